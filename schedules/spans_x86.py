@@ -1,0 +1,284 @@
+"""Span kernels for x86, as LLVM IR: the leaf that a schedule's innermost loops become.
+
+A span is ``span(out, cond, then, else, n)``: n rows of ``inner`` elements, row-major, n known at
+run time. A plain span has rows of one element. How each operand moves is one letter:
+
+    f  with every element        value of row r, column x is  operand[r * inner + x]
+    o  with the rows only                                     operand[r]
+    i  within a row only                                      operand[x]
+    s  not at all                                             operand[0]
+
+Rows are taken ``lanes`` at a time, which makes ``inner`` vectors whatever inner is: no row is too
+short for a vector. What is left at the end is done by a last vector that overlaps the one before
+it (writing the same bits again), so there is no scalar tail and no masked access. Nothing is
+assumed to be aligned. The text uses portable vector types only, so that any LLVM target compiles
+it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from math import gcd
+
+_SYMBOL = re.compile(r"te_select_span_w(\d+)_([fois])([fois])([fois])_i(\d+)_v(\d+)_u(\d+)")
+
+
+@dataclass(frozen=True)
+class Span:
+    """One span kernel.
+
+    Parameters
+    ----------
+    width
+        Bytes per element of then, else and out: 1, 2, 4 or 8.
+    cond, then, else_
+        How the operand moves: ``"f"``, ``"o"``, ``"i"`` or ``"s"``.
+    inner
+        Elements per row; 1 for a plain span.
+    vector_bytes
+        Bytes per vector of elements.
+    unroll
+        Vectors in flight per iteration of a plain span's main loop.
+    """
+
+    width: int
+    cond: str
+    then: str
+    else_: str
+    inner: int
+    vector_bytes: int
+    unroll: int
+
+    @property
+    def lanes(self) -> int:
+        """Elements per vector."""
+        return self.vector_bytes // self.width
+
+    @property
+    def symbol(self) -> str:
+        """The function's name; it holds every parameter, since equal symbols must be equal code."""
+        moves = self.cond + self.then + self.else_
+        return (
+            f"te_select_span_w{self.width}_{moves}_i{self.inner}_v{self.vector_bytes}_u{self.unroll}"
+        )
+
+    @classmethod
+    def from_symbol(cls, symbol: str) -> Span:
+        """Read the parameters back from a symbol."""
+        match = _SYMBOL.fullmatch(symbol)
+        if match is None:
+            raise ValueError(f"{symbol!r} is not the symbol of a span")
+        width, cond, then, else_, inner, vector_bytes, unroll = match.groups()
+        return cls(int(width), cond, then, else_, int(inner), int(vector_bytes), int(unroll))
+
+    def llvm(self) -> str:
+        """The kernel as LLVM IR text."""
+        return _Writer(self).text()
+
+
+class _Writer:
+    """Writes the LLVM IR of one span."""
+
+    def __init__(self, span: Span) -> None:
+        self.span = span
+        self.lines: list[str] = []
+        self.count = 0
+        self.block = "entry"
+        self.stays: dict[str, str] = {}
+        self.periods: dict[str, list[str]] = {}
+
+    def text(self) -> str:
+        span = self.span
+        self.lines.append(
+            f"define void @{span.symbol}(ptr %out, ptr %cond, ptr %then, ptr %else, i64 %n) "
+            "alwaysinline nounwind {\nentry:"
+        )
+        if span.cond == "s" and span.inner == 1:
+            self._choose_then_copy()
+        else:
+            self._preload("cond", span.cond, 1)
+            self._preload("then", span.then, span.width)
+            self._preload("else", span.else_, span.width)
+            self._rows(self._select)
+        return "\n".join([*self.lines, "}", ""])
+
+    def _choose_then_copy(self) -> None:
+        """Cond is one value: read the side that it selects, and nothing of the other."""
+        span = self.span
+        byte = self._emit("load i8, ptr %cond, align 1")
+        chosen = self._emit(f"icmp ne i8 {byte}, 0")
+        if span.then == span.else_ == "f":
+            side = self._emit(f"select i1 {chosen}, ptr %then, ptr %else")
+            self._rows(partial(self._copy, side, "f"))
+            return
+        sides = {"then": span.then, "else": span.else_}
+        blocks = {side: self._label() for side in sides}
+        self._line(f"br i1 {chosen}, label %{blocks['then']}, label %{blocks['else']}")
+        for side, moves in sides.items():
+            self._start(blocks[side])
+            self._preload(side, moves, span.width)
+            self._rows(partial(self._copy, side, moves))
+
+    def _rows(self, group: Callable[[str, int], None]) -> None:
+        """Cover rows 0..n-1 by calls of ``group(first row, number of rows)``, then return."""
+        lanes, inner = self.span.lanes, self.span.inner
+        vectors, short = self._label(), self._label()
+        enough = self._emit(f"icmp uge i64 %n, {lanes}")
+        self._line(f"br i1 {enough}, label %{vectors}, label %{short}")
+
+        self._start(vectors)
+        start = "0"
+        if inner == 1 and self.span.unroll > 1:
+            start = self._loop(start, self.span.unroll * lanes, lambda at: self._unrolled(at, group))
+        done = self._loop(start, lanes, lambda at: group(at, lanes))
+        rest, ret = self._label(), self._label()
+        complete = self._emit(f"icmp eq i64 {done}, %n")
+        self._line(f"br i1 {complete}, label %{ret}, label %{rest}")
+        self._start(rest)
+        group(self._emit(f"sub i64 %n, {lanes}"), lanes)
+        self._line("ret void")
+        self._start(ret)
+        self._line("ret void")
+
+        self._start(short)
+        rows = lanes // 2
+        while inner == 1 and rows > 1:
+            fits, smaller = self._label(), self._label()
+            enough = self._emit(f"icmp uge i64 %n, {rows}")
+            self._line(f"br i1 {enough}, label %{fits}, label %{smaller}")
+            self._start(fits)
+            last = self._emit(f"sub i64 %n, {rows}")
+            group("0", rows)
+            group(last, rows)
+            self._line("ret void")
+            self._start(smaller)
+            rows //= 2
+        self._loop("0", 1, lambda at: group(at, 1))
+        self._line("ret void")
+
+    def _unrolled(self, at: str, group: Callable[[str, int], None]) -> None:
+        for k in range(self.span.unroll):
+            group(self._emit(f"add i64 {at}, {k * self.span.lanes}"), self.span.lanes)
+
+    def _select(self, at: str, rows: int) -> None:
+        """Select ``rows`` rows from row ``at`` on: one vector of ``rows`` lanes per column."""
+        span = self.span
+        base = self._emit(f"mul i64 {at}, {span.inner}")
+        values = []
+        for j in range(span.inner):
+            byte = self._operand("cond", span.cond, 1, at, base, rows, j)
+            mask = self._emit(f"icmp ne <{rows} x i8> {byte}, zeroinitializer")
+            then = self._operand("then", span.then, span.width, at, base, rows, j)
+            else_ = self._operand("else", span.else_, span.width, at, base, rows, j)
+            element = f"<{rows} x i{8 * span.width}>"
+            values.append(
+                self._emit(f"select <{rows} x i1> {mask}, {element} {then}, {element} {else_}")
+            )
+        for j, value in enumerate(values):
+            self._store(value, base, rows, j)
+
+    def _copy(self, pointer: str, moves: str, at: str, rows: int) -> None:
+        value = self._operand(pointer, moves, self.span.width, at, at, rows, 0)
+        self._store(value, at, rows, 0)
+
+    def _operand(
+        self, name: str, moves: str, width: int, at: str, base: str, rows: int, j: int
+    ) -> str:
+        """Vector j of ``rows`` lanes: lane l holds element ``j * rows + l`` of the group."""
+        inner = self.span.inner
+        if moves == "f":
+            return self._load(name, width, base, j * rows, rows)
+        if moves == "o":
+            loaded = self._load(name, width, at, 0, rows)
+            return self._shuffle(loaded, width, rows, [(j * rows + k) // inner for k in range(rows)])
+        if moves == "i":
+            return self._periodic(name, width, rows, j)
+        return self._shuffle(self.stays[name], width, 1, [0] * rows)
+
+    def _periodic(self, name: str, width: int, rows: int, j: int) -> str:
+        """Lanes ``(j * rows + l) % inner`` of a row."""
+        inner = self.span.inner
+        if rows == self.span.lanes and inner <= rows and name in self.periods:
+            return self.periods[name][j % len(self.periods[name])]
+        first = j * rows % inner
+        if first + rows <= inner:
+            return self._load(name, width, "0", first, rows)
+        if inner <= rows:
+            loaded = self._load(name, width, "0", 0, inner)
+            lanes = [(first + k) % inner for k in range(rows)]
+            return self._shuffle(loaded, width, inner, lanes)
+        end = self._load(name, width, "0", inner - rows, rows)
+        begin = self._load(name, width, "0", 0, rows)
+        skip = first - (inner - rows)
+        element = f"<{rows} x i{8 * width}>"
+        lanes = ", ".join(f"i32 {skip + k}" for k in range(rows))
+        return self._emit(f"shufflevector {element} {end}, {element} {begin}, <{rows} x i32> <{lanes}>")
+
+    def _preload(self, name: str, moves: str, width: int) -> None:
+        """Load what repeats once: out may be one of the inputs, so LLVM cannot hoist the load."""
+        lanes, inner = self.span.lanes, self.span.inner
+        if moves == "s":
+            self.stays[name] = self._load(name, width, "0", 0, 1)
+        elif moves == "i" and inner <= lanes:
+            count = inner // gcd(inner, lanes)
+            self.periods[name] = [self._periodic(name, width, lanes, j) for j in range(count)]
+
+    def _load(self, name: str, width: int, index: str, offset: int, lanes: int) -> str:
+        pointer = self._pointer(name, width, index, offset)
+        return self._emit(f"load <{lanes} x i{8 * width}>, ptr {pointer}, align 1")
+
+    def _store(self, value: str, base: str, rows: int, j: int) -> None:
+        pointer = self._pointer("out", self.span.width, base, j * rows)
+        self._line(f"store <{rows} x i{8 * self.span.width}> {value}, ptr {pointer}, align 1")
+
+    def _pointer(self, name: str, width: int, index: str, offset: int) -> str:
+        pointer = name if name.startswith("%") else f"%{name}"
+        moved = self._emit(f"getelementptr i{8 * width}, ptr {pointer}, i64 {index}")
+        return self._emit(f"getelementptr i{8 * width}, ptr {moved}, i64 {offset}")
+
+    def _shuffle(self, value: str, width: int, lanes: int, mask: list[int]) -> str:
+        element = f"<{lanes} x i{8 * width}>"
+        picks = ", ".join(f"i32 {lane}" for lane in mask)
+        return self._emit(
+            f"shufflevector {element} {value}, {element} poison, <{len(mask)} x i32> <{picks}>"
+        )
+
+    def _loop(self, start: str, step: int, body: Callable[[str], None]) -> str:
+        """Run ``body(i)`` for i from start on while i + step <= n; the value is the first i left."""
+        before, loop, after = self.block, self._label(), self._label()
+        first = self._emit(f"add i64 {start}, {step}")
+        enter = self._emit(f"icmp ule i64 {first}, %n")
+        self._line(f"br i1 {enter}, label %{loop}, label %{after}")
+        self._start(loop)
+        i, following = self._name(), self._name()
+        self._line(f"{i} = phi i64 [ {start}, %{before} ], [ {following}, %{loop} ]")
+        body(i)
+        self._line(f"{following} = add i64 {i}, {step}")
+        end = self._emit(f"add i64 {following}, {step}")
+        again = self._emit(f"icmp ule i64 {end}, %n")
+        self._line(f"br i1 {again}, label %{loop}, label %{after}")
+        self._start(after)
+        return self._emit(f"phi i64 [ {start}, %{before} ], [ {following}, %{loop} ]")
+
+    def _emit(self, instruction: str) -> str:
+        name = self._name()
+        self._line(f"{name} = {instruction}")
+        return name
+
+    def _line(self, line: str) -> None:
+        self.lines.append(f"  {line}")
+
+    def _start(self, label: str) -> None:
+        self.lines.append(f"{label}:")
+        self.block = label
+
+    def _name(self) -> str:
+        self.count += 1
+        return f"%v{self.count}"
+
+    def _label(self) -> str:
+        self.count += 1
+        return f"b{self.count}"

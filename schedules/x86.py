@@ -1,0 +1,207 @@
+"""The x86 schedule: fuse, cut into pieces, run pieces in parallel, and leave the rest to a span.
+
+For cond moving along rows of a [R, 3] output, and likewise for every access pattern::
+
+    for r in R:                                    for piece in parallel(R / rows_per_piece):
+      for x in 3:                       -->          span(rows of 3, cond per row, ...)
+        out[r, x] = select(...)
+
+1. Loops along which the same operands move are one loop (`te_select.access`).
+2. The innermost loop is the leaf. Where it is too short for vectors, the leaf is the two innermost
+   loops: rows, several of which share a vector.
+3. The leaf is cut into pieces, and pieces times outer loops are the parallel loop. How many threads
+   run it is decided at each call, by bytes.
+4. The leaf is annotated with the span that takes its place (`spans_x86`); the rest at the end of a
+   loop, odd extents and named dims are the span's business, not the schedule's.
+
+Plain TIR (split, vectorize and the loop partition hint) was tried for the leaf and dropped: the
+last, partial piece of a tiled loop stays scalar, and rows of odd length get a scalar tail each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tvm import s_tir
+from tvm.target import Target, codegen
+
+from te_select.access import AccessPattern, Loop
+from te_select.schedules.spans_x86 import Span
+
+ANNOTATION = "te_select.span"
+BYTES_PER_THREAD = 1 << 19  # see docs/measurements.md, "threads"
+SHORT_ROW_BYTES = 128
+PIECE_BYTES = 1 << 16
+ENOUGH_TASKS = 256
+
+
+@dataclass(frozen=True)
+class Config:
+    """The knobs of the x86 schedule.
+
+    Parameters
+    ----------
+    vector_bytes
+        Bytes per vector.
+    unroll
+        Vectors in flight per iteration of a plain span.
+    rows
+        Whether the two innermost loops are the leaf, as rows that share vectors.
+    piece
+        Rows of the leaf per parallel piece; a plain leaf's rows are single elements.
+    parallel
+        Whether pieces may run on several threads.
+    """
+
+    vector_bytes: int
+    unroll: int
+    rows: bool
+    piece: int
+    parallel: bool
+
+
+def default_config(pattern: AccessPattern, target: Target) -> Config:
+    """Choose a good config without measuring.
+
+    Parameters
+    ----------
+    pattern
+        The workload's access pattern.
+    target
+        The TVM target.
+
+    Returns
+    -------
+    Config
+        The config.
+    """
+    vector_bytes = natural_vector_bytes(target)
+    rows = _inner_is_short(pattern)
+    inner = _inner(pattern, rows)
+    step = 4 * vector_bytes // pattern.width
+    piece = max(1, PIECE_BYTES // (pattern.width * inner * step)) * step
+    parallel = pattern.elements is None or pattern.bytes_moved() >= 2 * BYTES_PER_THREAD
+    return Config(vector_bytes, 4, rows, piece, parallel)
+
+
+def space(pattern: AccessPattern, target: Target) -> Mapping[str, Sequence[Any]]:
+    """List the candidates of every knob.
+
+    Parameters
+    ----------
+    pattern
+        The workload's access pattern.
+    target
+        The TVM target.
+
+    Returns
+    -------
+    Mapping[str, Sequence]
+        For each field of `Config` the values it may take.
+    """
+    widest = natural_vector_bytes(target)
+    step = 4 * widest // pattern.width
+    default = default_config(pattern, target)
+    return {
+        "vector_bytes": [b for b in (16, 32, 64) if b <= widest],
+        "unroll": [1, 2, 4, 8],
+        "rows": [default.rows],
+        "piece": sorted({step << k for k in range(0, 14, 2)} | {default.piece}),
+        "parallel": [True, False] if default.parallel else [False],
+    }
+
+
+def apply(sch: s_tir.Schedule, pattern: AccessPattern, target: Target, config: Config) -> None:
+    """Schedule the definition.
+
+    Parameters
+    ----------
+    sch
+        Schedule of what `te_select.definition` made; it is changed in place.
+    pattern
+        The same workload's access pattern.
+    target
+        The TVM target.
+    config
+        The knobs; ``piece`` may be a random variable of MetaSchedule.
+    """
+    for branch in ("then_b", "else_b"):
+        sch.compute_inline(sch.get_sblock(branch))
+    if pattern.elements == 0:
+        return
+    block = sch.get_sblock("out")
+    loops = _merged_loops(sch, block, pattern)
+    leaf_loops = 2 if config.rows else 1
+    outer, leaf = loops[:-leaf_loops], loops[-leaf_loops]
+    rows = pattern.loops[-leaf_loops].extent if pattern.loops else 1
+    if rows is None or not isinstance(config.piece, int) or rows > config.piece:
+        piece, leaf = sch.split(leaf, [None, config.piece])
+        outer = [*outer, piece]
+    elif len(outer) > 1 and _extent(pattern.loops[: len(outer) - 1]) >= ENOUGH_TASKS:
+        outer = outer[:-1]  # a division by its extent would cost as much as a short leaf
+    if outer:
+        task = sch.fuse(*outer) if len(outer) > 1 else outer[0]
+        if config.parallel:
+            sch.parallel(task)
+    sch.annotate(leaf, ANNOTATION, span_of(pattern, config).symbol)
+
+
+def span_of(pattern: AccessPattern, config: Config) -> Span:
+    """Choose the span for the leaf of a pattern."""
+    if not pattern.loops:
+        return Span(pattern.width, "f", "f", "f", 1, config.vector_bytes, 1)
+    inner = pattern.loops[-1]
+    moves = (inner.cond, inner.then, inner.else_)
+    if not config.rows:
+        letters = ["f" if moving else "s" for moving in moves]
+        return Span(pattern.width, *letters, 1, config.vector_bytes, config.unroll)
+    outer = pattern.loops[-2]
+    letters = [
+        {(True, True): "f", (True, False): "o", (False, True): "i", (False, False): "s"}[pair]
+        for pair in zip((outer.cond, outer.then, outer.else_), moves, strict=True)
+    ]
+    return Span(pattern.width, *letters, _inner(pattern, rows=True), config.vector_bytes, 1)
+
+
+def natural_vector_bytes(target: Target) -> int:
+    """Bytes of the widest vector register that byte-wise selection can use on the target."""
+    features = {str(feature) for feature in codegen.llvm_get_cpu_features(target)}
+    if {"avx512bw", "avx512vl"} <= features:
+        return 64
+    return 32 if "avx2" in features else 16
+
+
+def _inner_is_short(pattern: AccessPattern) -> bool:
+    if len(pattern.loops) < 2:
+        return False
+    extent = pattern.loops[-1].extent
+    return extent is not None and 0 < extent * pattern.width < SHORT_ROW_BYTES
+
+
+def _inner(pattern: AccessPattern, rows: bool) -> int:
+    """Elements per row of the leaf."""
+    return (pattern.loops[-1].extent or 1) if rows else 1
+
+
+def _extent(loops: Sequence[Loop]) -> int:
+    """Product of the extents, or 0 where one is named."""
+    return math.prod(loop.extent or 0 for loop in loops)
+
+
+def _merged_loops(sch: s_tir.Schedule, block: Any, pattern: AccessPattern) -> list[Any]:
+    """Fuse the block's loops to those of the pattern; a unit axis joins the loop before it."""
+    loops = sch.get_loops(block)
+    if not loops:
+        sch.add_unit_loop(block)
+        return list(sch.get_loops(block))
+    starts = [loop.axes[0] for loop in pattern.loops[1:]]
+    bounds = [0, *starts, len(loops)]
+    return [
+        sch.fuse(*loops[first:end]) if end - first > 1 else loops[first]
+        for first, end in zip(bounds, bounds[1:], strict=False)
+    ]
+
+

@@ -1,0 +1,249 @@
+"""The broadcast rules of Select: the output shape, and where each operand's axes land in it.
+
+Four rules are in use:
+
+``none``
+    All three shapes are equal, rank included.
+``numpy``
+    Two steps: then and else broadcast to each other, then cond broadcasts one-way to the result.
+``pdpd``
+    The base is then: else, and after it cond, are laid over it from ``axis`` on.
+``multidirectional``
+    All three broadcast to each other.
+
+A dim is an int or a name. A name is a size known only at call time; it equals itself and nothing
+else, and only the literal 1 broadcasts.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from te_select.errors import BroadcastError
+
+Dim = int | str
+Shape = tuple[Dim, ...]
+Axes = tuple[int | None, ...]
+
+RULES = ("none", "numpy", "pdpd", "multidirectional")
+MAX_RANK = 64  # NumPy's own limit, and so the limit of what can be verified
+MAX_ELEMENTS = 2**59  # 16-byte elements stay addressable with signed 64-bit byte offsets
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
+
+
+@dataclass(frozen=True)
+class Broadcast:
+    """How three shapes combine under one rule.
+
+    Parameters
+    ----------
+    branches_shape
+        Result of the first step, in which then and else meet.
+    out_shape
+        Shape of the output.
+    cond_axes, then_axes, else_axes
+        For every axis of the operand, the output axis along which the operand moves, or None where
+        its extent is 1 and it stays.
+    """
+
+    branches_shape: Shape
+    out_shape: Shape
+    cond_axes: Axes
+    then_axes: Axes
+    else_axes: Axes
+
+
+def parse_shape(shape: Iterable[Any], operand: str) -> Shape:
+    """Check a shape and bring its dims to ``int`` and ``str``.
+
+    Parameters
+    ----------
+    shape
+        The dims: ints >= 0, or names that are identifiers of at most 63 characters.
+    operand
+        The operand's name, for messages.
+
+    Returns
+    -------
+    Shape
+        The same dims as a tuple.
+
+    Raises
+    ------
+    BroadcastError
+        If a dim is neither, the rank is above 64, or there are 2^59 elements or more.
+    """
+    if isinstance(shape, (str, bytes)) or not isinstance(shape, Iterable):
+        raise BroadcastError(f"{operand} shape {shape!r} is not a sequence of dims")
+    dims = tuple(_parse_dim(dim, operand) for dim in shape)
+    if len(dims) > MAX_RANK:
+        raise BroadcastError(f"{operand} has rank {len(dims)}; at most {MAX_RANK} is supported")
+    _check_size(dims, operand)
+    return dims
+
+
+def broadcast(cond: Shape, then: Shape, else_: Shape, rule: str, axis: int = -1) -> Broadcast:
+    """Combine the three shapes under ``rule``.
+
+    Parameters
+    ----------
+    cond, then, else_
+        Shapes of the three inputs.
+    rule
+        ``"none"``, ``"numpy"``, ``"pdpd"`` or ``"multidirectional"``.
+    axis
+        Under ``pdpd``, the axis of then at which else and cond start; -1 aligns each to the right.
+
+    Returns
+    -------
+    Broadcast
+        The output shape and the axes along which each operand moves.
+
+    Raises
+    ------
+    BroadcastError
+        If the shapes do not combine.
+
+    Notes
+    -----
+    Sources: oneDNN Graph specification, Select, "Broadcasting rules"; OpenVINO Broadcast Rules,
+    "none", "numpy" and "pdpd", with base and axis as ``Select::validate_and_infer_types`` resolves
+    them; ONNX "Multidirectional Broadcasting".
+    """
+    if rule not in _COMBINE:
+        raise BroadcastError(f"auto_broadcast {rule!r} is not one of {', '.join(RULES)}")
+    if isinstance(axis, bool) or not isinstance(axis, int):
+        raise BroadcastError(f"axis {axis!r} is not an int")
+    if axis != -1 and rule != "pdpd":
+        raise BroadcastError(f"axis {axis} is given, but {rule!r} has no axis; leave it at -1")
+    branches, out = _COMBINE[rule](cond, then, else_, axis)
+    _check_size(out, "out")
+    return Broadcast(
+        branches,
+        out,
+        *(
+            _axes(shape, _offset(shape, out, axis if operand != "then" else -1))
+            for operand, shape in (("cond", cond), ("then", then), ("else_", else_))
+        ),
+    )
+
+
+def format_shape(shape: Shape) -> str:
+    """Write a shape as ``[2,batch,1]``."""
+    return f"[{','.join(str(dim) for dim in shape)}]"
+
+
+def _none(cond: Shape, then: Shape, else_: Shape, _axis: int) -> tuple[Shape, Shape]:
+    if not cond == then == else_:
+        raise BroadcastError(
+            f"auto_broadcast 'none' wants three equal shapes, rank included: cond is "
+            f"{format_shape(cond)}, then is {format_shape(then)}, else_ is {format_shape(else_)}"
+        )
+    return then, then
+
+
+def _numpy(cond: Shape, then: Shape, else_: Shape, _axis: int) -> tuple[Shape, Shape]:
+    branches = _both_ways("then", then, "else_", else_)
+    out = _one_way("cond", cond, "broadcast(then, else_)", branches, len(branches) - len(cond))
+    return branches, out
+
+
+def _pdpd(cond: Shape, then: Shape, else_: Shape, axis: int) -> tuple[Shape, Shape]:
+    branches = _one_way("else_", else_, "then", then, _offset(else_, then, axis), base_is_1=True)
+    offset = _offset(cond, branches, axis)
+    out = _one_way("cond", cond, "then", branches, offset, base_is_1=True)
+    return branches, out
+
+
+def _multidirectional(cond: Shape, then: Shape, else_: Shape, _axis: int) -> tuple[Shape, Shape]:
+    branches = _both_ways("then", then, "else_", else_)
+    return branches, _both_ways("cond", cond, "broadcast(then, else_)", branches)
+
+
+_COMBINE: dict[str, Callable[[Shape, Shape, Shape, int], tuple[Shape, Shape]]] = {
+    "none": _none,
+    "numpy": _numpy,
+    "pdpd": _pdpd,
+    "multidirectional": _multidirectional,
+}
+
+
+def _both_ways(name_a: str, a: Shape, name_b: str, b: Shape) -> Shape:
+    """Broadcast two shapes to each other: per axis the dim that is not 1."""
+    rank = max(len(a), len(b))
+    out: list[Dim] = []
+    for i in range(rank):
+        left, right = _dim_at(a, i - rank), _dim_at(b, i - rank)
+        if left not in (right, 1) and right != 1:
+            raise BroadcastError(
+                f"{name_a} {format_shape(a)} and {name_b} {format_shape(b)} do not broadcast: "
+                f"axis {i - rank} is {left} against {right}; they must be equal or one must be 1"
+            )
+        out.append(right if left == 1 else left)
+    return tuple(out)
+
+
+def _one_way(
+    name: str, src: Shape, base_name: str, base: Shape, offset: int, *, base_is_1: bool = False
+) -> Shape:
+    """Lay ``src`` over ``base`` from axis ``offset`` on.
+
+    With ``base_is_1`` a base dim of 1 gives way to a src dim of 0, the one case in which pdpd's
+    "src dim <= base dim" leaves something to widen.
+    """
+    if offset < 0 or offset + len(src) > len(base):
+        raise BroadcastError(
+            f"{name} {format_shape(src)} does not fit into {base_name} {format_shape(base)} at "
+            f"axis {offset}; it must lie within the {len(base)} axes"
+        )
+    out = list(base)
+    for i, dim in enumerate(src, start=offset):
+        if base_is_1 and base[i] == 1 and dim == 0:
+            out[i] = 0
+        elif dim not in (base[i], 1):
+            raise BroadcastError(
+                f"{name} {format_shape(src)} does not broadcast to {base_name} "
+                f"{format_shape(base)}: axis {i} is {dim}, expected {base[i]} or 1"
+            )
+    return tuple(out)
+
+
+def _offset(src: Shape, base: Shape, axis: int) -> int:
+    """Axis of ``base`` at which ``src`` starts; -1 aligns to the right."""
+    if axis < -1:
+        raise BroadcastError(f"axis {axis} is not -1 or an axis of the base")
+    return len(base) - len(src) if axis == -1 else axis
+
+
+def _axes(shape: Shape, offset: int) -> Axes:
+    return tuple(None if dim == 1 else i for i, dim in enumerate(shape, start=offset))
+
+
+def _dim_at(shape: Shape, i: int) -> Dim:
+    """Dim at the negative index ``i``, or 1 beyond the shape's rank."""
+    return shape[i] if -i <= len(shape) else 1
+
+
+def _parse_dim(dim: Any, operand: str) -> Dim:
+    if isinstance(dim, str):
+        if not _NAME.fullmatch(dim):
+            raise BroadcastError(f"{operand} dim {dim!r} is not a name (letters, digits and _)")
+        return dim
+    try:
+        size = operator.index(dim)
+    except TypeError:
+        size = -1
+    if isinstance(dim, bool) or size < 0:
+        raise BroadcastError(f"{operand} dim {dim!r} is neither an int >= 0 nor a name")
+    return size
+
+
+def _check_size(shape: Shape, operand: str) -> None:
+    literal = [dim for dim in shape if isinstance(dim, int) and dim != 0]
+    if math.prod(literal) >= MAX_ELEMENTS:
+        raise BroadcastError(f"{operand} {format_shape(shape)} has 2^59 elements or more")

@@ -1,0 +1,111 @@
+"""Element types: name, width in bytes, and DLPack type code.
+
+Selection copies bits, so a kernel only ever needs the width; the name and the code are what
+callers see.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from te_select.errors import DTypeError
+
+
+@dataclass(frozen=True)
+class ElementType:
+    """One element type.
+
+    Parameters
+    ----------
+    name
+        The NumPy or ml_dtypes name.
+    width
+        Bytes per element.
+    code
+        ``DLDataTypeCode`` of dlpack.h.
+    """
+
+    name: str
+    width: int
+    code: int
+
+    @property
+    def bits(self) -> int:
+        """Bits per element."""
+        return 8 * self.width
+
+
+_INT, _UINT, _FLOAT, _BFLOAT, _COMPLEX, _BOOL, _FLOAT8_E4M3FN, _FLOAT8_E5M2 = 0, 1, 2, 4, 5, 6, 10, 12
+
+ELEMENT_TYPES: dict[str, ElementType] = {
+    t.name: t
+    for t in (
+        ElementType("bool", 1, _BOOL),
+        ElementType("int8", 1, _INT),
+        ElementType("int16", 2, _INT),
+        ElementType("int32", 4, _INT),
+        ElementType("int64", 8, _INT),
+        ElementType("uint8", 1, _UINT),
+        ElementType("uint16", 2, _UINT),
+        ElementType("uint32", 4, _UINT),
+        ElementType("uint64", 8, _UINT),
+        ElementType("float16", 2, _FLOAT),
+        ElementType("bfloat16", 2, _BFLOAT),
+        ElementType("float32", 4, _FLOAT),
+        ElementType("float64", 8, _FLOAT),
+        ElementType("float8_e4m3fn", 1, _FLOAT8_E4M3FN),
+        ElementType("float8_e5m2", 1, _FLOAT8_E5M2),
+        ElementType("complex64", 8, _COMPLEX),
+        ElementType("complex128", 16, _COMPLEX),
+    )
+}
+
+_BY_CODE = {(t.code, t.bits): t for t in ELEMENT_TYPES.values()}
+
+
+def element_type(dtype: Any) -> ElementType:
+    """Find the element type that ``dtype`` names.
+
+    Parameters
+    ----------
+    dtype
+        A name (``"float32"``), a NumPy or ml_dtypes type, or a torch or JAX dtype object.
+
+    Returns
+    -------
+    ElementType
+        The element type.
+
+    Raises
+    ------
+    DTypeError
+        If ``dtype`` is not an element type of te_select, or not in native byte order.
+    """
+    found = ELEMENT_TYPES.get(dtype) if isinstance(dtype, str) else _from_object(dtype)
+    if found is None:
+        raise DTypeError(f"dtype {dtype!r} is not supported; expected one of {names()}")
+    return found
+
+
+def from_dlpack_code(code: int, bits: int, lanes: int) -> ElementType | None:
+    """Find the element type of a DLPack type, or None."""
+    return _BY_CODE.get((code, bits)) if lanes == 1 else None
+
+
+def names() -> str:
+    """All element type names, for messages."""
+    return ", ".join(ELEMENT_TYPES)
+
+
+def _from_object(dtype: Any) -> ElementType | None:
+    text = str(dtype)
+    if text.startswith("torch."):
+        return ELEMENT_TYPES.get(text.removeprefix("torch."))
+    import numpy as np  # noqa: PLC0415 - names need no NumPy
+
+    try:
+        resolved = np.dtype(dtype)
+    except TypeError:
+        return None
+    return ELEMENT_TYPES.get(resolved.name) if dtype is not None and resolved.isnative else None

@@ -1,0 +1,43 @@
+"""The errors that te_select raises.
+
+Every message names the offending value and what would have been accepted. An error raised by a
+call means that nothing was written to ``out``.
+"""
+
+from __future__ import annotations
+
+
+class SelectError(Exception):
+    """Base of every error of te_select."""
+
+
+class BroadcastError(SelectError, ValueError):
+    """Shapes, an axis or a rule from which no workload can be made."""
+
+
+class ArgumentError(SelectError, ValueError):
+    """A tensor whose shape, layout, device or memory a kernel cannot take."""
+
+
+class DTypeError(SelectError, TypeError):
+    """An element type that a workload, a system or a kernel does not take."""
+
+
+class TargetError(SelectError, ValueError):
+    """A target that is not known, or that this machine cannot run."""
+
+
+class ArtifactError(SelectError, RuntimeError):
+    """A shared library or manifest that is missing, damaged, or not for this machine."""
+
+
+class ToolchainError(SelectError, RuntimeError):
+    """A compiler or linker that is missing or fails."""
+
+
+class TuningError(SelectError, RuntimeError):
+    """A tuning session or tuning logs that cannot be used."""
+
+
+class ModelError(SelectError, ValueError):
+    """A model file that cannot be read."""

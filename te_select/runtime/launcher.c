@@ -1,0 +1,65 @@
+/* Runs TVM's parallel loops on OpenMP, so that a kernel needs no TVM where it is shipped to. */
+#include <errno.h>
+#include <omp.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "host.h"
+
+typedef struct {
+  void* sync_handle;
+  int32_t num_task;
+} parallel_env; /* TVMParallelGroupEnv of TVM's c_backend_api.h */
+
+typedef int (*parallel_task)(int task_id, parallel_env* env, void* cdata);
+
+/* TVM's code calls its parallel loops through this pointer, which libtvm_runtime would fill. Weak,
+ * because an object without a parallel loop does not define it; hidden, because another library's
+ * must never be bound instead. */
+extern void* __TVMBackendParallelLaunch __attribute__((weak, visibility("hidden")));
+
+static _Thread_local int32_t budget = 1;
+static int32_t env_threads; /* TE_SELECT_NUM_THREADS, or 0 */
+static int in_forked_child;
+
+void te_select_set_threads(int32_t threads) { budget = threads; }
+
+static int32_t count_tasks(int32_t wanted) {
+  /* libgomp's threads do not live on in a forked child, and waiting for them hangs. */
+  if (budget <= 1 || in_forked_child || omp_in_parallel()) return 1;
+  int32_t tasks = env_threads ? env_threads : omp_get_max_threads();
+  if (tasks > budget) tasks = budget;
+  if (wanted > 0 && tasks > wanted) tasks = wanted;
+  return tasks;
+}
+
+static int launch(parallel_task task, void* cdata, int num_task) {
+  int32_t tasks = count_tasks(num_task);
+  if (tasks <= 1) {
+    parallel_env env = {NULL, 1};
+    return task(0, &env, cdata);
+  }
+  int failed = 0;
+#pragma omp parallel num_threads(tasks) reduction(| : failed)
+  {
+    /* The team may be smaller than asked for, and the loop is divided by num_task. */
+    parallel_env env = {NULL, omp_get_num_threads()};
+    failed |= task(omp_get_thread_num(), &env, cdata) != 0;
+  }
+  return failed;
+}
+
+static void mark_child(void) { in_forked_child = 1; }
+
+__attribute__((constructor)) static void install(void) {
+  const char* text = getenv("TE_SELECT_NUM_THREADS");
+  if (text && *text) {
+    char* end;
+    errno = 0;
+    long value = strtol(text, &end, 10);
+    if (!errno && !*end && value >= 1 && value <= INT32_MAX) env_threads = (int32_t)value;
+  }
+  pthread_atfork(NULL, NULL, mark_child);
+  if (&__TVMBackendParallelLaunch) __TVMBackendParallelLaunch = (void*)launch;
+}
