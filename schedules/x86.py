@@ -128,10 +128,10 @@ def apply(sch: s_tir.Schedule, pattern: AccessPattern, target: Target, config: C
     config
         The knobs; ``piece`` may be a random variable of MetaSchedule.
     """
+    if pattern.elements == 0:
+        return  # nothing runs, and TVM can neither inline nor split loops of extent 0
     for branch in ("then_b", "else_b"):
         sch.compute_inline(sch.get_sblock(branch))
-    if pattern.elements == 0:
-        return
     block = sch.get_sblock("out")
     loops = _merged_loops(sch, block, pattern)
     leaf_loops = 2 if config.rows else 1

@@ -63,6 +63,8 @@ def lower(
     tvm.tirx.PrimFunc
         The function, to be put into a module and built by `build`.
     """
+    if any(isinstance(dim, tirx.IntImm) and dim.value == 0 for dim in func.params[-1].ty.shape):
+        return _raw(func, tirx.Evaluate(0), symbol, dim_names)
     mod = transform.Sequential([make() for make in _TO_LOOPS])(IRModule({"main": func}))
     flat = mod["main"]
     spans: set[str] = set()

@@ -18,10 +18,10 @@ import numpy.typing as npt
 
 from te_select.access import access_pattern
 from te_select.broadcast import Shape
-from te_select.errors import ArgumentError, DTypeError
+from te_select.errors import ArgumentError
+from te_select.reference import Array, first_difference, ints, numpy_dtype, placed, special_bits
 from te_select.workload import Workload
 
-Array = npt.NDArray[Any]
 Bytes = npt.NDArray[np.uint8]
 
 DIM_SIZES = (1, 7, 33, 1000)  # of named dims: the literal 1, below, across and far above a vector
@@ -29,19 +29,7 @@ MEMORY_LIMIT = 2 << 30  # bytes of operands; named dims are made smaller to stay
 LONGEST_RUN = 1 << 16  # elements; long enough that skipping an unselected block shows
 _GUARD = 4096  # bytes each side of an operand: a page, further than any vector reaches
 _FILL = 0xA5
-_CHUNK = 1 << 22  # elements compared at once
-
-FLOAT_FIELDS = {  # bits of exponent and fraction
-    "float8_e4m3fn": (4, 3),
-    "float8_e5m2": (5, 2),
-    "float16": (5, 10),
-    "bfloat16": (8, 7),
-    "float32": (8, 23),
-    "float64": (11, 52),
-    "complex64": (8, 23),
-    "complex128": (11, 52),
-}
-
+_CACHE_LINE = 64
 
 class SelectKernel(Protocol):
     """What `verify_kernel` needs of a kernel."""
@@ -159,116 +147,6 @@ def dim_sizes(workload: Workload) -> list[dict[str, int]]:
     return sets
 
 
-def numpy_dtype(name: str) -> np.dtype[Any]:
-    """The NumPy type of an element type.
-
-    Parameters
-    ----------
-    name
-        The element type.
-
-    Returns
-    -------
-    numpy.dtype
-        NumPy's own type, or that of ml_dtypes.
-
-    Raises
-    ------
-    DTypeError
-        If the type is one of ml_dtypes, which is not installed.
-    """
-    if name == "bfloat16" or name.startswith("float8"):
-        try:
-            import ml_dtypes  # noqa: F401, PLC0415 - registers the names; only these types need it
-        except ImportError as error:
-            raise DTypeError(f"{name} arrays in NumPy need the package ml_dtypes") from error
-    return np.dtype(name)
-
-
-def bits(array: Array) -> Array:
-    """View an array as unsigned integers; elements of 16 bytes get a trailing axis of two."""
-    if array.dtype.itemsize == 16:
-        return array[..., None].view(np.uint64)
-    return array.view(f"u{array.dtype.itemsize}")
-
-
-def placed(workload: Workload, cond: Array, then: Array, else_: Array) -> tuple[Array, ...]:
-    """Broadcast the three operands to the output's shape under the workload's own rule.
-
-    Parameters
-    ----------
-    workload
-        The workload, of int dims only.
-    cond, then, else_
-        The operands, in the workload's shapes.
-
-    Returns
-    -------
-    tuple of arrays
-        Views in the output's shape.
-    """
-    rank = len(workload.out_shape)
-    places = workload.broadcast
-    views = []
-    for operand, axes in (
-        (cond, places.cond_axes),
-        (then, places.then_axes),
-        (else_, places.else_axes),
-    ):
-        shape = [1] * rank
-        for size, axis in zip(operand.shape, axes, strict=True):
-            if axis is not None:
-                shape[axis] = size
-        view = operand.reshape(shape) if operand.size == math.prod(shape) else operand
-        views.append(np.broadcast_to(view, workload.out_shape))  # type: ignore[arg-type]
-    return tuple(views)
-
-
-def first_difference(out: Array, cond: Array, then: Array, else_: Array) -> str:
-    """Find the first element of ``out`` that is not the bits that NumPy selects.
-
-    Parameters
-    ----------
-    out, cond, then, else_
-        Arrays of one shape; ``cond`` counts as true where its byte is not 0.
-
-    Returns
-    -------
-    str
-        Index and both bit patterns; empty where there is no difference.
-    """
-    if out.ndim and out.size > _CHUNK and out.shape[0] > 1:
-        step = max(1, out.shape[0] * _CHUNK // out.size)
-        for start in range(0, out.shape[0], step):
-            part = slice(start, start + step)
-            found = _difference(out[part], cond[part], then[part], else_[part], start)
-            if found:
-                return found
-        return ""
-    return _difference(out, cond, then, else_, 0)
-
-
-def _difference(out: Array, cond: Array, then: Array, else_: Array, start: int) -> str:
-    got, width = bits(out), out.dtype.itemsize
-    mask = cond.view(np.uint8) != 0
-    mask = mask[..., None] if got.ndim > out.ndim else mask
-    expected = np.where(mask, bits(then), bits(else_))
-    wrong = got != expected
-    if not wrong.any():
-        return ""
-    where = np.unravel_index(int(np.argmax(wrong)), wrong.shape)[: out.ndim]
-    index = tuple(int(i) for i in where)
-    patterns = [
-        int.from_bytes(np.ascontiguousarray(words[index]).astype(words.dtype).tobytes(), "little")
-        for words in (got, expected)
-    ]
-    shown = ",".join(str(i + (start if axis == 0 else 0)) for axis, i in enumerate(index))
-    return (
-        f"out[{shown}] is 0x{patterns[0]:0{2 * width}x}, "
-        f"NumPy selects 0x{patterns[1]:0{2 * width}x}"
-    )
-
-
 class _Operands:
     """The memory of one workload, reused by every check."""
 
@@ -301,8 +179,9 @@ class _Operands:
             "out": (self.workload.out_shape, self.dtype),
         }[name]
         start = _GUARD + self.offsets[name]
-        size = math.prod(_ints(shape)) * dtype.itemsize
-        return self.buffers[name][start : start + size].view(dtype).reshape(_ints(shape))
+        dims = ints(shape)
+        end = start + math.prod(dims) * dtype.itemsize
+        return self.buffers[name][start:end].view(dtype).reshape(dims)
 
     def mask(self, fill: Callable[[int], Bytes]) -> None:
         """Set cond to ``fill(number of elements)``."""
@@ -343,9 +222,9 @@ class _Operands:
         return bool((buffer[:start] != _FILL).any() or (buffer[end:] != _FILL).any())
 
     def _allocate(self, shape: Shape, width: int) -> Bytes:
-        size = math.prod(_ints(shape)) * width + 2 * _GUARD
-        memory = np.empty(size + 64, np.uint8)
-        start = -memory.ctypes.data % 64  # so that only `misalign` is off a cache line
+        size = math.prod(ints(shape)) * width + 2 * _GUARD
+        memory = np.empty(size + _CACHE_LINE, np.uint8)
+        start = -memory.ctypes.data % _CACHE_LINE  # so that only `misalign` is off a cache line
         return memory[start : start + size]
 
     def _random_bytes(self, count: int) -> Bytes:
@@ -377,33 +256,6 @@ def runs(random: np.random.Generator, count: int) -> Bytes:
     return np.repeat(values.astype(np.uint8), lengths)[:count]
 
 
-def special_bits(dtype: str) -> Array:
-    """Bit patterns of an element type that a copy keeps and arithmetic does not.
-
-    Parameters
-    ----------
-    dtype
-        The element type.
-
-    Returns
-    -------
-    array of unsigned integers
-        For floats zeros, infinities, quiet and signalling NaNs with payloads, the ends of the
-        subnormals and the largest number; else the ends of the range. Complex types get those of
-        their parts.
-    """
-    if dtype not in FLOAT_FIELDS:
-        width = numpy_dtype(dtype).itemsize
-        top = 1 << (8 * width - 1)
-        return np.array([0, 1, 2, top - 1, top, 2 * top - 1], f"u{width}")
-    exponent, fraction = FLOAT_FIELDS[dtype]
-    infinity, sign = ((1 << exponent) - 1) << fraction, 1 << (exponent + fraction)
-    payload, quiet = (1 << fraction) - 1, 1 << (fraction - 1)
-    positive = (0, infinity, infinity | 1, infinity | quiet, infinity | payload, 1, payload)
-    patterns = [p | s for p in (*positive, infinity - 1) for s in (0, sign)]
-    return np.array(patterns, f"u{(1 + exponent + fraction) // 8}")
-
-
 CHECKS: dict[str, Callable[[_Operands], None]] = {
     "random": _Operands.random_mask,
     "all_true": lambda operands: operands.mask(lambda count: np.ones(count, np.uint8)),
@@ -430,7 +282,3 @@ def _command(kernel: SelectKernel, seed: int, check: str) -> str:
     path = "PATH" if kernel.path is None else str(kernel.path)
     words: Sequence[str] = ("te-select", "verify", path, "--kernel", kernel.workload.name)
     return shlex.join((*words, "--seed", str(seed), "--check", check))
-
-
-def _ints(shape: Shape) -> tuple[int, ...]:
-    return tuple(dim for dim in shape if isinstance(dim, int))

@@ -85,6 +85,17 @@ def test_axes_move_every_operand_as_numpy_broadcasts_it(shapes: Any, rule: str) 
         np.testing.assert_array_equal(moved_along(shape, axes, found.out_shape), expected)
 
 
+@given(related_shapes(), st.sampled_from(["numpy", "multidirectional"]))
+def test_operand_stays_only_where_its_extent_is_one(shapes: Any, rule: str) -> None:
+    if result(*shapes, rule) is None:
+        return
+    found = broadcast(*shapes, rule)
+    for shape, axes in zip(
+        shapes, (found.cond_axes, found.then_axes, found.else_axes), strict=True
+    ):
+        assert [axis is None for axis in axes] == [dim == 1 for dim in shape]
+
+
 @given(st.data())
 def test_pdpd_lays_cond_and_else_over_then_from_axis_on(data: st.DataObject) -> None:
     then = data.draw(st.lists(st.integers(1, 4), max_size=6).map(tuple))
@@ -99,10 +110,7 @@ def test_pdpd_lays_cond_and_else_over_then_from_axis_on(data: st.DataObject) -> 
     found = broadcast(cond, then, else_, "pdpd", axis)
     assert found.out_shape == then
     for shape, axes in ((cond, found.cond_axes), (then, found.then_axes), (else_, found.else_axes)):
-        if shape is then or axis == -1:
-            lead = len(then) - len(shape)
-        else:
-            lead = axis
+        lead = len(then) - len(shape) if shape is then or axis == -1 else axis
         padded = (1,) * lead + shape + (1,) * (len(then) - lead - len(shape))
         expected = np.broadcast_to(np.arange(int(np.prod(shape))).reshape(padded), then)
         np.testing.assert_array_equal(moved_along(shape, axes, then), expected)

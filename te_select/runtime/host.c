@@ -50,7 +50,7 @@ static message begin(const te_select_kernel* kernel, int operand) {
   return m;
 }
 
-static int raise(const char* kind, const message* m) {
+static int fail(const char* kind, const message* m) {
   TVMFFIErrorSetRaisedFromCStr(kind, m->text);
   return -1;
 }
@@ -80,7 +80,7 @@ static int check_shape(const te_select_kernel* kernel, int operand, const DLTens
       append(&m, "has too many elements: shape ");
       append_dims(&m, t->ndim, t->shape, NULL);
       append(&m, "; at most 2^57 are supported");
-      return raise("ValueError", &m);
+      return fail("ValueError", &m);
     }
   }
   *count = empty ? 0 : n;
@@ -98,7 +98,7 @@ mismatch:;
     append(&m, " with %s = %lld as in an earlier argument or axis", kernel->names[name],
            (long long)sizes[name]);
   }
-  return raise("ValueError", &m);
+  return fail("ValueError", &m);
 }
 
 static int check_dtype(const te_select_kernel* kernel, int operand, DLDataType got, int as_bits,
@@ -115,7 +115,7 @@ static int check_dtype(const te_select_kernel* kernel, int operand, DLDataType g
     append(&m, "code %d, %d bits, 1 lane", code, bits);
   }
   if (operand == COND && !as_bits) append(&m, " (boolean: pass cond != 0)");
-  return raise("TypeError", &m);
+  return fail("TypeError", &m);
 }
 
 static int check_compact(const te_select_kernel* kernel, int operand, const DLTensor* t) {
@@ -129,7 +129,7 @@ static int check_compact(const te_select_kernel* kernel, int operand, const DLTe
       append(&m, " for shape ");
       append_dims(&m, t->ndim, t->shape, NULL);
       append(&m, "; expected compact row-major memory");
-      return raise("ValueError", &m);
+      return fail("ValueError", &m);
     }
     stride *= t->shape[i];
   }
@@ -147,14 +147,14 @@ static int check_operand(const te_select_kernel* kernel, int operand, const TVMF
     message m = begin(kernel, operand);
     append(&m, "is not a tensor (tvm-ffi type index %d); expected a DLTensor* or an ffi::Tensor",
            arg->type_index);
-    return raise("TypeError", &m);
+    return fail("TypeError", &m);
   }
   DLDeviceType device = t->device.device_type;
   if (device != kDLCPU && device != kDLCUDAHost && device != kDLROCMHost) {
     message m = begin(kernel, operand);
     append(&m, "is on DLPack device (%d,%d); expected memory of the CPU", (int)device,
            (int)t->device.device_id);
-    return raise("ValueError", &m);
+    return fail("ValueError", &m);
   }
   int pair;
   if (check_dtype(kernel, operand, t->dtype, as_bits, &pair)) return -1;
@@ -165,7 +165,7 @@ static int check_operand(const te_select_kernel* kernel, int operand, const TVMF
   if (!t->data) {
     message m = begin(kernel, operand);
     append(&m, "has a null data pointer; expected %lld bytes", (long long)memory->bytes);
-    return raise("ValueError", &m);
+    return fail("ValueError", &m);
   }
   return check_compact(kernel, operand, t);
 }
@@ -180,7 +180,7 @@ static int check_overlap(const te_select_kernel* kernel, int operand, const memo
   message m = begin(kernel, OUT);
   append(&m, "overlaps %s in part; expected memory of its own, or exactly an input of its shape",
          operand_names[operand]);
-  return raise("ValueError", &m);
+  return fail("ValueError", &m);
 }
 
 int te_select_call(const te_select_kernel* kernel, const TVMFFIAny* args, int32_t num_args,
@@ -192,7 +192,7 @@ int te_select_call(const te_select_kernel* kernel, const TVMFFIAny* args, int32_
     message m;
     m.used = 0;
     append(&m, "%s: got %d arguments; expected 4: cond, then, else_, out", kernel->name, num_args);
-    return raise("TypeError", &m);
+    return fail("TypeError", &m);
   }
   int64_t sizes[TE_SELECT_MAX_NAMES];
   for (int32_t i = 0; i < kernel->num_names; ++i) sizes[i] = -1;
@@ -221,7 +221,7 @@ int te_select_call(const te_select_kernel* kernel, const TVMFFIAny* args, int32_
     message m;
     m.used = 0;
     append(&m, "%s: the kernel failed", kernel->name);
-    return raise("RuntimeError", &m);
+    return fail("RuntimeError", &m);
   }
   return 0;
 }

@@ -1,0 +1,69 @@
+"""te-select: fast, verified kernels for Select, also called Where.
+
+``out = cond ? then : else``, broadcast by the rules of ONNX, OpenVINO and oneDNN, compiled by TVM
+into shared libraries that load without it. Importing te_select imports neither tvm nor a compiler.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from te_select.errors import (
+    ArgumentError,
+    ArtifactError,
+    BroadcastError,
+    DTypeError,
+    ModelError,
+    SelectError,
+    TargetError,
+    ToolchainError,
+    TuningError,
+)
+from te_select.workload import Workload
+
+if TYPE_CHECKING:
+    from te_select.compiler import compile, export  # noqa: A004 - the public name
+    from te_select.runtime.artifact import Library, load
+    from te_select.runtime.kernel import Kernel
+
+_LAZY = {
+    "Kernel": "te_select.runtime.kernel",
+    "Library": "te_select.runtime.artifact",
+    "compile": "te_select.compiler",
+    "export": "te_select.compiler",
+    "load": "te_select.runtime.artifact",
+}
+
+__all__ = [
+    "ArgumentError",
+    "ArtifactError",
+    "BroadcastError",
+    "DTypeError",
+    "Kernel",
+    "Library",
+    "ModelError",
+    "SelectError",
+    "TargetError",
+    "ToolchainError",
+    "TuningError",
+    "Workload",
+    "compile",
+    "export",
+    "load",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what needs tvm-ffi or tvm when it is first used."""
+    if name not in _LAZY:
+        raise AttributeError(f"module 'te_select' has no attribute {name!r}")
+    import importlib  # noqa: PLC0415 - kept off the import path
+
+    value = getattr(importlib.import_module(_LAZY[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """Public names, loaded or not."""
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,306 @@
+"""From a workload to a kernel: definition, schedule, lowering, shared library.
+
+`compile` builds the artifact and loads it by the very `load` that users call, so what is measured
+is what ships.
+"""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import platform
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Literal
+
+import tvm
+from tvm import s_tir, tirx
+
+from te_select import lowering, toolchain
+from te_select.access import access_pattern
+from te_select.definition import definition
+from te_select.errors import ArgumentError, ArtifactError, TuningError
+from te_select.runtime import artifact
+from te_select.runtime.kernel import Kernel
+from te_select.schedules import x86
+from te_select.schedules.spans_x86 import Span
+from te_select.targets import ResolvedTarget, resolve
+from te_select.workload import Workload
+
+TuningLogs = str | Path | Literal[False] | None
+SOURCES = ("te", "tir", "scheduled", "llvm", "asm")
+_builds = itertools.count()
+
+
+@dataclass(frozen=True)
+class Scheduled:
+    """A workload with the schedule chosen for it.
+
+    Parameters
+    ----------
+    workload
+        The workload.
+    config
+        The schedule's knobs.
+    origin
+        ``"default"``.
+    func
+        The scheduled function.
+    """
+
+    workload: Workload
+    config: x86.Config
+    origin: str
+    func: tirx.PrimFunc
+
+    def lower(self, symbol: str) -> tirx.PrimFunc:
+        """Lower to a raw C function named ``symbol``."""
+        return lowering.lower(
+            self.func,
+            symbol,
+            self.workload.dim_names,
+            x86.ANNOTATION,
+            lambda span: Span.from_symbol(span).llvm(),
+        )
+
+
+def compile(  # noqa: A001 - the public name
+    workload: Workload,
+    target: str | dict[str, Any] = "native",
+    tuning_logs: TuningLogs = None,
+) -> Kernel:
+    """Compile a workload to a kernel.
+
+    Parameters
+    ----------
+    workload
+        What to compile.
+    target
+        ``"native"``, ``"x86-64"`` to ``"x86-64-v4"``, an LLVM CPU name, or a TVM target as JSON.
+    tuning_logs
+        None for the logs shipped with the package, False for none. This version ships none and
+        reads no folder.
+
+    Returns
+    -------
+    Kernel
+        The kernel, ready to be called.
+
+    Raises
+    ------
+    TargetError
+        If the target is not known.
+    ToolchainError
+        If there is no working C compiler.
+    ArtifactError
+        If this CPU lacks what the target needs; `export` cross-compiles.
+    TuningError
+        If a folder of tuning logs is given.
+    """
+    path = _build_folder() / f"build{next(_builds)}" / f"{workload.name}.so"
+    build([workload], path, target, tuning_logs)
+    loaded = artifact.load(path)
+    if not isinstance(loaded, Kernel):
+        raise ArtifactError(f"{path} holds several kernels; expected one")
+    return loaded
+
+
+def export(
+    workloads: Iterable[Workload],
+    path: str | Path,
+    target: str | dict[str, Any] = "native",
+    tuning_logs: TuningLogs = None,
+) -> Path:
+    """Compile many workloads into one shared library.
+
+    Parameters
+    ----------
+    workloads
+        What to compile; equal workloads are stored once.
+    path
+        The ``.so`` to write; its manifest is the ``.json`` beside it.
+    target, tuning_logs
+        As for `compile`. The target need not be one that this machine can run.
+
+    Returns
+    -------
+    Path
+        The library's path.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no workload.
+    ArtifactError
+        If the path cannot be written.
+    """
+    unique = list(dict.fromkeys(workloads))
+    if not unique:
+        raise ArgumentError("no workloads are given; a library holds at least one")
+    with tempfile.TemporaryDirectory(prefix="te_select-") as folder:
+        built = Path(folder) / "library.so"
+        manifest = build(unique, built, target, tuning_logs)
+        return artifact.export(built, manifest, Path(path))
+
+
+def build(
+    workloads: list[Workload],
+    path: Path,
+    target: str | dict[str, Any] = "native",
+    tuning_logs: TuningLogs = None,
+) -> artifact.Manifest:
+    """Build a shared library and its manifest at ``path``.
+
+    Parameters
+    ----------
+    workloads
+        What to compile; they differ.
+    path
+        The ``.so`` to write, into a folder of its own.
+    target, tuning_logs
+        As for `compile`.
+
+    Returns
+    -------
+    Manifest
+        What was written beside it.
+    """
+    resolved = resolve(target)
+    chosen = [schedule(workload, resolved, tuning_logs) for workload in workloads]
+    symbols = [f"te_select_kernel_{i}" for i in range(len(chosen))]
+    module = lowering.build(
+        [one.lower(symbol) for one, symbol in zip(chosen, symbols, strict=True)], resolved.tvm
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="te_select-") as folder:
+        object_file = Path(folder) / "kernels.o"
+        module.write_to_file(str(object_file), "o")
+        entries = [
+            toolchain.KernelEntry(workload, symbol, x86.BYTES_PER_THREAD)
+            for workload, symbol in zip(workloads, symbols, strict=True)
+        ]
+        toolchain.link(object_file, entries, path)
+    manifest = artifact.Manifest(
+        kernels=tuple(
+            artifact.KernelRecord(one.workload, asdict(one.config), one.origin) for one in chosen
+        ),
+        target={"name": resolved.name, "cpu_features": list(resolved.cpu_features)},
+        versions=versions(),
+    )
+    artifact.write(path, manifest)
+    return manifest
+
+
+def schedule(
+    workload: Workload,
+    target: ResolvedTarget,
+    tuning_logs: TuningLogs = None,
+    config: Mapping[str, Any] | None = None,
+) -> Scheduled:
+    """Choose a config, or take the given one, and apply the schedule.
+
+    Parameters
+    ----------
+    workload
+        The workload.
+    target
+        The target.
+    tuning_logs
+        As for `compile`.
+    config
+        A config as a manifest holds it.
+
+    Returns
+    -------
+    Scheduled
+        The scheduled function, its config and origin.
+    """
+    if tuning_logs not in (None, False):
+        raise TuningError(
+            f"tuning_logs {tuning_logs!r} cannot be read: this version has no tuner; "
+            "expected None or False"
+        )
+    pattern = access_pattern(workload)
+    chosen = (
+        x86.default_config(pattern, target.tvm) if config is None else _config_from_manifest(config)
+    )
+    sch = s_tir.Schedule(definition(workload))
+    x86.apply(sch, pattern, target.tvm, chosen)
+    return Scheduled(workload, chosen, "default", sch.mod["main"])
+
+
+def source(
+    workload: Workload,
+    target: str | dict[str, Any],
+    config: Mapping[str, Any] | None,
+    kind: str,
+) -> str:
+    """Show a kernel at one level.
+
+    Parameters
+    ----------
+    workload, target
+        What was compiled, and for what.
+    config
+        The config as a manifest holds it; None for the default.
+    kind
+        ``"te"`` (the definition), ``"tir"`` (the leaf loops replaced by spans), ``"scheduled"``,
+        ``"llvm"`` or ``"asm"``.
+
+    Returns
+    -------
+    str
+        The source text.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no such level.
+    """
+    if kind not in SOURCES:
+        raise ArgumentError(f"source {kind!r} is not known; expected one of {', '.join(SOURCES)}")
+    resolved = resolve(target)
+    if kind == "te":
+        return str(definition(workload).script())
+    chosen = schedule(workload, resolved, False, config)
+    if kind == "scheduled":
+        return str(chosen.func.script())
+    lowered = chosen.lower("te_select_kernel_0")
+    if kind == "tir":
+        return str(lowered.script())
+    module = lowering.build([lowered], resolved.tvm)
+    return str(module.inspect_source("ll" if kind == "llvm" else "asm"))
+
+
+def versions() -> dict[str, str]:
+    """Versions of what takes part in a build."""
+    return {
+        "te_select": metadata.version("te-select"),
+        "tvm": tvm.__version__,
+        "tvm_ffi": metadata.version("apache-tvm-ffi"),
+        "llvm": str(tvm.target.codegen.llvm_version_major()),
+        "python": platform.python_version(),
+    }
+
+
+def _config_from_manifest(config: Mapping[str, Any]) -> x86.Config:
+    expected = {field.name for field in fields(x86.Config)}
+    if set(config) != expected:
+        raise ArtifactError(
+            f"config {dict(config)!r} is not one of the x86 schedule; expected the fields "
+            f"{', '.join(sorted(expected))}"
+        )
+    return x86.Config(**config)
+
+
+@cache
+def _build_folder() -> Path:
+    """A folder for what `compile` builds, removed when the process ends."""
+    folder = Path(tempfile.mkdtemp(prefix="te_select-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder

@@ -1,0 +1,1 @@
+"""Loads and calls compiled kernels; imports neither tvm nor a compiler."""

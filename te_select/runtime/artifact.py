@@ -1,0 +1,345 @@
+"""Artifacts: a shared library ``NAME.so`` and, beside it, its manifest ``NAME.json``."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tvm_ffi
+
+from te_select.errors import ArtifactError, SelectError
+from te_select.runtime.kernel import Kernel
+from te_select.workload import Workload
+
+FORMAT = 1
+_CPUINFO = Path("/proc/cpuinfo")
+_FLAG_KEYS = ("flags", "Features")  # as x86 and Arm spell it
+
+
+@dataclass(frozen=True)
+class KernelRecord:
+    """What a manifest says about one kernel.
+
+    Parameters
+    ----------
+    workload
+        What it computes; the exported symbol is ``workload.name``.
+    config
+        The knobs of the schedule it was built with, as JSON types.
+    origin
+        Where the config comes from: ``"default"``, ``"tuned:<record>"`` or ``"nearest:<record>"``.
+    """
+
+    workload: Workload
+    config: Mapping[str, Any]
+    origin: str = "default"
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a shared library holds, and what it needs.
+
+    Parameters
+    ----------
+    kernels
+        One record per exported kernel.
+    target
+        ``"name"``, the target as the user named it; ``"cpu_features"``, the flags of
+        ``/proc/cpuinfo`` without which the code dies; and whatever else tells targets apart.
+    versions
+        Of the packages that built it.
+    """
+
+    kernels: tuple[KernelRecord, ...]
+    target: Mapping[str, Any]
+    versions: Mapping[str, str]
+
+    def to_json(self, sha256: str) -> dict[str, Any]:
+        """The manifest of a library with this hash, as JSON types."""
+        return {
+            "format": FORMAT,
+            "kernels": [
+                {
+                    "symbol": record.workload.name,
+                    "workload": record.workload.to_json(),
+                    "config": dict(record.config),
+                    "origin": record.origin,
+                }
+                for record in self.kernels
+            ],
+            "target": dict(self.target),
+            "versions": dict(self.versions),
+            "sha256": sha256,
+        }
+
+
+class Library(Mapping[str, Kernel]):
+    """The kernels of a shared library that holds many, by the names of their workloads."""
+
+    def __init__(self, path: Path, kernels: Mapping[str, Kernel]) -> None:
+        self.path = path
+        self._kernels = dict(kernels)
+
+    def __getitem__(self, name: str) -> Kernel:
+        return self._kernels[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._kernels)
+
+    def __len__(self) -> int:
+        return len(self._kernels)
+
+    def __repr__(self) -> str:
+        return f"Library({str(self.path)!r}, {len(self)} kernels)"
+
+
+def manifest_path(path: str | os.PathLike[str]) -> Path:
+    """Where the manifest of the shared library ``path`` lies.
+
+    Raises
+    ------
+    ArtifactError
+        If the path does not end in .so.
+    """
+    path = Path(path)
+    if path.suffix != ".so":
+        raise ArtifactError(f"{path} does not end in .so, as the path of an artifact must")
+    return path.with_suffix(".json")
+
+
+def write(so: str | os.PathLike[str], manifest: Manifest) -> None:
+    """Write the manifest beside a shared library that has just been linked.
+
+    Parameters
+    ----------
+    so
+        The library.
+    manifest
+        What it holds.
+
+    Raises
+    ------
+    ArtifactError
+        If the library cannot be read or the manifest not written.
+    """
+    path = Path(so)
+    _write_manifest(path, manifest, hashlib.sha256(_read(path)).hexdigest())
+
+
+def export(
+    src_so: str | os.PathLike[str], manifest: Manifest, path: str | os.PathLike[str]
+) -> Path:
+    """Copy a shared library and its manifest to ``path``, atomically.
+
+    Parameters
+    ----------
+    src_so
+        The library to copy.
+    manifest
+        What it holds.
+    path
+        Where to; ends in .so. Missing folders are made. What lies there is replaced, also if it is
+        loaded: files are written beside it and renamed.
+
+    Returns
+    -------
+    Path
+        Where the library now lies.
+
+    Raises
+    ------
+    ArtifactError
+        If the path does not end in .so, or a file cannot be read or written.
+    """
+    return _save(_read(Path(src_so)), manifest, path)
+
+
+def load(path: str | os.PathLike[str]) -> Kernel | Library:
+    """Load an artifact, without tvm and without a compiler.
+
+    Parameters
+    ----------
+    path
+        The ``.so``; its manifest lies beside it.
+
+    Returns
+    -------
+    Kernel or Library
+        The kernel, or a mapping of names to kernels where there is not exactly one.
+
+    Raises
+    ------
+    ArtifactError
+        If a file is missing, damaged, of another format version or not for this CPU, or the system
+        cannot load it.
+    """
+    path = Path(path)
+    text = _read(manifest_path(path), "the manifest that belongs beside the .so")
+    manifest, sha256 = _parse(text, manifest_path(path))
+    image = _read(path)
+    if hashlib.sha256(image).hexdigest() != sha256:
+        raise ArtifactError(
+            f"{path} is not the library its manifest describes (the SHA-256 differs): it is "
+            "truncated or was changed; export it again"
+        )
+    missing = sorted(set(manifest.target["cpu_features"]) - _cpu_features())
+    if missing:
+        raise ArtifactError(
+            f"{path} was compiled for {manifest.target['name']} and this CPU lacks "
+            f"{', '.join(missing)}; compile it for a target that this CPU can run"
+        )
+    module = _open(path)
+    kernels = {}
+    for record in manifest.kernels:
+        name = record.workload.name
+        alone = Manifest((record,), manifest.target, manifest.versions)
+        kernels[name] = Kernel(
+            record.workload,
+            target=manifest.target["name"],
+            config=record.config,
+            origin=record.origin,
+            strict=_function(module, name, path),
+            bits=_function(module, f"{name}__bits", path),
+            path=path,
+            # The bytes are kept, so that exporting does not depend on what happens to the file.
+            exporter=functools.partial(_save, image, alone),
+        )
+    return next(iter(kernels.values())) if len(kernels) == 1 else Library(path, kernels)
+
+
+def _save(image: bytes, manifest: Manifest, path: str | os.PathLike[str]) -> Path:
+    path = Path(path)
+    manifest_path(path)
+    _replace(path, image)
+    _write_manifest(path, manifest, hashlib.sha256(image).hexdigest())
+    return path
+
+
+def _write_manifest(so: Path, manifest: Manifest, sha256: str) -> None:
+    text = json.dumps(manifest.to_json(sha256), indent=1) + "\n"
+    _replace(manifest_path(so), text.encode())
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Write beside and rename: a library that is loaded keeps its own file."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+        temporary = Path(name)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            temporary.chmod(0o755 if path.suffix == ".so" else 0o644)
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise ArtifactError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def _read(path: Path, what: str = "the shared library") -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError as error:
+        raise ArtifactError(f"{path} is missing, {what}; export both files again") from error
+    except OSError as error:
+        raise ArtifactError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def _parse(text: bytes, path: Path) -> tuple[Manifest, str]:
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ArtifactError(f"{path} is not JSON ({error}); export it again") from error
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        found = data.get("format") if isinstance(data, dict) else None
+        raise ArtifactError(
+            f"{path} has format {found!r}; this te_select reads format {FORMAT}: export it again, "
+            "or use the version that wrote it"
+        )
+    try:
+        target = _typed(data, "target", dict)
+        _typed(target, "name", str)
+        _strings(_typed(target, "cpu_features", list), "cpu_features")
+        versions = _typed(data, "versions", dict)
+        _strings(versions.values(), "versions")
+        kernels = tuple(_parse_kernel(item) for item in _typed(data, "kernels", list))
+        sha256 = _typed(data, "sha256", str)
+        if not kernels:
+            raise ValueError("kernels is empty")
+    except (ValueError, TypeError, SelectError) as error:
+        raise ArtifactError(f"{path} is not a manifest: {error}; export it again") from error
+    return Manifest(kernels, target, versions), sha256
+
+
+def _parse_kernel(item: Any) -> KernelRecord:
+    if not isinstance(item, dict):
+        raise TypeError(f"kernel {item!r} is not an object")
+    workload = Workload.from_json(_typed(item, "workload", dict))
+    symbol = _typed(item, "symbol", str)
+    if symbol != workload.name:
+        raise ValueError(f"symbol {symbol!r} is not the name of its workload, {workload.name!r}")
+    return KernelRecord(workload, _typed(item, "config", dict), _typed(item, "origin", str))
+
+
+def _typed(data: Mapping[str, Any], key: str, kind: type) -> Any:
+    value = data.get(key)
+    if not isinstance(value, kind):
+        raise TypeError(f"{key} is {value!r}, expected a {kind.__name__}")
+    return value
+
+
+def _strings(values: Any, key: str) -> None:
+    for value in values:
+        if not isinstance(value, str):
+            raise TypeError(f"{key} holds {value!r}, expected strings")
+
+
+@functools.cache
+def _cpu_features() -> frozenset[str]:
+    """The flags of this machine's first CPU; empty where they cannot be read."""
+    try:
+        with _CPUINFO.open() as lines:
+            for line in lines:
+                key, _, flags = line.partition(":")
+                if key.strip() in _FLAG_KEYS:
+                    return frozenset(flags.split())
+    except OSError:
+        pass
+    return frozenset()
+
+
+def _open(path: Path) -> tvm_ffi.Module:
+    """Load the shared library that lies at ``path`` now.
+
+    The dynamic loader compares paths before files: under a path it has seen, it would hand out the
+    old library again. So it is given a link with a new name; one file is still loaded only once.
+    """
+    try:
+        with tempfile.TemporaryDirectory(prefix="te-select-") as folder:
+            alias = Path(folder, path.name)
+            alias.symlink_to(path.resolve())
+            return tvm_ffi.load_module(alias)
+    except Exception as error:  # tvm_ffi and the loader raise many kinds
+        reason = " ".join(str(error).split()).replace(folder, str(path.parent))
+        advice = (
+            "install GCC's OpenMP runtime (Debian: apt install libgomp1)"
+            if "libgomp" in reason
+            else "export it again for this machine"
+        )
+        raise ArtifactError(f"{path} cannot be loaded: {reason}; {advice}") from error
+
+
+def _function(module: tvm_ffi.Module, name: str, path: Path) -> tvm_ffi.Function:
+    try:
+        return module.get_function(name)
+    except Exception as error:  # tvm_ffi raises more than one kind
+        raise ArtifactError(f"{path} has no function {name}; export it again") from error

@@ -1,0 +1,140 @@
+"""Reads what ``__dlpack__`` hands over: address, shape, strides, type and flags."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from typing import Any
+
+_HOST_DEVICES = (1, 3, 11)  # kDLCPU, kDLCUDAHost, kDLROCMHost
+_DEVICE_NAMES = {2: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 10: "ROCm", 13: "managed CUDA"}
+_MAX_VERSION = (1, 3)
+_READ_ONLY = 1  # DLPACK_FLAG_BITMASK_READ_ONLY
+
+
+class NotOnCPUError(Exception):
+    """A tensor in memory of another device; the message says which."""
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor as DLPack describes it.
+
+    Parameters
+    ----------
+    address
+        Of the first element; 0 where there is no memory.
+    shape, strides
+        Both in elements.
+    dtype
+        ``(code, bits, lanes)`` of ``DLDataType``.
+    readonly
+        Whether the producer forbids writing.
+    owner
+        The capsule; the memory lives as long as it does.
+    """
+
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: tuple[int, int, int]
+    readonly: bool
+    owner: Any
+
+
+class _DLTensor(ctypes.Structure):
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+class _Versioned(ctypes.Structure):
+    """``DLManagedTensorVersioned``; the older struct begins with the DLTensor itself."""
+
+    _fields_ = (
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("manager_ctx", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("tensor", _DLTensor),
+    )
+
+
+_get_name = ctypes.pythonapi.PyCapsule_GetName
+_get_name.restype = ctypes.c_char_p
+_get_name.argtypes = (ctypes.py_object,)
+_get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_get_pointer.restype = ctypes.c_void_p
+_get_pointer.argtypes = (ctypes.py_object, ctypes.c_char_p)
+
+
+def read(value: Any) -> Tensor:
+    """Read an object that has ``__dlpack__`` and ``__dlpack_device__``.
+
+    Parameters
+    ----------
+    value
+        A tensor of any library.
+
+    Returns
+    -------
+    Tensor
+        What it is and where; nothing is copied.
+
+    Raises
+    ------
+    NotOnCPUError
+        If the memory is not the CPU's.
+    Exception
+        Whatever the object raises when it is asked.
+    """
+    device = tuple(int(number) for number in value.__dlpack_device__())
+    if device[0] not in _HOST_DEVICES:
+        kind = _DEVICE_NAMES.get(device[0], f"DLPack type {device[0]}")
+        raise NotOnCPUError(f"on device {device[1]} of {kind}")
+    try:
+        capsule = value.__dlpack__(max_version=_MAX_VERSION)
+    except TypeError:  # a producer older than DLPack 1.0
+        capsule = value.__dlpack__()
+    name = _get_name(capsule)
+    pointer = _get_pointer(capsule, name)
+    readonly = False
+    if name == b"dltensor_versioned":
+        managed = _Versioned.from_address(pointer)
+        if managed.major != _MAX_VERSION[0]:
+            raise BufferError(f"DLPack {managed.major}.{managed.minor} is not understood")
+        readonly = bool(managed.flags & _READ_ONLY)
+        tensor = managed.tensor
+    elif name == b"dltensor":
+        tensor = _DLTensor.from_address(pointer)
+    else:
+        raise BufferError(f"{name!r} is not a DLPack capsule")
+    shape = tuple(tensor.shape[: tensor.ndim])
+    strides = tuple(tensor.strides[: tensor.ndim]) if tensor.strides else _compact(shape)
+    return Tensor(
+        tensor.data + tensor.byte_offset if tensor.data else 0,
+        shape,
+        strides,
+        (tensor.code, tensor.bits, tensor.lanes),
+        readonly,
+        capsule,
+    )
+
+
+def _compact(shape: tuple[int, ...]) -> tuple[int, ...]:
+    strides = []
+    step = 1
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= extent
+    return tuple(reversed(strides))

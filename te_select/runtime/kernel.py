@@ -1,0 +1,262 @@
+"""A kernel: what `compile` and `load` return, and what is called."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from te_select.broadcast import Shape
+from te_select.errors import ArgumentError, ArtifactError
+from te_select.runtime import operands
+from te_select.runtime.operands import Operand
+from te_select.workload import Workload
+
+
+class Kernel:
+    """One compiled Select: ``out[i] = then[i] if cond[i] else else_[i]``, after broadcasting.
+
+    Parameters
+    ----------
+    workload
+        What it computes.
+    target
+        The name of the target it was compiled for.
+    config
+        The knobs of its schedule.
+    origin
+        Where the config comes from.
+    strict, bits
+        The exported functions ``<name>`` and ``<name>__bits``.
+    path
+        The shared library that it was loaded from.
+    exporter
+        Writes the library and its manifest to another path.
+    """
+
+    workload: Workload
+    target: str
+    config: Mapping[str, Any]
+    origin: str
+    path: Path
+
+    def __init__(
+        self,
+        workload: Workload,
+        *,
+        target: str,
+        config: Mapping[str, Any],
+        origin: str,
+        strict: Callable[..., Any],
+        bits: Callable[..., Any],
+        path: Path,
+        exporter: Callable[[str | os.PathLike[str]], Path],
+    ) -> None:
+        self.workload = workload
+        self.target = target
+        self.config = MappingProxyType(dict(config))
+        self.origin = origin
+        self.path = path
+        self._strict = strict
+        self._bits = bits
+        self._exporter = exporter
+        self._element = workload.element
+        self._shapes = (workload.cond_shape, workload.then_shape, workload.else_shape)
+        self._out_shape = workload.out_shape
+        # None where NumPy cannot hand over the type itself: those arrays always go as bits.
+        self._numpy_dtype = operands.builtin_dtype(workload.element)
+        self._sources = _sources(workload)
+        self._static_shape = _static(workload.out_shape)
+
+    def __call__(self, cond: Any, then: Any, else_: Any, out: Any = None) -> Any:
+        """Select.
+
+        Parameters
+        ----------
+        cond
+            Boolean, of the workload's cond shape; any nonzero byte is true.
+        then, else_
+            Of the workload's shapes and element type. Any operand is a NumPy array, a torch or JAX
+            tensor, anything else with ``__dlpack__``, or, where its rank is 0, a Python scalar.
+        out
+            Where to write, or None for a new tensor in the kind of then (of else_ where then is a
+            scalar, of cond where both are).
+
+        Returns
+        -------
+        Any
+            ``out``, or the new tensor.
+
+        Raises
+        ------
+        ArgumentError
+            If a shape, device or layout is wrong, or ``out`` cannot be written.
+        DTypeError
+            If an element type is not exactly the workload's.
+        """
+        # First what the compiled code takes as it is. It checks everything before it writes, so
+        # whatever it refuses can still be adapted, or be explained in the caller's terms.
+        try:
+            if type(then) is type(cond) is type(else_) is np.ndarray:
+                if self._numpy_dtype is not None:
+                    if out is None:
+                        shape = self._static_shape or self._infer(cond, then, else_)
+                        new = np.empty(shape, self._numpy_dtype)
+                        self._strict(cond, then, else_, new)
+                        return new
+                    if type(out) is np.ndarray:
+                        self._strict(cond, then, else_, out)
+                        return out
+            elif _is_plain_torch(cond, then, else_):
+                torch = sys.modules["torch"]
+                if out is None:
+                    new = torch.empty(self._infer(cond, then, else_), dtype=then.dtype)
+                    self._strict(cond, then, else_, new)
+                    return new
+                if type(out) is torch.Tensor and not (out.requires_grad or _is_lazy(out)):
+                    self._strict(cond, then, else_, out)
+                    return out
+        except Exception:  # noqa: BLE001, S110 - the path below finds out what it was
+            pass
+        return self._adapt(cond, then, else_, out)
+
+    def export(self, path: str | os.PathLike[str]) -> Path:
+        """Write the shared library and its manifest, atomically.
+
+        Parameters
+        ----------
+        path
+            Where to; ends in .so. The manifest goes beside it, ending in .json.
+
+        Returns
+        -------
+        Path
+            Where the library now lies.
+
+        Raises
+        ------
+        ArtifactError
+            If the path does not end in .so, or cannot be written.
+        """
+        return self._exporter(path)
+
+    def source(self, kind: str) -> str:
+        """The kernel's code at one level, rebuilt from its manifest.
+
+        Parameters
+        ----------
+        kind
+            ``"te"``, ``"tir"``, ``"scheduled"``, ``"llvm"``, ``"asm"``, ``"cuda"``, ``"ptx"`` or
+            ``"sass"``.
+
+        Returns
+        -------
+        str
+            The code.
+
+        Raises
+        ------
+        ArtifactError
+            If the compiler is not installed, or the target has no such level.
+        """
+        try:
+            compiler = importlib.import_module("te_select.compiler")
+        except ImportError as error:
+            raise ArtifactError(
+                f"the source of a kernel is rebuilt by the compiler, which cannot be imported "
+                f"({error}); install apache-tvm"
+            ) from error
+        text: str = compiler.source(self.workload, self.target, dict(self.config), kind)
+        return text
+
+    def __repr__(self) -> str:
+        """The workload, the target and where the config comes from."""
+        return f"Kernel({self.workload}, target {self.target!r}, {self.origin})"
+
+    def _infer(self, cond: Any, then: Any, else_: Any) -> tuple[int, ...]:
+        """Shape of the output for these inputs."""
+        shapes = (cond.shape, then.shape, else_.shape)
+        return tuple(
+            source if isinstance(source, int) else shapes[source[0]][source[1]]
+            for source in self._sources
+        )
+
+    def _adapt(self, cond: Any, then: Any, else_: Any, out: Any) -> Any:
+        """Check the operands one by one, and call with views or copies of them."""
+        element = self._element
+        types = (operands.BOOL, element, element)
+        described = []
+        sizes: dict[str, int] = {}
+        for value, name, kind, shape in zip(
+            (cond, then, else_), ("cond", "then", "else_"), types, self._shapes, strict=True
+        ):
+            operand = operands.describe(value, name, kind, shape)
+            operands.check_shape(operand, name, shape, sizes)
+            described.append(operand)
+        if out is None:
+            inputs = (then, else_, cond)
+            like = next((value for value in inputs if not operands.is_scalar(value)), None)
+            extents = tuple(sizes[dim] if isinstance(dim, str) else dim for dim in self._out_shape)
+            new, finish = operands.allocate(like, element, extents)
+            self._run(described, operands.describe(new, "out", element, extents))
+            return finish()
+        if operands.is_scalar(out):
+            raise ArgumentError(
+                f"out is the scalar {out!r}; expected a tensor that can be written"
+            )
+        target = operands.describe(out, "out", element, self._out_shape)
+        operands.check_shape(target, "out", self._out_shape, sizes)
+        operands.check_writable(target, out)
+        self._run(described, target)
+        return out
+
+    def _run(self, inputs: list[Operand], out: Operand) -> None:
+        views = [
+            view if view.flags.c_contiguous else view.copy(order="C")
+            for view in (operand.view() for operand in inputs)
+        ]
+        target = out.view()
+        direct = target.flags.c_contiguous and not any(
+            operands.overlap_in_part(view, target) for view in views
+        )
+        compact = target if direct else np.empty_like(target, order="C")
+        self._bits(*views, compact)
+        if not direct:
+            target[...] = compact
+
+
+def _static(shape: Shape) -> tuple[int, ...] | None:
+    """A shape without names, or None."""
+    extents = tuple(dim for dim in shape if isinstance(dim, int))
+    return extents if len(extents) == len(shape) else None
+
+
+def _sources(workload: Workload) -> tuple[int | tuple[int, int], ...]:
+    """For every axis of out its extent, or the input (cond, then, else) and axis that has it."""
+    shapes = (workload.cond_shape, workload.then_shape, workload.else_shape)
+    places = {
+        dim: (operand, axis)
+        for operand, shape in enumerate(shapes)
+        for axis, dim in enumerate(shape)
+        if isinstance(dim, str)
+    }
+    return tuple(places[dim] if isinstance(dim, str) else dim for dim in workload.out_shape)
+
+
+def _is_plain_torch(*tensors: Any) -> bool:
+    """Whether these are torch tensors whose memory says all there is to say."""
+    torch = sys.modules.get("torch")
+    return torch is not None and all(
+        type(tensor) is torch.Tensor and not _is_lazy(tensor) for tensor in tensors
+    )
+
+
+def _is_lazy(tensor: Any) -> bool:
+    """Whether a torch tensor has a pending negation or conjugation, which DLPack drops."""
+    return bool(tensor.is_neg() or tensor.is_conj())
