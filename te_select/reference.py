@@ -184,5 +184,3 @@ def special_bits(dtype: str) -> Array:
     positive = (0, infinity, infinity | 1, infinity | quiet, infinity | payload, 1, payload)
     patterns = [p | s for p in (*positive, infinity - 1) for s in (0, sign)]
     return np.array(patterns, f"u{(1 + exponent + fraction) // 8}")
-
-

@@ -31,6 +31,7 @@ _GUARD = 4096  # bytes each side of an operand: a page, further than any vector 
 _FILL = 0xA5
 _CACHE_LINE = 64
 
+
 class SelectKernel(Protocol):
     """What `verify_kernel` needs of a kernel."""
 

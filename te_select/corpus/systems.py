@@ -56,13 +56,13 @@ def system(op: str) -> System:
     try:
         return _SYSTEMS[op]
     except KeyError:
-        raise SelectError(f"op {op!r} is not known; expected one of {', '.join(_SYSTEMS)}") from None
+        raise SelectError(
+            f"op {op!r} is not known; expected one of {', '.join(_SYSTEMS)}"
+        ) from None
 
 
 def _onnx(opset: int) -> Callable[..., Workload]:
-    def make(
-        cond: Dims, then: Dims, else_: Dims, dtype: str, attrs: Mapping[str, Any]
-    ) -> Workload:
+    def make(cond: Dims, then: Dims, else_: Dims, dtype: str, attrs: Mapping[str, Any]) -> Workload:
         return Workload.onnx_where(cond, then, else_, dtype, attrs.get("opset", opset))
 
     return make

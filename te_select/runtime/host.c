@@ -170,15 +170,16 @@ static int check_operand(const te_select_kernel* kernel, int operand, const TVMF
   return check_compact(kernel, operand, t);
 }
 
-/* Elementwise in place is safe: an output element is written after the inputs' bytes at the very
- * same place were read. An input with out's element count has out's shape, up to axes of 1. */
+/* In place of then or else is safe: an output element is written after the same bytes were read, and
+ * a kernel that selects an element twice finds the value it chose before. Cond has no such luck. An
+ * input with out's element count has out's shape, up to axes of 1. */
 static int check_overlap(const te_select_kernel* kernel, int operand, const memory* in,
                          const memory* out) {
   uintptr_t a = (uintptr_t)in->data, b = (uintptr_t)out->data;
   if (a + (uint64_t)in->bytes <= b || b + (uint64_t)out->bytes <= a || !in->bytes) return 0;
-  if (a == b && in->count == out->count && in->bytes == out->bytes) return 0;
+  if (a == b && in->count == out->count && operand != COND) return 0;
   message m = begin(kernel, OUT);
-  append(&m, "overlaps %s in part; expected memory of its own, or exactly an input of its shape",
+  append(&m, "overlaps %s; expected memory of its own, or exactly that of then or else_",
          operand_names[operand]);
   return fail("ValueError", &m);
 }

@@ -122,7 +122,7 @@ class Kernel:
                 if type(out) is torch.Tensor and not (out.requires_grad or _is_lazy(out)):
                     self._strict(cond, then, else_, out)
                     return out
-        except Exception:  # noqa: BLE001, S110 - the path below finds out what it was
+        except Exception:  # the path below finds out what it was
             pass
         return self._adapt(cond, then, else_, out)
 
@@ -207,9 +207,7 @@ class Kernel:
             self._run(described, operands.describe(new, "out", element, extents))
             return finish()
         if operands.is_scalar(out):
-            raise ArgumentError(
-                f"out is the scalar {out!r}; expected a tensor that can be written"
-            )
+            raise ArgumentError(f"out is the scalar {out!r}; expected a tensor that can be written")
         target = operands.describe(out, "out", element, self._out_shape)
         operands.check_shape(target, "out", self._out_shape, sizes)
         operands.check_writable(target, out)
@@ -222,8 +220,10 @@ class Kernel:
             for view in (operand.view() for operand in inputs)
         ]
         target = out.view()
-        direct = target.flags.c_contiguous and not any(
-            operands.overlap_in_part(view, target) for view in views
+        cond, *branches = views
+        direct = target.flags.c_contiguous and not (
+            operands.overlap(cond, target)
+            or any(operands.overlap_in_part(view, target) for view in branches)
         )
         compact = target if direct else np.empty_like(target, order="C")
         self._bits(*views, compact)

@@ -181,7 +181,7 @@ def allocate(
     """
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(like, torch.Tensor):
-        tensor = torch.empty(shape, dtype=like.dtype, device="cpu")
+        tensor = torch.empty(shape, dtype=getattr(torch, element.name), device="cpu")
         return tensor, lambda: tensor
     dtype = numpy_dtype(element)
     array: npt.NDArray[Any] = np.empty(shape, dtype)
@@ -217,12 +217,21 @@ def check_writable(out: Operand, value: Any) -> None:
             )
 
 
+def overlap(view: npt.NDArray[Any], out: npt.NDArray[Any]) -> bool:
+    """Whether two compact arrays share bytes."""
+    start, start_out = _address(view), _address(out)
+    return start < start_out + out.nbytes and start_out < start + view.nbytes
+
+
 def overlap_in_part(view: npt.NDArray[Any], out: npt.NDArray[Any]) -> bool:
     """Whether compact memory shares bytes with out without being the very same elements."""
-    start, start_out = (array.__array_interface__["data"][0] for array in (view, out))
-    if start + view.nbytes <= start_out or start_out + out.nbytes <= start:
-        return False
-    return not (start == start_out and view.nbytes == out.nbytes and view.size == out.size)
+    same = _address(view) == _address(out) and view.nbytes == out.nbytes and view.size == out.size
+    return overlap(view, out) and not same
+
+
+def _address(array: npt.NDArray[Any]) -> int:
+    address: int = array.__array_interface__["data"][0]
+    return address
 
 
 def is_immutable(value: Any) -> bool:
@@ -242,9 +251,7 @@ def _check_element(found: ElementType | None, shown: Any, name: str, expected: E
     raise DTypeError(text)
 
 
-def _from_numpy(
-    array: npt.NDArray[Any], name: str, expected: ElementType, scalar: bool
-) -> Operand:
+def _from_numpy(array: npt.NDArray[Any], name: str, expected: ElementType, scalar: bool) -> Operand:
     if not array.dtype.isnative:
         raise DTypeError(
             f"{name} has element type {array.dtype.str} in foreign byte order; expected native "

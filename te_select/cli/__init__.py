@@ -1,0 +1,38 @@
+"""The command line, ``te-select``.
+
+One module per verb. Whatever needs NumPy or tvm is imported by the verb that runs, so that
+``te-select --help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import typer
+
+from te_select.cli.compile import compile_command
+from te_select.cli.console import Group
+from te_select.cli.env import env_command
+from te_select.cli.inspect import inspect_command
+from te_select.cli.verify import verify_command
+
+app = typer.Typer(
+    name="te-select",
+    cls=Group,
+    help="Compile Select (Where) into the fastest kernel that a machine can run.",
+    epilog='Shapes are comma lists of sizes and names, such as 1,batch,128; "" is a scalar.',
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+for _name, _command in (
+    ("compile", compile_command),
+    ("verify", verify_command),
+    ("inspect", inspect_command),
+    ("env", env_command),
+):
+    app.command(_name)(_command)
+
+
+def main() -> None:
+    """Run the command line and exit: 0, 1 where something failed, 2 on bad usage."""
+    app()

@@ -1,0 +1,81 @@
+"""``te-select compile``."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from te_select.cli import workloads
+from te_select.cli.console import (
+    JsonFlag,
+    TargetOption,
+    UsageError,
+    print_fields,
+    print_json,
+    progress,
+)
+from te_select.cli.manifest import describe, read_manifest
+
+Output = Annotated[
+    Path | None, typer.Option("-o", "--output", help="The .so to write; the manifest lies beside.")
+]
+
+
+def compile_command(
+    cond: workloads.Cond = None,
+    then: workloads.Then = None,
+    else_: workloads.Else = None,
+    dtype: workloads.DType = None,
+    op: workloads.Op = None,
+    auto_broadcast: workloads.AutoBroadcast = None,
+    axis: workloads.Axis = None,
+    workload: workloads.WorkloadJson = None,
+    workloads_file: workloads.WorkloadsFile = None,
+    target: TargetOption = "native",
+    output: Output = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Compile workloads into one shared library.
+
+    Example: te-select compile --cond 1,1,128,128 --then 4,12,128,128 --else "" -o build/select.so
+    """
+    if output is None:
+        raise UsageError("-o is missing; expected the path of the library, such as build/select.so")
+    flags = {
+        "cond_shape": cond,
+        "then_shape": then,
+        "else_shape": else_,
+        "dtype": dtype,
+        "op": op,
+        "auto_broadcast": auto_broadcast,
+        "axis": axis,
+    }
+    wanted = workloads.gather(flags, workload, workloads_file)
+    start = time.perf_counter()
+    with progress(f"compiling {len(wanted)} workloads"):
+        import te_select  # noqa: PLC0415 - tvm is slow to import
+
+        path = te_select.export(wanted, output, target)
+    seconds = time.perf_counter() - start
+    manifest = read_manifest(path)
+    document: dict[str, Any] = {
+        "path": str(path),
+        "bytes": path.stat().st_size,
+        "seconds": round(seconds, 3),
+        "target": manifest["target"],
+        "kernels": [describe(entry) for entry in manifest["kernels"]],
+    }
+    if as_json:
+        print_json(document)
+        return
+    print(
+        f"{path}: {len(document['kernels'])} kernel(s) for {document['target']['name']}, "
+        f"{document['bytes'] / 1024:.0f} KiB, {seconds:.2f} s"
+    )
+    for kernel in document["kernels"]:
+        print(kernel.pop("name"))
+        kernel.pop("workload")
+        print_fields(kernel, "  ")

@@ -1,0 +1,168 @@
+"""What all verbs share: errors and exit codes, output for people and machines, progress."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from te_select.errors import SelectError
+
+FAILED, BAD_USAGE, INTERRUPTED = 1, 2, 130
+
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document and no more.")]
+TargetOption = Annotated[
+    str,
+    typer.Option(
+        "--target",
+        help="native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4, an LLVM CPU name, or JSON.",
+    ),
+]
+
+
+class UsageError(Exception):
+    """Flags that are missing, malformed or contradictory; the message says what is accepted."""
+
+
+class Group(TyperGroup):
+    """The verbs, with every error on one line of stderr, or as JSON where that is asked for."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run a verb and exit with its code."""
+        words = list(sys.argv[1:] if args is None else args)
+        as_json = "--json" in words
+        try:
+            # Not standalone: errors must come here. Typer would draw a box around them.
+            code = super().main(words, "te-select", complete_var, standalone_mode=False, **extra)
+            sys.stdout.flush()
+        except SelectError as error:
+            code = _fail(type(error).__name__, str(error), FAILED, as_json)
+        except UsageError as error:
+            code = _fail("UsageError", str(error), BAD_USAGE, as_json)
+        except (KeyboardInterrupt, typer.Abort):
+            code = INTERRUPTED
+        except BrokenPipeError:
+            # The reader has gone; the interpreter would complain when it flushes stdout at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            code = FAILED
+        except Exception as error:
+            message = getattr(error, "format_message", None)
+            if message is None:
+                raise
+            code = _fail("UsageError", _explain(error, message()), BAD_USAGE, as_json)
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def parse_with(parse: Callable[[str], Any], flag: str, text: str) -> Any:
+    """Parse a flag's value.
+
+    Parameters
+    ----------
+    parse
+        Raises ValueError, with a message that says what is accepted.
+    flag, text
+        The flag and its value.
+
+    Raises
+    ------
+    UsageError
+        If the value is malformed.
+    """
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise UsageError(f"{flag} {text!r} {error}") from error
+
+
+def print_json(document: Any) -> None:
+    """Print the one document of a verb that was given ``--json``."""
+    print(json.dumps(document, indent=2, default=_plain))
+
+
+@contextlib.contextmanager
+def progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a progress bar on stderr while work runs, if that is a terminal.
+
+    Parameters
+    ----------
+    what
+        The work.
+
+    Yields
+    ------
+    callable
+        Takes the number of steps done and of all steps.
+    """
+    if not sys.stderr.isatty():
+        yield lambda _done, _total: None
+        return
+    from rich.console import Console  # noqa: PLC0415 - rich is slow to import
+    from rich.progress import MofNCompleteColumn, Progress  # noqa: PLC0415
+
+    columns = (*Progress.get_default_columns(), MofNCompleteColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table on stdout, the first column left-aligned and numbers to the right."""
+    from rich import box  # noqa: PLC0415 - rich is slow to import
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for i, header in enumerate(headers):
+        numbers = i > 0 and all(row[i].isdigit() for row in rows)
+        table.add_column(header, justify="right" if numbers else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    Console(markup=False, highlight=False).print(table)
+
+
+def print_fields(fields: MutableMapping[str, Any], indent: str = "") -> None:
+    """Print names and values, one a line, the values aligned."""
+    width = max(map(len, fields))
+    for name, value in fields.items():
+        print(f"{indent}{name:<{width}}  {value}")
+
+
+def _fail(kind: str, message: str, code: int, as_json: bool) -> int:
+    line = " ".join(message.split())
+    if as_json:
+        print_json({"error": line, "kind": kind})
+    else:
+        print(f"te-select: error: {line}", file=sys.stderr)
+    return code
+
+
+def _explain(error: Any, message: str) -> str:
+    """Typer's message, and what would have been accepted."""
+    context = getattr(error, "ctx", None)
+    if context is None:
+        return message
+    if verbs := getattr(context.command, "commands", None):
+        return f"{message.rstrip('.')}; expected one of {', '.join(verbs)}"
+    accepted = [name for param in context.command.params for name in param.opts if "-" in name]
+    return f"{message.rstrip('.')}; {context.info_name} takes {', '.join(accepted)}"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Path):
+        return str(value)
+    raise TypeError(f"{value!r} is not JSON")

@@ -1,0 +1,146 @@
+"""``te-select inspect``."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from te_select.cli import workloads
+from te_select.cli.console import (
+    JsonFlag,
+    TargetOption,
+    UsageError,
+    print_fields,
+    print_json,
+)
+from te_select.cli.manifest import describe, read_manifest
+from te_select.errors import ArtifactError, SelectError
+from te_select.workload import Workload
+
+LEVELS = ("te", "tir", "scheduled", "llvm", "asm")
+
+Library = Annotated[Path | None, typer.Argument(help="A library; else give the workload flags.")]
+Source = Annotated[str | None, typer.Option("--source", help="te, tir, scheduled, llvm or asm.")]
+KernelName = Annotated[str | None, typer.Option("--kernel", help="Of a library that holds many.")]
+
+
+def inspect_command(
+    path: Library = None,
+    cond: workloads.Cond = None,
+    then: workloads.Then = None,
+    else_: workloads.Else = None,
+    dtype: workloads.DType = None,
+    op: workloads.Op = None,
+    auto_broadcast: workloads.AutoBroadcast = None,
+    axis: workloads.Axis = None,
+    target: TargetOption = "native",
+    source: Source = None,
+    kernel: KernelName = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Show what a library or a workload is, from which config, and its source at each level.
+
+    Example: te-select inspect build/select.so --source asm
+    """
+    if source not in (None, *LEVELS):
+        raise UsageError(f"--source {source!r} is not known; expected one of {', '.join(LEVELS)}")
+    flags = {
+        "cond_shape": cond,
+        "then_shape": then,
+        "else_shape": else_,
+        "dtype": dtype,
+        "op": op,
+        "auto_broadcast": auto_broadcast,
+        "axis": axis,
+    }
+    if path is not None and any(value is not None for value in flags.values()):
+        raise UsageError("a library and workload flags are given; expected one or the other")
+    if path is not None:
+        document = _of_library(path)
+        document["loads_here"] = _loads(path)
+    else:
+        document = _of_workload(workloads.gather(flags, None, None)[0], target)
+    document["kernels"] = _chosen(document["kernels"], kernel)
+    if source is not None:
+        _add_source(document["kernels"], source, document["target"]["name"])
+    if as_json:
+        print_json(document)
+    elif source is not None:
+        print(document["kernels"][0]["source"])
+    else:
+        _print(document)
+
+
+def _of_library(path: Path) -> dict[str, Any]:
+    manifest = read_manifest(path)
+    return {
+        "path": str(path),
+        "target": manifest["target"],
+        "versions": manifest["versions"],
+        "kernels": [describe(entry) for entry in manifest["kernels"]],
+    }
+
+
+def _of_workload(workload: Workload, target: str) -> dict[str, Any]:
+    import te_select  # noqa: PLC0415 - tvm is slow to import
+
+    with tempfile.TemporaryDirectory(prefix="te_select-") as folder:
+        document = _of_library(te_select.export([workload], Path(folder) / "select.so", target))
+    del document["path"]
+    return document
+
+
+def _loads(path: Path) -> str:
+    """``"yes"``, or why the library cannot be loaded on this machine."""
+    import te_select  # noqa: PLC0415 - imports tvm_ffi
+
+    try:
+        te_select.load(path)
+    except SelectError as error:
+        return f"no: {error}"
+    return "yes"
+
+
+def _chosen(kernels: list[dict[str, Any]], name: str | None) -> list[dict[str, Any]]:
+    chosen = [kernel for kernel in kernels if name in (None, kernel["name"])]
+    if not chosen:
+        names = ", ".join(kernel["name"] for kernel in kernels)
+        raise ArtifactError(f"there is no kernel {name!r}; expected one of {names}")
+    return chosen
+
+
+def _add_source(kernels: list[dict[str, Any]], level: str, target: str) -> None:
+    if len(kernels) > 1:
+        names = ", ".join(kernel["name"] for kernel in kernels)
+        raise UsageError(f"--source wants one kernel; expected --kernel with one of {names}")
+    try:
+        from te_select import compiler  # noqa: PLC0415 - tvm is slow to import
+    except ImportError as error:
+        raise ArtifactError(
+            f"sources are rebuilt by the compiler, which cannot be imported ({error}); "
+            "install apache-tvm"
+        ) from error
+    workload = Workload.from_json(kernels[0]["workload"])
+    kernels[0]["source"] = compiler.source(workload, target, kernels[0]["config"], level)
+
+
+def _print(document: dict[str, Any]) -> None:
+    target = document["target"]
+    general = {
+        "library": document.get("path", "(compiled here)"),
+        "target": target["name"],
+        "CPU features": " ".join(target["cpu_features"]) or "(baseline)",
+        "versions": ", ".join(f"{k} {v}" for k, v in document["versions"].items()),
+    }
+    if "loads_here" in document:
+        general["loads here"] = document["loads_here"]
+    print_fields(general)
+    for kernel in document["kernels"]:
+        print(f"\n{kernel['name']}")
+        shown = {k.replace("_", " "): v for k, v in kernel.items() if k not in ("name", "workload")}
+        if shown["bytes moved"] is None:
+            shown["bytes moved"] = "known at call time"
+        print_fields(shown, "  ")

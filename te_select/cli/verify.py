@@ -1,0 +1,153 @@
+"""``te-select verify``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from te_select.cli.console import (
+    FAILED,
+    JsonFlag,
+    TargetOption,
+    UsageError,
+    print_json,
+    print_table,
+    progress,
+)
+from te_select.errors import ArtifactError
+
+if TYPE_CHECKING:
+    from te_select import Kernel
+    from te_select.corpus import RunResult
+
+Paths = Annotated[
+    list[Path] | None, typer.Argument(help="A library; after --corpus, further corpus files.")
+]
+Corpus = Annotated[list[Path] | None, typer.Option("--corpus", help="Cases of other projects.")]
+KernelName = Annotated[str | None, typer.Option("--kernel", help="Check this kernel only.")]
+Check = Annotated[list[str] | None, typer.Option("--check", help="Run this check; repeatable.")]
+Case = Annotated[str | None, typer.Option("--case", help="Run this case of the corpus only.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the random data.")]
+
+
+def verify_command(
+    paths: Paths = None,
+    corpus: Corpus = None,
+    kernel: KernelName = None,
+    check: Check = None,
+    case: Case = None,
+    seed: Seed = 0,
+    target: TargetOption = "native",
+    as_json: JsonFlag = False,
+) -> None:
+    """Compare kernels with NumPy, bit for bit, or run the conformance cases of other projects.
+
+    Examples: te-select verify build/select.so;  te-select verify --corpus cases.json dynamic.json
+    """
+    files = list(paths or ())
+    if corpus:
+        _reject("--corpus", kernel=kernel, check=check)
+        _verify_corpus([*corpus, *files], target, seed, case, as_json)
+        return
+    if len(files) != 1:
+        raise UsageError(
+            f"{len(files)} libraries are given; expected one, such as build/select.so, or "
+            "--corpus FILE"
+        )
+    _reject("a library", case=case)
+    _verify_library(files[0], kernel, seed, check, as_json)
+
+
+def _reject(beside: str, **flags: Any) -> None:
+    for name, value in flags.items():
+        if value:
+            raise UsageError(f"--{name} has no meaning beside {beside}; leave it out")
+
+
+def _verify_library(
+    path: Path, name: str | None, seed: int, checks: Sequence[str] | None, as_json: bool
+) -> None:
+    import te_select  # noqa: PLC0415 - imports tvm_ffi
+    from te_select.verify import CHECKS, verify_kernel  # noqa: PLC0415 - imports NumPy
+
+    for check in checks or ():
+        if check not in CHECKS:
+            raise UsageError(f"--check {check!r} is not known; expected {', '.join(CHECKS)}")
+    loaded = te_select.load(path)
+    kernels: dict[str, Kernel] = (
+        {loaded.workload.name: loaded} if isinstance(loaded, te_select.Kernel) else dict(loaded)
+    )
+    if name is not None and name not in kernels:
+        raise ArtifactError(f"{path} has no kernel {name!r}; expected one of {', '.join(kernels)}")
+    chosen = [kernels[name]] if name is not None else list(kernels.values())
+    results = []
+    with progress("verifying") as step:
+        for i, kernel in enumerate(chosen):
+            results.append(verify_kernel(kernel, seed, checks))
+            step(i + 1, len(chosen))
+    passed = all(result.passed for group in results for result in group)
+    if as_json:
+        flat = [asdict(result) for group in results for result in group]
+        print_json({"path": str(path), "passed": passed, "seed": seed, "results": flat})
+    else:
+        for kernel, group in zip(chosen, results, strict=True):
+            good = sum(result.passed for result in group)
+            print(f"{kernel.workload.name}: {good} of {len(group)} checks passed")
+            for result in group:
+                if not result.passed:
+                    at = "".join(f" {k}={v}" for k, v in result.sizes.items())
+                    print(f"  FAILED {result.check}{at}: {result.message}\n    {result.command}")
+    if not passed:
+        raise typer.Exit(FAILED)
+
+
+def _verify_corpus(
+    files: Sequence[Path], target: str, seed: int, case: str | None, as_json: bool
+) -> None:
+    from te_select.corpus import run_corpus  # noqa: PLC0415 - imports NumPy and tvm
+
+    with progress("running the corpus") as step:
+        results = run_corpus(files, target, seed, case, step)
+    count = Counter(result.status for result in results)
+    skipped = Counter(result.reason for result in results if result.status == "skipped")
+    systems = _by_system(results)
+    failures = [result for result in results if result.status == "failed"]
+    if as_json:
+        print_json(
+            {
+                "files": [str(file) for file in files],
+                "passed": not failures,
+                "seed": seed,
+                "systems": systems,
+                "skip_reasons": dict(skipped),
+                "results": [asdict(result) for result in results],
+            }
+        )
+    else:
+        rows = [[op, *(str(value) for value in row.values())] for op, row in systems.items()]
+        print_table(["system", "cases", "passed", "failed", "skipped"], rows)
+        for reason, number in skipped.most_common():
+            print(f"skipped {number}: {reason}")
+        for result in failures:
+            print(f"FAILED {result.op} {result.case} ({result.label}): {result.reason}")
+            print(f"  {result.command}")
+        print(f"{count['passed']} passed, {count['failed']} failed, {count['skipped']} skipped")
+    if failures:
+        raise typer.Exit(FAILED)
+
+
+def _by_system(results: Sequence[RunResult]) -> dict[str, dict[str, int]]:
+    """Numbers of cases, and of runs that passed, failed and were skipped."""
+    systems: dict[str, dict[str, int]] = {}
+    cases: dict[str, set[str]] = {}
+    for result in results:
+        row = systems.setdefault(result.op, {"cases": 0, "passed": 0, "failed": 0, "skipped": 0})
+        row[result.status] += 1
+        cases.setdefault(result.op, set()).add(result.case)
+        row["cases"] = len(cases[result.op])
+    return systems

@@ -1,0 +1,151 @@
+"""The workload flags that compile and inspect share."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from te_select.broadcast import RULES, Dim
+from te_select.cli.console import UsageError, parse_with
+from te_select.workload import Workload
+
+_DIM = re.compile(r"\s*(?:(\d+)|([A-Za-z_]\w*))\s*", re.ASCII)
+_OPS = ("onnx", "openvino", "onednn")
+_FIELDS = ("cond_shape", "then_shape", "else_shape", "dtype", "auto_broadcast", "axis", "op")
+
+Cond = Annotated[str | None, typer.Option("--cond", help='Shape of cond: 1,batch,128; "" scalar.')]
+Then = Annotated[str | None, typer.Option("--then", help="Shape of then.")]
+Else = Annotated[str | None, typer.Option("--else", help="Shape of else.")]
+DType = Annotated[str | None, typer.Option("--dtype", help="Element type; default float32.")]
+Op = Annotated[str | None, typer.Option("--op", help="A system's rule: onnx, openvino or onednn.")]
+AutoBroadcast = Annotated[
+    str | None,
+    typer.Option("--auto-broadcast", help="none, numpy, pdpd or multidirectional; default numpy."),
+]
+Axis = Annotated[int | None, typer.Option("--axis", help="Under pdpd, where else and cond start.")]
+WorkloadJson = Annotated[
+    list[str] | None,
+    typer.Option("--workload", help='As JSON: {"cond_shape": [4], "then_shape": ...}; repeatable.'),
+]
+WorkloadsFile = Annotated[
+    Path | None, typer.Option("--workloads", help="A file with a JSON list of workloads.")
+]
+
+
+def gather(flags: dict[str, Any], texts: Sequence[str] | None, file: Path | None) -> list[Workload]:
+    """Make all workloads that the command line names.
+
+    Parameters
+    ----------
+    flags
+        The values of the plain flags, by field name; None where a flag is missing.
+    texts
+        The values of ``--workload``.
+    file
+        The value of ``--workloads``.
+
+    Returns
+    -------
+    list of Workload
+        Those of the plain flags first.
+
+    Raises
+    ------
+    UsageError
+        If a flag is missing or malformed.
+    SelectError
+        If a workload cannot be made.
+    """
+    made = []
+    given = {name: value for name, value in flags.items() if value is not None}
+    if given:
+        missing = [f"--{n}" for n in ("cond", "then", "else") if f"{n}_shape" not in given]
+        if missing:
+            raise UsageError(
+                f"{', '.join(missing)} is missing; expected a shape such as 1,batch,128, "
+                f'or "" for a scalar'
+            )
+        for name in ("cond", "then", "else"):
+            field = f"{name}_shape"
+            given[field] = parse_with(parse_shape, f"--{name}", given[field])
+        made.append(_make(given))
+    for text in texts or ():
+        made.append(_make(_fields(parse_with(_load_json, "--workload", text), "--workload")))
+    if file is not None:
+        try:
+            text = file.read_text()
+        except OSError as error:
+            raise UsageError(f"--workloads {file} cannot be read: {error.strerror}") from error
+        items = parse_with(_load_json, f"--workloads {file}:", text)
+        if not isinstance(items, list):
+            raise UsageError(f"--workloads {file} holds no list; expected [{{...}}, ...]")
+        made += [_make(_fields(item, f"--workloads {file}")) for item in items]
+    if not made:
+        raise UsageError(
+            "no workload is given; expected --cond, --then and --else, --workload JSON, or "
+            "--workloads FILE"
+        )
+    return made
+
+
+def parse_shape(text: str) -> tuple[Dim, ...]:
+    """Read a shape: ``"1,batch,128"``, or ``""`` for a scalar.
+
+    Raises
+    ------
+    ValueError
+        If it is malformed.
+    """
+    if not text.strip():
+        return ()
+    dims: list[Dim] = []
+    for word in text.split(","):
+        match = _DIM.fullmatch(word)
+        if match is None:
+            raise ValueError(
+                f"is not a shape ({word!r} is neither a size nor a name); expected a comma list "
+                f'such as 1,batch,128, or "" for a scalar'
+            )
+        dims.append(int(match[1]) if match[1] else match[2])
+    return tuple(dims)
+
+
+def _load_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"is not JSON: {error}") from error
+
+
+def _fields(item: Any, flag: str) -> dict[str, Any]:
+    missing = [f for f in _FIELDS[:3] if not isinstance(item, dict) or f not in item]
+    unknown = [] if missing else sorted(set(item) - set(_FIELDS))
+    if missing or unknown:
+        problem = f"lacks {missing[0]}" if missing else f"has the unknown field {unknown[0]!r}"
+        raise UsageError(f"{flag}: {item!r} {problem}; expected the fields {', '.join(_FIELDS)}")
+    return dict(item)
+
+
+def _make(fields: dict[str, Any]) -> Workload:
+    op, rule = fields.pop("op", None), fields.get("auto_broadcast")
+    if op not in (None, *_OPS):
+        raise UsageError(f"--op {op!r} is not known; expected one of {', '.join(_OPS)}")
+    if rule is not None and rule not in RULES:
+        raise UsageError(f"--auto-broadcast {rule!r} is not known; expected {', '.join(RULES)}")
+    if op == "onnx" and (rule is not None or "axis" in fields):
+        raise UsageError("--op onnx has one rule; --auto-broadcast and --axis must be left out")
+    if op == "onednn" and "axis" in fields:
+        raise UsageError("--op onednn has no axis; --axis must be left out")
+    makers: dict[str | None, Any] = {
+        None: Workload,
+        "onnx": Workload.onnx_where,
+        "openvino": Workload.openvino_select,
+        "onednn": Workload.onednn_select,
+    }
+    workload: Workload = makers[op](**fields)
+    return workload

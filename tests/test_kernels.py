@@ -1,0 +1,226 @@
+"""Whole kernels against NumPy, bit for bit."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import te_select
+from te_select import Workload
+from te_select.dtypes import ELEMENT_TYPES
+from tests import strategies as s
+
+AROUND_VECTORS = (0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 257)
+
+
+def check(kernel: te_select.Kernel, workload: Workload, seed: int = 0) -> None:
+    rng = np.random.default_rng(seed)
+    cond = s.random_cond(rng, workload.cond_shape)
+    then = s.random_bits(rng, workload.then_shape, workload.dtype)
+    else_ = s.random_bits(rng, workload.else_shape, workload.dtype)
+    out = kernel(cond, then, else_)
+    assert out.shape == workload.out_shape
+    assert np.array_equal(s.as_bytes(out), s.expected(workload, cond, then, else_))
+
+
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    s.workloads(),
+    st.integers(0, 2**32 - 1),
+    st.tuples(*[st.sampled_from(s.LAYOUTS)] * 3),
+    st.sampled_from(["new", *s.LAYOUTS[:5]]),
+)
+def test_any_workload_in_any_layout_equals_numpy(workload, seed, layouts, out_layout):
+    rng = np.random.default_rng(seed)
+    kernel = te_select.compile(workload)
+    operands = [
+        s.random_cond(rng, workload.cond_shape),
+        s.random_bits(rng, workload.then_shape, workload.dtype),
+        s.random_bits(rng, workload.else_shape, workload.dtype),
+    ]
+    want = s.expected(workload, *operands)
+    laid_out = [s.strided(a, how) for a, how in zip(operands, layouts, strict=True)]
+    if out_layout == "new":
+        got = kernel(*laid_out)
+    else:
+        target = s.strided(s.random_bits(rng, workload.out_shape, workload.dtype), out_layout)
+        got = kernel(*laid_out, out=target)
+        assert got is target
+    assert np.array_equal(s.as_bytes(got), want)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "float64", "complex128"])
+def test_named_size_around_the_vector_width(dtype):
+    kernel = te_select.compile(Workload(["n"], ["n"], ["n"], dtype))
+    for n in AROUND_VECTORS:
+        check(kernel, kernel.workload.bind({"n": n}), seed=n)
+
+
+@pytest.mark.parametrize("dtype", list(ELEMENT_TYPES))
+def test_element_type_by_every_access_pattern_of_two_loops(dtype, tmp_path):
+    shapes = [(1, 1), (37, 1), (1, 5), (37, 5)]
+    every = {}
+    for cond, then, else_ in itertools.product(shapes, repeat=3):
+        workload = Workload(cond, then, else_, dtype, "multidirectional")
+        every[workload.name] = workload
+    library = te_select.load(te_select.export(every.values(), tmp_path / "patterns.so"))
+    assert set(library) == set(every)
+    for name, workload in every.items():
+        check(library[name], workload)
+
+
+@pytest.mark.parametrize("inner", [2, 3, 4, 5, 6, 7, 12, 31, 33, 63, 100])
+def test_short_rows_of_named_and_literal_count(inner, tmp_path):
+    shapes = [
+        (["r", 1], ["r", inner], ["r", inner]),
+        (["r", 1], ["r", inner], [inner]),
+        (["r", inner], ["r", 1], [inner]),
+        ([inner], ["r", 1], ["r", inner]),
+        (["r", 1], [inner], []),
+    ]
+    named = [
+        Workload(*each, dtype, "multidirectional")
+        for each in shapes
+        for dtype in ("uint8", "float32", "float64")
+    ]
+    sizes = (0, 1, 3, 8, 15, 16, 17, 64, 65, 200)
+    literal = [w.bind({"r": rows}) for w in named for rows in (1, 7, 65)]
+    library = te_select.load(te_select.export([*named, *literal], tmp_path / "rows.so"))
+    for workload in literal:
+        check(library[workload.name], workload)
+    for workload in named:
+        for rows in sizes:
+            check(library[workload.name], workload.bind({"r": rows}))
+
+
+def test_rank_12_with_named_and_unit_axes():
+    shape = (2, 1, "a", 1, 3, 1, 1, "b", 1, 2, 1, 5)
+    cond = (2, 1, "a", 1, 1, 1, 1, "b", 1, 1, 1, 5)
+    kernel = te_select.compile(Workload(cond, shape, (1,) * 7 + ("b", 1, 1, 1, 1), "int16"))
+    for a, b in ((1, 1), (4, 3), (1, 9)):
+        check(kernel, kernel.workload.bind({"a": a, "b": b}))
+
+
+@pytest.mark.parametrize("target", ["x86-64", "x86-64-v2", "x86-64-v3"])
+def test_every_level_of_the_architecture_selects_the_same_bits(target, tmp_path):
+    workloads = [
+        Workload(*shapes, dtype, "multidirectional")
+        for shapes in (
+            [(1000,)] * 3,
+            [(333, 1), (333, 3), (3,)],
+            [(40, 1), (40, 77), (77,)],
+            [(7, 65), (), ()],
+        )
+        for dtype in ("bool", "bfloat16", "float32", "complex64", "complex128")
+    ]
+    library = te_select.load(te_select.export(workloads, tmp_path / "levels.so", target))
+    for workload in workloads:
+        check(library[workload.name], workload)
+
+
+def test_row_of_one_side_is_not_read():
+    """The side that is not selected may be anything, here memory that no one may read."""
+    script = """
+        import ctypes, mmap, numpy as np, te_select
+        rows, n = 8, 4096
+        k = te_select.compile(te_select.Workload((rows, 1), (rows, n), (rows, n), "uint8"))
+        guarded = mmap.mmap(-1, rows * n)
+        then = np.frombuffer(guarded, np.uint8).reshape(rows, n)
+        address = then.ctypes.data
+        libc = ctypes.CDLL(None, use_errno=True)
+        assert libc.mprotect(ctypes.c_void_p(address), rows * n, 0) == 0
+        out = k(np.zeros((rows, 1), bool), then, np.full((rows, n), 7, np.uint8))
+        assert (out == 7).all()
+        print("unread")
+    """
+    run = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=False
+    )
+    assert run.stdout.strip() == "unread", run.stderr
+
+
+def test_more_elements_than_a_32_bit_index_holds():
+    n = 2**31 + 77
+    kernel = te_select.compile(Workload((n,), (n,), (), "uint8"))
+    cond = np.zeros(n, np.bool_)
+    cond[[0, 2**31 - 1, 2**31, n - 1]] = True
+    then = np.full(n, 9, np.uint8)
+    out = kernel(cond, then, np.uint8(4))
+    assert [int(out[i]) for i in (0, 1, 2**31 - 1, 2**31, 2**31 + 1, n - 1)] == [9, 4, 9, 9, 4, 9]
+    assert int(np.count_nonzero(out == 9)) == 4
+
+
+def test_many_rows_beyond_32_bits_of_output():
+    kernel = te_select.compile(Workload((65537, 1), (1, 32769), (), "uint8", "multidirectional"))
+    cond = np.zeros((65537, 1), np.bool_)
+    cond[-1] = True
+    then = np.arange(32769, dtype=np.uint32).astype(np.uint8)[None]
+    out = kernel(cond, then, np.uint8(3))
+    assert np.array_equal(out[-1], then[0])
+    assert (out[-2] == 3).all() and (out[0] == 3).all()
+
+
+@pytest.mark.parametrize("side", ["then", "else_"])
+@pytest.mark.parametrize("n", [5, 1000, 1 << 20])
+def test_output_in_place_of_a_branch(side, n):
+    rng = np.random.default_rng(n)
+    kernel = te_select.compile(Workload(["n"], ["n"], ["n"]))
+    cond = s.random_cond(rng, (n,))
+    branches = {name: s.random_bits(rng, (n,), "float32") for name in ("then", "else_")}
+    want = s.expected(kernel.workload.bind({"n": n}), cond, **branches)
+    out = kernel(cond, **branches, out=branches[side])
+    assert out is branches[side]
+    assert np.array_equal(s.as_bytes(out), want)
+
+
+@pytest.mark.parametrize("shift", [-3, 0, 3])
+def test_output_over_cond_is_not_wrong(shift):
+    rng = np.random.default_rng(1)
+    n = 1000
+    kernel = te_select.compile(Workload((n,), (n,), (n,), "bool"))
+    memory = s.random_cond(rng, (n + 10,))
+    cond, out = memory[5 : 5 + n], memory[5 + shift : 5 + shift + n]
+    then, else_ = (s.random_bits(rng, (n,), "bool") for _ in range(2))
+    want = s.expected(kernel.workload, cond, then, else_)
+    try:
+        got = kernel(cond, then, else_, out=out)
+    except te_select.ArgumentError:
+        return
+    assert np.array_equal(s.as_bytes(got), want)
+
+
+@pytest.mark.parametrize("shift", [-16, -1, 1, 5, 16])
+def test_partly_overlapping_output_is_not_wrong(shift):
+    rng = np.random.default_rng(2)
+    n = 5000
+    kernel = te_select.compile(Workload((n,), (n,), (n,)))
+    memory = s.random_bits(rng, (n + 40,), "float32")
+    then, out = memory[20 : 20 + n], memory[20 + shift : 20 + shift + n]
+    cond, else_ = s.random_cond(rng, (n,)), s.random_bits(rng, (n,), "float32")
+    want = s.expected(kernel.workload, cond, then, else_)
+    try:
+        got = kernel(cond, then, else_, out=out)
+    except te_select.ArgumentError:
+        return
+    assert np.array_equal(s.as_bytes(got), want)
+
+
+def test_bytes_around_the_output_stay():
+    rng = np.random.default_rng(3)
+    kernel = te_select.compile(Workload(["r", 1], ["r", 3], ["r", 3]))
+    for rows in (1, 2, 5, 16, 17, 63):
+        memory = np.full(rows * 3 + 64, np.float32(1.5))
+        out = memory[32 : 32 + rows * 3].reshape(rows, 3)
+        workload = kernel.workload.bind({"r": rows})
+        cond = s.random_cond(rng, workload.cond_shape)
+        then, else_ = (s.random_bits(rng, (rows, 3), "float32") for _ in range(2))
+        kernel(cond, then, else_, out=out)
+        assert np.array_equal(s.as_bytes(out), s.expected(workload, cond, then, else_))
+        assert (memory[:32] == 1.5).all() and (memory[32 + rows * 3 :] == 1.5).all()
