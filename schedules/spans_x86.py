@@ -62,7 +62,8 @@ class Span:
         """The function's name; it holds every parameter, since equal symbols must be equal code."""
         moves = self.cond + self.then + self.else_
         return (
-            f"te_select_span_w{self.width}_{moves}_i{self.inner}_v{self.vector_bytes}_u{self.unroll}"
+            f"te_select_span_w{self.width}_{moves}_i{self.inner}"
+            f"_v{self.vector_bytes}_u{self.unroll}"
         )
 
     @classmethod
@@ -132,7 +133,8 @@ class _Writer:
         self._start(vectors)
         start = "0"
         if inner == 1 and self.span.unroll > 1:
-            start = self._loop(start, self.span.unroll * lanes, lambda at: self._unrolled(at, group))
+            step = self.span.unroll * lanes
+            start = self._loop(start, step, lambda at: self._unrolled(at, group))
         done = self._loop(start, lanes, lambda at: group(at, lanes))
         rest, ret = self._label(), self._label()
         complete = self._emit(f"icmp eq i64 {done}, %n")
@@ -193,7 +195,8 @@ class _Writer:
             return self._load(name, width, base, j * rows, rows)
         if moves == "o":
             loaded = self._load(name, width, at, 0, rows)
-            return self._shuffle(loaded, width, rows, [(j * rows + k) // inner for k in range(rows)])
+            picks = [(j * rows + k) // inner for k in range(rows)]
+            return self._shuffle(loaded, width, rows, picks)
         if moves == "i":
             return self._periodic(name, width, rows, j)
         return self._shuffle(self.stays[name], width, 1, [0] * rows)
@@ -214,8 +217,10 @@ class _Writer:
         begin = self._load(name, width, "0", 0, rows)
         skip = first - (inner - rows)
         element = f"<{rows} x i{8 * width}>"
-        lanes = ", ".join(f"i32 {skip + k}" for k in range(rows))
-        return self._emit(f"shufflevector {element} {end}, {element} {begin}, <{rows} x i32> <{lanes}>")
+        picks = ", ".join(f"i32 {skip + k}" for k in range(rows))
+        return self._emit(
+            f"shufflevector {element} {end}, {element} {begin}, <{rows} x i32> <{picks}>"
+        )
 
     def _preload(self, name: str, moves: str, width: int) -> None:
         """Load what repeats once: out may be one of the inputs, so LLVM cannot hoist the load."""
@@ -247,7 +252,7 @@ class _Writer:
         )
 
     def _loop(self, start: str, step: int, body: Callable[[str], None]) -> str:
-        """Run ``body(i)`` for i from start on while i + step <= n; the value is the first i left."""
+        """Run ``body(i)`` from start on while i + step <= n; the value is the first i left."""
         before, loop, after = self.block, self._label(), self._label()
         first = self._emit(f"add i64 {start}, {step}")
         enter = self._emit(f"icmp ule i64 {first}, %n")

@@ -23,6 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from tvm import s_tir
@@ -156,14 +157,15 @@ def span_of(pattern: AccessPattern, config: Config) -> Span:
     inner = pattern.loops[-1]
     moves = (inner.cond, inner.then, inner.else_)
     if not config.rows:
-        letters = ["f" if moving else "s" for moving in moves]
-        return Span(pattern.width, *letters, 1, config.vector_bytes, config.unroll)
+        cond, then, else_ = ("f" if moving else "s" for moving in moves)
+        return Span(pattern.width, cond, then, else_, 1, config.vector_bytes, config.unroll)
     outer = pattern.loops[-2]
-    letters = [
+    cond, then, else_ = (
         {(True, True): "f", (True, False): "o", (False, True): "i", (False, False): "s"}[pair]
         for pair in zip((outer.cond, outer.then, outer.else_), moves, strict=True)
-    ]
-    return Span(pattern.width, *letters, _inner(pattern, rows=True), config.vector_bytes, 1)
+    )
+    inner_extent = _inner(pattern, rows=True)
+    return Span(pattern.width, cond, then, else_, inner_extent, config.vector_bytes, 1)
 
 
 def natural_vector_bytes(target: Target) -> int:
@@ -175,7 +177,7 @@ def natural_vector_bytes(target: Target) -> int:
 
 
 def _inner_is_short(pattern: AccessPattern) -> bool:
-    if len(pattern.loops) < 2:
+    if len(pattern.loops) <= 1:
         return False
     extent = pattern.loops[-1].extent
     return extent is not None and 0 < extent * pattern.width < SHORT_ROW_BYTES
@@ -201,7 +203,5 @@ def _merged_loops(sch: s_tir.Schedule, block: Any, pattern: AccessPattern) -> li
     bounds = [0, *starts, len(loops)]
     return [
         sch.fuse(*loops[first:end]) if end - first > 1 else loops[first]
-        for first, end in zip(bounds, bounds[1:], strict=False)
+        for first, end in pairwise(bounds)
     ]
-
-

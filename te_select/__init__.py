@@ -22,7 +22,7 @@ from te_select.errors import (
 from te_select.workload import Workload
 
 if TYPE_CHECKING:
-    from te_select.compiler import compile, export  # noqa: A004 - the public name
+    from te_select.compiler import compile, export
     from te_select.runtime.artifact import Library, load
     from te_select.runtime.kernel import Kernel
 

@@ -73,7 +73,7 @@ class AccessPattern:
 
     @property
     def elements(self) -> int | None:
-        """Number of output elements, or None where a dim is a name."""
+        """Number of carried output elements, or None where a dim is a name."""
         extents = [loop.extent for loop in self.loops]
         return None if None in extents else math.prod(e for e in extents if e is not None)
 

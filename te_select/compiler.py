@@ -69,7 +69,7 @@ class Scheduled:
         )
 
 
-def compile(  # noqa: A001 - the public name
+def compile(
     workload: Workload,
     target: str | dict[str, Any] = "native",
     tuning_logs: TuningLogs = None,

@@ -91,7 +91,7 @@ def _within(axes: Axes, workload: Workload, rank: int) -> Axes:
 
 
 def _index(i: tuple[ir.Var, ...], axes: Axes, rank: int) -> tuple[ir.PrimExpr, ...]:
-    """Index of an operand at ``i``: along each axis the loop it moves along, or 0; then the rest."""
+    """Index of an operand at ``i``: per axis the loop it moves along, or 0; then the rest."""
     zero = tirx.IntImm("int64", 0)
     return (*(zero if axis is None else i[axis] for axis in axes), *i[rank:])
 

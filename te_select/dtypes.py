@@ -36,7 +36,8 @@ class ElementType:
         return 8 * self.width
 
 
-_INT, _UINT, _FLOAT, _BFLOAT, _COMPLEX, _BOOL, _FLOAT8_E4M3FN, _FLOAT8_E5M2 = 0, 1, 2, 4, 5, 6, 10, 12
+_INT, _UINT, _FLOAT, _BFLOAT, _COMPLEX, _BOOL = 0, 1, 2, 4, 5, 6
+_FLOAT8_E4M3FN, _FLOAT8_E5M2 = 10, 12
 
 ELEMENT_TYPES: dict[str, ElementType] = {
     t.name: t

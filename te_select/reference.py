@@ -57,7 +57,7 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
 
 def bits(array: Array) -> Array:
     """View an array as unsigned integers; elements of 16 bytes get a trailing axis of two."""
-    if array.dtype.itemsize == 16:
+    if array.dtype.itemsize > np.dtype(np.uint64).itemsize:
         return array[..., None].view(np.uint64)
     return array.view(f"u{array.dtype.itemsize}")
 

@@ -36,14 +36,20 @@ _CPUINFO_NAMES = {
     "avx512vpopcntdq": "avx512_vpopcntdq",
     "avx512bitalg": "avx512_bitalg",
     "gfni": "gfni",
+    "sse4a": "sse4a",
+    "xop": "xop",
+    "fma4": "fma4",
+    "tbm": "tbm",
 }
-"""The features that code generation may use for a Select, and how Linux's /proc/cpuinfo spells them.
+"""Features that code generation may use for a Select, as LLVM and Linux's /proc/cpuinfo spell them.
 
 Others (amx, avx512_fp16, ...) are left out on purpose: a virtual machine often hides them, and a
 library that never uses them must load there.
 """
 
-EXAMPLES = "native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4, an LLVM CPU name, or a TVM target as JSON"
+EXAMPLES = (
+    "native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4, an LLVM CPU name, or a TVM target as JSON"
+)
 
 
 @dataclass(frozen=True)
@@ -97,7 +103,7 @@ def resolve(target: str | dict[str, Any]) -> ResolvedTarget:
 
 
 def _native() -> ResolvedTarget:
-    """This CPU, less the features that its name implies but a hypervisor hides."""
+    """Resolve this CPU, less the features that its name implies but a hypervisor hides."""
     cpu = str(codegen.llvm_get_system_cpu())
     present = tvm_ffi.get_global_func("tvm.codegen.llvm.GetHostCPUFeatures")()
     named = Target({"kind": "llvm", "mcpu": cpu})

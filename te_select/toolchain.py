@@ -23,7 +23,7 @@ from te_select.workload import Workload
 _RUNTIME = Path(__file__).parent / "runtime"
 _COMPILERS = ("cc", "gcc", "clang")
 _COMPILE = ("-std=gnu11", "-O2", "-fPIC", "-fopenmp", "-fvisibility=hidden")
-_LINK = ("-shared", "-fopenmp", "-s", "-Wl,--build-id=none", "-Wl,-z,noexecstack")
+_LINK = ("-shared", "-fopenmp", "-s", "-Wl,--build-id=none", "-Wl,-z,noexecstack", "-Wl,-z,defs")
 # Whatever is exported can be found, and overwritten, by libtvm's loader; only these may be.
 _EXPORTS = "{ global: __tvm_ffi_*; local: *; };\n"
 _STDERR_LINES = 8

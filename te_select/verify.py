@@ -30,6 +30,7 @@ LONGEST_RUN = 1 << 16  # elements; long enough that skipping an unselected block
 _GUARD = 4096  # bytes each side of an operand: a page, further than any vector reaches
 _FILL = 0xA5
 _CACHE_LINE = 64
+_ONE = np.uint8(1)
 
 
 class SelectKernel(Protocol):
@@ -191,11 +192,11 @@ class _Operands:
 
     def random_mask(self) -> None:
         """Set cond to an even mix of 0 and 1."""
-        self.mask(lambda count: self._random_bytes(count) & 1)
+        self.mask(lambda count: self._random_bytes(count) & _ONE)
 
     def random_truths(self) -> None:
         """Set cond to an even mix of 0 and of every other byte."""
-        self.mask(lambda count: self._random_bytes(count) * (self._random_bytes(count) & 1))
+        self.mask(lambda count: self._random_bytes(count) * (self._random_bytes(count) & _ONE))
 
     def blocked_mask(self) -> None:
         """Set cond to alternating runs of random length."""

@@ -159,9 +159,7 @@ class Workload:
         if name in _NOT_IN_OPENVINO:
             raise DTypeError(f"OpenVINO Select-1 does not take {name}; it has no complex types")
         rule = "multidirectional" if auto_broadcast == "numpy" else auto_broadcast
-        return cls(
-            cond_shape, then_shape, else_shape, name, rule, axis if rule == "pdpd" else -1
-        )
+        return cls(cond_shape, then_shape, else_shape, name, rule, axis if rule == "pdpd" else -1)
 
     @classmethod
     def onnx_where(

@@ -21,7 +21,9 @@ struct env { void* sync; int32_t num_task; };
 int (*__TVMBackendParallelLaunch)(int (*)(int, struct env*, void*), void*, int);
 """
 
-_SERIAL_HEAD = "#include <stdint.h>\n#include <string.h>\nstruct env { void* sync; int num_task; };\n"
+_SERIAL_HEAD = (
+    "#include <stdint.h>\n#include <string.h>\nstruct env { void* sync; int num_task; };\n"
+)
 
 _KERNEL = """
 struct job_{i} {{ char *c, *t, *e, *o; int64_t total; int64_t dim[{rank}], s[3][{rank}]; }};

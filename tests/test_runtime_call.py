@@ -8,11 +8,11 @@ import ml_dtypes
 import numpy as np
 import pytest
 import tvm_ffi
-from tests.runtime_standin import kernel
 
 from te_select.dtypes import ELEMENT_TYPES
 from te_select.runtime.operands import numpy_dtype
 from te_select.workload import Workload
+from tests.runtime_standin import kernel
 
 SHAPE = (3, 5)
 
@@ -71,7 +71,7 @@ def test_every_element_type_is_copied_bit_for_bit(dtype):
     [
         lambda x: x[::-1],
         lambda x: x[:, ::-1],
-        lambda x: np.asfortranarray(x),
+        np.asfortranarray,
         lambda x: np.repeat(x, 2, axis=1)[:, ::2],
         lambda x: np.lib.stride_tricks.as_strided(x, writeable=False),
         lambda x: np.frombuffer(b"x" + x.tobytes(), x.dtype, offset=1).reshape(x.shape),
@@ -80,7 +80,9 @@ def test_every_element_type_is_copied_bit_for_bit(dtype):
     ids=["rows reversed", "columns reversed", "fortran", "strided", "read-only", "misaligned", "0"],
 )
 def test_inputs_of_any_layout_are_taken(dtype, spoil):
-    cond, then, else_ = (spoil(x) for x in (mask(SHAPE), random(SHAPE, dtype), random(SHAPE, dtype, 2)))
+    cond, then, else_ = (
+        spoil(x) for x in (mask(SHAPE), random(SHAPE, dtype), random(SHAPE, dtype, 2))
+    )
     before = then.copy()
     assert bits_of(kernel(same(dtype))(cond, then, else_)) == bits_of(expected(cond, then, else_))
     assert bits_of(then) == bits_of(before)
@@ -137,7 +139,7 @@ def test_broadcast_input_that_is_part_of_out_is_copied_first():
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "complex128"])
 def test_zero_size(dtype):
-    k = kernel(Workload((4, 0), (4, 1), (), dtype))
+    k = kernel(Workload((4, 0), (4, 1), (), dtype, "multidirectional"))
     out = k(np.zeros((4, 0), bool), random((4, 1), dtype), random((), dtype))
     assert out.shape == (4, 0)
     assert out.dtype == numpy_dtype(ELEMENT_TYPES[dtype])
@@ -156,8 +158,17 @@ def test_scalars_of_rank_0():
 
 @pytest.mark.parametrize(
     ("dtype", "value"),
-    [("int8", -128), ("uint64", 2**64 - 1), ("bool", True), ("bfloat16", 0.5), ("complex64", 1 + 2j)]
-    + [("float16", 3), ("complex128", 4), ("float8_e5m2", float("inf")), ("float64", float("nan"))],
+    [
+        ("int8", -128),
+        ("uint64", 2**64 - 1),
+        ("bool", True),
+        ("bfloat16", 0.5),
+        ("complex64", 1 + 2j),
+        ("float16", 3),
+        ("complex128", 4),
+        ("float8_e5m2", float("inf")),
+        ("float64", float("nan")),
+    ],
 )
 def test_python_scalars_of_every_kind(dtype, value):
     out = kernel(Workload((3,), (), (3,), dtype))(np.ones(3, bool), value, random((3,), dtype))
@@ -235,7 +246,7 @@ def test_output_is_of_the_kind_of_the_first_tensor():
     torch = pytest.importorskip("torch")
     k = kernel(Workload((4,), (), (4,), "float32"))
     assert isinstance(k(np.ones(4, bool), 1.0, torch.zeros(4)), torch.Tensor)
-    k = kernel(Workload((4,), (), (), "bfloat16"))
+    k = kernel(Workload((4,), (), (), "bfloat16", "multidirectional"))
     assert k(torch.ones(4, dtype=torch.bool), 1.0, 2.0).dtype == torch.bfloat16
     assert isinstance(k(np.ones(4, bool), 1.0, 2.0), np.ndarray)
     assert k(np.ones(4, bool), 1.0, 2.0).dtype == ml_dtypes.bfloat16

@@ -19,7 +19,6 @@ app = typer.Typer(
     cls=Group,
     help="Compile Select (Where) into the fastest kernel that a machine can run.",
     epilog='Shapes are comma lists of sizes and names, such as 1,batch,128; "" is a scalar.',
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,

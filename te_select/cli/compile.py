@@ -24,7 +24,7 @@ Output = Annotated[
 ]
 
 
-def compile_command(
+def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
     cond: workloads.Cond = None,
     then: workloads.Then = None,
     else_: workloads.Else = None,

@@ -44,7 +44,7 @@ class Group(TyperGroup):
         **extra: Any,
     ) -> Any:
         """Run a verb and exit with its code."""
-        words = list(sys.argv[1:] if args is None else args)
+        words = list(sys.argv[1:] if args is None else args) or ["--help"]
         as_json = "--json" in words
         try:
             # Not standalone: errors must come here. Typer would draw a box around them.

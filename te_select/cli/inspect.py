@@ -27,7 +27,7 @@ Source = Annotated[str | None, typer.Option("--source", help="te, tir, scheduled
 KernelName = Annotated[str | None, typer.Option("--kernel", help="Of a library that holds many.")]
 
 
-def inspect_command(
+def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
     path: Library = None,
     cond: workloads.Cond = None,
     then: workloads.Then = None,

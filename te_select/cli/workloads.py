@@ -67,8 +67,7 @@ def gather(flags: dict[str, Any], texts: Sequence[str] | None, file: Path | None
         missing = [f"--{n}" for n in ("cond", "then", "else") if f"{n}_shape" not in given]
         if missing:
             raise UsageError(
-                f"{', '.join(missing)} is missing; expected a shape such as 1,batch,128, "
-                f'or "" for a scalar'
+                f'no {", ".join(missing)}; expected a shape such as 1,batch,128, or "" for a scalar'
             )
         for name in ("cond", "then", "else"):
             field = f"{name}_shape"

@@ -35,7 +35,7 @@ class Instance:
     """
 
     label: str
-    shapes: dict[str, Dims]
+    shapes: Mapping[str, Dims]
     out: Dims
     sizes: dict[str, int]
 
@@ -64,22 +64,20 @@ def instances(case: Mapping[str, Any]) -> tuple[list[Instance], str]:
         closed = {o: tuple(_closed(dim) for dim in dims or ()) for o, dims in shapes.items()}
         return [Instance("open dims as 1", closed, (), {})], ""
     out = _dims(case["out_pshape"])
-    if out is None:
-        return [], "partial shapes of unknown rank are outside Workload"
-    if case["attrs"].get("auto_broadcast") == "none":
-        known = {operand: out if dims is None else dims for operand, dims in shapes.items()}
-        return [_instance("all dims equal", known, out, spread=False)], ""
-    if None in shapes.values():
-        return [], "partial shapes of unknown rank are outside Workload"
+    equal = case["attrs"].get("auto_broadcast") == "none"
+    if equal and out is not None:  # then the ranks are equal too, and known
+        shapes = {operand: out if dims is None else dims for operand, dims in shapes.items()}
     known = {operand: dims for operand, dims in shapes.items() if dims is not None}
-    if any(isinstance(dim, str) for dims in known.values() for dim in dims):
-        return _symbolic(known, out), ""
+    if out is None or len(known) < len(shapes):
+        return [], "partial shapes of unknown rank are outside Workload"
     if case["attrs"].get("axis", -1) != -1:
         return [], "partial shapes under an explicit axis are not given sizes here"
-    return [
-        _instance("open dims equal", known, out, spread=False),
-        _instance("open dims broadcast", known, out, spread=True),
-    ], ""
+    if any(isinstance(dim, str) for dims in known.values() for dim in dims):
+        return _symbolic(known, out), ""
+    made = [_instance("open dims equal", known, out, spread=False)]
+    if not equal:
+        made.append(_instance("open dims broadcast", known, out, spread=True))
+    return made, ""
 
 
 def _dims(shape: Any) -> list[Any] | None:
@@ -91,7 +89,7 @@ def _closed(dim: Any) -> int:
 
 
 def _symbolic(shapes: Mapping[str, list[Any]], out: list[Any]) -> list[Instance]:
-    """Symbols as named dims, run with distinct sizes and with 1, which a name does not broadcast."""
+    """Symbols as named dims, run with distinct sizes and with 1, which names do not broadcast."""
     names = sorted({dim for dims in shapes.values() for dim in dims if isinstance(dim, str)})
     made = {operand: tuple(dims) for operand, dims in shapes.items()}
     return [
@@ -125,13 +123,14 @@ def _instance(
 
 
 def _size(dims: list[Any], out: Any) -> int:
-    """The size of one output axis: the fixed one, else the least above 1 that all intervals allow."""
-    for dim in (out, *dims):
-        if isinstance(dim, int) and dim not in (-1, 1):
-            return dim
+    """The size of one output axis: the fixed one, else the least above 1 in all intervals."""
+    fixed = [dim for dim in (out, *dims) if isinstance(dim, int) and dim not in {-1, 1}]
+    if fixed:
+        return fixed[0]
     if dims and all(dim == 1 for dim in dims):
         return 1
-    return max(2, *(dim[0] for dim in (*dims, out) if isinstance(dim, list)), 2)
+    lows: list[int] = [dim[0] for dim in (*dims, out) if isinstance(dim, list)]
+    return max([2, *lows])
 
 
 def _allows(dim: Any, size: int) -> bool:

@@ -149,20 +149,24 @@ def _called(
     bound = workload.bind(run.sizes)
     if access_pattern(bound).bytes_moved() > MEMORY_LIMIT:
         return "skipped", f"needs more than {MEMORY_LIMIT >> 30} GiB"
+    reason = _call(run, bound, kernels[workload.name], seed)
+    return ("failed", reason) if reason else ("passed", "")
+
+
+def _call(run: Run, workload: Workload, kernel: Callable[..., Array], seed: int) -> str:
+    """Call the kernel; what is wrong with what it did, or empty."""
     try:
         # Not hash(): it differs from process to process, and then nothing could be reproduced.
         key = zlib.crc32(f"{run.case_id} {run.label}".encode())
         random = np.random.Generator(np.random.SFC64([seed, key]))
-        operands = _operands(run, bound, random)
-        out = kernels[workload.name](*operands)
-    except SelectError as error:
-        return ("failed", f"{type(error).__name__}: {error}") if run.accepts else ("passed", "")
+        operands = _operands(run, workload, random)
+        out = kernel(*operands)
     except Exception as error:  # as above: a finding about this run
-        return "failed", f"{type(error).__name__}: {error}"
+        refused = isinstance(error, SelectError) and not run.accepts
+        return "" if refused else f"{type(error).__name__}: {error}"
     if not run.accepts:
-        return "failed", f"accepted, with out_shape {workload.out_shape}; expected an error"
-    reason = _difference(run, bound, operands, out)
-    return ("failed", reason) if reason else ("passed", "")
+        return f"accepted, with out_shape {workload.out_shape}; expected an error"
+    return _difference(run, workload, operands, out)
 
 
 def _operands(

@@ -85,7 +85,7 @@ def _onednn_graph(
 def _onednn_binary(
     cond: Dims, then: Dims, else_: Dims, dtype: str, attrs: Mapping[str, Any]
 ) -> Workload:
-    """One rank, and then and else alone make the output: the two-step rule without its extension."""
+    """One rank, and then and else alone make the output: two-step, but for extending ranks."""
     if not len(cond) == len(then) == len(else_):
         raise BroadcastError(
             f"oneDNN binary_select wants one rank: cond is {format_shape(cond)}, then is "

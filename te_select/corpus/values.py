@@ -93,7 +93,7 @@ def evaluate(expression: str) -> Any:
         ) from error
 
 
-def _value(node: ast.expr) -> Any:  # noqa: PLR0911 - one return per kind of node
+def _value(node: ast.expr) -> Any:
     match node:
         case ast.Constant(value=int() | float() as number):
             return number
@@ -163,7 +163,8 @@ def random_bits(dtype: str, count: int, random: np.random.Generator) -> Array:
     if dtype == "bool":
         return random.integers(0, 2, count, np.uint8).view(np.bool_)
     words = random.integers(0, 2**64, -(-count * target.itemsize // 8), np.uint64)
-    return words.view(np.uint8)[: count * target.itemsize].view(target)
+    elements: Array = words.view(np.uint8)[: count * target.itemsize].view(target)
+    return elements
 
 
 def laid_out(values: Array, attrs: Mapping[str, Any], layout: str) -> Array:

@@ -1,0 +1,64 @@
+import pytest
+
+from te_select.errors import TargetError
+from te_select.targets import resolve
+
+
+def test_native_is_this_cpu_with_features_that_it_has():
+    from pathlib import Path
+
+    native = resolve("native")
+    flags = (
+        Path("/proc/cpuinfo").read_text(encoding="ascii").split("flags")[1].split("\n")[0].split()
+    )
+    assert native.name != "native"
+    assert set(native.cpu_features) <= set(flags)
+
+
+def test_higher_levels_need_more_features():
+    needed = [set(resolve(f"x86-64{level}").cpu_features) for level in ("", "-v2", "-v3", "-v4")]
+    assert needed[0] == set()
+    assert needed[0] < needed[1] < needed[2] < needed[3]
+    assert "avx2" in needed[2] and "avx512f" not in needed[2] and "avx512bw" in needed[3]
+
+
+@pytest.mark.parametrize(
+    "form", ['{"kind": "llvm", "mcpu": "znver5"}', {"kind": "llvm", "mcpu": "znver5"}]
+)
+def test_json_target_equals_the_cpu_name(form):
+    assert resolve(form).name == "znver5"
+    assert resolve(form).cpu_features == resolve("znver5").cpu_features
+
+
+def test_json_target_with_attributes_keeps_them_in_its_name():
+    target = resolve({"kind": "llvm", "mcpu": "x86-64-v3", "mattr": ["-bmi2"]})
+    assert "bmi2" not in target.cpu_features
+    assert resolve(target.name).cpu_features == target.cpu_features
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "",
+        "znver55",
+        "i386",
+        "nonsense",
+        "{",
+        '{"kind": "nope"}',
+        '{"kind": "c"}',
+        "cuda",
+        None,
+        3,
+        [],
+    ],
+)
+def test_unknown_target_is_an_error_that_lists_what_is_known(wrong):
+    with pytest.raises(TargetError) as error:
+        resolve(wrong)
+    assert "\n" not in str(error.value)
+    assert repr(wrong) in str(error.value)
+
+
+def test_misspelt_cpu_gets_a_suggestion():
+    with pytest.raises(TargetError, match="did you mean.*znver5"):
+        resolve("znver55")

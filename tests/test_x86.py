@@ -1,0 +1,128 @@
+"""The x86 schedule, read from the IR that it makes."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+import tvm_ffi
+from tvm import s_tir, tirx
+
+import te_select
+from te_select import Workload
+from te_select.access import access_pattern
+from te_select.compiler import schedule
+from te_select.definition import definition
+from te_select.schedules import x86
+from te_select.targets import resolve
+from tests import strategies as s
+
+V3 = resolve("x86-64-v3")
+
+
+def scheduled_loops(workload, **knobs):
+    pattern = access_pattern(workload)
+    config = dataclasses.replace(x86.default_config(pattern, V3.tvm), **knobs)
+    sch = s_tir.Schedule(definition(workload))
+    x86.apply(sch, pattern, V3.tvm, config)
+    loops = []
+    tvm_ffi.structural_walk(sch.mod["main"].body, (tirx.For, loops.append), order="pre")
+    return loops
+
+
+def spans_of(loops):
+    return [str(loop.annotations[x86.ANNOTATION]) for loop in loops if loop.annotations]
+
+
+def test_loops_that_the_same_operands_move_along_are_fused():
+    shape = (4, 5, 6, 7)
+    loops = scheduled_loops(Workload(shape, shape, shape))
+    assert len(loops) == 1
+    assert int(loops[0].extent) == 4 * 5 * 6 * 7
+
+
+def test_small_work_has_no_parallel_loop_and_big_work_has_one():
+    small = scheduled_loops(Workload((1000,), (1000,), (1000,)))
+    big = scheduled_loops(Workload((1 << 22,), (1 << 22,), (1 << 22,)))
+    assert not any(loop.kind == tirx.ForKind.PARALLEL for loop in small)
+    assert [loop.kind == tirx.ForKind.PARALLEL for loop in big] == [True, False]
+
+
+def test_named_size_may_run_in_parallel():
+    loops = scheduled_loops(Workload(["n"], ["n"], ["n"]))
+    assert loops[0].kind == tirx.ForKind.PARALLEL
+
+
+@pytest.mark.parametrize(
+    ("shapes", "moves"),
+    [
+        (((64, 64), (64, 64), (64, 64)), "fff_i1"),
+        (((64, 64), (64, 64), ()), "ffs_i1"),
+        (((64, 1), (64, 64), (64,)), "sff_i1"),
+        (((64, 64), (), ()), "fss_i1"),
+        (((64, 1), (64, 3), (64, 3)), "off_i3"),
+        (((64, 1), (64, 3), (3,)), "ofi_i3"),
+        (((64, 3), (64, 1), ()), "fos_i3"),
+    ],
+)
+def test_span_is_chosen_by_the_innermost_access_pattern(shapes, moves):
+    (symbol,) = spans_of(scheduled_loops(Workload(*shapes)))
+    assert symbol.startswith(f"te_select_span_w4_{moves}_v32_")
+
+
+@pytest.mark.parametrize(
+    ("target", "width"), [("x86-64", 16), ("x86-64-v3", 32), ("x86-64-v4", 64)]
+)
+def test_vectors_are_as_wide_as_the_target_s_registers(target, width):
+    assert x86.natural_vector_bytes(resolve(target).tvm) == width
+
+
+def test_same_config_makes_the_same_function():
+    workload = Workload((1, 1, 512, 512), (4, 12, 512, 512), ())
+    first, second = (schedule(workload, V3).func for _ in range(2))
+    assert tvm_ffi.structural_equal(first, second)
+    config = dataclasses.asdict(schedule(workload, V3).config)
+    assert tvm_ffi.structural_equal(first, schedule(workload, V3, None, config).func)
+
+
+def test_element_types_of_one_width_are_one_function():
+    shape = (33, 65)
+    functions = [
+        schedule(Workload(shape, shape, (65,), dtype), V3).func
+        for dtype in ("float32", "int32", "uint32")
+    ]
+    assert all(tvm_ffi.structural_equal(functions[0], other) for other in functions[1:])
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        [(70_001,)] * 3,
+        [(9_001, 1), (9_001, 3), (3,)],
+        [(401, 1), (401, 77), (77,)],
+        [(5, 1, 65), (1, 131, 1), (5, 131, 65)],
+    ],
+)
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "complex128"])
+def test_every_config_of_the_space_selects_the_same_bits(shapes, dtype, monkeypatch):
+    workload = Workload(*shapes, dtype, "multidirectional")
+    pattern = access_pattern(workload)
+    native = resolve("native")
+    space = x86.space(pattern, native.tvm)
+    assert set(space) == {field.name for field in dataclasses.fields(x86.Config)}
+    configs = [
+        x86.Config(**dict(zip(space, values, strict=True)))
+        for values in itertools.product(*space.values())
+    ]
+    rng = np.random.default_rng(0)
+    operands = [
+        s.random_cond(rng, workload.cond_shape),
+        s.random_bits(rng, workload.then_shape, dtype),
+        s.random_bits(rng, workload.else_shape, dtype),
+    ]
+    want = s.expected(workload, *operands)
+    for config in configs[:: max(1, len(configs) // 12)]:
+        monkeypatch.setattr(x86, "default_config", lambda *_, chosen=config: chosen)
+        kernel = te_select.compile(workload)
+        assert dict(kernel.config) == dataclasses.asdict(config)
+        assert np.array_equal(s.as_bytes(kernel(*operands)), want), config
