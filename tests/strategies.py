@@ -115,7 +115,7 @@ def as_bytes(array: np.ndarray) -> np.ndarray:
 
 
 def strided(array: np.ndarray, how: str) -> np.ndarray:
-    """The same values in another layout: ``compact``, ``reversed``, ``sliced``, ``transposed`` ..."""
+    """The same values in another of the `LAYOUTS`."""
     if how == "reversed" and array.ndim:
         return np.ascontiguousarray(array[::-1])[::-1]
     if how == "sliced" and array.ndim:

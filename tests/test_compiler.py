@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 import textwrap
@@ -8,14 +9,19 @@ import pytest
 
 import te_select
 from te_select import Workload
-from te_select.compiler import SOURCES
+from te_select.targets import resolve
 
 W = Workload((64, 1), (64, 5), (5,))
+TYPICAL = {
+    "te": "then_b",
+    "tir": "te_select_span",
+    "scheduled": "sblock",
+    "llvm": "define",
+    "asm": "ret",
+}
 
 
 def run_python(script, **environment):
-    import os
-
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(script)],
         capture_output=True,
@@ -57,32 +63,7 @@ def test_library_holds_each_workload_once(tmp_path):
     manifest = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
     assert [kernel["symbol"] for kernel in manifest["kernels"]] == [W.name, other.name]
     assert manifest["target"]["cpu_features"]
-    assert {"te_select", "tvm", "tvm_ffi", "llvm"} <= set(manifest["versions"])
-
-
-def test_export_of_nothing_is_refused(tmp_path):
-    with pytest.raises(te_select.ArgumentError, match="at least one"):
-        te_select.export([], tmp_path / "lib.so")
-
-
-def test_same_workloads_give_the_same_bytes(tmp_path):
-    paths = [te_select.export([W], tmp_path / name / "lib.so", "x86-64-v3") for name in ("a", "b")]
-    assert paths[0].read_bytes() == paths[1].read_bytes()
-
-
-@pytest.mark.parametrize("kind", SOURCES)
-def test_source_is_the_same_for_a_compiled_and_a_loaded_kernel(kind, tmp_path):
-    kernel = te_select.compile(W, "x86-64-v3")
-    loaded = te_select.load(kernel.export(tmp_path / "select.so"))
-    text = kernel.source(kind)
-    assert text == loaded.source(kind)
-    assert {
-        "te": "then_b",
-        "tir": "te_select_span",
-        "scheduled": "sblock",
-        "llvm": "define",
-        "asm": "ret",
-    }[kind] in text
+    assert TYPICAL[kind] in text
 
 
 def test_unknown_source_is_refused_and_the_known_are_listed():
@@ -112,24 +93,10 @@ def test_tuning_logs_that_cannot_be_read_are_an_error(tmp_path):
 
 
 def test_library_compiled_for_another_cpu_is_written_but_not_loaded(tmp_path):
-    from te_select.targets import resolve
-
-    flags = open("/proc/cpuinfo", encoding="ascii").read().split()
-    foreign = next(
-        (
-            t
-            for t in ("knl", "diamondrapids", "znver5")
-            if not set(resolve(t).cpu_features) <= set(flags)
-        ),
-        None,
-    )
-    if foreign is None:
-        foreign = '{"kind": "llvm", "mcpu": "x86-64-v4", "mattr": ["+gfni"]}'
-        path = te_select.export([W], tmp_path / "lib.so", foreign)
-        assert te_select.load(path).workload == W
-        return
+    features = set(resolve("native").cpu_features)
+    foreign = next(cpu for cpu in ("znver5", "bdver2") if set(resolve(cpu).cpu_features) - features)
     path = te_select.export([W], tmp_path / "lib.so", foreign)
-    with pytest.raises(te_select.ArtifactError, match=r"CPU"):
+    with pytest.raises(te_select.ArtifactError, match="CPU"):
         te_select.load(path)
 
 

@@ -60,5 +60,5 @@ def test_unknown_target_is_an_error_that_lists_what_is_known(wrong):
 
 
 def test_misspelt_cpu_gets_a_suggestion():
-    with pytest.raises(TargetError, match="did you mean.*znver5"):
+    with pytest.raises(TargetError, match=r"did you mean.*znver5"):
         resolve("znver55")
