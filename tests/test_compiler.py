@@ -63,6 +63,25 @@ def test_library_holds_each_workload_once(tmp_path):
     manifest = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
     assert [kernel["symbol"] for kernel in manifest["kernels"]] == [W.name, other.name]
     assert manifest["target"]["cpu_features"]
+    assert {"te_select", "tvm", "tvm_ffi", "llvm"} <= set(manifest["versions"])
+
+
+def test_export_of_nothing_is_refused(tmp_path):
+    with pytest.raises(te_select.ArgumentError, match="at least one"):
+        te_select.export([], tmp_path / "lib.so")
+
+
+def test_same_workloads_give_the_same_bytes(tmp_path):
+    paths = [te_select.export([W], tmp_path / name / "lib.so", "x86-64-v3") for name in ("a", "b")]
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_source_is_the_same_for_a_compiled_and_a_loaded_kernel(kind, tmp_path):
+    kernel = te_select.compile(W, "x86-64-v3")
+    loaded = te_select.load(kernel.export(tmp_path / "select.so"))
+    text = kernel.source(kind)
+    assert text == loaded.source(kind)
     assert TYPICAL[kind] in text
 
 
