@@ -9,6 +9,7 @@ import pytest
 
 import te_select
 from te_select import Workload
+from te_select.compiler import SOURCES
 from te_select.targets import resolve
 
 W = Workload((64, 1), (64, 5), (5,))

@@ -21,7 +21,7 @@ from te_select.errors import SelectError
 Case = dict[str, Any]
 
 
-def case(op: str, cond: Any, then: Any, else_: Any, out: Any = None, **more: Any) -> Case:
+def case(op: str, cond: Any, then: Any, else_: Any, out: Any = None, /, **more: Any) -> Case:
     """A static case; one without ``out`` must be refused."""
     return {
         "id": "mine",

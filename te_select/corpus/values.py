@@ -140,7 +140,8 @@ def condition(
         values[random.integers(0, 2, values.size, np.uint8) == 1] = 0  # random bytes are rarely 0
     if values.dtype.itemsize == 1:
         return values.view(np.bool_).reshape(shape)
-    return (values != 0).reshape(shape)
+    truths: Array = (values != 0).reshape(shape)
+    return truths
 
 
 def operand_values(
