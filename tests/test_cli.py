@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +86,7 @@ def test_compile_for_another_cpu_needs_no_such_cpu(tmp_path: Path) -> None:
         (["compile", *FLAGS, "--op", "onnx", "--axis", "1", "-o", "x.so"], "must be left out"),
         (["compile", *FLAGS, "--auto-broadcast", "x", "-o", "x.so"],
          "expected none, numpy, pdpd, multidirectional"),
-        (["compile", *FLAGS, "--axis", "one", "-o", "x.so"], "'one' is not a valid int"),
+        (["compile", *FLAGS, "--axis", "one", "-o", "x.so"], "Invalid value for '--axis'"),
         (["compile", "--workload", "{", "-o", "x.so"], "--workload '{' is not JSON"),
         (["compile", "--workload", "{}", "-o", "x.so"], "lacks cond_shape; expected the fields"),
         (["compile", *FLAGS, "--shape", "4"], "No such option: --shape"),
@@ -215,7 +216,7 @@ def test_inspect_wants_one_kernel_for_a_source(two: Path) -> None:
 
 def test_env_names_versions_cpu_and_compiler() -> None:
     document = run_json("env")
-    assert document["versions"]["te_select"] == "0.1.0"
+    assert document["versions"]["te_select"] == metadata.version("te-select")
     assert document["cpu"]["features"]
     assert document["toolchains"]["c_compiler"]
     assert "OMP_NUM_THREADS" in run("env").stdout
@@ -288,4 +289,4 @@ def test_a_reader_that_leaves_is_no_error() -> None:
     process.stdout.close()
     process.stdin.close()
     assert process.stderr.read() == b""
-    process.wait()
+    assert process.wait() == 1

@@ -88,6 +88,15 @@ def test_inputs_of_any_layout_are_taken(dtype, spoil):
     assert bits_of(then) == bits_of(before)
 
 
+@pytest.mark.parametrize("writable", [True, False])
+def test_strides_that_are_no_multiple_of_the_element(writable):
+    record = np.zeros(5, [("pad", "u1"), ("then", "f4")])
+    record["then"] = np.arange(5)
+    record.flags.writeable = writable
+    out = kernel(same("float32", (5,)))(np.ones(5, bool), record["then"], np.zeros(5, "f4"))
+    assert out.tolist() == [0, 1, 2, 3, 4]
+
+
 def test_cond_bytes_other_than_0_and_1_are_true():
     cond = np.array([0, 1, 2, 128, 255], np.uint8).view(bool)
     k = kernel(same("int8", (5,)))
@@ -128,6 +137,12 @@ def test_out_that_overlaps_in_part_gives_the_right_result(name, offset):
     out = memory[8 + offset : 72 + offset]
     k(**args, out=out)
     assert bits_of(out) == wanted
+
+
+def test_out_that_is_cond_gives_the_right_result():
+    cond, then, else_ = mask(64), mask(64, 1), mask(64, 2)
+    wanted = np.where(cond, then, else_)
+    assert (kernel(same("bool", (64,)))(cond, then, else_, out=cond) == wanted).all()
 
 
 def test_broadcast_input_that_is_part_of_out_is_copied_first():

@@ -156,6 +156,8 @@ def _explain(error: Any, message: str) -> str:
     context = getattr(error, "ctx", None)
     if context is None:
         return message
+    if not hasattr(error, "option_name") and not hasattr(context.command, "commands"):
+        return message
     if verbs := getattr(context.command, "commands", None):
         return f"{message.rstrip('.')}; expected one of {', '.join(verbs)}"
     accepted = [name for param in context.command.params for name in param.opts if "-" in name]

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from te_select.broadcast import Shape
 from te_select.errors import ArgumentError, ArtifactError
@@ -71,6 +72,7 @@ class Kernel:
         self._out_shape = workload.out_shape
         # None where NumPy cannot hand over the type itself: those arrays always go as bits.
         self._numpy_dtype = operands.builtin_dtype(workload.element)
+        self._is_complex = workload.dtype.startswith("complex")
         self._sources = _sources(workload)
         self._static_shape = _static(workload.out_shape)
 
@@ -113,13 +115,13 @@ class Kernel:
                     if type(out) is np.ndarray:
                         self._strict(cond, then, else_, out)
                         return out
-            elif _is_plain_torch(cond, then, else_):
-                torch = sys.modules["torch"]
+            elif (torch := self._plain_torch(cond, then, else_)) is not None:
                 if out is None:
-                    new = torch.empty(self._infer(cond, then, else_), dtype=then.dtype)
+                    shape = self._static_shape or self._infer(cond, then, else_)
+                    new = torch.empty(shape, dtype=then.dtype)
                     self._strict(cond, then, else_, new)
                     return new
-                if type(out) is torch.Tensor and not (out.requires_grad or _is_lazy(out)):
+                if type(out) is torch.Tensor and not (out.requires_grad or out.is_neg()):
                     self._strict(cond, then, else_, out)
                     return out
         except Exception:  # the path below finds out what it was
@@ -179,6 +181,17 @@ class Kernel:
         """The workload, the target and where the config comes from."""
         return f"Kernel({self.workload}, target {self.target!r}, {self.origin})"
 
+    def _plain_torch(self, cond: Any, then: Any, else_: Any) -> Any:
+        """The torch module, if the inputs are tensors whose memory says all there is to say.
+
+        DLPack drops a pending negation, and the pending conjugation of a complex tensor.
+        """
+        torch = sys.modules.get("torch")
+        if torch is None or self._is_complex or type(then) is not torch.Tensor:
+            return None
+        plain = type(cond) is type(else_) is torch.Tensor and not (then.is_neg() or else_.is_neg())
+        return torch if plain else None
+
     def _infer(self, cond: Any, then: Any, else_: Any) -> tuple[int, ...]:
         """Shape of the output for these inputs."""
         shapes = (cond.shape, then.shape, else_.shape)
@@ -215,20 +228,24 @@ class Kernel:
         return out
 
     def _run(self, inputs: list[Operand], out: Operand) -> None:
-        views = [
-            view if view.flags.c_contiguous else view.copy(order="C")
-            for view in (operand.view() for operand in inputs)
-        ]
-        target = out.view()
-        cond, *branches = views
-        direct = target.flags.c_contiguous and not (
-            operands.overlap(cond, target)
-            or any(operands.overlap_in_part(view, target) for view in branches)
-        )
-        compact = target if direct else np.empty_like(target, order="C")
+        target = out.view
+        direct = target.flags.c_contiguous
+        views: list[npt.NDArray[Any]] = []
+        for operand in inputs:
+            view = operand.view
+            if not view.flags.c_contiguous:
+                view = view.copy(order="C")
+            elif np.may_share_memory(view, target) and (
+                not views or not operands.is_same_memory(view, target)
+            ):
+                direct = False  # only then and else may be out itself, and cond comes first
+            views.append(view)
+        if direct:
+            self._bits(*views, target)
+            return
+        compact = np.empty(target.shape, target.dtype)
         self._bits(*views, compact)
-        if not direct:
-            target[...] = compact
+        target[...] = compact
 
 
 def _static(shape: Shape) -> tuple[int, ...] | None:
@@ -247,16 +264,3 @@ def _sources(workload: Workload) -> tuple[int | tuple[int, int], ...]:
         if isinstance(dim, str)
     }
     return tuple(places[dim] if isinstance(dim, str) else dim for dim in workload.out_shape)
-
-
-def _is_plain_torch(*tensors: Any) -> bool:
-    """Whether these are torch tensors whose memory says all there is to say."""
-    torch = sys.modules.get("torch")
-    return torch is not None and all(
-        type(tensor) is torch.Tensor and not _is_lazy(tensor) for tensor in tensors
-    )
-
-
-def _is_lazy(tensor: Any) -> bool:
-    """Whether a torch tensor has a pending negation or conjugation, which DLPack drops."""
-    return bool(tensor.is_neg() or tensor.is_conj())

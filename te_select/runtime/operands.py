@@ -7,10 +7,10 @@ as a NumPy view of unsigned ints of its width (16-byte elements as complex128).
 from __future__ import annotations
 
 import cmath
+import functools
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,56 +24,42 @@ from te_select.runtime import dlpack
 BOOL = ELEMENT_TYPES["bool"]
 _ACCEPTED = "a NumPy array, a torch or JAX tensor, or anything else with __dlpack__"
 # NumPy has no 128-bit int; its copies of complex numbers move bits just as well.
-_CARRIERS = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}
+_CARRIERS = {
+    width: np.dtype(name)
+    for width, name in ((1, "u1"), (2, "u2"), (4, "u4"), (8, "u8"), (16, "c16"))
+}
 _SCALAR_TYPES = (bool, int, float, complex)
 
 
-@dataclass(frozen=True)
-class Operand:
-    """Where an operand lies, and what it is.
+class Operand(NamedTuple):
+    """The memory of an operand.
 
     Parameters
     ----------
-    address
-        Of the first element.
-    shape
-        Extents.
-    strides
-        In bytes.
-    element
-        Element type.
+    view
+        The elements as carriers of their width, writable whatever the operand's library says; keeps
+        the memory alive.
     readonly
-        Whether its library forbids writing.
-    owner
-        Keeps the memory alive.
+        Whether the operand's library forbids writing.
     """
 
-    address: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    element: ElementType
+    view: npt.NDArray[Any]
     readonly: bool
-    owner: Any
-
-    def view(self) -> npt.NDArray[Any]:
-        """The memory as carriers of its width, writable whatever its library says."""
-        dtype = np.dtype(_CARRIERS[self.element.width])
-        if 0 in self.shape:
-            return np.empty(self.shape, dtype)
-        return np.asarray(_Memory(self, dtype))
 
 
 class _Memory:
     """What NumPy asks for a view; the view keeps this, and so the owner, alive."""
 
-    def __init__(self, operand: Operand, dtype: np.dtype[Any]) -> None:
-        self.owner = operand.owner
+    def __init__(
+        self, address: int, shape: tuple[int, ...], strides: tuple[int, ...], width: int, owner: Any
+    ) -> None:
+        self.owner = owner
         self.__array_interface__ = {
             "version": 3,
-            "data": (operand.address, False),
-            "shape": operand.shape,
-            "strides": operand.strides,
-            "typestr": dtype.str,
+            "data": (address, False),
+            "shape": shape,
+            "strides": strides,
+            "typestr": _CARRIERS[width].str,
         }
 
 
@@ -108,21 +94,17 @@ def describe(value: Any, name: str, expected: ElementType, shape: Shape) -> Oper
     ArgumentError
         If the value is no tensor, or one that is not in memory of the CPU.
     """
-    torch = sys.modules.get("torch")
     if isinstance(value, _SCALAR_TYPES) and not isinstance(value, np.generic):
         return _from_scalar(value, name, expected, shape)
+    torch = sys.modules.get("torch")
     if isinstance(value, (np.ndarray, np.generic)):
-        operand = _from_numpy(np.asarray(value), name, expected, isinstance(value, np.generic))
-    elif torch is not None and isinstance(value, torch.Tensor):
-        operand = _from_torch(torch, value, name, expected)
-    elif hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
-        operand = _from_dlpack(value, name, expected)
-    else:
-        shown = "None" if value is None else f"a {type(value).__name__}"
-        raise ArgumentError(f"{name} is {shown}; expected {_ACCEPTED}")
-    if operand.address == 0 and 0 not in operand.shape:
-        raise ArgumentError(f"{name} has no memory (a null data pointer); expected a real tensor")
-    return operand
+        return _from_numpy(np.asarray(value), name, expected)
+    if torch is not None and isinstance(value, torch.Tensor):
+        return _from_torch(torch, value, name, expected)
+    if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
+        return _from_dlpack(value, name, expected)
+    shown = "None" if value is None else f"a {type(value).__name__}"
+    raise ArgumentError(f"{name} is {shown}; expected {_ACCEPTED}")
 
 
 def check_shape(operand: Operand, name: str, expected: Shape, sizes: dict[str, int]) -> None:
@@ -133,15 +115,15 @@ def check_shape(operand: Operand, name: str, expected: Shape, sizes: dict[str, i
     ArgumentError
         If the rank or an extent differs, or equal names have unequal sizes.
     """
-    if len(operand.shape) == len(expected):
-        for extent, dim in zip(operand.shape, expected, strict=True):
+    if len(operand.view.shape) == len(expected):
+        for extent, dim in zip(operand.view.shape, expected, strict=True):
             if extent != (sizes.setdefault(dim, extent) if isinstance(dim, str) else dim):
                 break
         else:
             return
     known = ", ".join(f"{dim} = {sizes[dim]}" for dim in expected if dim in sizes)
     raise ArgumentError(
-        f"{name} has shape {format_shape(operand.shape)}; expected {format_shape(expected)}"
+        f"{name} has shape {format_shape(operand.view.shape)}; expected {format_shape(expected)}"
         + (f" with {known}" if known else "")
     )
 
@@ -210,23 +192,16 @@ def check_writable(out: Operand, value: Any) -> None:
             f"out is a {type(value).__name__} that cannot be written (read-only, or part of "
             "torch's autograd); expected writable memory"
         )
-    for extent, stride in zip(out.shape, out.strides, strict=True):
-        if extent > 1 and stride == 0 and 0 not in out.shape:
+    for extent, stride in zip(out.view.shape, out.view.strides, strict=True):
+        if extent > 1 and stride == 0 and out.view.size:
             raise ArgumentError(
                 "out is a broadcast view, its elements share memory; expected one of its own"
             )
 
 
-def overlap(view: npt.NDArray[Any], out: npt.NDArray[Any]) -> bool:
-    """Whether two compact arrays share bytes."""
-    start, start_out = _address(view), _address(out)
-    return start < start_out + out.nbytes and start_out < start + view.nbytes
-
-
-def overlap_in_part(view: npt.NDArray[Any], out: npt.NDArray[Any]) -> bool:
-    """Whether compact memory shares bytes with out without being the very same elements."""
-    same = _address(view) == _address(out) and view.nbytes == out.nbytes and view.size == out.size
-    return overlap(view, out) and not same
+def is_same_memory(view: npt.NDArray[Any], out: npt.NDArray[Any]) -> bool:
+    """Whether two compact arrays are the very same elements."""
+    return _address(view) == _address(out) and view.nbytes == out.nbytes and view.size == out.size
 
 
 def _address(array: npt.NDArray[Any]) -> int:
@@ -251,16 +226,39 @@ def _check_element(found: ElementType | None, shown: Any, name: str, expected: E
     raise DTypeError(text)
 
 
-def _from_numpy(array: npt.NDArray[Any], name: str, expected: ElementType, scalar: bool) -> Operand:
-    if not array.dtype.isnative:
+@functools.cache
+def _numpy_element(dtype: np.dtype[Any]) -> ElementType | None:
+    return ELEMENT_TYPES.get(dtype.name) if dtype.isnative else None
+
+
+def _from_numpy(array: npt.NDArray[Any], name: str, expected: ElementType) -> Operand:
+    found = _numpy_element(array.dtype)
+    if found is None and not array.dtype.isnative:
         raise DTypeError(
             f"{name} has element type {array.dtype.str} in foreign byte order; expected native "
             f"{expected.name}: pass {name}.astype({name}.dtype.newbyteorder('='))"
         )
-    _check_element(ELEMENT_TYPES.get(array.dtype.name), array.dtype, name, expected)
-    address = array.__array_interface__["data"][0]
-    readonly = scalar or not array.flags.writeable
-    return Operand(address, array.shape, array.strides, expected, readonly, array)
+    _check_element(found, array.dtype, name, expected)
+    if array.flags.writeable:
+        return Operand(array.view(_CARRIERS[expected.width]), False)
+    view = _view(name, _address(array), array.shape, array.strides, expected.width, array)
+    return Operand(view, True)
+
+
+def _view(
+    name: str,
+    address: int,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    width: int,
+    owner: Any,
+) -> npt.NDArray[Any]:
+    """Memory as an array of carriers; strides are in bytes."""
+    if 0 in shape:
+        return np.empty(shape, _CARRIERS[width])
+    if address == 0:
+        raise ArgumentError(f"{name} has no memory (a null data pointer); expected a real tensor")
+    return np.asarray(_Memory(address, shape, strides, width, owner))
 
 
 def _from_torch(torch: Any, tensor: Any, name: str, expected: ElementType) -> Operand:
@@ -284,7 +282,8 @@ def _from_torch(torch: Any, tensor: Any, name: str, expected: ElementType) -> Op
     except RuntimeError as error:  # fake tensors, and those inside a torch transformation
         raise ArgumentError(f"{name} is a torch tensor without memory: {error}") from error
     strides = tuple(stride * expected.width for stride in plain.stride())
-    return Operand(address, tuple(plain.shape), strides, expected, readonly, plain)
+    view = _view(name, address, tuple(plain.shape), strides, expected.width, plain)
+    return Operand(view, readonly)
 
 
 def _from_dlpack(value: Any, name: str, expected: ElementType) -> Operand:
@@ -301,8 +300,8 @@ def _from_dlpack(value: Any, name: str, expected: ElementType) -> Operand:
     found = dtypes.from_dlpack_code(*tensor.dtype)
     _check_element(found, f"(code, bits, lanes) = {tensor.dtype} of DLPack", name, expected)
     strides = tuple(stride * expected.width for stride in tensor.strides)
-    readonly = tensor.readonly or is_immutable(value)
-    return Operand(tensor.address, tensor.shape, strides, expected, readonly, tensor.owner)
+    view = _view(name, tensor.address, tensor.shape, strides, expected.width, tensor.owner)
+    return Operand(view, tensor.readonly or is_immutable(value))
 
 
 def _from_scalar(value: Any, name: str, expected: ElementType, shape: Shape) -> Operand:
@@ -332,7 +331,7 @@ def _from_scalar(value: Any, name: str, expected: ElementType, shape: Shape) -> 
         fits = False
     if not fits:
         raise ArgumentError(f"{name} is {value!r}, which is out of range for {expected.name}")
-    return _from_numpy(array, name, expected, scalar=True)
+    return _from_numpy(array, name, expected)
 
 
 def _same_class(value: Any, stored: complex) -> bool:

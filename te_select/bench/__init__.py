@@ -1,0 +1,1 @@
+"""Measuring kernels: what is measured, and how."""

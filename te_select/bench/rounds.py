@@ -1,0 +1,84 @@
+"""Fair timing: everything that is compared takes turns in one run."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+SHORTEST_SAMPLE = 2e-4  # seconds; far above the clock's resolution and a call's overhead
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Times of one contestant.
+
+    Parameters
+    ----------
+    seconds
+        Seconds per call, one for each round, in order.
+    """
+
+    seconds: tuple[float, ...]
+
+    def quantile(self, q: float) -> float:
+        """Seconds per call at quantile ``q``, 0.5 being the median."""
+        ordered = sorted(self.seconds)
+        return ordered[round(q * (len(ordered) - 1))]
+
+    @property
+    def median(self) -> float:
+        """Median seconds per call."""
+        return self.quantile(0.5)
+
+    def ratio(self, other: Timing) -> float:
+        """Median over the rounds of ``other / self``: how many times as fast as ``other``."""
+        return Timing(tuple(b / a for a, b in zip(self.seconds, other.seconds, strict=True))).median
+
+
+def take_turns(
+    contestants: Mapping[str, Callable[[], object]], rounds: int = 15
+) -> dict[str, Timing]:
+    """Time contestants in turns, so that drift of the machine's speed hits all of them alike.
+
+    Parameters
+    ----------
+    contestants
+        What to call, by name.
+    rounds
+        How many times each gets its turn, after one that is not counted.
+
+    Returns
+    -------
+    dict[str, Timing]
+        Times of each, round by round.
+    """
+    repeats = {name: _repeats(call) for name, call in contestants.items()}
+    seconds: dict[str, list[float]] = {name: [] for name in contestants}
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        for _ in range(rounds):
+            for name, call in contestants.items():
+                seconds[name].append(_time(call, repeats[name]))
+    finally:
+        if collecting:
+            gc.enable()
+    return {name: Timing(tuple(each)) for name, each in seconds.items()}
+
+
+def _repeats(call: Callable[[], object]) -> int:
+    """Calls per sample that make it long enough to be timed."""
+    call()
+    repeats = 1
+    while (taken := _time(call, repeats) * repeats) < SHORTEST_SAMPLE:
+        repeats = max(2 * repeats, round(repeats * SHORTEST_SAMPLE / max(taken, 1e-9)))
+    return repeats
+
+
+def _time(call: Callable[[], object], repeats: int) -> float:
+    start = time.perf_counter()
+    for _ in range(repeats):
+        call()
+    return (time.perf_counter() - start) / repeats
