@@ -54,7 +54,7 @@ class Case:
         rng = np.random.default_rng(0)
         self.workload = workload
         self.kernel = kernel
-        self.cond = np.asarray(rng.random(workload.cond_shape) < 0.5)
+        self.cond = np.asarray(rng.integers(0, 2, workload.cond_shape, np.uint8) != 0)
         self.then = np.asarray(rng.random(workload.then_shape, np.float32))
         self.else_ = np.asarray(rng.random(workload.else_shape, np.float32))
         self.out = np.empty(workload.out_shape, np.float32)

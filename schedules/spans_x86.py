@@ -1,7 +1,7 @@
 """Span kernels for x86, as LLVM IR: the leaf that a schedule's innermost loops become.
 
-A span is ``span(out, cond, then, else, n)``: n rows of ``inner`` elements, row-major, n known at
-run time. A plain span has rows of one element. How each operand moves is one letter:
+A span is ``span(out, cond, then, else, n, stream)``: n rows of ``inner`` elements, row-major, n
+known at run time. A plain span has rows of one element. How each operand moves is one letter:
 
     f  with every element        value of row r, column x is  operand[r * inner + x]
     o  with the rows only                                     operand[r]
@@ -11,8 +11,9 @@ run time. A plain span has rows of one element. How each operand moves is one le
 Rows are taken ``lanes`` at a time, which makes ``inner`` vectors whatever inner is: no row is too
 short for a vector. What is left at the end is done by a last vector that overlaps the one before
 it (writing the same bits again), so there is no scalar tail and no masked access. Nothing is
-assumed to be aligned. The text uses portable vector types only, so that any LLVM target compiles
-it.
+assumed to be aligned. Where ``stream`` is not 0, whole vectors are stored past the cache, from the
+first one on that is aligned; where none can be, the stores are plain. The caller fences them. The
+text uses portable vector types only.
 """
 
 from __future__ import annotations
@@ -23,7 +24,12 @@ from dataclasses import dataclass
 from functools import partial
 from math import gcd
 
-_SYMBOL = re.compile(r"te_select_span_w(\d+)_([fois])([fois])([fois])_i(\d+)_v(\d+)_u(\d+)")
+_SYMBOL = re.compile(r"te_select_span_w(\d+)_([fois])([fois])([fois])_i(\d+)_v(\d+)_u(\d+)(_nt)?")
+STREAMED_ROW_BYTES = 1024  # at 128 bytes a span streaming took 1.5 times as long, at 4096 0.64
+
+_METADATA = """
+!0 = !{i32 1}
+"""
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,8 @@ class Span:
         Bytes per vector of elements.
     unroll
         Vectors in flight per iteration of a plain span's main loop.
+    streaming
+        Whether the span can store past the cache, which its last argument then decides.
     """
 
     width: int
@@ -51,6 +59,7 @@ class Span:
     inner: int
     vector_bytes: int
     unroll: int
+    streaming: bool
 
     @property
     def lanes(self) -> int:
@@ -63,7 +72,7 @@ class Span:
         moves = self.cond + self.then + self.else_
         return (
             f"te_select_span_w{self.width}_{moves}_i{self.inner}"
-            f"_v{self.vector_bytes}_u{self.unroll}"
+            f"_v{self.vector_bytes}_u{self.unroll}{'_nt' if self.streaming else ''}"
         )
 
     @classmethod
@@ -72,8 +81,9 @@ class Span:
         match = _SYMBOL.fullmatch(symbol)
         if match is None:
             raise ValueError(f"{symbol!r} is not the symbol of a span")
-        width, cond, then, else_, inner, vector_bytes, unroll = match.groups()
-        return cls(int(width), cond, then, else_, int(inner), int(vector_bytes), int(unroll))
+        width, cond, then, else_, inner, vector_bytes, unroll, streaming = match.groups()
+        numbers = (int(inner), int(vector_bytes), int(unroll))
+        return cls(int(width), cond, then, else_, *numbers, streaming is not None)
 
     def llvm(self) -> str:
         """The kernel as LLVM IR text."""
@@ -88,14 +98,15 @@ class _Writer:
         self.lines: list[str] = []
         self.count = 0
         self.block = "entry"
+        self.store_past_cache = False
         self.stays: dict[str, str] = {}
         self.periods: dict[str, list[str]] = {}
 
     def text(self) -> str:
         span = self.span
         self.lines.append(
-            f"define void @{span.symbol}(ptr %out, ptr %cond, ptr %then, ptr %else, i64 %n) "
-            "alwaysinline nounwind {\nentry:"
+            f"define void @{span.symbol}(ptr %out, ptr %cond, ptr %then, ptr %else, i64 %n, "
+            "i64 %stream) alwaysinline nounwind {\nentry:"
         )
         if span.cond == "s" and span.inner == 1:
             self._choose_then_copy()
@@ -104,7 +115,7 @@ class _Writer:
             self._preload("then", span.then, span.width)
             self._preload("else", span.else_, span.width)
             self._rows(self._select)
-        return "\n".join([*self.lines, "}", ""])
+        return "\n".join([*self.lines, "}", _METADATA])
 
     def _choose_then_copy(self) -> None:
         """Cond is one value: read the side that it selects, and nothing of the other."""
@@ -125,41 +136,90 @@ class _Writer:
 
     def _rows(self, group: Callable[[str, int], None]) -> None:
         """Cover rows 0..n-1 by calls of ``group(first row, number of rows)``, then return."""
-        lanes, inner = self.span.lanes, self.span.inner
+        lanes = self.span.lanes
         vectors, short = self._label(), self._label()
         enough = self._emit(f"icmp uge i64 %n, {lanes}")
         self._line(f"br i1 {enough}, label %{vectors}, label %{short}")
 
         self._start(vectors)
-        start = "0"
-        if inner == 1 and self.span.unroll > 1:
-            step = self.span.unroll * lanes
-            start = self._loop(start, step, lambda at: self._unrolled(at, group))
-        done = self._loop(start, lanes, lambda at: group(at, lanes))
-        rest, ret = self._label(), self._label()
+        if self.span.streaming:
+            self._stream(group)
+        done = self._vectors("0", group)
+        rest, end = self._label(), self._label()
         complete = self._emit(f"icmp eq i64 {done}, %n")
-        self._line(f"br i1 {complete}, label %{ret}, label %{rest}")
+        self._line(f"br i1 {complete}, label %{end}, label %{rest}")
         self._start(rest)
         group(self._emit(f"sub i64 %n, {lanes}"), lanes)
-        self._line("ret void")
-        self._start(ret)
+        self._line(f"br label %{end}")
+        self._start(end)
         self._line("ret void")
 
         self._start(short)
-        rows = lanes // 2
-        while inner == 1 and rows > 1:
+        self._few("0", "%n", group)
+        self._line("ret void")
+
+    def _few(self, first: str, count: str, group: Callable[[str, int], None]) -> None:
+        """Cover ``count`` rows from row ``first`` on, fewer than a vector's lanes, and no others."""
+        end = self._label()
+        rows = self.span.lanes // 2
+        while self.span.inner == 1 and rows > 0:
             fits, smaller = self._label(), self._label()
-            enough = self._emit(f"icmp uge i64 %n, {rows}")
+            enough = self._emit(f"icmp uge i64 {count}, {rows}")
             self._line(f"br i1 {enough}, label %{fits}, label %{smaller}")
             self._start(fits)
-            last = self._emit(f"sub i64 %n, {rows}")
-            group("0", rows)
+            last = self._emit(f"sub i64 {count}, {rows}")
+            last = self._emit(f"add i64 {first}, {last}")
+            group(first, rows)
             group(last, rows)
-            self._line("ret void")
+            self._line(f"br label %{end}")
             self._start(smaller)
             rows //= 2
-        self._loop("0", 1, lambda at: group(at, 1))
+        if self.span.inner > 1:
+            self._loop(first, 1, lambda at: group(at, 1), self._emit(f"add i64 {first}, {count}"))
+        self._line(f"br label %{end}")
+        self._start(end)
+
+    def _stream(self, group: Callable[[str, int], None]) -> None:
+        """Cover the rows with stores past the cache and return, if that is asked for and can be.
+
+        Vectors of a group lie a vector apart, so all are aligned where the first one is. That is so
+        from row ``r`` on with ``(address + r * inner * width) % vector_bytes == 0``.
+        """
+        span = self.span
+        twos = span.inner & -span.inner
+        period = max(1, span.lanes // twos)
+        inverse = pow(span.inner // twos, -1, period) if period > 1 else 0
+        address = self._emit("ptrtoint ptr %out to i64")
+        behind = self._emit(f"sub i64 0, {address}")
+        missing = self._emit(f"and i64 {behind}, {span.vector_bytes - 1}")
+        odd = self._emit(f"urem i64 {missing}, {min(span.vector_bytes, span.width * twos)}")
+        can = self._emit(f"icmp eq i64 {odd}, 0")
+        asked = self._emit("icmp ne i64 %stream, 0")
+        past, through = self._label(), self._label()
+        pays = self._emit(f"icmp uge i64 %n, {STREAMED_ROW_BYTES // (span.width * span.inner)}")
+        worth = self._emit(f"and i1 {asked}, {pays}")
+        both = self._emit(f"and i1 {can}, {worth}")
+        self._line(f"br i1 {both}, label %{past}, label %{through}")
+        self._start(past)
+        steps = self._emit(f"udiv i64 {missing}, {min(span.vector_bytes, span.width * twos)}")
+        first = self._emit(f"mul i64 {steps}, {inverse}")
+        first = self._emit(f"and i64 {first}, {period - 1}")
+        # A plain store to a line that is stored past the cache costs more than is saved.
+        self._few("0", first, group)
+        self.store_past_cache = True
+        done = self._vectors(first, group)
+        self.store_past_cache = False
+        self._few(done, self._emit(f"sub i64 %n, {done}"), group)
         self._line("ret void")
+        self._start(through)
+
+    def _vectors(self, first: str, group: Callable[[str, int], None]) -> str:
+        """Cover rows from ``first`` on by whole vectors; the value is the first row left."""
+        lanes = self.span.lanes
+        if self.span.inner == 1 and self.span.unroll > 1:
+            step = self.span.unroll * lanes
+            first = self._loop(first, step, lambda at: self._unrolled(at, group))
+        return self._loop(first, lanes, lambda at: group(at, lanes))
 
     def _unrolled(self, at: str, group: Callable[[str, int], None]) -> None:
         for k in range(self.span.unroll):
@@ -237,7 +297,10 @@ class _Writer:
 
     def _store(self, value: str, base: str, rows: int, j: int) -> None:
         pointer = self._pointer("out", self.span.width, base, j * rows)
-        self._line(f"store <{rows} x i{8 * self.span.width}> {value}, ptr {pointer}, align 1")
+        how = "align 1"
+        if self.store_past_cache:
+            how = f"align {self.span.vector_bytes}, !nontemporal !0"
+        self._line(f"store <{rows} x i{8 * self.span.width}> {value}, ptr {pointer}, {how}")
 
     def _pointer(self, name: str, width: int, index: str, offset: int) -> str:
         pointer = name if name.startswith("%") else f"%{name}"
@@ -251,11 +314,11 @@ class _Writer:
             f"shufflevector {element} {value}, {element} poison, <{len(mask)} x i32> <{picks}>"
         )
 
-    def _loop(self, start: str, step: int, body: Callable[[str], None]) -> str:
-        """Run ``body(i)`` from start on while i + step <= n; the value is the first i left."""
+    def _loop(self, start: str, step: int, body: Callable[[str], None], stop: str = "%n") -> str:
+        """Run ``body(i)`` from start on while i + step <= stop; the value is the first i left."""
         before, loop, after = self.block, self._label(), self._label()
         first = self._emit(f"add i64 {start}, {step}")
-        enter = self._emit(f"icmp ule i64 {first}, %n")
+        enter = self._emit(f"icmp ule i64 {first}, {stop}")
         self._line(f"br i1 {enter}, label %{loop}, label %{after}")
         self._start(loop)
         i, following = self._name(), self._name()
@@ -263,7 +326,7 @@ class _Writer:
         body(i)
         self._line(f"{following} = add i64 {i}, {step}")
         end = self._emit(f"add i64 {following}, {step}")
-        again = self._emit(f"icmp ule i64 {end}, %n")
+        again = self._emit(f"icmp ule i64 {end}, {stop}")
         self._line(f"br i1 {again}, label %{loop}, label %{after}")
         self._start(after)
         return self._emit(f"phi i64 [ {start}, %{before} ], [ {following}, %{loop} ]")

@@ -33,10 +33,11 @@ from te_select.access import AccessPattern, Loop
 from te_select.schedules.spans_x86 import Span
 
 ANNOTATION = "te_select.span"
-BYTES_PER_THREAD = 1 << 19  # see docs/measurements.md, "threads"
-SHORT_ROW_BYTES = 128
-PIECE_BYTES = 1 << 16
-ENOUGH_TASKS = 256
+BYTES_PER_THREAD = 1 << 18  # two threads were ahead from 400 KB moved on (docs/measurements.md)
+SHORT_ROW_BYTES = 128  # rows of 128 bytes were 1.1 times as fast each for itself, of 12 bytes 0.2
+PIECE_BYTES = 1 << 16  # no difference was seen from 64 KB to 256 KB; smaller ones share work better
+STREAM_FROM_BYTES = 1 << 23  # past two cores' L2; 1.1 times as fast at 8 MB, 1.5 at 128 MB
+ENOUGH_TASKS = 256  # pieces enough to keep many cores equally busy
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,8 @@ class Config:
         Rows of the leaf per parallel piece; a plain leaf's rows are single elements.
     parallel
         Whether pieces may run on several threads.
+    stream_from
+        Bytes of output from which on stores go past the cache; 0 for never.
     """
 
     vector_bytes: int
@@ -62,6 +65,7 @@ class Config:
     rows: bool
     piece: int
     parallel: bool
+    stream_from: int
 
 
 def default_config(pattern: AccessPattern, target: Target) -> Config:
@@ -85,7 +89,8 @@ def default_config(pattern: AccessPattern, target: Target) -> Config:
     step = 4 * vector_bytes // pattern.width
     piece = max(1, PIECE_BYTES // (pattern.width * inner * step)) * step
     parallel = pattern.elements is None or pattern.bytes_moved() >= 2 * BYTES_PER_THREAD
-    return Config(vector_bytes, 4, rows, piece, parallel)
+    stream = pattern.out_bytes is None or pattern.out_bytes >= STREAM_FROM_BYTES
+    return Config(vector_bytes, 4, rows, piece, parallel, STREAM_FROM_BYTES if stream else 0)
 
 
 def space(pattern: AccessPattern, target: Target) -> Mapping[str, Sequence[Any]]:
@@ -112,6 +117,7 @@ def space(pattern: AccessPattern, target: Target) -> Mapping[str, Sequence[Any]]
         "rows": [default.rows],
         "piece": sorted({step << k for k in range(0, 14, 2)} | {default.piece}),
         "parallel": [True, False] if default.parallel else [False],
+        "stream_from": [0, STREAM_FROM_BYTES],
     }
 
 
@@ -153,19 +159,21 @@ def apply(sch: s_tir.Schedule, pattern: AccessPattern, target: Target, config: C
 def span_of(pattern: AccessPattern, config: Config) -> Span:
     """Choose the span for the leaf of a pattern."""
     if not pattern.loops:
-        return Span(pattern.width, "f", "f", "f", 1, config.vector_bytes, 1)
+        return Span(pattern.width, "f", "f", "f", 1, config.vector_bytes, 1, False)
+    streaming = config.stream_from > 0
     inner = pattern.loops[-1]
     moves = (inner.cond, inner.then, inner.else_)
     if not config.rows:
         cond, then, else_ = ("f" if moving else "s" for moving in moves)
-        return Span(pattern.width, cond, then, else_, 1, config.vector_bytes, config.unroll)
+        knobs = (config.vector_bytes, config.unroll, streaming)
+        return Span(pattern.width, cond, then, else_, 1, *knobs)
     outer = pattern.loops[-2]
     cond, then, else_ = (
         {(True, True): "f", (True, False): "o", (False, True): "i", (False, False): "s"}[pair]
         for pair in zip((outer.cond, outer.then, outer.else_), moves, strict=True)
     )
-    inner_extent = _inner(pattern, rows=True)
-    return Span(pattern.width, cond, then, else_, inner_extent, config.vector_bytes, 1)
+    knobs = (_inner(pattern, rows=True), config.vector_bytes, 1, streaming)
+    return Span(pattern.width, cond, then, else_, *knobs)
 
 
 def natural_vector_bytes(target: Target) -> int:

@@ -77,6 +77,11 @@ class AccessPattern:
         extents = [loop.extent for loop in self.loops]
         return None if None in extents else math.prod(e for e in extents if e is not None)
 
+    @property
+    def out_bytes(self) -> int | None:
+        """Bytes of the output, or None where a dim is a name."""
+        return None if self.elements is None else self.width * self.elements
+
     def bytes_moved(self, sizes: Mapping[str, int] | None = None) -> int:
         """Honest bytes: every input element read once and every output element written once.
 

@@ -181,8 +181,13 @@ def build(
         object_file = Path(folder) / "kernels.o"
         module.write_to_file(str(object_file), "o")
         entries = [
-            toolchain.KernelEntry(workload, symbol, x86.BYTES_PER_THREAD)
-            for workload, symbol in zip(workloads, symbols, strict=True)
+            toolchain.KernelEntry(
+                one.workload,
+                symbol,
+                x86.BYTES_PER_THREAD if one.config.parallel else 0,
+                one.config.stream_from,
+            )
+            for one, symbol in zip(chosen, symbols, strict=True)
         ]
         toolchain.link(object_file, entries, path)
     manifest = artifact.Manifest(

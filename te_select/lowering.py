@@ -50,9 +50,10 @@ def lower(
         What a schedule made of the definition.
     symbol
         Name of the C function to make:
-        ``int32_t symbol(void* cond, void* then, void* else_, void* out, int64_t dim, ...)``.
+        ``int32_t symbol(void* cond, void* then, void* else_, void* out, int64_t dim, ...,
+        int64_t stream)``, stream not 0 where stores shall go past the cache.
     dim_names
-        The named dims, in the order of the trailing parameters.
+        The named dims, in the order of their parameters.
     annotation
         The annotation that marks a leaf; its value is the symbol of the span.
     span_source
@@ -63,8 +64,9 @@ def lower(
     tvm.tirx.PrimFunc
         The function, to be put into a module and built by `build`.
     """
+    stream = ir.Var("stream", ir.PrimType("int64"))
     if any(isinstance(dim, tirx.IntImm) and dim.value == 0 for dim in func.params[-1].ty.shape):
-        return _raw(func, tirx.Evaluate(0), symbol, dim_names)
+        return _raw(func, tirx.Evaluate(0), symbol, dim_names, stream)
     mod = transform.Sequential([make() for make in _TO_LOOPS])(IRModule({"main": func}))
     flat = mod["main"]
     spans: set[str] = set()
@@ -74,13 +76,13 @@ def lower(
         if name is None:
             return loop
         spans.add(str(name))
-        return _call_span(loop, str(name))
+        return _call_span(loop, str(name), stream)
 
     body = tvm_ffi.structural_map(flat.body, (tirx.For, replace), order="post")
     for name in sorted(spans):
         text = ir.StringImm(span_source(name))
         body = tirx.AttrStmt(tirx.IntImm("int32", 0), "pragma_import_llvm", text, body)
-    return _raw(flat, body, symbol, dim_names)
+    return _raw(flat, body, symbol, dim_names, stream)
 
 
 def build(functions: Sequence[tirx.PrimFunc], target: Target) -> Any:
@@ -104,8 +106,8 @@ def build(functions: Sequence[tirx.PrimFunc], target: Target) -> Any:
     return tvm_ffi.get_global_func("target.build.llvm")(mod, target)
 
 
-def _call_span(loop: tirx.For, name: str) -> tirx.Stmt:
-    """Put ``span(out, cond, then, else_, n)`` in the place of a leaf."""
+def _call_span(loop: tirx.For, name: str, stream: ir.Var) -> tirx.Stmt:
+    """Put ``span(out, cond, then, else_, n, stream)`` in the place of a leaf."""
     variables = [loop.loop_var]
     limit = loop.extent
     body = loop.body
@@ -124,7 +126,7 @@ def _call_span(loop: tirx.For, name: str) -> tirx.Stmt:
         "else": select.false_value,
     }
     pointers = [tirx.address_of(_at_start(load, variables)) for load in operands.values()]
-    return tirx.Evaluate(tirx.call_extern("void", name, *pointers, limit.astype("int64")))
+    return tirx.Evaluate(tirx.call_extern("void", name, *pointers, limit.astype("int64"), stream))
 
 
 def _rows_left(condition: tirx.LT, row: ir.Var) -> ir.PrimExpr:
@@ -141,9 +143,9 @@ def _at_start(load: tirx.BufferLoad, variables: Sequence[ir.Var]) -> tirx.Buffer
 
 
 def _raw(
-    func: tirx.PrimFunc, body: tirx.Stmt, symbol: str, dim_names: Sequence[str]
+    func: tirx.PrimFunc, body: tirx.Stmt, symbol: str, dim_names: Sequence[str], stream: ir.Var
 ) -> tirx.PrimFunc:
-    """Make the buffer parameters plain pointers, followed by the named dims."""
+    """Make the buffer parameters plain pointers, followed by the named dims and ``stream``."""
     pointers: list[ir.Var] = []
     declarations: list[tirx.Stmt] = []
     dims: dict[str, ir.Var] = {}
@@ -156,7 +158,7 @@ def _raw(
     # An explicit calling convention keeps TVM from wrapping the function in its packed ABI.
     attrs = {"global_symbol": symbol, "calling_conv": 2}
     return tirx.PrimFunc(
-        [*pointers, *(dims[name] for name in dim_names)],
+        [*pointers, *(dims[name] for name in dim_names), stream],
         tirx.SeqStmt([*declarations, body]),
         ir.PrimType("int32"),
     ).with_attr(attrs)

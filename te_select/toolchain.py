@@ -39,16 +39,19 @@ class KernelEntry:
         What it computes; the exported function is called ``workload.name``.
     symbol
         The raw function in the object file:
-        ``int32_t (void* cond, void* then, void* else_, void* out, int64_t...)``, the sizes being
-        those of `Workload.dim_names`, in that order.
+        ``int32_t (void*, void*, void*, void*, int64_t..., int64_t stream)`` of cond, then, else_,
+        out, the sizes of `Workload.dim_names` in that order, and whether to store past the cache.
     bytes_per_thread
         Bytes read and written from which one more thread pays; 0 for a kernel without a parallel
         loop.
+    stream_from
+        Bytes of output from which on the kernel is to store past the cache; 0 for never.
     """
 
     workload: Workload
     symbol: str
     bytes_per_thread: int = 0
+    stream_from: int = 0
 
 
 def stub_source(entries: Sequence[KernelEntry]) -> str:
@@ -210,15 +213,16 @@ def _stub(i: int, entry: KernelEntry) -> str:
         for suffix, as_bits in (("", 0), ("__bits", 1))
     )
     return f"""
-extern int32_t {entry.symbol}(void*, void*, void*, void*{", int64_t" * len(names)});
-static int32_t run_{i}(void* const* data, const int64_t* sizes) {{
-  return {entry.symbol}(data[0], data[1], data[2], data[3]{sizes});
+extern int32_t {entry.symbol}(void*, void*, void*, void*{", int64_t" * len(names)}, int64_t);
+static int32_t run_{i}(void* const* data, const int64_t* sizes, int64_t stream) {{
+  return {entry.symbol}(data[0], data[1], data[2], data[3]{sizes}, stream);
 }}
 {extents}
 static const char* const names_{i}[] = {{{quoted}}};
 static const te_select_kernel kernel_{i} = {{
     "{workload.name}", {workload.element.code}, {workload.element.bits},
-    {len(names)}, names_{i}, {{{rows}}}, {entry.bytes_per_thread}, run_{i}}};
+    {len(names)}, names_{i}, {{{rows}}}, {entry.bytes_per_thread},
+    {entry.stream_from}, run_{i}}};
 {exported}
 """
 

@@ -43,7 +43,7 @@ static int task_{i}(int id, struct env* env, void* data) {{
   }}
   return {status};
 }}
-int32_t te_select_kernel_{i}(void* c, void* t, void* e, void* o{params}) {{
+int32_t te_select_kernel_{i}(void* c, void* t, void* e, void* o{params}, int64_t stream) {{
   struct job_{i} j = {{c, t, e, o, 1, {{0}}, {{{{0}}}}}};
   int64_t step;
   {setup}

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 SHORTEST_SAMPLE = 2e-4  # seconds; far above the clock's resolution and a call's overhead
+WARM_UP = 1e-2  # seconds; a virtual core that had been idle was slow for 5 to 8 ms (seen on 2 cores)
 
 
 @dataclass(frozen=True)
@@ -42,12 +43,15 @@ def take_turns(
 ) -> dict[str, Timing]:
     """Time contestants in turns, so that drift of the machine's speed hits all of them alike.
 
+    Each turn begins with calls that are not counted: what is measured is a kernel that finds all
+    cores awake, and in the caches what its own last call left there.
+
     Parameters
     ----------
     contestants
         What to call, by name.
     rounds
-        How many times each gets its turn, after one that is not counted.
+        How many times each gets its turn.
 
     Returns
     -------
@@ -61,6 +65,7 @@ def take_turns(
     try:
         for _ in range(rounds):
             for name, call in contestants.items():
+                _warm_up(call)
                 seconds[name].append(_time(call, repeats[name]))
     finally:
         if collecting:
@@ -75,6 +80,13 @@ def _repeats(call: Callable[[], object]) -> int:
     while (taken := _time(call, repeats) * repeats) < SHORTEST_SAMPLE:
         repeats = max(2 * repeats, round(repeats * SHORTEST_SAMPLE / max(taken, 1e-9)))
     return repeats
+
+
+def _warm_up(call: Callable[[], object]) -> None:
+    end = time.perf_counter() + WARM_UP
+    call()
+    while time.perf_counter() < end:
+        call()
 
 
 def _time(call: Callable[[], object], repeats: int) -> float:

@@ -218,11 +218,13 @@ int te_select_call(const te_select_kernel* kernel, const TVMFFIAny* args, int32_
 
   void* data[TE_SELECT_OPERANDS];
   for (int i = 0; i < TE_SELECT_OPERANDS; ++i) data[i] = operands[i].data;
-  if (kernel->run(data, sizes)) {
+  int64_t stream = kernel->stream_from > 0 && out->bytes >= kernel->stream_from;
+  if (kernel->run(data, sizes, stream)) {
     message m;
     m.used = 0;
     append(&m, "%s: the kernel failed", kernel->name);
     return fail("RuntimeError", &m);
   }
+  if (stream) te_select_fence();
   return 0;
 }

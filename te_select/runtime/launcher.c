@@ -46,6 +46,7 @@ static int launch(parallel_task task, void* cdata, int num_task) {
     /* The team may be smaller than asked for, and the loop is divided by num_task. */
     parallel_env env = {NULL, omp_get_num_threads()};
     failed |= task(omp_get_thread_num(), &env, cdata) != 0;
+    te_select_fence();
   }
   return failed;
 }
