@@ -6,6 +6,7 @@ run; each figure is a median over the rounds. Outputs are reused: a new one cost
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from te_select.access import access_pattern
 from te_select.bench.rounds import take_turns
 
 ROUNDS = 15
+LINE = 64  # bytes
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,14 @@ ROWS = (
 )
 
 
+def aligned(shape: tuple[Any, ...]) -> Any:
+    """A float32 array on a cache line's boundary, as torch, JAX and ONNX Runtime allocate them."""
+    count = math.prod(shape)
+    memory = np.empty(4 * count + LINE, np.uint8)
+    start = -memory.ctypes.data % LINE
+    return memory[start : start + 4 * count].view(np.float32).reshape(shape)
+
+
 class Case:
     """A kernel with random operands, half of cond true."""
 
@@ -55,9 +65,12 @@ class Case:
         self.workload = workload
         self.kernel = kernel
         self.cond = np.asarray(rng.integers(0, 2, workload.cond_shape, np.uint8) != 0)
-        self.then = np.asarray(rng.random(workload.then_shape, np.float32))
-        self.else_ = np.asarray(rng.random(workload.else_shape, np.float32))
-        self.out = np.empty(workload.out_shape, np.float32)
+        self.then, self.else_ = (
+            aligned(shape) for shape in (workload.then_shape, workload.else_shape)
+        )
+        self.then[...] = rng.random(workload.then_shape, np.float32)
+        self.else_[...] = rng.random(workload.else_shape, np.float32)
+        self.out = aligned(workload.out_shape)
         want = np.where(self.cond, self.then, self.else_)
         np.testing.assert_array_equal(self.call().view(np.uint32), want.view(np.uint32))
 

@@ -159,7 +159,7 @@ class _Writer:
         self._line("ret void")
 
     def _few(self, first: str, count: str, group: Callable[[str, int], None]) -> None:
-        """Cover ``count`` rows from row ``first`` on, fewer than a vector's lanes, and no others."""
+        """Cover ``count`` rows from row ``first`` on, fewer than a vector has lanes."""
         end = self._label()
         rows = self.span.lanes // 2
         while self.span.inner == 1 and rows > 0:

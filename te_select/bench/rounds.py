@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 SHORTEST_SAMPLE = 2e-4  # seconds; far above the clock's resolution and a call's overhead
-WARM_UP = 1e-2  # seconds; a virtual core that had been idle was slow for 5 to 8 ms (seen on 2 cores)
+WARM_UP = 1e-2  # seconds; a virtual core that had been idle was seen to be slow for 5 to 8 ms
 
 
 @dataclass(frozen=True)
