@@ -21,6 +21,7 @@ from te_select.bench.rounds import take_turns
 
 ROUNDS = 15
 LINE = 64  # bytes
+HALF = np.float32(0.5)
 
 
 @dataclass(frozen=True)
@@ -62,14 +63,14 @@ class Case:
 
     def __init__(self, workload: te_select.Workload, kernel: te_select.Kernel) -> None:
         rng = np.random.default_rng(0)
+        shapes = (workload.cond_shape, workload.then_shape, workload.else_shape)
+        cond_shape, *branches = (tuple(int(dim) for dim in shape) for shape in shapes)
         self.workload = workload
         self.kernel = kernel
-        self.cond = np.asarray(rng.integers(0, 2, workload.cond_shape, np.uint8) != 0)
-        self.then, self.else_ = (
-            aligned(shape) for shape in (workload.then_shape, workload.else_shape)
-        )
-        self.then[...] = rng.random(workload.then_shape, np.float32)
-        self.else_[...] = rng.random(workload.else_shape, np.float32)
+        self.cond = np.asarray(rng.random(cond_shape, np.float32) < HALF)
+        self.then, self.else_ = (aligned(shape) for shape in branches)
+        for side in (self.then, self.else_):
+            side[...] = rng.random(side.shape, np.float32)
         self.out = aligned(workload.out_shape)
         want = np.where(self.cond, self.then, self.else_)
         np.testing.assert_array_equal(self.call().view(np.uint32), want.view(np.uint32))
@@ -134,20 +135,17 @@ def overheads() -> None:
     workload = te_select.Workload((1024,), (1024,), (1024,))
     te_select.compile(workload)  # imports and builds what is needed once
 
-    def timed(call: Callable[[], object]) -> float:
-        start = time.perf_counter()
-        call()
-        return (time.perf_counter() - start) * 1e3
+    def median_ms(call: Callable[[], object]) -> float:
+        seconds = []
+        for _ in range(11):
+            start = time.perf_counter()
+            call()
+            seconds.append(time.perf_counter() - start)
+        return sorted(seconds)[5] * 1e3
 
-    builds = [
-        timed(lambda n=n: te_select.compile(te_select.Workload((n,), (n,), (n,))))
-        for n in range(900, 911)
-    ]
-    print(f"compile, link included: {sorted(builds)[5]:.0f} ms")
+    print(f"compile, link included: {median_ms(lambda: te_select.compile(workload)):.0f} ms")
     kernel = te_select.compile(workload)
-    print(
-        f"load: {sorted(timed(lambda: te_select.load(kernel.path)) for _ in range(11))[5]:.2f} ms"
-    )
+    print(f"load: {median_ms(lambda: te_select.load(kernel.path)):.2f} ms")
     case = Case(workload, kernel)
     calls = take_turns(
         {

@@ -165,15 +165,15 @@ def span_of(pattern: AccessPattern, config: Config) -> Span:
     moves = (inner.cond, inner.then, inner.else_)
     if not config.rows:
         cond, then, else_ = ("f" if moving else "s" for moving in moves)
-        knobs = (config.vector_bytes, config.unroll, streaming)
-        return Span(pattern.width, cond, then, else_, 1, *knobs)
+        plain = (1, config.vector_bytes, config.unroll, streaming)
+        return Span(pattern.width, cond, then, else_, *plain)
     outer = pattern.loops[-2]
     cond, then, else_ = (
         {(True, True): "f", (True, False): "o", (False, True): "i", (False, False): "s"}[pair]
         for pair in zip((outer.cond, outer.then, outer.else_), moves, strict=True)
     )
-    knobs = (_inner(pattern, rows=True), config.vector_bytes, 1, streaming)
-    return Span(pattern.width, cond, then, else_, *knobs)
+    rows = (_inner(pattern, rows=True), config.vector_bytes, 1, streaming)
+    return Span(pattern.width, cond, then, else_, *rows)
 
 
 def natural_vector_bytes(target: Target) -> int:
