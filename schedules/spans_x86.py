@@ -24,6 +24,8 @@ from dataclasses import dataclass
 from functools import partial
 from math import gcd
 
+from te_select.schedules.llvm_ir import IRWriter
+
 _SYMBOL = re.compile(r"te_select_span_w(\d+)_([fois])([fois])([fois])_i(\d+)_v(\d+)_u(\d+)(_nt)?")
 STREAMED_ROW_BYTES = 1024  # at 128 bytes a span streaming took 1.5 times as long, at 4096 0.64
 
@@ -90,14 +92,12 @@ class Span:
         return _Writer(self).text()
 
 
-class _Writer:
+class _Writer(IRWriter):
     """Writes the LLVM IR of one span."""
 
     def __init__(self, span: Span) -> None:
+        super().__init__()
         self.span = span
-        self.lines: list[str] = []
-        self.count = 0
-        self.block = "entry"
         self.store_past_cache = False
         self.stays: dict[str, str] = {}
         self.periods: dict[str, list[str]] = {}
@@ -106,8 +106,9 @@ class _Writer:
         span = self.span
         self.lines.append(
             f"define void @{span.symbol}(ptr %out, ptr %cond, ptr %then, ptr %else, i64 %n, "
-            "i64 %stream) alwaysinline nounwind {\nentry:"
+            "i64 %stream) alwaysinline nounwind {"
         )
+        self.start("entry")
         if span.cond == "s" and span.inner == 1:
             self._choose_then_copy()
         else:
@@ -120,64 +121,65 @@ class _Writer:
     def _choose_then_copy(self) -> None:
         """Cond is one value: read the side that it selects, and nothing of the other."""
         span = self.span
-        byte = self._emit("load i8, ptr %cond, align 1")
-        chosen = self._emit(f"icmp ne i8 {byte}, 0")
+        byte = self.emit("load i8, ptr %cond, align 1")
+        chosen = self.emit(f"icmp ne i8 {byte}, 0")
         if span.then == span.else_ == "f":
-            side = self._emit(f"select i1 {chosen}, ptr %then, ptr %else")
+            side = self.emit(f"select i1 {chosen}, ptr %then, ptr %else")
             self._rows(partial(self._copy, side, "f"))
             return
         sides = {"then": span.then, "else": span.else_}
-        blocks = {side: self._label() for side in sides}
-        self._line(f"br i1 {chosen}, label %{blocks['then']}, label %{blocks['else']}")
+        blocks = {side: self.label() for side in sides}
+        self.branch(chosen, blocks["then"], blocks["else"])
         for side, moves in sides.items():
-            self._start(blocks[side])
+            self.start(blocks[side])
             self._preload(side, moves, span.width)
             self._rows(partial(self._copy, side, moves))
 
     def _rows(self, group: Callable[[str, int], None]) -> None:
         """Cover rows 0..n-1 by calls of ``group(first row, number of rows)``, then return."""
         lanes = self.span.lanes
-        vectors, short = self._label(), self._label()
-        enough = self._emit(f"icmp uge i64 %n, {lanes}")
-        self._line(f"br i1 {enough}, label %{vectors}, label %{short}")
+        vectors, short = self.label(), self.label()
+        enough = self.emit(f"icmp uge i64 %n, {lanes}")
+        self.branch(enough, vectors, short)
 
-        self._start(vectors)
+        self.start(vectors)
         if self.span.streaming:
             self._stream(group)
         done = self._vectors("0", group)
-        rest, end = self._label(), self._label()
-        complete = self._emit(f"icmp eq i64 {done}, %n")
-        self._line(f"br i1 {complete}, label %{end}, label %{rest}")
-        self._start(rest)
-        group(self._emit(f"sub i64 %n, {lanes}"), lanes)
-        self._line(f"br label %{end}")
-        self._start(end)
-        self._line("ret void")
+        rest, end = self.label(), self.label()
+        complete = self.emit(f"icmp eq i64 {done}, %n")
+        self.branch(complete, end, rest)
+        self.start(rest)
+        group(self.emit(f"sub i64 %n, {lanes}"), lanes)
+        self.jump(end)
+        self.start(end)
+        self.line("ret void")
 
-        self._start(short)
+        self.start(short)
         self._few("0", "%n", group)
-        self._line("ret void")
+        self.line("ret void")
 
     def _few(self, first: str, count: str, group: Callable[[str, int], None]) -> None:
         """Cover ``count`` rows from row ``first`` on, fewer than a vector has lanes."""
-        end = self._label()
+        end = self.label()
         rows = self.span.lanes // 2
         while self.span.inner == 1 and rows > 0:
-            fits, smaller = self._label(), self._label()
-            enough = self._emit(f"icmp uge i64 {count}, {rows}")
-            self._line(f"br i1 {enough}, label %{fits}, label %{smaller}")
-            self._start(fits)
-            last = self._emit(f"sub i64 {count}, {rows}")
-            last = self._emit(f"add i64 {first}, {last}")
+            fits, smaller = self.label(), self.label()
+            enough = self.emit(f"icmp uge i64 {count}, {rows}")
+            self.branch(enough, fits, smaller)
+            self.start(fits)
+            last = self.emit(f"sub i64 {count}, {rows}")
+            last = self.emit(f"add i64 {first}, {last}")
             group(first, rows)
             group(last, rows)
-            self._line(f"br label %{end}")
-            self._start(smaller)
+            self.jump(end)
+            self.start(smaller)
             rows //= 2
         if self.span.inner > 1:
-            self._loop(first, 1, lambda at: group(at, 1), self._emit(f"add i64 {first}, {count}"))
-        self._line(f"br label %{end}")
-        self._start(end)
+            stop = self.emit(f"add i64 {first}, {count}")
+            self.loop(first, stop, 1, lambda at: group(at, 1))
+        self.jump(end)
+        self.start(end)
 
     def _stream(self, group: Callable[[str, int], None]) -> None:
         """Cover the rows with stores past the cache and return, if that is asked for and can be.
@@ -189,55 +191,55 @@ class _Writer:
         twos = span.inner & -span.inner
         period = max(1, span.lanes // twos)
         inverse = pow(span.inner // twos, -1, period) if period > 1 else 0
-        address = self._emit("ptrtoint ptr %out to i64")
-        behind = self._emit(f"sub i64 0, {address}")
-        missing = self._emit(f"and i64 {behind}, {span.vector_bytes - 1}")
-        odd = self._emit(f"urem i64 {missing}, {min(span.vector_bytes, span.width * twos)}")
-        can = self._emit(f"icmp eq i64 {odd}, 0")
-        asked = self._emit("icmp ne i64 %stream, 0")
-        past, through = self._label(), self._label()
-        pays = self._emit(f"icmp uge i64 %n, {STREAMED_ROW_BYTES // (span.width * span.inner)}")
-        worth = self._emit(f"and i1 {asked}, {pays}")
-        both = self._emit(f"and i1 {can}, {worth}")
-        self._line(f"br i1 {both}, label %{past}, label %{through}")
-        self._start(past)
-        steps = self._emit(f"udiv i64 {missing}, {min(span.vector_bytes, span.width * twos)}")
-        first = self._emit(f"mul i64 {steps}, {inverse}")
-        first = self._emit(f"and i64 {first}, {period - 1}")
+        address = self.emit("ptrtoint ptr %out to i64")
+        behind = self.emit(f"sub i64 0, {address}")
+        missing = self.emit(f"and i64 {behind}, {span.vector_bytes - 1}")
+        odd = self.emit(f"urem i64 {missing}, {min(span.vector_bytes, span.width * twos)}")
+        can = self.emit(f"icmp eq i64 {odd}, 0")
+        asked = self.emit("icmp ne i64 %stream, 0")
+        past, through = self.label(), self.label()
+        pays = self.emit(f"icmp uge i64 %n, {STREAMED_ROW_BYTES // (span.width * span.inner)}")
+        worth = self.emit(f"and i1 {asked}, {pays}")
+        both = self.emit(f"and i1 {can}, {worth}")
+        self.branch(both, past, through)
+        self.start(past)
+        steps = self.emit(f"udiv i64 {missing}, {min(span.vector_bytes, span.width * twos)}")
+        first = self.emit(f"mul i64 {steps}, {inverse}")
+        first = self.emit(f"and i64 {first}, {period - 1}")
         # A plain store to a line that is stored past the cache costs more than is saved.
         self._few("0", first, group)
         self.store_past_cache = True
         done = self._vectors(first, group)
         self.store_past_cache = False
-        self._few(done, self._emit(f"sub i64 %n, {done}"), group)
-        self._line("ret void")
-        self._start(through)
+        self._few(done, self.emit(f"sub i64 %n, {done}"), group)
+        self.line("ret void")
+        self.start(through)
 
     def _vectors(self, first: str, group: Callable[[str, int], None]) -> str:
         """Cover rows from ``first`` on by whole vectors; the value is the first row left."""
         lanes = self.span.lanes
         if self.span.inner == 1 and self.span.unroll > 1:
             step = self.span.unroll * lanes
-            first = self._loop(first, step, lambda at: self._unrolled(at, group))
-        return self._loop(first, lanes, lambda at: group(at, lanes))
+            first = self.loop(first, "%n", step, lambda at: self._unrolled(at, group))
+        return self.loop(first, "%n", lanes, lambda at: group(at, lanes))
 
     def _unrolled(self, at: str, group: Callable[[str, int], None]) -> None:
         for k in range(self.span.unroll):
-            group(self._emit(f"add i64 {at}, {k * self.span.lanes}"), self.span.lanes)
+            group(self.emit(f"add i64 {at}, {k * self.span.lanes}"), self.span.lanes)
 
     def _select(self, at: str, rows: int) -> None:
         """Select ``rows`` rows from row ``at`` on: one vector of ``rows`` lanes per column."""
         span = self.span
-        base = self._emit(f"mul i64 {at}, {span.inner}")
+        base = self.emit(f"mul i64 {at}, {span.inner}")
         values = []
         for j in range(span.inner):
             byte = self._operand("cond", span.cond, 1, at, base, rows, j)
-            mask = self._emit(f"icmp ne <{rows} x i8> {byte}, zeroinitializer")
+            mask = self.emit(f"icmp ne <{rows} x i8> {byte}, zeroinitializer")
             then = self._operand("then", span.then, span.width, at, base, rows, j)
             else_ = self._operand("else", span.else_, span.width, at, base, rows, j)
             element = f"<{rows} x i{8 * span.width}>"
             values.append(
-                self._emit(f"select <{rows} x i1> {mask}, {element} {then}, {element} {else_}")
+                self.emit(f"select <{rows} x i1> {mask}, {element} {then}, {element} {else_}")
             )
         for j, value in enumerate(values):
             self._store(value, base, rows, j)
@@ -278,7 +280,7 @@ class _Writer:
         skip = first - (inner - rows)
         element = f"<{rows} x i{8 * width}>"
         picks = ", ".join(f"i32 {skip + k}" for k in range(rows))
-        return self._emit(
+        return self.emit(
             f"shufflevector {element} {end}, {element} {begin}, <{rows} x i32> <{picks}>"
         )
 
@@ -293,60 +295,23 @@ class _Writer:
 
     def _load(self, name: str, width: int, index: str, offset: int, lanes: int) -> str:
         pointer = self._pointer(name, width, index, offset)
-        return self._emit(f"load <{lanes} x i{8 * width}>, ptr {pointer}, align 1")
+        return self.emit(f"load <{lanes} x i{8 * width}>, ptr {pointer}, align 1")
 
     def _store(self, value: str, base: str, rows: int, j: int) -> None:
         pointer = self._pointer("out", self.span.width, base, j * rows)
         how = "align 1"
         if self.store_past_cache:
             how = f"align {self.span.vector_bytes}, !nontemporal !0"
-        self._line(f"store <{rows} x i{8 * self.span.width}> {value}, ptr {pointer}, {how}")
+        self.line(f"store <{rows} x i{8 * self.span.width}> {value}, ptr {pointer}, {how}")
 
     def _pointer(self, name: str, width: int, index: str, offset: int) -> str:
         pointer = name if name.startswith("%") else f"%{name}"
-        moved = self._emit(f"getelementptr i{8 * width}, ptr {pointer}, i64 {index}")
-        return self._emit(f"getelementptr i{8 * width}, ptr {moved}, i64 {offset}")
+        moved = self.emit(f"getelementptr i{8 * width}, ptr {pointer}, i64 {index}")
+        return self.emit(f"getelementptr i{8 * width}, ptr {moved}, i64 {offset}")
 
     def _shuffle(self, value: str, width: int, lanes: int, mask: list[int]) -> str:
         element = f"<{lanes} x i{8 * width}>"
         picks = ", ".join(f"i32 {lane}" for lane in mask)
-        return self._emit(
+        return self.emit(
             f"shufflevector {element} {value}, {element} poison, <{len(mask)} x i32> <{picks}>"
         )
-
-    def _loop(self, start: str, step: int, body: Callable[[str], None], stop: str = "%n") -> str:
-        """Run ``body(i)`` from start on while i + step <= stop; the value is the first i left."""
-        before, loop, after = self.block, self._label(), self._label()
-        first = self._emit(f"add i64 {start}, {step}")
-        enter = self._emit(f"icmp ule i64 {first}, {stop}")
-        self._line(f"br i1 {enter}, label %{loop}, label %{after}")
-        self._start(loop)
-        i, following = self._name(), self._name()
-        self._line(f"{i} = phi i64 [ {start}, %{before} ], [ {following}, %{loop} ]")
-        body(i)
-        self._line(f"{following} = add i64 {i}, {step}")
-        end = self._emit(f"add i64 {following}, {step}")
-        again = self._emit(f"icmp ule i64 {end}, {stop}")
-        self._line(f"br i1 {again}, label %{loop}, label %{after}")
-        self._start(after)
-        return self._emit(f"phi i64 [ {start}, %{before} ], [ {following}, %{loop} ]")
-
-    def _emit(self, instruction: str) -> str:
-        name = self._name()
-        self._line(f"{name} = {instruction}")
-        return name
-
-    def _line(self, line: str) -> None:
-        self.lines.append(f"  {line}")
-
-    def _start(self, label: str) -> None:
-        self.lines.append(f"{label}:")
-        self.block = label
-
-    def _name(self) -> str:
-        self.count += 1
-        return f"%v{self.count}"
-
-    def _label(self) -> str:
-        self.count += 1
-        return f"b{self.count}"
