@@ -1,4 +1,4 @@
-"""Writing LLVM IR text: names, blocks, and loops with one induction variable."""
+"""Writing LLVM IR text: names, blocks, loops with one induction variable, and vectors."""
 
 from __future__ import annotations
 
@@ -61,6 +61,23 @@ class IRWriter:
         self.branch(self.emit(f"icmp ule i64 {end}, {stop}"), loop, after)
         self.start(after)
         return self.emit(f"phi i64 [ {start}, %{before} ], [ {following}, %{last} ]")
+
+    def pointer(self, name: str, width: int, index: str, offset: int) -> str:
+        """Address of element ``index + offset`` of an array of integers of ``width`` bytes."""
+        base = name if name.startswith("%") else f"%{name}"
+        moved = self.emit(f"getelementptr i{8 * width}, ptr {base}, i64 {index}")
+        return self.emit(f"getelementptr i{8 * width}, ptr {moved}, i64 {offset}")
+
+    def load(self, name: str, width: int, index: str, offset: int, lanes: int) -> str:
+        """Load ``lanes`` elements from ``index + offset`` on, aligned or not."""
+        pointer = self.pointer(name, width, index, offset)
+        return self.emit(f"load <{lanes} x i{8 * width}>, ptr {pointer}, align 1")
+
+    def shuffle(self, a: str, b: str, width: int, lanes: int, picks: list[int]) -> str:
+        """Pick lanes of two vectors, those of ``b`` counting from ``lanes`` on."""
+        vector = f"<{lanes} x i{8 * width}>"
+        mask = ", ".join(f"i32 {lane}" for lane in picks)
+        return self.emit(f"shufflevector {vector} {a}, {vector} {b}, <{len(picks)} x i32> <{mask}>")
 
     def _name(self) -> str:
         self._count += 1

@@ -26,7 +26,9 @@ from math import gcd
 
 from te_select.schedules.llvm_ir import IRWriter
 
-_SYMBOL = re.compile(r"te_select_span_w(\d+)_([fois])([fois])([fois])_i(\d+)_v(\d+)_u(\d+)(_nt)?")
+_SYMBOL = re.compile(
+    r"te_select_span_w(\d+)_([fois])([fois])([fois])_i(\d+)_v(\d+)_u(\d+)(_nt)?(_sk)?"
+)
 STREAMED_ROW_BYTES = 1024  # at 128 bytes a span streaming took 1.5 times as long, at 4096 0.64
 
 _METADATA = """
@@ -52,6 +54,9 @@ class Span:
         Vectors in flight per iteration of a plain span's main loop.
     streaming
         Whether the span can store past the cache, which its last argument then decides.
+    skipping
+        Whether a plain span looks at the cond of a whole iteration first, and leaves a side that
+        none of it selects unread.
     """
 
     width: int
@@ -62,6 +67,7 @@ class Span:
     vector_bytes: int
     unroll: int
     streaming: bool
+    skipping: bool
 
     @property
     def lanes(self) -> int:
@@ -74,7 +80,8 @@ class Span:
         moves = self.cond + self.then + self.else_
         return (
             f"te_select_span_w{self.width}_{moves}_i{self.inner}"
-            f"_v{self.vector_bytes}_u{self.unroll}{'_nt' if self.streaming else ''}"
+            f"_v{self.vector_bytes}_u{self.unroll}"
+            f"{'_nt' if self.streaming else ''}{'_sk' if self.skipping else ''}"
         )
 
     @classmethod
@@ -83,9 +90,10 @@ class Span:
         match = _SYMBOL.fullmatch(symbol)
         if match is None:
             raise ValueError(f"{symbol!r} is not the symbol of a span")
-        width, cond, then, else_, inner, vector_bytes, unroll, streaming = match.groups()
+        width, cond, then, else_, inner, vector_bytes, unroll, *flags = match.groups()
         numbers = (int(inner), int(vector_bytes), int(unroll))
-        return cls(int(width), cond, then, else_, *numbers, streaming is not None)
+        streaming, skipping = (flag is not None for flag in flags)
+        return cls(int(width), cond, then, else_, *numbers, streaming, skipping)
 
     def llvm(self) -> str:
         """The kernel as LLVM IR text."""
@@ -224,8 +232,37 @@ class _Writer(IRWriter):
         return self.loop(first, "%n", lanes, lambda at: group(at, lanes))
 
     def _unrolled(self, at: str, group: Callable[[str, int], None]) -> None:
+        if self.span.skipping:
+            self._by_block(at)
+        else:
+            self._each(at, group)
+
+    def _each(self, at: str, group: Callable[[str, int], None]) -> None:
         for k in range(self.span.unroll):
             group(self.emit(f"add i64 {at}, {k * self.span.lanes}"), self.span.lanes)
+
+    def _by_block(self, at: str) -> None:
+        """Copy one side where cond is one value for all vectors of the iteration, else select."""
+        span = self.span
+        count = span.unroll * span.lanes
+        byte = self.load("cond", 1, at, 0, count)
+        mask = self.emit(f"icmp ne <{count} x i8> {byte}, zeroinitializer")
+        bits = self.emit(f"bitcast <{count} x i1> {mask} to i{count}")
+        none = self.emit(f"icmp eq i{count} {bits}, 0")
+        every = self.emit(f"icmp eq i{count} {bits}, -1")
+        uniform, mixed, then, else_, end = (self.label() for _ in range(5))
+        self.branch(self.emit(f"or i1 {none}, {every}"), uniform, mixed)
+        self.start(uniform)
+        self.branch(every, then, else_)
+        for label, group in (
+            (then, partial(self._copy, "then", span.then)),
+            (else_, partial(self._copy, "else", span.else_)),
+            (mixed, self._select),
+        ):
+            self.start(label)
+            self._each(at, group)
+            self.jump(end)
+        self.start(end)
 
     def _select(self, at: str, rows: int) -> None:
         """Select ``rows`` rows from row ``at`` on: one vector of ``rows`` lanes per column."""
@@ -254,14 +291,14 @@ class _Writer(IRWriter):
         """Vector j of ``rows`` lanes: lane l holds element ``j * rows + l`` of the group."""
         inner = self.span.inner
         if moves == "f":
-            return self._load(name, width, base, j * rows, rows)
+            return self.load(name, width, base, j * rows, rows)
         if moves == "o":
-            loaded = self._load(name, width, at, 0, rows)
+            loaded = self.load(name, width, at, 0, rows)
             picks = [(j * rows + k) // inner for k in range(rows)]
-            return self._shuffle(loaded, width, rows, picks)
+            return self.shuffle(loaded, "poison", width, rows, picks)
         if moves == "i":
             return self._periodic(name, width, rows, j)
-        return self._shuffle(self.stays[name], width, 1, [0] * rows)
+        return self.shuffle(self.stays[name], "poison", width, 1, [0] * rows)
 
     def _periodic(self, name: str, width: int, rows: int, j: int) -> str:
         """Lanes ``(j * rows + l) % inner`` of a row."""
@@ -270,48 +307,28 @@ class _Writer(IRWriter):
             return self.periods[name][j % len(self.periods[name])]
         first = j * rows % inner
         if first + rows <= inner:
-            return self._load(name, width, "0", first, rows)
+            return self.load(name, width, "0", first, rows)
         if inner <= rows:
-            loaded = self._load(name, width, "0", 0, inner)
+            loaded = self.load(name, width, "0", 0, inner)
             lanes = [(first + k) % inner for k in range(rows)]
-            return self._shuffle(loaded, width, inner, lanes)
-        end = self._load(name, width, "0", inner - rows, rows)
-        begin = self._load(name, width, "0", 0, rows)
+            return self.shuffle(loaded, "poison", width, inner, lanes)
+        end = self.load(name, width, "0", inner - rows, rows)
+        begin = self.load(name, width, "0", 0, rows)
         skip = first - (inner - rows)
-        element = f"<{rows} x i{8 * width}>"
-        picks = ", ".join(f"i32 {skip + k}" for k in range(rows))
-        return self.emit(
-            f"shufflevector {element} {end}, {element} {begin}, <{rows} x i32> <{picks}>"
-        )
+        return self.shuffle(end, begin, width, rows, [skip + k for k in range(rows)])
 
     def _preload(self, name: str, moves: str, width: int) -> None:
         """Load what repeats once: out may be one of the inputs, so LLVM cannot hoist the load."""
         lanes, inner = self.span.lanes, self.span.inner
         if moves == "s":
-            self.stays[name] = self._load(name, width, "0", 0, 1)
+            self.stays[name] = self.load(name, width, "0", 0, 1)
         elif moves == "i" and inner <= lanes:
             count = inner // gcd(inner, lanes)
             self.periods[name] = [self._periodic(name, width, lanes, j) for j in range(count)]
 
-    def _load(self, name: str, width: int, index: str, offset: int, lanes: int) -> str:
-        pointer = self._pointer(name, width, index, offset)
-        return self.emit(f"load <{lanes} x i{8 * width}>, ptr {pointer}, align 1")
-
     def _store(self, value: str, base: str, rows: int, j: int) -> None:
-        pointer = self._pointer("out", self.span.width, base, j * rows)
+        pointer = self.pointer("out", self.span.width, base, j * rows)
         how = "align 1"
         if self.store_past_cache:
             how = f"align {self.span.vector_bytes}, !nontemporal !0"
         self.line(f"store <{rows} x i{8 * self.span.width}> {value}, ptr {pointer}, {how}")
-
-    def _pointer(self, name: str, width: int, index: str, offset: int) -> str:
-        pointer = name if name.startswith("%") else f"%{name}"
-        moved = self.emit(f"getelementptr i{8 * width}, ptr {pointer}, i64 {index}")
-        return self.emit(f"getelementptr i{8 * width}, ptr {moved}, i64 {offset}")
-
-    def _shuffle(self, value: str, width: int, lanes: int, mask: list[int]) -> str:
-        element = f"<{lanes} x i{8 * width}>"
-        picks = ", ".join(f"i32 {lane}" for lane in mask)
-        return self.emit(
-            f"shufflevector {element} {value}, {element} poison, <{len(mask)} x i32> <{picks}>"
-        )

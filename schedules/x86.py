@@ -58,6 +58,8 @@ class Config:
         Whether pieces may run on several threads.
     stream_from
         Bytes of output from which on stores go past the cache; 0 for never.
+    skip
+        Whether a plain span leaves a side unread where a block of cond does not select it.
     """
 
     vector_bytes: int
@@ -66,6 +68,7 @@ class Config:
     piece: int
     parallel: bool
     stream_from: int
+    skip: bool
 
 
 def default_config(pattern: AccessPattern, target: Target) -> Config:
@@ -90,7 +93,7 @@ def default_config(pattern: AccessPattern, target: Target) -> Config:
     piece = max(1, PIECE_BYTES // (pattern.width * inner * step)) * step
     parallel = pattern.elements is None or pattern.bytes_moved() >= 2 * BYTES_PER_THREAD
     stream = pattern.out_bytes is None or pattern.out_bytes >= STREAM_FROM_BYTES
-    return Config(vector_bytes, 4, rows, piece, parallel, STREAM_FROM_BYTES if stream else 0)
+    return Config(vector_bytes, 4, rows, piece, parallel, STREAM_FROM_BYTES if stream else 0, False)
 
 
 def space(pattern: AccessPattern, target: Target) -> Mapping[str, Sequence[Any]]:
@@ -118,6 +121,7 @@ def space(pattern: AccessPattern, target: Target) -> Mapping[str, Sequence[Any]]
         "piece": sorted({step << k for k in range(0, 14, 2)} | {default.piece}),
         "parallel": [True, False] if default.parallel else [False],
         "stream_from": [0, STREAM_FROM_BYTES],
+        "skip": [False, True],
     }
 
 
@@ -159,20 +163,21 @@ def apply(sch: s_tir.Schedule, pattern: AccessPattern, target: Target, config: C
 def span_of(pattern: AccessPattern, config: Config) -> Span:
     """Choose the span for the leaf of a pattern."""
     if not pattern.loops:
-        return Span(pattern.width, "f", "f", "f", 1, config.vector_bytes, 1, False)
+        return Span(pattern.width, "f", "f", "f", 1, config.vector_bytes, 1, False, False)
     streaming = config.stream_from > 0
     inner = pattern.loops[-1]
     moves = (inner.cond, inner.then, inner.else_)
     if not config.rows:
         cond, then, else_ = ("f" if moving else "s" for moving in moves)
-        plain = (1, config.vector_bytes, config.unroll, streaming)
+        skipping = config.skip and inner.cond
+        plain = (1, config.vector_bytes, config.unroll, streaming, skipping)
         return Span(pattern.width, cond, then, else_, *plain)
     outer = pattern.loops[-2]
     cond, then, else_ = (
         {(True, True): "f", (True, False): "o", (False, True): "i", (False, False): "s"}[pair]
         for pair in zip((outer.cond, outer.then, outer.else_), moves, strict=True)
     )
-    rows = (_inner(pattern, rows=True), config.vector_bytes, 1, streaming)
+    rows = (_inner(pattern, rows=True), config.vector_bytes, 1, streaming, False)
     return Span(pattern.width, cond, then, else_, *rows)
 
 
