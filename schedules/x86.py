@@ -1,5 +1,7 @@
 """The x86 schedule: fuse, cut into pieces, run pieces in parallel, and leave the rest to a span.
 
+A span is a small kernel for the innermost run of elements, of a length known at run time.
+
 For cond moving along rows of a [R, 3] output, and likewise for every access pattern::
 
     for r in R:                                    for piece in parallel(R / rows_per_piece):
@@ -33,6 +35,10 @@ from te_select.access import AccessPattern, Loop
 from te_select.schedules.spans_x86 import Span
 
 ANNOTATION = "te_select.span"
+VECTOR_BYTES = (16, 32, 64)
+UNROLLS = (1, 2, 4, 8)
+LARGEST = 1 << 62
+FUSED_LOOPS = 4  # TVM takes seconds to simplify the indices of six fused named loops, minutes of 40
 BYTES_PER_THREAD = 1 << 18  # two threads were ahead from 400 KB moved on (docs/measurements.md)
 SHORT_ROW_BYTES = 128  # rows of 128 bytes were 1.1 times as fast each for itself, of 12 bytes 0.2
 PIECE_BYTES = 1 << 16  # no difference was seen from 64 KB to 256 KB; smaller ones share work better
@@ -70,6 +76,22 @@ class Config:
     stream_from: int
     skip: bool
 
+    def checked(self, pattern: AccessPattern) -> Config:
+        """Return this config, or raise ValueError if the schedule cannot follow it."""
+        flags = (self.rows, self.parallel, self.skip)
+        numbers = (self.vector_bytes, self.unroll, self.piece, self.stream_from)
+        if not all(type(flag) is bool for flag in flags):
+            raise ValueError("rows, parallel and skip must be booleans")
+        if not all(type(number) is int for number in numbers):
+            raise ValueError("vector_bytes, unroll, piece and stream_from must be ints")
+        if self.vector_bytes not in VECTOR_BYTES or self.unroll not in UNROLLS:
+            raise ValueError(f"expected vector_bytes in {VECTOR_BYTES} and unroll in {UNROLLS}")
+        if not 1 <= self.piece < LARGEST or not 0 <= self.stream_from < LARGEST:
+            raise ValueError("piece must be positive and stream_from not negative")
+        if self.rows and not _inner_is_short(pattern):
+            raise ValueError("rows needs a short innermost loop")
+        return self
+
 
 def default_config(pattern: AccessPattern, target: Target) -> Config:
     """Choose a good config without measuring.
@@ -91,7 +113,8 @@ def default_config(pattern: AccessPattern, target: Target) -> Config:
     inner = _inner(pattern, rows)
     step = 4 * vector_bytes // pattern.width
     piece = max(1, PIECE_BYTES // (pattern.width * inner * step)) * step
-    parallel = pattern.elements is None or pattern.bytes_moved() >= 2 * BYTES_PER_THREAD
+    known = pattern.elements
+    parallel = known is None or (known > 0 and pattern.bytes_moved() >= 2 * BYTES_PER_THREAD)
     stream = pattern.out_bytes is None or pattern.out_bytes >= STREAM_FROM_BYTES
     return Config(vector_bytes, 4, rows, piece, parallel, STREAM_FROM_BYTES if stream else 0, False)
 
@@ -115,8 +138,8 @@ def space(pattern: AccessPattern, target: Target) -> Mapping[str, Sequence[Any]]
     step = 4 * widest // pattern.width
     default = default_config(pattern, target)
     return {
-        "vector_bytes": [b for b in (16, 32, 64) if b <= widest],
-        "unroll": [1, 2, 4, 8],
+        "vector_bytes": [b for b in VECTOR_BYTES if b <= widest],
+        "unroll": list(UNROLLS),
         "rows": [default.rows],
         "piece": sorted({step << k for k in range(0, 14, 2)} | {default.piece}),
         "parallel": [True, False] if default.parallel else [False],
@@ -154,7 +177,7 @@ def apply(sch: s_tir.Schedule, pattern: AccessPattern, target: Target, config: C
     elif len(outer) > 1 and _extent(pattern.loops[: len(outer) - 1]) >= ENOUGH_TASKS:
         outer = outer[:-1]  # a division by its extent would cost as much as a short leaf
     if outer:
-        task = sch.fuse(*outer) if len(outer) > 1 else outer[0]
+        task = sch.fuse(*outer[:FUSED_LOOPS]) if len(outer) > 1 else outer[0]
         if config.parallel:
             sch.parallel(task)
     sch.annotate(leaf, ANNOTATION, span_of(pattern, config).symbol)

@@ -59,11 +59,16 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'te_select' has no attribute {name!r}")
     import importlib  # noqa: PLC0415 - kept off the import path
 
-    value = getattr(importlib.import_module(_LAZY[name]), name)
+    try:
+        value = getattr(importlib.import_module(_LAZY[name]), name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not error.name.startswith("tvm"):
+            raise
+        raise ToolchainError(f"{name} needs {error.name}, which is not installed") from error
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    """Public names, loaded or not."""
-    return sorted({*globals(), *__all__})
+    """List the public names, loaded or not."""
+    return sorted(__all__)

@@ -38,7 +38,9 @@ class Loop:
 
     @property
     def extent(self) -> int | None:
-        """Number of iterations, or None where a dim is a name."""
+        """Number of iterations, or None where a name decides it."""
+        if 0 in self.dims:
+            return 0
         return None if any(isinstance(dim, str) for dim in self.dims) else self.bound({})
 
     def bound(self, sizes: Mapping[str, int]) -> int:
@@ -73,13 +75,15 @@ class AccessPattern:
 
     @property
     def elements(self) -> int | None:
-        """Number of carried output elements, or None where a dim is a name."""
+        """Number of carried output elements, or None where a name decides it."""
         extents = [loop.extent for loop in self.loops]
+        if 0 in extents:
+            return 0
         return None if None in extents else math.prod(e for e in extents if e is not None)
 
     @property
     def out_bytes(self) -> int | None:
-        """Bytes of the output, or None where a dim is a name."""
+        """Bytes of the output, or None where a name decides it."""
         return None if self.elements is None else self.width * self.elements
 
     def bytes_moved(self, sizes: Mapping[str, int] | None = None) -> int:

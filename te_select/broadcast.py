@@ -20,8 +20,9 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from te_select.errors import BroadcastError
@@ -31,8 +32,9 @@ Shape = tuple[Dim, ...]
 Axes = tuple[int | None, ...]
 
 RULES = ("none", "numpy", "pdpd", "multidirectional")
+LONGEST_SHOWN = 160  # characters of an offending value, or bits of an int
 MAX_RANK = 64  # NumPy's own limit, and so the limit of what can be verified
-MAX_ELEMENTS = 2**59  # 16-byte elements stay addressable with signed 64-bit byte offsets
+MAX_ELEMENTS = 2**57  # byte offsets of 16-byte elements stay far inside 64 bits
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
 
 
@@ -76,13 +78,18 @@ def parse_shape(shape: Iterable[Any], operand: str) -> Shape:
     Raises
     ------
     BroadcastError
-        If a dim is neither, the rank is above 64, or there are 2^59 elements or more.
+        If a dim is neither, the rank is above 64, or there are 2^57 elements or more.
     """
-    if isinstance(shape, (str, bytes)) or not isinstance(shape, Iterable):
-        raise BroadcastError(f"{operand} shape {shape!r} is not a sequence of dims")
-    dims = tuple(_parse_dim(dim, operand) for dim in shape)
+    unordered = (str, bytes, Set, Mapping)
+    if isinstance(shape, unordered) or not isinstance(shape, Iterable):
+        raise BroadcastError(
+            f"{operand} shape {shown(shape)} is not a sequence of dims such as (4,)"
+        )
+    dims = tuple(_parse_dim(dim, operand) for dim in islice(shape, MAX_RANK + 1))
     if len(dims) > MAX_RANK:
-        raise BroadcastError(f"{operand} has rank {len(dims)}; at most {MAX_RANK} is supported")
+        raise BroadcastError(
+            f"{operand} has more than {MAX_RANK} dims; at most {MAX_RANK} are supported"
+        )
     _check_size(dims, operand)
     return dims
 
@@ -115,10 +122,10 @@ def broadcast(cond: Shape, then: Shape, else_: Shape, rule: str, axis: int = -1)
     "none", "numpy" and "pdpd", with base and axis as ``Select::validate_and_infer_types`` resolves
     them; ONNX "Multidirectional Broadcasting".
     """
-    if rule not in _COMBINE:
-        raise BroadcastError(f"auto_broadcast {rule!r} is not one of {', '.join(RULES)}")
-    if isinstance(axis, bool) or not isinstance(axis, int):
-        raise BroadcastError(f"axis {axis!r} is not an int")
+    if rule not in RULES:
+        raise BroadcastError(f"auto_broadcast {shown(rule)} is not one of {', '.join(RULES)}")
+    if isinstance(axis, bool) or not isinstance(axis, int) or abs(axis) > MAX_RANK:
+        raise BroadcastError(f"axis {shown(axis)} is not -1 or an axis of then")
     if axis != -1 and rule != "pdpd":
         raise BroadcastError(f"axis {axis} is given, but {rule!r} has no axis; leave it at -1")
     branches, out = _COMBINE[rule](cond, then, else_, axis)
@@ -136,6 +143,14 @@ def broadcast(cond: Shape, then: Shape, else_: Shape, rule: str, axis: int = -1)
 def format_shape(shape: Shape) -> str:
     """Write a shape as ``[2,batch,1]``."""
     return f"[{','.join(str(dim) for dim in shape)}]"
+
+
+def shown(value: Any) -> str:
+    """Write any value for a message: on one line, and not too long."""
+    if isinstance(value, int) and value.bit_length() > LONGEST_SHOWN:
+        return f"an int of {value.bit_length()} bits"
+    text = " ".join(repr(value).split())
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
 
 
 def _none(cond: Shape, then: Shape, else_: Shape, _axis: int) -> tuple[Shape, Shape]:
@@ -208,7 +223,8 @@ def _one_way(
         elif dim not in (base[i], 1):
             raise BroadcastError(
                 f"{name} {format_shape(src)} does not broadcast to {base_name} "
-                f"{format_shape(base)}: axis {i} is {dim}, expected {base[i]} or 1"
+                f"{format_shape(base)}: axis {i} is {dim}, expected "
+                f"{base[i] if base[i] == 1 else f'{base[i]} or 1'}"
             )
     return tuple(out)
 
@@ -232,18 +248,20 @@ def _dim_at(shape: Shape, i: int) -> Dim:
 def _parse_dim(dim: Any, operand: str) -> Dim:
     if isinstance(dim, str):
         if not _NAME.fullmatch(dim):
-            raise BroadcastError(f"{operand} dim {dim!r} is not a name (letters, digits and _)")
+            raise BroadcastError(f"{operand} dim {shown(dim)} is not a name (letters, digits, _)")
         return dim
     try:
         size = operator.index(dim)
-    except TypeError:
+    except Exception:  # whatever the object's own __index__ raises
         size = -1
-    if isinstance(dim, bool) or size < 0:
-        raise BroadcastError(f"{operand} dim {dim!r} is neither an int >= 0 nor a name")
+    if str(getattr(dim, "dtype", type(dim).__name__)).endswith("bool") or size < 0:
+        raise BroadcastError(f"{operand} dim {shown(dim)} is neither an int >= 0 nor a name")
+    if size >= MAX_ELEMENTS:
+        raise BroadcastError(f"{operand} dim {shown(size)} is 2^57 elements or more")
     return size
 
 
 def _check_size(shape: Shape, operand: str) -> None:
     literal = [dim for dim in shape if isinstance(dim, int) and dim != 0]
     if math.prod(literal) >= MAX_ELEMENTS:
-        raise BroadcastError(f"{operand} {format_shape(shape)} has 2^59 elements or more")
+        raise BroadcastError(f"{operand} {format_shape(shape)} has 2^57 elements or more")

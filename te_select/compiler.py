@@ -1,18 +1,19 @@
 """From a workload to a kernel: definition, schedule, lowering, shared library.
 
-`compile` builds the artifact and loads it by the very `load` that users call, so what is measured
-is what ships.
+`compile` builds the artifact in a temporary folder and loads it by the very `load` that users call,
+so what is measured is what ships. The folder goes when the process ends.
 """
 
 from __future__ import annotations
 
 import atexit
 import itertools
+import os
 import platform
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -22,7 +23,8 @@ import tvm
 from tvm import s_tir, tirx
 
 from te_select import lowering, toolchain
-from te_select.access import access_pattern
+from te_select.access import AccessPattern, access_pattern
+from te_select.broadcast import shown
 from te_select.definition import definition
 from te_select.errors import ArgumentError, ArtifactError, TuningError
 from te_select.runtime import artifact
@@ -33,7 +35,7 @@ from te_select.targets import ResolvedTarget, resolve
 from te_select.workload import Workload
 
 TuningLogs = str | Path | Literal[False] | None
-SOURCES = ("te", "tir", "scheduled", "llvm", "asm")
+SOURCES = ("te", "scheduled", "tir", "llvm", "asm")
 _builds = itertools.count()
 
 
@@ -102,7 +104,8 @@ def compile(
     TuningError
         If a folder of tuning logs is given.
     """
-    path = _build_folder() / f"build{next(_builds)}" / f"{workload.name}.so"
+    _checked(workload)
+    path = _build_folder(os.getpid()) / f"build{next(_builds)}" / f"{workload.name}.so"
     build([workload], path, target, tuning_logs)
     loaded = artifact.load(path)
     if not isinstance(loaded, Kernel):
@@ -139,7 +142,9 @@ def export(
     ArtifactError
         If the path cannot be written.
     """
-    unique = list(dict.fromkeys(workloads))
+    if isinstance(workloads, Workload) or not isinstance(workloads, Iterable):
+        raise ArgumentError(f"workloads is {shown(workloads)}; expected a list of workloads")
+    unique = list(dict.fromkeys(map(_checked, workloads)))
     if not unique:
         raise ArgumentError("no workloads are given; a library holds at least one")
     with tempfile.TemporaryDirectory(prefix="te_select-") as folder:
@@ -225,14 +230,16 @@ def schedule(
     Scheduled
         The scheduled function, its config and origin.
     """
-    if tuning_logs not in (None, False):
+    if not (tuning_logs is None or tuning_logs is False):
         raise TuningError(
-            f"tuning_logs {tuning_logs!r} cannot be read: this version has no tuner; "
+            f"tuning_logs {shown(tuning_logs)} cannot be read: this version has no tuner; "
             "expected None or False"
         )
     pattern = access_pattern(workload)
     chosen = (
-        x86.default_config(pattern, target.tvm) if config is None else _config_from_manifest(config)
+        x86.default_config(pattern, target.tvm)
+        if config is None
+        else _config_from_manifest(config, pattern)
     )
     sch = s_tir.Schedule(definition(workload))
     x86.apply(sch, pattern, target.tvm, chosen)
@@ -254,8 +261,8 @@ def source(
     config
         The config as a manifest holds it; None for the default.
     kind
-        ``"te"`` (the definition), ``"tir"`` (the leaf loops replaced by spans), ``"scheduled"``,
-        ``"llvm"`` or ``"asm"``.
+        ``"te"``, the definition as TVM's tensor IR; ``"scheduled"``, tiled and with its leaf marked;
+        ``"tir"``, lowered to a C function that calls span kernels; ``"llvm"``; or ``"asm"``.
 
     Returns
     -------
@@ -282,6 +289,12 @@ def source(
     return str(module.inspect_source("ll" if kind == "llvm" else "asm"))
 
 
+def _checked(workload: Workload) -> Workload:
+    if not isinstance(workload, Workload):
+        raise ArgumentError(f"{shown(workload)} is not a te_select.Workload")
+    return workload
+
+
 def versions() -> dict[str, str]:
     """Versions of what takes part in a build."""
     return {
@@ -293,19 +306,21 @@ def versions() -> dict[str, str]:
     }
 
 
-def _config_from_manifest(config: Mapping[str, Any]) -> x86.Config:
-    expected = {field.name for field in fields(x86.Config)}
-    if set(config) != expected:
-        raise ArtifactError(
-            f"config {dict(config)!r} is not one of the x86 schedule; expected the fields "
-            f"{', '.join(sorted(expected))}"
-        )
-    return x86.Config(**config)
+def _config_from_manifest(config: Mapping[str, Any], pattern: AccessPattern) -> x86.Config:
+    try:
+        return x86.Config(**config).checked(pattern)
+    except (TypeError, ValueError) as error:
+        raise ArtifactError(f"config {shown(dict(config))} is damaged: {error}") from error
 
 
 @cache
-def _build_folder() -> Path:
-    """A folder for what `compile` builds, removed when the process ends."""
+def _build_folder(process: int) -> Path:
+    """A folder for what a process compiles, removed when it ends; a forked child has its own."""
     folder = Path(tempfile.mkdtemp(prefix="te_select-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+
+    def remove() -> None:
+        if os.getpid() == process:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(remove)
     return folder

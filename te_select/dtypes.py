@@ -85,7 +85,7 @@ def element_type(dtype: Any) -> ElementType:
     """
     found = ELEMENT_TYPES.get(dtype) if isinstance(dtype, str) else _from_object(dtype)
     if found is None:
-        raise DTypeError(f"dtype {dtype!r} is not supported; expected one of {names()}")
+        raise DTypeError(f"dtype {repr(dtype)[:80]} is not supported; expected one of {names()}")
     return found
 
 
@@ -107,6 +107,6 @@ def _from_object(dtype: Any) -> ElementType | None:
 
     try:
         resolved = np.dtype(dtype)
-    except TypeError:
+    except Exception:  # NumPy raises what it likes for what is no type
         return None
     return ELEMENT_TYPES.get(resolved.name) if dtype is not None and resolved.isnative else None

@@ -123,6 +123,7 @@ def _from_json(target: str | dict[str, Any]) -> ResolvedTarget:
     except (ValueError, TypeError, RuntimeError, KeyError) as error:
         reason = str(error).strip().splitlines()[-1] if str(error).strip() else type(error).__name__
         raise TargetError(f"target {target!r} is not a TVM target: {reason}") from error
+    _check_fields(fields)
     kind, cpu = tvm_target.kind.name, str(tvm_target.attrs.get("mcpu", "x86-64"))
     if kind != "llvm" or not _is_x86_64(cpu):
         raise TargetError(
@@ -130,6 +131,20 @@ def _from_json(target: str | dict[str, Any]) -> ResolvedTarget:
         )
     name = cpu if set(fields) <= {"kind", "mcpu"} else json.dumps(fields, sort_keys=True)
     return ResolvedTarget(name, Target({**fields, "mcpu": cpu}), _features(tvm_target))
+
+
+def _check_fields(fields: dict[str, Any]) -> None:
+    """Refuse what LLVM would end the process for: foreign triples and unknown features."""
+    unknown = sorted(set(fields) - {"kind", "mcpu", "mattr", "num-cores", "keys", "tag"})
+    if unknown:
+        raise TargetError(f"target has the fields {unknown}; expected kind, mcpu and mattr only")
+    mattr = fields.get("mattr", [])
+    wrong = [m for m in mattr if str(m)[:1] not in "+-" or str(m)[1:] not in _CPUINFO_NAMES]
+    if wrong:
+        raise TargetError(
+            f"mattr {wrong} is not supported; expected + or - and one of "
+            f"{', '.join(_CPUINFO_NAMES)}"
+        )
 
 
 def _cpus() -> list[str]:

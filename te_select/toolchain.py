@@ -90,10 +90,16 @@ def link(object_file: Path, entries: Sequence[KernelEntry], out: Path) -> None:
     ToolchainError
         If there is no C compiler, or it fails.
     """
+    try:
+        _link(object_file, entries, out.resolve())
+    except OSError as error:
+        raise ToolchainError(f"{out} cannot be linked: {error}") from error
+
+
+def _link(object_file: Path, entries: Sequence[KernelEntry], out: Path) -> None:
     compiler = c_compiler()
     objects = _runtime_objects(compiler)
     libtvm_ffi = Path(libinfo.find_libtvm_ffi())
-    out = out.resolve()
     with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as folder:
         stub = Path(folder, "stub.c")
         stub.write_text(stub_source(entries))
@@ -109,8 +115,7 @@ def link(object_file: Path, entries: Sequence[KernelEntry], out: Path) -> None:
             f"-Wl,--version-script={exports}",
             f"-L{libtvm_ffi.parent}",
             "-ltvm_ffi",
-            "-o",
-            str(library),
+            output=library,
         )
         library.replace(out)
 
@@ -163,7 +168,7 @@ def _compile_runtime(compiler: tuple[str, ...], pid: int) -> tuple[Path, ...]:
     for source in ("host.c", "launcher.c"):
         target = folder / f"{source}.o"
         options = (*_COMPILE, *_include_options(), "-c", str(_RUNTIME / source))
-        _run(*compiler, *options, "-o", str(target))
+        _run(*compiler, *options, output=target)
         objects.append(target)
     return tuple(objects)
 
@@ -179,17 +184,19 @@ def _include_options() -> tuple[str, ...]:
     return tuple(f"-I{path}" for path in (_RUNTIME, *libinfo.include_paths()))
 
 
-def _run(*command: str) -> None:
+def _run(*command: str, output: Path) -> None:
     try:
-        done = subprocess.run(command, capture_output=True, check=False)
+        done = subprocess.run((*command, "-o", str(output)), capture_output=True, check=False)
     except OSError as error:
         raise ToolchainError(f"{command[0]} cannot be run: {error}") from error
     if done.returncode:
         lines = done.stderr.decode(errors="replace").strip().splitlines()[-_STDERR_LINES:]
         raise ToolchainError(
             f"{command[0]} failed with exit code {done.returncode}; a C compiler with OpenMP is "
-            "needed:\n" + "\n".join(lines)
+            "needed: " + "; ".join(line.strip() for line in lines)
         )
+    if not output.is_file():
+        raise ToolchainError(f"{command[0]} wrote no file; set CC to a C compiler")
 
 
 def _stub(i: int, entry: KernelEntry) -> str:

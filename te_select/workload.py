@@ -9,10 +9,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from te_select import dtypes
-from te_select.broadcast import Broadcast, Dim, Shape, broadcast, format_shape, parse_shape
+from te_select.broadcast import (
+    Broadcast,
+    Dim,
+    Shape,
+    broadcast,
+    format_shape,
+    parse_shape,
+    shown,
+)
 from te_select.dtypes import ElementType, element_type
 from te_select.errors import BroadcastError, DTypeError
 
+_FIELDS = ("cond_shape", "then_shape", "else_shape", "dtype", "auto_broadcast", "axis")
 _ONEDNN_TYPES = ("float32", "float16", "bfloat16")
 _NOT_IN_OPENVINO = ("complex64", "complex128")
 _NOT_IN_ONNX = ("float8_e4m3fn", "float8_e5m2")
@@ -195,7 +204,7 @@ class Workload:
         """
         name = element_type(dtype).name
         if isinstance(opset, bool) or not isinstance(opset, int) or opset < _ONNX_FIRST_OPSET:
-            raise BroadcastError(f"opset {opset!r} has no Where; expected 9 or above")
+            raise BroadcastError(f"opset {shown(opset)} has no Where; expected 9 or above")
         if name == "bfloat16" and opset < _ONNX_BFLOAT16_OPSET:
             raise DTypeError(f"Where of opset {opset} does not take bfloat16; opset 16 does")
         if name in _NOT_IN_ONNX:
@@ -257,6 +266,8 @@ class Workload:
         BroadcastError
             If a name has no size.
         """
+        if not isinstance(sizes, Mapping):
+            raise BroadcastError(f"sizes {shown(sizes)} is not a mapping of names to sizes")
         missing = [name for name in self.dim_names if name not in sizes]
         if missing:
             raise BroadcastError(f"no size is given for the dims {', '.join(missing)}")
@@ -275,19 +286,27 @@ class Workload:
 
     def to_json(self) -> dict[str, Any]:
         """The fields as JSON types."""
-        return {
-            "cond_shape": list(self.cond_shape),
-            "then_shape": list(self.then_shape),
-            "else_shape": list(self.else_shape),
-            "dtype": self.dtype,
-            "auto_broadcast": self.auto_broadcast,
-            "axis": self.axis,
-        }
+        values = {field: getattr(self, field) for field in _FIELDS}
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Workload:
-        """Read what `to_json` wrote."""
-        return cls(**data)
+        """Read what `to_json` wrote.
+
+        Raises
+        ------
+        BroadcastError
+            If the fields are not those of a workload.
+        """
+        try:
+            return cls(**data)
+        except TypeError as error:
+            if isinstance(error, DTypeError):
+                raise
+            raise BroadcastError(
+                f"{shown(data)} is not a workload; expected the fields "
+                f"{', '.join(_FIELDS)}, of which the first three must be given"
+            ) from error
 
     def __str__(self) -> str:
         """One line for people: shapes, element type and rule."""
@@ -302,5 +321,5 @@ class Workload:
 def _check_rule(system: str, rule: str, accepted: tuple[str, ...]) -> None:
     if rule not in accepted:
         raise BroadcastError(
-            f"{system} has no auto_broadcast {rule!r}; expected one of {', '.join(accepted)}"
+            f"{system} has no auto_broadcast {shown(rule)}; expected one of {', '.join(accepted)}"
         )

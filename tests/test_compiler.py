@@ -87,7 +87,7 @@ def test_source_is_the_same_for_a_compiled_and_a_loaded_kernel(kind, tmp_path):
 
 
 def test_unknown_source_is_refused_and_the_known_are_listed():
-    with pytest.raises(te_select.SelectError, match="te, tir, scheduled, llvm, asm"):
+    with pytest.raises(te_select.SelectError, match="te, scheduled, tir, llvm, asm"):
         te_select.compile(W).source("wasm")
 
 
@@ -150,3 +150,89 @@ def test_parallel_kernel_works_in_a_forked_child():
         print(os.waitpid(child, 0)[1], np.array_equal(kernel(cond, a, b), np.where(cond, a, b)))
     """)
     assert run.stdout.strip() == "0 True", run.stderr
+
+
+def test_compiling_in_forked_siblings_gives_each_its_own_library():
+    run = run_python("""
+        import os, numpy as np, te_select
+        te_select.compile(te_select.Workload((5,), (5,), (5,)))
+        children = []
+        for i in range(3):
+            child = os.fork()
+            if not child:
+                code = 1
+                try:
+                    for n in range(2, 6):
+                        kernel = te_select.compile(te_select.Workload((n,), (n,), ()), "x86-64")
+                        then = np.full(n, i + 1, np.float32)
+                        code = 0 if (kernel(np.ones(n, bool), then, 0.0) == then).all() else 2
+                finally:
+                    os._exit(code)
+            children.append(child)
+        print([os.waitpid(child, 0)[1] for child in children])
+    """)
+    assert run.stdout.strip() == "[0, 0, 0]", run.stderr
+
+
+@pytest.mark.parametrize("wrong", [None, "x", 3, [W]])
+def test_compile_of_something_else_is_refused(wrong):
+    with pytest.raises(te_select.ArgumentError, match=r"not a te_select\.Workload"):
+        te_select.compile(wrong)
+
+
+@pytest.mark.parametrize("wrong", [W, None, 3, [W, 1]])
+def test_export_of_something_else_is_refused(wrong, tmp_path):
+    with pytest.raises(te_select.ArgumentError):
+        te_select.export(wrong, tmp_path / "lib.so")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"vector_bytes": None},
+        {"vector_bytes": 48},
+        {"unroll": 2**40},
+        {"piece": 0},
+        {"piece": "x"},
+        {"parallel": 1},
+        {"stream_from": -1},
+        {"rows": "yes"},
+        {"unheard": 1},
+    ],
+)
+def test_damaged_config_of_a_manifest_is_explained(change, tmp_path):
+    path = te_select.compile(W).export(tmp_path / "select.so")
+    manifest = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+    manifest["kernels"][0]["config"].update(change)
+    path.with_suffix(".json").write_text(json.dumps(manifest), encoding="utf-8")
+    kernel = te_select.load(path)
+    with pytest.raises(te_select.ArtifactError, match="damaged"):
+        kernel.source("scheduled")
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        [("n", 0), ("n", 0), ()],
+        [("a", 0), (0,), ("a", 0)],
+        [("n", 1), (1, 0), ("n", 0)],
+    ],
+)
+def test_named_and_zero_extents_together_give_an_empty_output(shapes):
+    kernel = te_select.compile(Workload(*shapes, auto_broadcast="multidirectional"))
+    cond, then, else_ = (np.zeros([3 if isinstance(d, str) else d for d in s]) for s in shapes)
+    out = kernel(cond.astype(bool), then.astype(np.float32), else_.astype(np.float32))
+    assert out.shape == (3, 0)
+
+
+def test_many_loops_of_named_sizes_compile_and_are_right():
+    names = [f"d{i}" for i in range(24)]
+    cond = [name if i % 2 else 1 for i, name in enumerate(names)]
+    then = [1 if i % 2 else name for i, name in enumerate(names)]
+    kernel = te_select.compile(Workload(cond, then, (), auto_broadcast="multidirectional"))
+    sizes = {name: 2 if i in (0, 5, 6, 11, 17, 20, 23) else 1 for i, name in enumerate(names)}
+    bound = kernel.workload.bind(sizes)
+    rng = np.random.default_rng(0)
+    c = rng.random(bound.cond_shape) < 0.5
+    t = rng.random(bound.then_shape).astype(np.float32)
+    assert np.array_equal(kernel(c, t, np.float32(7)), np.where(c, t, np.float32(7)))

@@ -62,3 +62,18 @@ def test_unknown_target_is_an_error_that_lists_what_is_known(wrong):
 def test_misspelt_cpu_gets_a_suggestion():
     with pytest.raises(TargetError, match=r"did you mean.*znver5"):
         resolve("znver55")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"mtriple": "garbage"},
+        {"mtriple": "x86_64-pc-windows-msvc"},
+        {"mattr": ["-64bit"]},
+        {"mattr": ["+nope"]},
+        {"mattr": ["avx2"]},
+    ],
+)
+def test_what_would_end_the_process_inside_llvm_is_refused(fields):
+    with pytest.raises(TargetError, match="expected"):
+        resolve({"kind": "llvm", **fields})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import pickle
 import re
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 
 from te_select.broadcast import RULES
 from te_select.dtypes import ELEMENT_TYPES
-from te_select.errors import BroadcastError, DTypeError
+from te_select.errors import BroadcastError, DTypeError, SelectError
 from te_select.workload import Workload
 
 DIMS = st.integers(0, 5) | st.sampled_from(["n", "m", "x", "n_x2", "c1", "e"])
@@ -210,5 +211,49 @@ def test_onnx_has_no_float8(name: str) -> None:
 
 def test_unknown_field_in_json_is_refused() -> None:
     data = {**Workload((3,), (3,), ()).to_json(), "layout": "NCHW"}
-    with pytest.raises(TypeError, match="layout"):
+    with pytest.raises(BroadcastError, match="layout"):
         Workload.from_json(data)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        {2, 3},
+        {2: 3},
+        "23",
+        3,
+        None,
+        [True],
+        pytest.param([10**5000], id="huge"),
+        [-1],
+        [2.0],
+        ["a b"],
+        itertools.repeat(1),
+        [2**56, 2],
+    ],
+)
+def test_shape_that_is_none_is_an_error_of_one_short_line(shape):
+    with pytest.raises(BroadcastError) as error:
+        Workload(shape, (3,), (3,))
+    assert "\n" not in str(error.value)
+    assert len(str(error.value)) < 400
+
+
+@pytest.mark.parametrize("fields", [{}, {"cond_shape": [2]}, {"unheard": 1}, None])
+def test_fields_that_make_no_workload_are_an_error(fields):
+    with pytest.raises(SelectError):
+        Workload.from_json(fields)
+
+
+@pytest.mark.parametrize(
+    ("rule", "axis"),
+    [([], -1), ({}, -1), (None, -1), pytest.param("pdpd", 10**5000, id="huge"), ("pdpd", 1.0)],
+)
+def test_rule_or_axis_that_is_none_is_an_error(rule, axis):
+    with pytest.raises(BroadcastError):
+        Workload((3,), (3,), (3,), "float32", rule, axis)
+
+
+def test_dtype_that_numpy_chokes_on_is_an_error():
+    with pytest.raises(DTypeError):
+        Workload((3,), (3,), (3,), {"names": ["a"]})
