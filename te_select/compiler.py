@@ -261,7 +261,7 @@ def source(
     config
         The config as a manifest holds it; None for the default.
     kind
-        ``"te"``, the definition as TVM's tensor IR; ``"scheduled"``, tiled and with its leaf marked;
+        ``"te"``, the definition as TVM IR; ``"scheduled"``, tiled and with its leaf marked;
         ``"tir"``, lowered to a C function that calls span kernels; ``"llvm"``; or ``"asm"``.
 
     Returns

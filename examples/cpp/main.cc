@@ -1,9 +1,9 @@
 // Calls an exported kernel from C++ with the headers and library of apache-tvm-ffi alone:
 //
-//   te-select compile --cond 4,1 --then 4,8 --else "" --dtype float32 -o build/select.so
+//   te-select compile --cond 4,1 --then 4,8 --else "" --dtype float32 -o build/small.so
 //   FLAGS="$(tvm-ffi-config --cxxflags) $(tvm-ffi-config --ldflags) $(tvm-ffi-config --libs)"
 //   g++ examples/cpp/main.cc -o build/main $FLAGS -Wl,-rpath,$(tvm-ffi-config --libdir)
-//   build/main build/select.so
+//   build/main build/small.so
 #include <tvm/ffi/container/tensor.h>
 #include <tvm/ffi/extra/module.h>
 #include <tvm/ffi/function.h>
@@ -41,8 +41,12 @@ int main(int argc, char** argv) {
            e = View(&else_, float32, scalar), o = View(out.data(), float32, shape);
   try {
     tvm::ffi::Module library = tvm::ffi::Module::LoadFromFile(argv[1]);
-    tvm::ffi::Function select = library->GetFunction(kSymbol).value();
-    select(&c, &t, &e, &o);
+    tvm::ffi::Optional<tvm::ffi::Function> select = library->GetFunction(kSymbol);
+    if (!select.has_value()) {
+      std::fprintf(stderr, "%s has no function %s\n", argv[1], kSymbol);
+      return 1;
+    }
+    select.value()(&c, &t, &e, &o);
   } catch (const tvm::ffi::Error& error) {
     std::fprintf(stderr, "%s: %s\n", error.kind().c_str(), error.message().c_str());
     return 1;
