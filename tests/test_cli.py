@@ -133,6 +133,45 @@ def test_a_failure_exits_1_with_its_kind(args: list[str], kind: str) -> None:
     assert f"te-select: error: {document['error']}\n" == result.stderr
 
 
+def test_files_that_cannot_be_read_are_one_line(tmp_path: Path, one: Path) -> None:
+    deep = "[" * 100_000
+    binary, nested = tmp_path / "binary", tmp_path / "nested"
+    binary.write_bytes(b"\xff\xfe\x00\x80")
+    nested.write_text(deep)
+    lacking = te_select.load(one).export(tmp_path / "lacking.so")
+    manifest = lacking.with_suffix(".json")
+    document = json.loads(manifest.read_text())
+    del document["kernels"][0]["config"]
+    manifest.write_text(json.dumps(document))
+    for args in (
+        ["compile", "--workloads", binary, "-o", "x.so"],
+        ["compile", "--workloads", nested, "-o", "x.so"],
+        ["compile", "--workload", deep, "-o", "x.so"],
+        ["verify", "--corpus", binary],
+        ["verify", "--corpus", nested],
+        ["inspect", lacking],
+    ):
+        result = run(*args)
+        assert result.exit_code in {1, 2}, result.output
+        assert result.stderr.startswith("te-select: error: ")
+        assert result.stderr.count("\n") == 1
+
+
+def test_corpus_beyond_memory_is_a_failure(tmp_path: Path) -> None:
+    case = {
+        "id": "a", "op": "numpy.where", "attrs": {}, "cond_dtype": "boolean", "dtype": "i8",
+        "cond_shape": [2], "then_shape": [2], "else_shape": [], "expect": "ok", "out_shape": [2],
+    }  # fmt: skip
+    file = tmp_path / "huge.json"
+    for operand in ("then", "out"):
+        file.write_text(json.dumps([{**case, f"{operand}_expr": "np.zeros((9999999999999,))"}]))
+        result = run("verify", "--corpus", file)
+        assert result.exit_code == 1, result.output
+        assert "cannot be read" in result.stdout
+    file.write_text(json.dumps([{**case, "cond_pshape": {"rank": 10**15}}]))
+    assert run("verify", "--corpus", file).stderr.count("\n") == 1
+
+
 def test_verify_passes_every_check_of_every_kernel(two: Path) -> None:
     document = run_json("verify", two)
     assert document["passed"]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import tempfile
 import textwrap
 
 import numpy as np
@@ -61,7 +63,8 @@ def test_only_tvm_ffi_functions_are_exported(built):
     symbols = subprocess.run(
         ["nm", "-D", "--defined-only", built], capture_output=True, text=True, check=True
     ).stdout.split()[2::3]
-    assert sorted(symbols) == [f"__tvm_ffi_{W.name}", f"__tvm_ffi_{W.name}__bits"]
+    names = [W.name, f"{W.name}__bits", "te_select_run_serially"]
+    assert sorted(symbols) == [f"__tvm_ffi_{name}" for name in names]
 
 
 def test_export_over_a_loaded_library_harms_nobody(copied, tmp_path):
@@ -93,6 +96,8 @@ def test_kernel_is_exported_after_its_file_is_gone(copied, tmp_path):
     ("fields", "text"),
     [
         ({"format": 2}, "has format 2; this te_select reads format 1"),
+        ({"format": True}, "has format True"),
+        ({"format": 1.0}, "has format 1.0"),
         ({"kernels": []}, "kernels is empty"),
         ({"kernels": [{"symbol": "x"}]}, "workload is None, expected a dict"),
         ({"kernels": "x"}, "kernels is 'x', expected a list"),
@@ -121,6 +126,51 @@ def test_symbol_of_another_workload_is_refused(copied):
     edit(copied, kernels=[kernels[0] | other])
     with pytest.raises(ArtifactError, match="is not a manifest"):
         artifact.load(copied)
+
+
+def test_two_kernels_of_one_symbol_are_refused(copied):
+    kernels = json.loads(copied.with_suffix(".json").read_text())["kernels"]
+    edit(copied, kernels=kernels * 2)
+    with pytest.raises(ArtifactError, match="two kernels have one symbol"):
+        artifact.load(copied)
+
+
+@pytest.mark.parametrize("path", [None, 5, b"x.so", "a\0.so", "\ud800.so"])
+def test_what_is_no_path_is_refused(built, path):
+    for call in (artifact.load, artifact.load(built).export):
+        with pytest.raises(ArtifactError, match=r"is not a path; expected one that ends in \.so"):
+            call(path)
+    with pytest.raises(ArtifactError):
+        artifact.export(built, manifest([W]), path)
+
+
+@pytest.mark.parametrize("suffix", [".so", ".json"])
+def test_pipe_is_refused_and_not_read(copied, suffix):
+    path = copied.with_suffix(suffix)
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(ArtifactError, match=f"select{suffix} is not a regular file"):
+        artifact.load(copied)
+
+
+def test_folder_in_the_place_of_the_manifest(built, tmp_path):
+    (tmp_path / "x.json").mkdir()
+    with pytest.raises(ArtifactError, match=r"x\.json cannot be written: it is a folder"):
+        artifact.load(built).export(tmp_path / "x.so")
+    assert [path.name for path in tmp_path.iterdir()] == ["x.json"]
+
+
+def test_temporary_folder_that_is_missing(built, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", "/nonexistent")
+    with pytest.raises(ArtifactError, match=r"cannot be loaded: .*nonexistent"):
+        artifact.load(built)
+    entry = toolchain.KernelEntry(W, "te_select_kernel_0")
+    monkeypatch.setenv("CC", "cc -O1")  # nothing was compiled with this one
+    with pytest.raises(ToolchainError, match=r"cannot be linked: .*nonexistent"):
+        toolchain.link(built.with_suffix(".o"), [entry], tmp_path / "x.so")
+    monkeypatch.undo()
+    with pytest.raises(ToolchainError, match=r"cannot be linked: .*missing"):
+        toolchain.link(built.with_suffix(".o"), [entry], tmp_path / "missing" / "x.so")
 
 
 def test_function_that_the_library_lacks(built, tmp_path):
@@ -167,7 +217,11 @@ def test_missing_files_and_bad_paths(copied, tmp_path):
 
 def test_compiler_that_is_missing_or_fails(built, tmp_path, monkeypatch):
     entry = toolchain.KernelEntry(W, "no_such_symbol")
-    with pytest.raises(ToolchainError, match="no_such_symbol"):
+    with pytest.raises(ToolchainError, match="no_such_symbol") as caught:
+        toolchain.link(built.with_suffix(".o"), [entry], tmp_path / "x.so")
+    assert "\n" not in str(caught.value)
+    monkeypatch.setenv("CC", "echo")
+    with pytest.raises(ToolchainError, match="echo wrote no file; set CC to a C compiler"):
         toolchain.link(built.with_suffix(".o"), [entry], tmp_path / "x.so")
     monkeypatch.setenv("CC", "no-such-compiler -O2")
     with pytest.raises(ToolchainError, match="CC is 'no-such-compiler -O2', not a program"):
@@ -228,6 +282,31 @@ def test_parallel_kernel_survives_a_fork(parallel):
     """
     )
     assert run_alone(code, parallel, PYTHONPATH=".").split() == ["3"]
+
+
+def test_libraries_of_a_forked_child_run_serially(parallel, tmp_path):
+    other = Workload((64, 64), (64, 64), (64, 64), "uint8")
+    path = build([other], tmp_path / "other.so", bytes_per_thread=1024)
+    code = (
+        PARALLEL
+        + """
+    child = os.fork()
+    if child == 0:
+        import signal
+        signal.alarm(30)
+        from pathlib import Path
+        from te_select.workload import Workload
+        from tests.runtime_standin import build
+        other = artifact.load(sys.argv[2])
+        right = (other(cond, then.astype("u1"), else_.astype("u1")) == cond).all()
+        w = Workload(shape, shape, shape, "float64")
+        made = artifact.load(build([w], Path(sys.argv[3]), bytes_per_thread=1024))
+        right &= (made(cond, then.astype("f8"), else_.astype("f8")) == cond).all()
+        os._exit(0 if right else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    """
+    )
+    assert run_alone(code, parallel, path, tmp_path / "made.so", PYTHONPATH=".").split() == ["3"]
 
 
 @pytest.mark.parametrize(("value", "extra"), [("1", "0"), ("2", "1"), ("4", "3")])

@@ -10,6 +10,7 @@ import pytest
 import tvm_ffi
 
 from te_select.dtypes import ELEMENT_TYPES
+from te_select.errors import ArgumentError
 from te_select.runtime.operands import numpy_dtype
 from te_select.workload import Workload
 from tests.runtime_standin import kernel
@@ -178,6 +179,9 @@ def test_scalars_of_rank_0():
         ("uint64", 2**64 - 1),
         ("bool", True),
         ("bfloat16", 0.5),
+        ("bfloat16", 2**64),
+        ("bfloat16", 10**20),
+        ("float8_e5m2", 2**15),
         ("complex64", 1 + 2j),
         ("float16", 3),
         ("complex128", 4),
@@ -187,7 +191,8 @@ def test_scalars_of_rank_0():
 )
 def test_python_scalars_of_every_kind(dtype, value):
     out = kernel(Workload((3,), (), (3,), dtype))(np.ones(3, bool), value, random((3,), dtype))
-    assert bits_of(out) == bits_of(np.full(3, value, numpy_dtype(ELEMENT_TYPES[dtype])))
+    wanted = value if abs(value) < 2**63 or dtype == "uint64" else float(value)
+    assert bits_of(out) == bits_of(np.full(3, wanted, numpy_dtype(ELEMENT_TYPES[dtype])))
 
 
 def test_named_dims_take_any_size():
@@ -213,6 +218,24 @@ def test_torch_tensors(dtype):
     assert bits_of(out) == wanted
     assert k(torch.from_numpy(cond), *tensors, out=tensors[0]) is tensors[0]
     assert bits_of(tensors[0]) == wanted
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_writing_to_a_torch_out_is_seen_by_autograd(step):
+    torch = pytest.importorskip("torch")
+    x = torch.ones(4, requires_grad=True)
+    out = torch.ones(4 * step)[::step]
+    product = x * out
+    before = out._version
+    ones = torch.ones(4)
+    kernel(same("float32", (4,)))(ones > 0, ones, ones, out=out)
+    assert out._version > before
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        product.sum().backward()
+    with torch.inference_mode():
+        plain = torch.zeros(4 * step)[::step]
+    kernel(same("float32", (4,)))(ones > 0, ones, ones, out=plain)
+    assert torch.equal(plain, ones)
 
 
 def test_torch_pending_conjugation_and_negation_are_resolved():
@@ -265,6 +288,39 @@ def test_output_is_of_the_kind_of_the_first_tensor():
     assert k(torch.ones(4, dtype=torch.bool), 1.0, 2.0).dtype == torch.bfloat16
     assert isinstance(k(np.ones(4, bool), 1.0, 2.0), np.ndarray)
     assert k(np.ones(4, bool), 1.0, 2.0).dtype == ml_dtypes.bfloat16
+
+
+def test_torch_shapes_and_kinds_that_no_view_can_have():
+    torch = pytest.importorskip("torch")
+    k, cond = kernel(same()), torch.ones(SHAPE, dtype=torch.bool)
+    one = torch.zeros(1)
+    for bad in (
+        one.reshape((1,) * 70),
+        one.expand(2**31, 2**31),
+        torch.empty(0, 2**61),
+        torch.as_strided(one, (2**31, 2**31), (0, 0)),
+        torch.nested.nested_tensor([torch.zeros(4)] * 3),
+    ):
+        for args in ((cond, bad, torch.ones(SHAPE)), (cond, *[torch.ones(SHAPE)] * 2)):
+            with pytest.raises(ArgumentError) as caught:
+                k(*args, **({} if args[1] is bad else {"out": bad}))
+            assert "\n" not in str(caught.value)
+    named = kernel(Workload((), ("a", "b"), ("a", "b"), "float32"))
+    for big in (one.expand(2**31, 2**31), torch.empty(0, 2**61), one.expand(2**22, 2**22)):
+        with pytest.raises(ArgumentError):
+            named(True, big, big)
+
+
+def test_torch_fake_tensors_are_refused():
+    torch = pytest.importorskip("torch")
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    tensors = [torch.ones(SHAPE, dtype=torch.bool), torch.ones(SHAPE), torch.ones(SHAPE)]
+    with FakeTensorMode():
+        fakes = [torch.zeros(SHAPE, dtype=x.dtype) for x in tensors]
+        for args in (fakes, tensors):
+            with pytest.raises(ArgumentError):
+                kernel(same())(*args)
 
 
 def test_eight_threads_call_one_parallel_kernel():

@@ -75,6 +75,49 @@ def test_read_only_and_broadcast_out_are_refused():
     assert not shared.any()
 
 
+@pytest.mark.parametrize(
+    ("strides", "shared"),
+    [((4, 4), True), ((8, 4), True), ((-4, 8), True), ((16, 4), False), ((-4, 12), False)],
+)
+def test_out_whose_elements_overlap_is_refused(strides, shared):
+    memory = np.zeros(64, "f4")
+    out = np.lib.stride_tricks.as_strided(memory[20:], (3, 4), strides)
+    if shared:
+        with pytest.raises(ArgumentError, match="its elements share memory"):
+            kernel(SAME)(COND, THEN, ELSE, out=out)
+        assert not memory.any()
+    else:
+        assert (kernel(SAME)(COND, THEN, ELSE, out=out) == 1).all()
+
+
+def test_torch_out_whose_elements_overlap_is_refused():
+    torch = pytest.importorskip("torch")
+    with pytest.raises(ArgumentError, match="its elements share memory"):
+        kernel(SAME)(COND, THEN, ELSE, out=torch.zeros(6).unfold(0, 4, 1))
+
+
+def test_jax_that_would_narrow_the_result_is_refused():
+    jax = pytest.importorskip("jax")
+    k = kernel(Workload((), (3,), (3,), "int64"))
+    then = np.full(3, 2**40)
+    jax.config.update("jax_enable_x64", True)
+    try:
+        wide = jax.numpy.asarray(then)
+        assert k(True, wide, wide).tolist() == then.tolist()
+    finally:
+        jax.config.update("jax_enable_x64", False)
+    with pytest.raises(DTypeError, match=r"enable jax_enable_x64.* or pass a NumPy out"):
+        k(True, wide, wide)
+    assert k(True, wide, wide, out=np.zeros(3, "i8")).tolist() == then.tolist()
+
+
+def test_sizes_beyond_memory_are_refused():
+    k = kernel(Workload((1, 1), ("a", 1), (1, "b"), "float64", "multidirectional"))
+    far = np.lib.stride_tricks.as_strided(np.zeros(1), (2**28, 1), (0, 0))
+    with pytest.raises(ArgumentError, match=r"the operands cannot be used: .*MemoryError"):
+        k(np.ones((1, 1), bool), far, far.T)
+
+
 def test_jax_array_is_refused_as_out():
     jnp = pytest.importorskip("jax.numpy")
     out = jnp.zeros((3, 4))
@@ -122,12 +165,22 @@ def test_torch_tensors_that_are_refused():
         ("float32", np.float64(1), DTypeError),
         ("float8_e4m3fn", float("inf"), ArgumentError),
         ("complex64", 1e300j, ArgumentError),
+        ("complex64", complex(float("inf"), 1e300), ArgumentError),
+        ("bfloat16", 10**400, ArgumentError),
+        ("float8_e4m3fn", 10**20, ArgumentError),
     ],
 )
 def test_scalar_of_the_wrong_kind_or_range(dtype, value, error):
     k = kernel(Workload((), (), (), dtype))
     with pytest.raises(error, match=r"^then "):
         k(True, value, value)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int64", "float32", "bfloat16"])
+def test_int_too_long_to_print_is_refused(dtype):
+    k = kernel(Workload((), (), (), dtype))
+    with pytest.raises((ArgumentError, DTypeError), match=r"then is .*an int of 16610 bits"):
+        k(True, 10**5000, 1)
 
 
 def test_cond_scalar_is_a_bool():
@@ -222,6 +275,10 @@ class _Hand(ctypes.Structure):
     _fields_ = (("tensor", _DLTensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p))
 
 
+class _Any(ctypes.Structure):
+    _fields_ = (("index", ctypes.c_int32), ("pad", ctypes.c_uint32), ("value", ctypes.c_void_p))
+
+
 def hand_made(array, *, shape=None, offset=0, data=None, device=1):
     """A tensor of our own making, without strides."""
     extents = (ctypes.c_int64 * array.ndim)(*(shape or array.shape))
@@ -269,6 +326,22 @@ def test_sizes_that_overflow_are_refused_in_the_exported_function():
     with pytest.raises(ValueError, match="cond is on DLPack device"):
         cuda = tvm_ffi.from_dlpack(hand_made(COND, device=2))
         strict(SAME, cuda, THEN, ELSE, ELSE)
+
+
+def test_tensor_without_a_shape_is_refused_in_the_exported_function():
+    held = [hand_made(x).keep for x in (COND, THEN, ELSE, ELSE.copy())]
+    args = (_Any * 4)(*(_Any(7, 0, ctypes.addressof(keep[2])) for keep in held))
+    function = ctypes.CDLL(str(kernel(SAME).path))[f"__tvm_ffi_{SAME.name}"]
+    assert function(None, args, 4, ctypes.byref(_Any())) == 0
+    assert held[3][0].all()
+    then = held[1][2].tensor
+    then.ndim = 1000  # only 64 of them are read for the message, from a shape of that many
+    then.shape = (ctypes.c_int64 * 64)()
+    assert function(None, args, 4, ctypes.byref(_Any())) == -1
+    then.shape = None
+    for ndim in (1, 2, 1000):
+        then.ndim = ndim
+        assert function(None, args, 4, ctypes.byref(_Any())) == -1
 
 
 def test_failing_task_is_an_error():

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from te_select.access import access_pattern
 from te_select.broadcast import format_shape
-from te_select.errors import ArtifactError
 from te_select.workload import Workload
 
 
@@ -30,20 +28,10 @@ def read_manifest(path: Path) -> dict[str, Any]:
     ArtifactError
         If it is missing or is not a manifest.
     """
-    from te_select.runtime.artifact import manifest_path  # noqa: PLC0415 - imports tvm_ffi
+    from te_select.runtime import artifact  # noqa: PLC0415 - imports tvm_ffi
 
-    beside = manifest_path(path)
-    try:
-        manifest = json.loads(beside.read_text())
-        for entry in manifest["kernels"]:
-            Workload.from_json(entry["workload"])
-    except OSError as error:
-        raise ArtifactError(
-            f"{beside} cannot be read: {error.strerror or error}; it must lie beside {path}"
-        ) from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise ArtifactError(f"{beside} is not a manifest: {error}; export it again") from error
-    return dict(manifest)
+    manifest, sha256 = artifact.read_manifest(path)
+    return manifest.to_json(sha256)
 
 
 def describe(entry: dict[str, Any]) -> dict[str, Any]:

@@ -80,6 +80,8 @@ def gather(flags: dict[str, Any], texts: Sequence[str] | None, file: Path | None
             text = file.read_text()
         except OSError as error:
             raise UsageError(f"--workloads {file} cannot be read: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise UsageError(f"--workloads {file} is not text: {error}; expected JSON") from error
         items = parse_with(_load_json, f"--workloads {file}:", text)
         if not isinstance(items, list):
             raise UsageError(f"--workloads {file} holds no list; expected [{{...}}, ...]")
@@ -117,6 +119,10 @@ def parse_shape(text: str) -> tuple[Dim, ...]:
 def _load_json(text: str) -> Any:
     try:
         return json.loads(text)
+    except RecursionError as error:
+        raise UsageError(
+            "a JSON value is nested too deeply; expected an object of 7 fields"
+        ) from error
     except ValueError as error:
         raise ValueError(f"is not JSON: {error}") from error
 

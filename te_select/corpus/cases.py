@@ -15,6 +15,10 @@ from te_select.corpus.values import DTYPES
 from te_select.errors import SelectError
 
 _OPEN = "dynamic"  # an element type left open in the source
+_MALFORMED = (
+    KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, MemoryError,
+    RecursionError,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -92,7 +96,7 @@ def read_corpus(path: Path, case_id: str | None = None) -> list[Run]:
         cases = json.loads(path.read_text())
     except OSError as error:
         raise SelectError(f"{path} cannot be read: {error.strerror or error}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError, MemoryError) as error:
         raise SelectError(f"{path} is not JSON: {error}") from error
     if not isinstance(cases, list) or not all(isinstance(case, dict) for case in cases):
         raise SelectError(f"{path} is not a corpus; expected a JSON list of cases")
@@ -103,7 +107,7 @@ def read_corpus(path: Path, case_id: str | None = None) -> list[Run]:
     for case in chosen:
         try:
             runs.extend(_runs(path, case))
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        except _MALFORMED as error:
             raise SelectError(
                 f"{path}, case {case.get('id')!r} is malformed: {type(error).__name__}: {error}"
             ) from error

@@ -86,7 +86,7 @@ def evaluate(expression: str) -> Any:
     """
     try:
         return _value(ast.parse(expression, mode="eval").body)
-    except (KeyError, SyntaxError, TypeError, ValueError) as error:
+    except (KeyError, SyntaxError, TypeError, ValueError, MemoryError, RecursionError) as error:
         raise SelectError(
             f"expression {expression!r} cannot be read; expected np.{', np.'.join(_FUNCTIONS)}, "
             f"np.inf, np.nan, numbers, tuples and >"

@@ -15,12 +15,24 @@ from typing import Any
 import tvm_ffi
 
 from te_select.errors import ArtifactError, SelectError
+from te_select.runtime import files
 from te_select.runtime.kernel import Kernel
 from te_select.workload import Workload
 
 FORMAT = 1
 _CPUINFO = Path("/proc/cpuinfo")
 _FLAG_KEYS = ("flags", "Features")  # as x86 and Arm spell it
+
+_in_forked_child = False
+
+
+def _mark_child() -> None:
+    global _in_forked_child  # noqa: PLW0603 - the state of the process
+    _in_forked_child = True
+
+
+# A library that is loaded in a forked child cannot know that libgomp's threads have died.
+os.register_at_fork(after_in_child=_mark_child)
 
 
 @dataclass(frozen=True)
@@ -106,12 +118,9 @@ def manifest_path(path: str | os.PathLike[str]) -> Path:
     Raises
     ------
     ArtifactError
-        If the path does not end in .so.
+        If it is no path, or does not end in .so.
     """
-    path = Path(path)
-    if path.suffix != ".so":
-        raise ArtifactError(f"{path} does not end in .so, as the path of an artifact must")
-    return path.with_suffix(".json")
+    return files.library_path(path).with_suffix(".json")
 
 
 def write(so: str | os.PathLike[str], manifest: Manifest) -> None:
@@ -129,8 +138,8 @@ def write(so: str | os.PathLike[str], manifest: Manifest) -> None:
     ArtifactError
         If the library cannot be read or the manifest not written.
     """
-    path = Path(so)
-    _write_manifest(path, manifest, hashlib.sha256(_read(path)).hexdigest())
+    path = files.library_path(so)
+    _write_manifest(path, manifest, hashlib.sha256(files.read(path)).hexdigest())
 
 
 def export(
@@ -158,7 +167,7 @@ def export(
     ArtifactError
         If the path does not end in .so, or a file cannot be read or written.
     """
-    return _save(_read(Path(src_so)), manifest, path)
+    return _save(files.read(files.library_path(src_so)), manifest, path)
 
 
 def load(path: str | os.PathLike[str]) -> Kernel | Library:
@@ -180,10 +189,9 @@ def load(path: str | os.PathLike[str]) -> Kernel | Library:
         If a file is missing, damaged, of another format version or not for this CPU, or the system
         cannot load it.
     """
-    path = Path(path)
-    text = _read(manifest_path(path), "the manifest that belongs beside the .so")
-    manifest, sha256 = _parse(text, manifest_path(path))
-    image = _read(path)
+    path = files.library_path(path)
+    manifest, sha256 = read_manifest(path)
+    image = files.read(path)
     if hashlib.sha256(image).hexdigest() != sha256:
         raise ArtifactError(
             f"{path} is not the library its manifest describes (the SHA-256 differs): it is "
@@ -196,6 +204,8 @@ def load(path: str | os.PathLike[str]) -> Kernel | Library:
             f"{', '.join(missing)}; compile it for a target that this CPU can run"
         )
     module = _open(path)
+    if _in_forked_child:
+        _function(module, "te_select_run_serially", path)()
     kernels = {}
     for record in manifest.kernels:
         name = record.workload.name
@@ -215,52 +225,40 @@ def load(path: str | os.PathLike[str]) -> Kernel | Library:
 
 
 def _save(image: bytes, manifest: Manifest, path: str | os.PathLike[str]) -> Path:
-    path = Path(path)
-    manifest_path(path)
-    _replace(path, image)
+    path = files.library_path(path)
+    if manifest_path(path).is_dir():
+        raise ArtifactError(f"{manifest_path(path)} cannot be written: it is a folder")
+    files.replace(path, image)
     _write_manifest(path, manifest, hashlib.sha256(image).hexdigest())
     return path
 
 
 def _write_manifest(so: Path, manifest: Manifest, sha256: str) -> None:
     text = json.dumps(manifest.to_json(sha256), indent=1) + "\n"
-    _replace(manifest_path(so), text.encode())
+    files.replace(manifest_path(so), text.encode())
 
 
-def _replace(path: Path, data: bytes) -> None:
-    """Write beside and rename: a library that is loaded keeps its own file."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-        temporary = Path(name)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-            temporary.chmod(0o755 if path.suffix == ".so" else 0o644)
-            temporary.replace(path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise ArtifactError(f"{path} cannot be written: {error.strerror or error}") from error
+def read_manifest(so: str | os.PathLike[str]) -> tuple[Manifest, str]:
+    """Read the manifest beside a shared library, without loading the library.
 
+    Returns
+    -------
+    tuple
+        The manifest, and the SHA-256 of the library it describes.
 
-def _read(path: Path, what: str = "the shared library") -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError as error:
-        raise ArtifactError(f"{path} is missing, {what}; export both files again") from error
-    except OSError as error:
-        raise ArtifactError(f"{path} cannot be read: {error.strerror or error}") from error
-
-
-def _parse(text: bytes, path: Path) -> tuple[Manifest, str]:
+    Raises
+    ------
+    ArtifactError
+        If it is missing, damaged or of another format version.
+    """
+    path = manifest_path(so)
+    text = files.read(path, "the manifest that belongs beside the .so")
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ArtifactError(f"{path} is not JSON ({error}); export it again") from error
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        found = data.get("format") if isinstance(data, dict) else None
+    found = data.get("format") if isinstance(data, dict) else None
+    if type(found) is not int or found != FORMAT:
         raise ArtifactError(
             f"{path} has format {found!r}; this te_select reads format {FORMAT}: export it again, "
             "or use the version that wrote it"
@@ -275,6 +273,8 @@ def _parse(text: bytes, path: Path) -> tuple[Manifest, str]:
         sha256 = _typed(data, "sha256", str)
         if not kernels:
             raise ValueError("kernels is empty")
+        if len({record.workload.name for record in kernels}) < len(kernels):
+            raise ValueError("two kernels have one symbol")
     except (ValueError, TypeError, SelectError) as error:
         raise ArtifactError(f"{path} is not a manifest: {error}; export it again") from error
     return Manifest(kernels, target, versions), sha256
@@ -323,6 +323,7 @@ def _open(path: Path) -> tvm_ffi.Module:
     The dynamic loader compares paths before files: under a path it has seen, it would hand out the
     old library again. So it is given a link with a new name; one file is still loaded only once.
     """
+    folder = str(path.parent)
     try:
         with tempfile.TemporaryDirectory(prefix="te-select-") as folder:
             alias = Path(folder, path.name)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 enum { COND, THEN, ELSE, OUT };
+enum { MAX_DIMS_SHOWN = 64 }; /* a kernel's own rank is no greater */
 
 static const char* const operand_names[TE_SELECT_OPERANDS] = {"cond", "then", "else_", "out"};
 
@@ -34,6 +35,10 @@ static void append_dims(message* m, int32_t ndim, const int64_t* dims, const cha
   append(m, "[");
   for (int32_t i = 0; i < ndim; ++i) {
     if (i) append(m, ",");
+    if (i == MAX_DIMS_SHOWN) {
+      append(m, "...");
+      break;
+    }
     if (names && dims[i] < 0) {
       append(m, "%s", names[-(dims[i] + 1)]);
     } else {
@@ -79,7 +84,7 @@ static int check_shape(const te_select_kernel* kernel, int operand, const DLTens
       message m = begin(kernel, operand);
       append(&m, "has too many elements: shape ");
       append_dims(&m, t->ndim, t->shape, NULL);
-      append(&m, "; at most 2^57 are supported");
+      append(&m, "; fewer than 2^57 are supported");
       return fail("ValueError", &m);
     }
   }
@@ -154,6 +159,11 @@ static int check_operand(const te_select_kernel* kernel, int operand, const TVMF
     message m = begin(kernel, operand);
     append(&m, "is on DLPack device (%d,%d); expected memory of the CPU", (int)device,
            (int)t->device.device_id);
+    return fail("ValueError", &m);
+  }
+  if (t->ndim > 0 && !t->shape) {
+    message m = begin(kernel, operand);
+    append(&m, "has %d dims and a null shape pointer", t->ndim);
     return fail("ValueError", &m);
   }
   int pair;

@@ -14,9 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from te_select.broadcast import Shape
-from te_select.errors import ArgumentError, ArtifactError
-from te_select.runtime import operands
-from te_select.runtime.operands import Operand
+from te_select.errors import ArgumentError, ArtifactError, SelectError
+from te_select.runtime import operands, outputs
 from te_select.workload import Workload
 
 
@@ -123,6 +122,7 @@ class Kernel:
                     return new
                 if type(out) is torch.Tensor and not (out.requires_grad or out.is_neg()):
                     self._strict(cond, then, else_, out)
+                    outputs.mark_written(out)
                     return out
         except Exception:  # the path below finds out what it was
             pass
@@ -202,50 +202,74 @@ class Kernel:
 
     def _adapt(self, cond: Any, then: Any, else_: Any, out: Any) -> Any:
         """Check the operands one by one, and call with views or copies of them."""
+        try:
+            inputs, target, finish = self._prepare(cond, then, else_, out)
+            views, direct = _compact(inputs, target)
+            written = target if direct else np.empty(target.shape, target.dtype)
+        except SelectError:
+            raise
+        except Exception as error:  # of NumPy and of the operands' libraries, or no memory
+            reason = str(error).strip().partition("\n")[0]
+            raise ArgumentError(
+                f"the operands cannot be used: {type(error).__name__}: {reason}"
+            ) from error
+        try:
+            self._bits(*views, written)
+        except (TypeError, ValueError) as error:
+            raise ArgumentError(str(error)) from error
+        if not direct:
+            target[...] = written
+        return finish()
+
+    def _prepare(
+        self, cond: Any, then: Any, else_: Any, out: Any
+    ) -> tuple[list[npt.NDArray[Any]], npt.NDArray[Any], Callable[[], Any]]:
+        """Views of the inputs and of the output, and what then gives the call's result."""
         element = self._element
         types = (operands.BOOL, element, element)
-        described = []
         sizes: dict[str, int] = {}
-        for value, name, kind, shape in zip(
-            (cond, then, else_), ("cond", "then", "else_"), types, self._shapes, strict=True
-        ):
-            operand = operands.describe(value, name, kind, shape)
-            operands.check_shape(operand, name, shape, sizes)
-            described.append(operand)
+        views = [
+            operands.describe(value, name, kind, shape, sizes).view
+            for value, name, kind, shape in zip(
+                (cond, then, else_), ("cond", "then", "else_"), types, self._shapes, strict=True
+            )
+        ]
         if out is None:
             inputs = (then, else_, cond)
             like = next((value for value in inputs if not operands.is_scalar(value)), None)
             extents = tuple(sizes[dim] if isinstance(dim, str) else dim for dim in self._out_shape)
-            new, finish = operands.allocate(like, element, extents)
-            self._run(described, operands.describe(new, "out", element, extents))
-            return finish()
+            new, finish = outputs.allocate(like, element, extents)
+            return views, operands.describe(new, "out", element, extents, sizes).view, finish
         if operands.is_scalar(out):
-            raise ArgumentError(f"out is the scalar {out!r}; expected a tensor that can be written")
-        target = operands.describe(out, "out", element, self._out_shape)
-        operands.check_shape(target, "out", self._out_shape, sizes)
-        operands.check_writable(target, out)
-        self._run(described, target)
-        return out
+            raise ArgumentError(
+                f"out is the scalar {operands.shown(out)}; expected a tensor that can be written"
+            )
+        target = operands.describe(out, "out", element, self._out_shape, sizes)
+        outputs.check_writable(target, out)
 
-    def _run(self, inputs: list[Operand], out: Operand) -> None:
-        target = out.view
-        direct = target.flags.c_contiguous
-        views: list[npt.NDArray[Any]] = []
-        for operand in inputs:
-            view = operand.view
-            if not view.flags.c_contiguous:
-                view = view.copy(order="C")
-            elif np.may_share_memory(view, target) and (
-                not views or not operands.is_same_memory(view, target)
-            ):
-                direct = False  # only then and else may be out itself, and cond comes first
-            views.append(view)
-        if direct:
-            self._bits(*views, target)
-            return
-        compact = np.empty(target.shape, target.dtype)
-        self._bits(*views, compact)
-        target[...] = compact
+        def finish_given() -> Any:
+            outputs.mark_written(out)
+            return out
+
+        return views, target.view, finish_given
+
+
+def _compact(
+    inputs: list[npt.NDArray[Any]], target: npt.NDArray[Any]
+) -> tuple[list[npt.NDArray[Any]], bool]:
+    """Inputs as compact memory, and whether the kernel can write to the target itself."""
+    direct = target.flags.c_contiguous
+    views: list[npt.NDArray[Any]] = []
+    for view in inputs:
+        if not view.flags.c_contiguous:
+            views.append(view.copy(order="C"))
+            continue
+        if np.may_share_memory(view, target) and (
+            not views or not outputs.is_same_memory(view, target)
+        ):
+            direct = False  # only then and else may be out itself, and cond comes first
+        views.append(view)
+    return views, direct
 
 
 def _static(shape: Shape) -> tuple[int, ...] | None:

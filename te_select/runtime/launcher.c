@@ -53,6 +53,16 @@ static int launch(parallel_task task, void* cdata, int num_task) {
 
 static void mark_child(void) { in_forked_child = 1; }
 
+/* For a library that is loaded after the fork, and so has not seen it. */
+TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_run_serially(void* self, const TVMFFIAny* args,
+                                                        int32_t num_args, TVMFFIAny* result) {
+  mark_child();
+  result->type_index = kTVMFFINone;
+  result->zero_padding = 0;
+  result->v_int64 = 0;
+  return 0;
+}
+
 __attribute__((constructor)) static void install(void) {
   const char* text = getenv("TE_SELECT_NUM_THREADS");
   if (text && *text) {

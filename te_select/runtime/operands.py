@@ -6,8 +6,8 @@ as a NumPy view of unsigned ints of its width (16-byte elements as complex128).
 
 from __future__ import annotations
 
-import cmath
 import functools
+import math
 import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -29,6 +29,7 @@ _CARRIERS = {
     for width, name in ((1, "u1"), (2, "u2"), (4, "u4"), (8, "u8"), (16, "c16"))
 }
 _SCALAR_TYPES = (bool, int, float, complex)
+_Fit = Callable[[tuple[int, ...]], None]  # compares a shape with the one expected
 
 
 class Operand(NamedTuple):
@@ -68,8 +69,18 @@ def is_scalar(value: Any) -> bool:
     return isinstance(value, (*_SCALAR_TYPES, np.generic))
 
 
-def describe(value: Any, name: str, expected: ElementType, shape: Shape) -> Operand:
-    """Find an operand's memory and check its element type.
+def shown(scalar: Any) -> str:
+    """A scalar as a message shows it; Python refuses to print very long ints."""
+    try:
+        return repr(scalar)
+    except ValueError:
+        return f"an int of {scalar.bit_length()} bits"
+
+
+def describe(
+    value: Any, name: str, expected: ElementType, shape: Shape, sizes: dict[str, int]
+) -> Operand:
+    """Find an operand's memory, and check its element type and shape.
 
     Parameters
     ----------
@@ -81,6 +92,8 @@ def describe(value: Any, name: str, expected: ElementType, shape: Shape) -> Oper
         The element type that the kernel takes.
     shape
         The shape that the kernel takes; the rank decides whether a Python scalar will do.
+    sizes
+        The named dims that are known, to which this operand's are added.
 
     Returns
     -------
@@ -92,38 +105,35 @@ def describe(value: Any, name: str, expected: ElementType, shape: Shape) -> Oper
     DTypeError
         If the element type is another one, or the byte order is foreign.
     ArgumentError
-        If the value is no tensor, or one that is not in memory of the CPU.
+        If the value is no tensor, has another shape, or is not in memory of the CPU.
     """
     if isinstance(value, _SCALAR_TYPES) and not isinstance(value, np.generic):
         return _from_scalar(value, name, expected, shape)
+    fit = functools.partial(_check_shape, name=name, expected=shape, sizes=sizes)
     torch = sys.modules.get("torch")
     if isinstance(value, (np.ndarray, np.generic)):
-        return _from_numpy(np.asarray(value), name, expected)
+        operand = _from_numpy(np.asarray(value), name, expected)
+        fit(operand.view.shape)
+        return operand
     if torch is not None and isinstance(value, torch.Tensor):
-        return _from_torch(torch, value, name, expected)
+        return _from_torch(torch, value, name, expected, fit)
     if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
-        return _from_dlpack(value, name, expected)
+        return _from_dlpack(value, name, expected, fit)
     shown = "None" if value is None else f"a {type(value).__name__}"
     raise ArgumentError(f"{name} is {shown}; expected {_ACCEPTED}")
 
 
-def check_shape(operand: Operand, name: str, expected: Shape, sizes: dict[str, int]) -> None:
-    """Compare an operand's shape, and bind the named dims that it is the first to have.
-
-    Raises
-    ------
-    ArgumentError
-        If the rank or an extent differs, or equal names have unequal sizes.
-    """
-    if len(operand.view.shape) == len(expected):
-        for extent, dim in zip(operand.view.shape, expected, strict=True):
+def _check_shape(found: tuple[int, ...], name: str, expected: Shape, sizes: dict[str, int]) -> None:
+    """Compare an operand's shape, and bind the named dims that it is the first to have."""
+    if len(found) == len(expected):
+        for extent, dim in zip(found, expected, strict=True):
             if extent != (sizes.setdefault(dim, extent) if isinstance(dim, str) else dim):
                 break
         else:
             return
     known = ", ".join(f"{dim} = {sizes[dim]}" for dim in expected if dim in sizes)
     raise ArgumentError(
-        f"{name} has shape {format_shape(operand.view.shape)}; expected {format_shape(expected)}"
+        f"{name} has shape {format_shape(found)}; expected {format_shape(expected)}"
         + (f" with {known}" if known else "")
     )
 
@@ -142,71 +152,6 @@ def numpy_dtype(element: ElementType) -> np.dtype[Any]:
 
     dtype: np.dtype[Any] = np.dtype(getattr(ml_dtypes, element.name))
     return dtype
-
-
-def allocate(
-    like: Any, element: ElementType, shape: tuple[int, ...]
-) -> tuple[Any, Callable[[], Any]]:
-    """Make an output in the kind of ``like``.
-
-    Parameters
-    ----------
-    like
-        An input of the call; NumPy is the kind of whatever has no way of its own.
-    element, shape
-        Of the output.
-
-    Returns
-    -------
-    tuple
-        New memory, and a function to call once it is filled, for what the caller gets.
-    """
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(like, torch.Tensor):
-        tensor = torch.empty(shape, dtype=getattr(torch, element.name), device="cpu")
-        return tensor, lambda: tensor
-    dtype = numpy_dtype(element)
-    array: npt.NDArray[Any] = np.empty(shape, dtype)
-    jax = sys.modules.get("jax")
-    tvm_ffi = sys.modules.get("tvm_ffi")
-    if jax is not None and isinstance(like, jax.Array):
-        return array, lambda: jax.device_put(array, next(iter(like.devices())))
-    # NumPy's own __dlpack__ knows none of the types of ml_dtypes.
-    if tvm_ffi is not None and isinstance(like, tvm_ffi.Tensor) and dtype.isbuiltin == 1:
-        return array, lambda: tvm_ffi.from_dlpack(array)
-    return array, lambda: array
-
-
-def check_writable(out: Operand, value: Any) -> None:
-    """Refuse an output that cannot be written, or whose elements share memory.
-
-    Raises
-    ------
-    ArgumentError
-        If so.
-    """
-    if is_immutable(value):
-        raise ArgumentError("out is a JAX array, which is immutable; call without out")
-    if out.readonly:
-        raise ArgumentError(
-            f"out is a {type(value).__name__} that cannot be written (read-only, or part of "
-            "torch's autograd); expected writable memory"
-        )
-    for extent, stride in zip(out.view.shape, out.view.strides, strict=True):
-        if extent > 1 and stride == 0 and out.view.size:
-            raise ArgumentError(
-                "out is a broadcast view, its elements share memory; expected one of its own"
-            )
-
-
-def is_same_memory(view: npt.NDArray[Any], out: npt.NDArray[Any]) -> bool:
-    """Whether two compact arrays are the very same elements."""
-    return _address(view) == _address(out) and view.nbytes == out.nbytes and view.size == out.size
-
-
-def _address(array: npt.NDArray[Any]) -> int:
-    address: int = array.__array_interface__["data"][0]
-    return address
 
 
 def is_immutable(value: Any) -> bool:
@@ -241,7 +186,7 @@ def _from_numpy(array: npt.NDArray[Any], name: str, expected: ElementType) -> Op
     _check_element(found, array.dtype, name, expected)
     if array.flags.writeable:
         return Operand(array.view(_CARRIERS[expected.width]), False)
-    view = _view(name, _address(array), array.shape, array.strides, expected.width, array)
+    view = _view(name, array.ctypes.data, array.shape, array.strides, expected.width, array)
     return Operand(view, True)
 
 
@@ -261,7 +206,7 @@ def _view(
     return np.asarray(_Memory(address, shape, strides, width, owner))
 
 
-def _from_torch(torch: Any, tensor: Any, name: str, expected: ElementType) -> Operand:
+def _from_torch(torch: Any, tensor: Any, name: str, expected: ElementType, fit: _Fit) -> Operand:
     try:
         found = element_type(tensor.dtype)
     except DTypeError:
@@ -272,6 +217,7 @@ def _from_torch(torch: Any, tensor: Any, name: str, expected: ElementType) -> Op
             f"{name} is a {tensor.layout} tensor on {tensor.device}; expected a strided tensor on "
             f"the CPU: pass {name}.cpu()"
         )
+    fit(tuple(tensor.shape))
     lazy = tensor.is_conj() or tensor.is_neg()
     readonly = lazy or tensor.requires_grad
     plain = tensor.detach()
@@ -286,7 +232,7 @@ def _from_torch(torch: Any, tensor: Any, name: str, expected: ElementType) -> Op
     return Operand(view, readonly)
 
 
-def _from_dlpack(value: Any, name: str, expected: ElementType) -> Operand:
+def _from_dlpack(value: Any, name: str, expected: ElementType, fit: _Fit) -> Operand:
     try:
         if is_immutable(value):
             value.block_until_ready()  # JAX computes ahead
@@ -299,6 +245,7 @@ def _from_dlpack(value: Any, name: str, expected: ElementType) -> Operand:
         ) from error
     found = dtypes.from_dlpack_code(*tensor.dtype)
     _check_element(found, f"(code, bits, lanes) = {tensor.dtype} of DLPack", name, expected)
+    fit(tensor.shape)
     strides = tuple(stride * expected.width for stride in tensor.strides)
     view = _view(name, tensor.address, tensor.shape, strides, expected.width, tensor.owner)
     return Operand(view, tensor.readonly or is_immutable(value))
@@ -307,11 +254,12 @@ def _from_dlpack(value: Any, name: str, expected: ElementType) -> Operand:
 def _from_scalar(value: Any, name: str, expected: ElementType, shape: Shape) -> Operand:
     if shape:
         raise ArgumentError(
-            f"{name} is the scalar {value!r}; expected {_ACCEPTED}, of shape {format_shape(shape)}"
+            f"{name} is the scalar {shown(value)}; expected {_ACCEPTED}, of shape "
+            f"{format_shape(shape)}"
         )
     exact = expected is BOOL or expected.name.startswith(("int", "uint"))
     if expected is BOOL:
-        takes: tuple[type, ...] = (bool,)
+        takes: tuple[Any, ...] = (bool,)
     elif exact:
         takes = (int,)
     elif expected.name.startswith("complex"):
@@ -321,20 +269,23 @@ def _from_scalar(value: Any, name: str, expected: ElementType, shape: Shape) -> 
     if not isinstance(value, takes) or (isinstance(value, bool) and expected is not BOOL):
         hint = ": pass cond != 0" if name == "cond" else ""
         raise DTypeError(
-            f"{name} is the {type(value).__name__} {value!r}; expected {expected.name}{hint}"
+            f"{name} is the {type(value).__name__} {shown(value)}; expected {expected.name}{hint}"
         )
     try:
+        # The types of ml_dtypes take no int beyond 64 bits, and every float.
+        number = value if exact or isinstance(value, complex) else float(value)
         with np.errstate(over="ignore", invalid="ignore"):
-            array = np.array(value, numpy_dtype(expected))
-        fits = exact or _same_class(value, complex(array))
+            array = np.array(number, numpy_dtype(expected))
+        fits = exact or _same_class(number, complex(array))
     except OverflowError:
         fits = False
     if not fits:
-        raise ArgumentError(f"{name} is {value!r}, which is out of range for {expected.name}")
+        raise ArgumentError(f"{name} is {shown(value)}, which is out of range for {expected.name}")
     return _from_numpy(array, name, expected)
 
 
 def _same_class(value: Any, stored: complex) -> bool:
-    """Whether a stored number is finite, infinite or NaN as the given one is."""
+    """Whether both parts of a stored number are finite, infinite or NaN as the given ones are."""
     given = complex(value)
-    return cmath.isinf(given) == cmath.isinf(stored) and cmath.isnan(given) == cmath.isnan(stored)
+    parts = ((given.real, stored.real), (given.imag, stored.imag))
+    return all(math.isinf(a) == math.isinf(b) and math.isnan(a) == math.isnan(b) for a, b in parts)

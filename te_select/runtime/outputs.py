@@ -1,0 +1,99 @@
+"""Outputs of a call: made in the kind of an input, or checked, written and marked as written."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from te_select.dtypes import ElementType
+from te_select.errors import ArgumentError, DTypeError
+from te_select.runtime.operands import Operand, is_immutable, numpy_dtype
+
+
+def allocate(
+    like: Any, element: ElementType, shape: tuple[int, ...]
+) -> tuple[Any, Callable[[], Any]]:
+    """Make an output in the kind of ``like``.
+
+    Parameters
+    ----------
+    like
+        An input of the call; NumPy is the kind of whatever has no way of its own.
+    element, shape
+        Of the output.
+
+    Returns
+    -------
+    tuple
+        New memory, and a function to call once it is filled, for what the caller gets.
+
+    Raises
+    ------
+    DTypeError
+        If JAX would narrow the elements.
+    """
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(like, torch.Tensor):
+        tensor = torch.empty(shape, dtype=getattr(torch, element.name), device="cpu")
+        return tensor, lambda: tensor
+    dtype = numpy_dtype(element)
+    jax = sys.modules.get("jax")
+    tvm_ffi = sys.modules.get("tvm_ffi")
+    if jax is not None and isinstance(like, jax.Array):
+        if jax.dtypes.canonicalize_dtype(dtype) != dtype:
+            raise DTypeError(
+                f"out would be a JAX array of {element.name}, which JAX narrows; expected "
+                "jax_enable_x64 to be on (enable jax_enable_x64), or pass a NumPy out"
+            )
+        filled: npt.NDArray[Any] = np.empty(shape, dtype)
+        return filled, lambda: jax.device_put(filled, next(iter(like.devices())))
+    array: npt.NDArray[Any] = np.empty(shape, dtype)
+    # NumPy's own __dlpack__ knows none of the types of ml_dtypes.
+    if tvm_ffi is not None and isinstance(like, tvm_ffi.Tensor) and dtype.isbuiltin == 1:
+        return array, lambda: tvm_ffi.from_dlpack(array)
+    return array, lambda: array
+
+
+def check_writable(out: Operand, value: Any) -> None:
+    """Refuse an output that cannot be written, or whose elements share memory.
+
+    Raises
+    ------
+    ArgumentError
+        If so.
+    """
+    if is_immutable(value):
+        raise ArgumentError("out is a JAX array, which is immutable; call without out")
+    if out.readonly:
+        raise ArgumentError(
+            f"out is a {type(value).__name__} that cannot be written (read-only, or part of "
+            "torch's autograd); expected writable memory"
+        )
+    if not out.view.size:
+        return
+    span = out.view.itemsize  # bytes from the first to past the last element of the inner axes
+    axes = zip(map(abs, out.view.strides), out.view.shape, strict=True)
+    for stride, extent in sorted(axis for axis in axes if axis[1] > 1):
+        if stride < span:
+            raise ArgumentError(
+                f"out has strides {out.view.strides} in bytes for shape {out.view.shape}: its "
+                "elements share memory; expected one of its own for each"
+            )
+        span += stride * (extent - 1)
+
+
+def mark_written(out: Any) -> None:
+    """Tell torch's autograd that a tensor has changed, as torch's own functions do."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(out, torch.Tensor):
+        torch.autograd.graph.increment_version(out)
+
+
+def is_same_memory(view: npt.NDArray[Any], out: npt.NDArray[Any]) -> bool:
+    """Whether two compact arrays are the very same elements."""
+    same: bool = view.ctypes.data == out.ctypes.data
+    return same and view.nbytes == out.nbytes and view.size == out.size
