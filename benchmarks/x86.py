@@ -10,7 +10,6 @@ import math
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,36 +17,29 @@ import numpy as np
 import te_select
 from te_select.access import access_pattern
 from te_select.bench.rounds import take_turns
+from te_select.bench.suite import BASELINES
+from te_select.broadcast import format_shape
 
 ROUNDS = 15
 LINE = 64  # bytes
 HALF = np.float32(0.5)
 
 
-@dataclass(frozen=True)
-class Row:
-    """One workload, and how far ahead of NumPy a plain TVM schedule is on it.
+PLAIN_TVM = {
+    "contiguous-32M": 130 / 10.3,
+    "attention-causal": 182 / 9.6,
+    "attention-padding": 38 / 9.3,
+    "rows-4096": 2.62 / 0.85,
+    "inner-3": 7.5 / 0.80,
+    "channels-32": 6.1 / 1.46,
+    "outer-product": 41 / 1.93,
+    "odd-4099x1021": 14.4 / 3.8,
+    "rows-8": 1.04 / 0.14,
+}
+"""How far ahead of NumPy a plain TVM schedule is.
 
-    The figure was measured with an unfused split, parallel and vectorize on a 2-core Zen 5.
-    """
-
-    cond: tuple[int, ...]
-    then: tuple[int, ...]
-    else_: tuple[int, ...]
-    plain_tvm: float
-
-
-ROWS = (
-    Row((1 << 25,), (1 << 25,), (1 << 25,), 130 / 10.3),
-    Row((1, 1, 1024, 1024), (4, 12, 1024, 1024), (), 182 / 9.6),
-    Row((4, 1, 1, 1024), (4, 12, 1024, 1024), (), 38 / 9.3),
-    Row((4, 1024, 1), (4, 1024, 1024), (4, 1024, 1024), 2.62 / 0.85),
-    Row((1 << 20, 1), (1 << 20, 3), (1 << 20, 3), 7.5 / 0.80),
-    Row((64, 56, 56, 1), (64, 56, 56, 32), (32,), 6.1 / 1.46),
-    Row((1024, 1, 1024), (1024, 16, 1), (16, 1024), 41 / 1.93),
-    Row((4099, 1021), (4099, 1021), (4099, 1021), 14.4 / 3.8),
-    Row((8, 1, 1), (8, 512, 513), (1, 512, 513), 1.04 / 0.14),
-)
+Measured with an unfused split, parallel and vectorize on a 2-core Zen 5.
+"""
 
 
 def aligned(shape: tuple[Any, ...]) -> Any:
@@ -89,16 +81,17 @@ def beside_numpy() -> None:
     print(
         "cond / then / else                                      ms    GB/s  NumPy ms  times  plain"
     )
-    for row in ROWS:
-        workload = te_select.Workload(row.cond, row.then, row.else_)
+    for entry in BASELINES:
+        workload = entry.workload
         case = Case(workload, te_select.compile(workload))
         timed = take_turns({"ours": case.call, "numpy": case.numpy}, ROUNDS)
         ours = timed["ours"]
+        shapes = (workload.cond_shape, workload.then_shape, workload.else_shape)
         rate = access_pattern(workload).bytes_moved() / ours.median / 1e9
         print(
-            f"{f'{row.cond} / {row.then} / {row.else_}'.replace(' ', ''):52}"
+            f"{' / '.join(map(format_shape, shapes)):52}"
             f"{ours.median * 1e3:8.3f}{rate:8.1f}{timed['numpy'].median * 1e3:10.2f}"
-            f"{ours.ratio(timed['numpy']):7.1f}{row.plain_tvm:7.1f}"
+            f"{ours.ratio(timed['numpy']):7.1f}{PLAIN_TVM[entry.name]:7.1f}"
         )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import typer
 
+from te_select.cli.bench import bench_command
 from te_select.cli.compile import compile_command
 from te_select.cli.console import Group
 from te_select.cli.env import env_command
@@ -28,6 +29,7 @@ for _name, _command in (
     ("verify", verify_command),
     ("inspect", inspect_command),
     ("env", env_command),
+    ("bench", bench_command),
 ):
     app.command(_name)(_command)
 

@@ -1,0 +1,54 @@
+"""Other systems that select, each used as its users would at its best."""
+
+from __future__ import annotations
+
+from te_select.bench.peers.base import Call, Peer, UnsupportedError
+from te_select.bench.peers.graphs import OnnxRuntime, OpenVino
+from te_select.bench.peers.jit import Jax, TorchCompile
+from te_select.bench.peers.kernels import Halide, Iree
+from te_select.bench.peers.libraries import NumExpr, NumPy, NumPyCopyTo, Torch
+from te_select.bench.peers.topi import TopiWhere
+
+__all__ = ["PEERS", "Call", "Peer", "UnsupportedError", "choose_peers"]
+
+PEERS: tuple[type[Peer], ...] = (
+    NumPy,
+    NumPyCopyTo,
+    NumExpr,
+    Torch,
+    TorchCompile,
+    Jax,
+    OnnxRuntime,
+    OpenVino,
+    Iree,
+    Halide,
+    TopiWhere,
+)
+
+
+def choose_peers(names: str) -> list[Peer]:
+    """Make the peers that a comma list names.
+
+    Parameters
+    ----------
+    names
+        ``"all"``, ``"none"``, or names such as ``"numpy,torch"``.
+
+    Returns
+    -------
+    list of Peer
+        In the order of `PEERS`.
+
+    Raises
+    ------
+    ValueError
+        If there is no such peer.
+    """
+    if names == "none":
+        return []
+    known = [peer.name for peer in PEERS]
+    wanted = known if names == "all" else [name.strip() for name in names.split(",")]
+    for name in wanted:
+        if name not in known:
+            raise ValueError(f"names no peer ({name!r}); expected all, none or {', '.join(known)}")
+    return [peer() for peer in PEERS if peer.name in wanted]

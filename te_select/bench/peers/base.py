@@ -1,0 +1,100 @@
+"""What a peer is to the bench."""
+
+from __future__ import annotations
+
+import abc
+import importlib
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from te_select.bench.operands import Operands
+from te_select.reference import Array
+from te_select.workload import Workload
+
+Call = Callable[[], Any]
+
+
+class UnsupportedError(Exception):
+    """A peer that cannot run a workload; the message says why."""
+
+
+class Peer(abc.ABC):
+    """Another system that selects.
+
+    Attributes
+    ----------
+    name
+        What ``--peers`` and the reports call it.
+    modules
+        What it imports; it is absent where one of them is missing.
+    install
+        The pip package that brings them.
+    """
+
+    name: ClassVar[str]
+    modules: ClassVar[tuple[str, ...]] = ()
+    install: ClassVar[str] = ""
+
+    def available(self) -> str | None:
+        """Why this peer cannot run here, or None where it can."""
+        try:
+            for module in self.modules:
+                importlib.import_module(module)
+        except Exception as error:  # a package that is broken may raise anything
+            reason = first_line(error)
+            return f"{reason}; pip install {self.install}" if self.install else reason
+        return None
+
+    @abc.abstractmethod
+    def prepare(self, workload: Workload, sets: Sequence[Operands]) -> list[Call]:
+        """Compile and bind once, so that a call does nothing but select.
+
+        Parameters
+        ----------
+        workload
+            The workload, of int dims only.
+        sets
+            Sets of operands; the output of a set may be written.
+
+        Returns
+        -------
+        list of callables
+            One for each set.
+
+        Raises
+        ------
+        UnsupportedError
+            If the system does not take the workload.
+        Exception
+            Whatever else the system raises, which counts as unsupported too.
+        """
+
+    def result(self, value: Any, operands: Operands) -> Array:
+        """What a call left: by default the set's own output, whatever the call returned."""
+        return operands.out
+
+
+def first_line(error: Exception) -> str:
+    """What an exception says, short enough for a report."""
+    lines = str(error).strip().splitlines()
+    return (lines[0] if lines else type(error).__name__)[:160]
+
+
+def threads() -> int:
+    """The number of CPUs that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def load(module: str) -> Any:
+    """Import what only some machines have."""
+    return importlib.import_module(module)
+
+
+def words(array: Array) -> Array:
+    """The array as unsigned integers of its width, for systems that lack its element type."""
+    if array.dtype.itemsize > np.dtype(np.uint64).itemsize:
+        raise UnsupportedError(f"has no elements of {array.dtype.itemsize} bytes")
+    return array.view(f"u{array.dtype.itemsize}")

@@ -1,0 +1,84 @@
+"""Peers that compile Python functions: torch.compile and JAX."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from te_select.access import LARGEST_INTEGER
+from te_select.bench.operands import Operands
+from te_select.bench.peers.base import Call, Peer, load, threads
+from te_select.bench.peers.libraries import torch_tensors
+from te_select.reference import Array
+from te_select.workload import Workload
+
+
+class TorchCompile(Peer):
+    """``torch.where`` compiled by Inductor, which writes the output that it is given."""
+
+    name = "torch.compile"
+    modules = ("torch",)
+    install = "torch"
+
+    def available(self) -> str | None:
+        """Inductor writes C++, so a compiler is needed as well."""
+        compilers = (os.environ.get("CXX", ""), "g++", "clang++", "c++")
+        if not any(name and shutil.which(name) for name in compilers):
+            return "no C++ compiler is found; install g++ or clang++"
+        return super().available()
+
+    def prepare(self, workload: Workload, sets: Sequence[Operands]) -> list[Call]:
+        """Compile for these very shapes."""
+        torch = load("torch")
+        torch.set_num_threads(threads())
+        # It gives up on a function that was compiled for eight other shapes.
+        load("torch._dynamo").reset()
+
+        def where(cond: Any, then: Any, else_: Any, out: Any) -> None:
+            out.copy_(torch.where(cond, then, else_))
+
+        compiled = torch.compile(where, dynamic=False, fullgraph=True)
+
+        def bind(tensors: list[Any]) -> Call:
+            return lambda: compiled(*tensors)
+
+        return [bind(torch_tensors(operands)) for operands in sets]
+
+
+class Jax(Peer):
+    """``jax.numpy.where`` under ``jax.jit``; XLA allocates the output."""
+
+    name = "jax"
+    modules = ("jax",)
+    install = "jax"
+
+    def prepare(self, workload: Workload, sets: Sequence[Operands]) -> list[Call]:
+        """Compile, and put the operands where JAX wants them: on a CPU they stay where they are."""
+        jax = load("jax")
+        cpu = jax.devices("cpu")[0]
+        where = jax.jit(jax.numpy.where)
+        if workload.element.width < LARGEST_INTEGER:
+            moved = [_put(jax, cpu, operands) for operands in sets]
+        else:
+            # Without x64 such elements would silently become half as wide. It is on here alone, and
+            # a function that is compiled ahead of time does not ask for it again.
+            with jax.enable_x64(True):
+                moved = [_put(jax, cpu, operands) for operands in sets]
+                where = where.lower(*moved[0]).compile()
+
+        def bind(arrays: list[Any]) -> Call:
+            return lambda: where(*arrays).block_until_ready()
+
+        return [bind(arrays) for arrays in moved]
+
+    def result(self, value: Any, operands: Operands) -> Array:
+        """The array that was allocated."""
+        return np.asarray(value)
+
+
+def _put(jax: Any, device: Any, operands: Operands) -> list[Any]:
+    return [jax.device_put(array, device) for array in operands.aligned()]

@@ -1,0 +1,99 @@
+"""Peers that are called as they are: NumPy, numexpr and torch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from te_select.bench.operands import Operands
+from te_select.bench.peers.base import Call, Peer, load, threads
+from te_select.reference import Array
+from te_select.workload import Workload
+
+
+class NumPy(Peer):
+    """``numpy.where``, which allocates its output and has one thread."""
+
+    name = "numpy"
+
+    def prepare(self, workload: Workload, sets: Sequence[Operands]) -> list[Call]:
+        """Bind the operands."""
+        return [_bind(np.where, *operands.aligned()) for operands in sets]
+
+    def result(self, value: Any, operands: Operands) -> Array:
+        """The array that was allocated."""
+        return np.asarray(value)
+
+
+class NumPyCopyTo(Peer):
+    """Two ``numpy.copyto`` into an output that is reused, the second under the mask."""
+
+    name = "numpy-copyto"
+
+    def prepare(self, workload: Workload, sets: Sequence[Operands]) -> list[Call]:
+        """Bind the operands."""
+
+        def copy(cond: Array, then: Array, else_: Array, out: Array) -> None:
+            np.copyto(out, else_)
+            np.copyto(out, then, where=cond)
+
+        return [_bind(copy, *operands.aligned(), operands.out) for operands in sets]
+
+
+class NumExpr(Peer):
+    """``numexpr.evaluate`` into an output that is reused."""
+
+    name = "numexpr"
+    modules = ("numexpr",)
+    install = "numexpr"
+
+    def prepare(self, workload: Workload, sets: Sequence[Operands]) -> list[Call]:
+        """Bind the operands; the expression is compiled by the first call, and cached."""
+        numexpr = load("numexpr")
+        numexpr.set_num_threads(threads())
+
+        def evaluate(arrays: dict[str, Array], out: Array) -> None:
+            # Its check of the text costs 10 us a call and is there for untrusted expressions.
+            numexpr.evaluate("where(c, t, e)", arrays, out=out, sanitize=False)
+
+        return [
+            _bind(evaluate, dict(zip("cte", operands.aligned(), strict=True)), operands.out)
+            for operands in sets
+        ]
+
+
+class Torch(Peer):
+    """``torch.where`` into an output that is reused."""
+
+    name = "torch"
+    modules = ("torch",)
+    install = "torch"
+
+    def prepare(self, workload: Workload, sets: Sequence[Operands]) -> list[Call]:
+        """Bind the operands as tensors over the same memory."""
+        torch = load("torch")
+        torch.set_num_threads(threads())
+
+        def where(cond: Any, then: Any, else_: Any, out: Any) -> None:
+            torch.where(cond, then, else_, out=out)
+
+        return [_bind(where, *torch_tensors(operands)) for operands in sets]
+
+
+def torch_tensors(operands: Operands) -> list[Any]:
+    """Cond, then, else and out as torch tensors over the same memory."""
+    torch = load("torch")
+    kind = getattr(torch, operands.workload.dtype)
+    cond, then, else_ = operands.aligned()
+    tensors = [torch.from_numpy(cond)]
+    for array in (then, else_, operands.out):
+        # NumPy cannot hand over bfloat16 and float8 themselves, nor 0-d views of another type.
+        flat = array.reshape(-1).view(np.uint8)
+        tensors.append(torch.from_numpy(flat).view(kind).reshape(array.shape))
+    return tensors
+
+
+def _bind(function: Any, *arguments: Any) -> Call:
+    return lambda: function(*arguments)

@@ -1,0 +1,257 @@
+"""What the bench prints: a table for people, JSON and CSV for machines."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from te_select.bench.peers import PEERS
+from te_select.bench.row import NAMED, OURS, Row
+from te_select.bench.run import Options
+from te_select.bench.suite import DEFAULT
+from te_select.environment import environment
+
+_COLUMNS = (
+    "workload",
+    "ms",
+    "GB/s",
+    "% of roof",
+    "best peer",
+    "its ms",
+    "times best",
+    "times NumPy",
+    "config",
+)
+_QUANTILES = {"median": 0.5, "p20": 0.2, "p80": 0.8}
+_BUSY = 0.3  # cores; another process on one of two made kernels up to 30 times slower
+_WIDTH = 160  # of a table that goes to a file, which has no width of its own
+_PACKAGES = ("halide", "iree-base-compiler", "iree-base-runtime", "onnx", "matplotlib")
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a bench measured, and under which circumstances.
+
+    Parameters
+    ----------
+    rows
+        The rows, in order.
+    absent
+        By peer: why it is not there.
+    options
+        How it measured.
+    load
+        The load average when it began: how many cores others were using.
+    interrupted
+        Whether rows are missing.
+    """
+
+    rows: Sequence[Row]
+    absent: Mapping[str, str]
+    options: Options
+    load: float
+    interrupted: bool
+
+
+def label(row: Row) -> str:
+    """The row's name, with its mask where that is not the usual one."""
+    mask = f" {row.mask.density:g} %" if row.mask.density != 50 else ""  # noqa: PLR2004 - the usual
+    return row.entry.name + mask + (f" x{row.mask.block}" if row.mask.block > 1 else "")
+
+
+def command(row: Row, options: Options) -> str:
+    """The shell command that measures a row again."""
+    words = ["te-select", "bench"]
+    if row.entry in DEFAULT:
+        words += ["--only", row.entry.name]
+    else:
+        words += ["--workload", json.dumps(row.entry.workload.to_json())]
+    words += ["--density", f"{row.mask.density:g}", "--block", str(row.mask.block)]
+    words += ["--peers", ",".join(peer.name for peer in options.peers) or "none"]
+    if len(options.peers) == len(PEERS):
+        words[-1] = "all"
+    words += ["--rounds", str(row.rounds), "--target", options.target]
+    words += ["--named"] * options.named + ["--cold"] * options.cold
+    return shlex.join(words)
+
+
+def geometric_means(rows: Sequence[Row]) -> dict[str, tuple[float, int]]:
+    """How many times as fast as each peer, and as the best of each row, over how many rows."""
+    ratios: dict[str, list[float]] = {}
+    for row in rows:
+        for name in (*row.ranked, *([] if row.best is None else ["best peer"])):
+            times = row.times(row.best if name == "best peer" and row.best else name)
+            if times is not None:
+                ratios.setdefault(name, []).append(times)
+    return {
+        name: (math.exp(sum(map(math.log, each)) / len(each)), len(each))
+        for name, each in ratios.items()
+    }
+
+
+def document(results: Results) -> dict[str, Any]:
+    """Everything that was measured, and on what, as JSON types."""
+    machine = environment()
+    machine["versions"] |= {name: _version(name) for name in _PACKAGES}
+    return {
+        "machine": machine,
+        "load_average": results.load,
+        "target": results.options.target,
+        "interrupted": results.interrupted,
+        "absent": dict(results.absent),
+        "geometric_means": {
+            name: {"times": times, "rows": count}
+            for name, (times, count) in geometric_means(results.rows).items()
+        },
+        "rows": [_row(row, results.options) for row in results.rows],
+    }
+
+
+def write_csv(path: Path, results: Results) -> None:
+    """Write one line per row and contestant."""
+    names = ("name", "shapes", "density", "block", "cache", "bytes", "contestant", "rounds")
+    measured = (*_QUANTILES, "gb_per_s", "share_of_roof", "te_select_times", "problem", "command")
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow((*names, *measured))
+        for row in results.rows:
+            start = (row.entry.name, str(row.entry.workload), row.mask.density, row.mask.block)
+            again = command(row, results.options)
+            for name, timing in row.timings.items():
+                # A probe moves whole vectors, so its bytes are not quite the workload's.
+                rate = row.roofs.get(name, row.rate(name))
+                quantiles = [timing.quantile(q) for q in _QUANTILES.values()]
+                share = rate / row.roof if row.roof else None
+                values = (*quantiles, rate / 1e9, share, row.times(name), "", again)
+                writer.writerow((*start, row.cache, row.moved, name, row.rounds, *values))
+            for name, problem in _problems(row):
+                empty = [""] * (len(measured) - 2)
+                writer.writerow((*start, row.cache, row.moved, name, 0, *empty, problem, again))
+
+
+def print_report(results: Results) -> None:
+    """Print the table, and under it what it leaves out."""
+    from rich import box  # noqa: PLC0415 - rich is slow to import
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+
+    rows, options = results.rows, results.options
+    console = Console(markup=False, highlight=False, soft_wrap=True)
+    if not console.is_terminal:
+        console.width = _WIDTH
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    left = ("workload", "best peer", "config")
+    for column in (*_COLUMNS, *(["named"] if options.named else [])):
+        table.add_column(column, justify="left" if column in left else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*_cells(row, options.named))
+    console.print(table)
+    caches = ", ".join(sorted({row.cache for row in rows})) or "none"
+    rounds = sorted({row.rounds for row in rows})
+    console.print(
+        f"medians of {rounds[0]} to {rounds[-1]} rounds in turns; caches {caches}; the roof is the "
+        "faster of a copy and a select in C on as many bytes"
+        if rows
+        else "nothing was measured"
+    )
+    if results.load > _BUSY:
+        console.print(
+            f"others were using {results.load:.1f} cores when this began; what waits for all cores "
+            "was slowed more than the rest: measure again on an idle machine"
+        )
+    for name, (times, count) in geometric_means(rows).items():
+        console.print(f"{times:6.2f} times as fast as {name} (geometric mean of {count} rows)")
+    for name, reason in results.absent.items():
+        console.print(f"absent: {name}: {reason}")
+    for name, reason, count in _unsupported(rows):
+        console.print(f"does not run {count} of {len(rows)} rows: {name}: {reason}")
+    for row in rows:
+        for name, problem in row.wrong.items():
+            console.print(f"WRONG: {label(row)}: {name}: {problem}")
+    console.print("to measure a row again:")
+    for row in rows:
+        console.print(f"  {command(row, options)}")
+    if results.interrupted:
+        console.print("interrupted: rows are missing")
+
+
+def _cells(row: Row, named: bool) -> list[str]:
+    best = row.best
+    numpy = row.times("numpy")
+    ours = row.timings.get(OURS)
+    if ours is None:
+        cells = [label(row), "WRONG", "", ""]
+    else:
+        share = f"{100 * row.rate(OURS) / row.roof:.0f}" if row.roof else ""
+        cells = [label(row), _ms(ours.median), f"{row.rate(OURS) / 1e9:.1f}", share]
+    if best is None:
+        cells += ["", "", ""]
+    else:
+        times = row.times(best)
+        duel = " *" if row.duel is not None else ""
+        cells += [best, _ms(row.timings[best].median), f"{times:.2f}{duel}" if times else ""]
+    cells += [f"{numpy:.1f}" if numpy else "", row.origin]
+    if named:
+        times = row.times(NAMED)
+        cells.append(f"{times:.2f}" if times else "")
+    return cells
+
+
+def _row(row: Row, options: Options) -> dict[str, Any]:
+    return {
+        "name": row.entry.name,
+        "why": row.entry.why,
+        "workload": row.entry.workload.to_json(),
+        "density": row.mask.density,
+        "block": row.mask.block,
+        "bytes": row.moved,
+        "cache": row.cache,
+        "config": dict(row.config),
+        "origin": row.origin,
+        "rounds": row.rounds,
+        "seconds": {
+            name: {key: timing.quantile(q) for key, q in _QUANTILES.items()}
+            for name, timing in row.timings.items()
+        },
+        "bytes_per_second": {name: row.roofs.get(name, row.rate(name)) for name in row.timings},
+        "roof": {"bytes_per_second": row.roof, "how": dict(row.how)},
+        "share_of_roof": row.rate(OURS) / row.roof if row.roof and OURS in row.timings else None,
+        "best_peer": row.best,
+        "times": {name: row.times(name) for name in row.timings if name != OURS},
+        "head_to_head": row.duel,
+        "wrong": dict(row.wrong),
+        "unsupported": dict(row.unsupported),
+        "command": command(row, options),
+    }
+
+
+def _problems(row: Row) -> list[tuple[str, str]]:
+    wrong = [(name, f"wrong: {text}") for name, text in row.wrong.items()]
+    return wrong + [(name, f"unsupported: {text}") for name, text in row.unsupported.items()]
+
+
+def _unsupported(rows: Iterable[Row]) -> list[tuple[str, str, int]]:
+    """Peer, first reason, and on how many rows."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        for name, reason in row.unsupported.items():
+            found.setdefault(name, []).append(reason)
+    return [(name, reasons[0], len(reasons)) for name, reasons in found.items()]
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1e3:#.3g}".rstrip(".")
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None

@@ -1,0 +1,85 @@
+"""A row of the bench: what was measured of one workload under one mask."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from te_select.bench.operands import Mask
+from te_select.bench.rounds import Timing
+from te_select.bench.suite import Entry
+
+OURS, NAMED = "te-select", "te-select, dims named"
+PROBE = "roof: "
+COPY, SELECT = PROBE + "copy", PROBE + "select"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One workload under one mask, measured.
+
+    Parameters
+    ----------
+    entry, mask
+        What was measured.
+    moved
+        Honest bytes: every input element read once and every output element written once.
+    cache
+        ``"hot"``, or how far the sets of operands displaced each other from the caches.
+    config, origin
+        Of the kernel.
+    rounds
+        How often each contestant had its turn.
+    timings
+        Of all whose result was right, and of the probes of the roof.
+    roofs
+        Bytes per second of each probe.
+    how
+        How each probe moves its bytes.
+    wrong, unsupported
+        By contestant: the first differing element, or why it cannot run the workload.
+    duel
+        Where the best peer was close: how many times as fast as it the kernel was, head to head.
+    """
+
+    entry: Entry
+    mask: Mask
+    moved: int
+    cache: str
+    config: Mapping[str, Any]
+    origin: str
+    rounds: int
+    timings: Mapping[str, Timing]
+    roofs: Mapping[str, float]
+    how: Mapping[str, str]
+    wrong: Mapping[str, str]
+    unsupported: Mapping[str, str]
+    duel: float | None
+
+    @property
+    def ranked(self) -> dict[str, Timing]:
+        """Timings of the peers."""
+        return {k: v for k, v in self.timings.items() if k not in (OURS, NAMED, COPY, SELECT)}
+
+    @property
+    def best(self) -> str | None:
+        """The fastest peer whose result is right."""
+        return min(self.ranked, key=lambda name: self.ranked[name].median, default=None)
+
+    def times(self, other: str) -> float | None:
+        """How many times as fast as another contestant the kernel is; None without both."""
+        if OURS not in self.timings or other not in self.timings:
+            return None
+        if other == self.best and self.duel is not None:
+            return self.duel
+        return self.timings[OURS].ratio(self.timings[other])
+
+    def rate(self, name: str) -> float:
+        """Bytes per second of a contestant."""
+        return self.moved / self.timings[name].median
+
+    @property
+    def roof(self) -> float | None:
+        """Bytes per second of the faster probe."""
+        return max(self.roofs.values(), default=None)

@@ -1,0 +1,243 @@
+"""Runs a suite: every contestant verified, then timed in turns beside the roof."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import te_select
+from te_select.access import access_pattern
+from te_select.bench import roof
+from te_select.bench.operands import Mask, Operands, make_operands
+from te_select.bench.peers import Call, Peer
+from te_select.bench.peers.base import first_line
+from te_select.bench.rounds import WARM_UP, Timing, take_turns
+from te_select.bench.row import NAMED, OURS, PROBE, Row
+from te_select.bench.suite import Entry
+from te_select.reference import Array, first_difference, placed
+from te_select.workload import Workload
+
+ROUNDS, FEWEST_ROUNDS, DUEL_ROUNDS = 15, 5, 25
+CLOSE = 0.05
+_ROW_SECONDS = 5.0  # what a row may take before its rounds become fewer; keeps a suite short
+_MOST_SETS = 256  # binding more to a dozen systems takes longer than measuring
+_POISON = 0xA5
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to measure.
+
+    Parameters
+    ----------
+    target
+        What to compile the kernel for.
+    peers
+        The peers that are there.
+    rounds
+        Rounds of each row, or None for `ROUNDS`, and fewer where a row would take long.
+    named
+        Whether to measure the kernel with every dim named too.
+    cold
+        Whether calls go through sets of operands larger than twice the last-level cache.
+    """
+
+    target: str = "native"
+    peers: Sequence[Peer] = ()
+    rounds: int | None = None
+    named: bool = False
+    cold: bool = False
+
+
+def run(entries: Sequence[Entry], masks: Sequence[Mask], options: Options) -> Iterator[Row]:
+    """Measure every workload under every mask.
+
+    Parameters
+    ----------
+    entries
+        The workloads.
+    masks
+        How cond is drawn.
+    options
+        How to measure.
+
+    Yields
+    ------
+    Row
+        As soon as it is measured.
+    """
+    for entry, mask in itertools.product(entries, masks):
+        with warnings.catch_warnings():
+            # torch and JAX warn of what they are slow at, and of each other.
+            warnings.simplefilter("ignore")
+            row = _measure(entry, mask, options)
+        yield row
+
+
+@dataclass
+class _Field:
+    """The contestants of a row."""
+
+    sets: list[Operands]
+    calls: dict[str, Call] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    wrong: dict[str, str] = field(default_factory=dict)
+    unsupported: dict[str, str] = field(default_factory=dict)
+
+    def add(
+        self,
+        name: str,
+        prepare: Callable[[], list[Call]],
+        result: Callable[[Any, Operands], Array],
+    ) -> None:
+        """Prepare, verify and time a contestant once; only those that are right are ranked."""
+        try:
+            calls = prepare()
+            difference = _check(calls[0], self.sets[0], result)
+            start = time.perf_counter()
+            calls[0]()
+            self.seconds[name] = time.perf_counter() - start
+        except Exception as error:  # other people's code: whatever it raises is a finding
+            self.unsupported[name] = first_line(error)
+            return
+        if difference:
+            self.wrong[name] = difference
+        else:
+            self.calls[name] = in_turns(calls)
+
+
+def _measure(entry: Entry, mask: Mask, options: Options) -> Row:
+    workload = entry.workload
+    moved = access_pattern(workload).bytes_moved()
+    sets, cache = _sets(moved, options.cold)
+    contest = _Field([make_operands(workload, mask, seed) for seed in range(sets)])
+    kernel = te_select.compile(workload, options.target)
+    contest.add(OURS, functools.partial(_calls, kernel, contest.sets), _own_output)
+    if OURS in contest.unsupported:
+        # Ours must run every workload: that it does not is an error, not a gap in a table.
+        contest.wrong[OURS] = contest.unsupported.pop(OURS)
+    if options.named:
+        named = te_select.compile(name_dims(workload), options.target)
+        contest.add(NAMED, functools.partial(_calls, named, contest.sets), _own_output)
+    for peer in options.peers:
+        prepare = functools.partial(peer.prepare, workload, contest.sets)
+        contest.add(peer.name, prepare, peer.result)
+    probes = {PROBE + name: probe for name, probe in roof.probes(moved, sets).items()}
+    calls = contest.calls | {name: probe.call for name, probe in probes.items()}
+    rounds = options.rounds or _affordable(contest, len(calls))
+    timings = {
+        name: _per_run(timing, probes[name].repeats if name in probes else 1)
+        for name, timing in take_turns(calls, rounds).items()
+    }
+    row = Row(
+        entry,
+        mask,
+        moved,
+        cache,
+        kernel.config,
+        kernel.origin,
+        rounds,
+        timings,
+        {name: probe.bytes / timings[name].median for name, probe in probes.items()},
+        {name: probe.how for name, probe in probes.items()},
+        contest.wrong,
+        contest.unsupported,
+        None,
+    )
+    return _decided(row, calls)
+
+
+def _decided(row: Row, calls: Mapping[str, Call]) -> Row:
+    """Decide a close call head to head."""
+    best = row.best
+    times = None if best is None else row.times(best)
+    if best is None or times is None or abs(times - 1) > CLOSE or row.rounds >= DUEL_ROUNDS:
+        return row
+    duel = take_turns({name: calls[name] for name in (OURS, best)}, DUEL_ROUNDS)
+    return Row(**(vars(row) | {"duel": duel[OURS].ratio(duel[best])}))
+
+
+def name_dims(workload: Workload) -> Workload:
+    """The workload with a name in the place of every size but 1, equal sizes sharing theirs."""
+
+    def named(shape: Sequence[Any]) -> list[Any]:
+        return [dim if dim == 1 else f"n{dim}" for dim in shape]
+
+    shapes = (workload.cond_shape, workload.then_shape, workload.else_shape)
+    cond, then, else_ = (named(shape) for shape in shapes)
+    return Workload(cond, then, else_, workload.dtype, workload.auto_broadcast, workload.axis)
+
+
+def in_turns(calls: Sequence[Call]) -> Call:
+    """One call that goes through the calls of all sets of operands."""
+    if len(calls) == 1:
+        return calls[0]
+    turns = itertools.cycle(calls)
+
+    def call() -> Any:
+        return next(turns)()
+
+    return call
+
+
+def _calls(kernel: te_select.Kernel, sets: Sequence[Operands]) -> list[Call]:
+    def bind(operands: Operands) -> Call:
+        cond, then, else_, out = operands.cond, operands.then, operands.else_, operands.out
+        return lambda: kernel(cond, then, else_, out=out)
+
+    return [bind(operands) for operands in sets]
+
+
+def _own_output(_value: Any, operands: Operands) -> Array:
+    return operands.out
+
+
+def _check(call: Call, operands: Operands, result: Callable[[Any, Operands], Array]) -> str:
+    """The first difference from NumPy; empty where there is none."""
+    out = operands.out
+    out.reshape(-1).view("u1")[...] = _POISON
+    got = result(call(), operands)
+    if got.dtype != out.dtype or got.shape != out.shape:
+        return f"is {got.dtype} {list(got.shape)}, expected {out.dtype} {list(out.shape)}"
+    views = placed(operands.workload, operands.cond, operands.then, operands.else_)
+    return first_difference(got, *views)
+
+
+def _per_run(timing: Timing, repeats: int) -> Timing:
+    return Timing(tuple(seconds / repeats for seconds in timing.seconds))
+
+
+def _affordable(contest: _Field, contestants: int) -> int:
+    """Rounds that a row may have: a turn is a warm-up and a sample."""
+    one = 2 * sum(contest.seconds.values()) + WARM_UP * contestants
+    return max(FEWEST_ROUNDS, min(ROUNDS, int(_ROW_SECONDS / one)))
+
+
+def _sets(moved: int, cold: bool) -> tuple[int, str]:
+    """How many sets of operands, and what the caches hold of them at a call."""
+    if not cold:
+        return 1, "hot"
+    memory = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    # A quarter: peers keep copies of their own.
+    most = max(2, min(_MOST_SETS, memory // 4 // max(moved, 1)))
+    wanted = 2 * last_level_cache() // max(moved, 1) + 2
+    if wanted <= most:
+        return wanted, "cold"
+    return most, f"of {most} sets of operands in turns, less than twice the last-level cache"
+
+
+def last_level_cache() -> int:
+    """Bytes of the largest cache; 32 MB where the system hides it."""
+    units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+    sizes = [32 << 20]
+    for file in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"):
+        text = file.read_text().strip()
+        sizes.append(int(text[:-1]) * units.get(text[-1:], 1) if text[-1:] in units else 0)
+    return max(sizes)

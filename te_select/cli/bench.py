@@ -1,0 +1,183 @@
+"""``te-select bench``."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from te_select.cli import workloads
+from te_select.cli.console import (
+    FAILED,
+    INTERRUPTED,
+    JsonFlag,
+    TargetOption,
+    UsageError,
+    parse_with,
+    print_json,
+    progress,
+)
+from te_select.errors import ArgumentError, ArtifactError
+
+if TYPE_CHECKING:
+    from te_select.bench.row import Row
+    from te_select.bench.suite import Entry
+
+Suite = Annotated[
+    str | None, typer.Option("--suite", help="default or baselines, in the place of a workload.")
+]
+Only = Annotated[str | None, typer.Option("--only", help="A glob: these of the suite only.")]
+Density = Annotated[str, typer.Option("--density", help="Percent of cond that is true, a list.")]
+Block = Annotated[str, typer.Option("--block", help="Elements of cond drawn together, a list.")]
+PeerNames = Annotated[str, typer.Option("--peers", help="all, none, or a list: numpy,torch.")]
+Rounds = Annotated[
+    int | None, typer.Option("--rounds", min=1, help="Rounds of each row; default 5 to 15.")
+]
+Named = Annotated[bool, typer.Option("--named", help="Measure with every dim named as well.")]
+Cold = Annotated[bool, typer.Option("--cold", help="Evict the operands between calls.")]
+Csv = Annotated[Path | None, typer.Option("--csv", help="Write a line per row and contestant.")]
+Plot = Annotated[Path | None, typer.Option("--plot", help="Draw the results: PNG, SVG or PDF.")]
+
+
+def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
+    suite: Suite = None,
+    only: Only = None,
+    cond: workloads.Cond = None,
+    then: workloads.Then = None,
+    else_: workloads.Else = None,
+    dtype: workloads.DType = None,
+    op: workloads.Op = None,
+    auto_broadcast: workloads.AutoBroadcast = None,
+    axis: workloads.Axis = None,
+    workload: workloads.WorkloadJson = None,
+    workloads_file: workloads.WorkloadsFile = None,
+    density: Density = "50",
+    block: Block = "1",
+    peers: PeerNames = "all",
+    rounds: Rounds = None,
+    target: TargetOption = "native",
+    named: Named = False,
+    cold: Cold = False,
+    csv: Csv = None,
+    plot: Plot = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Measure kernels beside other systems and beside the roof of this machine.
+
+    Example: te-select bench --only "attention-*" --peers numpy,torch --plot build/bench.png
+    """
+    flags = {
+        "cond_shape": cond,
+        "then_shape": then,
+        "else_shape": else_,
+        "dtype": dtype,
+        "op": op,
+        "auto_broadcast": auto_broadcast,
+        "axis": axis,
+    }
+    given = any(value is not None for value in (*flags.values(), workload, workloads_file))
+    if given and (suite is not None or only is not None):
+        raise UsageError("a suite and workload flags are given; expected one or the other")
+    entries = _listed(flags, workload, workloads_file) if given else _suite(suite, only)
+    densities = parse_with(_densities, "--density", density)
+    blocks = parse_with(_blocks, "--block", block)
+    for path in (csv, plot):
+        _check_folder(path)
+
+    from te_select.bench import peers as others  # noqa: PLC0415 - imports NumPy
+    from te_select.bench import report  # noqa: PLC0415
+    from te_select.bench.operands import Mask  # noqa: PLC0415
+    from te_select.bench.row import OURS  # noqa: PLC0415
+    from te_select.bench.run import Options, run  # noqa: PLC0415 - imports tvm_ffi
+
+    chosen = parse_with(others.choose_peers, "--peers", peers)
+    absent = {peer.name: why for peer in chosen if (why := peer.available()) is not None}
+    there = [peer for peer in chosen if peer.name not in absent]
+    options = Options(target, there, rounds, named, cold)
+    masks = [Mask(*each) for each in itertools.product(densities, blocks)]
+    rows: list[Row] = []
+    load, interrupted = os.getloadavg()[0], False
+    with progress("measuring") as step:
+        step(0, len(entries) * len(masks))
+        try:
+            for row in run(entries, masks, options):
+                rows.append(row)
+                step(len(rows), len(entries) * len(masks))
+        except KeyboardInterrupt:
+            interrupted = True
+    results = report.Results(rows, absent, options, load, interrupted)
+    document = report.document(results)
+    if as_json:
+        print_json(document)
+    else:
+        report.print_report(results)
+    if csv is not None:
+        report.write_csv(csv, results)
+    if plot is not None and rows:
+        _plot(plot, rows, document["machine"]["cpu"])
+    if interrupted:
+        raise typer.Exit(INTERRUPTED)
+    if any(OURS in name for row in rows for name in row.wrong):
+        raise typer.Exit(FAILED)
+
+
+def _suite(name: str | None, only: str | None) -> list[Entry]:
+    from te_select.bench.suite import SUITES, choose  # noqa: PLC0415 - kept off --help
+
+    if name not in (None, *SUITES):
+        raise UsageError(f"--suite {name!r} is not known; expected one of {', '.join(SUITES)}")
+    entries = SUITES[name or "default"]
+    chosen: list[Entry] = parse_with(
+        lambda glob: choose(entries, glob), "--only", "*" if only is None else only
+    )
+    return chosen
+
+
+def _listed(
+    flags: dict[str, str | int | None], texts: list[str] | None, file: Path | None
+) -> list[Entry]:
+    from te_select.bench.suite import Entry  # noqa: PLC0415 - kept off --help
+
+    entries = [Entry(w.name, w, "given") for w in workloads.gather(flags, texts, file)]
+    for entry in entries:
+        if names := entry.workload.dim_names:
+            raise ArgumentError(
+                f"the dims {', '.join(names)} have no size; give sizes, and --named to measure "
+                "with names in their place"
+            )
+    return entries
+
+
+def _densities(text: str) -> list[float]:
+    try:
+        values = [float(word) for word in text.split(",")]
+    except ValueError:
+        values = [-1]
+    if not all(0 <= value <= 100 for value in values):  # noqa: PLR2004 - percent
+        raise ValueError("is no list of percents; expected such as 0,50,100")
+    return values
+
+
+def _blocks(text: str) -> list[int]:
+    words = text.split(",")
+    if not all(word.strip().isdecimal() and int(word) > 0 for word in words):
+        raise ValueError("is no list of lengths; expected such as 1,64,4096,65536")
+    return [int(word) for word in words]
+
+
+def _check_folder(path: Path | None) -> None:
+    """Find out before minutes of measuring that there is no place for the results."""
+    if path is not None and not path.resolve().parent.is_dir():
+        raise ArtifactError(f"{path} cannot be written: its folder is missing; create it first")
+
+
+def _plot(path: Path, rows: list[Row], cpu: dict[str, object]) -> None:
+    try:
+        from te_select.bench.plot import plot  # noqa: PLC0415 - imports matplotlib
+
+        plot(path, rows, cpu)
+    except (ImportError, ValueError, OSError) as error:
+        raise ArtifactError(f"{path} cannot be drawn: {error}; pip install matplotlib") from error

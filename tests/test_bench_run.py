@@ -1,0 +1,250 @@
+"""Tests of the bench: peers, what a run ranks, and what its reports say."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import te_select
+from te_select.bench import peers as peers_module
+from te_select.bench import run as run_module
+from te_select.bench.operands import Mask, Operands, make_operands
+from te_select.bench.peers import PEERS, Call, Peer, UnsupportedError, choose_peers
+from te_select.bench.report import geometric_means, label
+from te_select.bench.rounds import Timing
+from te_select.bench.row import OURS, Row
+from te_select.bench.run import Options, in_turns, name_dims, run
+from te_select.bench.suite import Entry
+from te_select.cli import app
+from te_select.reference import first_difference, placed
+from te_select.workload import Workload
+
+ENTRY = Entry("small", Workload((4, 1), (4, 5), ()), "a test")
+SMALL = ["--cond", "4,1", "--then", "4,5", "--else", "", "--rounds", "1"]
+WORKLOADS = (
+    Workload((33, 1, 40), (33, 6, 1), (6, 40)),
+    Workload((70_001,), (70_001,), (70_001,)),
+    Workload((), (), ()),
+    Workload((64, 1), (64, 3), (64, 3), "bfloat16"),
+    Workload((64, 1), (64, 3), (), "uint8"),
+    Workload((9, 7), (9, 7), (7,), "complex128"),
+    Workload((3,), (2, 3, 4), (3, 1), "float32", "pdpd", 1),
+)
+
+
+def bench(*args: str | Path) -> Any:
+    return CliRunner().invoke(app, ["bench", *(str(arg) for arg in args)])
+
+
+class Liar(Peer):
+    name = "liar"
+
+    def prepare(self, workload: Workload, sets: Sequence[Operands]) -> list[Call]:
+        return [lambda: None for _ in sets]
+
+
+class Missing(Peer):
+    name = "missing"
+    modules = ("no_such_module",)
+    install = "no-such-package"
+
+    def prepare(self, workload: Workload, sets: Sequence[Operands]) -> list[Call]:
+        raise AssertionError
+
+
+class Picky(Peer):
+    name = "picky"
+
+    def prepare(self, workload: Workload, sets: Sequence[Operands]) -> list[Call]:
+        raise UnsupportedError("has no such type")
+
+
+# Compiling with Inductor starts worker processes, for 20 s.
+@pytest.mark.parametrize(
+    "peer", [peer for peer in PEERS if peer.name != "torch.compile"], ids=lambda peer: peer.name
+)
+@pytest.mark.filterwarnings("ignore")
+def test_a_peer_selects_into_each_set_or_says_why_not(peer: type[Peer]) -> None:
+    made = peer()
+    if (reason := made.available()) is not None:
+        pytest.skip(reason)
+    ran = 0
+    for workload in WORKLOADS:
+        sets = [make_operands(workload, Mask(), seed) for seed in range(2)]
+        try:
+            calls = made.prepare(workload, sets)
+            calls[0]()
+        except Exception as error:
+            assert str(error)
+            continue
+        for operands, call in zip(sets, calls, strict=True):
+            out = made.result(call(), operands)
+            assert out.dtype == operands.out.dtype
+            views = placed(workload, operands.cond, operands.then, operands.else_)
+            assert first_difference(out, *views) == ""
+        ran += 1
+    assert ran >= 3
+
+
+def test_peers_are_chosen_by_name() -> None:
+    assert [peer.name for peer in choose_peers("torch, numpy")] == ["numpy", "torch"]
+    assert choose_peers("none") == []
+    assert len(choose_peers("all")) == len(PEERS)
+    with pytest.raises(ValueError, match=r"'x'.; expected all, none or numpy"):
+        choose_peers("numpy,x")
+
+
+def test_a_wrong_result_is_shown_and_not_ranked() -> None:
+    (row,) = run([ENTRY], [Mask()], Options(peers=[Liar(), Picky(), *choose_peers("numpy")]))
+    assert "0xa5a5a5a5" in row.wrong["liar"]
+    assert row.unsupported == {"picky": "has no such type"}
+    assert set(row.ranked) == {"numpy"}
+    assert row.best == "numpy"
+    assert row.roof
+
+
+@pytest.mark.parametrize("cold", [False, True])
+def test_named_dims_and_cold_caches_are_measured_too(cold: bool) -> None:
+    peers = choose_peers("numpy")
+    (row,) = run([ENTRY], [Mask(10, 2)], Options("native", peers, 2, named=True, cold=cold))
+    assert not row.wrong
+    assert row.rounds == 2
+    assert set(row.timings) == {
+        OURS, "te-select, dims named", "numpy", "roof: copy", "roof: select"
+    }  # fmt: skip
+    assert (row.cache == "hot") != cold
+
+
+def test_every_size_but_one_becomes_a_name() -> None:
+    named = name_dims(Workload((4, 1), (4, 5), (5,), "int8"))
+    assert named == Workload(("n4", 1), ("n4", "n5"), ("n5",), "int8")
+
+
+def test_calls_of_several_sets_take_turns() -> None:
+    seen: list[int] = []
+    call = in_turns([lambda: seen.append(0), lambda: seen.append(1)])
+    for _ in range(3):
+        call()
+    assert seen == [0, 1, 0]
+
+
+def test_geometric_means_use_the_head_to_head() -> None:
+    def row(ours: float, duel: float | None) -> Row:
+        timings = {OURS: Timing((ours,)), "a": Timing((1.0,)), "b": Timing((4.0,))}
+        return Row(ENTRY, Mask(), 1, "hot", {}, "default", 1, timings, {}, {}, {}, {}, duel)
+
+    means = geometric_means([row(0.5, None), row(1.0, 2.0)])
+    assert means == {
+        "a": (pytest.approx(2), 2),
+        "b": (pytest.approx(32**0.5), 2),
+        "best peer": (pytest.approx(2), 2),
+    }
+
+
+def test_bench_reports_to_people_and_machines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(peers_module, "PEERS", (peers_module.NumPy, Missing, Liar))
+    table = tmp_path / "x.csv"
+    result = bench(*SMALL, "--density", "0,50", "--csv", table)
+    assert result.exit_code == 0, result.output
+    for shown in ("absent: missing: No module", "pip install no-such-package", "WRONG: "):
+        assert shown in result.stdout
+    rows = list(csv.DictReader(table.open()))
+    assert len(rows) == 2 * 5
+    assert {row["contestant"] for row in rows} == {
+        OURS, "numpy", "liar", "roof: copy", "roof: select"
+    }  # fmt: skip
+    assert sum(row["problem"].startswith("wrong: ") for row in rows) == 2
+
+
+def test_json_names_the_machine_and_a_command_that_measures_again() -> None:
+    document = json.loads(bench(*SMALL, "--peers", "numpy", "--json").stdout)
+    assert document["machine"]["cpu"]["name"]
+    assert document["machine"]["versions"]["te_select"]
+    assert not document["interrupted"]
+    (row,) = document["rows"]
+    assert set(row["seconds"][OURS]) == {"median", "p20", "p80"}
+    assert row["bytes"] == 4 + 80 + 4 + 80
+    again = shlex.split(row["command"])
+    assert again[:2] == ["te-select", "bench"]
+    (same,) = json.loads(bench(*again[2:], "--json").stdout)["rows"]
+    assert same["workload"] == row["workload"]
+    assert same["command"] == row["command"]
+
+
+def test_an_interrupt_reports_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    measure = run_module._measure
+
+    def interrupt(entry: Entry, mask: Mask, options: Options) -> Row:
+        if mask.density > 0:
+            raise KeyboardInterrupt
+        return measure(entry, mask, options)
+
+    monkeypatch.setattr(run_module, "_measure", interrupt)
+    result = bench(*SMALL, "--peers", "none", "--density", "0,50", "--json")
+    assert result.exit_code == 130
+    document = json.loads(result.stdout)
+    assert document["interrupted"]
+    assert len(document["rows"]) == 1
+
+
+def test_a_wrong_kernel_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing(_kernel: te_select.Kernel, sets: Sequence[Operands]) -> list[Call]:
+        return [lambda: None for _ in sets]
+
+    monkeypatch.setattr(run_module, "_calls", nothing)
+    result = bench(*SMALL, "--peers", "none")
+    assert result.exit_code == 1
+    assert "WRONG: " in result.stdout
+
+
+def test_a_plot_is_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "x.png"
+    result = bench(*SMALL, "--peers", "numpy", "--block", "1,2", "--plot", path)
+    assert result.exit_code == 0, result.output
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_label_tells_masks_apart() -> None:
+    def row(mask: Mask) -> Row:
+        return Row(ENTRY, mask, 1, "hot", {}, "default", 1, {}, {}, {}, {}, {}, None)
+
+    assert label(row(Mask())) == "small"
+    assert label(row(Mask(10, 64))) == "small 10 % x64"
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "message"),
+    [
+        (["--suite", "x"], 2, "--suite 'x' is not known; expected one of default, baselines"),
+        (["--only", "x"], 2, "--only 'x' matches no workload; expected a glob over"),
+        ([*SMALL, "--only", "x"], 2, "expected one or the other"),
+        ([*SMALL, "--density", "101"], 2, "is no list of percents; expected such as 0,50,100"),
+        ([*SMALL, "--block", "0"], 2, "is no list of lengths"),
+        ([*SMALL, "--peers", "x"], 2, "--peers 'x' names no peer"),
+        ([*SMALL, "--csv", "/no/such/x.csv"], 1, "its folder is missing"),
+        (["--cond", "n", "--then", "n", "--else", ""], 1, "the dims n have no size"),
+    ],
+)
+def test_bad_usage_says_what_is_accepted(args: list[str], code: int, message: str) -> None:
+    result = bench(*args)
+    assert result.exit_code == code, result.output
+    assert message in result.stderr
+
+
+def test_values_survive_a_peer_that_overwrites_the_output() -> None:
+    operands = make_operands(ENTRY.workload, Mask())
+    before = operands.then.copy()
+    for call in peers_module.NumPyCopyTo().prepare(ENTRY.workload, [operands]):
+        call()
+    np.testing.assert_array_equal(operands.then, before)
