@@ -1,7 +1,8 @@
 """Span kernels for x86, as LLVM IR: the leaf that a schedule's innermost loops become.
 
-A span is ``span(out, cond, then, else, n, stream)``: n rows of ``inner`` elements, row-major, n
-known at run time. A plain span has rows of one element. How each operand moves is one letter:
+A span is ``span(out, cond, then, else, n, inner, stream)``: n rows of ``inner`` elements,
+row-major; n is known at run time, inner when the span is made. A plain span has rows of one
+element. How each operand moves is one letter:
 
     f  with every element        value of row r, column x is  operand[r * inner + x]
     o  with the rows only                                     operand[r]
@@ -23,17 +24,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from math import gcd
+from typing import ClassVar
 
 from te_select.schedules.llvm_ir import IRWriter
 
 _SYMBOL = re.compile(
     r"te_select_span_w(\d+)_([fois])([fois])([fois])_i(\d+)_v(\d+)_u(\d+)(_nt)?(_sk)?"
 )
+ARGUMENTS = "ptr %out, ptr %cond, ptr %then, ptr %else, i64 %n, i64 %inner, i64 %stream"
 STREAMED_ROW_BYTES = 1024  # at 128 bytes a span streaming took 1.5 times as long, at 4096 0.64
-
-_METADATA = """
-!0 = !{i32 1}
-"""
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class Span:
     cond, then, else_
         How the operand moves: ``"f"``, ``"o"``, ``"i"`` or ``"s"``.
     inner
-        Elements per row; 1 for a plain span.
+        Elements per row; 1 for a plain span, 0 where a call decides (`named_rows_x86`).
     vector_bytes
         Bytes per vector of elements.
     unroll
@@ -58,6 +57,8 @@ class Span:
         Whether a plain span looks at the cond of a whole iteration first, and leaves a side that
         none of it selects unread.
     """
+
+    METADATA: ClassVar[str] = "!0 = !{i32 1}\n"
 
     width: int
     cond: str
@@ -95,9 +96,9 @@ class Span:
         streaming, skipping = (flag is not None for flag in flags)
         return cls(int(width), cond, then, else_, *numbers, streaming, skipping)
 
-    def llvm(self) -> str:
-        """The kernel as LLVM IR text."""
-        return _Writer(self).text()
+    def llvm(self, metadata: bool = True) -> str:
+        """The kernel as LLVM IR text; the metadata may stand once in a text."""
+        return _Writer(self).text() + (f"\n{self.METADATA}" if metadata else "")
 
 
 class _Writer(IRWriter):
@@ -113,8 +114,7 @@ class _Writer(IRWriter):
     def text(self) -> str:
         span = self.span
         self.lines.append(
-            f"define void @{span.symbol}(ptr %out, ptr %cond, ptr %then, ptr %else, i64 %n, "
-            "i64 %stream) alwaysinline nounwind {"
+            f"define linkonce_odr void @{span.symbol}({ARGUMENTS}) alwaysinline nounwind {{"
         )
         self.start("entry")
         if span.cond == "s" and span.inner == 1:
@@ -124,7 +124,7 @@ class _Writer(IRWriter):
             self._preload("then", span.then, span.width)
             self._preload("else", span.else_, span.width)
             self._rows(self._select)
-        return "\n".join([*self.lines, "}", _METADATA])
+        return "\n".join([*self.lines, "}"])
 
     def _choose_then_copy(self) -> None:
         """Cond is one value: read the side that it selects, and nothing of the other."""

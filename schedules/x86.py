@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -32,6 +32,7 @@ from tvm import s_tir
 from tvm.target import Target, codegen
 
 from te_select.access import AccessPattern, Loop
+from te_select.schedules import named_rows_x86
 from te_select.schedules.spans_x86 import Span
 
 ANNOTATION = "te_select.span"
@@ -42,7 +43,7 @@ FUSED_LOOPS = 4  # TVM takes seconds to simplify the indices of six fused named 
 BYTES_PER_THREAD = 1 << 18  # two threads were ahead from 400 KB moved on (docs/measurements.md)
 SHORT_ROW_BYTES = 128  # rows of 128 bytes were 1.1 times as fast each for itself, of 12 bytes 0.2
 PIECE_BYTES = 1 << 16  # no difference was seen from 64 KB to 256 KB; smaller ones share work better
-STREAM_FROM_BYTES = 1 << 23  # past two cores' L2; 1.1 times as fast at 8 MB, 1.5 at 128 MB
+STREAM_FROM_BYTES = 1 << 22  # past two cores' L2; 1.2 times as fast at 4 MB, 1.5 at 128 MB
 ENOUGH_TASKS = 256  # pieces enough to keep many cores equally busy
 
 
@@ -57,7 +58,8 @@ class Config:
     unroll
         Vectors in flight per iteration of a plain span.
     rows
-        Whether the two innermost loops are the leaf, as rows that share vectors.
+        Whether the two innermost loops are the leaf, as rows that share vectors. Where a name
+        decides how long a row is, whether there is such a leaf for the calls whose rows are short.
     piece
         Rows of the leaf per parallel piece; a plain leaf's rows are single elements.
     parallel
@@ -88,8 +90,8 @@ class Config:
             raise ValueError(f"expected vector_bytes in {VECTOR_BYTES} and unroll in {UNROLLS}")
         if not 1 <= self.piece < LARGEST or not 0 <= self.stream_from < LARGEST:
             raise ValueError("piece must be positive and stream_from not negative")
-        if self.rows and not _inner_is_short(pattern):
-            raise ValueError("rows needs a short innermost loop")
+        if self.rows and not _inner_may_be_short(pattern):
+            raise ValueError("rows needs an innermost loop that is or may be short")
         return self
 
 
@@ -109,14 +111,48 @@ def default_config(pattern: AccessPattern, target: Target) -> Config:
         The config.
     """
     vector_bytes = natural_vector_bytes(target)
-    rows = _inner_is_short(pattern)
+    rows = _inner_may_be_short(pattern)
     inner = _inner(pattern, rows)
     step = 4 * vector_bytes // pattern.width
     piece = max(1, PIECE_BYTES // (pattern.width * inner * step)) * step
     known = pattern.elements
     parallel = known is None or (known > 0 and pattern.bytes_moved() >= 2 * BYTES_PER_THREAD)
     stream = pattern.out_bytes is None or pattern.out_bytes >= STREAM_FROM_BYTES
-    return Config(vector_bytes, 4, rows, piece, parallel, STREAM_FROM_BYTES if stream else 0, False)
+    stream_from = STREAM_FROM_BYTES if stream else 0
+    # At 13 KB the look at cond costs a tenth; where memory is the limit, nothing.
+    skip = parallel and bool(pattern.loops) and _skippable(pattern.loops[-1])
+    return Config(vector_bytes, 4, rows, piece, parallel, stream_from, skip)
+
+
+def variants(pattern: AccessPattern, config: Config) -> tuple[Config, ...]:
+    """The configs to apply: two where a name decides the length of the rows, for short rows last.
+
+    Parameters
+    ----------
+    pattern
+        The workload's access pattern.
+    config
+        The config.
+
+    Returns
+    -------
+    tuple of Config
+        What `apply` takes, each for a function of its own.
+    """
+    if config.rows and pattern.loops[-1].extent is None:
+        return replace(config, rows=False), config
+    return (config,)
+
+
+def short_below(pattern: AccessPattern) -> int:
+    """Elements from which on a row is not short."""
+    return SHORT_ROW_BYTES // pattern.width
+
+
+def span_source(symbol: str) -> str:
+    """The LLVM IR of a span, by the symbol that `apply` annotated the leaf with."""
+    span = Span.from_symbol(symbol)
+    return span.llvm() if span.inner else named_rows_x86.source(span)
 
 
 def space(pattern: AccessPattern, target: Target) -> Mapping[str, Sequence[Any]]:
@@ -192,7 +228,7 @@ def span_of(pattern: AccessPattern, config: Config) -> Span:
     moves = (inner.cond, inner.then, inner.else_)
     if not config.rows:
         cond, then, else_ = ("f" if moving else "s" for moving in moves)
-        skipping = config.skip and inner.cond
+        skipping = config.skip and _skippable(inner)
         plain = (1, config.vector_bytes, config.unroll, streaming, skipping)
         return Span(pattern.width, cond, then, else_, *plain)
     outer = pattern.loops[-2]
@@ -200,8 +236,8 @@ def span_of(pattern: AccessPattern, config: Config) -> Span:
         {(True, True): "f", (True, False): "o", (False, True): "i", (False, False): "s"}[pair]
         for pair in zip((outer.cond, outer.then, outer.else_), moves, strict=True)
     )
-    rows = (_inner(pattern, rows=True), config.vector_bytes, 1, streaming, False)
-    return Span(pattern.width, cond, then, else_, *rows)
+    length = pattern.loops[-1].extent or 0
+    return Span(pattern.width, cond, then, else_, length, config.vector_bytes, 1, streaming, False)
 
 
 def natural_vector_bytes(target: Target) -> int:
@@ -212,11 +248,16 @@ def natural_vector_bytes(target: Target) -> int:
     return 32 if "avx2" in features else 16
 
 
-def _inner_is_short(pattern: AccessPattern) -> bool:
+def _inner_may_be_short(pattern: AccessPattern) -> bool:
     if len(pattern.loops) <= 1:
         return False
     extent = pattern.loops[-1].extent
-    return extent is not None and 0 < extent * pattern.width < SHORT_ROW_BYTES
+    return extent is None or 0 < extent < short_below(pattern)
+
+
+def _skippable(leaf: Loop) -> bool:
+    """Whether a plain leaf has a side that a block of cond may leave unread."""
+    return leaf.cond and (leaf.then or leaf.else_)
 
 
 def _inner(pattern: AccessPattern, rows: bool) -> int:

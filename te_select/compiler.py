@@ -30,7 +30,6 @@ from te_select.errors import ArgumentError, ArtifactError, TuningError
 from te_select.runtime import artifact
 from te_select.runtime.kernel import Kernel
 from te_select.schedules import x86
-from te_select.schedules.spans_x86 import Span
 from te_select.targets import ResolvedTarget, resolve
 from te_select.workload import Workload
 
@@ -53,22 +52,29 @@ class Scheduled:
         ``"default"``.
     func
         The scheduled function.
+    short_rows
+        Another one for short rows, where a name decides how long rows are.
     """
 
     workload: Workload
     config: x86.Config
     origin: str
     func: tirx.PrimFunc
+    short_rows: tirx.PrimFunc | None = None
 
-    def lower(self, symbol: str) -> tirx.PrimFunc:
-        """Lower to a raw C function named ``symbol``."""
-        return lowering.lower(
-            self.func,
-            symbol,
-            self.workload.dim_names,
-            x86.ANNOTATION,
-            lambda span: Span.from_symbol(span).llvm(),
+    def lower(self, symbol: str) -> list[tirx.PrimFunc]:
+        """Lower to a raw C function named ``symbol``, and what it calls."""
+        names = self.workload.dim_names
+        if self.short_rows is None:
+            return [lowering.lower(self.func, symbol, names, x86.ANNOTATION, x86.span_source)]
+        pattern = access_pattern(self.workload)
+        short = lowering.ShortRows(
+            f"{symbol}_short_rows", pattern.loops[-1].dims, x86.short_below(pattern)
         )
+        return [
+            lowering.lower(self.func, symbol, names, x86.ANNOTATION, x86.span_source, short),
+            lowering.lower(self.short_rows, short.symbol, names, x86.ANNOTATION, x86.span_source),
+        ]
 
 
 def compile(
@@ -178,9 +184,12 @@ def build(
     resolved = resolve(target)
     chosen = [schedule(workload, resolved, tuning_logs) for workload in workloads]
     symbols = [f"te_select_kernel_{i}" for i in range(len(chosen))]
-    module = lowering.build(
-        [one.lower(symbol) for one, symbol in zip(chosen, symbols, strict=True)], resolved.tvm
-    )
+    functions = [
+        function
+        for one, symbol in zip(chosen, symbols, strict=True)
+        for function in one.lower(symbol)
+    ]
+    module = lowering.build(functions, resolved.tvm)
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="te_select-") as folder:
         object_file = Path(folder) / "kernels.o"
@@ -241,9 +250,12 @@ def schedule(
         if config is None
         else _config_from_manifest(config, pattern)
     )
-    sch = s_tir.Schedule(definition(workload))
-    x86.apply(sch, pattern, target.tvm, chosen)
-    return Scheduled(workload, chosen, "default", sch.mod["main"])
+    functions = []
+    for variant in x86.variants(pattern, chosen):
+        sch = s_tir.Schedule(definition(workload))
+        x86.apply(sch, pattern, target.tvm, variant)
+        functions.append(sch.mod["main"])
+    return Scheduled(workload, chosen, "default", *functions)
 
 
 def source(
@@ -281,11 +293,12 @@ def source(
         return str(definition(workload).script())
     chosen = schedule(workload, resolved, False, config)
     if kind == "scheduled":
-        return str(chosen.func.script())
+        functions = [chosen.func, *([chosen.short_rows] if chosen.short_rows else [])]
+        return "\n\n".join(str(function.script()) for function in functions)
     lowered = chosen.lower("te_select_kernel_0")
     if kind == "tir":
-        return str(lowered.script())
-    module = lowering.build([lowered], resolved.tvm)
+        return "\n\n".join(str(function.script()) for function in lowered)
+    module = lowering.build(lowered, resolved.tvm)
     return str(module.inspect_source("ll" if kind == "llvm" else "asm"))
 
 

@@ -7,12 +7,37 @@ with its checks is ours (``runtime/host.c``). Extents stay int64 throughout.
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import tvm_ffi
 from tvm import IRModule, ir, s_tir, sym, tirx, transform
 from tvm.target import Target
+
+from te_select.broadcast import Dim
+
+
+@dataclass(frozen=True)
+class ShortRows:
+    """Another function that takes over where the rows at hand are short.
+
+    Parameters
+    ----------
+    symbol
+        The function, of the same parameters.
+    dims
+        Dims whose product is the length of a row.
+    below
+        The length from which on rows are not short.
+    """
+
+    symbol: str
+    dims: Sequence[Dim]
+    below: int
+
 
 _TO_LOOPS = (
     s_tir.transform.CanonicalizeLoop,
@@ -41,6 +66,7 @@ def lower(
     dim_names: Sequence[str],
     annotation: str,
     span_source: Callable[[str], str],
+    short_rows: ShortRows | None = None,
 ) -> tirx.PrimFunc:
     """Lower a scheduled function.
 
@@ -58,6 +84,8 @@ def lower(
         The annotation that marks a leaf; its value is the symbol of the span.
     span_source
         Gives the source of a span by its symbol.
+    short_rows
+        What to call instead where rows are short.
 
     Returns
     -------
@@ -82,7 +110,7 @@ def lower(
     for name in sorted(spans):
         text = ir.StringImm(span_source(name))
         body = tirx.AttrStmt(tirx.IntImm("int32", 0), "pragma_import_llvm", text, body)
-    return _raw(flat, body, symbol, dim_names, stream)
+    return _raw(flat, body, symbol, dim_names, stream, short_rows)
 
 
 def build(functions: Sequence[tirx.PrimFunc], target: Target) -> Any:
@@ -107,9 +135,9 @@ def build(functions: Sequence[tirx.PrimFunc], target: Target) -> Any:
 
 
 def _call_span(loop: tirx.For, name: str, stream: ir.Var) -> tirx.Stmt:
-    """Put ``span(out, cond, then, else_, n, stream)`` in the place of a leaf."""
+    """Put ``span(out, cond, then, else_, n, inner, stream)`` in the place of a leaf."""
     variables = [loop.loop_var]
-    limit = loop.extent
+    limit, inner = loop.extent, tirx.IntImm("int64", 1)
     body = loop.body
     while not isinstance(body, tirx.BufferStore):
         if isinstance(body, tirx.IfThenElse):
@@ -117,6 +145,7 @@ def _call_span(loop: tirx.For, name: str, stream: ir.Var) -> tirx.Stmt:
             body = body.then_case
         else:
             variables.append(body.loop_var)
+            inner = body.extent
             body = body.body
     select = body.value
     operands = {
@@ -126,7 +155,8 @@ def _call_span(loop: tirx.For, name: str, stream: ir.Var) -> tirx.Stmt:
         "else": select.false_value,
     }
     pointers = [tirx.address_of(_at_start(load, variables)) for load in operands.values()]
-    return tirx.Evaluate(tirx.call_extern("void", name, *pointers, limit.astype("int64"), stream))
+    sizes = [limit.astype("int64"), inner.astype("int64"), stream]
+    return tirx.Evaluate(tirx.call_extern("void", name, *pointers, *sizes))
 
 
 def _rows_left(condition: tirx.LT, row: ir.Var) -> ir.PrimExpr:
@@ -143,7 +173,12 @@ def _at_start(load: tirx.BufferLoad, variables: Sequence[ir.Var]) -> tirx.Buffer
 
 
 def _raw(
-    func: tirx.PrimFunc, body: tirx.Stmt, symbol: str, dim_names: Sequence[str], stream: ir.Var
+    func: tirx.PrimFunc,
+    body: tirx.Stmt,
+    symbol: str,
+    dim_names: Sequence[str],
+    stream: ir.Var,
+    short_rows: ShortRows | None = None,
 ) -> tirx.PrimFunc:
     """Make the buffer parameters plain pointers, followed by the named dims and ``stream``."""
     pointers: list[ir.Var] = []
@@ -155,10 +190,16 @@ def _raw(
         pointers.append(pointer)
         declarations.append(tirx.DeclBuffer(param, data=pointer))
         dims.update({dim.name: dim for dim in t.shape if isinstance(dim, ir.Var)})
+    parameters = [*pointers, *(dims[name] for name in dim_names), stream]
+    if short_rows is not None:
+        extents = [dims[dim] if isinstance(dim, str) else dim for dim in short_rows.dims]
+        length = functools.reduce(operator.mul, extents, tirx.IntImm("int64", 1))
+        call = tirx.call_extern("int32", short_rows.symbol, *parameters)
+        body = tirx.IfThenElse(length < short_rows.below, tirx.Evaluate(call), body)
     # An explicit calling convention keeps TVM from wrapping the function in its packed ABI.
     attrs = {"global_symbol": symbol, "calling_conv": 2}
     return tirx.PrimFunc(
-        [*pointers, *(dims[name] for name in dim_names), stream],
+        parameters,
         tirx.SeqStmt([*declarations, body]),
         ir.PrimType("int32"),
     ).with_attr(attrs)

@@ -206,7 +206,7 @@ def test_equal_names_with_unequal_sizes():
 
 
 def strict(workload, *args):
-    return kernel(workload)._strict(*args)
+    return kernel(workload).function(*args)
 
 
 @pytest.mark.parametrize(

@@ -131,3 +131,49 @@ def test_every_config_of_the_space_selects_the_same_bits(shapes, dtype, monkeypa
         kernel = te_select.compile(workload)
         assert dict(kernel.config) == dataclasses.asdict(config)
         assert np.array_equal(s.as_bytes(kernel(*operands)), want), config
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "complex128"])
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        [("n", 1), ("n", "c"), ("n", "c")],
+        [("n", 1), ("n", "c"), ("c",)],
+        [("n", "c"), ("n", 1), ()],
+        [("n", 1, 1), ("n", "c", 3), ("c", 3)],
+    ],
+)
+def test_rows_of_any_named_length_select_the_same_bits(shapes, dtype):
+    kernel = te_select.compile(Workload(*shapes, dtype, "multidirectional"))
+    rng = np.random.default_rng(1)
+    for length in [*range(34), 127, 128, 300]:
+        sizes = {"n": int(rng.integers(1, 200)), "c": length}
+        static = kernel.workload.bind(sizes)
+        operands = [
+            s.random_cond(rng, static.cond_shape),
+            s.random_bits(rng, static.then_shape, dtype),
+            s.random_bits(rng, static.else_shape, dtype),
+        ]
+        assert np.array_equal(s.as_bytes(kernel(*operands)), s.expected(static, *operands)), sizes
+
+
+def test_named_rows_are_two_functions_and_the_sizes_at_hand_choose():
+    text = schedule(Workload(["n", 1], ["n", "c"], ["n", "c"]), V3)
+    main, short = text.lower("kernel")
+    assert "kernel_short_rows" in main.script()
+    assert str(short.attrs["global_symbol"]) == "kernel_short_rows"
+    assert len(schedule(Workload((9, 1), (9, "c"), (9, "c")), V3).lower("kernel")) == 2
+    assert len(schedule(Workload(("n", 1), ("n", 3), ("n", 3)), V3).lower("kernel")) == 1
+    assert len(schedule(Workload(["n"], ["n"], ["n"]), V3).lower("kernel")) == 1
+
+
+def test_skipping_is_the_default_where_a_side_may_be_left_unread_and_memory_is_the_limit():
+    def default(*shapes):
+        return schedule(Workload(*shapes, auto_broadcast="multidirectional"), V3).config.skip
+
+    big = (1 << 22,)
+    assert default(big, big, big)
+    assert default(big, big, ())
+    assert not default(big, (), ())
+    assert not default((), big, big)
+    assert not default((1024,), (1024,), (1024,))

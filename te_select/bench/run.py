@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import tvm_ffi
+
 import te_select
 from te_select.access import access_pattern
 from te_select.bench import roof
@@ -188,11 +190,16 @@ def in_turns(calls: Sequence[Call]) -> Call:
 
 
 def _calls(kernel: te_select.Kernel, sets: Sequence[Operands]) -> list[Call]:
-    def bind(operands: Operands) -> Call:
-        cond, then, else_, out = operands.cond, operands.then, operands.else_, operands.out
-        return lambda: kernel(cond, then, else_, out=out)
+    """Calls of the exported function on tensors made once, as most peers have theirs.
 
-    return [bind(operands) for operands in sets]
+    NumPy cannot hand over complex numbers and the types of ml_dtypes; these go as arrays.
+    """
+    arrays = [(each.cond, each.then, each.else_, each.out) for each in sets]
+    try:
+        tensors = [tuple(map(tvm_ffi.from_dlpack, four)) for four in arrays]
+    except (BufferError, RuntimeError, TypeError):
+        return [functools.partial(kernel, *four) for four in arrays]
+    return [functools.partial(kernel.function, *four) for four in tensors]
 
 
 def _own_output(_value: Any, operands: Operands) -> Array:

@@ -215,7 +215,7 @@ def load(path: str | os.PathLike[str]) -> Kernel | Library:
             target=manifest.target["name"],
             config=record.config,
             origin=record.origin,
-            strict=_function(module, name, path),
+            function=_function(module, name, path),
             bits=_function(module, f"{name}__bits", path),
             path=path,
             # The bytes are kept, so that exporting does not depend on what happens to the file.

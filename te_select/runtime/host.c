@@ -217,14 +217,12 @@ int te_select_call(const te_select_kernel* kernel, const TVMFFIAny* args, int32_
     if (check_overlap(kernel, i, &operands[i], out)) return -1;
   }
 
-  int64_t threads = 1;
-  if (kernel->bytes_per_thread > 0) {
+  if (kernel->bytes_per_thread > 0) { /* else there is no parallel loop */
     int64_t moved = operands[COND].bytes; /* each of the four is below 2^61, see check_shape */
     for (int i = THEN; i <= OUT; ++i) moved += operands[i].bytes;
-    threads = moved / kernel->bytes_per_thread;
-    if (threads > INT32_MAX) threads = INT32_MAX;
+    int64_t threads = moved / kernel->bytes_per_thread;
+    te_select_set_threads(threads > INT32_MAX ? INT32_MAX : (int32_t)threads);
   }
-  te_select_set_threads((int32_t)threads);
 
   void* data[TE_SELECT_OPERANDS];
   for (int i = 0; i < TE_SELECT_OPERANDS; ++i) data[i] = operands[i].data;

@@ -12,11 +12,30 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import tvm_ffi
 
 from te_select.broadcast import Shape
 from te_select.errors import ArgumentError, ArtifactError, SelectError
 from te_select.runtime import operands, outputs
 from te_select.workload import Workload
+
+
+class _Torch:
+    """What a call needs of torch, once the program has imported it."""
+
+    tensor: Any = None
+    empty: Any = None
+    mark_written: Any = None
+
+    def find(self) -> None:
+        """Look for torch, without importing it."""
+        torch = sys.modules.get("torch")
+        if torch is not None:
+            self.tensor, self.empty = torch.Tensor, torch.empty
+            self.mark_written = torch.autograd.graph.increment_version
+
+
+_torch = _Torch()
 
 
 class Kernel:
@@ -32,12 +51,19 @@ class Kernel:
         The knobs of its schedule.
     origin
         Where the config comes from.
-    strict, bits
+    function, bits
         The exported functions ``<name>`` and ``<name>__bits``.
     path
         The shared library that it was loaded from.
     exporter
         Writes the library and its manifest to another path.
+
+    Attributes
+    ----------
+    function
+        The exported function itself, ``function(cond, then, else_, out)``. It takes compact tensors
+        of exactly the workload's shapes and types, and raises TypeError or ValueError. On tvm-ffi
+        tensors it is the shortest way to run a kernel from Python.
     """
 
     workload: Workload
@@ -45,6 +71,7 @@ class Kernel:
     config: Mapping[str, Any]
     origin: str
     path: Path
+    function: Callable[..., Any]
 
     def __init__(
         self,
@@ -53,7 +80,7 @@ class Kernel:
         target: str,
         config: Mapping[str, Any],
         origin: str,
-        strict: Callable[..., Any],
+        function: Callable[..., Any],
         bits: Callable[..., Any],
         path: Path,
         exporter: Callable[[str | os.PathLike[str]], Path],
@@ -63,7 +90,7 @@ class Kernel:
         self.config = MappingProxyType(dict(config))
         self.origin = origin
         self.path = path
-        self._strict = strict
+        self.function = function
         self._bits = bits
         self._exporter = exporter
         self._element = workload.element
@@ -104,26 +131,33 @@ class Kernel:
         # First what the compiled code takes as it is. It checks everything before it writes, so
         # whatever it refuses can still be adapted, or be explained in the caller's terms.
         try:
-            if type(then) is type(cond) is type(else_) is np.ndarray:
+            kind = type(then)
+            if kind is not type(cond) or kind is not type(else_):
+                pass
+            elif kind is _torch.tensor:
+                # DLPack drops a pending negation, and the conjugation of a complex tensor.
+                if then.is_neg() or else_.is_neg() or self._is_complex:
+                    pass
+                elif out is None:
+                    new = _torch.empty(self._shape_of(cond, then, else_), dtype=then.dtype)
+                    self.function(cond, then, else_, new)
+                    return new
+                elif type(out) is kind and not (out.requires_grad or out.is_neg()):
+                    self.function(cond, then, else_, out)
+                    _torch.mark_written(out)
+                    return out
+            elif kind is np.ndarray:
                 if self._numpy_dtype is not None:
                     if out is None:
-                        shape = self._static_shape or self._infer(cond, then, else_)
-                        new = np.empty(shape, self._numpy_dtype)
-                        self._strict(cond, then, else_, new)
-                        return new
-                    if type(out) is np.ndarray:
-                        self._strict(cond, then, else_, out)
+                        out = np.empty(self._shape_of(cond, then, else_), self._numpy_dtype)
+                    if type(out) is kind:
+                        self.function(cond, then, else_, out)
                         return out
-            elif (torch := self._plain_torch(cond, then, else_)) is not None:
-                if out is None:
-                    shape = self._static_shape or self._infer(cond, then, else_)
-                    new = torch.empty(shape, dtype=then.dtype)
-                    self._strict(cond, then, else_, new)
-                    return new
-                if type(out) is torch.Tensor and not (out.requires_grad or out.is_neg()):
-                    self._strict(cond, then, else_, out)
-                    outputs.mark_written(out)
-                    return out
+            elif type(out) is kind and isinstance(out, tvm_ffi.Tensor):
+                self.function(cond, then, else_, out)
+                return out
+            elif _torch.tensor is None:
+                _torch.find()
         except Exception:  # the path below finds out what it was
             pass
         return self._adapt(cond, then, else_, out)
@@ -181,19 +215,10 @@ class Kernel:
         """The workload, the target and where the config comes from."""
         return f"Kernel({self.workload}, target {self.target!r}, {self.origin})"
 
-    def _plain_torch(self, cond: Any, then: Any, else_: Any) -> Any:
-        """The torch module, if the inputs are tensors whose memory says all there is to say.
-
-        DLPack drops a pending negation, and the pending conjugation of a complex tensor.
-        """
-        torch = sys.modules.get("torch")
-        if torch is None or self._is_complex or type(then) is not torch.Tensor:
-            return None
-        plain = type(cond) is type(else_) is torch.Tensor and not (then.is_neg() or else_.is_neg())
-        return torch if plain else None
-
-    def _infer(self, cond: Any, then: Any, else_: Any) -> tuple[int, ...]:
+    def _shape_of(self, cond: Any, then: Any, else_: Any) -> tuple[int, ...]:
         """Shape of the output for these inputs."""
+        if self._static_shape is not None:
+            return self._static_shape
         shapes = (cond.shape, then.shape, else_.shape)
         return tuple(
             source if isinstance(source, int) else shapes[source[0]][source[1]]
