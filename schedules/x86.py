@@ -24,17 +24,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Any
 
-from tvm import s_tir
+import tvm_ffi
+from tvm import IRModule, s_tir, tirx
 from tvm.target import Target, codegen
 
 from te_select.access import AccessPattern, Loop
 from te_select.schedules.spans_x86 import Span
 
 ANNOTATION = "te_select.span"
+PATTERN = "te_select.pattern"
+KNOB = "te_select.knob."
 VECTOR_BYTES = (16, 32, 64)
 UNROLLS = (1, 2, 4, 8)
 LARGEST = 1 << 62
@@ -91,6 +94,11 @@ class Config:
         if self.rows and not _inner_is_short(pattern):
             raise ValueError("rows needs a short innermost loop")
         return self
+
+
+_KNOBS: Mapping[str, type] = {
+    knob.name: bool if knob.type in ("bool", bool) else int for knob in fields(Config)
+}
 
 
 def default_config(pattern: AccessPattern, target: Target) -> Config:
@@ -181,6 +189,47 @@ def apply(sch: s_tir.Schedule, pattern: AccessPattern, target: Target, config: C
         if config.parallel:
             sch.parallel(task)
     sch.annotate(leaf, ANNOTATION, span_of(pattern, config).symbol)
+    # Records are read by these: a span tells neither how it was cut nor from where on it streams.
+    sch.annotate(leaf, PATTERN, pattern.key)
+    for knob in fields(Config):
+        value = getattr(config, knob.name)
+        sch.annotate(leaf, KNOB + knob.name, int(value) if isinstance(value, bool) else value)
+
+
+def config_of(scheduled: s_tir.Schedule | IRModule | tirx.PrimFunc) -> Config:
+    """Read back the config that `apply` was given.
+
+    Parameters
+    ----------
+    scheduled
+        A schedule, its module or the function that it made.
+
+    Returns
+    -------
+    Config
+        The config; the values of random variables in their place.
+
+    Raises
+    ------
+    ValueError
+        If there is no leaf: of no elements, or not scheduled by `apply`.
+    """
+    mod = scheduled.mod if isinstance(scheduled, s_tir.Schedule) else scheduled
+    func = mod["main"] if isinstance(mod, IRModule) else mod
+    leaves: list[tirx.For] = []
+    tvm_ffi.structural_walk(
+        func.body,
+        (tirx.For, lambda loop: leaves.append(loop) if ANNOTATION in loop.annotations else None),
+        order="pre",
+    )
+    if not leaves:
+        raise ValueError("there is no leaf; expected a function that the x86 schedule made")
+    return config_from({key: int(leaves[0].annotations[KNOB + key]) for key in _KNOBS})
+
+
+def config_from(knobs: Mapping[str, int]) -> Config:
+    """Make a config of knobs that a log keeps as ints; raises KeyError where one is missing."""
+    return Config(**{name: kind(knobs[name]) for name, kind in _KNOBS.items()})
 
 
 def span_of(pattern: AccessPattern, config: Config) -> Span:

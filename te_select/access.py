@@ -86,6 +86,20 @@ class AccessPattern:
         """Bytes of the output, or None where a name decides it."""
         return None if self.elements is None else self.width * self.elements
 
+    @property
+    def key(self) -> str:
+        """The pattern as an identifier: ``w4_48t_1048576ct``, width and extents with their movers.
+
+        Workloads with one key are one kernel: element types of a width, unit axes and the broadcast
+        rule make no difference to it.
+        """
+        extents = (
+            "x".join(map(str, loop.dims)) if loop.extent is None else loop.extent
+            for loop in self.loops
+        )
+        names = [f"{extent}{loop.movers}" for extent, loop in zip(extents, self.loops, strict=True)]
+        return "_".join([f"w{self.width}", *names])
+
     def bytes_moved(self, sizes: Mapping[str, int] | None = None) -> int:
         """Honest bytes: every input element read once and every output element written once.
 

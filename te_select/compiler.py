@@ -12,7 +12,7 @@ import os
 import platform
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import metadata
@@ -177,9 +177,31 @@ def build(
     """
     resolved = resolve(target)
     chosen = [schedule(workload, resolved, tuning_logs) for workload in workloads]
+    return build_scheduled(chosen, path, resolved)
+
+
+def build_scheduled(
+    chosen: Sequence[Scheduled], path: Path, target: ResolvedTarget
+) -> artifact.Manifest:
+    """Build scheduled workloads; `build`, and a tuner that has chosen the configs itself.
+
+    Parameters
+    ----------
+    chosen
+        What `schedule` made; their workloads differ.
+    path
+        The ``.so`` to write, into a folder of its own.
+    target
+        The target they were scheduled for.
+
+    Returns
+    -------
+    Manifest
+        What was written beside it.
+    """
     symbols = [f"te_select_kernel_{i}" for i in range(len(chosen))]
     module = lowering.build(
-        [one.lower(symbol) for one, symbol in zip(chosen, symbols, strict=True)], resolved.tvm
+        [one.lower(symbol) for one, symbol in zip(chosen, symbols, strict=True)], target.tvm
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="te_select-") as folder:
@@ -199,7 +221,7 @@ def build(
         kernels=tuple(
             artifact.KernelRecord(one.workload, asdict(one.config), one.origin) for one in chosen
         ),
-        target={"name": resolved.name, "cpu_features": list(resolved.cpu_features)},
+        target={"name": target.name, "cpu_features": list(target.cpu_features)},
         versions=versions(),
     )
     artifact.write(path, manifest)
