@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from typing import Any
 
@@ -96,6 +96,8 @@ class Config:
         return self
 
 
+NUMBERS = ("piece",)
+"""The knobs that may be random variables of MetaSchedule; the others change the structure."""
 _KNOBS: Mapping[str, type] = {
     knob.name: bool if knob.type in ("bool", bool) else int for knob in fields(Config)
 }
@@ -178,8 +180,7 @@ def apply(sch: s_tir.Schedule, pattern: AccessPattern, target: Target, config: C
     loops = _merged_loops(sch, block, pattern)
     leaf_loops = 2 if config.rows else 1
     outer, leaf = loops[:-leaf_loops], loops[-leaf_loops]
-    rows = pattern.loops[-leaf_loops].extent if pattern.loops else 1
-    if rows is None or not isinstance(config.piece, int) or rows > config.piece:
+    if _is_cut(pattern, config):
         piece, leaf = sch.split(leaf, [None, config.piece])
         outer = [*outer, piece]
     elif len(outer) > 1 and _extent(pattern.loops[: len(outer) - 1]) >= ENOUGH_TASKS:
@@ -232,6 +233,28 @@ def config_from(knobs: Mapping[str, int]) -> Config:
     return Config(**{name: kind(knobs[name]) for name, kind in _KNOBS.items()})
 
 
+def effect(pattern: AccessPattern, config: Config) -> tuple[object, ...]:
+    """Tell configs apart by what they do: of those with one effect a tuner needs to try one only.
+
+    Parameters
+    ----------
+    pattern
+        The workload's access pattern, of int dims.
+    config
+        A config that fits it.
+
+    Returns
+    -------
+    tuple
+        Hashable, and equal for configs that differ in knobs without a meaning for the pattern.
+    """
+    streams = 0 < config.stream_from <= (pattern.out_bytes or 0)
+    span = span_of(pattern, replace(config, stream_from=int(streams)))
+    cut = _is_cut(pattern, config)
+    tasks = cut or len(pattern.loops) > (2 if config.rows else 1)
+    return (span.symbol, config.piece if cut else None, config.parallel and tasks)
+
+
 def span_of(pattern: AccessPattern, config: Config) -> Span:
     """Choose the span for the leaf of a pattern."""
     if not pattern.loops:
@@ -266,6 +289,14 @@ def _inner_is_short(pattern: AccessPattern) -> bool:
         return False
     extent = pattern.loops[-1].extent
     return extent is not None and 0 < extent * pattern.width < SHORT_ROW_BYTES
+
+
+def _is_cut(pattern: AccessPattern, config: Config) -> bool:
+    """Whether the leaf is cut into pieces; a random variable may have any value, so there it is."""
+    if not pattern.loops:
+        return False
+    rows = pattern.loops[-2 if config.rows else -1].extent
+    return rows is None or not isinstance(config.piece, int) or rows > config.piece
 
 
 def _inner(pattern: AccessPattern, rows: bool) -> int:

@@ -25,13 +25,16 @@ if TYPE_CHECKING:
     from te_select.compiler import compile, export
     from te_select.runtime.artifact import Library, load
     from te_select.runtime.kernel import Kernel
+    from te_select.tuning.session import Record, tune
 
 _LAZY = {
     "Kernel": "te_select.runtime.kernel",
     "Library": "te_select.runtime.artifact",
+    "Record": "te_select.tuning.session",
     "compile": "te_select.compiler",
     "export": "te_select.compiler",
     "load": "te_select.runtime.artifact",
+    "tune": "te_select.tuning.session",
 }
 
 __all__ = [
@@ -42,6 +45,7 @@ __all__ = [
     "Kernel",
     "Library",
     "ModelError",
+    "Record",
     "SelectError",
     "TargetError",
     "ToolchainError",
@@ -50,6 +54,7 @@ __all__ = [
     "compile",
     "export",
     "load",
+    "tune",
 ]
 
 

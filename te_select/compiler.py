@@ -26,7 +26,9 @@ from te_select import lowering, toolchain
 from te_select.access import AccessPattern, access_pattern
 from te_select.broadcast import shown
 from te_select.definition import definition
-from te_select.errors import ArgumentError, ArtifactError, TuningError
+from te_select.errors import ArgumentError, ArtifactError
+from te_select.records import lookup
+from te_select.records.origin import DEFAULT
 from te_select.runtime import artifact
 from te_select.runtime.kernel import Kernel
 from te_select.schedules import x86
@@ -50,7 +52,7 @@ class Scheduled:
     config
         The schedule's knobs.
     origin
-        ``"default"``.
+        ``"default"``, or the record that it comes from.
     func
         The scheduled function.
     """
@@ -85,8 +87,8 @@ def compile(
     target
         ``"native"``, ``"x86-64"`` to ``"x86-64-v4"``, an LLVM CPU name, or a TVM target as JSON.
     tuning_logs
-        None for the logs shipped with the package, False for none. This version ships none and
-        reads no folder.
+        None for the records shipped with the package, a folder for those in it only, False for
+        none. The workload's own record is taken, else the nearest, else the default config.
 
     Returns
     -------
@@ -102,7 +104,7 @@ def compile(
     ArtifactError
         If this CPU lacks what the target needs; `export` cross-compiles.
     TuningError
-        If a folder of tuning logs is given.
+        If the folder of tuning logs is missing, or holds no record that can be used.
     """
     _checked(workload)
     path = _build_folder(os.getpid()) / f"build{next(_builds)}" / f"{workload.name}.so"
@@ -252,20 +254,17 @@ def schedule(
     Scheduled
         The scheduled function, its config and origin.
     """
-    if not (tuning_logs is None or tuning_logs is False):
-        raise TuningError(
-            f"tuning_logs {shown(tuning_logs)} cannot be read: this version has no tuner; "
-            "expected None or False"
-        )
     pattern = access_pattern(workload)
-    chosen = (
-        x86.default_config(pattern, target.tvm)
-        if config is None
-        else _config_from_manifest(config, pattern)
-    )
+    origin = DEFAULT
+    if config is not None:
+        chosen = _config_from_manifest(config, pattern)
+    elif tuning_logs is not False and (found := lookup.find(workload, target, tuning_logs)):
+        chosen, origin = found.config, found.origin
+    else:
+        chosen = x86.default_config(pattern, target.tvm)
     sch = s_tir.Schedule(definition(workload))
     x86.apply(sch, pattern, target.tvm, chosen)
-    return Scheduled(workload, chosen, "default", sch.mod["main"])
+    return Scheduled(workload, chosen, origin, sch.mod["main"])
 
 
 def source(
