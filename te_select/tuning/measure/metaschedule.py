@@ -1,7 +1,7 @@
 """MetaSchedule's Builder and Runner on a measurer, for searches that MetaSchedule drives itself.
 
-    with open_measurer() as measurer:
-        tune_tir(..., builder=builder(measurer, workload, target), runner=runner(measurer))
+with open_measurer() as measurer:
+    tune_tir(..., builder=builder(measurer, workload, target), runner=runner(measurer))
 """
 
 from __future__ import annotations

@@ -48,12 +48,7 @@ def open_measurer(
             f"runner {runner!r} is not known; expected local or rpc://HOST:PORT/KEY, as in "
             "rpc://tracker.example:9190/zen5"
         )
-    try:
-        from te_select.tuning.measure.fleet import FleetMeasurer  # noqa: PLC0415 - imports tvm
-    except ImportError as error:
-        raise TuningError(
-            f"runner {runner} needs {error.name}, which is not installed; expected the extra "
-            "fleet: pip install 'te-select[fleet]'"
-        ) from error
+    from te_select.tuning.measure.fleet import FleetMeasurer  # noqa: PLC0415 - imports tvm
+
     host = match["host"].strip("[]")
     return FleetMeasurer((host, int(match["port"])), match["key"], jobs, timeout)

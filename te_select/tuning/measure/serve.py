@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import os
 import resource
+import select
 import shutil
 import signal
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from typing import IO, Any
 
@@ -21,7 +23,8 @@ def serve(handlers: Mapping[str, Handler], memory: int | None = None) -> None:
     """Answer messages until the pipe ends or ``exit`` is asked.
 
     An exception of a handler is the answer ``{"failure": reason}``. Where the pipe ends unasked,
-    the measurer is dead, and its folder (the first argument) is removed.
+    the measurer is dead: its folder (the first argument) is removed, and this process ends whatever
+    it is doing.
 
     Parameters
     ----------
@@ -36,19 +39,21 @@ def serve(handlers: Mapping[str, Handler], memory: int | None = None) -> None:
         _, hard = resource.getrlimit(resource.RLIMIT_DATA)
         soft = memory if hard == resource.RLIM_INFINITY else min(memory, hard)
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+    watcher = threading.Thread(target=_end_with_parent, args=(requests.fileno(),), daemon=True)
+    watcher.start()
     try:
         _send(replies, {"ready": True})
         while True:
             message = _receive(requests)
             if message["op"] == "exit":
                 return
-            # Native code that never returns is ended by the signal even if nobody else is left.
+            # Native code that holds the interpreter and never returns is ended by the signal.
             signal.setitimer(signal.ITIMER_REAL, math.ceil(message["seconds"]))
             answer = _answer(handlers, message)
             signal.setitimer(signal.ITIMER_REAL, 0)
             _send(replies, answer)
     except (EOFError, BrokenPipeError):
-        shutil.rmtree(sys.argv[1], ignore_errors=True)
+        watcher.join()
 
 
 def reason(error: BaseException) -> str:
@@ -58,6 +63,14 @@ def reason(error: BaseException) -> str:
         return one_line(text)
     lines = text.splitlines()
     return one_line(f"{type(error).__name__}: {lines[-1]}" if lines else type(error).__name__)
+
+
+def _end_with_parent(pipe: int) -> None:
+    hang_up = select.poll()
+    hang_up.register(pipe, 0)
+    hang_up.poll()
+    shutil.rmtree(sys.argv[1], ignore_errors=True)
+    os._exit(1)
 
 
 def _answer(handlers: Mapping[str, Handler], message: dict[str, Any]) -> dict[str, Any]:
