@@ -25,12 +25,13 @@ if TYPE_CHECKING:
     from te_select.compiler import compile, export
     from te_select.runtime.artifact import Library, load
     from te_select.runtime.kernel import Kernel
-    from te_select.tuning.session import Record, tune
+    from te_select.tuning.record import Record
+    from te_select.tuning.session import tune
 
 _LAZY = {
     "Kernel": "te_select.runtime.kernel",
     "Library": "te_select.runtime.artifact",
-    "Record": "te_select.tuning.session",
+    "Record": "te_select.tuning.record",
     "compile": "te_select.compiler",
     "export": "te_select.compiler",
     "load": "te_select.runtime.artifact",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,11 +19,12 @@ from te_select.cli.console import (
     print_json,
 )
 from te_select.cli.manifest import read_manifest
+from te_select.imports import without_torch
 from te_select.workload import Workload
 
 if TYPE_CHECKING:
-    from te_select.tuning.display import Display, Outcome
-    from te_select.tuning.session import Session
+    from te_select.tuning.display import Outcome
+    from te_select.tuning.record import Options
 
 Suite = Annotated[str | None, typer.Option("--suite", help="default or baselines, of the bench.")]
 Only = Annotated[str | None, typer.Option("--only", help="A glob: these of the suite only.")]
@@ -98,26 +98,21 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
     else:
         wanted = [(w.name, w) for w in workloads.gather(flags, workload, workloads_file)]
 
-    # tvm_ffi would import torch where it is installed, which takes longer than all the rest of a
-    # run that finds everything tuned; NumPy arrays are all that is passed here.
-    os.environ.setdefault("TVM_FFI_DISABLE_TORCH_C_DLPACK", "1")
-    from te_select.tuning.display import Display, print_outcomes  # noqa: PLC0415
-    from te_select.tuning.session import Options, Session  # noqa: PLC0415 - imports tvm
+    from te_select.tuning.display import Outcome, print_outcomes  # noqa: PLC0415 - imports rich
+    from te_select.tuning.record import Options  # noqa: PLC0415
 
     options = Options(trials, timeout, jobs, seed, force)
     outcomes: list[Outcome] = []
     interrupted = False
-    with Session(target, tuning_logs, runner, options) as session:
-        try:
-            with Display(len(wanted)) as display:
-                _tune_all(session, wanted, display, outcomes)
-        except KeyboardInterrupt:
-            interrupted = True
-        finally:
-            if as_json:
-                print_json(_document(outcomes, session, interrupted))
-            elif outcomes:
-                print_outcomes(outcomes)
+    try:
+        _tune_all(wanted, target, tuning_logs, runner, options, outcomes)
+    except KeyboardInterrupt:
+        interrupted = True
+    finally:
+        if as_json and (outcomes or interrupted):
+            print_json(_document(outcomes, tuning_logs, interrupted))
+        elif outcomes:
+            print_outcomes(outcomes)
     if interrupted:
         raise typer.Exit(INTERRUPTED)
     if any(outcome.record is None for outcome in outcomes):
@@ -135,26 +130,31 @@ def _suite(name: str, only: str | None) -> list[tuple[str, Workload]]:
 
 
 def _tune_all(
-    session: Session,
     wanted: Sequence[tuple[str, Workload]],
-    display: Display,
+    target: str,
+    tuning_logs: Path,
+    runner: str,
+    options: Options,
     outcomes: list[Outcome],
 ) -> None:
-    from te_select.tuning.display import Outcome  # noqa: PLC0415 - imports tvm
-    from te_select.tuning.session import UntunableError  # noqa: PLC0415
+    from te_select.tuning.display import Display, Outcome  # noqa: PLC0415 - imports rich
+    from te_select.tuning.record import UntunableError  # noqa: PLC0415
 
-    for name, workload in wanted:
-        found = None if session.options.force else session.find(workload)
-        if found is not None:
-            display.begin(None)
-            outcomes.append(Outcome(name, found, fresh=False))
-            continue
-        roof = _roof(workload) if session.runner == "local" else None
-        display.begin(roof)
-        try:
-            outcomes.append(Outcome(name, session.tune(workload, display), roof=roof))
-        except UntunableError as error:
-            outcomes.append(Outcome(name, None, str(error)))
+    with without_torch():
+        from te_select.tuning.session import Session  # noqa: PLC0415 - imports tvm
+    with (
+        Session(target, tuning_logs, runner, options) as session,
+        Display(len(wanted)) as display,
+    ):
+        for name, workload in wanted:
+            found = None if options.force else session.find(workload)
+            roof = _roof(workload) if found is None and runner == "local" else None
+            display.begin(roof)
+            try:
+                record = found or session.tune(workload, display)
+                outcomes.append(Outcome(name, record, fresh=found is None, roof=roof))
+            except UntunableError as error:
+                outcomes.append(Outcome(name, None, str(error)))
 
 
 def _roof(workload: Workload) -> float | None:
@@ -171,10 +171,9 @@ def _roof(workload: Workload) -> float | None:
     return max(probe.bytes / probe.seconds for probe in probes.values())
 
 
-def _document(outcomes: Sequence[Outcome], session: Session, interrupted: bool) -> dict[str, Any]:
+def _document(outcomes: Sequence[Outcome], logs: Path, interrupted: bool) -> dict[str, Any]:
     return {
-        "target": session.target.name,
-        "tuning_logs": str(session.logs),
+        "tuning_logs": str(logs),
         "interrupted": interrupted,
         "workloads": [
             {
@@ -184,10 +183,7 @@ def _document(outcomes: Sequence[Outcome], session: Session, interrupted: bool) 
                 "roof_bytes_per_second": outcome.roof,
                 "record": None
                 if outcome.record is None
-                else {
-                    **outcome.record.__dict__,
-                    "workload": outcome.record.workload.to_json(),
-                },
+                else {**vars(outcome.record), "workload": outcome.record.workload.to_json()},
             }
             for outcome in outcomes
         ],

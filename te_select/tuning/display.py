@@ -14,7 +14,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 
 from te_select.access import access_pattern
-from te_select.tuning.session import Progress, Record
+from te_select.tuning.record import Progress, Record
+
+_FILE_WIDTH = 200  # columns where the table is no terminal's
 
 
 @dataclass(frozen=True)
@@ -124,7 +126,10 @@ def print_outcomes(outcomes: Sequence[Outcome]) -> None:
         table.add_column(header, justify=justify, overflow="fold")  # type: ignore[arg-type]
     for outcome in outcomes:
         table.add_row(outcome.name, *_cells(outcome))
-    Console(markup=False, highlight=False).print(table)
+    console = Console(markup=False, highlight=False)
+    if not console.is_terminal:
+        console.width = _FILE_WIDTH
+    console.print(table)
 
 
 def _cells(outcome: Outcome) -> list[str]:

@@ -27,7 +27,7 @@ from te_select.targets import ResolvedTarget
 from te_select.workload import Workload
 
 BATCH = 16  # configs proposed at a time; evolution learns between batches
-POPULATION = 128  # MetaSchedule's 512 take seconds to sample, from spaces of some hundred
+POPULATION = 64  # MetaSchedule's 512 take seconds to sample, from spaces of some hundred
 _GENERATIONS = 2
 _SHARE_MEASURED = 0.5  # of a population; the rest is sampled anew
 

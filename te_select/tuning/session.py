@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -28,78 +28,23 @@ from te_select.schedules import x86
 from te_select.targets import resolve
 from te_select.tuning.journal import Journal, Trial, config_key
 from te_select.tuning.measure import Candidate, Measurement, Measurer, open_measurer
+from te_select.tuning.record import (
+    TIMEOUT,
+    TRIALS,
+    Observer,
+    Options,
+    Progress,
+    Record,
+    UntunableError,
+    recorded,
+)
 from te_select.tuning.search import open_search
 from te_select.workload import Workload
 
-TRIALS, TIMEOUT = 64, 30.0
 FINALISTS = 4
 ROUNDS, DUEL_ROUNDS = 15, 25
 GAIN = 1.01  # by which three of four turns must be won; the same kernel twice stays below it
 _BUILDERS = ("te_select", "tvm", "llvm")  # whose version decides what a config compiles to
-
-
-class UntunableError(TuningError):
-    """A workload that cannot be tuned; the session may go on with others."""
-
-
-@dataclass(frozen=True)
-class Record:
-    """What tuning a workload has found.
-
-    Parameters
-    ----------
-    config
-        The knobs.
-    seconds
-        Its median seconds for a call.
-    default_seconds
-        Those of the default config, measured in turns with it; None where nobody wrote it down.
-    trials, failed
-        How many configs were measured, the default among them, and how many of them failed.
-    name
-        ``<target>/<record>``, as `Kernel.origin` has it.
-    workload
-        What was measured, of int dims.
-    """
-
-    config: Mapping[str, int | bool]
-    seconds: float
-    default_seconds: float | None
-    trials: int
-    failed: int
-    name: str
-    workload: Workload
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Where a session is with a workload.
-
-    Parameters
-    ----------
-    workload
-        What is measured, of int dims.
-    done, total
-        Trials.
-    failed, failure
-        How many of them failed, and why the first did.
-    default, best
-        Median seconds of a call, as far as known.
-    phase
-        ``"trials"`` or ``"finalists"``.
-    """
-
-    workload: Workload
-    done: int = 0
-    total: int = 0
-    failed: int = 0
-    failure: str | None = None
-    default: float | None = None
-    best: float | None = None
-    phase: str = "trials"
-
-
-Observer = Callable[[Progress], None]
 
 
 def tune(  # noqa: PLR0913 - the public contract's, by keyword
@@ -160,23 +105,6 @@ def tune(  # noqa: PLR0913 - the public contract's, by keyword
         return session.tune(workload, observe or (lambda progress: None))
 
 
-@dataclass(frozen=True)
-class Options:
-    """The numbers of a session; see `tune`."""
-
-    trials: int = TRIALS
-    timeout: float = TIMEOUT
-    jobs: int | None = None
-    seed: int = 0
-    force: bool = False
-
-    def __post_init__(self) -> None:
-        if type(self.trials) is not int or self.trials < 1:
-            raise ArgumentError(f"trials is {self.trials!r}; expected at least 1, the default")
-        if type(self.seed) is not int or not 0 <= self.seed < 1 << 30:
-            raise ArgumentError(f"seed is {self.seed!r}; expected 0 to {(1 << 30) - 1}")
-
-
 class Session:
     """Tunes workloads for one target, with one set of workers.
 
@@ -214,17 +142,17 @@ class Session:
         with store.locked(self.folder):  # find out before minutes of measuring
             pass
 
+    @property
+    def measurer(self) -> Measurer:
+        """The workers, started when they are first needed."""
+        if self._measurer is None:
+            options = self.options
+            self._measurer = open_measurer(self.runner, options.jobs, options.timeout)
+        return self._measurer
+
     def find(self, workload: Workload) -> Record | None:
         """Return the record that a workload has already, if any."""
-        sized = representative(workload)
-        entry = log.read(self.folder).best(access_pattern(sized).key)
-        if entry is None or entry.tvm != self._versions["tvm"]:
-            return None
-        try:
-            config = x86.config_from(entry.knobs).checked(access_pattern(sized))
-        except (KeyError, ValueError):
-            return None
-        return self._record(sized, entry, config)
+        return recorded(self.folder, workload, self._versions["tvm"])
 
     def tune(self, workload: Workload, observe: Observer) -> Record:
         """Tune a workload, or return the record that it has.
@@ -249,10 +177,7 @@ class Session:
             # Another session may have tuned it while this one waited for the lock.
             if not self.options.force and (found := self.find(workload)):
                 return found
-            if self._measurer is None:
-                options = self.options
-                self._measurer = open_measurer(self.runner, options.jobs, options.timeout)
-            run = _Run(sized, self._target, self._measurer, journal, observe)
+            run = _Run(sized, self._target, self.measurer, journal, observe)
             trials = run.trials(open_search(sized, self.target, *self._search), self.options.trials)
             config, seconds, default = run.finals()
             failed = sum(trial.seconds is None for trial in trials)
@@ -263,6 +188,7 @@ class Session:
                 seconds,
                 {
                     "workload": str(sized),
+                    "config": asdict(config),
                     "default_seconds": default,
                     "trials": len(trials),
                     "failed": failed,
@@ -271,23 +197,19 @@ class Session:
             )
             store.put(self.folder, [entry])
             journal.remove()
-        return self._record(sized, entry, config)
+        return Record(
+            asdict(config),
+            seconds,
+            default,
+            len(trials),
+            failed,
+            f"{self.folder.name}/{key}",
+            sized,
+        )
 
     @property
     def _search(self) -> tuple[int, int]:
         return self.options.trials, self.options.seed
-
-    def _record(self, workload: Workload, entry: log.Entry, config: x86.Config) -> Record:
-        said = entry.session
-        return Record(
-            asdict(config),
-            entry.seconds,
-            said.get("default_seconds"),
-            int(said.get("trials", 0)),
-            int(said.get("failed", 0)),
-            f"{self.folder.name}/{entry.key}",
-            workload,
-        )
 
     def _provenance(self, workload: Workload) -> dict[str, Any]:
         """The machine, the versions and the command, as a record's reader needs them."""
