@@ -131,3 +131,22 @@ def test_every_config_of_the_space_selects_the_same_bits(shapes, dtype, monkeypa
         kernel = te_select.compile(workload)
         assert dict(kernel.config) == dataclasses.asdict(config)
         assert np.array_equal(s.as_bytes(kernel(*operands)), want), config
+
+
+@pytest.mark.parametrize(
+    "workload",
+    [Workload((), (), ()), Workload((9001, 1), (9001, 3), (3,)), Workload(["n"], ["n"], ["n"])],
+    ids=str,
+)
+def test_config_is_read_back_from_the_function(workload):
+    pattern = access_pattern(workload)
+    for unroll, skip in itertools.product((1, 8), (False, True)):
+        default = x86.default_config(pattern, V3.tvm)
+        config = dataclasses.replace(default, unroll=unroll, skip=skip, piece=4096)
+        func = schedule(workload, V3, config=dataclasses.asdict(config)).func
+        assert x86.config_of(func) == config
+
+
+def test_function_without_a_leaf_has_no_config():
+    with pytest.raises(ValueError, match="no leaf"):
+        x86.config_of(definition(Workload((4,), (4,), (4,))))

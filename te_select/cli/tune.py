@@ -19,6 +19,7 @@ from te_select.cli.console import (
     print_json,
 )
 from te_select.cli.manifest import read_manifest
+from te_select.errors import SelectError
 from te_select.imports import without_torch
 from te_select.workload import Workload
 
@@ -98,24 +99,29 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
     else:
         wanted = [(w.name, w) for w in workloads.gather(flags, workload, workloads_file)]
 
-    from te_select.tuning.display import Outcome, print_outcomes  # noqa: PLC0415 - imports rich
+    from te_select.tuning.display import print_outcomes  # noqa: PLC0415 - imports rich
     from te_select.tuning.record import Options  # noqa: PLC0415
 
     options = Options(trials, timeout, jobs, seed, force)
     outcomes: list[Outcome] = []
-    interrupted = False
+    interrupted, end = False, None
     try:
         _tune_all(wanted, target, tuning_logs, runner, options, outcomes)
     except KeyboardInterrupt:
         interrupted = True
-    finally:
-        if as_json and (outcomes or interrupted):
-            print_json(_document(outcomes, tuning_logs, interrupted))
-        elif outcomes:
-            print_outcomes(outcomes)
+    except SelectError as error:
+        if not outcomes:
+            raise
+        end = error
+    if as_json:
+        print_json(_document(outcomes, tuning_logs, interrupted, end))
+    else:
+        print_outcomes(outcomes)
+        if end is not None:
+            raise end
     if interrupted:
         raise typer.Exit(INTERRUPTED)
-    if any(outcome.record is None for outcome in outcomes):
+    if end is not None or any(outcome.record is None for outcome in outcomes):
         raise typer.Exit(FAILED)
 
 
@@ -171,10 +177,13 @@ def _roof(workload: Workload) -> float | None:
     return max(probe.bytes / probe.seconds for probe in probes.values())
 
 
-def _document(outcomes: Sequence[Outcome], logs: Path, interrupted: bool) -> dict[str, Any]:
+def _document(
+    outcomes: Sequence[Outcome], logs: Path, interrupted: bool, end: SelectError | None
+) -> dict[str, Any]:
     return {
         "tuning_logs": str(logs),
         "interrupted": interrupted,
+        "error": None if end is None else str(end),
         "workloads": [
             {
                 "name": outcome.name,
