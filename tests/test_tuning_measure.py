@@ -67,7 +67,7 @@ def test_every_kind_of_element_is_measured(measurer, dtype):
 
 def test_other_rules_and_no_dims_are_measured(measurer):
     workloads = [
-        Workload((3, 5), (2, 3, 5, 4), (2, 3, 5, 4), "int16", auto_broadcast="pdpd", axis=1),
+        Workload((3, 5), (2, 3, 5, 4), (3, 5), "int16", auto_broadcast="pdpd", axis=1),
         Workload((), (), (), "float64"),
         Workload((9, 1), (1, 8), (), auto_broadcast="multidirectional"),
     ]
@@ -179,10 +179,17 @@ def test_unknown_runner_is_refused(runner):
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("jobs", 0), ("timeout", 0), ("timeout", float("nan"))]
+    ("name", "value"),
+    [
+        ("jobs", 0),
+        ("jobs", "two"),
+        ("timeout", 0),
+        ("timeout", float("nan")),
+        ("timeout", float("inf")),
+    ],
 )
 def test_jobs_and_timeout_are_positive(name, value):
-    with pytest.raises(te_select.ArgumentError, match=f"{name} is {value}"):
+    with pytest.raises(te_select.ArgumentError, match=f"{name} is {value!r}"):
         open_measurer(**{name: value})
 
 

@@ -15,7 +15,7 @@ from te_select.tuning.measure.serve import serve
 
 KERNELS = {
     "crash": "*(volatile int*)8 = 1;",
-    "hang": "for (;;) __asm__ volatile(\"\");",
+    "hang": 'for (;;) __asm__ volatile("");',
     "nothing": ";",
     "outside": "((char*)out)[-1] = 0;",
     "abort": "abort();",

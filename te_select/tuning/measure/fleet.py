@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import threading
 import time
@@ -123,7 +124,9 @@ class Server:
     def disconnect(self) -> None:
         """Give the server back."""
         self.is_connected = False
-        self.worker.stop()
+        if self.worker.is_running():
+            with contextlib.suppress(WorkerError):
+                self.worker.request({"op": "disconnect"}, CONNECT_SECONDS)
 
     def _prepare(self, workload: Workload) -> dict[str, Any]:
         """Send the operands, once; returns what went wrong."""
@@ -176,7 +179,7 @@ class FleetMeasurer(Measurer):
     def close(self) -> None:
         """Give the servers back, end the workers and remove everything that is theirs."""
         for server in self._servers:
-            server.disconnect()
+            server.worker.stop()
         super().close()
 
     @property

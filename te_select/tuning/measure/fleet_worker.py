@@ -5,6 +5,7 @@ A process of its own, because a call over RPC has no end if the other side has n
 
 from __future__ import annotations
 
+import gc
 import itertools
 import math
 from collections.abc import Callable
@@ -50,6 +51,13 @@ class Remote:
         self._probe["watch"](0)
         self._features = frozenset(str(self._probe["cpu_flags"]()).split())
         self._session = session
+        return {}
+
+    def disconnect(self, _message: dict[str, Any]) -> dict[str, Any]:
+        """Close the session, which gives the server back."""
+        self._inputs = {}
+        self._probe = self._session = None
+        gc.collect()  # the connection ends with the last thing that refers to it
         return {}
 
     def prepare(self, message: dict[str, Any]) -> dict[str, Any]:
@@ -182,6 +190,7 @@ if __name__ == "__main__":
     serve(
         {
             "connect": remote.connect,
+            "disconnect": remote.disconnect,
             "prepare": remote.guarded(remote.prepare),
             "measure": remote.guarded(remote.measure),
             "interleave": remote.guarded(remote.interleave),

@@ -75,7 +75,9 @@ class Jobs:
         self.disconnected(why)
         job.losses += 1
         if job.losses >= MOST_LOSSES:
-            self.done(job, {"failure": f"{job.losses} servers were lost while it ran: {why}"})
+            self.done(
+                job, {"failure": f"the run lost {job.losses} servers, as a crash does: {why}"}
+            )
             return
         with self._changed:
             self._waiting.append(job)

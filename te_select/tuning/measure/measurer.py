@@ -11,11 +11,13 @@ from itertools import islice
 from pathlib import Path
 from types import TracebackType
 
+from te_select.broadcast import shown
 from te_select.errors import ArgumentError
 from te_select.tuning.measure.building import Builders
 from te_select.tuning.measure.candidate import Built, Candidate, Measurement
 
 MOST_JOBS = 16  # build workers; each takes 0.4 GB
+LONGEST_TIMEOUT = 24 * 60 * 60  # seconds
 BATCH = 2  # candidates per build worker that are built before any is run
 
 
@@ -34,14 +36,17 @@ class Measurer(ABC):
     Raises
     ------
     ArgumentError
-        If ``jobs`` or ``timeout`` is not positive.
+        If ``jobs`` or ``timeout`` is not positive, or no number.
     """
 
     def __init__(self, jobs: int | None, timeout: float) -> None:
-        if jobs is not None and jobs < 1:
-            raise ArgumentError(f"jobs is {jobs}; expected at least 1")
-        if not timeout > 0:
-            raise ArgumentError(f"timeout is {timeout}; expected a number of seconds above 0")
+        if jobs is not None and (type(jobs) is not int or jobs < 1):
+            raise ArgumentError(f"jobs is {shown(jobs)}; expected an int of at least 1")
+        if type(timeout) not in (int, float) or not 0 < timeout <= LONGEST_TIMEOUT:
+            raise ArgumentError(
+                f"timeout is {shown(timeout)}; expected a number of seconds above 0 and at most "
+                f"{LONGEST_TIMEOUT}"
+            )
         self.jobs = jobs or min(len(os.sched_getaffinity(0)), MOST_JOBS)
         self.timeout = timeout
         self.folder = Path(tempfile.mkdtemp(prefix="te_select-tune-"))
@@ -98,8 +103,8 @@ class Measurer(ABC):
         TuningError
             As for `measure`.
         """
-        if rounds < 1:
-            raise ArgumentError(f"rounds is {rounds}; expected at least 1")
+        if type(rounds) is not int or rounds < 1:
+            raise ArgumentError(f"rounds is {shown(rounds)}; expected an int of at least 1")
         workloads = {candidate.workload.name for candidate in candidates}
         if len(workloads) > 1:
             raise ArgumentError(

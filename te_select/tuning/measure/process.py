@@ -85,6 +85,10 @@ class Worker:
             self.kill()
             raise
 
+    def is_running(self) -> bool:
+        """Whether there is a process."""
+        return self._process is not None and self._process.poll() is None
+
     def start(self) -> subprocess.Popen[bytes]:
         """Start the process, unless it runs; one that died since it was last asked is replaced.
 
