@@ -24,11 +24,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from typing import Any
 
-from tvm import s_tir
+import tvm_ffi
+from tvm import IRModule, s_tir, tirx
 from tvm.target import Target, codegen
 
 from te_select.access import AccessPattern, Loop
@@ -36,6 +37,8 @@ from te_select.schedules import named_rows_x86
 from te_select.schedules.spans_x86 import Span
 
 ANNOTATION = "te_select.span"
+PATTERN = "te_select.pattern"
+KNOB = "te_select.knob."
 VECTOR_BYTES = (16, 32, 64)
 UNROLLS = (1, 2, 4, 8)
 LARGEST = 1 << 62
@@ -93,6 +96,13 @@ class Config:
         if self.rows and not _inner_may_be_short(pattern):
             raise ValueError("rows needs an innermost loop that is or may be short")
         return self
+
+
+NUMBERS = ("piece",)
+"""The knobs that may be random variables of MetaSchedule; the others change the structure."""
+_KNOBS: Mapping[str, type] = {
+    knob.name: bool if knob.type in ("bool", bool) else int for knob in fields(Config)
+}
 
 
 def default_config(pattern: AccessPattern, target: Target) -> Config:
@@ -206,8 +216,7 @@ def apply(sch: s_tir.Schedule, pattern: AccessPattern, target: Target, config: C
     loops = _merged_loops(sch, block, pattern)
     leaf_loops = 2 if config.rows else 1
     outer, leaf = loops[:-leaf_loops], loops[-leaf_loops]
-    rows = pattern.loops[-leaf_loops].extent if pattern.loops else 1
-    if rows is None or not isinstance(config.piece, int) or rows > config.piece:
+    if _is_cut(pattern, config):
         piece, leaf = sch.split(leaf, [None, config.piece])
         outer = [*outer, piece]
     elif len(outer) > 1 and _extent(pattern.loops[: len(outer) - 1]) >= ENOUGH_TASKS:
@@ -217,6 +226,69 @@ def apply(sch: s_tir.Schedule, pattern: AccessPattern, target: Target, config: C
         if config.parallel:
             sch.parallel(task)
     sch.annotate(leaf, ANNOTATION, span_of(pattern, config).symbol)
+    # Records are read by these: a span tells neither how it was cut nor from where on it streams.
+    sch.annotate(leaf, PATTERN, pattern.key)
+    for knob in fields(Config):
+        value = getattr(config, knob.name)
+        sch.annotate(leaf, KNOB + knob.name, int(value) if isinstance(value, bool) else value)
+
+
+def config_of(scheduled: s_tir.Schedule | IRModule | tirx.PrimFunc) -> Config:
+    """Read back the config that `apply` was given.
+
+    Parameters
+    ----------
+    scheduled
+        A schedule, its module or the function that it made.
+
+    Returns
+    -------
+    Config
+        The config; the values of random variables in their place.
+
+    Raises
+    ------
+    ValueError
+        If there is no leaf: of no elements, or not scheduled by `apply`.
+    """
+    mod = scheduled.mod if isinstance(scheduled, s_tir.Schedule) else scheduled
+    func = mod["main"] if isinstance(mod, IRModule) else mod
+    leaves: list[tirx.For] = []
+    tvm_ffi.structural_walk(
+        func.body,
+        (tirx.For, lambda loop: leaves.append(loop) if ANNOTATION in loop.annotations else None),
+        order="pre",
+    )
+    if not leaves:
+        raise ValueError("there is no leaf; expected a function that the x86 schedule made")
+    return config_from({key: int(leaves[0].annotations[KNOB + key]) for key in _KNOBS})
+
+
+def config_from(knobs: Mapping[str, int]) -> Config:
+    """Make a config of knobs that a log keeps as ints; raises KeyError where one is missing."""
+    return Config(**{name: kind(knobs[name]) for name, kind in _KNOBS.items()})
+
+
+def effect(pattern: AccessPattern, config: Config) -> tuple[object, ...]:
+    """Tell configs apart by what they do: of those with one effect a tuner needs to try one only.
+
+    Parameters
+    ----------
+    pattern
+        The workload's access pattern, of int dims.
+    config
+        A config that fits it.
+
+    Returns
+    -------
+    tuple
+        Hashable, and equal for configs that differ in knobs without a meaning for the pattern.
+    """
+    streams = 0 < config.stream_from <= (pattern.out_bytes or 0)
+    span = span_of(pattern, replace(config, stream_from=int(streams)))
+    cut = _is_cut(pattern, config)
+    tasks = cut or len(pattern.loops) > (2 if config.rows else 1)
+    return (span.symbol, config.piece if cut else None, config.parallel and tasks)
 
 
 def span_of(pattern: AccessPattern, config: Config) -> Span:
@@ -258,6 +330,14 @@ def _inner_may_be_short(pattern: AccessPattern) -> bool:
 def _skippable(leaf: Loop) -> bool:
     """Whether a plain leaf has a side that a block of cond may leave unread."""
     return leaf.cond and (leaf.then or leaf.else_)
+
+
+def _is_cut(pattern: AccessPattern, config: Config) -> bool:
+    """Whether the leaf is cut into pieces; a random variable may have any value, so there it is."""
+    if not pattern.loops:
+        return False
+    rows = pattern.loops[-2 if config.rows else -1].extent
+    return rows is None or not isinstance(config.piece, int) or rows > config.piece
 
 
 def _inner(pattern: AccessPattern, rows: bool) -> int:

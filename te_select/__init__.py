@@ -25,13 +25,17 @@ if TYPE_CHECKING:
     from te_select.compiler import compile, export
     from te_select.runtime.artifact import Library, load
     from te_select.runtime.kernel import Kernel
+    from te_select.tuning.record import Record
+    from te_select.tuning.session import tune
 
 _LAZY = {
     "Kernel": "te_select.runtime.kernel",
     "Library": "te_select.runtime.artifact",
+    "Record": "te_select.tuning.record",
     "compile": "te_select.compiler",
     "export": "te_select.compiler",
     "load": "te_select.runtime.artifact",
+    "tune": "te_select.tuning.session",
 }
 
 __all__ = [
@@ -42,6 +46,7 @@ __all__ = [
     "Kernel",
     "Library",
     "ModelError",
+    "Record",
     "SelectError",
     "TargetError",
     "ToolchainError",
@@ -50,6 +55,7 @@ __all__ = [
     "compile",
     "export",
     "load",
+    "tune",
 ]
 
 

@@ -7,12 +7,15 @@ Nearly every workload ends as one to three loops.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from te_select.broadcast import Dim
 from te_select.workload import Workload
 
+_KEY = re.compile(r"w([1248])(?:_\d{1,18}c?t?e?)*")
+_KEY_LOOP = re.compile(r"(\d+)(c?t?e?)")
 LARGEST_INTEGER = 8  # bytes; TVM generates code for no wider one
 
 
@@ -85,6 +88,36 @@ class AccessPattern:
     def out_bytes(self) -> int | None:
         """Bytes of the output, or None where a name decides it."""
         return None if self.elements is None else self.width * self.elements
+
+    @property
+    def key(self) -> str:
+        """The pattern as an identifier: ``w4_48t_1048576ct``, width and extents with their movers.
+
+        Workloads with one key are one kernel: element types of a width, unit axes and the broadcast
+        rule make no difference to it.
+        """
+        extents = (
+            "x".join(map(str, loop.dims)) if loop.extent is None else loop.extent
+            for loop in self.loops
+        )
+        names = [f"{extent}{loop.movers}" for extent, loop in zip(extents, self.loops, strict=True)]
+        return "_".join([f"w{self.width}", *names])
+
+    @classmethod
+    def from_key(cls, key: str) -> AccessPattern:
+        """Read a pattern of int dims back from its `key`; raises ValueError if it is none."""
+        match = _KEY.fullmatch(key)
+        if match is None:
+            raise ValueError(f"{key!r} is no access pattern; expected such as w4_48t_1048576ct")
+        loops = [_KEY_LOOP.fullmatch(word) for word in key.split("_")[1:]]
+        return cls(
+            tuple(
+                Loop((i,), (int(loop[1]),), "c" in loop[2], "t" in loop[2], "e" in loop[2])
+                for i, loop in enumerate(loops)
+                if loop is not None
+            ),
+            int(match[1]),
+        )
 
     def bytes_moved(self, sizes: Mapping[str, int] | None = None) -> int:
         """Honest bytes: every input element read once and every output element written once.

@@ -12,7 +12,7 @@ import os
 import platform
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import metadata
@@ -26,7 +26,9 @@ from te_select import lowering, toolchain
 from te_select.access import AccessPattern, access_pattern
 from te_select.broadcast import shown
 from te_select.definition import definition
-from te_select.errors import ArgumentError, ArtifactError, TuningError
+from te_select.errors import ArgumentError, ArtifactError
+from te_select.records import lookup
+from te_select.records.origin import DEFAULT
 from te_select.runtime import artifact
 from te_select.runtime.kernel import Kernel
 from te_select.schedules import x86
@@ -49,7 +51,7 @@ class Scheduled:
     config
         The schedule's knobs.
     origin
-        ``"default"``.
+        ``"default"``, or the record that it comes from.
     func
         The scheduled function.
     short_rows
@@ -91,8 +93,8 @@ def compile(
     target
         ``"native"``, ``"x86-64"`` to ``"x86-64-v4"``, an LLVM CPU name, or a TVM target as JSON.
     tuning_logs
-        None for the logs shipped with the package, False for none. This version ships none and
-        reads no folder.
+        None for the records shipped with the package, a folder for those in it only, False for
+        none. The workload's own record is taken, else the nearest, else the default config.
 
     Returns
     -------
@@ -108,7 +110,7 @@ def compile(
     ArtifactError
         If this CPU lacks what the target needs; `export` cross-compiles.
     TuningError
-        If a folder of tuning logs is given.
+        If the folder of tuning logs is missing, or holds no record that can be used.
     """
     _checked(workload)
     path = _build_folder(os.getpid()) / f"build{next(_builds)}" / f"{workload.name}.so"
@@ -183,13 +185,35 @@ def build(
     """
     resolved = resolve(target)
     chosen = [schedule(workload, resolved, tuning_logs) for workload in workloads]
+    return build_scheduled(chosen, path, resolved)
+
+
+def build_scheduled(
+    chosen: Sequence[Scheduled], path: Path, target: ResolvedTarget
+) -> artifact.Manifest:
+    """Build scheduled workloads; `build`, and a tuner that has chosen the configs itself.
+
+    Parameters
+    ----------
+    chosen
+        What `schedule` made; their workloads differ.
+    path
+        The ``.so`` to write, into a folder of its own.
+    target
+        The target they were scheduled for.
+
+    Returns
+    -------
+    Manifest
+        What was written beside it.
+    """
     symbols = [f"te_select_kernel_{i}" for i in range(len(chosen))]
     functions = [
         function
         for one, symbol in zip(chosen, symbols, strict=True)
         for function in one.lower(symbol)
     ]
-    module = lowering.build(functions, resolved.tvm)
+    module = lowering.build(functions, target.tvm)
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="te_select-") as folder:
         object_file = Path(folder) / "kernels.o"
@@ -208,7 +232,7 @@ def build(
         kernels=tuple(
             artifact.KernelRecord(one.workload, asdict(one.config), one.origin) for one in chosen
         ),
-        target={"name": resolved.name, "cpu_features": list(resolved.cpu_features)},
+        target={"name": target.name, "cpu_features": list(target.cpu_features)},
         versions=versions(),
     )
     artifact.write(path, manifest)
@@ -239,23 +263,20 @@ def schedule(
     Scheduled
         The scheduled function, its config and origin.
     """
-    if not (tuning_logs is None or tuning_logs is False):
-        raise TuningError(
-            f"tuning_logs {shown(tuning_logs)} cannot be read: this version has no tuner; "
-            "expected None or False"
-        )
     pattern = access_pattern(workload)
-    chosen = (
-        x86.default_config(pattern, target.tvm)
-        if config is None
-        else _config_from_manifest(config, pattern)
-    )
+    origin = DEFAULT
+    if config is not None:
+        chosen = _config_from_manifest(config, pattern)
+    elif tuning_logs is not False and (found := lookup.find(workload, target, tuning_logs)):
+        chosen, origin = found.config, found.origin
+    else:
+        chosen = x86.default_config(pattern, target.tvm)
     functions = []
     for variant in x86.variants(pattern, chosen):
         sch = s_tir.Schedule(definition(workload))
         x86.apply(sch, pattern, target.tvm, variant)
         functions.append(sch.mod["main"])
-    return Scheduled(workload, chosen, "default", *functions)
+    return Scheduled(workload, chosen, origin, *functions)
 
 
 def source(

@@ -51,6 +51,11 @@ def environment() -> dict[str, Any]:
     }
 
 
+def cpu_name() -> str:
+    """The name of this machine's CPU, as its maker spells it."""
+    return str(_cpu()["name"])
+
+
 def _versions() -> dict[str, str | None]:
     return {name: _version(packages) for name, packages in _PACKAGES.items()}
 

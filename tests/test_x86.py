@@ -128,7 +128,7 @@ def test_every_config_of_the_space_selects_the_same_bits(shapes, dtype, monkeypa
         # What may be streamed is streamed, whatever its size.
         config = dataclasses.replace(drawn, stream_from=min(1, drawn.stream_from))
         monkeypatch.setattr(x86, "default_config", lambda *_, chosen=config: chosen)
-        kernel = te_select.compile(workload)
+        kernel = te_select.compile(workload, tuning_logs=False)
         assert dict(kernel.config) == dataclasses.asdict(config)
         assert np.array_equal(s.as_bytes(kernel(*operands)), want), config
 
@@ -177,3 +177,22 @@ def test_skipping_is_the_default_where_a_side_may_be_left_unread_and_memory_is_t
     assert not default(big, (), ())
     assert not default((), big, big)
     assert not default((1024,), (1024,), (1024,))
+
+
+@pytest.mark.parametrize(
+    "workload",
+    [Workload((), (), ()), Workload((9001, 1), (9001, 3), (3,)), Workload(["n"], ["n"], ["n"])],
+    ids=str,
+)
+def test_config_is_read_back_from_the_function(workload):
+    pattern = access_pattern(workload)
+    for unroll, skip in itertools.product((1, 8), (False, True)):
+        default = x86.default_config(pattern, V3.tvm)
+        config = dataclasses.replace(default, unroll=unroll, skip=skip, piece=4096)
+        func = schedule(workload, V3, config=dataclasses.asdict(config)).func
+        assert x86.config_of(func) == config
+
+
+def test_function_without_a_leaf_has_no_config():
+    with pytest.raises(ValueError, match="no leaf"):
+        x86.config_of(definition(Workload((4,), (4,), (4,))))

@@ -46,12 +46,15 @@ class Probe:
         Bytes that one run moves: read and written.
     how
         Which stores and how many threads were the fastest.
+    seconds
+        Of the fastest of its runs, when it was chosen.
     """
 
     call: Callable[[], object]
     repeats: int
     bytes: int
     how: str
+    seconds: float
 
 
 def probes(footprint: int, sets: int = 1) -> dict[str, Probe]:
@@ -91,7 +94,7 @@ def probes(footprint: int, sets: int = 1) -> dict[str, Probe]:
         how = min(seconds, key=lambda each: seconds[each])
         repeats = 1 if sets > 1 else _repeats(variants[how])
         call = functools.partial(variants[how], repeats)
-        made[name] = Probe(call, repeats, element_bytes * elements, how)
+        made[name] = Probe(call, repeats, element_bytes * elements, how, seconds[how])
     return made
 
 

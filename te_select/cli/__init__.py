@@ -13,6 +13,8 @@ from te_select.cli.compile import compile_command
 from te_select.cli.console import Group
 from te_select.cli.env import env_command
 from te_select.cli.inspect import inspect_command
+from te_select.cli.logs import logs_app
+from te_select.cli.tune import tune_command
 from te_select.cli.verify import verify_command
 
 app = typer.Typer(
@@ -30,8 +32,10 @@ for _name, _command in (
     ("inspect", inspect_command),
     ("env", env_command),
     ("bench", bench_command),
+    ("tune", tune_command),
 ):
     app.command(_name)(_command)
+app.add_typer(logs_app, name="logs")
 
 
 def main() -> None:

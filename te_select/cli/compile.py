@@ -11,11 +11,13 @@ import typer
 from te_select.cli import workloads
 from te_select.cli.console import (
     JsonFlag,
+    LogsOption,
     TargetOption,
     UsageError,
     print_fields,
     print_json,
     progress,
+    tuning_logs,
 )
 from te_select.cli.manifest import describe, read_manifest
 
@@ -35,6 +37,7 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
     workload: workloads.WorkloadJson = None,
     workloads_file: workloads.WorkloadsFile = None,
     target: TargetOption = "native",
+    logs: LogsOption = None,
     output: Output = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -58,7 +61,7 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
     with progress(f"compiling {len(wanted)} workloads"):
         import te_select  # noqa: PLC0415 - tvm is slow to import
 
-        path = te_select.export(wanted, output, target)
+        path = te_select.export(wanted, output, target, tuning_logs(logs))
     seconds = time.perf_counter() - start
     manifest = read_manifest(path)
     document: dict[str, Any] = {

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from typer.core import TyperGroup
@@ -25,6 +25,16 @@ TargetOption = Annotated[
         help="native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4, an LLVM CPU name, or JSON.",
     ),
 ]
+
+LogsOption = Annotated[
+    str | None,
+    typer.Option("--tuning-logs", help="A folder of records; none; default those shipped."),
+]
+
+
+def tuning_logs(text: str | None) -> str | Literal[False] | None:
+    """The value of ``--tuning-logs`` as `te_select.compile` takes it."""
+    return False if text == "none" else text
 
 
 class UsageError(Exception):

@@ -11,10 +11,12 @@ import typer
 from te_select.cli import workloads
 from te_select.cli.console import (
     JsonFlag,
+    LogsOption,
     TargetOption,
     UsageError,
     print_fields,
     print_json,
+    tuning_logs,
 )
 from te_select.cli.manifest import describe, read_manifest
 from te_select.errors import ArtifactError, SelectError
@@ -37,6 +39,7 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
     auto_broadcast: workloads.AutoBroadcast = None,
     axis: workloads.Axis = None,
     target: TargetOption = "native",
+    logs: LogsOption = None,
     source: Source = None,
     kernel: KernelName = None,
     as_json: JsonFlag = False,
@@ -56,13 +59,13 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
         "auto_broadcast": auto_broadcast,
         "axis": axis,
     }
-    if path is not None and any(value is not None for value in flags.values()):
+    if path is not None and any(value is not None for value in (*flags.values(), logs)):
         raise UsageError("a library and workload flags are given; expected one or the other")
     if path is not None:
         document = _of_library(path)
         document["loads_here"] = _loads(path)
     else:
-        document = _of_workload(workloads.gather(flags, None, None)[0], target)
+        document = _of_workload(workloads.gather(flags, None, None)[0], target, logs)
     document["kernels"] = _chosen(document["kernels"], kernel)
     if source is not None:
         _add_source(document["kernels"], source, document["target"]["name"])
@@ -84,11 +87,12 @@ def _of_library(path: Path) -> dict[str, Any]:
     }
 
 
-def _of_workload(workload: Workload, target: str) -> dict[str, Any]:
+def _of_workload(workload: Workload, target: str, logs: str | None) -> dict[str, Any]:
     import te_select  # noqa: PLC0415 - tvm is slow to import
 
     with tempfile.TemporaryDirectory(prefix="te_select-") as folder:
-        document = _of_library(te_select.export([workload], Path(folder) / "select.so", target))
+        path = Path(folder) / "select.so"
+        document = _of_library(te_select.export([workload], path, target, tuning_logs(logs)))
     del document["path"]
     return document
 

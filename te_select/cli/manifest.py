@@ -7,6 +7,7 @@ from typing import Any
 
 from te_select.access import access_pattern
 from te_select.broadcast import format_shape
+from te_select.records.origin import explain
 from te_select.workload import Workload
 
 
@@ -58,4 +59,5 @@ def describe(entry: dict[str, Any]) -> dict[str, Any]:
         "bytes_moved": None if workload.dim_names else pattern.bytes_moved(),
         "config": entry["config"],
         "origin": entry["origin"],
+        "why": explain(entry["origin"], workload),
     }

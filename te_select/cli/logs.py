@@ -1,0 +1,219 @@
+"""``te-select logs``: list, best, export, import, prune."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from te_select.cli import workloads
+from te_select.cli.console import (
+    FAILED,
+    JsonFlag,
+    LogsOption,
+    TargetOption,
+    UsageError,
+    print_fields,
+    print_json,
+    print_table,
+    tuning_logs,
+)
+from te_select.records import log
+from te_select.records.origin import DEFAULT, explain
+
+Targets = Annotated[str, typer.Option("--target", help="A glob: these targets only.")]
+Only = Annotated[str, typer.Option("--only", help="A glob: records of these names only.")]
+Written = Annotated[Path, typer.Option("--tuning-logs", help="The folder to change.")]
+Read = Annotated[
+    Path | None, typer.Option("--tuning-logs", help="The folder to read; default that shipped.")
+]
+From = Annotated[Path, typer.Argument(help="A folder of logs.")]
+To = Annotated[Path, typer.Argument(help="A folder of logs; made if it is missing.")]
+
+logs_app = typer.Typer(
+    help="Show and move the records that tuning has written.", rich_markup_mode=None
+)
+
+
+@logs_app.command("list")
+def list_command(
+    logs: Read = None, target: Targets = "*", only: Only = "*", as_json: JsonFlag = False
+) -> None:
+    """List records, with their times and the machines they come from.
+
+    Example: te-select logs list --tuning-logs tuning_logs --target znver5
+    """
+    from te_select.records.manage import contents  # noqa: PLC0415 - imports tvm
+
+    listed = list(contents(_folder(logs), target, only))
+    rows = [_row(each.target, entry) for each in listed for entry in each.entries]
+    complaints = [line for each in listed for line in each.complaints]
+    if as_json:
+        print_json({"records": rows, "damaged": complaints})
+    elif rows:
+        print_table(
+            ("target", "record", "us", "default us", "trials", "TVM", "machine"),
+            [[str(row[key]) for key in _COLUMNS] for row in rows],
+        )
+    else:
+        print("no records")
+    _report(complaints, as_json)
+
+
+@logs_app.command("best")
+def best_command(  # noqa: PLR0913, PLR0917 - one per flag
+    cond: workloads.Cond = None,
+    then: workloads.Then = None,
+    else_: workloads.Else = None,
+    dtype: workloads.DType = None,
+    op: workloads.Op = None,
+    auto_broadcast: workloads.AutoBroadcast = None,
+    axis: workloads.Axis = None,
+    workload: workloads.WorkloadJson = None,
+    target: TargetOption = "native",
+    logs: LogsOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Show which record a workload would be compiled with, and why.
+
+    Example: te-select logs best --cond 4,1,1,512 --then 4,12,512,512 --else "" --target native
+    """
+    flags = {
+        "cond_shape": cond,
+        "then_shape": then,
+        "else_shape": else_,
+        "dtype": dtype,
+        "op": op,
+        "auto_broadcast": auto_broadcast,
+        "axis": axis,
+    }
+    wanted = workloads.gather(flags, workload, None)
+    if tuning_logs(logs) is False:
+        raise UsageError("--tuning-logs none has no records; expected a folder")
+    from te_select.records.lookup import find  # noqa: PLC0415 - imports tvm
+    from te_select.targets import resolve  # noqa: PLC0415
+
+    resolved = resolve(target)
+    document = []
+    for each in wanted:
+        found = find(each, resolved, logs)
+        origin = DEFAULT if found is None else found.origin
+        document.append(
+            {
+                "workload": str(each),
+                "target": resolved.name,
+                "origin": origin,
+                "why": explain(origin, each),
+                "config": None if found is None else vars(found.config),
+            }
+        )
+    if as_json:
+        print_json(document)
+        return
+    for fields in document:
+        print_fields(fields)
+
+
+@logs_app.command("export")
+def export_command(
+    to: To,
+    logs: Read = None,
+    target: Targets = "*",
+    only: Only = "*",
+    as_json: JsonFlag = False,
+) -> None:
+    """Copy records to another folder, where they are new or faster.
+
+    Example: te-select logs export build/logs --target "znver*"
+    """
+    _merge(_folder(logs), to, target, only, as_json)
+
+
+@logs_app.command("import")
+def import_command(
+    source: From,
+    logs: Written,
+    target: Targets = "*",
+    only: Only = "*",
+    as_json: JsonFlag = False,
+) -> None:
+    """Take over records of another folder, where they are new or faster.
+
+    Each is replayed first: a record that is not of its workload, or of another TVM, is refused.
+
+    Example: te-select logs import build/logs --tuning-logs tuning_logs
+    """
+    _merge(source, logs, target, only, as_json)
+
+
+@logs_app.command("prune")
+def prune_command(logs: Written, target: Targets = "*", as_json: JsonFlag = False) -> None:
+    """Drop records that no compilation uses, and set damaged lines aside.
+
+    Example: te-select logs prune --tuning-logs tuning_logs
+    """
+    from te_select.records.manage import prune  # noqa: PLC0415 - imports tvm
+
+    gone = prune(logs, target)
+    if as_json:
+        print_json({"dropped": gone})
+    else:
+        print("\n".join(gone) or "nothing to drop")
+
+
+_COLUMNS = ("target", "record", "microseconds", "default_microseconds", "trials", "tvm", "machine")
+
+
+def _row(target: str, entry: log.Entry) -> dict[str, Any]:
+    said = entry.session
+    default = said.get("default_seconds")
+    return {
+        "target": target,
+        "record": entry.key,
+        "workload": said.get("workload"),
+        "microseconds": _microseconds(entry.seconds),
+        "default_microseconds": None if default is None else _microseconds(default),
+        "config": dict(entry.knobs),
+        "trials": said.get("trials"),
+        "failed": said.get("failed"),
+        "tvm": entry.tvm,
+        "machine": said.get("machine"),
+        "command": said.get("command"),
+    }
+
+
+def _microseconds(seconds: float) -> float:
+    return float(f"{seconds * 1e6:.4g}")
+
+
+def _folder(logs: Path | None) -> Path:
+    if logs is not None:
+        return logs
+    from te_select.records.lookup import SHIPPED  # noqa: PLC0415 - imports tvm
+
+    return SHIPPED
+
+
+def _merge(source: Path, destination: Path, target: str, only: str, as_json: bool) -> None:
+    from te_select.records.manage import merge  # noqa: PLC0415 - imports tvm
+
+    merged = merge(source, destination, target, only)
+    if as_json:
+        print_json(vars(merged))
+    else:
+        print(
+            f"{len(merged.taken)} records copied to {destination}, {len(merged.kept)} there were "
+            f"as fast, {len(merged.refused)} refused"
+        )
+    _report(merged.refused, as_json)
+
+
+def _report(complaints: Any, as_json: bool) -> None:
+    """Say on stderr what cannot be used, and exit with 1 if there is such."""
+    if not as_json:
+        for line in complaints:
+            print(f"te-select: {line}", file=sys.stderr)
+    if complaints:
+        raise typer.Exit(FAILED)

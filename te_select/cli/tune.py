@@ -1,0 +1,199 @@
+"""``te-select tune``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from te_select.cli import workloads
+from te_select.cli.console import (
+    FAILED,
+    INTERRUPTED,
+    JsonFlag,
+    TargetOption,
+    UsageError,
+    parse_with,
+    print_json,
+)
+from te_select.cli.manifest import read_manifest
+from te_select.errors import SelectError
+from te_select.imports import without_torch
+from te_select.workload import Workload
+
+if TYPE_CHECKING:
+    from te_select.tuning.display import Outcome
+    from te_select.tuning.record import Options
+
+Suite = Annotated[str | None, typer.Option("--suite", help="default or baselines, of the bench.")]
+Only = Annotated[str | None, typer.Option("--only", help="A glob: these of the suite only.")]
+LibraryFile = Annotated[
+    Path | None, typer.Option("--library", help="Tune all workloads of a library.")
+]
+Logs = Annotated[Path, typer.Option("--tuning-logs", help="The folder to write.")]
+Trials = Annotated[int, typer.Option("--trials", min=1, help="Configs to measure a workload.")]
+Runner = Annotated[str, typer.Option("--runner", help="local, or rpc://HOST:PORT/KEY for a fleet.")]
+Timeout = Annotated[
+    float, typer.Option("--timeout", min=0.1, help="Seconds that a config may take.")
+]
+Jobs = Annotated[
+    int | None, typer.Option("--jobs", min=1, help="Configs to build at once; default one per CPU.")
+]
+Seed = Annotated[
+    int, typer.Option("--seed", min=0, max=(1 << 30) - 1, help="Same seed, same configs.")
+]
+Force = Annotated[bool, typer.Option("--force", help="Tune also what has a record already.")]
+
+
+def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
+    cond: workloads.Cond = None,
+    then: workloads.Then = None,
+    else_: workloads.Else = None,
+    dtype: workloads.DType = None,
+    op: workloads.Op = None,
+    auto_broadcast: workloads.AutoBroadcast = None,
+    axis: workloads.Axis = None,
+    workload: workloads.WorkloadJson = None,
+    workloads_file: workloads.WorkloadsFile = None,
+    suite: Suite = None,
+    only: Only = None,
+    library: LibraryFile = None,
+    target: TargetOption = "native",
+    tuning_logs: Logs = Path("tuning_logs"),
+    trials: Trials = 64,
+    runner: Runner = "local",
+    timeout: Timeout = 30.0,
+    jobs: Jobs = None,
+    seed: Seed = 0,
+    force: Force = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Measure configs of workloads and record the best of each.
+
+    Interrupted, it keeps what was measured; the same command goes on from there. What has a record
+    is left as it is. Run it on an idle machine.
+
+    Example: te-select tune --cond 1,1,1024,1024 --then 4,12,1024,1024 --else "" --trials 64
+    """
+    flags = {
+        "cond_shape": cond,
+        "then_shape": then,
+        "else_shape": else_,
+        "dtype": dtype,
+        "op": op,
+        "auto_broadcast": auto_broadcast,
+        "axis": axis,
+    }
+    given = any(value is not None for value in (*flags.values(), workload, workloads_file))
+    if given + (library is not None) + (suite is not None or only is not None) > 1:
+        raise UsageError(
+            "workload flags, --suite and --library are given; expected one of the three"
+        )
+    if library is not None:
+        kernels = read_manifest(library)["kernels"]
+        wanted = [(k["symbol"], Workload.from_json(k["workload"])) for k in kernels]
+    elif suite is not None or only is not None:
+        wanted = _suite(suite or "default", only)
+    else:
+        wanted = [(w.name, w) for w in workloads.gather(flags, workload, workloads_file)]
+
+    from te_select.tuning.display import print_outcomes  # noqa: PLC0415 - imports rich
+    from te_select.tuning.record import Options  # noqa: PLC0415
+
+    options = Options(trials, timeout, jobs, seed, force)
+    outcomes: list[Outcome] = []
+    interrupted, end = False, None
+    try:
+        _tune_all(wanted, target, tuning_logs, runner, options, outcomes)
+    except KeyboardInterrupt:
+        interrupted = True
+    except SelectError as error:
+        if not outcomes:
+            raise
+        end = error
+    if as_json:
+        print_json(_document(outcomes, tuning_logs, interrupted, end))
+    else:
+        print_outcomes(outcomes)
+        if end is not None:
+            raise end
+    if interrupted:
+        raise typer.Exit(INTERRUPTED)
+    if end is not None or any(outcome.record is None for outcome in outcomes):
+        raise typer.Exit(FAILED)
+
+
+def _suite(name: str, only: str | None) -> list[tuple[str, Workload]]:
+    from te_select.bench.suite import SUITES, choose  # noqa: PLC0415 - kept off --help
+
+    if name not in SUITES:
+        raise UsageError(f"--suite {name!r} is not known; expected one of {', '.join(SUITES)}")
+    entries = SUITES[name]
+    chosen = parse_with(lambda glob: choose(entries, glob), "--only", "*" if only is None else only)
+    return [(entry.name, entry.workload) for entry in chosen]
+
+
+def _tune_all(
+    wanted: Sequence[tuple[str, Workload]],
+    target: str,
+    tuning_logs: Path,
+    runner: str,
+    options: Options,
+    outcomes: list[Outcome],
+) -> None:
+    from te_select.tuning.display import Display, Outcome  # noqa: PLC0415 - imports rich
+    from te_select.tuning.record import UntunableError  # noqa: PLC0415
+
+    with without_torch():
+        from te_select.tuning.session import Session  # noqa: PLC0415 - imports tvm
+    with (
+        Session(target, tuning_logs, runner, options) as session,
+        Display(len(wanted)) as display,
+    ):
+        for name, workload in wanted:
+            found = None if options.force else session.find(workload)
+            roof = _roof(workload) if found is None and runner == "local" else None
+            display.begin(roof)
+            try:
+                record = found or session.tune(workload, display)
+                outcomes.append(Outcome(name, record, fresh=found is None, roof=roof))
+            except UntunableError as error:
+                outcomes.append(Outcome(name, None, str(error)))
+
+
+def _roof(workload: Workload) -> float | None:
+    """Bytes per second that a copy or a select in C moves here; None without a C compiler."""
+    from te_select.access import access_pattern  # noqa: PLC0415
+    from te_select.bench import roof  # noqa: PLC0415 - imports tvm_ffi
+    from te_select.errors import ToolchainError  # noqa: PLC0415
+    from te_select.records.sizes import representative  # noqa: PLC0415
+
+    try:
+        probes = roof.probes(access_pattern(representative(workload)).bytes_moved())
+    except ToolchainError:
+        return None
+    return max(probe.bytes / probe.seconds for probe in probes.values())
+
+
+def _document(
+    outcomes: Sequence[Outcome], logs: Path, interrupted: bool, end: SelectError | None
+) -> dict[str, Any]:
+    return {
+        "tuning_logs": str(logs),
+        "interrupted": interrupted,
+        "error": None if end is None else str(end),
+        "workloads": [
+            {
+                "name": outcome.name,
+                "error": outcome.error,
+                "fresh": outcome.fresh,
+                "roof_bytes_per_second": outcome.roof,
+                "record": None
+                if outcome.record is None
+                else {**vars(outcome.record), "workload": outcome.record.workload.to_json()},
+            }
+            for outcome in outcomes
+        ],
+    }

@@ -1,0 +1,158 @@
+"""Finds the record for a workload: its own, else the nearest, else none.
+
+A record is near where the same operands move along the same loops, elements are as wide, sizes lie
+within `NEAR` of each other, and the schedule's default is the same for both: what was measured at
+one size says little about another that is treated differently, such as one that fits a cache.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import tvm
+from tvm.target import Target
+
+from te_select.access import access_pattern
+from te_select.broadcast import shown
+from te_select.errors import TuningError
+from te_select.records import log
+from te_select.records.log import Entry
+from te_select.records.origin import NEAREST, TUNED, ratio
+from te_select.records.sizes import representative
+from te_select.schedules import x86
+from te_select.targets import ResolvedTarget
+from te_select.workload import Workload
+
+SHIPPED = Path(__file__).parents[1] / "tuning_logs"
+NEAR = 4.0  # caches grow by 16 and more from level to level: 4 times the size mostly stays in one
+
+
+@dataclass(frozen=True)
+class Found:
+    """A record's config.
+
+    Parameters
+    ----------
+    config
+        The config.
+    origin
+        ``"tuned:<target>/<record>"`` or ``"nearest:<target>/<record>"``.
+    """
+
+    config: x86.Config
+    origin: str
+
+
+def find(
+    workload: Workload, target: ResolvedTarget, logs: str | Path | None = None
+) -> Found | None:
+    """Find the record for a workload.
+
+    Parameters
+    ----------
+    workload
+        The workload. Named dims are near to every size; of records that are equally near, that one
+        is taken whose size is closest to the representative one.
+    target
+        The target. Records of other targets of the same vector width come after its own.
+    logs
+        A folder of logs; None for those shipped with the package.
+
+    Returns
+    -------
+    Found or None
+        None where no record is near.
+
+    Raises
+    ------
+    TuningError
+        If a folder is given that is missing, or in which no record can be used.
+
+    Warns
+    -----
+    RuntimeWarning
+        For every damaged line, which is left out, and for records of another TVM.
+    """
+    folder = SHIPPED if logs is None else _given(logs)
+    own = log.folder_name(target.name)
+    others = (name for name in log.target_folders(folder) if name.name != own)
+    usable = 0
+    for place in (folder / own, *others):
+        entries = list(_usable(place))
+        usable += len(entries)
+        found = _nearest(workload, target, entries, place.name, exact=place.name == own)
+        if found is not None:
+            return found
+    if logs is not None and not usable:
+        raise TuningError(
+            f"{folder} holds no record that this te_select can use; expected "
+            f"TARGET/{log.RECORDS}, as te-select tune writes it"
+        )
+    return None
+
+
+def _given(logs: str | Path) -> Path:
+    try:
+        folder = Path(logs)
+    except TypeError as error:
+        raise TuningError(
+            f"tuning_logs {shown(logs)} is no path; expected a folder, None or False"
+        ) from error
+    log.check_folder(folder)
+    return folder
+
+
+def _usable(place: Path) -> Iterator[Entry]:
+    """The records of a folder that this TVM wrote."""
+    found = log.read(place)
+    for complaint in found.complaints():
+        warnings.warn(complaint, RuntimeWarning, stacklevel=2)
+    foreign = [entry for entry in found.entries if entry.tvm != tvm.__version__]
+    if foreign:
+        warnings.warn(
+            f"{place}: {len(foreign)} records of TVM {foreign[0].tvm} are left out; this is "
+            f"{tvm.__version__}: tune again",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return (entry for entry in found.entries if entry.tvm == tvm.__version__)
+
+
+def _nearest(
+    workload: Workload, target: ResolvedTarget, entries: list[Entry], place: str, exact: bool
+) -> Found | None:
+    pattern = access_pattern(workload)
+    elements = access_pattern(representative(workload)).elements
+    default = x86.default_config(pattern, target.tvm)
+    family = x86.natural_vector_bytes(target.tvm)
+    ranked = []
+    for entry in entries:
+        factor = ratio(pattern, entry.pattern)
+        if factor is not None and factor <= NEAR and _vector_bytes(entry.target) == family:
+            apart = abs(math.log((entry.pattern.elements or 1) / (elements or 1)))
+            ranked.append((factor, apart, entry.seconds, entry))
+    for factor, *_, entry in sorted(ranked, key=lambda each: each[:3]):
+        own = exact and factor == 1 and not workload.dim_names
+        if not own and x86.default_config(entry.pattern, target.tvm) != default:
+            continue
+        try:
+            config = x86.config_from(entry.knobs).checked(pattern)
+        except (KeyError, ValueError):  # of another schedule, or of rows that are none here
+            continue
+        return Found(config, f"{TUNED if own else NEAREST}{place}/{entry.key}")
+    return None
+
+
+@functools.cache
+def _vector_bytes(target: str) -> int | None:
+    """Vector width of a record's target, by which targets are of one family."""
+    try:
+        return x86.natural_vector_bytes(Target(json.loads(target)))
+    except (ValueError, TypeError, RuntimeError, KeyError):
+        return None

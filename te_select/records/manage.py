@@ -1,0 +1,183 @@
+"""What is done with whole folders of logs: list, import, export, prune."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import tvm
+
+from te_select.errors import TuningError
+from te_select.records import log, metaschedule, store
+from te_select.records.log import Entry
+from te_select.schedules import x86
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A target's logs, or why they cannot be read.
+
+    Parameters
+    ----------
+    target
+        The name of the folder.
+    entries
+        Its records.
+    complaints
+        One line for each damaged line or file.
+    """
+
+    target: str
+    entries: tuple[Entry, ...]
+    complaints: tuple[str, ...]
+
+
+def contents(logs: Path, target: str = "*", only: str = "*") -> Iterator[Listed]:
+    """Read all logs of a folder, those that are damaged too.
+
+    Parameters
+    ----------
+    logs
+        The folder.
+    target, only
+        Globs over the names of targets and records.
+
+    Yields
+    ------
+    Listed
+        Target by target.
+
+    Raises
+    ------
+    TuningError
+        If there is no such folder.
+    """
+    log.check_folder(logs)
+    for folder in log.target_folders(logs):
+        if not fnmatch.fnmatchcase(folder.name, target):
+            continue
+        try:
+            found = log.read(folder)
+        except TuningError as error:
+            yield Listed(folder.name, (), (str(error),))
+            continue
+        chosen = [entry for entry in found.entries if fnmatch.fnmatchcase(entry.key, only)]
+        yield Listed(folder.name, tuple(chosen), tuple(found.complaints()))
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What became of the records of another folder.
+
+    Parameters
+    ----------
+    taken, kept
+        Names of records that were copied, and of those that were there already and faster.
+    refused
+        For every record or line that cannot be used, why.
+    """
+
+    taken: tuple[str, ...]
+    kept: tuple[str, ...]
+    refused: tuple[str, ...]
+
+
+def merge(source: Path, destination: Path, target: str = "*", only: str = "*") -> Merged:
+    """Copy records into another folder of logs, where they are faster or new.
+
+    Every record is replayed by MetaSchedule first: what is not of its workload is not copied.
+
+    Parameters
+    ----------
+    source, destination
+        Folders of logs; the destination is made if it is missing.
+    target, only
+        Globs over the names of targets and records.
+
+    Returns
+    -------
+    Merged
+        What became of each.
+
+    Raises
+    ------
+    TuningError
+        If the source is missing or holds no records, or the destination cannot be written.
+    """
+    taken: list[str] = []
+    kept: list[str] = []
+    refused: list[str] = []
+    for listed in contents(source, target, only):
+        refused += listed.complaints
+        there = log.read(destination / listed.target)
+        chosen = []
+        for entry in listed.entries:
+            name = f"{listed.target}/{entry.key}"
+            mine = there.best(entry.key)
+            if (problem := _problem(entry)) is not None:
+                refused.append(f"{name}: {problem}")
+            elif mine is not None and mine.tvm == entry.tvm and mine.seconds <= entry.seconds:
+                kept.append(name)
+            else:
+                chosen.append(entry)
+        if chosen:
+            store.put(destination / listed.target, chosen)
+            taken += [f"{listed.target}/{entry.key}" for entry in chosen]
+    if not taken and not kept and not refused:
+        raise TuningError(
+            f"{source} holds no such record; expected TARGET/{log.RECORDS} with records that match"
+        )
+    return Merged(tuple(taken), tuple(kept), tuple(refused))
+
+
+def prune(logs: Path, target: str = "*") -> list[str]:
+    """Drop what no compilation uses: slower records of a pattern, and records that are of no use.
+
+    Damaged lines are set aside in ``damaged.txt`` of their folder.
+
+    Parameters
+    ----------
+    logs
+        The folder.
+    target
+        A glob over the names of targets.
+
+    Returns
+    -------
+    list of str
+        One line for each record and damaged line that has gone, and for each file that is no log.
+
+    Raises
+    ------
+    TuningError
+        If there is no such folder, or it cannot be written.
+    """
+    gone: list[str] = []
+    for listed in contents(logs, target):
+        gone += listed.complaints
+        problems = {entry.key: _problem(entry) for entry in listed.entries}
+        dropped = {key: problem for key, problem in problems.items() if problem is not None}
+        gone += [f"{listed.target}/{key}: {problem}" for key, problem in dropped.items()]
+        if not listed.entries:
+            continue
+        count = store.keep(logs / listed.target, set(problems) - set(dropped))
+        if slower := count - len(dropped):
+            gone.append(f"{listed.target}: {slower} slower records")
+    return gone
+
+
+def _problem(entry: Entry) -> str | None:
+    """Why a record is of no use here, if it is."""
+    if entry.tvm != tvm.__version__:
+        return f"it is of TVM {entry.tvm}, this is {tvm.__version__}"
+    try:
+        x86.config_from(entry.knobs).checked(entry.pattern)
+    except (KeyError, ValueError) as error:
+        return f"its config does not fit the schedule: {error}"
+    try:
+        metaschedule.replay(entry)
+    except TuningError as error:
+        return str(error)
+    return None

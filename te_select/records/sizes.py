@@ -1,0 +1,33 @@
+"""The sizes at which a workload with named dims is tuned, and by which its record is found."""
+
+from __future__ import annotations
+
+from te_select.access import access_pattern
+from te_select.workload import Workload
+
+REPRESENTATIVE_BYTES = 64 << 20  # beyond caches, where time is bytes; a call takes some 2 ms
+_LARGEST = 1 << 26
+
+
+def representative(workload: Workload) -> Workload:
+    """Give every named dim one and the same size, with which about 64 MB are moved.
+
+    Parameters
+    ----------
+    workload
+        The workload; one of int dims is returned as it is.
+
+    Returns
+    -------
+    Workload
+        The workload with int dims. The size is a power of two, at least 2: with 1 a loop would go.
+    """
+    if not workload.dim_names:
+        return workload
+    pattern = access_pattern(workload)
+    size = _LARGEST
+    while size > 2 and pattern.bytes_moved(dict.fromkeys(workload.dim_names, size)) > (  # noqa: PLR2004
+        REPRESENTATIVE_BYTES
+    ):
+        size //= 2
+    return workload.bind(dict.fromkeys(workload.dim_names, size))

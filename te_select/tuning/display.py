@@ -1,0 +1,172 @@
+"""What a tuning session looks like: a live panel on a terminal, and a table at the end."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import TracebackType
+
+from rich.console import Console
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+
+from te_select.access import access_pattern
+from te_select.tuning.record import Progress, Record
+
+_FILE_WIDTH = 200  # columns where the table is no terminal's
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a workload.
+
+    Parameters
+    ----------
+    name
+        The workload.
+    record
+        Its record; None where there is none.
+    error
+        Why there is none.
+    fresh
+        Whether it was tuned now, rather than before.
+    roof
+        Bytes per second that a probe moved; None where nobody measured it.
+    """
+
+    name: str
+    record: Record | None
+    error: str | None = None
+    fresh: bool = True
+    roof: float | None = None
+
+
+class Display:
+    """A live panel on stderr; silent where that is no terminal.
+
+    Drawn when a trial ends, never between: what is timed has the machine to itself.
+    """
+
+    def __init__(self, workloads: int) -> None:
+        self._workloads = workloads
+        self._number = 0
+        self._roof: float | None = None
+        self._begun = time.monotonic()
+        self._first = 0
+        self._live: Live | None = None
+        if sys.stderr.isatty():
+            self._live = Live(console=Console(stderr=True), auto_refresh=False, transient=True)
+
+    def begin(self, roof: float | None) -> None:
+        """Begin with the next workload."""
+        self._number += 1
+        self._roof = roof
+        self._begun, self._first = time.monotonic(), -1
+
+    def __call__(self, progress: Progress) -> None:
+        """Show where the session is."""
+        if self._first < 0:
+            self._first = max(0, progress.done - 1)  # trials of earlier sessions took no time
+        if self._live is not None:
+            self._live.update(self.panel(progress), refresh=True)
+
+    def panel(self, progress: Progress) -> Table:
+        """Draw a session's progress."""
+        moved = access_pattern(progress.workload).bytes_moved()
+        panel = Table.grid(padding=(0, 2))
+        panel.add_row("workload", f"{self._number}/{self._workloads}  {progress.workload}")
+        bar = ProgressBar(total=progress.total, completed=progress.done, width=40)
+        panel.add_row(progress.phase, bar, f"{progress.done}/{progress.total}")
+        panel.add_row("default", rate(progress.default, moved, self._roof))
+        gain = f"  {times(progress.default, progress.best)}" if progress.best else ""
+        panel.add_row("best", rate(progress.best, moved, self._roof) + gain)
+        if progress.failed:
+            panel.add_row("failed", f"{progress.failed}; the first: {progress.failure}")
+        panel.add_row("time left", self._left(progress))
+        return panel
+
+    def _left(self, progress: Progress) -> str:
+        done = progress.done - self._first
+        if progress.phase != "trials" or done <= 0:
+            return "a few seconds"
+        seconds = (time.monotonic() - self._begun) / done * (progress.total - progress.done)
+        return f"{seconds // 60:.0f}:{seconds % 60:02.0f} for this workload"
+
+    def __enter__(self) -> Display:
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+
+def print_outcomes(outcomes: Sequence[Outcome]) -> None:
+    """Print the table of a session on stdout."""
+    table = Table(box=None, pad_edge=False)
+    for header, justify in (
+        ("workload", "left"),
+        ("default", "right"),
+        ("tuned", "right"),
+        ("times as fast", "right"),
+        ("of the roof", "right"),
+        ("trials", "right"),
+        ("failed", "right"),
+        ("", "left"),
+    ):
+        table.add_column(header, justify=justify, overflow="fold")  # type: ignore[arg-type]
+    for outcome in outcomes:
+        table.add_row(outcome.name, *_cells(outcome))
+    console = Console(markup=False, highlight=False)
+    if not console.is_terminal:
+        console.width = _FILE_WIDTH
+    console.print(table)
+
+
+def _cells(outcome: Outcome) -> list[str]:
+    record = outcome.record
+    if record is None:
+        return ["-"] * 6 + [f"failed: {outcome.error}"]
+    moved = access_pattern(record.workload).bytes_moved()
+    share = moved / record.seconds / outcome.roof if outcome.roof else None
+    return [
+        duration(record.default_seconds),
+        duration(record.seconds),
+        times(record.default_seconds, record.seconds),
+        "-" if share is None else f"{share:.0%}",
+        str(record.trials),
+        str(record.failed),
+        "" if outcome.fresh else "tuned before",
+    ]
+
+
+def rate(seconds: float | None, moved: int, roof: float | None) -> str:
+    """A time with its bandwidth, and how much of the roof that is."""
+    if not seconds:
+        return "-"
+    share = f", {moved / seconds / roof:.0%} of the roof" if roof else ""
+    return f"{duration(seconds)}  {moved / seconds / 1e9:.1f} GB/s{share}"
+
+
+def times(default: float | None, seconds: float | None) -> str:
+    """How many times as fast as the default."""
+    return f"{default / seconds:.2f}x" if default and seconds else "-"
+
+
+def duration(seconds: float | None) -> str:
+    """Seconds with three digits, in the unit that fits."""
+    if seconds is None:
+        return "-"
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds * 1e9:.3g} ns"

@@ -1,0 +1,121 @@
+"""Asks TVM's RPC tracker for servers, with an end to every wait."""
+
+from __future__ import annotations
+
+import select
+import socket
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from tvm.rpc import base
+
+from te_select.errors import TuningError
+
+ANSWER_SECONDS = 10.0  # a tracker answers at once; longer than a name takes to be resolved
+_POLL = 0.2  # seconds between looks at whether a server is still wanted
+
+
+class Tracker:
+    """The servers of one key.
+
+    Parameters
+    ----------
+    address
+        Host and port of the tracker.
+    key
+        What the servers are registered under.
+    """
+
+    def __init__(self, address: tuple[str, int], key: str) -> None:
+        self.key = key
+        self._address = address
+
+    def servers(self) -> int:
+        """How many servers are registered under the key.
+
+        Raises
+        ------
+        TuningError
+            If the tracker does not answer, or none is.
+        """
+        keys = [str(info["key"]).partition(":")[2] for info in self._summary()["server_info"]]
+        found = keys.count(self.key)
+        if not found:
+            others = ", ".join(sorted(set(keys)))
+            raise TuningError(
+                f"no server has the key {self.key!r} at the RPC tracker {self}; expected "
+                + (f"one of {others}" if others else "one: none has registered")
+            )
+        return found
+
+    def request(self, wanted: Callable[[], bool]) -> tuple[str, int, str] | None:
+        """Wait for a free server.
+
+        Parameters
+        ----------
+        wanted
+            Whether to wait any longer.
+
+        Returns
+        -------
+        tuple or None
+            The server's host and port, and the key that it expects of its client; None once it is
+            not wanted any more.
+
+        Raises
+        ------
+        TuningError
+            If the tracker does not answer.
+        """
+        with self._connect() as connection:
+            try:
+                base.sendjson(connection, [base.TrackerCode.REQUEST, self.key, "", 1])
+                while not select.select([connection], [], [], _POLL)[0]:
+                    if not wanted():
+                        return None
+                host, port, match = self._answer(connection)
+            except (OSError, ValueError, struct.error) as error:
+                raise self._lost(error) from error
+        return str(host), int(port), str(match)
+
+    def __str__(self) -> str:
+        """Host and port."""
+        host, port = self._address
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+    def _summary(self) -> dict[str, Any]:
+        with self._connect() as connection:
+            try:
+                base.sendjson(connection, [base.TrackerCode.SUMMARY])
+                summary: dict[str, Any] = self._answer(connection)
+            except (OSError, ValueError, struct.error) as error:
+                raise self._lost(error) from error
+        return summary
+
+    def _connect(self) -> socket.socket:
+        try:
+            connection = socket.create_connection(self._address, ANSWER_SECONDS)
+        except OSError as error:
+            raise self._lost(error) from error
+        try:
+            connection.sendall(struct.pack("<i", base.RPC_TRACKER_MAGIC))
+            (magic,) = struct.unpack("<i", base.recvall(connection, 4))
+            if magic != base.RPC_TRACKER_MAGIC:
+                raise ValueError("what answers is no RPC tracker")
+        except (OSError, ValueError) as error:
+            connection.close()
+            raise self._lost(error) from error
+        return connection
+
+    def _answer(self, connection: socket.socket) -> Any:
+        code, value = base.recvjson(connection)
+        if code != base.TrackerCode.SUCCESS:
+            raise ValueError(f"it answered {code!r}")
+        return value
+
+    def _lost(self, error: Exception) -> TuningError:
+        return TuningError(
+            f"the RPC tracker {self} does not answer: {error}; expected "
+            "python -m tvm.exec.rpc_tracker to run there"
+        )

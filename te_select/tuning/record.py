@@ -1,0 +1,158 @@
+"""What a session is told, what it shows and what it finds: passive data, without tvm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from te_select.access import access_pattern
+from te_select.errors import ArgumentError, TuningError
+from te_select.records import log
+from te_select.records.log import Entry
+from te_select.records.sizes import representative
+from te_select.workload import Workload
+
+TRIALS, TIMEOUT = 64, 30.0
+LARGEST_SEED = (1 << 30) - 1
+
+
+class UntunableError(TuningError):
+    """A workload that cannot be tuned; the session may go on with others."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """The numbers of a session.
+
+    Parameters
+    ----------
+    trials
+        Configs to measure, the default among them.
+    timeout
+        Seconds after which a config counts as failed.
+    jobs
+        Configs to build at once; None for one per CPU.
+    seed
+        Decides which configs are tried where there are more than ``trials``.
+    force
+        Tune what has a record already.
+
+    Raises
+    ------
+    ArgumentError
+        If a number is out of range.
+    """
+
+    trials: int = TRIALS
+    timeout: float = TIMEOUT
+    jobs: int | None = None
+    seed: int = 0
+    force: bool = False
+
+    def __post_init__(self) -> None:
+        if type(self.trials) is not int or self.trials < 1:
+            raise ArgumentError(f"trials is {self.trials!r}; expected at least 1, the default")
+        if type(self.seed) is not int or not 0 <= self.seed <= LARGEST_SEED:
+            raise ArgumentError(f"seed is {self.seed!r}; expected 0 to {LARGEST_SEED}")
+
+
+@dataclass(frozen=True)
+class Record:
+    """What tuning a workload has found.
+
+    Parameters
+    ----------
+    config
+        The knobs.
+    seconds
+        Its median seconds for a call.
+    default_seconds
+        Those of the default config, measured in turns with it.
+    trials, failed
+        How many configs were measured, the default among them, and how many of them failed.
+    name
+        ``<target>/<record>``, as `Kernel.origin` has it.
+    workload
+        What was measured, of int dims.
+    """
+
+    config: Mapping[str, int | bool]
+    seconds: float
+    default_seconds: float
+    trials: int
+    failed: int
+    name: str
+    workload: Workload
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a session is with a workload.
+
+    Parameters
+    ----------
+    workload
+        What is measured, of int dims.
+    done, total
+        Trials.
+    failed, failure
+        How many of them failed, and why the first did.
+    default, best
+        Median seconds of a call, as far as known.
+    phase
+        ``"trials"`` or ``"finalists"``.
+    """
+
+    workload: Workload
+    done: int = 0
+    total: int = 0
+    failed: int = 0
+    failure: str | None = None
+    default: float | None = None
+    best: float | None = None
+    phase: str = "trials"
+
+
+Observer = Callable[[Progress], None]
+
+
+def recorded(folder: Path, workload: Workload, tvm: str) -> Record | None:
+    """Return the record of a workload in the logs of a target, if that TVM wrote it.
+
+    Parameters
+    ----------
+    folder
+        The folder of the target.
+    workload
+        The workload.
+    tvm
+        The version of TVM.
+
+    Returns
+    -------
+    Record or None
+        None also where nobody wrote down how it was found, as in logs of other tools.
+    """
+    sized = representative(workload)
+    entry = log.read(folder).best(access_pattern(sized).key)
+    if entry is None or entry.tvm != tvm:
+        return None
+    return from_entry(folder, sized, entry)
+
+
+def from_entry(folder: Path, workload: Workload, entry: Entry) -> Record | None:
+    """The record of a log's entry, or None where its session is not known."""
+    try:
+        said = entry.session
+        return Record(
+            dict(said["config"]),
+            entry.seconds,
+            float(said["default_seconds"]),
+            int(said["trials"]),
+            int(said["failed"]),
+            f"{folder.name}/{entry.key}",
+            workload,
+        )
+    except (KeyError, TypeError, ValueError):
+        return None

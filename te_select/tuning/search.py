@@ -1,0 +1,284 @@
+"""Which configs to try: all of a small space, else what MetaSchedule's search proposes.
+
+A search is asked for configs and told their times. Given the same seed and the same times it
+proposes the same configs, so that a session that was interrupted can be followed again.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+import tvm_ffi
+from tvm import IRModule, s_tir
+from tvm.ir.utils import derived_object
+from tvm.s_tir import meta_schedule as ms
+from tvm.s_tir.meta_schedule.logging import get_logging_func
+from tvm.s_tir.meta_schedule.mutator import PyMutator
+
+from te_select.access import access_pattern
+from te_select.definition import definition
+from te_select.schedules import x86
+from te_select.targets import ResolvedTarget
+from te_select.workload import Workload
+
+BATCH = 16  # configs proposed at a time; evolution learns between batches
+POPULATION = 64  # MetaSchedule's 512 take seconds to sample, from spaces of some hundred
+_GENERATIONS = 2
+_SHARE_MEASURED = 0.5  # of a population; the rest is sampled anew
+
+
+class Search(Protocol):
+    """Proposes configs."""
+
+    def ask(self) -> list[x86.Config]:
+        """Return the next configs to measure; none when there is nothing left to try."""
+
+    def tell(self, seconds: Sequence[float | None]) -> None:
+        """Take the times of the configs last asked for, in their order; None where one failed."""
+
+
+def candidates(workload: Workload, target: ResolvedTarget) -> list[x86.Config]:
+    """List the configs of a workload's space that differ in effect, the default first.
+
+    Parameters
+    ----------
+    workload
+        A workload of int dims.
+    target
+        The target.
+
+    Returns
+    -------
+    list of Config
+        In a fixed order.
+    """
+    pattern = access_pattern(workload)
+    space = x86.space(pattern, target.tvm)
+    listed = (
+        x86.Config(**dict(zip(space, values, strict=True)))
+        for values in itertools.product(*space.values())
+    )
+    distinct: dict[tuple[object, ...], x86.Config] = {}
+    for config in (x86.default_config(pattern, target.tvm), *listed):
+        try:
+            distinct.setdefault(x86.effect(pattern, config.checked(pattern)), config)
+        except ValueError:  # knobs of the space that do not go together
+            continue
+    return list(distinct.values())
+
+
+def open_search(workload: Workload, target: ResolvedTarget, trials: int, seed: int) -> Search:
+    """Choose how to search a workload's space.
+
+    Parameters
+    ----------
+    workload
+        A workload of int dims.
+    target
+        The target.
+    trials
+        How many configs may be measured.
+    seed
+        Decides which, where the space has more.
+
+    Returns
+    -------
+    Search
+        Its first proposal is the default config alone.
+    """
+    every = candidates(workload, target)
+    if len(every) <= trials:
+        return Enumeration(every)
+    return Evolution(workload, target, every, trials, seed)
+
+
+class Enumeration:
+    """Proposes every config."""
+
+    def __init__(self, configs: Sequence[x86.Config]) -> None:
+        self._batches = [list(configs[:1]), list(configs[1:])]
+
+    def ask(self) -> list[x86.Config]:
+        """Return the default, then all others, then none."""
+        return self._batches.pop(0) if self._batches else []
+
+    def tell(self, seconds: Sequence[float | None]) -> None:
+        """Learn nothing: everything is tried anyway."""
+
+
+class Evolution:
+    """MetaSchedule's evolutionary search, with numbers to mutate and a design per structure.
+
+    Its cost model is the random one: the features of the others are of loops, and what differs
+    between two configs is mostly inside the span.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        target: ResolvedTarget,
+        every: Sequence[x86.Config],
+        trials: int,
+        seed: int,
+    ) -> None:
+        self._target = target.tvm
+        self._pattern = access_pattern(workload)
+        self._mod = IRModule({"main": definition(workload)})
+        self._known: dict[tuple[object, ...], float | None] = {}
+        self._batch: list[x86.Config] = []
+        self._proposed: list[Any] = []
+        self._left = list(every[1:])
+        random.Random(seed).shuffle(self._left)
+        self._first: list[x86.Config] | None = list(every[:1])
+        self._trials = trials
+        space = x86.space(self._pattern, target.tvm)
+        numbers = {name: list(space[name]) for name in x86.NUMBERS}
+        self._database = ms.database.MemoryDatabase()
+        self._workload = self._database.commit_workload(self._mod)
+        self._context = _context(
+            self._mod,
+            self._target,
+            ms.space_generator.ScheduleFn(
+                lambda sch: self._designs(sch, every, numbers),
+                sch_rules=[],
+                postprocs=[],
+                mutator_probs={_mutator(seed): 1.0},
+            ),
+            ms.search_strategy.EvolutionarySearch(
+                population_size=POPULATION,
+                init_measured_ratio=_SHARE_MEASURED,
+                init_min_unmeasured=POPULATION // 2,
+                genetic_num_iters=_GENERATIONS,
+            ),
+            seed,
+        )
+        self._strategy = self._context.search_strategy
+        self._context.pre_tuning(
+            max_trials=trials,
+            num_trials_per_iter=BATCH,
+            design_spaces=self._context.generate_design_space(),
+            database=self._database,
+            cost_model=ms.cost_model.RandomModel(seed=seed),
+        )
+
+    def ask(self) -> list[x86.Config]:
+        """Return the default, then what evolution proposes, then others while trials are left."""
+        if self._first is not None:
+            self._batch, self._first = self._first, None
+            return self._batch
+        while len(self._known) < self._trials:
+            self._proposed = list(self._strategy.generate_measure_candidates() or [])
+            if not self._proposed:
+                self._batch = self._rest()
+                return self._batch
+            configs = {self._effect(each): x86.config_of(each.sch) for each in self._proposed}
+            self._batch = [c for effect, c in configs.items() if effect not in self._known]
+            self._batch = self._batch[: self._trials - len(self._known)]
+            if self._batch:
+                return self._batch
+            self._notify()
+        return []
+
+    def tell(self, seconds: Sequence[float | None]) -> None:
+        """Learn the times of the last proposal."""
+        for config, time in zip(self._batch, seconds, strict=True):
+            self._known[x86.effect(self._pattern, config)] = time
+        if self._proposed:
+            self._notify()
+
+    def _notify(self) -> None:
+        measured = [each for each in self._proposed if self._effect(each) in self._known]
+        results = []
+        for each in measured:
+            time = self._known[self._effect(each)]
+            seconds = None if time is None else [time]
+            error = "failed" if time is None else None
+            results.append(ms.runner.RunnerResult(seconds, error))
+            if seconds is not None:
+                self._database.commit_tuning_record(
+                    ms.database.TuningRecord(
+                        each.sch.trace, self._workload, seconds, self._target, each.args_info
+                    )
+                )
+        self._strategy.notify_runner_results(measured, results)
+        self._proposed = []
+
+    def _rest(self) -> list[x86.Config]:
+        """Configs that evolution did not come to, as many as there are trials left."""
+        unknown = [c for c in self._left if x86.effect(self._pattern, c) not in self._known]
+        return unknown[: self._trials - len(self._known)]
+
+    def _effect(self, candidate: Any) -> tuple[object, ...]:
+        return x86.effect(self._pattern, x86.config_of(candidate.sch))
+
+    def _designs(
+        self,
+        sch: s_tir.Schedule,
+        every: Sequence[x86.Config],
+        numbers: dict[str, list[int]],
+    ) -> list[s_tir.Schedule]:
+        """One schedule for each structure, its numbers being random variables."""
+        fixed: dict[str, Any] = dict.fromkeys(numbers, 1)
+        structures = dict.fromkeys(replace(config, **fixed) for config in every)
+        designs = []
+        for structure in structures:
+            design = sch.copy()
+            drawn: dict[str, Any] = {
+                name: design.sample_categorical(values, [1.0 / len(values)] * len(values))
+                for name, values in numbers.items()
+            }
+            x86.apply(design, self._pattern, self._target, replace(structure, **drawn))
+            designs.append(design)
+        return designs
+
+
+def _mutator(seed: int) -> Any:
+    """A mutator that draws one number anew: MetaSchedule's own leave plain choices alone."""
+
+    @derived_object
+    class RedrawNumber(PyMutator):  # type: ignore[misc]  # TVM is untyped
+        def __init__(self) -> None:
+            super().__init__()
+            self.random = random.Random(seed)
+
+        def _initialize_with_tune_context(self, context: Any) -> None:
+            """Need nothing of it."""
+
+        def apply(self, trace: Any, _: Any) -> Any:
+            choices = [i for i in trace.insts if i.kind.name == "SampleCategorical"]
+            chosen = self.random.choice(choices)
+            count = len(chosen.attrs[0])
+            return trace.with_decision(chosen, self.random.randrange(count), remove_postproc=True)
+
+        def clone(self) -> Any:
+            return RedrawNumber()
+
+    return RedrawNumber()
+
+
+def _context(mod: IRModule, target: Any, space: Any, strategy: Any, seed: int) -> Any:
+    """Make a TuneContext; whoever uses its strategy must keep it, for the strategy does not.
+
+    Its own constructor first parses 248 tensor intrinsics of other machines, which took 21 s.
+    """
+    context = ms.TuneContext.__new__(ms.TuneContext)
+    logger = logging.getLogger("te_select.tuning")
+    logger.setLevel(logging.ERROR)  # MetaSchedule's own prints a page for each batch
+    context.__init_handle_by_constructor__(
+        tvm_ffi.get_global_func("s_tir.meta_schedule.TuneContext"),
+        mod,
+        target,
+        space,
+        strategy,
+        "main",
+        1,  # thread: mutators are Python, and one order of events is one result
+        seed + 1,  # 0 would be a random seed
+        get_logging_func(logger),
+    )
+    tvm_ffi.get_global_func("s_tir.meta_schedule.TuneContextInitialize")(context)
+    return context

@@ -1,0 +1,359 @@
+"""A tuning session: what is measured for a workload, and which config becomes its record.
+
+The default config is trial 0. The others are what the search proposes. The fastest few then meet
+the default again, in turns, and the best of them must win twice to take its place; so a record
+exists for every workload that was tuned, and noise alone replaces no default.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from te_select.access import access_pattern
+from te_select.bench.rounds import Timing
+from te_select.broadcast import shown
+from te_select.compiler import versions
+from te_select.environment import cpu_name
+from te_select.errors import ArgumentError, TuningError
+from te_select.records import log, metaschedule, store
+from te_select.records.sizes import representative
+from te_select.schedules import x86
+from te_select.targets import resolve
+from te_select.tuning.journal import Journal, Trial, config_key
+from te_select.tuning.measure import Candidate, Measurement, Measurer, open_measurer
+from te_select.tuning.record import (
+    TIMEOUT,
+    TRIALS,
+    Observer,
+    Options,
+    Progress,
+    Record,
+    UntunableError,
+    recorded,
+)
+from te_select.tuning.search import open_search
+from te_select.workload import Workload
+
+FINALISTS = 4
+ROUNDS, DUEL_ROUNDS = 15, 25
+GAIN = 1.01  # by which three of four turns must be won; the same kernel twice stays below it
+_BUILDERS = ("te_select", "tvm", "llvm")  # whose version decides what a config compiles to
+
+
+def tune(  # noqa: PLR0913 - the public contract's, by keyword
+    workload: Workload,
+    target: str | dict[str, Any] = "native",
+    *,
+    trials: int = TRIALS,
+    tuning_logs: str | Path = "tuning_logs",
+    runner: str = "local",
+    timeout: float = TIMEOUT,
+    jobs: int | None = None,
+    seed: int = 0,
+    force: bool = False,
+    observe: Observer | None = None,
+) -> Record:
+    """Find the fastest config for a workload and record it.
+
+    Every config is built in a process of its own, compared with NumPy bit for bit, and then timed.
+    Trials are kept as they are measured: what was interrupted goes on where it was.
+
+    Parameters
+    ----------
+    workload
+        What to tune. Named dims are given representative sizes.
+    target
+        As for `te_select.compile`; what measures must be able to run it.
+    trials
+        Configs to measure, the default among them.
+    tuning_logs
+        The folder to write; made if it is missing.
+    runner
+        ``"local"``, or ``"rpc://HOST:PORT/KEY"`` for machines behind a TVM RPC tracker.
+    timeout
+        Seconds after which a config counts as failed.
+    jobs
+        Configs to build at once; None for one per CPU.
+    seed
+        Decides which configs are tried where there are more than ``trials``.
+    force
+        Tune what has a record already.
+    observe
+        Called with every step.
+
+    Returns
+    -------
+    Record
+        The record, also where it was there already.
+
+    Raises
+    ------
+    TuningError
+        If the folder cannot be written, the runner does not answer, or the default config fails.
+    ArgumentError
+        If an argument is out of range.
+    """
+    options = Options(trials, timeout, jobs, seed, force)
+    with Session(target, tuning_logs, runner, options) as session:
+        return session.tune(workload, observe or (lambda progress: None))
+
+
+class Session:
+    """Tunes workloads for one target, with one set of workers.
+
+    A context manager. The workers start with the first workload that has no record yet.
+
+    Parameters
+    ----------
+    target, tuning_logs, runner
+        As for `tune`.
+    options
+        The numbers.
+    """
+
+    def __init__(
+        self,
+        target: str | dict[str, Any],
+        tuning_logs: str | Path,
+        runner: str = "local",
+        options: Options | None = None,
+    ) -> None:
+        self.options = options or Options()
+        self.target = resolve(target)
+        self.runner = runner
+        self._target = target if isinstance(target, str) else json.dumps(target)
+        try:
+            self.logs = Path(tuning_logs)
+        except TypeError as error:
+            raise TuningError(
+                f"tuning_logs {shown(tuning_logs)} is no path; expected a folder to write"
+            ) from error
+        self.folder = self.logs / log.folder_name(self.target.name)
+        self._measurer: Measurer | None = None
+        all_versions = versions()
+        self._versions = {name: all_versions[name] for name in _BUILDERS}
+        with store.locked(self.folder):  # find out before minutes of measuring
+            pass
+
+    @property
+    def measurer(self) -> Measurer:
+        """The workers, started when they are first needed."""
+        if self._measurer is None:
+            options = self.options
+            self._measurer = open_measurer(self.runner, options.jobs, options.timeout)
+        return self._measurer
+
+    def find(self, workload: Workload) -> Record | None:
+        """Return the record that a workload has already, if any."""
+        return recorded(self.folder, workload, self._versions["tvm"])
+
+    def tune(self, workload: Workload, observe: Observer) -> Record:
+        """Tune a workload, or return the record that it has.
+
+        Raises
+        ------
+        UntunableError
+            If it has no elements, or the default config fails.
+        TuningError
+            If measuring itself does not work, or the logs cannot be written.
+        """
+        if not isinstance(workload, Workload):
+            raise ArgumentError(f"{shown(workload)} is not a te_select.Workload")
+        if access_pattern(workload).elements == 0:
+            raise UntunableError(f"{workload.name} has no elements: there is nothing to measure")
+        if not self.options.force and (found := self.find(workload)):
+            return found
+        sized = representative(workload)
+        key = access_pattern(sized).key
+        journal = Journal(self.folder, key, self._versions)
+        with store.locked(journal.folder, f".{journal.path.name}.lock"):
+            # Another session may have tuned it while this one waited for the lock.
+            if not self.options.force and (found := self.find(workload)):
+                return found
+            run = _Run(sized, self._target, self.measurer, journal, observe)
+            trials = run.trials(open_search(sized, self.target, *self._search), self.options.trials)
+            config, seconds, default = run.finals()
+            failed = sum(trial.seconds is None for trial in trials)
+            entry = metaschedule.entry(
+                sized,
+                self.target,
+                config,
+                seconds,
+                {
+                    "workload": str(sized),
+                    "config": asdict(config),
+                    "default_seconds": default,
+                    "trials": len(trials),
+                    "failed": failed,
+                    **self._provenance(sized),
+                },
+            )
+            store.put(self.folder, [entry])
+            journal.remove()
+        return Record(
+            asdict(config),
+            seconds,
+            default,
+            len(trials),
+            failed,
+            f"{self.folder.name}/{key}",
+            sized,
+        )
+
+    @property
+    def _search(self) -> tuple[int, int]:
+        return self.options.trials, self.options.seed
+
+    def _provenance(self, workload: Workload) -> dict[str, Any]:
+        """The machine, the versions and the command, as a record's reader needs them."""
+        words = ["te-select", "tune", "--workload", json.dumps(workload.to_json())]
+        words += ["--target", self._target, "--trials", str(self.options.trials)]
+        words += ["--seed", str(self.options.seed)]
+        local = self.runner == "local"
+        machine = cpu_name() if local else f"behind {self.runner}"
+        return {
+            "machine": machine,
+            "cpus": len(os.sched_getaffinity(0)) if local else None,
+            "versions": self._versions,
+            "command": shlex.join(words),
+        }
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._measurer is not None:
+            self._measurer.close()
+
+
+class _Run:
+    """The measuring of one workload."""
+
+    def __init__(
+        self,
+        workload: Workload,
+        target: str,
+        measurer: Measurer,
+        journal: Journal,
+        observe: Observer,
+    ) -> None:
+        self._workload = workload
+        self._target = target
+        self._measurer = measurer
+        self._journal = journal
+        self._observe = observe
+        self._known = journal.read()
+        self._trials: list[tuple[x86.Config, Trial]] = []
+        self._progress = Progress(workload)
+
+    def trials(self, search: Any, total: int) -> list[Trial]:
+        """Measure what the search proposes, or look up what earlier sessions measured of it."""
+        self._progress = replace(self._progress, total=total)
+        while len(self._trials) < total and (batch := search.ask()):
+            batch = batch[: total - len(self._trials)]
+            new = [config for config in batch if config_key(asdict(config)) not in self._known]
+            for measurement in self._measurer.measure([self._candidate(each) for each in new]):
+                self._keep(measurement)
+            for config in batch:
+                self._count(config, self._known[config_key(asdict(config))])
+            search.tell([trial.seconds for _, trial in self._trials[-len(batch) :]])
+        return [trial for _, trial in self._trials]
+
+    def finals(self) -> tuple[x86.Config, float, float]:
+        """Let the fastest meet the default again.
+
+        Returns
+        -------
+        tuple
+            The config to record, its seconds, and the default's.
+        """
+        self._progress = replace(self._progress, phase="finalists")
+        self._observe(self._progress)
+        default = self._trials[0][0]
+        timed = [(trial.seconds, i) for i, (_, trial) in enumerate(self._trials) if trial.seconds]
+        fastest = [self._trials[i][0] for _, i in sorted(timed) if i][:FINALISTS]
+        first = self._turns([default, *fastest], ROUNDS)
+        winners = {c: first[c].ratio(first[default]) for c in fastest if c in first}
+        if default not in first:
+            raise UntunableError(f"{self._workload.name}: the default config failed in the finals")
+        best = max(winners, key=lambda config: winners[config], default=default)
+        if best == default or not wins(first[best], first[default]):
+            return default, first[default].median, first[default].median
+        second = self._turns([default, best], DUEL_ROUNDS)
+        if set(second) != {default, best}:
+            return default, first[default].median, first[default].median
+        if not wins(second[best], second[default]):
+            return default, second[default].median, second[default].median
+        return best, second[best].median, second[default].median
+
+    def _turns(self, configs: Sequence[x86.Config], rounds: int) -> dict[x86.Config, Timing]:
+        """Times of those that did not fail."""
+        if not configs:
+            return {}
+        candidates = [self._candidate(config) for config in configs]
+        measured = self._measurer.interleave(candidates, rounds)
+        return {
+            config: Timing(one.seconds)
+            for config, one in zip(configs, measured, strict=True)
+            if one.seconds is not None
+        }
+
+    def _candidate(self, config: x86.Config) -> Candidate:
+        return Candidate(self._workload, self._target, asdict(config))
+
+    def _keep(self, measurement: Measurement) -> None:
+        """Put a measurement into the journal."""
+        seconds = None if measurement.seconds is None else Timing(measurement.seconds).median
+        trial = Trial(dict(measurement.candidate.config), seconds, measurement.failure)
+        if not self._trials and seconds is None:
+            raise UntunableError(
+                f"{self._workload.name}: the default config failed: {measurement.failure}"
+            )
+        self._journal.append(trial)
+        self._known[config_key(trial.config)] = trial
+        self._show(trial)
+
+    def _count(self, config: x86.Config, trial: Trial) -> None:
+        self._trials.append((config, trial))
+        best = min((t.seconds for _, t in self._trials if t.seconds is not None), default=None)
+        failures = [t.failure for _, t in self._trials if t.seconds is None]
+        self._progress = replace(
+            self._progress,
+            done=len(self._trials),
+            default=self._trials[0][1].seconds,
+            best=best,
+            failed=len(failures),
+            failure=failures[0] if failures else None,
+        )
+        self._observe(self._progress)
+
+    def _show(self, trial: Trial) -> None:
+        """Show a trial before its batch is complete and counted."""
+        now, failed = self._progress, trial.seconds is None
+        times = [time for time in (now.best, trial.seconds) if time is not None]
+        self._progress = replace(
+            now,
+            done=now.done + 1,
+            best=min(times, default=None),
+            failed=now.failed + failed,
+            failure=now.failure or (trial.failure if failed else None),
+        )
+        self._observe(self._progress)
+
+
+def wins(timing: Timing, default: Timing) -> bool:
+    """Whether a config is faster than the default by `GAIN` in three of four turns."""
+    pairs = zip(timing.seconds, default.seconds, strict=True)
+    return Timing(tuple(its / mine for mine, its in pairs)).quantile(0.25) > GAIN

@@ -1,0 +1,100 @@
+"""Which configs a session tries."""
+
+import dataclasses
+import itertools
+
+import pytest
+
+from te_select import Workload
+from te_select.access import access_pattern
+from te_select.bench.suite import DEFAULT
+from te_select.compiler import schedule
+from te_select.schedules import x86
+from te_select.targets import resolve
+from te_select.tuning.search import Enumeration, Evolution, candidates, open_search
+from tests.tuning_fakes import BIG, FEW, ROWS
+
+V4 = resolve("x86-64-v4")
+
+
+def proposed(search, seconds):
+    """All configs that a search proposes when it is told these times."""
+    configs = []
+    while batch := search.ask():
+        configs += batch
+        search.tell([seconds(config) for config in batch])
+    return configs
+
+
+def by_piece(config):
+    return 1e-3 + abs(config.piece - 4096) * 1e-9
+
+
+def effects(workload, configs):
+    return [x86.effect(access_pattern(workload), config) for config in configs]
+
+
+@pytest.mark.parametrize("entry", DEFAULT, ids=lambda entry: entry.name)
+def test_default_comes_first_and_no_two_candidates_do_the_same(entry):
+    configs = candidates(entry.workload, V4)
+    assert configs[0] == x86.default_config(access_pattern(entry.workload), V4.tvm)
+    found = effects(entry.workload, configs)
+    assert len(set(found)) == len(found)
+
+
+@pytest.mark.parametrize("workload", [FEW, ROWS, Workload((3, 1), (3, 70_000), (70_000,))], ids=str)
+def test_what_is_left_out_does_the_same_as_a_candidate(workload):
+    pattern = access_pattern(workload)
+    space = x86.space(pattern, V4.tvm)
+    kept = set(effects(workload, candidates(workload, V4)))
+    for values in itertools.product(*space.values()):
+        assert x86.effect(pattern, x86.Config(**dict(zip(space, values, strict=True)))) in kept
+
+
+@pytest.mark.parametrize("workload", [FEW, ROWS, Workload((9, 1), (9, 3000), (3000,))], ids=str)
+def test_configs_of_one_effect_make_one_function(workload):
+    pattern = access_pattern(workload)
+    space = x86.space(pattern, V4.tvm)
+    by_effect = {}
+    for values in itertools.product(*space.values()):
+        config = x86.Config(**dict(zip(space, values, strict=True)))
+        if config.stream_from == 0:  # what never streams is the same too, but has another name
+            scheduled = schedule(workload, V4, config=dataclasses.asdict(config))
+            text = "".join(str(func.script()) for func in scheduled.lower("f"))
+            assert by_effect.setdefault(x86.effect(pattern, config), text) == text
+    assert len(set(by_effect.values())) == len(by_effect)
+
+
+def test_small_space_is_enumerated_whole():
+    search = open_search(FEW, V4, 64, seed=0)
+    assert isinstance(search, Enumeration)
+    assert proposed(search, by_piece) == candidates(FEW, V4)
+
+
+def test_large_space_is_searched_and_every_trial_is_another_config():
+    search = open_search(BIG, V4, 40, seed=0)
+    assert isinstance(search, Evolution)
+    configs = proposed(search, by_piece)
+    assert configs[0] == candidates(BIG, V4)[0]
+    assert len(set(effects(BIG, configs))) == len(configs) == 40
+
+
+def test_same_seed_and_times_propose_the_same_configs_and_another_seed_others():
+    first, second, other = (
+        proposed(open_search(BIG, V4, 40, seed), by_piece) for seed in (3, 3, 4)
+    )
+    assert first == second
+    assert first != other
+
+
+def test_search_goes_on_where_configs_fail():
+    configs = proposed(
+        open_search(BIG, V4, 40, seed=0), lambda config: None if config.skip else by_piece(config)
+    )
+    assert len(configs) == 40
+
+
+def test_space_that_is_barely_larger_than_the_trials_is_used_up():
+    every = candidates(ROWS, V4)
+    configs = proposed(open_search(ROWS, V4, len(every) - 1, seed=0), by_piece)
+    assert len(set(effects(ROWS, configs))) == len(every) - 1
