@@ -1,0 +1,267 @@
+"""Measures how near the x86 kernels are to what the machine can do.
+
+Run ``python benchmarks/limits.py [SECTION ...]`` on an idle machine; without a section, all run.
+Everything that is compared takes turns in one run, and a ratio is the median over the rounds.
+``--plot FILE`` draws the section ``sizes``, which takes half of the memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import functools
+import math
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tvm_ffi
+
+import te_select
+from te_select import compiler
+from te_select.access import access_pattern
+from te_select.bench import roof
+from te_select.bench.operands import Mask, Operands, make_operands
+from te_select.bench.peers import choose_peers
+from te_select.bench.rounds import Timing, take_turns
+from te_select.bench.run import name_dims
+from te_select.bench.suite import DEFAULT
+from te_select.targets import resolve
+
+ROUNDS = 25
+LARGE = 1 << 25
+HALF = Mask()
+BLOCKS = Mask(block=1 << 14)
+LARGEST_BYTES = 8 << 30
+Call = Callable[[], Any]
+
+
+def flat(elements: int, dtype: str = "float32") -> te_select.Workload:
+    """A workload in which nothing broadcasts."""
+    return te_select.Workload((elements,), (elements,), (elements,), dtype)
+
+
+def call(kernel: te_select.Kernel, operands: Operands) -> Call:
+    """The exported function on operands that are tensors already, where it takes their type."""
+    four = (operands.cond, operands.then, operands.else_, operands.out)
+    try:
+        return functools.partial(kernel.function, *map(tvm_ffi.from_dlpack, four))
+    except (BufferError, RuntimeError, TypeError):
+        return functools.partial(kernel, *four)
+
+
+def with_config(workload: te_select.Workload, folder: str, **knobs: Any) -> te_select.Kernel:
+    """A kernel of the default config with some knobs changed."""
+    target = resolve("native")
+    default = compiler.schedule(workload, target, False)
+    config = dataclasses.asdict(default.config) | knobs
+    path = Path(folder, "-".join(f"{k}{v}" for k, v in knobs.items()), "kernel.so")
+    compiler.build_scheduled([compiler.schedule(workload, target, config=config)], path, target)
+    kernel = te_select.load(path)
+    assert isinstance(kernel, te_select.Kernel)
+    return kernel
+
+
+def show(title: str, ratio: float, asked: str) -> None:
+    """Print one line."""
+    print(f"{title:72}{ratio:7.3f}   ({asked})", flush=True)
+
+
+def handwritten() -> None:
+    """Contiguous float32 beside the select in C, non-temporal stores and as many threads."""
+    operands = make_operands(flat(LARGE), HALF)
+    probe = roof.runner("select", [roof.probe_memory("select", LARGE)], LARGE, 1, threads())
+    timed = take_turns(
+        {"ours": call(te_select.compile(flat(LARGE)), operands), "C": lambda: probe(1)}, ROUNDS
+    )
+    show("2^25 float32, of the speed of C with intrinsics", timed["ours"].ratio(timed["C"]), "0.97")
+
+
+def skipping() -> None:
+    """What skipping gains on masks in blocks, and costs on random ones."""
+    random, blocks = (make_operands(flat(LARGE), mask) for mask in (HALF, BLOCKS))
+    with tempfile.TemporaryDirectory() as folder:
+        skips = with_config(flat(LARGE), folder, skip=True)
+        reads = with_config(flat(LARGE), folder, skip=False)
+        timed = take_turns(
+            {
+                "random": call(skips, random),
+                "blocks": call(skips, blocks),
+                "random, unskipped": call(reads, random),
+            },
+            ROUNDS,
+        )
+    gain = timed["blocks"].ratio(timed["random"])
+    show("2^25 float32, cond in blocks of 16 K, of the random mask's speed", gain, "1.4")
+    cost = timed["random"].ratio(timed["random, unskipped"])
+    show("2^25 float32, random mask, of the speed without skipping", cost, "0.98")
+
+
+def widths() -> None:
+    """Bytes per second of every width on as many bytes."""
+    rates: dict[str, float] = {}
+    calls: dict[str, Call] = {}
+    moved: dict[str, int] = {}
+    for dtype in ("uint8", "float16", "float32", "float64", "complex128"):
+        element = 1 + 3 * np.dtype(dtype).itemsize
+        workload = flat((400 << 20) // element // 64 * 64, dtype)
+        moved[dtype] = access_pattern(workload).bytes_moved()
+        calls[dtype] = call(te_select.compile(workload), make_operands(workload, HALF))
+    for dtype, timing in take_turns(calls, ROUNDS).items():
+        rates[dtype] = moved[dtype] / timing.median
+        show(f"400 MB of {dtype}, GB/s", rates[dtype] / 1e9, "")
+    show("slowest width, of the fastest", min(rates.values()) / max(rates.values()), "0.9")
+
+
+def awkward() -> None:
+    """Odd sizes beside round ones, per element."""
+    for title, odd, even in (
+        ("2^24 + 7", ((1 << 24) + 7,), (1 << 24,)),
+        ("[4099,1021]", (4099, 1021), (4096, 1024)),
+        ("[4099,1021] with cond [4099,1]", (4099, 1021, 1), (4096, 1024, 1)),
+        ("[65537,63] with cond [65537,1]", (65537, 63, 1), (65536, 64, 1)),
+    ):
+        calls = {}
+        elements = [math.prod(shape) for shape in (odd, even)]
+        # One memory for both, as pages may lie better or worse.
+        memory = make_operands(flat(max(elements)), HALF)
+        for shape in (odd, even):
+            rows = shape[:1] + (1,) if len(shape) > 2 else shape  # noqa: PLR2004
+            sides = shape[:2]
+            workload = te_select.Workload(rows, sides, sides)
+            cond, then, else_, out = (
+                operand[: math.prod(dims)].reshape(dims)
+                for operand, dims in (
+                    (memory.cond, rows),
+                    (memory.then, sides),
+                    (memory.else_, sides),
+                    (memory.out, sides),
+                )
+            )
+            operands = Operands(workload, cond, then, else_, out)
+            calls[str(shape)] = call(te_select.compile(workload), operands)
+        one, other = take_turns(calls, ROUNDS).values()
+        ratio = one.ratio(other) * elements[0] / elements[1]
+        show(f"{title}, per element of the round size's speed", ratio, "0.97")
+
+
+def named() -> None:
+    """Named dims beside ints, on every workload of the suite."""
+    ratios = {}
+    for entry in DEFAULT:
+        operands = make_operands(entry.workload, HALF)
+        calls = {
+            "int": call(te_select.compile(entry.workload), operands),
+            "named": call(te_select.compile(name_dims(entry.workload)), operands),
+        }
+        timed = take_turns(calls, ROUNDS)
+        ratios[entry.name] = timed["named"].ratio(timed["int"])
+    for name, ratio in sorted(ratios.items(), key=lambda item: item[1])[:5]:
+        show(f"named dims, {name}, of the speed with ints", ratio, "0.95; the slowest five")
+
+
+def levels() -> None:
+    """Contiguous data with the instructions of x86-64-v3 beside all that this CPU has."""
+    for elements in (1 << 16, 1 << 20, LARGE):
+        operands = make_operands(flat(elements), HALF)
+        calls = {
+            target: call(te_select.compile(flat(elements), target), operands)
+            for target in ("native", "x86-64-v3")
+        }
+        timed = take_turns(calls, ROUNDS)
+        ratio = timed["x86-64-v3"].ratio(timed["native"])
+        show(f"{elements} float32, x86-64-v3 of native's speed", ratio, "0.9")
+
+
+def small() -> None:
+    """A call on 1024 elements."""
+    workload = flat(1024)
+    kernel = te_select.compile(workload)
+    operands = make_operands(workload, HALF)
+    four = (operands.cond, operands.then, operands.else_, operands.out)
+    calls: dict[str, Call] = {
+        "nothing": lambda: None,
+        "exported function, tvm-ffi tensors": call(kernel, operands),
+        "kernel, tvm-ffi tensors": functools.partial(kernel, *map(tvm_ffi.from_dlpack, four)),
+        "kernel, NumPy arrays, out=": functools.partial(kernel, *four),
+        "numpy.where": functools.partial(np.where, *four[:3]),
+    }
+    for peer in choose_peers("torch"):
+        if peer.available() is None:
+            import torch  # noqa: PLC0415 - only where it is installed
+
+            tensors = [torch.from_numpy(array) for array in four]
+            calls["kernel, torch tensors, out="] = functools.partial(kernel, *tensors)
+            calls["torch.where(out=)"] = functools.partial(
+                torch.where, *tensors[:3], out=tensors[3]
+            )
+    for name, timing in take_turns(calls, 2 * ROUNDS).items():
+        show(f"1024 float32, {name}, us", timing.median * 1e6, "")
+
+
+def sizes(plot: Path | None = None) -> None:
+    """Time against bytes, from 1 MB to as much as half of the memory holds."""
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    points: list[tuple[int, Timing]] = []
+    moved = 1 << 20
+    while moved <= min(LARGEST_BYTES, memory // 2):
+        workload = flat(moved // 13)
+        calls = {"ours": call(te_select.compile(workload), make_operands(workload, HALF))}
+        timing = take_turns(calls, 7)["ours"]
+        points.append((access_pattern(workload).bytes_moved(), timing))
+        rate = points[-1][0] / timing.median / 1e9
+        show(f"{moved >> 20} MB moved: {timing.median * 1e3:.3f} ms, GB/s", rate, "")
+        moved *= 2
+    if plot is not None:
+        _plot(points, plot)
+
+
+def _plot(points: Sequence[tuple[int, Timing]], path: Path) -> None:
+    from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import
+
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    axes = figure.subplots()
+    x = [moved / 1e6 for moved, _ in points]
+    axes.loglog(x, [timing.median * 1e3 for _, timing in points], "o-", color="#0b6e4f")
+    axes.set(
+        title=f"Contiguous float32, {threads()} threads",
+        xlabel="MB moved: each input read once, the output written once",
+        ylabel="milliseconds, median of 7",
+    )
+    axes.grid(alpha=0.3)
+    figure.savefig(path, dpi=150)
+
+
+def threads() -> int:
+    """The CPUs that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+SECTIONS: dict[str, Callable[[], None]] = {
+    section.__name__: section
+    for section in (handwritten, skipping, widths, awkward, named, levels, small, sizes)
+}
+
+
+def main() -> int:
+    """Print the figures of the sections that were asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(SECTIONS))
+    parser.add_argument("--plot", type=Path, help="where to draw the section sizes")
+    options = parser.parse_args()
+    for name in options.sections or SECTIONS:
+        if name not in SECTIONS:
+            parser.error(f"no section {name}; expected {', '.join(SECTIONS)}")
+        if name == "sizes":
+            sizes(options.plot)
+        else:
+            SECTIONS[name]()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
