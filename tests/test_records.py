@@ -142,6 +142,14 @@ def test_file_without_a_usable_line_is_no_log(tmp_path, entries, data):
     assert "\n" not in str(caught.value)
 
 
+def test_records_serve_without_a_usable_session(tmp_path, entries):
+    store.put(tmp_path, entries)
+    (tmp_path / log.SESSIONS).write_bytes(b"\xff\n{}\n")
+    found = log.read(tmp_path)
+    assert [entry.key for entry in found.entries] == [entry.key for entry in entries]
+    assert len(found.damaged) == 2
+
+
 def test_folder_in_the_place_of_a_file_is_refused(tmp_path):
     (tmp_path / log.RECORDS).mkdir()
     with pytest.raises(te_select.TuningError, match="not a regular file"):

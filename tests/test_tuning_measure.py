@@ -69,10 +69,11 @@ def test_other_rules_and_no_dims_are_measured(measurer):
     workloads = [
         Workload((3, 5), (2, 3, 5, 4), (3, 5), "int16", auto_broadcast="pdpd", axis=1),
         Workload((), (), (), "float64"),
+        Workload((0, 3), (0, 3), ()),
         Workload((9, 1), (1, 8), (), auto_broadcast="multidirectional"),
     ]
     found = list(measurer.measure(map(candidate, workloads)))
-    assert [one.failure for one in found] == [None] * 3
+    assert [one.failure for one in found] == [None] * 4
 
 
 def test_faulty_candidates_fail_for_a_reason_and_the_next_is_measured(bad_measurer):

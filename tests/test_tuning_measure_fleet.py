@@ -35,7 +35,8 @@ def test_run_survives_the_end_of_a_server_and_stops_when_none_is_left(tmp_path, 
 
         kinds = ["bool", "float8_e5m2", "bfloat16", "complex64", "complex128"]
         others = [Workload((5, 1), (5, 33), (), dtype) for dtype in kinds]
-        assert [one.failure for one in measurer.measure(map(candidate, others))] == [None] * 5
+        others.append(Workload((0, 3), (0, 3), ()))
+        assert [one.failure for one in measurer.measure(map(candidate, others))] == [None] * 6
 
         turns = measurer.interleave([candidate(), candidate(unroll=3), candidate(unroll=1)], 4)
         assert [one.seconds and len(one.seconds) for one in turns] == [4, None, 4]
@@ -124,6 +125,13 @@ def test_job_is_handed_back_once_and_blamed_the_second_time():
     assert done is first
     assert answer["failure"].endswith("power again")
     assert jobs.take() is None
+
+
+def test_error_of_a_thread_ends_the_run():
+    jobs = Jobs([job()], servers=1)
+    jobs.failed(OSError("no space left"))
+    with pytest.raises(OSError, match="no space"):
+        list(jobs.answers(patience=60))
 
 
 def test_answers_end_with_an_error_where_no_server_comes():

@@ -175,6 +175,7 @@ def test_observer_sees_every_trial_the_best_and_the_first_failure(run):
     run(SMALL, FakeMeasurer(seconds), trials=80, observe=seen.append)
     total = len(candidates(SMALL, V4))
     assert {progress.done for progress in seen} == set(range(1, total + 1))
+    assert {progress.total for progress in seen} == {total}
     assert seen[-1].phase == "finalists"
     assert seen[-1].default == pytest.approx(1e-3 / 4, rel=0.01)
     assert seen[-1].best == pytest.approx(1e-3 / 8, rel=0.01)

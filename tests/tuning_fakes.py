@@ -10,8 +10,7 @@ from te_select.tuning.measure import Candidate, Measurement
 
 Seconds = Callable[[Candidate], float | None]
 
-# 96 configs on a CPU with AVX-512, 64 with AVX2: two operands, one of which stays.
-ROWS = Workload((64, 1), (64, 3), (64, 3))
+ROWS = Workload((1 << 20, 1), (1 << 20, 3), (1 << 20, 3))  # a hundred configs; rows share vectors
 SMALL = Workload((1024,), (1024,), (1024,))
 FEW = Workload((), (), ())  # one element: a config for each vector width
 BIG = Workload((1, 1, 1024, 1024), (4, 12, 1024, 1024), ())

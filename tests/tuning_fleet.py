@@ -54,7 +54,12 @@ class Fleet:
         command += ["--port", str(port), "--port-end", str(port + 1), *arguments]
         with (self.folder / f"{what}{len(self._processes)}.log").open("wb") as log:
             process = subprocess.Popen(
-                command, stdout=log, stderr=log, start_new_session=True, cwd=self.folder
+                command,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                cwd=self.folder,
+                env={**os.environ, "TMPDIR": str(self.folder)},  # a killed server cleans nothing
             )
         self._processes.append(process)
 

@@ -222,7 +222,7 @@ def _parse(
             reason = "it is not text" if isinstance(error, UnicodeDecodeError) else str(error)
             text = raw.decode(errors="backslashreplace")
             wrong.append(Damage(name, index + 1, " ".join(reason.split())[:200], text))
-    if wrong and not parsed:
+    if wrong and not parsed and name != SESSIONS:  # without that one, records serve all the same
         raise TuningError(
             f"{folder / name} holds no usable line (line {wrong[0].line}: {wrong[0].reason}); "
             "expected what te-select tune writes"

@@ -33,7 +33,9 @@ _SHARE_MEASURED = 0.5  # of a population; the rest is sampled anew
 
 
 class Search(Protocol):
-    """Proposes configs."""
+    """Proposes configs, ``total`` of them at the most."""
+
+    total: int
 
     def ask(self) -> list[x86.Config]:
         """Return the next configs to measure; none when there is nothing left to try."""
@@ -101,6 +103,7 @@ class Enumeration:
     """Proposes every config."""
 
     def __init__(self, configs: Sequence[x86.Config]) -> None:
+        self.total = len(configs)
         self._batches = [list(configs[:1]), list(configs[1:])]
 
     def ask(self) -> list[x86.Config]:
@@ -135,7 +138,7 @@ class Evolution:
         self._left = list(every[1:])
         random.Random(seed).shuffle(self._left)
         self._first: list[x86.Config] | None = list(every[:1])
-        self._trials = trials
+        self.total = trials
         space = x86.space(self._pattern, target.tvm)
         numbers = {name: list(space[name]) for name in x86.NUMBERS}
         self._database = ms.database.MemoryDatabase()
@@ -171,14 +174,14 @@ class Evolution:
         if self._first is not None:
             self._batch, self._first = self._first, None
             return self._batch
-        while len(self._known) < self._trials:
+        while len(self._known) < self.total:
             self._proposed = list(self._strategy.generate_measure_candidates() or [])
             if not self._proposed:
                 self._batch = self._rest()
                 return self._batch
             configs = {self._effect(each): x86.config_of(each.sch) for each in self._proposed}
             self._batch = [c for effect, c in configs.items() if effect not in self._known]
-            self._batch = self._batch[: self._trials - len(self._known)]
+            self._batch = self._batch[: self.total - len(self._known)]
             if self._batch:
                 return self._batch
             self._notify()
@@ -211,7 +214,7 @@ class Evolution:
     def _rest(self) -> list[x86.Config]:
         """Configs that evolution did not come to, as many as there are trials left."""
         unknown = [c for c in self._left if x86.effect(self._pattern, c) not in self._known]
-        return unknown[: self._trials - len(self._known)]
+        return unknown[: self.total - len(self._known)]
 
     def _effect(self, candidate: Any) -> tuple[object, ...]:
         return x86.effect(self._pattern, x86.config_of(candidate.sch))

@@ -38,12 +38,12 @@ from te_select.tuning.record import (
     UntunableError,
     recorded,
 )
-from te_select.tuning.search import open_search
+from te_select.tuning.search import Search, open_search
 from te_select.workload import Workload
 
 FINALISTS = 4
 ROUNDS, DUEL_ROUNDS = 15, 25
-GAIN = 1.01  # by which three of four turns must be won; the same kernel twice stays below it
+GAIN = 1.01  # in three of four turns; the same kernel beat itself so in 1 of 144 pairs
 _BUILDERS = ("te_select", "tvm", "llvm")  # whose version decides what a config compiles to
 
 
@@ -178,7 +178,8 @@ class Session:
             if not self.options.force and (found := self.find(workload)):
                 return found
             run = _Run(sized, self._target, self.measurer, journal, observe)
-            trials = run.trials(open_search(sized, self.target, *self._search), self.options.trials)
+            search = open_search(sized, self.target, self.options.trials, self.options.seed)
+            trials = run.trials(search)
             config, seconds, default = run.finals()
             failed = sum(trial.seconds is None for trial in trials)
             entry = metaschedule.entry(
@@ -206,10 +207,6 @@ class Session:
             f"{self.folder.name}/{key}",
             sized,
         )
-
-    @property
-    def _search(self) -> tuple[int, int]:
-        return self.options.trials, self.options.seed
 
     def _provenance(self, workload: Workload) -> dict[str, Any]:
         """The machine, the versions and the command, as a record's reader needs them."""
@@ -258,11 +255,10 @@ class _Run:
         self._trials: list[tuple[x86.Config, Trial]] = []
         self._progress = Progress(workload)
 
-    def trials(self, search: Any, total: int) -> list[Trial]:
+    def trials(self, search: Search) -> list[Trial]:
         """Measure what the search proposes, or look up what earlier sessions measured of it."""
-        self._progress = replace(self._progress, total=total)
-        while len(self._trials) < total and (batch := search.ask()):
-            batch = batch[: total - len(self._trials)]
+        self._progress = replace(self._progress, total=search.total)
+        while batch := search.ask():
             new = [config for config in batch if config_key(asdict(config)) not in self._known]
             for measurement in self._measurer.measure([self._candidate(each) for each in new]):
                 self._keep(measurement)

@@ -250,7 +250,7 @@ class FleetMeasurer(Measurer):
                 if not server.is_connected:
                     jobs.disconnected("a candidate has failed there")
                 jobs.done(job, answer)
-        except TuningError as error:
+        except Exception as error:  # a thread's error is else seen by nobody
             jobs.failed(error)
 
     def _connect(self, server: Server, jobs: Jobs) -> bool:

@@ -143,7 +143,7 @@ class Remote:
                 f"the server's CPU lacks {', '.join(missing)}, which {manifest.target['name']} "
                 "needs; expected servers of one kind under a key"
             )
-        name = f"{next(self._numbers)}-{path.name}"  # a path that was loaded is not loaded again
+        name = f"{next(self._numbers)}.so"  # a path that was loaded is not loaded again
         self._session.upload(str(path), name)
         module = self._session.load_module(name)
         self._session.remove(name)

@@ -54,7 +54,7 @@ class Jobs:
         self._servers = servers
         self._last_seen = time.monotonic()
         self._reason = "none has become free"
-        self._error: TuningError | None = None
+        self._error: Exception | None = None
 
     def take(self) -> Job | None:
         """The next job, once there is one; None when all are done."""
@@ -100,7 +100,7 @@ class Jobs:
         with self._changed:
             self._reason = why
 
-    def failed(self, error: TuningError) -> None:
+    def failed(self, error: Exception) -> None:
         """Say that measuring itself does not work."""
         with self._changed:
             self._error = error
