@@ -130,7 +130,7 @@ def awkward() -> None:
         # One memory for both, as pages may lie better or worse.
         memory = make_operands(flat(max(elements)), HALF)
         for shape in (odd, even):
-            rows = shape[:1] + (1,) if len(shape) > 2 else shape  # noqa: PLR2004
+            rows = (*shape[:1], 1) if len(shape) > 2 else shape  # noqa: PLR2004
             sides = shape[:2]
             workload = te_select.Workload(rows, sides, sides)
             cond, then, else_, out = (

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from itertools import pairwise
 from typing import Any
 
@@ -34,75 +34,44 @@ from tvm.target import Target, codegen
 
 from te_select.access import AccessPattern, Loop
 from te_select.schedules import named_rows_x86
+from te_select.schedules.config_x86 import (
+    KNOBS,
+    NUMBERS,
+    UNROLLS,
+    VECTOR_BYTES,
+    Config,
+    config_from,
+    inner_may_be_short,
+    short_below,
+)
 from te_select.schedules.spans_x86 import Span
+
+__all__ = [
+    "ANNOTATION",
+    "BYTES_PER_THREAD",
+    "NUMBERS",
+    "Config",
+    "apply",
+    "config_from",
+    "config_of",
+    "default_config",
+    "effect",
+    "register_bytes",
+    "short_below",
+    "space",
+    "span_source",
+    "variants",
+]
 
 ANNOTATION = "te_select.span"
 PATTERN = "te_select.pattern"
 KNOB = "te_select.knob."
-VECTOR_BYTES = (16, 32, 64)
-UNROLLS = (1, 2, 4, 8)
-LARGEST = 1 << 62
+LINE_BYTES, AVX2_BYTES = 64, 32
 FUSED_LOOPS = 4  # TVM takes seconds to simplify the indices of six fused named loops, minutes of 40
 BYTES_PER_THREAD = 1 << 18  # two threads were ahead from 400 KB moved on (docs/measurements.md)
-SHORT_ROW_BYTES = 128  # rows of 128 bytes were 1.1 times as fast each for itself, of 12 bytes 0.2
 PIECE_BYTES = 1 << 16  # no difference was seen from 64 KB to 256 KB; smaller ones share work better
 STREAM_FROM_BYTES = 1 << 22  # past two cores' L2; 1.2 times as fast at 4 MB, 1.5 at 128 MB
 ENOUGH_TASKS = 256  # pieces enough to keep many cores equally busy
-
-
-@dataclass(frozen=True)
-class Config:
-    """The knobs of the x86 schedule.
-
-    Parameters
-    ----------
-    vector_bytes
-        Bytes per vector.
-    unroll
-        Vectors in flight per iteration of a plain span.
-    rows
-        Whether the two innermost loops are the leaf, as rows that share vectors. Where a name
-        decides how long a row is, whether there is such a leaf for the calls whose rows are short.
-    piece
-        Rows of the leaf per parallel piece; a plain leaf's rows are single elements.
-    parallel
-        Whether pieces may run on several threads.
-    stream_from
-        Bytes of output from which on stores go past the cache; 0 for never.
-    skip
-        Whether a plain span leaves a side unread where a block of cond does not select it.
-    """
-
-    vector_bytes: int
-    unroll: int
-    rows: bool
-    piece: int
-    parallel: bool
-    stream_from: int
-    skip: bool
-
-    def checked(self, pattern: AccessPattern) -> Config:
-        """Return this config, or raise ValueError if the schedule cannot follow it."""
-        flags = (self.rows, self.parallel, self.skip)
-        numbers = (self.vector_bytes, self.unroll, self.piece, self.stream_from)
-        if not all(type(flag) is bool for flag in flags):
-            raise ValueError("rows, parallel and skip must be booleans")
-        if not all(type(number) is int for number in numbers):
-            raise ValueError("vector_bytes, unroll, piece and stream_from must be ints")
-        if self.vector_bytes not in VECTOR_BYTES or self.unroll not in UNROLLS:
-            raise ValueError(f"expected vector_bytes in {VECTOR_BYTES} and unroll in {UNROLLS}")
-        if not 1 <= self.piece < LARGEST or not 0 <= self.stream_from < LARGEST:
-            raise ValueError("piece must be positive and stream_from not negative")
-        if self.rows and not _inner_may_be_short(pattern):
-            raise ValueError("rows needs an innermost loop that is or may be short")
-        return self
-
-
-NUMBERS = ("piece",)
-"""The knobs that may be random variables of MetaSchedule; the others change the structure."""
-_KNOBS: Mapping[str, type] = {
-    knob.name: bool if knob.type in ("bool", bool) else int for knob in fields(Config)
-}
 
 
 def default_config(pattern: AccessPattern, target: Target) -> Config:
@@ -120,8 +89,11 @@ def default_config(pattern: AccessPattern, target: Target) -> Config:
     Config
         The config.
     """
-    vector_bytes = natural_vector_bytes(target)
-    rows = _inner_may_be_short(pattern)
+    registers = register_bytes(target)
+    # On AVX2 two registers a vector: 1.03 times as fast, as lines past the cache are stored whole.
+    vector_bytes = registers if registers < AVX2_BYTES else LINE_BYTES
+    unroll = 8 if registers == AVX2_BYTES else 4
+    rows = inner_may_be_short(pattern)
     inner = _inner(pattern, rows)
     step = 4 * vector_bytes // pattern.width
     piece = max(1, PIECE_BYTES // (pattern.width * inner * step)) * step
@@ -131,7 +103,7 @@ def default_config(pattern: AccessPattern, target: Target) -> Config:
     stream_from = STREAM_FROM_BYTES if stream else 0
     # At 13 KB the look at cond costs a tenth; where memory is the limit, nothing.
     skip = parallel and bool(pattern.loops) and _skippable(pattern.loops[-1])
-    return Config(vector_bytes, 4, rows, piece, parallel, stream_from, skip)
+    return Config(vector_bytes, unroll, rows, piece, parallel, stream_from, skip)
 
 
 def variants(pattern: AccessPattern, config: Config) -> tuple[Config, ...]:
@@ -152,11 +124,6 @@ def variants(pattern: AccessPattern, config: Config) -> tuple[Config, ...]:
     if config.rows and pattern.loops[-1].extent is None:
         return replace(config, rows=False), config
     return (config,)
-
-
-def short_below(pattern: AccessPattern) -> int:
-    """Elements from which on a row is not short."""
-    return SHORT_ROW_BYTES // pattern.width
 
 
 def span_source(symbol: str) -> str:
@@ -180,11 +147,10 @@ def space(pattern: AccessPattern, target: Target) -> Mapping[str, Sequence[Any]]
     Mapping[str, Sequence]
         For each field of `Config` the values it may take.
     """
-    widest = natural_vector_bytes(target)
-    step = 4 * widest // pattern.width
     default = default_config(pattern, target)
+    step = 4 * default.vector_bytes // pattern.width
     return {
-        "vector_bytes": [b for b in VECTOR_BYTES if b <= widest],
+        "vector_bytes": [b for b in VECTOR_BYTES if b <= default.vector_bytes],
         "unroll": list(UNROLLS),
         "rows": [default.rows],
         "piece": sorted({step << k for k in range(0, 14, 2)} | {default.piece}),
@@ -261,12 +227,7 @@ def config_of(scheduled: s_tir.Schedule | IRModule | tirx.PrimFunc) -> Config:
     )
     if not leaves:
         raise ValueError("there is no leaf; expected a function that the x86 schedule made")
-    return config_from({key: int(leaves[0].annotations[KNOB + key]) for key in _KNOBS})
-
-
-def config_from(knobs: Mapping[str, int]) -> Config:
-    """Make a config of knobs that a log keeps as ints; raises KeyError where one is missing."""
-    return Config(**{name: kind(knobs[name]) for name, kind in _KNOBS.items()})
+    return config_from({key: int(leaves[0].annotations[KNOB + key]) for key in KNOBS})
 
 
 def effect(pattern: AccessPattern, config: Config) -> tuple[object, ...]:
@@ -312,19 +273,12 @@ def span_of(pattern: AccessPattern, config: Config) -> Span:
     return Span(pattern.width, cond, then, else_, length, config.vector_bytes, 1, streaming, False)
 
 
-def natural_vector_bytes(target: Target) -> int:
+def register_bytes(target: Target) -> int:
     """Bytes of the widest vector register that byte-wise selection can use on the target."""
     features = {str(feature) for feature in codegen.llvm_get_cpu_features(target)}
     if {"avx512bw", "avx512vl"} <= features:
         return 64
     return 32 if "avx2" in features else 16
-
-
-def _inner_may_be_short(pattern: AccessPattern) -> bool:
-    if len(pattern.loops) <= 1:
-        return False
-    extent = pattern.loops[-1].extent
-    return extent is None or 0 < extent < short_below(pattern)
 
 
 def _skippable(leaf: Loop) -> bool:

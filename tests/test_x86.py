@@ -67,14 +67,14 @@ def test_named_size_may_run_in_parallel():
 )
 def test_span_is_chosen_by_the_innermost_access_pattern(shapes, moves):
     (symbol,) = spans_of(scheduled_loops(Workload(*shapes, auto_broadcast="multidirectional")))
-    assert symbol.startswith(f"te_select_span_w4_{moves}_v32_")
+    assert symbol.startswith(f"te_select_span_w4_{moves}_v64_")
 
 
 @pytest.mark.parametrize(
     ("target", "width"), [("x86-64", 16), ("x86-64-v3", 32), ("x86-64-v4", 64)]
 )
-def test_vectors_are_as_wide_as_the_target_s_registers(target, width):
-    assert x86.natural_vector_bytes(resolve(target).tvm) == width
+def test_widest_registers_are_known_by_target(target, width):
+    assert x86.register_bytes(resolve(target).tvm) == width
 
 
 def test_same_config_makes_the_same_function():

@@ -130,7 +130,7 @@ def _nearest(
     pattern = access_pattern(workload)
     elements = access_pattern(representative(workload)).elements
     default = x86.default_config(pattern, target.tvm)
-    family = x86.natural_vector_bytes(target.tvm)
+    family = x86.register_bytes(target.tvm)
     ranked = []
     for entry in entries:
         factor = ratio(pattern, entry.pattern)
@@ -153,6 +153,6 @@ def _nearest(
 def _vector_bytes(target: str) -> int | None:
     """Vector width of a record's target, by which targets are of one family."""
     try:
-        return x86.natural_vector_bytes(Target(json.loads(target)))
+        return x86.register_bytes(Target(json.loads(target)))
     except (ValueError, TypeError, RuntimeError, KeyError):
         return None

@@ -1,0 +1,86 @@
+"""The knobs of the x86 schedule, and when a row counts as short."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+from te_select.access import AccessPattern
+
+VECTOR_BYTES = (16, 32, 64)
+UNROLLS = (1, 2, 4, 8)
+LARGEST = 1 << 62
+SHORT_ROW_BYTES = 128  # rows of 128 bytes were 1.1 times as fast each for itself, of 12 bytes 0.2
+
+
+@dataclass(frozen=True)
+class Config:
+    """The knobs of the x86 schedule.
+
+    Parameters
+    ----------
+    vector_bytes
+        Bytes per vector.
+    unroll
+        Vectors in flight per iteration of a plain span.
+    rows
+        Whether the two innermost loops are the leaf, as rows that share vectors. Where a name
+        decides how long a row is, whether there is such a leaf for the calls whose rows are short.
+    piece
+        Rows of the leaf per parallel piece; a plain leaf's rows are single elements.
+    parallel
+        Whether pieces may run on several threads.
+    stream_from
+        Bytes of output from which on stores go past the cache; 0 for never.
+    skip
+        Whether a plain span leaves a side unread where a block of cond does not select it.
+    """
+
+    vector_bytes: int
+    unroll: int
+    rows: bool
+    piece: int
+    parallel: bool
+    stream_from: int
+    skip: bool
+
+    def checked(self, pattern: AccessPattern) -> Config:
+        """Return this config, or raise ValueError if the schedule cannot follow it."""
+        flags = (self.rows, self.parallel, self.skip)
+        numbers = (self.vector_bytes, self.unroll, self.piece, self.stream_from)
+        if not all(type(flag) is bool for flag in flags):
+            raise ValueError("rows, parallel and skip must be booleans")
+        if not all(type(number) is int for number in numbers):
+            raise ValueError("vector_bytes, unroll, piece and stream_from must be ints")
+        if self.vector_bytes not in VECTOR_BYTES or self.unroll not in UNROLLS:
+            raise ValueError(f"expected vector_bytes in {VECTOR_BYTES} and unroll in {UNROLLS}")
+        if not 1 <= self.piece < LARGEST or not 0 <= self.stream_from < LARGEST:
+            raise ValueError("piece must be positive and stream_from not negative")
+        if self.rows and not inner_may_be_short(pattern):
+            raise ValueError("rows needs an innermost loop that is or may be short")
+        return self
+
+
+NUMBERS = ("piece",)
+"""The knobs that may be random variables of MetaSchedule; the others change the structure."""
+KNOBS: Mapping[str, type] = {
+    knob.name: bool if knob.type in ("bool", bool) else int for knob in fields(Config)
+}
+
+
+def config_from(knobs: Mapping[str, int]) -> Config:
+    """Make a config of knobs that a log keeps as ints; raises KeyError where one is missing."""
+    return Config(**{name: kind(knobs[name]) for name, kind in KNOBS.items()})
+
+
+def short_below(pattern: AccessPattern) -> int:
+    """Elements from which on a row is not short."""
+    return SHORT_ROW_BYTES // pattern.width
+
+
+def inner_may_be_short(pattern: AccessPattern) -> bool:
+    """Whether the innermost loop is short, or a name decides."""
+    if len(pattern.loops) <= 1:
+        return False
+    extent = pattern.loops[-1].extent
+    return extent is None or 0 < extent < short_below(pattern)
