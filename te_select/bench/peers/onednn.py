@@ -133,7 +133,7 @@ def _load(path: Path) -> ctypes.CDLL:
 
 
 def _other_tbb(folder: Path) -> str:
-    """The TBB that the process loaded from elsewhere, and which oneDNN would get instead of its own."""
+    """The TBB that the process loaded from elsewhere, which oneDNN would get for its own."""
     for line in Path("/proc/self/maps").read_text().splitlines():
         path = line.split(maxsplit=5)[-1]
         if "/libtbb.so" in path and Path(path).parent != folder:
