@@ -32,7 +32,14 @@ _COLUMNS = (
 _QUANTILES = {"median": 0.5, "p20": 0.2, "p80": 0.8}
 _BUSY = 0.3  # cores; another process on one of two made kernels up to 30 times slower
 _WIDTH = 160  # of a table that goes to a file, which has no width of its own
-_PACKAGES = ("halide", "iree-base-compiler", "iree-base-runtime", "onnx", "matplotlib")
+_PACKAGES = (
+    "halide",
+    "iree-base-compiler",
+    "iree-base-runtime",
+    "onednn",
+    "onnx",
+    "matplotlib",
+)
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,19 @@ from te_select.bench.peers.graphs import OnnxRuntime, OpenVino
 from te_select.bench.peers.jit import Jax, TorchCompile
 from te_select.bench.peers.kernels import Halide, Iree
 from te_select.bench.peers.libraries import NumExpr, NumPy, NumPyCopyTo, Torch
+from te_select.bench.peers.metaschedule import MetaSchedule
+from te_select.bench.peers.onednn import OneDnn
 from te_select.bench.peers.topi import TopiWhere
 
-__all__ = ["PEERS", "Call", "Peer", "UnsupportedError", "choose_peers"]
+__all__ = [
+    "PEERS",
+    "Call",
+    "MetaSchedule",
+    "OneDnn",
+    "Peer",
+    "UnsupportedError",
+    "choose_peers",
+]
 
 PEERS: tuple[type[Peer], ...] = (
     NumPy,
@@ -19,10 +29,12 @@ PEERS: tuple[type[Peer], ...] = (
     TorchCompile,
     Jax,
     OnnxRuntime,
+    OneDnn,  # before OpenVINO, with whose older TBB it finds no CPU
     OpenVino,
     Iree,
     Halide,
     TopiWhere,
+    MetaSchedule,
 )
 
 
