@@ -192,6 +192,28 @@ def test_operands_of_one_element_may_come_by_value(dtype, tmp_path):
             check(emulated, symbol, workload, seed=seed, offsets=offsets, by_value=True)
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "complex128"])
+def test_indices_of_64_bits_select_the_same_bits(dtype, tmp_path):
+    """As for runs of 2^31 elements, on short ones: the kernel is told that none is short."""
+    workloads = [
+        Workload((9_001,), (9_001,), (), dtype),
+        Workload((501, 1), (501, 48), (48,), dtype),
+        Workload(["a", 1, "b"], ["a", 5, 1], [5, "b"], dtype, "multidirectional"),
+    ]
+    functions = [lowered(w, f"kernel_{k}", vectors=8) for k, w in enumerate(workloads)]
+
+    def edit(source: str) -> str:
+        assert "SHORT = 0x7fffffff" in source
+        return source.replace("SHORT = 0x7fffffff", "SHORT = 0")
+
+    emulated = Emulated.of(functions, tmp_path, edit)
+    for function, workload in zip(functions, workloads, strict=True):
+        for inner in (7, 64):
+            sizes = {"a": 33, "b": inner} if workload.dim_names else {}
+            check(emulated, function.symbol, workload, sizes, seed=inner)
+            check(emulated, function.symbol, workload, sizes, offsets=(1, 1, 0, 1))
+
+
 @pytest.mark.parametrize("side", ["then", "else_"])
 def test_output_in_place_of_a_branch(side, tmp_path):
     workload = Workload(["n"], ["n"], ["n"])

@@ -13,6 +13,7 @@ from te_select.access import access_pattern
 from te_select.cuda_compiler import archs, compile_cuda, describe, find, is_arch, sass
 from te_select.errors import TargetError, ToolchainError
 from te_select.lowering_cuda import translation_unit
+from te_select.schedules import cuda
 from tests.cubin import usage
 from tests.test_cuda_emulated import WIDTHS, lowered
 
@@ -30,7 +31,9 @@ def patterns(dtype: str) -> dict[str, Workload]:
     found = {}
     for each in itertools.product(shapes, repeat=3):
         workload = Workload(*each, dtype, "multidirectional")
-        found[str(access_pattern(workload))] = workload
+        pattern = access_pattern(workload)
+        span = cuda.span_of(pattern, cuda.default_config(pattern, None))
+        found[span.symbol] = workload
     return found
 
 
