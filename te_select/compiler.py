@@ -13,70 +13,30 @@ import platform
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
 import tvm
-from tvm import s_tir, tirx
+from tvm import s_tir
 
-from te_select import lowering, toolchain
 from te_select.access import AccessPattern, access_pattern
 from te_select.broadcast import shown
 from te_select.definition import definition
 from te_select.errors import ArgumentError, ArtifactError
+from te_select.machines import LEVELS, Machine, machine
+from te_select.machines.scheduled import Scheduled
 from te_select.records import lookup
 from te_select.records.origin import DEFAULT
 from te_select.runtime import artifact
 from te_select.runtime.kernel import Kernel
-from te_select.schedules import x86
 from te_select.targets import ResolvedTarget, resolve
 from te_select.workload import Workload
 
 TuningLogs = str | Path | Literal[False] | None
-SOURCES = ("te", "scheduled", "tir", "llvm", "asm")
 _builds = itertools.count()
-
-
-@dataclass(frozen=True)
-class Scheduled:
-    """A workload with the schedule chosen for it.
-
-    Parameters
-    ----------
-    workload
-        The workload.
-    config
-        The schedule's knobs.
-    origin
-        ``"default"``, or the record that it comes from.
-    func
-        The scheduled function.
-    short_rows
-        Another one for short rows, where a name decides how long rows are.
-    """
-
-    workload: Workload
-    config: x86.Config
-    origin: str
-    func: tirx.PrimFunc
-    short_rows: tirx.PrimFunc | None = None
-
-    def lower(self, symbol: str) -> list[tirx.PrimFunc]:
-        """Lower to a raw C function named ``symbol``, and what it calls."""
-        names = self.workload.dim_names
-        if self.short_rows is None:
-            return [lowering.lower(self.func, symbol, names, x86.ANNOTATION, x86.span_source)]
-        pattern = access_pattern(self.workload)
-        short = lowering.ShortRows(
-            f"{symbol}_short_rows", pattern.loops[-1].dims, x86.short_below(pattern)
-        )
-        return [
-            lowering.lower(self.func, symbol, names, x86.ANNOTATION, x86.span_source, short),
-            lowering.lower(self.short_rows, short.symbol, names, x86.ANNOTATION, x86.span_source),
-        ]
 
 
 def compile(
@@ -91,7 +51,8 @@ def compile(
     workload
         What to compile.
     target
-        ``"native"``, ``"x86-64"`` to ``"x86-64-v4"``, an LLVM CPU name, or a TVM target as JSON.
+        ``"native"``, ``"x86-64"`` to ``"x86-64-v4"``, an LLVM CPU name, ``"cuda"`` (the GPUs of
+        this machine), ``"cuda:sm_80,sm_90"``, or a TVM target as JSON.
     tuning_logs
         None for the records shipped with the package, a folder for those in it only, False for
         none. The workload's own record is taken, else the nearest, else the default config.
@@ -106,7 +67,7 @@ def compile(
     TargetError
         If the target is not known.
     ToolchainError
-        If there is no working C compiler.
+        If there is no working C compiler, or no CUDA compiler for a CUDA target.
     ArtifactError
         If this CPU lacks what the target needs; `export` cross-compiles.
     TuningError
@@ -207,33 +168,15 @@ def build_scheduled(
     Manifest
         What was written beside it.
     """
-    symbols = [f"te_select_kernel_{i}" for i in range(len(chosen))]
-    functions = [
-        function
-        for one, symbol in zip(chosen, symbols, strict=True)
-        for function in one.lower(symbol)
-    ]
-    module = lowering.build(functions, target.tvm)
+    kind = machine(target.kind)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="te_select-") as folder:
-        object_file = Path(folder) / "kernels.o"
-        module.write_to_file(str(object_file), "o")
-        entries = [
-            toolchain.KernelEntry(
-                one.workload,
-                symbol,
-                x86.BYTES_PER_THREAD if one.config.parallel else 0,
-                one.config.stream_from,
-            )
-            for one, symbol in zip(chosen, symbols, strict=True)
-        ]
-        toolchain.link(object_file, entries, path)
+    kind.build(chosen, target, path)
     manifest = artifact.Manifest(
         kernels=tuple(
             artifact.KernelRecord(one.workload, asdict(one.config), one.origin) for one in chosen
         ),
-        target={"name": target.name, "cpu_features": list(target.cpu_features)},
-        versions=versions(),
+        target={"name": target.name, **kind.requirements(target)},
+        versions=versions() | kind.versions(),
     )
     artifact.write(path, manifest)
     return manifest
@@ -264,17 +207,18 @@ def schedule(
         The scheduled function, its config and origin.
     """
     pattern = access_pattern(workload)
+    kind = machine(target.kind)
     origin = DEFAULT
     if config is not None:
-        chosen = _config_from_manifest(config, pattern)
+        chosen = _config_from_manifest(config, pattern, kind)
     elif tuning_logs is not False and (found := lookup.find(workload, target, tuning_logs)):
         chosen, origin = found.config, found.origin
     else:
-        chosen = x86.default_config(pattern, target.tvm)
+        chosen = kind.schedule.default_config(pattern, target.tvm)
     functions = []
-    for variant in x86.variants(pattern, chosen):
+    for variant in kind.schedule.variants(pattern, chosen):
         sch = s_tir.Schedule(definition(workload))
-        x86.apply(sch, pattern, target.tvm, variant)
+        kind.schedule.apply(sch, pattern, target.tvm, variant)
         functions.append(sch.mod["main"])
     return Scheduled(workload, chosen, origin, *functions)
 
@@ -283,7 +227,7 @@ def source(
     workload: Workload,
     target: str | dict[str, Any],
     config: Mapping[str, Any] | None,
-    kind: str,
+    level: str,
 ) -> str:
     """Show a kernel at one level.
 
@@ -293,9 +237,10 @@ def source(
         What was compiled, and for what.
     config
         The config as a manifest holds it; None for the default.
-    kind
+    level
         ``"te"``, the definition as TVM IR; ``"scheduled"``, tiled and with its leaf marked;
-        ``"tir"``, lowered to a C function that calls span kernels; ``"llvm"``; or ``"asm"``.
+        ``"tir"``, lowered; then ``"llvm"`` and ``"asm"`` of a CPU, ``"cuda"``, ``"ptx"`` and
+        ``"sass"`` of a CUDA device.
 
     Returns
     -------
@@ -305,22 +250,22 @@ def source(
     Raises
     ------
     ArgumentError
-        If there is no such level.
+        If the target has no such level.
     """
-    if kind not in SOURCES:
-        raise ArgumentError(f"source {kind!r} is not known; expected one of {', '.join(SOURCES)}")
     resolved = resolve(target)
-    if kind == "te":
+    levels = LEVELS[resolved.kind]
+    if level not in levels:
+        raise ArgumentError(
+            f"source {level!r} is not known for {resolved.name}; expected one of "
+            f"{', '.join(levels)}"
+        )
+    if level == "te":
         return str(definition(workload).script())
     chosen = schedule(workload, resolved, False, config)
-    if kind == "scheduled":
+    if level == "scheduled":
         functions = [chosen.func, *([chosen.short_rows] if chosen.short_rows else [])]
         return "\n\n".join(str(function.script()) for function in functions)
-    lowered = chosen.lower("te_select_kernel_0")
-    if kind == "tir":
-        return "\n\n".join(str(function.script()) for function in lowered)
-    module = lowering.build(lowered, resolved.tvm)
-    return str(module.inspect_source("ll" if kind == "llvm" else "asm"))
+    return machine(resolved.kind).source(chosen, resolved, level)
 
 
 def _checked(workload: Workload) -> Workload:
@@ -330,19 +275,18 @@ def _checked(workload: Workload) -> Workload:
 
 
 def versions() -> dict[str, str]:
-    """Versions of what takes part in a build."""
+    """Versions of what takes part in every build."""
     return {
         "te_select": metadata.version("te-select"),
         "tvm": tvm.__version__,
         "tvm_ffi": metadata.version("apache-tvm-ffi"),
-        "llvm": str(tvm.target.codegen.llvm_version_major()),
         "python": platform.python_version(),
     }
 
 
-def _config_from_manifest(config: Mapping[str, Any], pattern: AccessPattern) -> x86.Config:
+def _config_from_manifest(config: Mapping[str, Any], pattern: AccessPattern, kind: Machine) -> Any:
     try:
-        return x86.Config(**config).checked(pattern)
+        return kind.schedule.Config(**config).checked(pattern)
     except (TypeError, ValueError) as error:
         raise ArtifactError(f"config {shown(dict(config))} is damaged: {error}") from error
 

@@ -13,6 +13,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from te_select import cuda_compiler
+from te_select.runtime import cuda_driver
+
 _PACKAGES = {
     "te_select": ("te-select",),
     "tvm": ("apache-tvm",),
@@ -22,6 +25,8 @@ _PACKAGES = {
     "torch": ("torch",),
     "jax": ("jax",),
     "cupy": ("cupy-cuda12x", "cupy-cuda13x", "cupy"),
+    "triton": ("triton",),
+    "nvrtc": ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu13", "nvidia-cuda-nvrtc-cu12"),
     "onnxruntime": ("onnxruntime", "onnxruntime-gpu"),
     "openvino": ("openvino",),
     "numexpr": ("numexpr",),
@@ -39,13 +44,13 @@ def environment() -> dict[str, Any]:
     -------
     dict
         Sections of JSON types: ``versions``, ``cpu``, ``caches``, ``toolchains``, ``variables`` and
-        ``gpus``. What is not there is None.
+        ``gpus``. What is not there is None, and of no GPU it says why.
     """
     return {
         "versions": {"python": platform.python_version(), **_versions()},
         "cpu": _cpu(),
         "caches": _caches(),
-        "toolchains": {"c_compiler": _c_compiler(), "nvcc": _first_line("nvcc", "--version", -2)},
+        "toolchains": {"c_compiler": _c_compiler(), "cuda_compiler": cuda_compiler.describe()},
         "variables": {name: os.environ.get(name) for name in _VARIABLES},
         "gpus": _gpus(),
     }
@@ -106,14 +111,24 @@ def _c_compiler() -> str | None:
     return None
 
 
-def _gpus() -> list[str]:
-    query = "--query-gpu=name,memory.total,driver_version,compute_cap"
-    return _output("nvidia-smi", query, "--format=csv,noheader").splitlines()
+def _gpus() -> dict[str, str | None]:
+    """CUDA devices by number, and the driver's version; or why there are none."""
+    try:
+        found = cuda_driver.devices()
+    except cuda_driver.CudaError as error:
+        return {"none": str(error)}
+    query = ("--query-gpu=driver_version", "--format=csv,noheader")
+    described = {
+        f"device {device.index}": f"{device.name}, {device.arch}, {device.memory / 2**30:.0f} GiB, "
+        f"L2 {device.l2 / 2**20:.0f} MiB"
+        for device in found
+    }
+    return {**described, "driver": _first_line("nvidia-smi", *query)}
 
 
-def _first_line(program: str, argument: str, index: int = 0) -> str | None:
-    lines = _output(program, argument).splitlines()
-    return lines[index] if lines and -len(lines) <= index < len(lines) else None
+def _first_line(program: str, *arguments: str) -> str | None:
+    lines = _output(program, *arguments).splitlines()
+    return lines[0] if lines else None
 
 
 def _output(program: str, *arguments: str) -> str:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import difflib
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import tvm_ffi
 from tvm.target import Target, codegen
 
+from te_select import cuda_compiler
 from te_select.errors import TargetError
+from te_select.runtime import cuda_driver
 
 _CPUINFO_NAMES = {
     "sse3": "pni",
@@ -48,8 +51,19 @@ library that never uses them must load there.
 """
 
 EXAMPLES = (
-    "native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4, an LLVM CPU name, or a TVM target as JSON"
+    "native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4, an LLVM CPU name, cuda, cuda:sm_90, "
+    "cuda:sm_80,sm_90, or a TVM target as JSON"
 )
+_CUDA_LIMITS = frozenset(
+    {
+        "max_num_threads",
+        "max_shared_memory_per_block",
+        "max_threads_per_block",
+        "registers_per_block",
+        "thread_warp_size",
+    }
+)
+"""What TVM's own targets of kind cuda say besides the arch; a Select depends on none of it."""
 
 
 @dataclass(frozen=True)
@@ -64,11 +78,17 @@ class ResolvedTarget:
         The TVM target.
     cpu_features
         Features that a CPU must have, as /proc/cpuinfo spells them.
+    kind
+        The kind of machine: ``"x86"`` or ``"cuda"`` (`te_select.machines`).
+    archs
+        The CUDA architectures to make machine code for, oldest first.
     """
 
     name: str
     tvm: Target
     cpu_features: tuple[str, ...]
+    kind: str = "x86"
+    archs: tuple[str, ...] = ()
 
 
 def resolve(target: str | dict[str, Any]) -> ResolvedTarget:
@@ -77,8 +97,9 @@ def resolve(target: str | dict[str, Any]) -> ResolvedTarget:
     Parameters
     ----------
     target
-        ``"native"``, a level (``"x86-64"`` to ``"x86-64-v4"``), an LLVM CPU name (``"znver5"``), or
-        a TVM target as JSON text or dict.
+        ``"native"``, a level (``"x86-64"`` to ``"x86-64-v4"``), an LLVM CPU name (``"znver5"``),
+        ``"cuda"`` for the GPUs of this machine, ``"cuda:sm_90"`` or ``"cuda:sm_80,sm_90"``, or a
+        TVM target as JSON text or dict.
 
     Returns
     -------
@@ -88,12 +109,14 @@ def resolve(target: str | dict[str, Any]) -> ResolvedTarget:
     Raises
     ------
     TargetError
-        If no such target is known, or it is not x86-64.
+        If no such target is known, it is neither x86-64 nor CUDA, or this machine has no GPU.
     """
     if isinstance(target, dict) or (isinstance(target, str) and target.lstrip().startswith("{")):
         return _from_json(target)
     if target == "native":
         return _native()
+    if isinstance(target, str) and target.partition(":")[0] == "cuda":
+        return _cuda(target)
     if not isinstance(target, str) or not _is_x86_64(target):
         close = difflib.get_close_matches(str(target), _cpus(), n=3)
         hint = f"; did you mean {' or '.join(close)}?" if close else ""
@@ -116,6 +139,64 @@ def _native() -> ResolvedTarget:
     return ResolvedTarget(cpu, tvm_target, _features(tvm_target))
 
 
+def _cuda(target: str) -> ResolvedTarget:
+    """Resolve ``cuda`` and ``cuda:ARCH,...``."""
+    if target == "cuda":
+        return _of_archs({device.arch for device in _local_devices()})
+    archs = {arch.strip() for arch in target.removeprefix("cuda:").split(",")}
+    wrong = sorted(arch for arch in archs if not _is_compilable(arch))
+    if wrong:
+        raise TargetError(
+            f"target {target!r} names the architecture {wrong[0]!r}, which is not known; expected "
+            f"{_known_archs()}"
+        )
+    return _of_archs(archs)
+
+
+def _of_archs(archs: Iterable[str]) -> ResolvedTarget:
+    ordered = tuple(sorted(archs, key=lambda arch: int(arch.removeprefix("sm_"))))
+    tvm_target = Target({"kind": "cuda", "arch": ordered[-1]})
+    return ResolvedTarget(f"cuda:{','.join(ordered)}", tvm_target, (), "cuda", ordered)
+
+
+def _is_compilable(arch: str) -> bool:
+    """Whether the CUDA compiler knows an architecture; any well-formed one where there is none."""
+    known = cuda_compiler.archs()
+    return arch in known if known else cuda_compiler.is_arch(arch)
+
+
+def _known_archs() -> str:
+    known = ", ".join(cuda_compiler.archs()) or "names such as sm_90"
+    return f"{known}; several are a list, as in cuda:sm_80,sm_90"
+
+
+def _local_devices() -> list[cuda_driver.Device]:
+    hint = "name the architecture to compile for instead, such as cuda:sm_90"
+    try:
+        found = cuda_driver.devices()
+    except cuda_driver.CudaError as error:
+        raise TargetError(
+            f"target 'cuda' is the GPU of this machine, which has none: {error}; {hint}"
+        ) from error
+    known = [device for device in found if _is_compilable(device.arch)]
+    if not known:
+        raise TargetError(
+            f"target 'cuda' is {found[0].name} here, of architecture {found[0].arch}; expected "
+            f"{_known_archs()}"
+        )
+    return known
+
+
+def _cuda_from_json(fields: dict[str, Any], target: Target) -> ResolvedTarget:
+    unknown = sorted(set(fields) - {"kind", "arch", "keys", "tag"} - _CUDA_LIMITS)
+    if unknown:
+        raise TargetError(f"target has the fields {unknown}; expected kind and arch only")
+    arch = str(target.attrs.get("arch", ""))
+    if "arch" not in fields and "tag" not in fields:
+        raise TargetError(f"target {fields!r} has no arch; expected one such as sm_90")
+    return _cuda(f"cuda:{arch}")
+
+
 def _from_json(target: str | dict[str, Any]) -> ResolvedTarget:
     try:
         fields = json.loads(target) if isinstance(target, str) else dict(target)
@@ -123,11 +204,14 @@ def _from_json(target: str | dict[str, Any]) -> ResolvedTarget:
     except (ValueError, TypeError, RuntimeError, KeyError) as error:
         reason = str(error).strip().splitlines()[-1] if str(error).strip() else type(error).__name__
         raise TargetError(f"target {target!r} is not a TVM target: {reason}") from error
+    if tvm_target.kind.name == "cuda":
+        return _cuda_from_json(fields, tvm_target)
     _check_fields(fields)
     kind, cpu = tvm_target.kind.name, str(tvm_target.attrs.get("mcpu", "x86-64"))
     if kind != "llvm" or not _is_x86_64(cpu):
         raise TargetError(
-            f"target {target!r} is not supported; expected kind llvm and an x86-64 mcpu"
+            f"target {target!r} is not supported; expected kind llvm and an x86-64 mcpu, or "
+            "kind cuda and an arch"
         )
     name = cpu if set(fields) <= {"kind", "mcpu"} else json.dumps(fields, sort_keys=True)
     return ResolvedTarget(name, Target({**fields, "mcpu": cpu}), _features(tvm_target))

@@ -22,11 +22,30 @@ from te_select.workload import Workload
 
 _RUNTIME = Path(__file__).parent / "runtime"
 _COMPILERS = ("cc", "gcc", "clang")
-_COMPILE = ("-std=gnu11", "-O2", "-fPIC", "-fopenmp", "-fvisibility=hidden")
-_LINK = ("-shared", "-fopenmp", "-s", "-Wl,--build-id=none", "-Wl,-z,noexecstack", "-Wl,-z,defs")
+_COMPILE = ("-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden")
+_LINK = ("-shared", "-s", "-Wl,--build-id=none", "-Wl,-z,noexecstack", "-Wl,-z,defs")
 # Whatever is exported can be found, and overwritten, by libtvm's loader; only these may be.
 _EXPORTS = "{ global: __tvm_ffi_*; local: *; };\n"
 _STDERR_LINES = 8
+
+
+@dataclass(frozen=True)
+class HostHalf:
+    """What is linked to the kernels for one kind of machine.
+
+    Parameters
+    ----------
+    sources
+        Files of ``runtime/``.
+    options
+        Of the C compiler, for compiling and for linking.
+    """
+
+    sources: tuple[str, ...]
+    options: tuple[str, ...]
+
+
+CPU = HostHalf(("host.c", "host_cpu.c", "launcher.c"), ("-fopenmp",))
 
 
 @dataclass(frozen=True)
@@ -69,7 +88,7 @@ def stub_source(entries: Sequence[KernelEntry]) -> str:
         functions ``<workload.name>`` (strict types) and ``<workload.name>__bits`` (any type of the
         width), in the C calling convention of tvm-ffi.
     """
-    return '#include "host.h"\n' + "".join(_stub(i, entry) for i, entry in enumerate(entries))
+    return '#include "host_cpu.h"\n' + "".join(_stub(i, entry) for i, entry in enumerate(entries))
 
 
 def link(object_file: Path, entries: Sequence[KernelEntry], out: Path) -> None:
@@ -90,27 +109,51 @@ def link(object_file: Path, entries: Sequence[KernelEntry], out: Path) -> None:
     ToolchainError
         If there is no C compiler, or it fails.
     """
+    link_stub(stub_source(entries), [object_file], CPU, out)
+
+
+def link_stub(stub: str, objects: Sequence[Path], half: HostHalf, out: Path) -> None:
+    """Link the description of kernels, objects and a host half to a shared library.
+
+    Parameters
+    ----------
+    stub
+        C source that defines the exported functions.
+    objects
+        What else it needs.
+    half
+        The host half.
+    out
+        The library to write; it appears complete or not at all, and the same input gives the same
+        bytes.
+
+    Raises
+    ------
+    ToolchainError
+        If there is no C compiler, or it fails.
+    """
     try:
-        _link(object_file, entries, out.resolve())
+        _link(stub, objects, half, out.resolve())
     except OSError as error:
         raise ToolchainError(f"{out} cannot be linked: {error}") from error
 
 
-def _link(object_file: Path, entries: Sequence[KernelEntry], out: Path) -> None:
+def _link(stub: str, objects: Sequence[Path], half: HostHalf, out: Path) -> None:
     compiler = c_compiler()
-    objects = _runtime_objects(compiler)
+    linked = [path.resolve() for path in objects] + [*_runtime_objects(compiler, half)]
     libtvm_ffi = Path(libinfo.find_libtvm_ffi())
     with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as folder:
-        stub = Path(folder, "stub.c")
-        stub.write_text(stub_source(entries))
+        source = Path(folder, "stub.c")
+        source.write_text(stub)
         exports = Path(folder, "exports.map")
         exports.write_text(_EXPORTS)
         library = Path(folder, "library.so")
         _run(
             *compiler,
             *_COMPILE,
+            *half.options,
             *_include_options(),
-            *(str(path) for path in (stub, object_file.resolve(), *objects)),
+            *(str(path) for path in (source, *linked)),
             *_LINK,
             f"-Wl,--version-script={exports}",
             f"-L{libtvm_ffi.parent}",
@@ -154,20 +197,20 @@ def c_compiler() -> tuple[str, ...]:
 _objects_lock = threading.Lock()
 
 
-def _runtime_objects(compiler: tuple[str, ...]) -> tuple[Path, ...]:
-    """Objects of host.c and launcher.c, compiled once per process and compiler."""
+def _runtime_objects(compiler: tuple[str, ...], half: HostHalf) -> tuple[Path, ...]:
+    """Objects of a host half, compiled once per process and compiler."""
     with _objects_lock:
-        return _compile_runtime(compiler, os.getpid())
+        return _compile_runtime(compiler, half, os.getpid())
 
 
 @functools.cache
-def _compile_runtime(compiler: tuple[str, ...], pid: int) -> tuple[Path, ...]:
+def _compile_runtime(compiler: tuple[str, ...], half: HostHalf, pid: int) -> tuple[Path, ...]:
     folder = Path(tempfile.mkdtemp(prefix="te-select-"))
     atexit.register(_remove, folder, pid)
     objects = []
-    for source in ("host.c", "launcher.c"):
+    for source in half.sources:
         target = folder / f"{source}.o"
-        options = (*_COMPILE, *_include_options(), "-c", str(_RUNTIME / source))
+        options = (*_COMPILE, *half.options, *_include_options(), "-c", str(_RUNTIME / source))
         _run(*compiler, *options, output=target)
         objects.append(target)
     return tuple(objects)
@@ -200,45 +243,66 @@ def _run(*command: str, output: Path) -> None:
 
 
 def _stub(i: int, entry: KernelEntry) -> str:
-    workload = entry.workload
-    names = workload.dim_names
-    shapes = {
-        "cond": workload.cond_shape,
-        "then": workload.then_shape,
-        "else": workload.else_shape,
-        "out": workload.out_shape,
-    }
+    names = entry.workload.dim_names
     sizes = "".join(f", sizes[{k}]" for k in range(len(names)))
-    extents = "\n".join(
-        f"static const int64_t {operand}_{i}[] = {_dims(shape, names)};"
-        for operand, shape in shapes.items()
-    )
-    rows = ", ".join(f"{{{len(shape)}, {operand}_{i}}}" for operand, shape in shapes.items())
-    quoted = ", ".join(f'"{name}"' for name in names) or "0"
-    exported = "\n".join(
-        _EXPORTED.format(symbol=workload.name + suffix, i=i, as_bits=as_bits)
-        for suffix, as_bits in (("", 0), ("__bits", 1))
-    )
     return f"""
 extern int32_t {entry.symbol}(void*, void*, void*, void*{", int64_t" * len(names)}, int64_t);
 static int32_t run_{i}(void* const* data, const int64_t* sizes, int64_t stream) {{
   return {entry.symbol}(data[0], data[1], data[2], data[3]{sizes}, stream);
 }}
-{extents}
-static const char* const names_{i}[] = {{{quoted}}};
-static const te_select_kernel kernel_{i} = {{
-    "{workload.name}", {workload.element.code}, {workload.element.bits},
-    {len(names)}, names_{i}, {{{rows}}}, {entry.bytes_per_thread},
-    {entry.stream_from}, run_{i}}};
-{exported}
+{shape_tables(i, entry.workload)}
+static const te_select_cpu_kernel kernel_{i} = {{
+    {signature(i, entry.workload, on_cuda=False)},
+    {entry.bytes_per_thread}, {entry.stream_from}, run_{i}}};
+{exported_functions(i, entry.workload, "te_select_call")}
 """
+
+
+def shape_tables(i: int, workload: Workload) -> str:
+    """Write the C arrays that `signature` refers to: names and shapes of the ``i``-th kernel."""
+    names = workload.dim_names
+    quoted = ", ".join(f'"{name}"' for name in names) or "0"
+    shapes = "\n".join(
+        f"static const int64_t {operand}_{i}[] = {_dims(shape, names)};"
+        for operand, shape in _shapes(workload).items()
+    )
+    return f"static const char* const names_{i}[] = {{{quoted}}};\n{shapes}"
+
+
+def signature(i: int, workload: Workload, *, on_cuda: bool) -> str:
+    """Write the ``te_select_kernel`` of the ``i``-th kernel as a C initializer."""
+    rows = ", ".join(
+        f"{{{len(shape)}, {operand}_{i}}}" for operand, shape in _shapes(workload).items()
+    )
+    element = workload.element
+    return (
+        f'{{"{workload.name}", {element.code}, {element.bits}, {len(workload.dim_names)}, '
+        f"names_{i}, {{{rows}}}, {int(on_cuda)}}}"
+    )
+
+
+def exported_functions(i: int, workload: Workload, call: str) -> str:
+    """Write the two exported functions of the ``i``-th kernel, which hand over to ``call``."""
+    return "\n".join(
+        _EXPORTED.format(symbol=workload.name + suffix, i=i, as_bits=as_bits, call=call)
+        for suffix, as_bits in (("", 0), ("__bits", 1))
+    )
 
 
 _EXPORTED = """\
 TVM_FFI_DLL_EXPORT int __tvm_ffi_{symbol}(void* self, const TVMFFIAny* args, int32_t num_args,
                                           TVMFFIAny* result) {{
-  return te_select_call(&kernel_{i}, args, num_args, result, {as_bits});
+  return {call}(&kernel_{i}, args, num_args, result, {as_bits});
 }}"""
+
+
+def _shapes(workload: Workload) -> dict[str, Shape]:
+    return {
+        "cond": workload.cond_shape,
+        "then": workload.then_shape,
+        "else": workload.else_shape,
+        "out": workload.out_shape,
+    }
 
 
 def _dims(shape: Shape, names: Sequence[str]) -> str:

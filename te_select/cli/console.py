@@ -22,7 +22,8 @@ TargetOption = Annotated[
     str,
     typer.Option(
         "--target",
-        help="native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4, an LLVM CPU name, or JSON.",
+        help="native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4, an LLVM CPU name, cuda (the GPU of "
+        "this machine), cuda:sm_80,sm_90, or JSON.",
     ),
 ]
 

@@ -20,12 +20,13 @@ from te_select.cli.console import (
 )
 from te_select.cli.manifest import describe, read_manifest
 from te_select.errors import ArtifactError, SelectError
+from te_select.machines import LEVELS
 from te_select.workload import Workload
 
-LEVELS = ("te", "tir", "scheduled", "llvm", "asm")
+_KNOWN = tuple(dict.fromkeys(level for levels in LEVELS.values() for level in levels))
 
 Library = Annotated[Path | None, typer.Argument(help="A library; else give the workload flags.")]
-Source = Annotated[str | None, typer.Option("--source", help="te, tir, scheduled, llvm or asm.")]
+Source = Annotated[str | None, typer.Option("--source", help=f"{', '.join(_KNOWN)}.")]
 KernelName = Annotated[str | None, typer.Option("--kernel", help="Of a library that holds many.")]
 
 
@@ -47,9 +48,10 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
     """Show what a library or a workload is, from which config, and its source at each level.
 
     Example: te-select inspect build/select.so --source asm
+    (or sass, of a library for CUDA)
     """
-    if source not in (None, *LEVELS):
-        raise UsageError(f"--source {source!r} is not known; expected one of {', '.join(LEVELS)}")
+    if source not in (None, *_KNOWN):
+        raise UsageError(f"--source {source!r} is not known; expected one of {', '.join(_KNOWN)}")
     flags = {
         "cond_shape": cond,
         "then_shape": then,
@@ -131,12 +133,19 @@ def _add_source(kernels: list[dict[str, Any]], level: str, target: str) -> None:
     kernels[0]["source"] = compiler.source(workload, target, kernels[0]["config"], level)
 
 
+def _needed(target: dict[str, Any]) -> dict[str, str]:
+    """What a machine must have to run the library."""
+    if archs := target.get("archs"):
+        return {"CUDA machine code": ", ".join(archs), "PTX": f"{archs[-1]}, for newer devices"}
+    return {"CPU features": " ".join(target["cpu_features"]) or "(baseline)"}
+
+
 def _print(document: dict[str, Any]) -> None:
     target = document["target"]
     general = {
         "library": document.get("path", "(compiled here)"),
         "target": target["name"],
-        "CPU features": " ".join(target["cpu_features"]) or "(baseline)",
+        **_needed(target),
         "versions": ", ".join(f"{k} {v}" for k, v in document["versions"].items()),
     }
     if "loads_here" in document:

@@ -15,13 +15,13 @@ from typing import Any
 import tvm_ffi
 
 from te_select.errors import ArtifactError, SelectError
-from te_select.runtime import files
+from te_select.runtime import cpu, files
+from te_select.runtime.cuda_kernel import CudaKernel
 from te_select.runtime.kernel import Kernel
 from te_select.workload import Workload
 
 FORMAT = 1
-_CPUINFO = Path("/proc/cpuinfo")
-_FLAG_KEYS = ("flags", "Features")  # as x86 and Arm spell it
+_KERNELS: Mapping[Any, type[Kernel]] = {"x86": Kernel, "cuda": CudaKernel}
 
 _in_forked_child = False
 
@@ -64,7 +64,8 @@ class Manifest:
         One record per exported kernel.
     target
         ``"name"``, the target as the user named it; ``"cpu_features"``, the flags of
-        ``/proc/cpuinfo`` without which the code dies; and whatever else tells targets apart.
+        ``/proc/cpuinfo`` without which the code dies; ``"kind"``, the kind of machine, ``"x86"``
+        where it is missing; and of CUDA ``"archs"``, those with machine code.
     versions
         Of the packages that built it.
     """
@@ -72,6 +73,12 @@ class Manifest:
     kernels: tuple[KernelRecord, ...]
     target: Mapping[str, Any]
     versions: Mapping[str, str]
+
+    @property
+    def kind(self) -> str:
+        """The kind of machine: ``"x86"`` or ``"cuda"``."""
+        kind: str = self.target.get("kind", "x86")
+        return kind
 
     def to_json(self, sha256: str) -> dict[str, Any]:
         """The manifest of a library with this hash, as JSON types."""
@@ -197,20 +204,21 @@ def load(path: str | os.PathLike[str]) -> Kernel | Library:
             f"{path} is not the library its manifest describes (the SHA-256 differs): it is "
             "truncated or was changed; export it again"
         )
-    missing = sorted(set(manifest.target["cpu_features"]) - _cpu_features())
+    missing = sorted(set(manifest.target["cpu_features"]) - cpu.features())
     if missing:
         raise ArtifactError(
             f"{path} was compiled for {manifest.target['name']} and this CPU lacks "
             f"{', '.join(missing)}; compile it for a target that this CPU can run"
         )
     module = _open(path)
-    if _in_forked_child:
+    make = _KERNELS[manifest.kind]
+    if _in_forked_child and make is Kernel:
         _function(module, "te_select_run_serially", path)()
-    kernels = {}
+    kernels: dict[str, Kernel] = {}
     for record in manifest.kernels:
         name = record.workload.name
         alone = Manifest((record,), manifest.target, manifest.versions)
-        kernels[name] = Kernel(
+        kernel = make(
             record.workload,
             target=manifest.target["name"],
             config=record.config,
@@ -221,6 +229,9 @@ def load(path: str | os.PathLike[str]) -> Kernel | Library:
             # The bytes are kept, so that exporting does not depend on what happens to the file.
             exporter=functools.partial(_save, image, alone),
         )
+        if isinstance(kernel, CudaKernel):
+            kernel.synchronize = _function(module, "te_select_synchronize", path)
+        kernels[name] = kernel
     return next(iter(kernels.values())) if len(kernels) == 1 else Library(path, kernels)
 
 
@@ -267,6 +278,8 @@ def read_manifest(so: str | os.PathLike[str]) -> tuple[Manifest, str]:
         target = _typed(data, "target", dict)
         _typed(target, "name", str)
         _strings(_typed(target, "cpu_features", list), "cpu_features")
+        if target.get("kind", "x86") not in _KERNELS:
+            raise ValueError(f"kind is {target['kind']!r}, expected {' or '.join(_KERNELS)}")
         versions = _typed(data, "versions", dict)
         _strings(versions.values(), "versions")
         kernels = tuple(_parse_kernel(item) for item in _typed(data, "kernels", list))
@@ -301,20 +314,6 @@ def _strings(values: Any, key: str) -> None:
     for value in values:
         if not isinstance(value, str):
             raise TypeError(f"{key} holds {value!r}, expected strings")
-
-
-@functools.cache
-def _cpu_features() -> frozenset[str]:
-    """The flags of this machine's first CPU; empty where they cannot be read."""
-    try:
-        with _CPUINFO.open() as lines:
-            for line in lines:
-                key, _, flags = line.partition(":")
-                if key.strip() in _FLAG_KEYS:
-                    return frozenset(flags.split())
-    except OSError:
-        pass
-    return frozenset()
 
 
 def _open(path: Path) -> tvm_ffi.Module:

@@ -6,13 +6,15 @@ import ctypes
 from dataclasses import dataclass
 from typing import Any
 
-_HOST_DEVICES = (1, 3, 11)  # kDLCPU, kDLCUDAHost, kDLROCMHost
+CUDA, CUDA_MANAGED = 2, 13  # kDLCUDA, kDLCUDAManaged
+HOST_DEVICES = (1, 3, 11)  # kDLCPU, kDLCUDAHost, kDLROCMHost
+CUDA_DEVICES = (CUDA, CUDA_MANAGED)
 _DEVICE_NAMES = {2: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 10: "ROCm", 13: "managed CUDA"}
 _MAX_VERSION = (1, 3)
 _READ_ONLY = 1  # DLPACK_FLAG_BITMASK_READ_ONLY
 
 
-class NotOnCPUError(Exception):
+class WrongDeviceError(Exception):
     """A tensor in memory of another device; the message says which."""
 
 
@@ -30,6 +32,8 @@ class Tensor:
         ``(code, bits, lanes)`` of ``DLDataType``.
     readonly
         Whether the producer forbids writing.
+    device
+        The number of the device.
     owner
         The capsule; the memory lives as long as it does.
     """
@@ -39,10 +43,13 @@ class Tensor:
     strides: tuple[int, ...]
     dtype: tuple[int, int, int]
     readonly: bool
+    device: int
     owner: Any
 
 
-class _DLTensor(ctypes.Structure):
+class DLTensor(ctypes.Structure):
+    """``DLTensor`` of dlpack.h."""
+
     _fields_ = (
         ("data", ctypes.c_void_p),
         ("device_type", ctypes.c_int32),
@@ -66,7 +73,7 @@ class _Versioned(ctypes.Structure):
         ("manager_ctx", ctypes.c_void_p),
         ("deleter", ctypes.c_void_p),
         ("flags", ctypes.c_uint64),
-        ("tensor", _DLTensor),
+        ("tensor", DLTensor),
     )
 
 
@@ -78,13 +85,20 @@ _get_pointer.restype = ctypes.c_void_p
 _get_pointer.argtypes = (ctypes.py_object, ctypes.c_char_p)
 
 
-def read(value: Any) -> Tensor:
+def read(
+    value: Any, device_types: tuple[int, ...] = HOST_DEVICES, stream: int | None = None
+) -> Tensor:
     """Read an object that has ``__dlpack__`` and ``__dlpack_device__``.
 
     Parameters
     ----------
     value
         A tensor of any library.
+    device_types
+        The kinds of memory that will do.
+    stream
+        The CUDA stream on which the memory will be used, as ``__dlpack__`` takes it; None for the
+        default stream, and for memory of the CPU.
 
     Returns
     -------
@@ -93,19 +107,24 @@ def read(value: Any) -> Tensor:
 
     Raises
     ------
-    NotOnCPUError
-        If the memory is not the CPU's.
+    WrongDeviceError
+        If the memory is of another kind.
     Exception
         Whatever the object raises when it is asked.
     """
     device = tuple(int(number) for number in value.__dlpack_device__())
-    if device[0] not in _HOST_DEVICES:
+    if device[0] not in device_types:
         kind = _DEVICE_NAMES.get(device[0], f"DLPack type {device[0]}")
-        raise NotOnCPUError(f"on device {device[1]} of {kind}")
+        if device[0] in HOST_DEVICES:
+            raise WrongDeviceError("in memory of the CPU")
+        raise WrongDeviceError(f"on device {device[1]} of {kind}")
     try:
-        capsule = value.__dlpack__(max_version=_MAX_VERSION)
+        if stream is None:
+            capsule = value.__dlpack__(max_version=_MAX_VERSION)
+        else:
+            capsule = value.__dlpack__(stream=stream, max_version=_MAX_VERSION)
     except TypeError:  # a producer older than DLPack 1.0
-        capsule = value.__dlpack__()
+        capsule = value.__dlpack__() if stream is None else value.__dlpack__(stream=stream)
     name = _get_name(capsule)
     pointer = _get_pointer(capsule, name)
     readonly = False
@@ -116,7 +135,7 @@ def read(value: Any) -> Tensor:
         readonly = bool(managed.flags & _READ_ONLY)
         tensor = managed.tensor
     elif name == b"dltensor":
-        tensor = _DLTensor.from_address(pointer)
+        tensor = DLTensor.from_address(pointer)
     else:
         raise BufferError(f"{name!r} is not a DLPack capsule")
     shape = tuple(tensor.shape[: tensor.ndim])
@@ -127,6 +146,7 @@ def read(value: Any) -> Tensor:
         strides,
         (tensor.code, tensor.bits, tensor.lanes),
         readonly,
+        device[1],
         capsule,
     )
 

@@ -1,28 +1,16 @@
-/* The argument checks of the exported functions, one for all kernels of a library. */
+/* The argument checks of the exported functions, the same for every kind of machine. */
 #include "host.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { COND, THEN, ELSE, OUT };
 enum { MAX_DIMS_SHOWN = 64 }; /* a kernel's own rank is no greater */
 
 static const char* const operand_names[TE_SELECT_OPERANDS] = {"cond", "then", "else_", "out"};
 
-typedef struct {
-  char* data;
-  int64_t count; /* elements */
-  int64_t bytes;
-} memory;
-
 /* ---- messages ------------------------------------------------------------------------------- */
 
-typedef struct {
-  char text[1024];
-  size_t used;
-} message;
-
-static void append(message* m, const char* format, ...) {
+void te_select_append(te_select_message* m, const char* format, ...) {
   va_list args;
   va_start(args, format);
   int n = vsnprintf(m->text + m->used, sizeof(m->text) - m->used, format, args);
@@ -31,31 +19,33 @@ static void append(message* m, const char* format, ...) {
   if (m->used >= sizeof(m->text)) m->used = sizeof(m->text) - 1;
 }
 
-static void append_dims(message* m, int32_t ndim, const int64_t* dims, const char* const* names) {
-  append(m, "[");
+static void append_dims(te_select_message* m, int32_t ndim, const int64_t* dims,
+                        const char* const* names) {
+  te_select_append(m, "[");
   for (int32_t i = 0; i < ndim; ++i) {
-    if (i) append(m, ",");
+    if (i) te_select_append(m, ",");
     if (i == MAX_DIMS_SHOWN) {
-      append(m, "...");
+      te_select_append(m, "...");
       break;
     }
     if (names && dims[i] < 0) {
-      append(m, "%s", names[-(dims[i] + 1)]);
+      te_select_append(m, "%s", names[-(dims[i] + 1)]);
     } else {
-      append(m, "%lld", (long long)dims[i]);
+      te_select_append(m, "%lld", (long long)dims[i]);
     }
   }
-  append(m, "]");
+  te_select_append(m, "]");
 }
 
-static message begin(const te_select_kernel* kernel, int operand) {
-  message m;
+te_select_message te_select_begin(const te_select_kernel* kernel, int operand) {
+  te_select_message m;
   m.used = 0;
-  append(&m, "%s: %s ", kernel->name, operand_names[operand]);
+  te_select_append(&m, "%s: ", kernel->name);
+  if (operand >= 0) te_select_append(&m, "%s ", operand_names[operand]);
   return m;
 }
 
-static int fail(const char* kind, const message* m) {
+int te_select_fail(const char* kind, const te_select_message* m) {
   TVMFFIErrorSetRaisedFromCStr(kind, m->text);
   return -1;
 }
@@ -81,29 +71,29 @@ static int check_shape(const te_select_kernel* kernel, int operand, const DLTens
     if (extent == 0) {
       empty = 1;
     } else if (__builtin_mul_overflow(n, extent, &n) || n > INT64_MAX / 64) {
-      message m = begin(kernel, operand);
-      append(&m, "has too many elements: shape ");
+      te_select_message m = te_select_begin(kernel, operand);
+      te_select_append(&m, "has too many elements: shape ");
       append_dims(&m, t->ndim, t->shape, NULL);
-      append(&m, "; fewer than 2^57 are supported");
-      return fail("ValueError", &m);
+      te_select_append(&m, "; fewer than 2^57 are supported");
+      return te_select_fail("ValueError", &m);
     }
   }
   *count = empty ? 0 : n;
   return 0;
 
 mismatch:;
-  message m = begin(kernel, operand);
-  append(&m, "has shape ");
+  te_select_message m = te_select_begin(kernel, operand);
+  te_select_append(&m, "has shape ");
   append_dims(&m, t->ndim, t->shape, NULL);
-  append(&m, "; expected ");
+  te_select_append(&m, "; expected ");
   append_dims(&m, ndim, expected->dims, kernel->names);
-  if (pair) append(&m, " and a last axis of 2");
+  if (pair) te_select_append(&m, " and a last axis of 2");
   if (t->ndim == ndim + pair && i < ndim && expected->dims[i] < 0 && t->shape[i] >= 0) {
     int64_t name = -(expected->dims[i] + 1);
-    append(&m, " with %s = %lld as in an earlier argument or axis", kernel->names[name],
+    te_select_append(&m, " with %s = %lld as in an earlier argument or axis", kernel->names[name],
            (long long)sizes[name]);
   }
-  return fail("ValueError", &m);
+  return te_select_fail("ValueError", &m);
 }
 
 static int check_dtype(const te_select_kernel* kernel, int operand, DLDataType got, int as_bits,
@@ -112,15 +102,15 @@ static int check_dtype(const te_select_kernel* kernel, int operand, DLDataType g
   uint8_t bits = operand == COND ? 8 : kernel->bits;
   *pair = as_bits && bits == 128 && got.bits == 64;
   if (got.lanes == 1 && (got.bits == bits || *pair) && (as_bits || got.code == code)) return 0;
-  message m = begin(kernel, operand);
-  append(&m, "has DLPack type code %d, %d bits, %d lanes; expected ", got.code, got.bits, got.lanes);
+  te_select_message m = te_select_begin(kernel, operand);
+  te_select_append(&m, "has DLPack type code %d, %d bits, %d lanes; expected ", got.code, got.bits, got.lanes);
   if (as_bits) {
-    append(&m, "one lane of %d bits", bits);
+    te_select_append(&m, "one lane of %d bits", bits);
   } else {
-    append(&m, "code %d, %d bits, 1 lane", code, bits);
+    te_select_append(&m, "code %d, %d bits, 1 lane", code, bits);
   }
-  if (operand == COND && !as_bits) append(&m, " (boolean: pass cond != 0)");
-  return fail("TypeError", &m);
+  if (operand == COND && !as_bits) te_select_append(&m, " (boolean: pass cond != 0)");
+  return te_select_fail("TypeError", &m);
 }
 
 static int check_compact(const te_select_kernel* kernel, int operand, const DLTensor* t) {
@@ -128,43 +118,56 @@ static int check_compact(const te_select_kernel* kernel, int operand, const DLTe
   int64_t stride = 1;
   for (int32_t i = t->ndim - 1; i >= 0; --i) {
     if (t->shape[i] != 1 && t->strides[i] != stride) {
-      message m = begin(kernel, operand);
-      append(&m, "has strides ");
+      te_select_message m = te_select_begin(kernel, operand);
+      te_select_append(&m, "has strides ");
       append_dims(&m, t->ndim, t->strides, NULL);
-      append(&m, " for shape ");
+      te_select_append(&m, " for shape ");
       append_dims(&m, t->ndim, t->shape, NULL);
-      append(&m, "; expected compact row-major memory");
-      return fail("ValueError", &m);
+      te_select_append(&m, "; expected compact row-major memory");
+      return te_select_fail("ValueError", &m);
     }
     stride *= t->shape[i];
   }
   return 0;
 }
 
+static int check_device(const te_select_kernel* kernel, int operand, const DLTensor* t,
+                        int32_t* device) {
+  DLDeviceType type = t->device.device_type;
+  int on_cpu = type == kDLCPU || type == kDLCUDAHost || type == kDLROCMHost;
+  *device = TE_SELECT_HOST;
+  if (!kernel->on_cuda) {
+    if (on_cpu) return 0;
+  } else if (type == kDLCUDA || type == kDLCUDAManaged) {
+    *device = t->device.device_id;
+    return 0;
+  } else if (on_cpu && operand != OUT && kernel->shapes[operand].ndim == 0) {
+    return 0;
+  }
+  te_select_message m = te_select_begin(kernel, operand);
+  te_select_append(&m, "is on DLPack device (%d,%d); expected memory of %s", (int)type,
+                   (int)t->device.device_id, kernel->on_cuda ? "a CUDA device" : "the CPU");
+  return te_select_fail("ValueError", &m);
+}
+
 static int check_operand(const te_select_kernel* kernel, int operand, const TVMFFIAny* arg,
-                         int as_bits, int64_t* sizes, memory* memory) {
+                         int as_bits, int64_t* sizes, te_select_memory* memory) {
   const DLTensor* t;
   if (arg->type_index == kTVMFFITensor) {
     t = (const DLTensor*)((const char*)arg->v_obj + sizeof(TVMFFIObject));
   } else if (arg->type_index == kTVMFFIDLTensorPtr && arg->v_ptr) {
     t = (const DLTensor*)arg->v_ptr;
   } else {
-    message m = begin(kernel, operand);
-    append(&m, "is not a tensor (tvm-ffi type index %d); expected a DLTensor* or an ffi::Tensor",
+    te_select_message m = te_select_begin(kernel, operand);
+    te_select_append(&m, "is not a tensor (tvm-ffi type index %d); expected a DLTensor* or an ffi::Tensor",
            arg->type_index);
-    return fail("TypeError", &m);
+    return te_select_fail("TypeError", &m);
   }
-  DLDeviceType device = t->device.device_type;
-  if (device != kDLCPU && device != kDLCUDAHost && device != kDLROCMHost) {
-    message m = begin(kernel, operand);
-    append(&m, "is on DLPack device (%d,%d); expected memory of the CPU", (int)device,
-           (int)t->device.device_id);
-    return fail("ValueError", &m);
-  }
+  if (check_device(kernel, operand, t, &memory->device)) return -1;
   if (t->ndim > 0 && !t->shape) {
-    message m = begin(kernel, operand);
-    append(&m, "has %d dims and a null shape pointer", t->ndim);
-    return fail("ValueError", &m);
+    te_select_message m = te_select_begin(kernel, operand);
+    te_select_append(&m, "has %d dims and a null shape pointer", t->ndim);
+    return te_select_fail("ValueError", &m);
   }
   int pair;
   if (check_dtype(kernel, operand, t->dtype, as_bits, &pair)) return -1;
@@ -173,9 +176,9 @@ static int check_operand(const te_select_kernel* kernel, int operand, const TVMF
   memory->data = (char*)t->data + t->byte_offset;
   if (!memory->count) return 0;
   if (!t->data) {
-    message m = begin(kernel, operand);
-    append(&m, "has a null data pointer; expected %lld bytes", (long long)memory->bytes);
-    return fail("ValueError", &m);
+    te_select_message m = te_select_begin(kernel, operand);
+    te_select_append(&m, "has a null data pointer; expected %lld bytes", (long long)memory->bytes);
+    return te_select_fail("ValueError", &m);
   }
   return check_compact(kernel, operand, t);
 }
@@ -183,56 +186,34 @@ static int check_operand(const te_select_kernel* kernel, int operand, const TVMF
 /* In place of then or else is safe: an output element is written after the same bytes were read, and
  * a kernel that selects an element twice finds the value it chose before. Cond has no such luck. An
  * input with out's element count has out's shape, up to axes of 1. */
-static int check_overlap(const te_select_kernel* kernel, int operand, const memory* in,
-                         const memory* out) {
+static int check_overlap(const te_select_kernel* kernel, int operand, const te_select_memory* in,
+                         const te_select_memory* out) {
   uintptr_t a = (uintptr_t)in->data, b = (uintptr_t)out->data;
   if (a + (uint64_t)in->bytes <= b || b + (uint64_t)out->bytes <= a || !in->bytes) return 0;
   if (a == b && in->count == out->count && operand != COND) return 0;
-  message m = begin(kernel, OUT);
-  append(&m, "overlaps %s; expected memory of its own, or exactly that of then or else_",
+  te_select_message m = te_select_begin(kernel, OUT);
+  te_select_append(&m, "overlaps %s; expected memory of its own, or exactly that of then or else_",
          operand_names[operand]);
-  return fail("ValueError", &m);
+  return te_select_fail("ValueError", &m);
 }
 
-int te_select_call(const te_select_kernel* kernel, const TVMFFIAny* args, int32_t num_args,
-                   TVMFFIAny* result, int as_bits) {
+int te_select_check(const te_select_kernel* kernel, const TVMFFIAny* args, int32_t num_args,
+                    TVMFFIAny* result, int as_bits, int64_t* sizes, te_select_memory* operands) {
   result->type_index = kTVMFFINone;
   result->zero_padding = 0;
   result->v_int64 = 0;
   if (num_args != TE_SELECT_OPERANDS) {
-    message m;
-    m.used = 0;
-    append(&m, "%s: got %d arguments; expected 4: cond, then, else_, out", kernel->name, num_args);
-    return fail("TypeError", &m);
+    te_select_message m = te_select_begin(kernel, -1);
+    te_select_append(&m, "got %d arguments; expected 4: cond, then, else_, out", num_args);
+    return te_select_fail("TypeError", &m);
   }
-  int64_t sizes[TE_SELECT_MAX_NAMES];
   for (int32_t i = 0; i < kernel->num_names; ++i) sizes[i] = -1;
-  memory operands[TE_SELECT_OPERANDS];
   for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
     if (check_operand(kernel, i, &args[i], as_bits, sizes, &operands[i])) return -1;
   }
-  const memory* out = &operands[OUT];
-  if (!out->count) return 0;
+  if (!operands[OUT].count) return 0;
   for (int i = 0; i < OUT; ++i) {
-    if (check_overlap(kernel, i, &operands[i], out)) return -1;
+    if (check_overlap(kernel, i, &operands[i], &operands[OUT])) return -1;
   }
-
-  if (kernel->bytes_per_thread > 0) { /* else there is no parallel loop */
-    int64_t moved = operands[COND].bytes; /* each of the four is below 2^61, see check_shape */
-    for (int i = THEN; i <= OUT; ++i) moved += operands[i].bytes;
-    int64_t threads = moved / kernel->bytes_per_thread;
-    te_select_set_threads(threads > INT32_MAX ? INT32_MAX : (int32_t)threads);
-  }
-
-  void* data[TE_SELECT_OPERANDS];
-  for (int i = 0; i < TE_SELECT_OPERANDS; ++i) data[i] = operands[i].data;
-  int64_t stream = kernel->stream_from > 0 && out->bytes >= kernel->stream_from;
-  if (kernel->run(data, sizes, stream)) {
-    message m;
-    m.used = 0;
-    append(&m, "%s: the kernel failed", kernel->name);
-    return fail("RuntimeError", &m);
-  }
-  if (stream) te_select_fence();
-  return 0;
+  return 1;
 }

@@ -1,16 +1,13 @@
-/* What the generated stubs tell the argument checks about one kernel. */
+/* What the generated stubs tell the argument checks about one kernel, and what the checks share. */
 #ifndef TE_SELECT_HOST_H_
 #define TE_SELECT_HOST_H_
 
 #include <stdint.h>
 #include <tvm/ffi/c_api.h>
 
-enum { TE_SELECT_OPERANDS = 4, TE_SELECT_MAX_NAMES = 3 * 64 };
-
-/* cond, then, else, out, the size of every named dim, and whether to store past the cache. Nonzero
- * means failure. */
-typedef int32_t (*te_select_run)(void* const data[TE_SELECT_OPERANDS], const int64_t* sizes,
-                                 int64_t stream);
+enum { COND, THEN, ELSE, OUT, TE_SELECT_OPERANDS };
+enum { TE_SELECT_MAX_NAMES = 3 * 64 };
+enum { TE_SELECT_HOST = -1 }; /* the device of memory of the CPU */
 
 typedef struct {
   int32_t ndim;
@@ -24,25 +21,37 @@ typedef struct {
   int32_t num_names;
   const char* const* names;
   te_select_shape shapes[TE_SELECT_OPERANDS]; /* cond, then, else, out */
-  int64_t bytes_per_thread;                   /* 0: never more than one thread */
-  int64_t stream_from;                        /* bytes of out; 0: never past the cache */
-  te_select_run run;
+  int on_cuda;                                /* takes memory of a CUDA device */
 } te_select_kernel;
 
-/* Checks the arguments (cond, then, else, out) and runs the kernel; nothing is written before every
- * check has passed. With `as_bits` nonzero, any type of the right width is taken. Follows the
- * calling convention of TVMFFISafeCallType. */
-int te_select_call(const te_select_kernel* kernel, const TVMFFIAny* args, int32_t num_args,
-                   TVMFFIAny* result, int as_bits);
+typedef struct {
+  char* data;
+  int64_t count; /* elements */
+  int64_t bytes;
+  int32_t device; /* of CUDA, or TE_SELECT_HOST */
+} te_select_memory;
 
-/* Makes this thread's stores past the cache visible in order, as its ordinary ones are. */
-static inline void te_select_fence(void) {
-#ifdef __SSE__
-  __builtin_ia32_sfence();
-#endif
-}
+/* Checks the arguments (cond, then, else, out) and finds their memory and the size of every named
+ * dim. A CUDA kernel's inputs of rank 0 may be in memory of the CPU. With `as_bits` nonzero, any
+ * type of the right width is taken. Returns 1 where there is something to compute, 0 where out has
+ * no element, and -1 with an error raised. */
+int te_select_check(const te_select_kernel* kernel, const TVMFFIAny* args, int32_t num_args,
+                    TVMFFIAny* result, int as_bits, int64_t* sizes, te_select_memory* operands);
 
-/* The most tasks that the next parallel loop of this thread is worth. */
-void te_select_set_threads(int32_t threads);
+/* ---- messages ------------------------------------------------------------------------------- */
+
+typedef struct {
+  char text[1024];
+  size_t used;
+} te_select_message;
+
+void te_select_append(te_select_message* m, const char* format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Begins "kernel: " or, of an operand >= 0, "kernel: operand ". */
+te_select_message te_select_begin(const te_select_kernel* kernel, int operand);
+
+/* Raises an error of a Python kind such as "ValueError"; returns -1. */
+int te_select_fail(const char* kind, const te_select_message* m);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "host.h"
+#include "host_cpu.h"
 
 typedef struct {
   void* sync_handle;

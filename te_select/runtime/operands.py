@@ -109,7 +109,7 @@ def describe(
     """
     if isinstance(value, _SCALAR_TYPES) and not isinstance(value, np.generic):
         return _from_scalar(value, name, expected, shape)
-    fit = functools.partial(_check_shape, name=name, expected=shape, sizes=sizes)
+    fit = functools.partial(check_shape, name=name, expected=shape, sizes=sizes)
     torch = sys.modules.get("torch")
     if isinstance(value, (np.ndarray, np.generic)):
         operand = _from_numpy(np.asarray(value), name, expected)
@@ -123,8 +123,14 @@ def describe(
     raise ArgumentError(f"{name} is {shown}; expected {_ACCEPTED}")
 
 
-def _check_shape(found: tuple[int, ...], name: str, expected: Shape, sizes: dict[str, int]) -> None:
-    """Compare an operand's shape, and bind the named dims that it is the first to have."""
+def check_shape(found: tuple[int, ...], name: str, expected: Shape, sizes: dict[str, int]) -> None:
+    """Compare an operand's shape, and bind the named dims that it is the first to have.
+
+    Raises
+    ------
+    ArgumentError
+        If it is not the one expected.
+    """
     if len(found) == len(expected):
         for extent, dim in zip(found, expected, strict=True):
             if extent != (sizes.setdefault(dim, extent) if isinstance(dim, str) else dim):
@@ -160,7 +166,14 @@ def is_immutable(value: Any) -> bool:
     return jax is not None and isinstance(value, jax.Array)
 
 
-def _check_element(found: ElementType | None, shown: Any, name: str, expected: ElementType) -> None:
+def check_element(found: ElementType | None, shown: Any, name: str, expected: ElementType) -> None:
+    """Compare an operand's element type; ``shown`` stands for one that te_select does not have.
+
+    Raises
+    ------
+    DTypeError
+        If it is not the one expected.
+    """
     if found is expected:
         return
     text = f"{name} has element type {found.name if found else shown}; expected {expected.name}"
@@ -183,7 +196,7 @@ def _from_numpy(array: npt.NDArray[Any], name: str, expected: ElementType) -> Op
             f"{name} has element type {array.dtype.str} in foreign byte order; expected native "
             f"{expected.name}: pass {name}.astype({name}.dtype.newbyteorder('='))"
         )
-    _check_element(found, array.dtype, name, expected)
+    check_element(found, array.dtype, name, expected)
     if array.flags.writeable:
         return Operand(array.view(_CARRIERS[expected.width]), False)
     view = _view(name, array.ctypes.data, array.shape, array.strides, expected.width, array)
@@ -211,7 +224,7 @@ def _from_torch(torch: Any, tensor: Any, name: str, expected: ElementType, fit: 
         found = element_type(tensor.dtype)
     except DTypeError:
         found = None
-    _check_element(found, tensor.dtype, name, expected)
+    check_element(found, tensor.dtype, name, expected)
     if tensor.device.type != "cpu" or tensor.layout != torch.strided:
         raise ArgumentError(
             f"{name} is a {tensor.layout} tensor on {tensor.device}; expected a strided tensor on "
@@ -237,14 +250,14 @@ def _from_dlpack(value: Any, name: str, expected: ElementType, fit: _Fit) -> Ope
         if is_immutable(value):
             value.block_until_ready()  # JAX computes ahead
         tensor = dlpack.read(value)
-    except dlpack.NotOnCPUError as error:
+    except dlpack.WrongDeviceError as error:
         raise ArgumentError(f"{name} is {error}; expected memory of the CPU") from error
     except Exception as error:  # whatever the other library raises
         raise ArgumentError(
             f"{name} is a {type(value).__name__} that __dlpack__ does not hand over: {error}"
         ) from error
     found = dtypes.from_dlpack_code(*tensor.dtype)
-    _check_element(found, f"(code, bits, lanes) = {tensor.dtype} of DLPack", name, expected)
+    check_element(found, f"(code, bits, lanes) = {tensor.dtype} of DLPack", name, expected)
     fit(tensor.shape)
     strides = tuple(stride * expected.width for stride in tensor.strides)
     view = _view(name, tensor.address, tensor.shape, strides, expected.width, tensor.owner)

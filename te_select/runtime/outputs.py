@@ -44,11 +44,7 @@ def allocate(
     jax = sys.modules.get("jax")
     tvm_ffi = sys.modules.get("tvm_ffi")
     if jax is not None and isinstance(like, jax.Array):
-        if jax.dtypes.canonicalize_dtype(dtype) != dtype:
-            raise DTypeError(
-                f"out would be a JAX array of {element.name}, which JAX narrows; expected "
-                "jax_enable_x64 to be on (enable jax_enable_x64), or pass a NumPy out"
-            )
+        check_jax_keeps(dtype, "a NumPy out")
         filled: npt.NDArray[Any] = np.empty(shape, dtype)
         return filled, lambda: jax.device_put(filled, next(iter(like.devices())))
     array: npt.NDArray[Any] = np.empty(shape, dtype)
@@ -56,6 +52,21 @@ def allocate(
     if tvm_ffi is not None and isinstance(like, tvm_ffi.Tensor) and dtype.isbuiltin == 1:
         return array, lambda: tvm_ffi.from_dlpack(array)
     return array, lambda: array
+
+
+def check_jax_keeps(dtype: np.dtype[Any], instead: str) -> None:
+    """Refuse a new JAX array whose elements JAX would narrow; ``instead`` is what else to pass.
+
+    Raises
+    ------
+    DTypeError
+        If so.
+    """
+    if sys.modules["jax"].dtypes.canonicalize_dtype(dtype) != dtype:
+        raise DTypeError(
+            f"out would be a JAX array of {dtype.name}, which JAX narrows; expected "
+            f"jax_enable_x64 to be on (enable jax_enable_x64), or pass {instead}"
+        )
 
 
 def check_writable(out: Operand, value: Any) -> None:
@@ -73,15 +84,26 @@ def check_writable(out: Operand, value: Any) -> None:
             f"out is a {type(value).__name__} that cannot be written (read-only, or part of "
             "torch's autograd); expected writable memory"
         )
-    if not out.view.size:
+    check_distinct(out.view.shape, out.view.strides, out.view.itemsize)
+
+
+def check_distinct(shape: tuple[int, ...], strides: tuple[int, ...], width: int) -> None:
+    """Refuse an output whose elements share memory; strides and width are in bytes.
+
+    Raises
+    ------
+    ArgumentError
+        If so.
+    """
+    if 0 in shape:
         return
-    span = out.view.itemsize  # bytes from the first to past the last element of the inner axes
-    axes = zip(map(abs, out.view.strides), out.view.shape, strict=True)
+    span = width  # bytes from the first to past the last element of the inner axes
+    axes = zip(map(abs, strides), shape, strict=True)
     for stride, extent in sorted(axis for axis in axes if axis[1] > 1):
         if stride < span:
             raise ArgumentError(
-                f"out has strides {out.view.strides} in bytes for shape {out.view.shape}: its "
-                "elements share memory; expected one of its own for each"
+                f"out has strides {strides} in bytes for shape {shape}: its elements share "
+                "memory; expected one of its own for each"
             )
         span += stride * (extent - 1)
 

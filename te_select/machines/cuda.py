@@ -1,0 +1,65 @@
+"""CUDA: nvcc or NVRTC make machine code, embedded in a library whose host half launches it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from te_select import cuda_compiler, lowering_cuda, toolchain_cuda
+from te_select.access import access_pattern
+from te_select.lowering_cuda import CudaFunction
+from te_select.machines.scheduled import Scheduled, symbol
+from te_select.schedules import cuda as schedule
+from te_select.targets import ResolvedTarget
+
+__all__ = ["build", "requirements", "schedule", "source", "versions"]
+
+
+def build(chosen: Sequence[Scheduled], target: ResolvedTarget, path: Path) -> None:
+    """Write the shared library of scheduled workloads.
+
+    Parameters
+    ----------
+    chosen
+        The workloads, which differ.
+    target
+        What they were scheduled for.
+    path
+        The ``.so`` to write; its folder exists.
+    """
+    functions = [_lower(one, symbol(i)) for i, one in enumerate(chosen)]
+    binary = cuda_compiler.compile_cuda(lowering_cuda.translation_unit(functions), target.archs)
+    entries = [
+        toolchain_cuda.CudaEntry(one.workload, made.symbol, made.threads, made.blocks)
+        for one, made in zip(chosen, functions, strict=True)
+    ]
+    toolchain_cuda.link(binary, entries, path)
+
+
+def requirements(target: ResolvedTarget) -> dict[str, Any]:
+    """The architectures for which there is machine code; PTX is of the last."""
+    return {"kind": "cuda", "archs": list(target.archs), "cpu_features": []}
+
+
+def versions() -> dict[str, str]:
+    """The version of the CUDA compiler."""
+    return {"cuda_compiler": cuda_compiler.describe() or "none"}
+
+
+def source(one: Scheduled, target: ResolvedTarget, level: str) -> str:
+    """Lowered to bound loops around the span, as CUDA C++, as PTX, or as machine code (SASS)."""
+    made = _lower(one, symbol(0))
+    if level == "tir":
+        return str(made.func.script())
+    if level == "cuda":
+        return made.source
+    binary = cuda_compiler.compile_cuda(made.source, target.archs)
+    if level == "ptx":
+        return binary.ptx
+    listings = {arch: cuda_compiler.sass(cubin) for arch, cubin in binary.cubins.items()}
+    return "\n".join(f"// {arch}\n{text}" for arch, text in listings.items())
+
+
+def _lower(one: Scheduled, name: str) -> CudaFunction:
+    return lowering_cuda.lower(one.func, name, one.workload.dim_names, access_pattern(one.workload))

@@ -1,0 +1,40 @@
+"""A workload with the schedule that was chosen for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tvm import tirx
+
+from te_select.workload import Workload
+
+
+@dataclass(frozen=True)
+class Scheduled:
+    """A workload with the schedule chosen for it.
+
+    Parameters
+    ----------
+    workload
+        The workload.
+    config
+        The schedule's knobs: a ``Config`` of the machine's schedule.
+    origin
+        ``"default"``, or the record that the config comes from.
+    func
+        The scheduled function.
+    short_rows
+        Another one for short rows, where a name decides how long rows are.
+    """
+
+    workload: Workload
+    config: Any
+    origin: str
+    func: tirx.PrimFunc
+    short_rows: tirx.PrimFunc | None = None
+
+
+def symbol(i: int) -> str:
+    """The name of the ``i``-th kernel inside a library."""
+    return f"te_select_kernel_{i}"

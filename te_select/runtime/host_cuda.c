@@ -1,0 +1,289 @@
+/* The exported functions of kernels that run on CUDA devices.
+ *
+ * The driver is found when a kernel is first called, so that a library loads where there is none.
+ * Its types and numbers are written down here, and no header of CUDA is needed. */
+#include "host_cuda.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <string.h>
+#include <tvm/ffi/extra/c_env_api.h>
+
+enum { SUCCESS = 0, INVALID_IMAGE = 200, NO_BINARY_FOR_GPU = 209, UNSUPPORTED_PTX_VERSION = 222 };
+enum { NOT_INITIALIZED = 3 };
+enum { CAPABILITY_MAJOR = 75, CAPABILITY_MINOR = 76 };
+enum { LARGEST_ALIGNMENT = 8 }; /* 16-byte elements are read as two words where they must be */
+
+typedef int result;
+
+static struct {
+  result (*init)(unsigned);
+  result (*device_count)(int*);
+  result (*device_get)(int*, int);
+  result (*device_attribute)(int*, int, int);
+  result (*primary_context)(void**, int);
+  result (*current_context)(void**);
+  result (*push_context)(void*);
+  result (*pop_context)(void**);
+  result (*load_module)(void**, const void*);
+  result (*get_function)(void**, void*, const char*);
+  result (*launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                   void*, void**, void**);
+  result (*synchronize)(void*);
+  result (*error_name)(result, const char**);
+  result (*error_string)(result, const char**);
+  int ready;
+} driver;
+
+static const struct {
+  void* slot;
+  const char* name;
+} symbols[] = {
+    {&driver.init, "cuInit"},
+    {&driver.device_count, "cuDeviceGetCount"},
+    {&driver.device_get, "cuDeviceGet"},
+    {&driver.device_attribute, "cuDeviceGetAttribute"},
+    {&driver.primary_context, "cuDevicePrimaryCtxRetain"},
+    {&driver.current_context, "cuCtxGetCurrent"},
+    {&driver.push_context, "cuCtxPushCurrent_v2"},
+    {&driver.pop_context, "cuCtxPopCurrent_v2"},
+    {&driver.load_module, "cuModuleLoadData"},
+    {&driver.get_function, "cuModuleGetFunction"},
+    {&driver.launch, "cuLaunchKernel"},
+    {&driver.synchronize, "cuStreamSynchronize"},
+    {&driver.error_name, "cuGetErrorName"},
+    {&driver.error_string, "cuGetErrorString"},
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The values of operands that are in memory of the CPU, passed with the launch. Mirrors
+ * te_select_scalars of the kernels. */
+typedef struct {
+  _Alignas(16) unsigned char bytes[OUT][16];
+} scalars;
+
+/* ---- errors --------------------------------------------------------------------------------- */
+
+static int fail_driver(const te_select_message* begun, result code, const char* what) {
+  te_select_message m = *begun;
+  const char *name = NULL, *text = NULL;
+  driver.error_name(code, &name);
+  driver.error_string(code, &text);
+  te_select_append(&m, "%s: CUDA error %d, %s: %s", what, code, name ? name : "unknown",
+                   text ? text : "unknown");
+  if (code == NOT_INITIALIZED) {
+    te_select_append(&m, " (a forked child cannot use CUDA after its parent has: spawn it)");
+  }
+  return te_select_fail("RuntimeError", &m);
+}
+
+/* ---- devices: what is called with the lock held ------------------------------------------------- */
+
+static int start_driver(const te_select_message* begun) {
+  if (driver.ready) return 0;
+  void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    te_select_message m = *begun;
+    te_select_append(&m, "there is no NVIDIA driver (%s); install it to run kernels for CUDA",
+                     dlerror());
+    return te_select_fail("RuntimeError", &m);
+  }
+  for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); ++i) {
+    void* found = dlsym(library, symbols[i].name);
+    if (!found) {
+      te_select_message m = *begun;
+      te_select_append(&m, "libcuda.so.1 has no %s; a newer NVIDIA driver is needed",
+                       symbols[i].name);
+      return te_select_fail("RuntimeError", &m);
+    }
+    memcpy(symbols[i].slot, &found, sizeof(found));
+  }
+  result code = driver.init(0);
+  if (code) return fail_driver(begun, code, "the driver does not start");
+  driver.ready = 1;
+  return 0;
+}
+
+/* Machine code for the very architecture, else for an older one of the same generation, else PTX. */
+static const void* choose_image(const te_select_cuda_library* library, int arch) {
+  const te_select_image* best = NULL;
+  for (int i = 0; i < library->num_images; ++i) {
+    const te_select_image* image = &library->images[i];
+    if (image->arch / 10 == arch / 10 && image->arch <= arch && (!best || image->arch > best->arch)) {
+      best = image;
+    }
+  }
+  if (best) return best->cubin;
+  return arch >= library->ptx_arch ? library->ptx : NULL;
+}
+
+static int fail_arch(const te_select_message* begun, const te_select_cuda_library* library,
+                     int device, int arch) {
+  te_select_message m = *begun;
+  te_select_append(&m,
+                   "holds code for %s and PTX of sm_%d, and CUDA device %d is sm_%d; compile it "
+                   "for cuda:sm_%d",
+                   library->archs, library->ptx_arch, device, arch, arch);
+  return te_select_fail("RuntimeError", &m);
+}
+
+static int load_module(const te_select_message* begun, te_select_cuda_library* library, int device,
+                       int handle) {
+  int major = 0, minor = 0;
+  result code = driver.device_attribute(&major, CAPABILITY_MAJOR, handle);
+  if (!code) code = driver.device_attribute(&minor, CAPABILITY_MINOR, handle);
+  if (code) return fail_driver(begun, code, "the architecture of the device is not known");
+  int arch = 10 * major + minor;
+  const void* image = choose_image(library, arch);
+  if (!image) return fail_arch(begun, library, device, arch);
+  code = driver.load_module(&library->modules[device], image);
+  if (code == NO_BINARY_FOR_GPU) return fail_arch(begun, library, device, arch);
+  if (code == UNSUPPORTED_PTX_VERSION || code == INVALID_IMAGE) {
+    te_select_message m = *begun;
+    te_select_append(&m, "the driver is older than the compiler that built the library; update it");
+    return fail_driver(&m, code, ", or compile with an older CUDA");
+  }
+  return code ? fail_driver(begun, code, "the code cannot be loaded to the device") : 0;
+}
+
+static int prepare_device(const te_select_message* begun, te_select_cuda_library* library,
+                          int device) {
+  if (start_driver(begun)) return -1;
+  if (library->modules[device]) return 0;
+  int count = 0, handle = 0;
+  result code = driver.device_count(&count);
+  if (code) return fail_driver(begun, code, "the devices cannot be counted");
+  if (device >= count) {
+    te_select_message m = *begun;
+    te_select_append(&m, "the operands are on CUDA device %d; there are %d", device, count);
+    return te_select_fail("ValueError", &m);
+  }
+  code = driver.device_get(&handle, device);
+  if (!code && !library->contexts[device]) {
+    code = driver.primary_context(&library->contexts[device], handle);
+  }
+  if (!code) code = driver.push_context(library->contexts[device]);
+  if (code) return fail_driver(begun, code, "the device cannot be used");
+  int failed = load_module(begun, library, device, handle);
+  void* popped;
+  driver.pop_context(&popped);
+  return failed;
+}
+
+static int prepare(const te_select_cuda_kernel* kernel, int device) {
+  te_select_message begun = te_select_begin(&kernel->common, -1);
+  if (device < 0 || device >= TE_SELECT_MAX_DEVICES) {
+    te_select_append(&begun, "the operands are on CUDA device %d; at most %d devices are supported",
+                     device, TE_SELECT_MAX_DEVICES);
+    return te_select_fail("ValueError", &begun);
+  }
+  if (__atomic_load_n(&kernel->functions[device], __ATOMIC_ACQUIRE)) return 0;
+  pthread_mutex_lock(&lock);
+  int failed = prepare_device(&begun, kernel->library, device);
+  if (!failed) {
+    void* function = NULL;
+    void* module = kernel->library->modules[device];
+    result code = driver.get_function(&function, module, kernel->symbol);
+    if (code) {
+      failed = fail_driver(&begun, code, "the library does not hold the kernel");
+    } else {
+      __atomic_store_n(&kernel->functions[device], function, __ATOMIC_RELEASE);
+    }
+  }
+  pthread_mutex_unlock(&lock);
+  return failed;
+}
+
+/* ---- the call ------------------------------------------------------------------------------- */
+
+static int check_devices(const te_select_cuda_kernel* kernel, const te_select_memory* operands) {
+  int device = operands[OUT].device;
+  int width = kernel->common.bits / 8;
+  uintptr_t aligned = (uintptr_t)(width < LARGEST_ALIGNMENT ? width : LARGEST_ALIGNMENT);
+  for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
+    if (operands[i].device == TE_SELECT_HOST) continue;
+    if (operands[i].device != device) {
+      te_select_message m = te_select_begin(&kernel->common, i);
+      te_select_append(&m, "is on CUDA device %d and out on %d; expected one device",
+                       operands[i].device, device);
+      return te_select_fail("ValueError", &m);
+    }
+    if (i != COND && (uintptr_t)operands[i].data % aligned) {
+      te_select_message m = te_select_begin(&kernel->common, i);
+      te_select_append(&m, "begins at %p; expected an address divisible by %d",
+                       (void*)operands[i].data, (int)aligned);
+      return te_select_fail("ValueError", &m);
+    }
+  }
+  return 0;
+}
+
+static int launch(const te_select_cuda_kernel* kernel, te_select_memory* operands, int64_t* sizes) {
+  int64_t blocks = kernel->blocks(sizes);
+  if (!blocks) return 0;
+  int device = operands[OUT].device;
+  scalars values;
+  memset(&values, 0, sizeof(values));
+  void* parameters[TE_SELECT_OPERANDS + TE_SELECT_MAX_NAMES + 1];
+  int count = 0;
+  for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
+    if (operands[i].device == TE_SELECT_HOST) {
+      memcpy(values.bytes[i], operands[i].data, (size_t)operands[i].bytes);
+      operands[i].data = NULL;
+    }
+    parameters[count++] = &operands[i].data;
+  }
+  for (int i = 0; i < kernel->common.num_names; ++i) parameters[count++] = &sizes[i];
+  parameters[count] = &values;
+
+  void *context = kernel->library->contexts[device], *current = NULL;
+  result code = driver.current_context(&current);
+  int pushed = !code && current != context;
+  if (pushed) code = driver.push_context(context);
+  if (!code) {
+    code = driver.launch(kernel->functions[device], (unsigned)blocks, 1, 1, kernel->threads, 1, 1,
+                         0, TVMFFIEnvGetStream(kDLCUDA, device), parameters, NULL);
+    if (pushed) driver.pop_context(&current);
+  }
+  if (!code) return 0;
+  te_select_message m = te_select_begin(&kernel->common, -1);
+  return fail_driver(&m, code, "the kernel cannot be launched");
+}
+
+int te_select_call_cuda(const te_select_cuda_kernel* kernel, const TVMFFIAny* args,
+                        int32_t num_args, TVMFFIAny* out, int as_bits) {
+  int64_t sizes[TE_SELECT_MAX_NAMES];
+  te_select_memory operands[TE_SELECT_OPERANDS];
+  int found = te_select_check(&kernel->common, args, num_args, out, as_bits, sizes, operands);
+  if (found <= 0) return found;
+  if (check_devices(kernel, operands) || prepare(kernel, operands[OUT].device)) return -1;
+  return launch(kernel, operands, sizes);
+}
+
+/* Waits for the current stream of a device, which a kernel of any library has used before. */
+TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_synchronize(void* self, const TVMFFIAny* args,
+                                                       int32_t num_args, TVMFFIAny* out) {
+  out->type_index = kTVMFFINone;
+  out->zero_padding = 0;
+  out->v_int64 = 0;
+  te_select_message m;
+  m.used = 0;
+  te_select_append(&m, "te_select_synchronize: ");
+  if (num_args != 1 || args[0].type_index != kTVMFFIInt) {
+    te_select_append(&m, "expected the number of a device");
+    return te_select_fail("TypeError", &m);
+  }
+  if (!driver.ready) return 0; /* nothing was launched */
+  int handle = 0;
+  void *context = NULL, *popped;
+  result code = driver.device_get(&handle, (int)args[0].v_int64);
+  /* The context is retained already by what was launched, and is kept until the process ends. */
+  if (!code) code = driver.primary_context(&context, handle);
+  if (!code) code = driver.push_context(context);
+  if (!code) {
+    code = driver.synchronize(TVMFFIEnvGetStream(kDLCUDA, (int)args[0].v_int64));
+    driver.pop_context(&popped);
+  }
+  return code ? fail_driver(&m, code, "waiting for the device failed") : 0;
+}

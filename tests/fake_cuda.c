@@ -1,0 +1,248 @@
+/* A stand-in for the NVIDIA driver, so that the host half is tested where there is no GPU.
+ *
+ * Memory of a device is memory of the CPU. A launch is recorded, and calls back into a function of
+ * the CPU where one is registered for the kernel's name. Nothing is there until a test says so. */
+#define _GNU_SOURCE
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { DEVICES = 8, RUNNERS = 256, DEPTH = 8 };
+enum { OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, NO_DEVICE = 100, INVALID_DEVICE = 101 };
+enum { INVALID_CONTEXT = 201, NOT_FOUND = 500 };
+
+typedef void (*runner)(int64_t blocks, int threads, void** parameters);
+
+typedef struct {
+  char symbol[64];
+  unsigned blocks, threads;
+  void* stream;
+  int device; /* of the context that was current */
+  void* pointers[4];
+} launch_record;
+
+typedef struct {
+  const void* image;
+  int device;
+} module;
+
+typedef struct {
+  const module* owner;
+  char symbol[64];
+} function;
+
+static int devices, archs[DEVICES], launches, modules, initialized;
+static launch_record last;
+static char failing[64];
+static int failing_code;
+static int num_runners;
+static struct {
+  char symbol[64];
+  runner run;
+} runners[RUNNERS];
+static char first_bytes[32];
+static __thread int current[DEPTH], depth;
+
+/* ---- what tests set and ask ------------------------------------------------------------------- */
+
+void fake_reset(void) {
+  devices = launches = modules = num_runners = 0;
+  failing[0] = 0;
+  depth = 0;
+  memset(&last, 0, sizeof(last));
+}
+
+void fake_device(int arch) { archs[devices++] = arch; }
+
+void fake_fail(const char* name, int code) {
+  strncpy(failing, name, sizeof(failing) - 1);
+  failing_code = code;
+}
+
+void fake_runner(const char* symbol, runner run) {
+  strncpy(runners[num_runners].symbol, symbol, 63);
+  runners[num_runners++].run = run;
+}
+
+int fake_launches(void) { return launches; }
+int fake_modules(void) { return modules; }
+int fake_depth(void) { return depth; }
+const char* fake_image(void) { return first_bytes; }
+const launch_record* fake_last(void) { return &last; }
+
+#define FAIL_IF_ASKED \
+  if (!strcmp(failing, __func__)) return failing_code
+
+/* ---- the driver ------------------------------------------------------------------------------- */
+
+int cuInit(unsigned flags) {
+  FAIL_IF_ASKED;
+  initialized = devices > 0;
+  return devices ? 0 : NO_DEVICE;
+}
+
+int cuDeviceGetCount(int* count) {
+  FAIL_IF_ASKED;
+  *count = devices;
+  return initialized ? 0 : NOT_INITIALIZED;
+}
+
+int cuDeviceGet(int* device, int ordinal) {
+  FAIL_IF_ASKED;
+  *device = ordinal;
+  return ordinal < devices ? 0 : INVALID_DEVICE;
+}
+
+int cuDeviceGetName(char* name, int size, int device) {
+  strncpy(name, "Fake GPU", size);
+  return 0;
+}
+
+int cuDeviceTotalMem_v2(size_t* bytes, int device) {
+  *bytes = (size_t)1 << 30;
+  return 0;
+}
+
+int cuDeviceGetAttribute(int* value, int attribute, int device) {
+  FAIL_IF_ASKED;
+  if (device >= devices) return INVALID_DEVICE;
+  *value = attribute == 75   ? archs[device] / 10
+           : attribute == 76 ? archs[device] % 10
+           : attribute == 38 ? 1 << 20
+                             : 0;
+  return 0;
+}
+
+int cuDevicePrimaryCtxRetain(void** context, int device) {
+  FAIL_IF_ASKED;
+  *context = (void*)(intptr_t)(0x1000 + device);
+  return 0;
+}
+
+int cuCtxGetCurrent(void** context) {
+  FAIL_IF_ASKED;
+  *context = depth ? (void*)(intptr_t)(0x1000 + current[depth - 1]) : NULL;
+  return 0;
+}
+
+int cuCtxPushCurrent_v2(void* context) {
+  FAIL_IF_ASKED;
+  if (depth == DEPTH) return INVALID_CONTEXT;
+  current[depth++] = (int)((intptr_t)context - 0x1000);
+  return 0;
+}
+
+int cuCtxPopCurrent_v2(void** context) {
+  if (!depth) return INVALID_CONTEXT;
+  *context = (void*)(intptr_t)(0x1000 + current[--depth]);
+  return 0;
+}
+
+int cuModuleLoadData(void** out, const void* image) {
+  FAIL_IF_ASKED;
+  if (!depth) return INVALID_CONTEXT;
+  module* made = malloc(sizeof(module));
+  *made = (module){image, current[depth - 1]};
+  strncpy(first_bytes, image, sizeof(first_bytes) - 1);
+  ++modules;
+  *out = made;
+  return 0;
+}
+
+int cuModuleGetFunction(void** out, void* owner, const char* name) {
+  FAIL_IF_ASKED;
+  if (!strcmp(name, "missing")) return NOT_FOUND;
+  function* made = malloc(sizeof(function));
+  made->owner = owner;
+  strncpy(made->symbol, name, 63);
+  *out = made;
+  return 0;
+}
+
+int cuLaunchKernel(void* launched, unsigned x, unsigned y, unsigned z, unsigned bx, unsigned by,
+                   unsigned bz, unsigned shared, void* stream, void** parameters, void** extra) {
+  FAIL_IF_ASKED;
+  const function* f = launched;
+  if (!depth || f->owner->device != current[depth - 1]) return INVALID_CONTEXT;
+  ++launches;
+  memcpy(last.symbol, f->symbol, sizeof(last.symbol));
+  last.blocks = x * y * z;
+  last.threads = bx * by * bz;
+  last.stream = stream;
+  last.device = current[depth - 1];
+  for (int i = 0; i < 4; ++i) last.pointers[i] = *(void**)parameters[i];
+  for (int i = num_runners - 1; i >= 0; --i) {
+    if (!strcmp(runners[i].symbol, f->symbol)) {
+      runners[i].run(x, (int)bx, parameters);
+      break;
+    }
+  }
+  return 0;
+}
+
+int cuStreamSynchronize(void* stream) {
+  FAIL_IF_ASKED;
+  return depth ? 0 : INVALID_CONTEXT;
+}
+
+int cuMemAlloc_v2(uint64_t* address, size_t size) {
+  FAIL_IF_ASKED;
+  if (!depth) return INVALID_CONTEXT;
+  if (size > (size_t)1 << 30) return OUT_OF_MEMORY;
+  *address = (uint64_t)(uintptr_t)aligned_alloc(256, (size + 255) / 256 * 256);
+  return 0;
+}
+
+int cuMemFree_v2(uint64_t address) {
+  free((void*)(uintptr_t)address);
+  return 0;
+}
+
+int cuMemcpyHtoD_v2(uint64_t to, const void* from, size_t size) {
+  memcpy((void*)(uintptr_t)to, from, size);
+  return 0;
+}
+
+int cuMemcpyDtoH_v2(void* to, uint64_t from, size_t size) {
+  memcpy(to, (void*)(uintptr_t)from, size);
+  return 0;
+}
+
+int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t size, void* stream) {
+  memcpy((void*)(uintptr_t)to, (void*)(uintptr_t)from, size);
+  return 0;
+}
+
+int cuEventCreate(void** event, unsigned flags) {
+  *event = malloc(sizeof(struct timespec));
+  return 0;
+}
+
+int cuEventRecord(void* event, void* stream) {
+  clock_gettime(CLOCK_MONOTONIC, event);
+  return 0;
+}
+
+int cuEventSynchronize(void* event) { return 0; }
+
+int cuEventElapsedTime_v2(float* milliseconds, void* begin, void* end) {
+  const struct timespec *a = begin, *b = end;
+  *milliseconds =
+      (float)((double)(b->tv_sec - a->tv_sec) * 1e3 + (double)(b->tv_nsec - a->tv_nsec) * 1e-6);
+  return 0;
+}
+
+int cuEventElapsedTime(float* milliseconds, void* begin, void* end) {
+  return cuEventElapsedTime_v2(milliseconds, begin, end);
+}
+
+int cuGetErrorName(int code, const char** name) {
+  *name = code == NO_DEVICE ? "CUDA_ERROR_NO_DEVICE" : "CUDA_ERROR_OF_THE_FAKE";
+  return 0;
+}
+
+int cuGetErrorString(int code, const char** text) {
+  *text = "a failure that a test asked for";
+  return 0;
+}
