@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from te_select.access import AccessPattern
 
@@ -63,14 +62,6 @@ class Config:
 
 NUMBERS = ("piece",)
 """The knobs that may be random variables of MetaSchedule; the others change the structure."""
-KNOBS: Mapping[str, type] = {
-    knob.name: bool if knob.type in ("bool", bool) else int for knob in fields(Config)
-}
-
-
-def config_from(knobs: Mapping[str, int]) -> Config:
-    """Make a config of knobs that a log keeps as ints; raises KeyError where one is missing."""
-    return Config(**{name: kind(knobs[name]) for name, kind in KNOBS.items()})
 
 
 def short_below(pattern: AccessPattern) -> int:

@@ -29,14 +29,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from tvm import s_tir, tirx
+from tvm.target import Target
 
 from te_select.access import AccessPattern
+from te_select.schedules import leaf
+from te_select.schedules.leaf import ANNOTATION
 from te_select.schedules.spans_cuda import Span, moves
 
-ANNOTATION = "te_select.span"
+__all__ = [
+    "ANNOTATION",
+    "LARGEST_GRID",
+    "NUMBERS",
+    "Config",
+    "alike",
+    "apply",
+    "config_from",
+    "config_of",
+    "default_config",
+    "effect",
+    "family",
+    "space",
+    "span_of",
+    "variants",
+]
+
 THREADS = (128, 256, 512, 1024)
 VECTORS = (1, 2, 4, 8)
 MAX_BLOCKS = (0, 1056, 2112, 4224)  # none, and 8, 16, 32 blocks per SM of an H200
@@ -85,6 +105,12 @@ class Config:
         if not 0 <= self.max_blocks <= LARGEST_GRID:
             raise ValueError(f"max_blocks must be in 0..{LARGEST_GRID}")
         return self
+
+
+NUMBERS = ("threads", "vectors")
+"""The knobs that may be random variables of MetaSchedule; the others change the structure."""
+config_from = partial(leaf.config_from, Config)
+config_of = partial(leaf.config_of, Config)
 
 
 def default_config(pattern: AccessPattern, target: Any) -> Config:
@@ -154,8 +180,7 @@ def apply(sch: s_tir.Schedule, pattern: AccessPattern, target: Any, config: Conf
     target
         The target.
     config
-        The knobs; ``threads``, ``vectors`` and a ``max_blocks`` that is not 0 may be random
-        variables of MetaSchedule.
+        The knobs; those of `NUMBERS` may be random variables of MetaSchedule.
     """
     if pattern.elements == 0:
         return  # nothing runs, and TVM can neither inline nor split loops of extent 0
@@ -172,20 +197,83 @@ def apply(sch: s_tir.Schedule, pattern: AccessPattern, target: Any, config: Conf
     sch.reorder(tile, thread, vector, lane)
     tiles = sch.get(tile).extent
     most = config.max_blocks
-    if isinstance(most, int) and most == 0 and isinstance(tiles, tirx.IntImm):
-        most = LARGEST_GRID if tiles.value > LARGEST_GRID else 0
-    if not isinstance(most, int) or most > 0:
+    if isinstance(tiles, tirx.IntImm):
+        most = _cap(most, tiles.value)
+    if most > 0:
         turn, tile = sch.split(tile, [None, most])
         sch.reorder(tile, thread, turn, vector)
     sch.bind(tile, "blockIdx.x")
     sch.bind(thread, "threadIdx.x")
-    sch.annotate(vector, ANNOTATION, span.symbol)
+    leaf.annotate(sch, vector, span.symbol, pattern, config)
+
+
+def effect(pattern: AccessPattern, config: Config) -> tuple[object, ...]:
+    """Tell configs apart by what they do: of those with one effect a tuner needs to try one only.
+
+    Parameters
+    ----------
+    pattern
+        The workload's access pattern, of int dims.
+    config
+        A config that fits it.
+
+    Returns
+    -------
+    tuple
+        Hashable, and equal for configs that differ in knobs without a meaning for the pattern.
+    """
+    span = span_of(pattern, config)
+    tiles = -(-(pattern.elements or 0) // (config.threads * config.vectors * span.lanes))
+    return (span.symbol, config.threads, config.vectors, _cap(config.max_blocks, tiles))
+
+
+def family(target: Target) -> str | None:
+    """What targets have in common whose records serve each other: all CUDA devices are one family.
+
+    Parameters
+    ----------
+    target
+        Any TVM target.
+
+    Returns
+    -------
+    str or None
+        None where the target is no CUDA device.
+    """
+    kind: str = target.kind.name
+    return kind if kind == "cuda" else None
+
+
+def alike(pattern: AccessPattern, measured: AccessPattern, target: Target) -> bool:
+    """Whether the schedule treats a pattern as one that was measured, so that it may serve it.
+
+    Parameters
+    ----------
+    pattern, measured
+        Patterns of the same loops and width; ``measured`` is of int dims.
+    target
+        The TVM target.
+
+    Returns
+    -------
+    bool
+        Whether their default configs are the same. Where a name decides on the size, the default
+        is a guess at it, and a measured config of any size the better one.
+    """
+    default = default_config(pattern, target)
+    return pattern.out_bytes is None or default == default_config(measured, target)
 
 
 def span_of(pattern: AccessPattern, config: Config) -> Span:
     """Choose the span for the leaf of a pattern."""
     cond, then, else_ = (moves(pattern, operand) for operand in ("cond", "then", "else_"))
     return Span(pattern.width, cond, then, else_, config.stream, config.skip)
+
+
+def _cap(max_blocks: int, tiles: int) -> int:
+    """Blocks of the grid at most; 0 where every tile has its own."""
+    most = max_blocks or LARGEST_GRID
+    return most if tiles > most else 0
 
 
 def _blocks(out_bytes: int | None, threads: int, vectors: int) -> int:

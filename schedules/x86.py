@@ -24,26 +24,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
-import tvm_ffi
-from tvm import IRModule, s_tir, tirx
+from tvm import s_tir
 from tvm.target import Target, codegen
 
 from te_select.access import AccessPattern, Loop
+from te_select.schedules import leaf as notes
 from te_select.schedules import named_rows_x86
 from te_select.schedules.config_x86 import (
-    KNOBS,
     NUMBERS,
     UNROLLS,
     VECTOR_BYTES,
     Config,
-    config_from,
     inner_may_be_short,
     short_below,
 )
+from te_select.schedules.leaf import ANNOTATION
 from te_select.schedules.spans_x86 import Span
 
 __all__ = [
@@ -51,11 +51,13 @@ __all__ = [
     "BYTES_PER_THREAD",
     "NUMBERS",
     "Config",
+    "alike",
     "apply",
     "config_from",
     "config_of",
     "default_config",
     "effect",
+    "family",
     "register_bytes",
     "short_below",
     "space",
@@ -63,15 +65,15 @@ __all__ = [
     "variants",
 ]
 
-ANNOTATION = "te_select.span"
-PATTERN = "te_select.pattern"
-KNOB = "te_select.knob."
 LINE_BYTES, AVX2_BYTES = 64, 32
 FUSED_LOOPS = 4  # TVM takes seconds to simplify the indices of six fused named loops, minutes of 40
 BYTES_PER_THREAD = 1 << 18  # two threads were ahead from 400 KB moved on (docs/measurements.md)
 PIECE_BYTES = 1 << 16  # no difference was seen from 64 KB to 256 KB; smaller ones share work better
 STREAM_FROM_BYTES = 1 << 22  # past two cores' L2; 1.2 times as fast at 4 MB, 1.5 at 128 MB
 ENOUGH_TASKS = 256  # pieces enough to keep many cores equally busy
+
+config_from = partial(notes.config_from, Config)
+config_of = partial(notes.config_of, Config)
 
 
 def default_config(pattern: AccessPattern, target: Target) -> Config:
@@ -191,43 +193,7 @@ def apply(sch: s_tir.Schedule, pattern: AccessPattern, target: Target, config: C
         task = sch.fuse(*outer[:FUSED_LOOPS]) if len(outer) > 1 else outer[0]
         if config.parallel:
             sch.parallel(task)
-    sch.annotate(leaf, ANNOTATION, span_of(pattern, config).symbol)
-    # Records are read by these: a span tells neither how it was cut nor from where on it streams.
-    sch.annotate(leaf, PATTERN, pattern.key)
-    for knob in fields(Config):
-        value = getattr(config, knob.name)
-        sch.annotate(leaf, KNOB + knob.name, int(value) if isinstance(value, bool) else value)
-
-
-def config_of(scheduled: s_tir.Schedule | IRModule | tirx.PrimFunc) -> Config:
-    """Read back the config that `apply` was given.
-
-    Parameters
-    ----------
-    scheduled
-        A schedule, its module or the function that it made.
-
-    Returns
-    -------
-    Config
-        The config; the values of random variables in their place.
-
-    Raises
-    ------
-    ValueError
-        If there is no leaf: of no elements, or not scheduled by `apply`.
-    """
-    mod = scheduled.mod if isinstance(scheduled, s_tir.Schedule) else scheduled
-    func = mod["main"] if isinstance(mod, IRModule) else mod
-    leaves: list[tirx.For] = []
-    tvm_ffi.structural_walk(
-        func.body,
-        (tirx.For, lambda loop: leaves.append(loop) if ANNOTATION in loop.annotations else None),
-        order="pre",
-    )
-    if not leaves:
-        raise ValueError("there is no leaf; expected a function that the x86 schedule made")
-    return config_from({key: int(leaves[0].annotations[KNOB + key]) for key in KNOBS})
+    notes.annotate(sch, leaf, span_of(pattern, config).symbol, pattern, config)
 
 
 def effect(pattern: AccessPattern, config: Config) -> tuple[object, ...]:
@@ -271,6 +237,40 @@ def span_of(pattern: AccessPattern, config: Config) -> Span:
     )
     length = pattern.loops[-1].extent or 0
     return Span(pattern.width, cond, then, else_, length, config.vector_bytes, 1, streaming, False)
+
+
+def family(target: Target) -> int | None:
+    """What targets have in common whose records serve each other: how wide their registers are.
+
+    Parameters
+    ----------
+    target
+        Any TVM target.
+
+    Returns
+    -------
+    int or None
+        None where the target is no CPU.
+    """
+    return register_bytes(target) if target.kind.name == "llvm" else None
+
+
+def alike(pattern: AccessPattern, measured: AccessPattern, target: Target) -> bool:
+    """Whether the schedule treats a pattern as one that was measured, so that it may serve it.
+
+    Parameters
+    ----------
+    pattern, measured
+        Patterns of the same loops and width; ``measured`` is of int dims.
+    target
+        The TVM target.
+
+    Returns
+    -------
+    bool
+        Whether their default configs are the same.
+    """
+    return default_config(pattern, target) == default_config(measured, target)
 
 
 def register_bytes(target: Target) -> int:

@@ -90,6 +90,15 @@ class ResolvedTarget:
     kind: str = "x86"
     archs: tuple[str, ...] = ()
 
+    @property
+    def records(self) -> str:
+        """The name under which tuning records know it.
+
+        A library for several CUDA architectures has one config: that of the newest, which also
+        serves devices to come.
+        """
+        return f"cuda-{self.archs[-1]}" if self.archs else self.name
+
 
 def resolve(target: str | dict[str, Any]) -> ResolvedTarget:
     """Find out what ``target`` stands for.

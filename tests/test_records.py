@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import tvm_ffi
+from tvm import IRModule
 from tvm.s_tir import meta_schedule as ms
 
 import te_select
@@ -67,7 +68,7 @@ def test_metaschedule_loads_the_files_and_finds_the_schedule(tmp_path, entries):
     assert len(database.get_all_tuning_records()) == 3
     mod = te_select.definition.definition(ROWS)
     found = database.query_schedule(
-        te_select.compiler.lowering.IRModule({"main": mod}), V4.tvm, "main"
+        IRModule({"main": mod}), V4.tvm, "main"
     )
     assert tvm_ffi.structural_equal(found.mod["main"], schedule(ROWS, V4, False).func)
 

@@ -8,12 +8,14 @@ from typing import Any
 
 from te_select import cuda_compiler, lowering_cuda, toolchain_cuda
 from te_select.access import access_pattern
+from te_select.errors import TuningError
 from te_select.lowering_cuda import CudaFunction
 from te_select.machines.scheduled import Scheduled, symbol
+from te_select.runtime import cuda_driver
 from te_select.schedules import cuda as schedule
 from te_select.targets import ResolvedTarget
 
-__all__ = ["build", "requirements", "schedule", "source", "versions"]
+__all__ = ["build", "requirements", "schedule", "source", "tuned_on", "versions"]
 
 
 def build(chosen: Sequence[Scheduled], target: ResolvedTarget, path: Path) -> None:
@@ -59,6 +61,29 @@ def source(one: Scheduled, target: ResolvedTarget, level: str) -> str:
         return binary.ptx
     listings = {arch: cuda_compiler.sass(cubin) for arch, cubin in binary.cubins.items()}
     return "\n".join(f"// {arch}\n{text}" for arch, text in listings.items())
+
+
+def tuned_on(target: ResolvedTarget) -> tuple[str, int | None]:
+    """Name CUDA device 0, which must be of the target's one architecture."""
+    if len(target.archs) > 1:
+        raise TuningError(
+            f"target {target.name!r} names {len(target.archs)} architectures; expected one: its "
+            f"own records are those of cuda:{target.archs[-1]}"
+        )
+    try:
+        device = cuda_driver.devices()[0]
+    except cuda_driver.CudaError as error:
+        raise TuningError(
+            f"target {target.name!r} cannot be measured here: {error}; run this on a machine with "
+            f"an NVIDIA GPU of architecture {target.archs[0]}"
+        ) from error
+    if device.arch != target.archs[0]:
+        raise TuningError(
+            f"target {target.name!r} cannot be measured here: device 0 is {device.name}, of "
+            f"architecture {device.arch}; expected cuda:{device.arch}, or another device in "
+            "CUDA_VISIBLE_DEVICES"
+        )
+    return device.name, None
 
 
 def _lower(one: Scheduled, name: str) -> CudaFunction:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,11 +13,12 @@ from tvm import tirx
 
 from te_select import lowering, toolchain
 from te_select.access import access_pattern
+from te_select.environment import cpu_name
 from te_select.machines.scheduled import Scheduled, symbol
 from te_select.schedules import x86 as schedule
 from te_select.targets import ResolvedTarget
 
-__all__ = ["build", "requirements", "schedule", "source", "versions"]
+__all__ = ["build", "requirements", "schedule", "source", "tuned_on", "versions"]
 
 
 def build(chosen: Sequence[Scheduled], target: ResolvedTarget, path: Path) -> None:
@@ -65,6 +67,11 @@ def source(one: Scheduled, target: ResolvedTarget, level: str) -> str:
         return "\n\n".join(str(func.script()) for func in lowered)
     module = lowering.build(lowered, target.tvm)
     return str(module.inspect_source("ll" if level == "llvm" else "asm"))
+
+
+def tuned_on(_target: ResolvedTarget) -> tuple[str, int | None]:
+    """The CPU's name, and how many of them this process may use."""
+    return cpu_name(), len(os.sched_getaffinity(0))
 
 
 def lower(one: Scheduled, name: str) -> list[tirx.PrimFunc]:

@@ -19,6 +19,7 @@ from typing import Any
 
 from te_select.access import AccessPattern
 from te_select.errors import TuningError
+from te_select.machines import TVM_KINDS
 
 WORKLOADS, RECORDS = "database_workload.json", "database_tuning_record.json"
 SESSIONS, PENDING = "sessions.json", ".pending.json"
@@ -65,6 +66,11 @@ class Entry:
     def pattern(self) -> AccessPattern:
         """The access pattern it was measured for."""
         return AccessPattern.from_key(self.key)
+
+    @property
+    def kind(self) -> str | None:
+        """The kind of machine it was measured on; None where te_select knows no such kind."""
+        return TVM_KINDS.get(str(json.loads(self.target).get("kind")))
 
 
 @dataclass(frozen=True)
@@ -121,7 +127,7 @@ class Log:
 
 
 def folder_name(target: str) -> str:
-    """The folder of a target's logs: its name, or a hash where that is JSON."""
+    """The folder of a target's logs: the name of its records, or a hash where that is JSON."""
     if _PLAIN_NAME.fullmatch(target):
         return target
     return f"target-{hashlib.sha256(target.encode()).hexdigest()[:10]}"

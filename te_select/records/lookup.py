@@ -1,8 +1,9 @@
 """Finds the record for a workload: its own, else the nearest, else none.
 
 A record is near where the same operands move along the same loops, elements are as wide, sizes lie
-within `NEAR` of each other, and the schedule's default is the same for both: what was measured at
-one size says little about another that is treated differently, such as one that fits a cache.
+within `NEAR` of each other, the machine is of the same family, and the schedule treats both alike:
+what was measured at one size says little about another that is treated differently, such as one
+that fits a cache.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import tvm
 from tvm.target import Target
@@ -21,11 +23,11 @@ from tvm.target import Target
 from te_select.access import access_pattern
 from te_select.broadcast import shown
 from te_select.errors import TuningError
+from te_select.machines import machine
 from te_select.records import log
 from te_select.records.log import Entry
 from te_select.records.origin import NEAREST, TUNED, ratio
 from te_select.records.sizes import representative
-from te_select.schedules import x86
 from te_select.targets import ResolvedTarget
 from te_select.workload import Workload
 
@@ -40,12 +42,12 @@ class Found:
     Parameters
     ----------
     config
-        The config.
+        The config of the machine's schedule.
     origin
         ``"tuned:<target>/<record>"`` or ``"nearest:<target>/<record>"``.
     """
 
-    config: x86.Config
+    config: Any
     origin: str
 
 
@@ -60,7 +62,7 @@ def find(
         The workload. Named dims are near to every size; of records that are equally near, that one
         is taken whose size is closest to the representative one.
     target
-        The target. Records of other targets of the same vector width come after its own.
+        The target. Records of other targets of its family come after its own.
     logs
         A folder of logs; None for those shipped with the package.
 
@@ -80,7 +82,7 @@ def find(
         For every damaged line, which is left out, and for records of another TVM.
     """
     folder = SHIPPED if logs is None else _given(logs)
-    own = log.folder_name(target.name)
+    own = log.folder_name(target.records)
     others = (name for name in log.target_folders(folder) if name.name != own)
     usable = 0
     for place in (folder / own, *others):
@@ -129,20 +131,20 @@ def _nearest(
 ) -> Found | None:
     pattern = access_pattern(workload)
     elements = access_pattern(representative(workload)).elements
-    default = x86.default_config(pattern, target.tvm)
-    family = x86.register_bytes(target.tvm)
+    schedule = machine(target.kind).schedule
+    family = schedule.family(target.tvm)
     ranked = []
     for entry in entries:
         factor = ratio(pattern, entry.pattern)
-        if factor is not None and factor <= NEAR and _vector_bytes(entry.target) == family:
+        if factor is not None and factor <= NEAR and _family(target.kind, entry.target) == family:
             apart = abs(math.log((entry.pattern.elements or 1) / (elements or 1)))
             ranked.append((factor, apart, entry.seconds, entry))
     for factor, *_, entry in sorted(ranked, key=lambda each: each[:3]):
         own = exact and factor == 1 and not workload.dim_names
-        if not own and x86.default_config(entry.pattern, target.tvm) != default:
+        if not own and not schedule.alike(pattern, entry.pattern, target.tvm):
             continue
         try:
-            config = x86.config_from(entry.knobs).checked(pattern)
+            config = schedule.config_from(entry.knobs).checked(pattern)
         except (KeyError, ValueError):  # of another schedule, or of rows that are none here
             continue
         return Found(config, f"{TUNED if own else NEAREST}{place}/{entry.key}")
@@ -150,9 +152,9 @@ def _nearest(
 
 
 @functools.cache
-def _vector_bytes(target: str) -> int | None:
-    """Vector width of a record's target, by which targets are of one family."""
+def _family(kind: str, target: str) -> object:
+    """The family of a record's target among those of a kind of machine."""
     try:
-        return x86.register_bytes(Target(json.loads(target)))
+        return machine(kind).schedule.family(Target(json.loads(target)))
     except (ValueError, TypeError, RuntimeError, KeyError):
         return None

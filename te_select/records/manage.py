@@ -10,9 +10,9 @@ from pathlib import Path
 import tvm
 
 from te_select.errors import TuningError
+from te_select.machines import machine
 from te_select.records import log, metaschedule, store
 from te_select.records.log import Entry
-from te_select.schedules import x86
 
 
 @dataclass(frozen=True)
@@ -172,8 +172,10 @@ def _problem(entry: Entry) -> str | None:
     """Why a record is of no use here, if it is."""
     if entry.tvm != tvm.__version__:
         return f"it is of TVM {entry.tvm}, this is {tvm.__version__}"
+    if entry.kind is None:
+        return f"its target {entry.target} is of no kind of machine that te_select knows"
     try:
-        x86.config_from(entry.knobs).checked(entry.pattern)
+        machine(entry.kind).schedule.config_from(entry.knobs).checked(entry.pattern)
     except (KeyError, ValueError) as error:
         return f"its config does not fit the schedule: {error}"
     try:

@@ -15,9 +15,9 @@ from tvm.s_tir import meta_schedule as ms
 from te_select.access import access_pattern
 from te_select.definition import definition
 from te_select.errors import TuningError
+from te_select.machines import machine
 from te_select.records import log
 from te_select.records.log import Entry
-from te_select.schedules import x86
 from te_select.targets import ResolvedTarget
 from te_select.workload import Workload
 
@@ -25,7 +25,7 @@ from te_select.workload import Workload
 def entry(
     workload: Workload,
     target: ResolvedTarget,
-    config: x86.Config,
+    config: Any,
     seconds: float,
     session: Mapping[str, Any],
 ) -> Entry:
@@ -38,7 +38,7 @@ def entry(
     target
         The target.
     config
-        The config.
+        The config of the machine's schedule.
     seconds
         Its time for one call.
     session
@@ -52,7 +52,7 @@ def entry(
     pattern = access_pattern(workload)
     mod = IRModule({"main": definition(workload)})
     sch = s_tir.Schedule(mod)
-    x86.apply(sch, pattern, target.tvm, config)
+    machine(target.kind).schedule.apply(sch, pattern, target.tvm, config)
     with tempfile.TemporaryDirectory(prefix="te_select-") as name:
         folder = Path(name)
         database = ms.database.JSONDatabase(work_dir=name)

@@ -22,7 +22,7 @@ from tvm.s_tir.meta_schedule.mutator import PyMutator
 
 from te_select.access import access_pattern
 from te_select.definition import definition
-from te_select.schedules import x86
+from te_select.machines import machine
 from te_select.targets import ResolvedTarget
 from te_select.workload import Workload
 
@@ -37,14 +37,14 @@ class Search(Protocol):
 
     total: int
 
-    def ask(self) -> list[x86.Config]:
+    def ask(self) -> list[Any]:
         """Return the next configs to measure; none when there is nothing left to try."""
 
     def tell(self, seconds: Sequence[float | None]) -> None:
         """Take the times of the configs last asked for, in their order; None where one failed."""
 
 
-def candidates(workload: Workload, target: ResolvedTarget) -> list[x86.Config]:
+def candidates(workload: Workload, target: ResolvedTarget) -> list[Any]:
     """List the configs of a workload's space that differ in effect, the default first.
 
     Parameters
@@ -60,15 +60,16 @@ def candidates(workload: Workload, target: ResolvedTarget) -> list[x86.Config]:
         In a fixed order.
     """
     pattern = access_pattern(workload)
-    space = x86.space(pattern, target.tvm)
+    schedule = machine(target.kind).schedule
+    space = schedule.space(pattern, target.tvm)
     listed = (
-        x86.Config(**dict(zip(space, values, strict=True)))
+        schedule.Config(**dict(zip(space, values, strict=True)))
         for values in itertools.product(*space.values())
     )
-    distinct: dict[tuple[object, ...], x86.Config] = {}
-    for config in (x86.default_config(pattern, target.tvm), *listed):
+    distinct: dict[tuple[object, ...], Any] = {}
+    for config in (schedule.default_config(pattern, target.tvm), *listed):
         try:
-            distinct.setdefault(x86.effect(pattern, config.checked(pattern)), config)
+            distinct.setdefault(schedule.effect(pattern, config.checked(pattern)), config)
         except ValueError:  # knobs of the space that do not go together
             continue
     return list(distinct.values())
@@ -102,11 +103,11 @@ def open_search(workload: Workload, target: ResolvedTarget, trials: int, seed: i
 class Enumeration:
     """Proposes every config."""
 
-    def __init__(self, configs: Sequence[x86.Config]) -> None:
+    def __init__(self, configs: Sequence[Any]) -> None:
         self.total = len(configs)
         self._batches = [list(configs[:1]), list(configs[1:])]
 
-    def ask(self) -> list[x86.Config]:
+    def ask(self) -> list[Any]:
         """Return the default, then all others, then none."""
         return self._batches.pop(0) if self._batches else []
 
@@ -125,22 +126,23 @@ class Evolution:
         self,
         workload: Workload,
         target: ResolvedTarget,
-        every: Sequence[x86.Config],
+        every: Sequence[Any],
         trials: int,
         seed: int,
     ) -> None:
+        self._schedule = machine(target.kind).schedule
         self._target = target.tvm
         self._pattern = access_pattern(workload)
         self._mod = IRModule({"main": definition(workload)})
         self._known: dict[tuple[object, ...], float | None] = {}
-        self._batch: list[x86.Config] = []
+        self._batch: list[Any] = []
         self._proposed: list[Any] = []
         self._left = list(every[1:])
         random.Random(seed).shuffle(self._left)
-        self._first: list[x86.Config] | None = list(every[:1])
+        self._first: list[Any] | None = list(every[:1])
         self.total = trials
-        space = x86.space(self._pattern, target.tvm)
-        numbers = {name: list(space[name]) for name in x86.NUMBERS}
+        space = self._schedule.space(self._pattern, target.tvm)
+        numbers = {name: list(space[name]) for name in self._schedule.NUMBERS}
         self._database = ms.database.MemoryDatabase()
         self._workload = self._database.commit_workload(self._mod)
         self._context = _context(
@@ -169,7 +171,7 @@ class Evolution:
             cost_model=ms.cost_model.RandomModel(seed=seed),
         )
 
-    def ask(self) -> list[x86.Config]:
+    def ask(self) -> list[Any]:
         """Return the default, then what evolution proposes, then others while trials are left."""
         if self._first is not None:
             self._batch, self._first = self._first, None
@@ -179,7 +181,8 @@ class Evolution:
             if not self._proposed:
                 self._batch = self._rest()
                 return self._batch
-            configs = {self._effect(each): x86.config_of(each.sch) for each in self._proposed}
+            read = [self._schedule.config_of(each.sch) for each in self._proposed]
+            configs = {self._effect(config): config for config in read}
             self._batch = [c for effect, c in configs.items() if effect not in self._known]
             self._batch = self._batch[: self.total - len(self._known)]
             if self._batch:
@@ -190,15 +193,19 @@ class Evolution:
     def tell(self, seconds: Sequence[float | None]) -> None:
         """Learn the times of the last proposal."""
         for config, time in zip(self._batch, seconds, strict=True):
-            self._known[x86.effect(self._pattern, config)] = time
+            self._known[self._effect(config)] = time
         if self._proposed:
             self._notify()
 
     def _notify(self) -> None:
-        measured = [each for each in self._proposed if self._effect(each) in self._known]
+        effects = [self._effect(self._schedule.config_of(each.sch)) for each in self._proposed]
+        known = [
+            (each, self._known[effect])
+            for each, effect in zip(self._proposed, effects, strict=True)
+            if effect in self._known
+        ]
         results = []
-        for each in measured:
-            time = self._known[self._effect(each)]
+        for each, time in known:
             seconds = None if time is None else [time]
             error = "failed" if time is None else None
             results.append(ms.runner.RunnerResult(seconds, error))
@@ -208,21 +215,22 @@ class Evolution:
                         each.sch.trace, self._workload, seconds, self._target, each.args_info
                     )
                 )
-        self._strategy.notify_runner_results(measured, results)
+        self._strategy.notify_runner_results([each for each, _ in known], results)
         self._proposed = []
 
-    def _rest(self) -> list[x86.Config]:
+    def _rest(self) -> list[Any]:
         """Configs that evolution did not come to, as many as there are trials left."""
-        unknown = [c for c in self._left if x86.effect(self._pattern, c) not in self._known]
+        unknown = [config for config in self._left if self._effect(config) not in self._known]
         return unknown[: self.total - len(self._known)]
 
-    def _effect(self, candidate: Any) -> tuple[object, ...]:
-        return x86.effect(self._pattern, x86.config_of(candidate.sch))
+    def _effect(self, config: Any) -> tuple[object, ...]:
+        effect: tuple[object, ...] = self._schedule.effect(self._pattern, config)
+        return effect
 
     def _designs(
         self,
         sch: s_tir.Schedule,
-        every: Sequence[x86.Config],
+        every: Sequence[Any],
         numbers: dict[str, list[int]],
     ) -> list[s_tir.Schedule]:
         """One schedule for each structure, its numbers being random variables."""
@@ -235,7 +243,7 @@ class Evolution:
                 name: design.sample_categorical(values, [1.0 / len(values)] * len(values))
                 for name, values in numbers.items()
             }
-            x86.apply(design, self._pattern, self._target, replace(structure, **drawn))
+            self._schedule.apply(design, self._pattern, self._target, replace(structure, **drawn))
             designs.append(design)
         return designs
 

@@ -8,7 +8,6 @@ exists for every workload that was tuned, and noise alone replaces no default.
 from __future__ import annotations
 
 import json
-import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -20,14 +19,13 @@ from te_select.access import access_pattern
 from te_select.bench.rounds import Timing
 from te_select.broadcast import shown
 from te_select.compiler import versions
-from te_select.environment import cpu_name
 from te_select.errors import ArgumentError, TuningError
+from te_select.machines import machine
 from te_select.records import log, metaschedule, store
 from te_select.records.sizes import representative
-from te_select.schedules import x86
 from te_select.targets import resolve
 from te_select.tuning.journal import Journal, Trial, config_key
-from te_select.tuning.measure import Candidate, Measurement, Measurer, open_measurer
+from te_select.tuning.measure import LOCAL, Candidate, Measurement, Measurer, open_measurer
 from te_select.tuning.record import (
     TIMEOUT,
     TRIALS,
@@ -41,10 +39,11 @@ from te_select.tuning.record import (
 from te_select.tuning.search import Search, open_search
 from te_select.workload import Workload
 
+FLEET_KINDS = ("x86",)  # that `te_select.tuning.measure.fleet_worker` can measure
 FINALISTS = 4
 ROUNDS, DUEL_ROUNDS = 15, 25
 GAIN = 1.01  # in three of four turns; the same kernel beat itself so in 1 of 144 pairs
-_BUILDERS = ("te_select", "tvm", "llvm")  # whose version decides what a config compiles to
+_BUILDERS = ("te_select", "tvm")  # whose versions, with the machine's own, decide what is built
 
 
 def tune(  # noqa: PLR0913 - the public contract's, by keyword
@@ -135,10 +134,16 @@ class Session:
             raise TuningError(
                 f"tuning_logs {shown(tuning_logs)} is no path; expected a folder to write"
             ) from error
-        self.folder = self.logs / log.folder_name(self.target.name)
+        self.folder = self.logs / log.folder_name(self.target.records)
         self._measurer: Measurer | None = None
-        all_versions = versions()
-        self._versions = {name: all_versions[name] for name in _BUILDERS}
+        self._machine = machine(self.target.kind)
+        general = versions()
+        self._versions = {name: general[name] for name in _BUILDERS} | self._machine.versions()
+        if runner != LOCAL and self.target.kind not in FLEET_KINDS:
+            raise TuningError(
+                f"runner {shown(runner)} cannot measure target {self.target.name!r}; expected "
+                f"local, on a machine of that kind"
+            )
         with store.locked(self.folder):  # find out before minutes of measuring
             pass
 
@@ -146,6 +151,8 @@ class Session:
     def measurer(self) -> Measurer:
         """The workers, started when they are first needed."""
         if self._measurer is None:
+            if self.runner == LOCAL:
+                self._machine.tuned_on(self.target)
             options = self.options
             self._measurer = open_measurer(self.runner, options.jobs, options.timeout)
         return self._measurer
@@ -213,11 +220,13 @@ class Session:
         words = ["te-select", "tune", "--workload", json.dumps(workload.to_json())]
         words += ["--target", self._target, "--trials", str(self.options.trials)]
         words += ["--seed", str(self.options.seed)]
-        local = self.runner == "local"
-        machine = cpu_name() if local else f"behind {self.runner}"
+        if self.runner == LOCAL:
+            device, cpus = self._machine.tuned_on(self.target)
+        else:
+            device, cpus = f"behind {self.runner}", None
         return {
-            "machine": machine,
-            "cpus": len(os.sched_getaffinity(0)) if local else None,
+            "machine": device,
+            "cpus": cpus,
             "versions": self._versions,
             "command": shlex.join(words),
         }
@@ -252,7 +261,7 @@ class _Run:
         self._journal = journal
         self._observe = observe
         self._known = journal.read()
-        self._trials: list[tuple[x86.Config, Trial]] = []
+        self._trials: list[tuple[Any, Trial]] = []
         self._progress = Progress(workload)
 
     def trials(self, search: Search) -> list[Trial]:
@@ -267,7 +276,7 @@ class _Run:
             search.tell([trial.seconds for _, trial in self._trials[-len(batch) :]])
         return [trial for _, trial in self._trials]
 
-    def finals(self) -> tuple[x86.Config, float, float]:
+    def finals(self) -> tuple[Any, float, float]:
         """Let the fastest meet the default again.
 
         Returns
@@ -294,7 +303,7 @@ class _Run:
             return default, second[default].median, second[default].median
         return best, second[best].median, second[default].median
 
-    def _turns(self, configs: Sequence[x86.Config], rounds: int) -> dict[x86.Config, Timing]:
+    def _turns(self, configs: Sequence[Any], rounds: int) -> dict[Any, Timing]:
         """Times of those that did not fail."""
         if not configs:
             return {}
@@ -306,7 +315,7 @@ class _Run:
             if one.seconds is not None
         }
 
-    def _candidate(self, config: x86.Config) -> Candidate:
+    def _candidate(self, config: Any) -> Candidate:
         return Candidate(self._workload, self._target, asdict(config))
 
     def _keep(self, measurement: Measurement) -> None:
@@ -321,7 +330,7 @@ class _Run:
         self._known[config_key(trial.config)] = trial
         self._show(trial)
 
-    def _count(self, config: x86.Config, trial: Trial) -> None:
+    def _count(self, config: Any, trial: Trial) -> None:
         self._trials.append((config, trial))
         best = min((t.seconds for _, t in self._trials if t.seconds is not None), default=None)
         failures = [t.failure for _, t in self._trials if t.seconds is None]

@@ -7,6 +7,6 @@ from __future__ import annotations
 
 from te_select.tuning.measure.candidate import Built, Candidate, Measurement
 from te_select.tuning.measure.measurer import Measurer
-from te_select.tuning.measure.open import open_measurer
+from te_select.tuning.measure.open import LOCAL, open_measurer
 
-__all__ = ["Built", "Candidate", "Measurement", "Measurer", "open_measurer"]
+__all__ = ["LOCAL", "Built", "Candidate", "Measurement", "Measurer", "open_measurer"]

@@ -19,8 +19,9 @@ from tvm.s_tir.meta_schedule.runner.runner import (
     RunnerResult,
 )
 
+from te_select.machines import machine
 from te_select.runtime.artifact import read_manifest
-from te_select.schedules import x86
+from te_select.targets import resolve
 from te_select.tuning.measure.candidate import Built, Candidate, Measurement
 from te_select.tuning.measure.measurer import Measurer
 from te_select.tuning.measure.serve import reason
@@ -71,13 +72,14 @@ class _Builder(PyBuilder):  # type: ignore[misc]  # tvm is untyped
         self.measurer = measurer
         self.workload = workload
         self.target = target
+        self.schedule = machine(resolve(target).kind).schedule
 
     def build(self, build_inputs: list[BuilderInput]) -> list[BuilderResult]:
         results: list[BuilderResult | None] = []
         candidates: list[Candidate] = []
         for one in build_inputs:
             try:
-                config = asdict(x86.config_of(one.mod))
+                config = asdict(self.schedule.config_of(one.mod))
             except (KeyError, ValueError) as error:
                 results.append(BuilderResult(None, reason(error)))
             else:

@@ -8,13 +8,14 @@ from te_select.errors import TuningError
 from te_select.tuning.measure.local import LocalMeasurer
 from te_select.tuning.measure.measurer import Measurer
 
+LOCAL = "local"
 TIMEOUT = 30.0  # seconds; a build took 0.1 s, a run of 8 GB 20 s
 _RPC = re.compile(r"rpc://(?P<host>\[[0-9a-fA-F:]+\]|[^/:\s]+):(?P<port>\d{1,5})/(?P<key>[^/:\s]+)")
 _LARGEST_PORT = 65535
 
 
 def open_measurer(
-    runner: str = "local", jobs: int | None = None, timeout: float = TIMEOUT
+    runner: str = LOCAL, jobs: int | None = None, timeout: float = TIMEOUT
 ) -> Measurer:
     """Open a measurer.
 
@@ -40,7 +41,7 @@ def open_measurer(
     ArgumentError
         If ``jobs`` or ``timeout`` is not positive.
     """
-    if runner == "local":
+    if runner == LOCAL:
         return LocalMeasurer(jobs, timeout)
     match = _RPC.fullmatch(runner) if isinstance(runner, str) else None
     if match is None or not 0 < int(match["port"]) <= _LARGEST_PORT:
