@@ -94,6 +94,21 @@ def test_named_dims_reach_the_grid_and_the_kernel():
         assert tuple(out.shape) == (6, 4)
 
 
+def test_tensors_that_hand_over_versioned_dlpack_are_taken():
+    cond, then, else_ = data()
+    with running(W):
+        k = cuda_standin.kernel(W)
+        tensors = [tvm_ffi.from_dlpack(on_device(array)) for array in (cond, then, else_)]
+        out = empty_on_device(W)
+        k(*tensors, out=out)
+        assert read(out).tobytes() == expected(cond, then, else_)
+        out = empty_on_device(W)
+        target = tvm_ffi.from_dlpack(out)
+        assert k(*tensors, out=target) is target
+        assert read(out).tobytes() == expected(cond, then, else_)
+        assert isinstance(k(*tensors), tvm_ffi.Tensor)
+
+
 def test_output_is_allocated_on_the_device_of_the_inputs():
     with fake_driver(90, 90):
         k = cuda_standin.fresh_kernel(W)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ _DPI = 150
 _FEW_TICKS = 1000  # a span of sizes from which on only powers of ten are labelled
 
 
-def plot(path: Path, rows: Sequence[Row], machine: Mapping[str, Any]) -> None:
+def plot(path: Path, rows: Sequence[Row], machine: str) -> None:
     """Draw both charts into one picture.
 
     Parameters
@@ -25,7 +25,7 @@ def plot(path: Path, rows: Sequence[Row], machine: Mapping[str, Any]) -> None:
     rows
         What was measured, at least one row.
     machine
-        The section ``cpu`` of the environment.
+        What it was measured on.
 
     Raises
     ------
@@ -38,8 +38,8 @@ def plot(path: Path, rows: Sequence[Row], machine: Mapping[str, Any]) -> None:
         figsize=(15, max(6.0, 1.5 + 0.26 * len(rows))), layout="constrained"
     )
     figure.suptitle(
-        f"Select on {machine['name']}, {machine['threads_allowed']} threads, caches "
-        f"{', '.join(sorted({row.cache for row in rows}))}; medians of runs that took turns"
+        f"Select on {machine}, caches {', '.join(sorted({row.cache for row in rows}))}; medians of "
+        "runs that took turns"
     )
     left, right = figure.subplots(1, 2, width_ratios=(3, 2))
     _roofline(left, rows)
@@ -52,9 +52,11 @@ def _roofline(axes: Any, rows: Sequence[Row]) -> None:
     ordered = sorted(rows, key=lambda row: row.moved)
     sizes = [row.moved for row in ordered]
     for name, style, text in (
-        (COPY, "--", "roof: copy, C with the widest vectors, all cores"),
-        (SELECT, "-", "roof: contiguous float32 select, the same"),
+        (COPY, "--", "roof: copy"),
+        (SELECT, "-", "roof: contiguous float32 select in C"),
     ):
+        if name not in ordered[0].roofs:
+            continue
         rates: dict[int, float] = {}
         for row in ordered:  # several rows may move as many bytes
             rates[row.moved] = max(rates.get(row.moved, 0), row.roofs[name] / 1e9)

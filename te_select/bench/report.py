@@ -12,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from te_select.bench.cuda.peers import PEERS as CUDA_PEERS
 from te_select.bench.peers import PEERS
 from te_select.bench.row import NAMED, OURS, Row
 from te_select.bench.run import Options
@@ -82,7 +83,7 @@ def command(row: Row, options: Options) -> str:
         words += ["--workload", json.dumps(row.entry.workload.to_json())]
     words += ["--density", f"{row.mask.density:g}", "--block", str(row.mask.block)]
     words += ["--peers", ",".join(peer.name for peer in options.peers) or "none"]
-    if len(options.peers) == len(PEERS):
+    if {type(peer) for peer in options.peers} in ({*PEERS}, {*CUDA_PEERS}):
         words[-1] = "all"
     words += ["--rounds", str(row.rounds), "--target", options.target]
     words += ["--named"] * options.named + ["--cold"] * options.cold
@@ -163,8 +164,8 @@ def print_report(results: Results) -> None:
     caches = ", ".join(sorted({row.cache for row in rows})) or "none"
     rounds = sorted({row.rounds for row in rows})
     console.print(
-        f"medians of {rounds[0]} to {rounds[-1]} rounds in turns; caches {caches}; the roof is the "
-        "faster of a copy and a select in C on as many bytes"
+        f"medians of {rounds[0]} to {rounds[-1]} rounds in turns; caches {caches}; the roof is "
+        f"{_roof(rows[0])} on as many bytes"
         if rows
         else "nothing was measured"
     )
@@ -187,6 +188,20 @@ def print_report(results: Results) -> None:
         console.print(f"  {command(row, options)}")
     if results.interrupted:
         console.print("interrupted: rows are missing")
+
+
+def _roof(row: Row) -> str:
+    if len(row.roofs) > 1:
+        return "the faster of a copy and a select in C"
+    return f"a copy by {', '.join(row.how.values())}"
+
+
+def machine_name(document: Mapping[str, Any]) -> str:
+    """What was measured on, for the title of a plot."""
+    machine = document["machine"]
+    if str(document["target"]).startswith("cuda"):
+        return str(machine["gpus"].get("device 0", "a CUDA device"))
+    return f"{machine['cpu']['name']}, {machine['cpu']['threads_allowed']} threads"
 
 
 def _cells(row: Row, named: bool) -> list[str]:

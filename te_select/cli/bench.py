@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import os
 from pathlib import Path
@@ -25,6 +26,8 @@ from te_select.errors import ArgumentError, ArtifactError
 if TYPE_CHECKING:
     from te_select.bench.row import Row
     from te_select.bench.suite import Entry
+
+_BENCHES = {"x86": "te_select.bench", "cuda": "te_select.bench.cuda"}  # by kind of machine
 
 Suite = Annotated[
     str | None, typer.Option("--suite", help="default or baselines, in the place of a workload.")
@@ -67,6 +70,8 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
 ) -> None:
     """Measure kernels beside other systems and beside the roof of this machine.
 
+    With --target cuda on its GPU, where operands always go round through more than the L2 holds.
+
     Example: te-select bench --only "attention-*" --peers numpy,torch --plot build/bench.png
     """
     flags = {
@@ -87,13 +92,17 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
     for path in (csv, plot):
         _check_folder(path)
 
-    from te_select.bench import peers as others  # noqa: PLC0415 - imports NumPy
-    from te_select.bench import report  # noqa: PLC0415
+    from te_select.bench import report  # noqa: PLC0415 - imports NumPy
     from te_select.bench.operands import Mask  # noqa: PLC0415
+    from te_select.bench.peers import choose_peers  # noqa: PLC0415
     from te_select.bench.row import OURS  # noqa: PLC0415
-    from te_select.bench.run import Options, run  # noqa: PLC0415 - imports tvm_ffi
+    from te_select.bench.run import Options  # noqa: PLC0415 - imports tvm_ffi
+    from te_select.targets import resolve  # noqa: PLC0415 - imports tvm
 
-    chosen = parse_with(others.choose_peers, "--peers", peers)
+    bench = _BENCHES[resolve(target).kind]
+    run = importlib.import_module(f"{bench}.run").run
+    known = importlib.import_module(f"{bench}.peers").PEERS
+    chosen = parse_with(lambda names: choose_peers(names, known), "--peers", peers)
     absent = {peer.name: why for peer in chosen if (why := peer.available()) is not None}
     there = [peer for peer in chosen if peer.name not in absent]
     options = Options(target, there, rounds, named, cold)
@@ -117,7 +126,7 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
     if csv is not None:
         report.write_csv(csv, results)
     if plot is not None and rows:
-        _plot(plot, rows, document["machine"]["cpu"])
+        _plot(plot, rows, report.machine_name(document))
     if interrupted:
         raise typer.Exit(INTERRUPTED)
     if any(OURS in name for row in rows for name in row.wrong):
@@ -174,10 +183,10 @@ def _check_folder(path: Path | None) -> None:
         raise ArtifactError(f"{path} cannot be written: its folder is missing; create it first")
 
 
-def _plot(path: Path, rows: list[Row], cpu: dict[str, object]) -> None:
+def _plot(path: Path, rows: list[Row], machine: str) -> None:
     try:
         from te_select.bench.plot import plot  # noqa: PLC0415 - imports matplotlib
 
-        plot(path, rows, cpu)
+        plot(path, rows, machine)
     except (ImportError, ValueError, OSError) as error:
         raise ArtifactError(f"{path} cannot be drawn: {error}; pip install matplotlib") from error

@@ -58,8 +58,11 @@ class CudaKernel(Kernel):
         ArtifactError
             If there is no driver, or the library holds no code for the device.
         """
+        # The compiled code checks everything before it launches, as on a CPU.
         try:
-            # The compiled code checks everything before it launches, as on a CPU.
+            if type(then) is type(cond) is type(else_) is type(out) is tvm_ffi.Tensor:
+                self._strict(cond, then, else_, out)
+                return out
             inputs = self._torch_inputs(cond, then, else_)
             if inputs is not None:
                 torch = sys.modules["torch"]

@@ -181,19 +181,6 @@ def _from_torch(tensor: Any, name: str, expected: ElementType) -> DeviceOperand:
     )
 
 
-class _Capsule:
-    """Hands on a capsule that was already asked for."""
-
-    def __init__(self, tensor: dlpack.Tensor) -> None:
-        self._tensor = tensor
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return dlpack.CUDA, self._tensor.device
-
-    def __dlpack__(self, **_options: Any) -> Any:
-        return self._tensor.owner
-
-
 def _from_dlpack(
     value: Any, library: str, name: str, expected: ElementType, stream: int
 ) -> DeviceOperand:
@@ -211,7 +198,7 @@ def _from_dlpack(
                 f"row-major memory, for {type(value).__name__} cannot be copied here"
             )
         tensor = _read(sys.modules["cupy"].ascontiguousarray(value), library, name, stream)
-    return DeviceOperand(tvm_ffi.from_dlpack(_Capsule(tensor)), library, *where)
+    return DeviceOperand(tvm_ffi.from_dlpack(tensor.owner), library, *where)
 
 
 def _read(value: Any, library: str, name: str, stream: int) -> dlpack.Tensor:

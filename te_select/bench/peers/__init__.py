@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from te_select.bench.peers.base import Call, Peer, UnsupportedError
 from te_select.bench.peers.graphs import OnnxRuntime, OpenVino
 from te_select.bench.peers.jit import Jax, TorchCompile
@@ -38,18 +40,20 @@ PEERS: tuple[type[Peer], ...] = (
 )
 
 
-def choose_peers(names: str) -> list[Peer]:
+def choose_peers(names: str, peers: Sequence[type[Peer]] = PEERS) -> list[Peer]:
     """Make the peers that a comma list names.
 
     Parameters
     ----------
     names
         ``"all"``, ``"none"``, or names such as ``"numpy,torch"``.
+    peers
+        Those there are on the kind of machine.
 
     Returns
     -------
     list of Peer
-        In the order of `PEERS`.
+        In the order of ``peers``.
 
     Raises
     ------
@@ -58,9 +62,9 @@ def choose_peers(names: str) -> list[Peer]:
     """
     if names == "none":
         return []
-    known = [peer.name for peer in PEERS]
+    known = [peer.name for peer in peers]
     wanted = known if names == "all" else [name.strip() for name in names.split(",")]
     for name in wanted:
         if name not in known:
             raise ValueError(f"names no peer ({name!r}); expected all, none or {', '.join(known)}")
-    return [peer() for peer in PEERS if peer.name in wanted]
+    return [peer() for peer in peers if peer.name in wanted]

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from te_select.bench.operands import Operands
 from te_select.reference import Array
 from te_select.workload import Workload
 
@@ -49,7 +48,7 @@ class Peer(abc.ABC):
         return None
 
     @abc.abstractmethod
-    def prepare(self, workload: Workload, sets: Sequence[Operands]) -> list[Call]:
+    def prepare(self, workload: Workload, sets: Sequence[Any]) -> list[Call]:
         """Compile and bind once, so that a call does nothing but select.
 
         Parameters
@@ -57,7 +56,8 @@ class Peer(abc.ABC):
         workload
             The workload, of int dims only.
         sets
-            Sets of operands; the output of a set may be written.
+            Sets of operands, in memory of the machine that is measured; the output of a set may be
+            written.
 
         Returns
         -------
@@ -72,9 +72,10 @@ class Peer(abc.ABC):
             Whatever else the system raises, which counts as unsupported too.
         """
 
-    def result(self, value: Any, operands: Operands) -> Array:
+    def result(self, value: Any, operands: Any) -> Array:
         """What a call left: by default the set's own output, whatever the call returned."""
-        return operands.out
+        out: Array = operands.out
+        return out
 
 
 def first_line(error: Exception) -> str:

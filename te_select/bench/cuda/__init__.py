@@ -1,0 +1,1 @@
+"""``te-select bench`` for CUDA devices: the same suite, other peers, the device's copy as roof."""

@@ -1,0 +1,134 @@
+"""Operands of a bench in memory of a CUDA device: sets that go round, so that no cache helps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from te_select.access import AccessPattern, access_pattern
+from te_select.bench.operands import Operands
+from te_select.dtypes import ELEMENT_TYPES
+from te_select.reference import Array
+from te_select.runtime.device_array import DeviceArray
+from te_select.workload import Workload
+
+_UINT8 = ELEMENT_TYPES["uint8"]
+_BOOL = ELEMENT_TYPES["bool"]
+
+
+@dataclass(frozen=True)
+class DeviceSet:
+    """One set of operands on the device; all contestants read the same inputs.
+
+    Parameters
+    ----------
+    host
+        The same in memory of the CPU; its ``out`` is where results are compared.
+    cond, then, else_, out
+        Arrays on the device.
+    """
+
+    host: Operands
+    cond: DeviceArray
+    then: DeviceArray
+    else_: DeviceArray
+    out: DeviceArray
+
+    @property
+    def workload(self) -> Workload:
+        """Whose shapes they have."""
+        return self.host.workload
+
+    def arrays(self) -> tuple[DeviceArray, DeviceArray, DeviceArray, DeviceArray]:
+        """Cond, then, else_ and out."""
+        return self.cond, self.then, self.else_, self.out
+
+    def broadcast_shapes(self) -> list[tuple[int, ...]]:
+        """Shapes that NumPy's own broadcasting lays as the rule does; the last is out's."""
+        return [array.shape for array in (*self.host.aligned(), self.host.out)]
+
+
+def make_sets(host: Operands, count: int) -> list[DeviceSet]:
+    """Copy one set of operands to the device, ``count`` times.
+
+    Raises
+    ------
+    CudaError
+        If there is no device, or not enough memory.
+    """
+    element = host.workload.element
+
+    def copied(array: Array, kind: Any) -> DeviceArray:
+        made = DeviceArray.empty(kind, array.shape)
+        made.write(array)
+        return made
+
+    return [
+        DeviceSet(
+            host,
+            copied(host.cond, _BOOL),
+            copied(host.then, element),
+            copied(host.else_, element),
+            copied(host.out, element),
+        )
+        for _ in range(count)
+    ]
+
+
+def as_bytes(array: DeviceArray) -> DeviceArray:
+    """The same memory as bytes, which every library takes."""
+    return DeviceArray(array.memory, _UINT8, (array.nbytes,), array.offset)
+
+
+def torch_tensors(operands: DeviceSet, torch: Any) -> list[Any]:
+    """Cond, then, else_ and out as torch tensors over the same memory."""
+    kinds = (torch.bool, *[getattr(torch, operands.workload.dtype)] * 3)
+    return [
+        torch.from_dlpack(as_bytes(array)).view(kind).reshape(shape)
+        for array, kind, shape in zip(
+            operands.arrays(), kinds, operands.broadcast_shapes(), strict=True
+        )
+    ]
+
+
+def strides(pattern: AccessPattern) -> list[dict[str, int]]:
+    """For every merged loop the steps of cond, then and else_ in carried elements, by letter."""
+    steps: list[dict[str, int]] = []
+    size = dict.fromkeys("cte", 1)
+    for loop in reversed(pattern.loops):
+        steps.append({letter: size[letter] * (letter in loop.movers) for letter in "cte"})
+        for letter in loop.movers:
+            size[letter] *= loop.bound({})
+    return steps[::-1]
+
+
+def words(operands: DeviceSet, torch: Any) -> tuple[AccessPattern, Sequence[Any]]:
+    """The merged loops, and the operands as flat torch tensors of bytes and of words."""
+    pattern = access_pattern(operands.workload)
+    word = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[pattern.width]
+    kinds = (torch.uint8, word, word, word)
+    return pattern, [
+        torch.from_dlpack(as_bytes(array)).view(kind)
+        for array, kind in zip(operands.arrays(), kinds, strict=True)
+    ]
+
+
+def result(operands: DeviceSet) -> Array:
+    """What a contestant left in out, in memory of the CPU."""
+    operands.out.read(operands.host.out)
+    return operands.host.out
+
+
+def poison(operands: DeviceSet, value: int) -> None:
+    """Fill out with a byte, here and on the device."""
+    operands.host.out.reshape(-1).view(np.uint8)[...] = value
+    operands.out.write(operands.host.out)
+
+
+def elements(pattern: AccessPattern) -> int:
+    """Carried elements of out."""
+    return math.prod(loop.bound({}) for loop in pattern.loops)

@@ -1,0 +1,199 @@
+"""Other systems that select on CUDA devices, each used as its users would at its best."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from te_select.access import LARGEST_INTEGER
+from te_select.bench.cuda.operands import (
+    DeviceSet,
+    as_bytes,
+    elements,
+    result,
+    strides,
+    torch_tensors,
+    words,
+)
+from te_select.bench.peers.base import Call, Peer, UnsupportedError, load
+from te_select.reference import Array
+from te_select.workload import Workload
+
+_LOOPS = 4  # that the Triton kernel cuts its index into
+
+
+class CudaPeer(Peer):
+    """A peer whose calls only enqueue work, by default on the default stream."""
+
+    wait: Callable[[Any], object] | None = None
+    """What waits for a call's result, where its work is on other streams."""
+
+    def available(self) -> str | None:
+        """A package that sees no GPU is as good as missing."""
+        return super().available() or self._blind()
+
+    def _blind(self) -> str | None:
+        return None if load("torch").cuda.is_available() else "torch sees no CUDA device"
+
+    def result(self, value: Any, operands: Any) -> Array:
+        """What the call left in the set's own output."""
+        return result(operands)
+
+
+class Torch(CudaPeer):
+    """``torch.where`` into an output that is reused."""
+
+    name = "torch"
+    modules = ("torch",)
+    install = "torch"
+
+    def prepare(self, workload: Workload, sets: Sequence[DeviceSet]) -> list[Call]:
+        """Bind the operands as tensors over the same memory."""
+        torch = load("torch")
+
+        def bind(cond: Any, then: Any, else_: Any, out: Any) -> Call:
+            return lambda: torch.where(cond, then, else_, out=out)
+
+        return [bind(*torch_tensors(operands, torch)) for operands in sets]
+
+
+class TorchCompile(CudaPeer):
+    """``torch.where`` compiled by Inductor, which writes the output that it is given."""
+
+    name = "torch.compile"
+    modules = ("torch", "triton")
+    install = "torch"
+
+    def prepare(self, workload: Workload, sets: Sequence[DeviceSet]) -> list[Call]:
+        """Compile for these very shapes."""
+        torch = load("torch")
+        # It gives up on a function that was compiled for eight other shapes.
+        load("torch._dynamo").reset()
+
+        def where(cond: Any, then: Any, else_: Any, out: Any) -> None:
+            out.copy_(torch.where(cond, then, else_))
+
+        compiled = torch.compile(where, dynamic=False, fullgraph=True)
+
+        def bind(tensors: list[Any]) -> Call:
+            return lambda: compiled(*tensors)
+
+        return [bind(torch_tensors(operands, torch)) for operands in sets]
+
+
+class Triton(CudaPeer):
+    """A kernel in Triton, autotuned, over words of the elements' width."""
+
+    name = "triton"
+    modules = ("triton", "torch")
+    install = "triton"
+
+    def prepare(self, workload: Workload, sets: Sequence[DeviceSet]) -> list[Call]:
+        """Compile for these very shapes, and try its configs."""
+        torch = load("torch")
+        kernel = load("te_select.bench.cuda.triton_select").select
+
+        def bind(operands: DeviceSet) -> Call:
+            pattern, tensors = words(operands, torch)
+            missing = _LOOPS - len(pattern.loops)
+            if missing < 0:
+                raise UnsupportedError(f"is written for at most {_LOOPS} merged loops")
+            count = elements(pattern)
+            extents = [1] * missing + [loop.bound({}) for loop in pattern.loops]
+            steps = [dict.fromkeys("cte", 0)] * missing + strides(pattern)
+            sizes = [*extents[1:], *(step[letter] for letter in "cte" for step in steps)]
+
+            def grid(meta: dict[str, int]) -> tuple[int]:
+                return (-(-count // meta["BLOCK"]),)
+
+            return lambda: kernel[grid](*tensors, count, *sizes)
+
+        return [bind(operands) for operands in sets]
+
+
+class CuPy(CudaPeer):
+    """``cupy.where``, which allocates its output from CuPy's pool."""
+
+    name = "cupy"
+    modules = ("cupy",)
+    install = "cupy-cuda13x"
+
+    def _blind(self) -> str | None:
+        return None if load("cupy").cuda.is_available() else "CuPy sees no CUDA device"
+
+    def prepare(self, workload: Workload, sets: Sequence[DeviceSet]) -> list[Call]:
+        """Bind the operands as arrays over the same memory."""
+        cupy = load("cupy")
+        dtype = sets[0].host.out.dtype
+        if dtype.isbuiltin != 1:
+            raise UnsupportedError(f"has no {dtype}")
+
+        def bind(operands: DeviceSet) -> Call:
+            cond, then, else_ = (
+                cupy.from_dlpack(as_bytes(array)).view(kind).reshape(shape)
+                for array, kind, shape in zip(
+                    operands.arrays()[:3],
+                    (np.dtype(bool), dtype, dtype),
+                    operands.broadcast_shapes()[:3],
+                    strict=True,
+                )
+            )
+            return lambda: cupy.where(cond, then, else_)
+
+        return [bind(operands) for operands in sets]
+
+    def result(self, value: Any, operands: Any) -> Array:
+        """The array that was allocated."""
+        return np.asarray(load("cupy").asnumpy(value))
+
+
+class Jax(CudaPeer):
+    """``jax.numpy.where`` under ``jax.jit``; XLA allocates the output and has its own streams."""
+
+    name = "jax"
+    modules = ("jax",)
+    install = "jax[cuda13]"
+
+    @staticmethod
+    def wait(value: Any) -> object:
+        """Wait for the last result; work of one device is done in order."""
+        return value.block_until_ready()
+
+    def _blind(self) -> str | None:
+        try:
+            load("jax").devices("gpu")
+        except RuntimeError as error:
+            return f"JAX sees no CUDA device: {str(error).splitlines()[0]}"
+        return None
+
+    def prepare(self, workload: Workload, sets: Sequence[DeviceSet]) -> list[Call]:
+        """Compile, with copies of the operands in JAX's own memory."""
+        jax = load("jax")
+        device = jax.devices("gpu")[0]
+        where = jax.jit(jax.numpy.where)
+        wide = workload.element.width >= LARGEST_INTEGER
+
+        def put(operands: DeviceSet) -> list[Any]:
+            return [jax.device_put(array, device) for array in operands.host.aligned()]
+
+        if wide:
+            # Without x64 such elements would silently become half as wide.
+            with jax.enable_x64(True):
+                moved = [put(operands) for operands in sets]
+                where = where.lower(*moved[0]).compile()
+        else:
+            moved = [put(operands) for operands in sets]
+
+        def bind(arrays: list[Any]) -> Call:
+            return lambda: where(*arrays)
+
+        return [bind(arrays) for arrays in moved]
+
+    def result(self, value: Any, operands: Any) -> Array:
+        """The array that was allocated."""
+        return np.asarray(value)
+
+
+PEERS: tuple[type[Peer], ...] = (Torch, TorchCompile, Triton, CuPy, Jax)

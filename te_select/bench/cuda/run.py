@@ -1,0 +1,209 @@
+"""Runs a suite on CUDA device 0: every contestant verified, then timed in turns beside a copy."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import itertools
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import tvm_ffi
+
+import te_select
+from te_select.access import access_pattern
+from te_select.bench.cuda.operands import DeviceSet, make_sets, poison, result, torch_tensors
+from te_select.bench.cuda.timing import Contestant, synchronize, take_turns
+from te_select.bench.operands import Mask, make_operands
+from te_select.bench.peers.base import Call, first_line, load
+from te_select.bench.row import COPY, NAMED, OURS, Row
+from te_select.bench.run import CLOSE, DUEL_ROUNDS, ROUNDS, Options, in_turns, name_dims
+from te_select.bench.suite import Entry
+from te_select.errors import TargetError
+from te_select.reference import Array, first_difference, placed
+from te_select.runtime import cuda_driver
+
+_SETS = (2, 32)  # fewest and most; making many takes longer than measuring
+_POISON = 0xA5
+
+
+def run(entries: Sequence[Entry], masks: Sequence[Mask], options: Options) -> Iterator[Row]:
+    """Measure every workload under every mask.
+
+    Parameters
+    ----------
+    entries
+        The workloads.
+    masks
+        How cond is drawn.
+    options
+        How to measure; operands go round through more than twice the second-level cache where
+        32 sets are enough for that, whether ``cold`` is asked for or not.
+
+    Yields
+    ------
+    Row
+        As soon as it is measured.
+
+    Raises
+    ------
+    TargetError
+        If there is no CUDA device.
+    """
+    try:
+        l2 = cuda_driver.devices()[0].l2
+    except cuda_driver.CudaError as error:
+        raise TargetError(
+            f"target {options.target!r} cannot be measured here: {error}; run this on a machine "
+            "with an NVIDIA GPU"
+        ) from error
+    for entry, mask in itertools.product(entries, masks):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch and JAX warn of what they are slow at
+            yield _measure(entry, mask, options, l2)
+
+
+@dataclass
+class _Field:
+    """The contestants of a row."""
+
+    sets: list[DeviceSet]
+    contestants: dict[str, Contestant] = field(default_factory=dict)
+    wrong: dict[str, str] = field(default_factory=dict)
+    unsupported: dict[str, str] = field(default_factory=dict)
+
+    def add(
+        self,
+        name: str,
+        prepare: Callable[[], list[Call]],
+        result_of: Callable[[Any, DeviceSet], Array],
+        wait: Callable[[Any], object] | None = None,
+    ) -> None:
+        """Prepare and verify a contestant; only those that are right are timed."""
+        try:
+            calls = prepare()
+            difference = self._check(Contestant(calls[0], wait), result_of)
+        except Exception as error:  # other people's code: whatever it raises is a finding
+            self.unsupported[name] = first_line(error)
+            return
+        if difference:
+            self.wrong[name] = difference
+        else:
+            self.contestants[name] = Contestant(in_turns(calls), wait)
+
+    def _check(self, one: Contestant, result_of: Callable[[Any, DeviceSet], Array]) -> str:
+        """The first difference from NumPy; empty where there is none."""
+        first = self.sets[0]
+        poison(first, _POISON)
+        value = one.call()
+        if one.wait is not None:
+            one.wait(value)
+        synchronize()
+        got, host = result_of(value, first), first.host
+        if got.dtype != host.out.dtype or got.shape != host.out.shape:
+            return f"is {got.dtype} {list(got.shape)}, expected {list(host.out.shape)}"
+        views = placed(first.workload, host.cond, host.then, host.else_)
+        return first_difference(got, *views)
+
+
+def _measure(entry: Entry, mask: Mask, options: Options, l2: int) -> Row:
+    workload = entry.workload
+    moved = access_pattern(workload).bytes_moved()
+    fewest, most = _SETS
+    wanted = 2 * l2 // max(moved, 1) + fewest
+    count = min(wanted, most)
+    cache = "cold" if wanted <= most else f"of {most} sets in turns, less than twice the L2"
+    contest = _Field(make_sets(make_operands(workload, mask), count))
+    kernel = te_select.compile(workload, options.target)
+    contest.add(OURS, functools.partial(_calls, kernel, contest.sets), _own_output)
+    if OURS in contest.unsupported:
+        # Ours must run every workload: that it does not is an error, not a gap in a table.
+        contest.wrong[OURS] = contest.unsupported.pop(OURS)
+    if options.named:
+        named = te_select.compile(name_dims(workload), options.target)
+        contest.add(NAMED, functools.partial(_calls, named, contest.sets), _own_output)
+    for peer in options.peers:
+        prepare = functools.partial(peer.prepare, workload, contest.sets)
+        contest.add(peer.name, prepare, peer.result, getattr(peer, "wait", None))
+    probe = _copies(moved, count)
+    contestants = contest.contestants | {COPY: probe}
+    rounds = options.rounds or ROUNDS
+    timings = take_turns(contestants, rounds)
+    row = Row(
+        entry,
+        mask,
+        moved,
+        cache,
+        kernel.config,
+        kernel.origin,
+        rounds,
+        timings,
+        {COPY: 2 * _copied(moved) / timings[COPY].median},
+        {COPY: "cuMemcpyDtoDAsync"},
+        contest.wrong,
+        contest.unsupported,
+        None,
+    )
+    best = row.best
+    times = None if best is None else row.times(best)
+    if best is None or times is None or abs(times - 1) > CLOSE or rounds >= DUEL_ROUNDS:
+        return row
+    duel = take_turns({name: contestants[name] for name in (OURS, best)}, DUEL_ROUNDS)
+    return Row(**(vars(row) | {"duel": duel[OURS].ratio(duel[best])}))
+
+
+def _calls(kernel: te_select.Kernel, sets: Sequence[DeviceSet]) -> list[Call]:
+    """Our own calls, with tensors of torch where it is there, as its users pass them."""
+    torch = load("torch") if _torch_sees_a_device() else None
+
+    def bind(operands: DeviceSet) -> Call:
+        arrays = operands.arrays()
+        if torch is None:
+            tensors = [tvm_ffi.from_dlpack(array) for array in arrays]
+        else:
+            tensors = [
+                tensor.reshape(array.shape)
+                for tensor, array in zip(torch_tensors(operands, torch), arrays, strict=True)
+            ]
+        cond, then, else_, out = tensors
+        return lambda: kernel(cond, then, else_, out=out)
+
+    return [bind(operands) for operands in sets]
+
+
+def _torch_sees_a_device() -> bool:
+    try:
+        return bool(load("torch").cuda.is_available())
+    except ImportError:
+        return False
+
+
+def _own_output(_value: Any, operands: DeviceSet) -> Array:
+    return result(operands)
+
+
+def _copied(moved: int) -> int:
+    """Bytes that the probe copies, so that it reads and writes as many as the workload."""
+    return max(1, moved // 2)
+
+
+def _copies(moved: int, count: int) -> Contestant:
+    """A device-to-device copy that goes through as many sets of memory as the workload."""
+    size = _copied(moved)
+    pairs = [[cuda_driver.Memory(size) for _ in range(2)] for _ in range(count)]
+    turns = itertools.cycle(pairs)
+
+    def copy() -> None:
+        source, target = next(turns)
+        with cuda_driver.on_device(0):
+            cuda_driver.call(
+                "cuMemcpyDtoDAsync_v2",
+                ctypes.c_uint64(target.address),
+                ctypes.c_uint64(source.address),
+                ctypes.c_size_t(size),
+                ctypes.c_void_p(0),
+            )
+
+    return Contestant(copy)

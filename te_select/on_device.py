@@ -1,0 +1,112 @@
+"""Calls a CUDA kernel with NumPy arrays, so that it can be compared with NumPy.
+
+Needs the driver alone. The memory around ``out`` travels with it, so that a stray store shows.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from te_select.dtypes import ELEMENT_TYPES, ElementType
+from te_select.errors import ArtifactError
+from te_select.reference import Array
+from te_select.runtime.cuda_driver import CudaError, Memory
+from te_select.runtime.cuda_kernel import CudaKernel
+from te_select.runtime.device_array import DeviceArray
+from te_select.workload import Workload
+
+_ALIGNMENT = 256  # bytes; what cuMemAlloc aligns to
+_LARGEST_ALIGNMENT = 8  # bytes that a kernel expects of its widest elements
+_BOOL = ELEMENT_TYPES["bool"]
+
+
+class OnDevice:
+    """A CUDA kernel that takes NumPy arrays.
+
+    Parameters
+    ----------
+    kernel
+        The kernel.
+    device
+        The number of the device to run it on.
+    """
+
+    def __init__(self, kernel: CudaKernel, device: int = 0) -> None:
+        self._kernel = kernel
+        self._device = device
+
+    @property
+    def workload(self) -> Workload:
+        """The workload that it computes."""
+        return self._kernel.workload
+
+    @property
+    def path(self) -> Path:
+        """The library that it was loaded from."""
+        return self._kernel.path
+
+    def __call__(self, cond: Array, then: Array, else_: Array, *, out: Array) -> Array:
+        """Copy the operands to the device, select, and copy back what ``out`` lies in.
+
+        Parameters
+        ----------
+        cond, then, else_
+            Compact arrays of the workload's shapes.
+        out
+            A compact array. It lies on the device as it does here, up to 256 bytes; so do the
+            inputs, but for addresses that their elements must not have.
+
+        Returns
+        -------
+        array
+            ``out``.
+
+        Raises
+        ------
+        ArtifactError
+            If there is no device, or not enough memory on it.
+        """
+        element = self.workload.element
+        try:
+            types = (_BOOL, element, element)
+            on_cond, on_then, on_else = (
+                self._placed(array, kind)
+                for array, kind in zip((cond, then, else_), types, strict=True)
+            )
+            whole = _whole(out)
+            shift = whole.ctypes.data % _ALIGNMENT
+            memory = Memory(whole.nbytes + shift, self._device)
+            image = DeviceArray(memory, ELEMENT_TYPES["uint8"], whole.shape, shift)
+            image.write(whole)
+            place = shift + out.ctypes.data - whole.ctypes.data
+            on_out = DeviceArray(memory, element, out.shape, place)
+            self._kernel(on_cond, on_then, on_else, out=on_out)
+            image.read(whole)
+        except CudaError as error:
+            raise ArtifactError(f"the kernel cannot be run here: {error}") from error
+        return out
+
+    def _placed(self, array: Array, element: ElementType) -> DeviceArray:
+        aligned = min(element.width, _LARGEST_ALIGNMENT)
+        shift = array.ctypes.data % _ALIGNMENT // aligned * aligned
+        memory = Memory(array.nbytes + shift, self._device)
+        made = DeviceArray(memory, element, array.shape, shift)
+        made.write(array)
+        return made
+
+
+def _whole(array: Array) -> Array:
+    """All bytes of the memory that an array is a view of."""
+    base: Any = array
+    while isinstance(base.base, np.ndarray):
+        base = base.base
+    whole: Array = base.reshape(-1).view(np.uint8)
+    return whole
+
+
+def runnable(kernel: Any) -> Any:
+    """The kernel as something that takes NumPy arrays, whatever machine it is for."""
+    return OnDevice(kernel) if isinstance(kernel, CudaKernel) else kernel
