@@ -74,7 +74,9 @@ def config_from(make: Callable[..., _Config], knobs: Mapping[str, int]) -> _Conf
     return make(**{name: kind(knobs[name]) for name, kind in kinds.items()})
 
 
-def config_of(make: Callable[..., _Config], scheduled: s_tir.Schedule | IRModule | tirx.PrimFunc) -> _Config:
+def config_of(
+    make: Callable[..., _Config], scheduled: s_tir.Schedule | IRModule | tirx.PrimFunc
+) -> _Config:
     """Read back the config that a schedule was given.
 
     Parameters

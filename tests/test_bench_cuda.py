@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 import te_select
 from te_select import Workload
 from te_select.access import access_pattern
+from te_select.bench.cuda import roof, timing
 from te_select.bench.cuda import run as run_module
-from te_select.bench.cuda import timing
 from te_select.bench.cuda.operands import elements, make_sets, strides
 from te_select.bench.cuda.peers import PEERS, CudaPeer
 from te_select.bench.operands import Mask, make_operands
@@ -33,7 +33,7 @@ SMALL = ["--cond", "4,1", "--then", "4,5", "--else", "", "--rounds", "1", "--tar
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     monkeypatch.setattr(timing, "SHORTEST_SAMPLE", 1e-5)
-    monkeypatch.setattr(run_module, "_SETS", (2, 3))
+    monkeypatch.setattr(roof, "SETS", (2, 3))
     monkeypatch.setattr(
         te_select, "compile", lambda workload, _target: cuda_standin.kernel(workload)
     )

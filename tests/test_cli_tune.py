@@ -45,7 +45,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Callable[..., FakeMeasurer]:
     def use(*args: Any, **keywords: Any) -> FakeMeasurer:
         measurer = FakeMeasurer(*args, **keywords)
         monkeypatch.setattr(session_module, "open_measurer", lambda *_: measurer)
-        monkeypatch.setattr(cli_module, "_roof", lambda _: 1e11)
+        monkeypatch.setattr(cli_module, "_roof", lambda *_: 1e11)
         return measurer
 
     return use

@@ -67,9 +67,7 @@ def test_metaschedule_loads_the_files_and_finds_the_schedule(tmp_path, entries):
     database = ms.database.JSONDatabase(work_dir=str(tmp_path))
     assert len(database.get_all_tuning_records()) == 3
     mod = te_select.definition.definition(ROWS)
-    found = database.query_schedule(
-        IRModule({"main": mod}), V4.tvm, "main"
-    )
+    found = database.query_schedule(IRModule({"main": mod}), V4.tvm, "main")
     assert tvm_ffi.structural_equal(found.mod["main"], schedule(ROWS, V4, False).func)
 
 

@@ -237,7 +237,7 @@ def test_two_devices_are_refused():
             k(*(on_device(array) for array in (cond, then, else_)), out=empty_on_device(W, 1))
         tensors = [tvm_ffi.from_dlpack(each) for each in (*mixed, empty_on_device(W))]
         with pytest.raises(ValueError, match="else_ is on CUDA device 1 and out on 0"):
-            k._strict(*tensors)
+            k.function(*tensors)
         assert fake.fake_launches() == 0
 
 

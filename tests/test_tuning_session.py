@@ -14,10 +14,12 @@ from te_select.records.sizes import representative
 from te_select.schedules import x86
 from te_select.targets import resolve
 from te_select.tuning import session as module
+from te_select.tuning import trials
 from te_select.tuning.journal import FOLDER, Journal, Trial, config_key
 from te_select.tuning.record import Options, UntunableError
 from te_select.tuning.search import candidates
-from te_select.tuning.session import Session, wins
+from te_select.tuning.session import Session
+from te_select.tuning.trials import wins
 from tests.tuning_fakes import BIG, FEW, SMALL, FakeMeasurer, by_unroll, flat
 
 TARGET = "x86-64-v4"
@@ -76,7 +78,7 @@ def test_config_that_wins_only_once_does_not_replace_the_default(run):
 
     record = run(SMALL, Lucky(), trials=80)
     assert dict(record.config) == dataclasses.asdict(default_of(SMALL))
-    assert run.measurer.rounds == [module.ROUNDS, module.DUEL_ROUNDS]
+    assert run.measurer.rounds == [trials.ROUNDS, trials.DUEL_ROUNDS]
 
 
 def test_failed_configs_are_counted_and_never_recorded(run):

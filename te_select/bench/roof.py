@@ -57,6 +57,25 @@ class Probe:
     seconds: float
 
 
+def bandwidth(moved: int) -> float | None:
+    """Measure the roof of this machine's CPUs.
+
+    Parameters
+    ----------
+    moved
+        Bytes that the workload reads and writes.
+
+    Returns
+    -------
+    float or None
+        Bytes per second of the faster probe; None without a C compiler.
+    """
+    try:
+        return max(probe.bytes / probe.seconds for probe in probes(moved).values())
+    except ToolchainError:
+        return None
+
+
 def probes(footprint: int, sets: int = 1) -> dict[str, Probe]:
     """Make the probes for a footprint.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,6 +27,8 @@ from te_select.workload import Workload
 if TYPE_CHECKING:
     from te_select.tuning.display import Outcome
     from te_select.tuning.record import Options
+
+_ROOFS = {"x86": "te_select.bench.roof", "cuda": "te_select.bench.cuda.roof"}
 
 Suite = Annotated[str | None, typer.Option("--suite", help="default or baselines, of the bench.")]
 Only = Annotated[str | None, typer.Option("--only", help="A glob: these of the suite only.")]
@@ -73,7 +76,7 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
     """Measure configs of workloads and record the best of each.
 
     Interrupted, it keeps what was measured; the same command goes on from there. What has a record
-    is left as it is. Run it on an idle machine.
+    is left as it is. Run it on an idle machine; with --target cuda, on one with an NVIDIA GPU.
 
     Example: te-select tune --cond 1,1,1024,1024 --then 4,12,1024,1024 --else "" --trials 64
     """
@@ -154,7 +157,8 @@ def _tune_all(
     ):
         for name, workload in wanted:
             found = None if options.force else session.find(workload)
-            roof = _roof(workload) if found is None and runner == "local" else None
+            measured_here = found is None and runner == "local"
+            roof = _roof(workload, session.target.kind) if measured_here else None
             display.begin(roof)
             try:
                 record = found or session.tune(workload, display)
@@ -163,18 +167,14 @@ def _tune_all(
                 outcomes.append(Outcome(name, None, str(error)))
 
 
-def _roof(workload: Workload) -> float | None:
-    """Bytes per second that a copy or a select in C moves here; None without a C compiler."""
+def _roof(workload: Workload, kind: str) -> float | None:
+    """Bytes per second that this machine moves at the most, where that can be found out."""
     from te_select.access import access_pattern  # noqa: PLC0415
-    from te_select.bench import roof  # noqa: PLC0415 - imports tvm_ffi
-    from te_select.errors import ToolchainError  # noqa: PLC0415
     from te_select.records.sizes import representative  # noqa: PLC0415
 
-    try:
-        probes = roof.probes(access_pattern(representative(workload)).bytes_moved())
-    except ToolchainError:
-        return None
-    return max(probe.bytes / probe.seconds for probe in probes.values())
+    roof = importlib.import_module(_ROOFS[kind])
+    found: float | None = roof.bandwidth(access_pattern(representative(workload)).bytes_moved())
+    return found
 
 
 def _document(

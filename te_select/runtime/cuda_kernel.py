@@ -61,7 +61,7 @@ class CudaKernel(Kernel):
         # The compiled code checks everything before it launches, as on a CPU.
         try:
             if type(then) is type(cond) is type(else_) is type(out) is tvm_ffi.Tensor:
-                self._strict(cond, then, else_, out)
+                self.function(cond, then, else_, out)
                 return out
             inputs = self._torch_inputs(cond, then, else_)
             if inputs is not None:

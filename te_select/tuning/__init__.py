@@ -1,5 +1,6 @@
 """Tuning: configs proposed, measured, and the best of each workload recorded.
 
 `search` proposes configs, `measure` builds, checks and times them, `journal` keeps every trial the
-moment it is known, `session` puts them together and decides, `display` shows it on a terminal.
+moment it is known, `trials` finds the winner among them, `session` goes from workload to workload
+and writes records, and `display` shows it on a terminal.
 """

@@ -1,22 +1,18 @@
-"""A tuning session: what is measured for a workload, and which config becomes its record.
+"""A tuning session: workloads measured one after another, and the record that each gets.
 
-The default config is trial 0. The others are what the search proposes. The fastest few then meet
-the default again, in turns, and the best of them must win twice to take its place; so a record
-exists for every workload that was tuned, and noise alone replaces no default.
+A record exists for every workload that was tuned, be it of the default config.
 """
 
 from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from te_select.access import access_pattern
-from te_select.bench.rounds import Timing
 from te_select.broadcast import shown
 from te_select.compiler import versions
 from te_select.errors import ArgumentError, TuningError
@@ -24,25 +20,22 @@ from te_select.machines import machine
 from te_select.records import log, metaschedule, store
 from te_select.records.sizes import representative
 from te_select.targets import resolve
-from te_select.tuning.journal import Journal, Trial, config_key
-from te_select.tuning.measure import LOCAL, Candidate, Measurement, Measurer, open_measurer
+from te_select.tuning.journal import Journal
+from te_select.tuning.measure import LOCAL, Measurer, open_measurer
 from te_select.tuning.record import (
     TIMEOUT,
     TRIALS,
     Observer,
     Options,
-    Progress,
     Record,
     UntunableError,
     recorded,
 )
-from te_select.tuning.search import Search, open_search
+from te_select.tuning.search import open_search
+from te_select.tuning.trials import Run
 from te_select.workload import Workload
 
 FLEET_KINDS = ("x86",)  # that `te_select.tuning.measure.fleet_worker` can measure
-FINALISTS = 4
-ROUNDS, DUEL_ROUNDS = 15, 25
-GAIN = 1.01  # in three of four turns; the same kernel beat itself so in 1 of 144 pairs
 _BUILDERS = ("te_select", "tvm")  # whose versions, with the machine's own, decide what is built
 
 
@@ -184,7 +177,7 @@ class Session:
             # Another session may have tuned it while this one waited for the lock.
             if not self.options.force and (found := self.find(workload)):
                 return found
-            run = _Run(sized, self._target, self.measurer, journal, observe)
+            run = Run(sized, self._target, self.measurer, journal, observe)
             search = open_search(sized, self.target, self.options.trials, self.options.seed)
             trials = run.trials(search)
             config, seconds, default = run.finals()
@@ -242,123 +235,3 @@ class Session:
     ) -> None:
         if self._measurer is not None:
             self._measurer.close()
-
-
-class _Run:
-    """The measuring of one workload."""
-
-    def __init__(
-        self,
-        workload: Workload,
-        target: str,
-        measurer: Measurer,
-        journal: Journal,
-        observe: Observer,
-    ) -> None:
-        self._workload = workload
-        self._target = target
-        self._measurer = measurer
-        self._journal = journal
-        self._observe = observe
-        self._known = journal.read()
-        self._trials: list[tuple[Any, Trial]] = []
-        self._progress = Progress(workload)
-
-    def trials(self, search: Search) -> list[Trial]:
-        """Measure what the search proposes, or look up what earlier sessions measured of it."""
-        self._progress = replace(self._progress, total=search.total)
-        while batch := search.ask():
-            new = [config for config in batch if config_key(asdict(config)) not in self._known]
-            for measurement in self._measurer.measure([self._candidate(each) for each in new]):
-                self._keep(measurement)
-            for config in batch:
-                self._count(config, self._known[config_key(asdict(config))])
-            search.tell([trial.seconds for _, trial in self._trials[-len(batch) :]])
-        return [trial for _, trial in self._trials]
-
-    def finals(self) -> tuple[Any, float, float]:
-        """Let the fastest meet the default again.
-
-        Returns
-        -------
-        tuple
-            The config to record, its seconds, and the default's.
-        """
-        self._progress = replace(self._progress, phase="finalists")
-        self._observe(self._progress)
-        default = self._trials[0][0]
-        timed = [(trial.seconds, i) for i, (_, trial) in enumerate(self._trials) if trial.seconds]
-        fastest = [self._trials[i][0] for _, i in sorted(timed) if i][:FINALISTS]
-        first = self._turns([default, *fastest], ROUNDS)
-        winners = {c: first[c].ratio(first[default]) for c in fastest if c in first}
-        if default not in first:
-            raise UntunableError(f"{self._workload.name}: the default config failed in the finals")
-        best = max(winners, key=lambda config: winners[config], default=default)
-        if best == default or not wins(first[best], first[default]):
-            return default, first[default].median, first[default].median
-        second = self._turns([default, best], DUEL_ROUNDS)
-        if set(second) != {default, best}:
-            return default, first[default].median, first[default].median
-        if not wins(second[best], second[default]):
-            return default, second[default].median, second[default].median
-        return best, second[best].median, second[default].median
-
-    def _turns(self, configs: Sequence[Any], rounds: int) -> dict[Any, Timing]:
-        """Times of those that did not fail."""
-        if not configs:
-            return {}
-        candidates = [self._candidate(config) for config in configs]
-        measured = self._measurer.interleave(candidates, rounds)
-        return {
-            config: Timing(one.seconds)
-            for config, one in zip(configs, measured, strict=True)
-            if one.seconds is not None
-        }
-
-    def _candidate(self, config: Any) -> Candidate:
-        return Candidate(self._workload, self._target, asdict(config))
-
-    def _keep(self, measurement: Measurement) -> None:
-        """Put a measurement into the journal."""
-        seconds = None if measurement.seconds is None else Timing(measurement.seconds).median
-        trial = Trial(dict(measurement.candidate.config), seconds, measurement.failure)
-        if not self._trials and seconds is None:
-            raise UntunableError(
-                f"{self._workload.name}: the default config failed: {measurement.failure}"
-            )
-        self._journal.append(trial)
-        self._known[config_key(trial.config)] = trial
-        self._show(trial)
-
-    def _count(self, config: Any, trial: Trial) -> None:
-        self._trials.append((config, trial))
-        best = min((t.seconds for _, t in self._trials if t.seconds is not None), default=None)
-        failures = [t.failure for _, t in self._trials if t.seconds is None]
-        self._progress = replace(
-            self._progress,
-            done=len(self._trials),
-            default=self._trials[0][1].seconds,
-            best=best,
-            failed=len(failures),
-            failure=failures[0] if failures else None,
-        )
-        self._observe(self._progress)
-
-    def _show(self, trial: Trial) -> None:
-        """Show a trial before its batch is complete and counted."""
-        now, failed = self._progress, trial.seconds is None
-        times = [time for time in (now.best, trial.seconds) if time is not None]
-        self._progress = replace(
-            now,
-            done=now.done + 1,
-            best=min(times, default=None),
-            failed=now.failed + failed,
-            failure=now.failure or (trial.failure if failed else None),
-        )
-        self._observe(self._progress)
-
-
-def wins(timing: Timing, default: Timing) -> bool:
-    """Whether a config is faster than the default by `GAIN` in three of four turns."""
-    pairs = zip(timing.seconds, default.seconds, strict=True)
-    return Timing(tuple(its / mine for mine, its in pairs)).quantile(0.25) > GAIN

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import itertools
 import warnings
@@ -15,6 +14,7 @@ import tvm_ffi
 import te_select
 from te_select.access import access_pattern
 from te_select.bench.cuda.operands import DeviceSet, make_sets, poison, result, torch_tensors
+from te_select.bench.cuda.roof import copies, rate, sets_for
 from te_select.bench.cuda.timing import Contestant, synchronize, take_turns
 from te_select.bench.operands import Mask, make_operands
 from te_select.bench.peers.base import Call, first_line, load
@@ -25,7 +25,6 @@ from te_select.errors import TargetError
 from te_select.reference import Array, first_difference, placed
 from te_select.runtime import cuda_driver
 
-_SETS = (2, 32)  # fewest and most; making many takes longer than measuring
 _POISON = 0xA5
 
 
@@ -111,10 +110,9 @@ class _Field:
 def _measure(entry: Entry, mask: Mask, options: Options, l2: int) -> Row:
     workload = entry.workload
     moved = access_pattern(workload).bytes_moved()
-    fewest, most = _SETS
-    wanted = 2 * l2 // max(moved, 1) + fewest
-    count = min(wanted, most)
-    cache = "cold" if wanted <= most else f"of {most} sets in turns, less than twice the L2"
+    count = sets_for(moved, l2)
+    cold = count * moved > 2 * l2
+    cache = "cold" if cold else f"of {count} sets in turns, less than twice the L2"
     contest = _Field(make_sets(make_operands(workload, mask), count))
     kernel = te_select.compile(workload, options.target)
     contest.add(OURS, functools.partial(_calls, kernel, contest.sets), _own_output)
@@ -127,7 +125,7 @@ def _measure(entry: Entry, mask: Mask, options: Options, l2: int) -> Row:
     for peer in options.peers:
         prepare = functools.partial(peer.prepare, workload, contest.sets)
         contest.add(peer.name, prepare, peer.result, getattr(peer, "wait", None))
-    probe = _copies(moved, count)
+    probe = copies(moved, count)
     contestants = contest.contestants | {COPY: probe}
     rounds = options.rounds or ROUNDS
     timings = take_turns(contestants, rounds)
@@ -140,7 +138,7 @@ def _measure(entry: Entry, mask: Mask, options: Options, l2: int) -> Row:
         kernel.origin,
         rounds,
         timings,
-        {COPY: 2 * _copied(moved) / timings[COPY].median},
+        {COPY: rate(moved, timings[COPY])},
         {COPY: "cuMemcpyDtoDAsync"},
         contest.wrong,
         contest.unsupported,
@@ -182,28 +180,3 @@ def _torch_sees_a_device() -> bool:
 
 def _own_output(_value: Any, operands: DeviceSet) -> Array:
     return result(operands)
-
-
-def _copied(moved: int) -> int:
-    """Bytes that the probe copies, so that it reads and writes as many as the workload."""
-    return max(1, moved // 2)
-
-
-def _copies(moved: int, count: int) -> Contestant:
-    """A device-to-device copy that goes through as many sets of memory as the workload."""
-    size = _copied(moved)
-    pairs = [[cuda_driver.Memory(size) for _ in range(2)] for _ in range(count)]
-    turns = itertools.cycle(pairs)
-
-    def copy() -> None:
-        source, target = next(turns)
-        with cuda_driver.on_device(0):
-            cuda_driver.call(
-                "cuMemcpyDtoDAsync_v2",
-                ctypes.c_uint64(target.address),
-                ctypes.c_uint64(source.address),
-                ctypes.c_size_t(size),
-                ctypes.c_void_p(0),
-            )
-
-    return Contestant(copy)

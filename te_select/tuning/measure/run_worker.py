@@ -2,54 +2,46 @@
 
 from __future__ import annotations
 
-import functools
 from pathlib import Path
 from typing import Any
 
-from te_select.bench.rounds import take_turns
 from te_select.errors import ArtifactError, TuningError
 from te_select.runtime import artifact
 from te_select.runtime.kernel import Kernel
+from te_select.tuning.measure.places import Place, place_of
 from te_select.tuning.measure.problem import Problem
 from te_select.tuning.measure.serve import reason, serve
-from te_select.tuning.measure.timing import time_calls
 from te_select.workload import Workload
 
 
 class Runner:
-    """Runs kernels of the workload that it was last told of."""
+    """Runs kernels of the workload that it was last told of, all for one kind of machine."""
 
     def __init__(self) -> None:
         self._problem: Problem | None = None
+        self._place: Place | None = None
 
     def prepare(self, message: dict[str, Any]) -> dict[str, Any]:
         """Make the operands of a workload; those of the workload before it are given back first."""
-        self._problem = None
+        self._problem = self._place = None
         self._problem = Problem(Workload.from_json(message["workload"]))
         return {}
 
     def measure(self, message: dict[str, Any]) -> dict[str, Any]:
         """Check and time one library."""
-        problem = self._prepared()
-        kernel = _checked(problem, message["path"])
-        args = (problem.cond, problem.then, problem.else_, problem.out)
-        return {"seconds": time_calls(functools.partial(kernel, *args))}
+        kernel, place = self._checked(message["path"])
+        return {"seconds": place.time(kernel)}
 
     def interleave(self, message: dict[str, Any]) -> dict[str, Any]:
         """Check libraries, and time those that are right in turns."""
-        problem = self._prepared()
-        args = (problem.cond, problem.then, problem.else_, problem.out)
         kernels: dict[str, Kernel] = {}
         failures: dict[str, str] = {}
         for path in message["paths"]:
             try:
-                kernels[path] = _checked(problem, path)
+                kernels[path], place = self._checked(path)
             except (ArtifactError, TuningError) as error:
                 failures[path] = reason(error)
-        timings = take_turns(
-            {path: functools.partial(kernel, *args) for path, kernel in kernels.items()},
-            message["rounds"],
-        )
+        timings = place.take_turns(kernels, message["rounds"]) if kernels else {}
         return {
             "results": [
                 {"failure": failures[path]}
@@ -59,19 +51,18 @@ class Runner:
             ]
         }
 
-    def _prepared(self) -> Problem:
+    def _checked(self, path: str) -> tuple[Kernel, Place]:
+        """A kernel that computes the right bits, and where it did."""
         if self._problem is None:
             raise TuningError("no workload was prepared")
-        return self._problem
-
-
-def _checked(problem: Problem, path: str) -> Kernel:
-    kernel = artifact.load(Path(path))
-    if not isinstance(kernel, Kernel):
-        raise TuningError(f"{path} holds several kernels; expected one")
-    if failure := problem.check(kernel):
-        raise TuningError(failure)
-    return kernel
+        kernel = artifact.load(Path(path))
+        if not isinstance(kernel, Kernel):
+            raise TuningError(f"{path} holds several kernels; expected one")
+        if self._place is None:
+            self._place = place_of(kernel, self._problem)
+        if failure := self._place.check(kernel):
+            raise TuningError(failure)
+        return kernel, self._place
 
 
 if __name__ == "__main__":

@@ -1,0 +1,82 @@
+"""The roof of a CUDA device: the bandwidth of a copy in its memory, past the second-level cache."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+
+from te_select.bench.cuda.timing import Contestant, take_turns
+from te_select.bench.rounds import Timing
+from te_select.runtime import cuda_driver
+
+SETS = (2, 32)  # fewest and most; making many takes longer than measuring
+_ROUNDS = 7
+
+
+def sets_for(moved: int, l2: int) -> int:
+    """How many sets of operands to go through in turns, so that no call finds its own in the L2.
+
+    Parameters
+    ----------
+    moved
+        Bytes that a call reads and writes.
+    l2
+        Bytes of the second-level cache.
+
+    Returns
+    -------
+    int
+        So many that together they are more than twice the cache, but 32 at most.
+    """
+    fewest, most = SETS
+    return min(2 * l2 // max(moved, 1) + fewest, most)
+
+
+def copied(moved: int) -> int:
+    """Bytes that the probe copies, so that it reads and writes as many as the workload."""
+    return max(1, moved // 2)
+
+
+def copies(moved: int, count: int) -> Contestant:
+    """A device-to-device copy that goes through as many sets of memory as the workload."""
+    size = copied(moved)
+    pairs = [[cuda_driver.Memory(size) for _ in range(2)] for _ in range(count)]
+    turns = itertools.cycle(pairs)
+
+    def copy() -> None:
+        source, target = next(turns)
+        with cuda_driver.on_device(0):
+            cuda_driver.call(
+                "cuMemcpyDtoDAsync_v2",
+                ctypes.c_uint64(target.address),
+                ctypes.c_uint64(source.address),
+                ctypes.c_size_t(size),
+                ctypes.c_void_p(0),
+            )
+
+    return Contestant(copy)
+
+
+def rate(moved: int, timing: Timing) -> float:
+    """Bytes per second that a copy has read and written."""
+    return 2 * copied(moved) / timing.median
+
+
+def bandwidth(moved: int) -> float | None:
+    """Measure the roof of device 0.
+
+    Parameters
+    ----------
+    moved
+        Bytes that the workload reads and writes.
+
+    Returns
+    -------
+    float or None
+        Bytes per second; None where there is no device, or no memory for it.
+    """
+    try:
+        count = sets_for(moved, cuda_driver.devices()[0].l2)
+        return rate(moved, take_turns({"copy": copies(moved, count)}, _ROUNDS)["copy"])
+    except cuda_driver.CudaError:
+        return None
