@@ -70,6 +70,7 @@ FUSED_LOOPS = 4  # TVM takes seconds to simplify the indices of six fused named 
 BYTES_PER_THREAD = 1 << 18  # two threads were ahead from 400 KB moved on (docs/measurements.md)
 PIECE_BYTES = 1 << 16  # no difference was seen from 64 KB to 256 KB; smaller ones share work better
 STREAM_FROM_BYTES = 1 << 22  # past two cores' L2; 1.2 times as fast at 4 MB, 1.5 at 128 MB
+FILL_FROM_BYTES = 1 << 25  # where reads do not displace what is written: 0.85 times at 32 MB
 ENOUGH_TASKS = 256  # pieces enough to keep many cores equally busy
 
 config_from = partial(notes.config_from, Config)
@@ -101,8 +102,9 @@ def default_config(pattern: AccessPattern, target: Target) -> Config:
     piece = max(1, PIECE_BYTES // (pattern.width * inner * step)) * step
     known = pattern.elements
     parallel = known is None or (known > 0 and pattern.bytes_moved() >= 2 * BYTES_PER_THREAD)
-    stream = pattern.out_bytes is None or pattern.out_bytes >= STREAM_FROM_BYTES
-    stream_from = STREAM_FROM_BYTES if stream else 0
+    stream_from = _pays_to_stream(pattern)
+    if pattern.out_bytes is not None and pattern.out_bytes < stream_from:
+        stream_from = 0
     # At 13 KB the look at cond costs a tenth; where memory is the limit, nothing.
     skip = parallel and bool(pattern.loops) and _skippable(pattern.loops[-1])
     return Config(vector_bytes, unroll, rows, piece, parallel, stream_from, skip)
@@ -157,7 +159,7 @@ def space(pattern: AccessPattern, target: Target) -> Mapping[str, Sequence[Any]]
         "rows": [default.rows],
         "piece": sorted({step << k for k in range(0, 14, 2)} | {default.piece}),
         "parallel": [True, False] if default.parallel else [False],
-        "stream_from": [0, STREAM_FROM_BYTES],
+        "stream_from": [0, _pays_to_stream(pattern)],
         "skip": [False, True],
     }
 
@@ -279,6 +281,15 @@ def register_bytes(target: Target) -> int:
     if {"avx512bw", "avx512vl"} <= features:
         return 64
     return 32 if "avx2" in features else 16
+
+
+def _pays_to_stream(pattern: AccessPattern) -> int:
+    """Bytes of output from which on stores past the cache are expected to pay."""
+    loops = pattern.loops
+    read = all(loop.cond for loop in loops) + pattern.width * (
+        all(loop.then for loop in loops) + all(loop.else_ for loop in loops)
+    )
+    return STREAM_FROM_BYTES if 2 * read >= pattern.width else FILL_FROM_BYTES
 
 
 def _skippable(leaf: Loop) -> bool:
