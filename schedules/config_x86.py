@@ -8,7 +8,7 @@ from te_select.access import AccessPattern
 
 VECTOR_BYTES = (16, 32, 64)
 UNROLLS = (1, 2, 4, 8)
-LARGEST = 1 << 62
+LARGEST = 1 << 40  # a piece times literal extents must stay an int64
 SHORT_ROW_BYTES = 128  # rows of 128 bytes were 1.1 times as fast each for itself, of 12 bytes 0.2
 
 

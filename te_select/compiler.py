@@ -277,11 +277,18 @@ def _checked(workload: Workload) -> Workload:
 def versions() -> dict[str, str]:
     """Versions of what takes part in every build."""
     return {
-        "te_select": metadata.version("te-select"),
+        "te_select": _version("te-select"),
         "tvm": tvm.__version__,
-        "tvm_ffi": metadata.version("apache-tvm-ffi"),
+        "tvm_ffi": _version("apache-tvm-ffi"),
         "python": platform.python_version(),
     }
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:  # run from a source tree on PYTHONPATH
+        return "not installed"
 
 
 def _config_from_manifest(config: Mapping[str, Any], pattern: AccessPattern, kind: Machine) -> Any:

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from te_select.dtypes import ELEMENT_TYPES, ElementType
+from te_select.dtypes import ELEMENT_TYPES, element_type
 from te_select.errors import ArtifactError
-from te_select.reference import Array
+from te_select.reference import Array, numpy_dtype
 from te_select.runtime.cuda_driver import CudaError, Memory
 from te_select.runtime.cuda_kernel import CudaKernel
 from te_select.runtime.device_array import DeviceArray
@@ -20,7 +20,6 @@ from te_select.workload import Workload
 
 _ALIGNMENT = 256  # bytes; what cuMemAlloc aligns to
 _LARGEST_ALIGNMENT = 8  # bytes that a kernel expects of its widest elements
-_BOOL = ELEMENT_TYPES["bool"]
 
 
 class OnDevice:
@@ -48,52 +47,67 @@ class OnDevice:
         """The library that it was loaded from."""
         return self._kernel.path
 
-    def __call__(self, cond: Array, then: Array, else_: Array, *, out: Array) -> Array:
+    def __call__(self, cond: Any, then: Any, else_: Any, *, out: Array | None = None) -> Array:
         """Copy the operands to the device, select, and copy back what ``out`` lies in.
 
         Parameters
         ----------
         cond, then, else_
-            Compact arrays of the workload's shapes.
+            NumPy arrays of any layout, or scalars.
         out
-            A compact array. It lies on the device as it does here, up to 256 bytes; so do the
-            inputs, but for addresses that their elements must not have.
+            A compact array, or None for a new one. It lies on the device as it does here, up to 256
+            bytes; so do the inputs, but for addresses that their elements must not have.
 
         Returns
         -------
         array
-            ``out``.
+            ``out``, or the new array.
 
         Raises
         ------
         ArtifactError
             If there is no device, or not enough memory on it.
+        SelectError
+            Whatever else the kernel raises.
         """
-        element = self.workload.element
         try:
-            types = (_BOOL, element, element)
-            on_cond, on_then, on_else = (
-                self._placed(array, kind)
-                for array, kind in zip((cond, then, else_), types, strict=True)
-            )
+            on_cond, on_then, on_else = (self._placed(value) for value in (cond, then, else_))
+            if out is None:
+                out = self._like(cond, then, else_)
             whole = _whole(out)
             shift = whole.ctypes.data % _ALIGNMENT
             memory = Memory(whole.nbytes + shift, self._device)
             image = DeviceArray(memory, ELEMENT_TYPES["uint8"], whole.shape, shift)
             image.write(whole)
             place = shift + out.ctypes.data - whole.ctypes.data
-            on_out = DeviceArray(memory, element, out.shape, place)
+            on_out = DeviceArray(memory, element_type(out.dtype), out.shape, place)
             self._kernel(on_cond, on_then, on_else, out=on_out)
             image.read(whole)
         except CudaError as error:
             raise ArtifactError(f"the kernel cannot be run here: {error}") from error
         return out
 
-    def _placed(self, array: Array, element: ElementType) -> DeviceArray:
+    def _like(self, cond: Any, then: Any, else_: Any) -> Array:
+        """A new output for these inputs, whose shapes the kernel checks."""
+        sizes: dict[str, int] = {}
+        shapes = (self.workload.cond_shape, self.workload.then_shape, self.workload.else_shape)
+        for value, shape in zip((cond, then, else_), shapes, strict=True):
+            for dim, extent in zip(shape, np.shape(value), strict=False):
+                if isinstance(dim, str):
+                    sizes.setdefault(dim, extent)
+        out_shape = self.workload.out_shape
+        extents = (sizes.get(dim, 0) if isinstance(dim, str) else dim for dim in out_shape)
+        return np.empty(tuple(extents), numpy_dtype(self.workload.dtype))
+
+    def _placed(self, value: Any) -> Any:
+        """An array on the device; a scalar as it is."""
+        if not isinstance(value, np.ndarray):
+            return value
+        array = np.asarray(value, order="C")
+        element = element_type(array.dtype)
         aligned = min(element.width, _LARGEST_ALIGNMENT)
         shift = array.ctypes.data % _ALIGNMENT // aligned * aligned
-        memory = Memory(array.nbytes + shift, self._device)
-        made = DeviceArray(memory, element, array.shape, shift)
+        made = DeviceArray(Memory(array.nbytes + shift, self._device), element, array.shape, shift)
         made.write(array)
         return made
 

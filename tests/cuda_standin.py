@@ -201,3 +201,16 @@ class Strided:
         tensor = device_array._exported[made][0].tensor
         tensor.strides = ctypes.cast(self._strides, ctypes.POINTER(ctypes.c_int64))
         return capsule
+
+
+SHAPE = (3, 5)
+
+
+def data(dtype="float32", shape=SHAPE):
+    rng = np.random.default_rng(3)
+    dtype = numpy_dtype(ELEMENT_TYPES[dtype])
+    sides = [rng.integers(0, 256, (*shape, dtype.itemsize), np.uint8) for _ in range(2)]
+    if dtype == np.bool_:
+        sides = [side & 1 for side in sides]
+    cond = rng.integers(0, 2, shape).astype(bool)
+    return cond, *(side.view(dtype).reshape(shape) for side in sides)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -19,7 +20,7 @@ from te_select.cli import app
 from te_select.compiler import schedule
 from te_select.machines import LEVELS, cuda
 from te_select.machines.scheduled import symbol
-from te_select.on_device import OnDevice
+from te_select.on_device import OnDevice, runnable
 from te_select.targets import resolve
 from te_select.verify import CHECKS, verify_kernel
 from tests import cuda_emulation
@@ -82,6 +83,21 @@ def test_verify_of_the_command_line_runs_on_the_device(library, tmp_path):
         done = CliRunner().invoke(app, ["verify", str(library), "--check", "random", "--json"])
         assert done.exit_code == 0, done.output
         assert json.loads(done.stdout)["passed"]
+
+
+def test_arrays_of_any_layout_are_taken_to_the_device(tmp_path):
+    with emulating(tmp_path):
+        kernel = te_select.compile(WORKLOADS[0], TARGET)
+        on_device = runnable(kernel)
+        rng = np.random.default_rng(0)
+        cond = rng.integers(0, 2, 4099).astype(bool)
+        sides = rng.random((4099, 2), np.float32)
+        out = on_device(cond, sides[:, 0], sides[::-1, 1])
+        assert np.array_equal(out, np.where(cond, sides[:, 0], sides[::-1, 1]))
+        with pytest.raises(te_select.DTypeError, match="cond != 0"):
+            on_device(cond.astype("f4"), sides[:, 0], sides[:, 1])
+        with pytest.raises(te_select.ArgumentError, match="then has shape"):
+            on_device(cond, sides, sides[:, 1])
 
 
 def test_verify_without_a_device_fails_and_says_why(library):

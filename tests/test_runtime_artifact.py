@@ -328,3 +328,18 @@ def test_bytes_decide_how_many_threads_are_worth_it(tmp_path):
     path = tmp_path / "select.so"
     build([Workload(shape, shape, shape, "float32")], path, bytes_per_thread=20000)
     assert run_alone(PARALLEL, path, PYTHONPATH=".").split() == ["1"]
+
+
+def test_a_process_may_load_more_libraries_than_static_tls_has_room_for(tmp_path):
+    kernel = te_select.compile(Workload((4,), (4,), (4,)), tuning_logs=False)
+    kernel.export(tmp_path / "one.so")
+    code = """
+import shutil, sys, te_select
+from pathlib import Path
+folder = Path(sys.argv[1])
+for i in range(600):
+    shutil.copy(folder / "one.so", folder / f"k{i}.so")
+    shutil.copy(folder / "one.json", folder / f"k{i}.json")
+    te_select.load(folder / f"k{i}.so")
+"""
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, timeout=120)

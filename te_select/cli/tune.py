@@ -39,7 +39,7 @@ Logs = Annotated[Path, typer.Option("--tuning-logs", help="The folder to write."
 Trials = Annotated[int, typer.Option("--trials", min=1, help="Configs to measure a workload.")]
 Runner = Annotated[str, typer.Option("--runner", help="local, or rpc://HOST:PORT/KEY for a fleet.")]
 Timeout = Annotated[
-    float, typer.Option("--timeout", min=0.1, help="Seconds that a config may take.")
+    float, typer.Option("--timeout", min=0.1, max=86400, help="Seconds that a config may take.")
 ]
 Jobs = Annotated[
     int | None, typer.Option("--jobs", min=1, help="Configs to build at once; default one per CPU.")

@@ -18,6 +18,7 @@ from te_select.corpus.cases import Run, read_corpus
 from te_select.corpus.systems import system
 from te_select.corpus.values import DTYPES, condition, laid_out, literal, operand_values
 from te_select.errors import SelectError
+from te_select.on_device import runnable
 from te_select.reference import Array, first_difference, ints, placed
 from te_select.workload import Workload
 
@@ -134,8 +135,8 @@ def _build(
         second = _build(workloads[middle:], folder, target)
         return first[0] | second[0], first[1] | second[1]
     if isinstance(loaded, te_select.Kernel):
-        return {loaded.workload.name: loaded}, {}
-    return dict(loaded), {}
+        return {loaded.workload.name: runnable(loaded)}, {}
+    return {name: runnable(kernel) for name, kernel in loaded.items()}, {}
 
 
 def _called(

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from te_select.access import AccessPattern
+from te_select.broadcast import shown
 from te_select.errors import TuningError
 from te_select.machines import TVM_KINDS
 
@@ -149,8 +150,13 @@ def target_folders(logs: Path) -> list[Path]:
 
 def check_folder(logs: Path) -> None:
     """Raise TuningError if ``logs`` is not a folder."""
-    if not logs.is_dir():
+    try:
+        if logs.is_dir():
+            return
         problem = "is not a folder" if logs.exists() else "is missing"
+    except (OSError, ValueError) as error:  # a name too long, or with a null character
+        raise TuningError(f"tuning_logs {shown(str(logs))} is no path: {error}") from error
+    else:
         raise TuningError(f"{logs} {problem}; expected a folder that te-select tune has written")
 
 
@@ -200,15 +206,19 @@ def _read(folder: Path, _stamps: tuple[object, ...]) -> Log:
 
 def pending(folder: Path) -> dict[str, str] | None:
     """The files of a write that was cut short: all of them, or None where there was none."""
-    try:
-        texts = json.loads((folder / PENDING).read_bytes())
-    except FileNotFoundError:
+    data = _bytes(folder / PENDING)
+    if not data and not (folder / PENDING).exists():
         return None
-    except (OSError, ValueError) as error:
+    try:
+        texts = json.loads(data)
+        complete = set(texts) == {WORKLOADS, RECORDS, SESSIONS}
+        for text in texts.values():
+            text.encode()
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise TuningError(f"{folder / PENDING} cannot be read: {error}; remove it") from error
-    if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
+    if not complete:
         raise TuningError(f"{folder / PENDING} is not what te-select writes; remove it")
-    return texts
+    return dict(texts)
 
 
 def _parse(
@@ -224,7 +234,14 @@ def _parse(
             continue
         try:
             parsed[index] = parse(raw.decode())
-        except (ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
+        except (
+            ValueError,
+            TypeError,
+            KeyError,
+            IndexError,
+            OverflowError,
+            RecursionError,
+        ) as error:
             reason = "it is not text" if isinstance(error, UnicodeDecodeError) else str(error)
             text = raw.decode(errors="backslashreplace")
             wrong.append(Damage(name, index + 1, " ".join(reason.split())[:200], text))
@@ -274,8 +291,8 @@ def _entry(body: str, workload: str, tvm: str, sessions: Mapping[str, dict[str, 
         raise ValueError(f"seconds {seconds} are not positive")
     if not isinstance(target, dict):
         raise ValueError(f"target {target!r} is not an object")
-    shown = json.dumps(target, sort_keys=True)
-    return Entry(key, knobs, mean, shown, tvm, workload, body, sessions.get(key, {}))
+    canonical = json.dumps(target, sort_keys=True)
+    return Entry(key, knobs, mean, canonical, tvm, workload, body, sessions.get(key, {}))
 
 
 def _bytes(path: Path) -> bytes:

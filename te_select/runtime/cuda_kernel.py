@@ -110,8 +110,8 @@ class CudaKernel(Kernel):
             element = self._element if k else operands.BOOL
             name = ("cond", "then", "else_")[k]
             bits = operands.describe(value, name, element, self._shapes[k], {}).view
-            tensor = torch.empty((), dtype=getattr(torch, element.name), device="cpu")
-            tensor.view(torch.uint8).numpy()[...] = bits.reshape(1).view("u1")
+            dtype = getattr(torch, element.name)
+            tensor = torch.from_numpy(bits.reshape(1).view("u1").copy()).view(dtype).reshape(())
             if len(kept) >= _MOST_SCALARS:
                 kept.clear()
             kept[key] = tensor

@@ -19,8 +19,8 @@ typedef int (*parallel_task)(int task_id, parallel_env* env, void* cdata);
  * must never be bound instead. */
 extern void* __TVMBackendParallelLaunch __attribute__((weak, visibility("hidden")));
 
-/* Read at every call; the default model asks the dynamic linker for its address each time. */
-static _Thread_local int32_t budget __attribute__((tls_model("initial-exec"))) = 1;
+/* Not of the initial-exec model: its memory is given to some 400 libraries, and never given back. */
+static _Thread_local int32_t budget = 1;
 static int32_t env_threads; /* TE_SELECT_NUM_THREADS, or 0 */
 static int in_forked_child;
 

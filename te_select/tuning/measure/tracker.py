@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import select
 import socket
 import struct
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +15,7 @@ from tvm.rpc import base
 from te_select.errors import TuningError
 
 ANSWER_SECONDS = 10.0  # a tracker answers at once; longer than a name takes to be resolved
+_LONGEST_ANSWER = 1 << 24  # bytes; a server takes a hundred
 _POLL = 0.2  # seconds between looks at whether a server is still wanted
 
 
@@ -109,7 +112,11 @@ class Tracker:
         return connection
 
     def _answer(self, connection: socket.socket) -> Any:
-        code, value = base.recvjson(connection)
+        deadline = time.monotonic() + ANSWER_SECONDS
+        (size,) = struct.unpack("<i", _received(connection, 4, deadline))
+        if not 0 <= size <= _LONGEST_ANSWER:
+            raise ValueError(f"its answer has {size} bytes")
+        code, value = json.loads(_received(connection, size, deadline))
         if code != base.TrackerCode.SUCCESS:
             raise ValueError(f"it answered {code!r}")
         return value
@@ -119,3 +126,18 @@ class Tracker:
             f"the RPC tracker {self} does not answer: {error}; expected "
             "python -m tvm.exec.rpc_tracker to run there"
         )
+
+
+def _received(connection: socket.socket, size: int, deadline: float) -> bytes:
+    """Receive ``size`` bytes before a point of the monotonic clock."""
+    data = bytearray()
+    while len(data) < size:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError(f"its answer took more than {ANSWER_SECONDS:g} s")
+        connection.settimeout(left)
+        part = connection.recv(size - len(data))
+        if not part:
+            raise ValueError("it closed the connection")
+        data += part
+    return bytes(data)

@@ -1,0 +1,205 @@
+"""Everything that wants a GPU, in one command of under ten minutes: tests, tuning, bench, overhead.
+
+Run ``python benchmarks/gpu.py --out build/gpu`` on a machine with an NVIDIA GPU, or a part of it::
+
+    python benchmarks/gpu.py --out build/gpu --parts tests,overhead
+    python benchmarks/gpu.py --out build/gpu --parts bench --only "attention-*"
+
+Each part writes its log, ``PART.log``, and its figures beside it; ``summary.json`` says how each
+went. A part that outlasts its share is interrupted, and keeps what it has. The exit code is 1 where
+a part failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+CLI = (sys.executable, "-c", "from te_select.cli import main; main()")
+TOTAL_SECONDS = 570  # below ten minutes, with time to write
+_GRACE = 20  # seconds that an interrupted part has to write what it measured
+_NO_SUCH_VERB = 2  # exit code of bad usage
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of the run.
+
+    Parameters
+    ----------
+    name
+        What ``--parts`` calls it.
+    command
+        What it runs.
+    seconds
+        Its share of the time.
+    stdout
+        A file for what the command prints, or None for the log.
+    """
+
+    name: str
+    command: Sequence[str]
+    seconds: float
+    stdout: str | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a part went.
+
+    Parameters
+    ----------
+    part, command
+        What ran.
+    seconds
+        How long.
+    status
+        ``"passed"``, ``"failed"``, ``"interrupted"`` (its time was up) or ``"left out"``.
+    """
+
+    part: str
+    command: str
+    seconds: float
+    status: str
+
+
+def parts(out: Path, target: str, only: str, trials: int) -> list[Part]:
+    """All parts, in their order."""
+    logs = out / "tuning_logs"
+    measured = ("--csv", str(out / "bench.csv"), "--plot", str(out / "bench.png"), "--json")
+    blocks = ("--only", "contiguous-32M", "--density", "0,10,50,100", "--block", "1,64,4096,65536")
+    pytest = (sys.executable, "-m", "pytest", "-m", "gpu", "-n", "0", "-q", "-rs", "tests")
+    tune = ("tune", "--suite", "default", "--only", only, "--trials", str(trials))
+    bench = ("bench", "--only", only, "--target", target)
+    return [
+        Part("environment", (*CLI, "env", "--json"), 30, "environment.json"),
+        Part("tests", pytest, 150),
+        Part("overhead", (sys.executable, __file__, "--launch-overhead", target), 60),
+        Part("tune", (*CLI, *tune, "--target", target, "--tuning-logs", str(logs)), 120),
+        Part("bench", (*CLI, *bench, *measured), 240, "bench.json"),
+        Part("blocks", (*CLI, "bench", *blocks, "--target", target, "--json"), 60, "blocks.json"),
+    ]
+
+
+def run(part: Part, out: Path, seconds: float) -> Outcome:
+    """Run a part for at most ``seconds``."""
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
+        "PYTHONUNBUFFERED": "1",
+    }
+    start = time.monotonic()
+    log = out / f"{part.name}.log"
+    with log.open("wb") as messages, (out / (part.stdout or log.name)).open("ab") as printed:
+        process = subprocess.Popen(
+            part.command,
+            stdout=printed if part.stdout else messages,
+            stderr=subprocess.STDOUT if part.stdout is None else messages,
+            cwd=ROOT,
+            env=environment,
+        )
+        try:
+            code = process.wait(seconds)
+            status = "passed" if code == 0 else "failed"
+            if part.name == "tune" and code == _NO_SUCH_VERB:
+                status = "left out"  # a te-select without a tuner
+        except subprocess.TimeoutExpired:
+            status = "interrupted"
+            process.send_signal(signal.SIGINT)
+            try:
+                process.wait(_GRACE)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+    return Outcome(part.name, shlex.join(part.command), time.monotonic() - start, status)
+
+
+def launch_overhead(target: str) -> int:
+    """Print microseconds a call takes on 1024 elements, of ours and of torch's."""
+    import torch  # noqa: PLC0415 - only this part needs it
+    import tvm_ffi  # noqa: PLC0415
+
+    import te_select  # noqa: PLC0415
+
+    kernel = te_select.compile(te_select.Workload((1024,), (1024,), (1024,)), target)
+    cond = torch.rand(1024, device="cuda") > 0.5  # noqa: PLR2004
+    then, else_, out = (torch.rand(1024, device="cuda") for _ in range(3))
+    a, b, c, d = (tvm_ffi.from_dlpack(tensor) for tensor in (cond, then, else_, out))
+    exported = tvm_ffi.load_module(kernel.path).get_function(kernel.workload.name)
+    masked = te_select.compile(te_select.Workload((1024,), (1024,), ()), target)
+    calls: dict[str, Callable[[], object]] = {
+        "te-select, tvm-ffi tensors, exported function": lambda: exported(a, b, c, d),
+        "te-select, tvm-ffi tensors": lambda: kernel(a, b, c, out=d),
+        "te-select, torch tensors, out=": lambda: kernel(cond, then, else_, out=out),
+        "te-select, torch tensors": lambda: kernel(cond, then, else_),
+        "te-select, torch tensors and a scalar, out=": lambda: masked(cond, then, 1.0, out=out),
+        "torch.where, out=": lambda: torch.where(cond, then, else_, out=out),
+        "torch.where": lambda: torch.where(cond, then, else_),
+    }
+    samples: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(25):
+        for name, call in calls.items():
+            torch.cuda.synchronize()
+            call()
+            start = time.perf_counter()
+            for _ in range(200):  # fewer than a queue holds, so that no call waits for the device
+                call()
+            samples[name].append((time.perf_counter() - start) / 200)
+    for name, seconds in samples.items():
+        print(f"{name}: {sorted(seconds)[len(seconds) // 2] * 1e6:.2f} us")
+    return 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the parts that are asked for."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--out", type=Path, default=Path("build/gpu"), help="where logs go")
+    parser.add_argument("--parts", default="all", help="a list, such as tests,bench; default all")
+    parser.add_argument("--only", default="*", help="a glob: these of the suite only")
+    parser.add_argument("--target", default="cuda", help="default: the GPU of this machine")
+    parser.add_argument("--trials", type=int, default=16, help="configs to tune a workload with")
+    parser.add_argument("--seconds", type=float, default=TOTAL_SECONDS, help="for all parts")
+    parser.add_argument("--launch-overhead", metavar="TARGET", help=argparse.SUPPRESS)
+    given = parser.parse_args(arguments)
+    if given.launch_overhead:
+        return launch_overhead(given.launch_overhead)
+    out: Path = given.out.resolve()
+    known = parts(out, given.target, given.only, given.trials)
+    names = [part.name for part in known]
+    wanted = names if given.parts == "all" else given.parts.split(",")
+    if unknown := sorted(set(wanted) - set(names)):
+        parser.error(f"--parts names {unknown[0]!r}; expected some of {', '.join(names)}")
+    out.mkdir(parents=True, exist_ok=True)
+    end = time.monotonic() + given.seconds
+    outcomes = []
+    for part in known:
+        if part.name not in wanted:
+            continue
+        left = end - time.monotonic() - _GRACE
+        if left <= 0:
+            outcomes.append(Outcome(part.name, shlex.join(part.command), 0, "left out"))
+            continue
+        print(f"{part.name}: {shlex.join(part.command)}", flush=True)
+        if part.stdout:
+            (out / part.stdout).unlink(missing_ok=True)
+        outcomes.append(run(part, out, min(part.seconds, left)))
+        print(f"{part.name}: {outcomes[-1].status} in {outcomes[-1].seconds:.0f} s", flush=True)
+        for line in (out / f"{part.name}.log").read_text(errors="replace").splitlines()[-3:]:
+            print(f"  {line}", flush=True)
+    summary = [asdict(outcome) for outcome in outcomes]
+    (out / "summary.json").write_text(json.dumps(summary, indent=1) + "\n")
+    print(f"logs and figures: {out}")
+    return int(any(outcome.status == "failed" for outcome in outcomes))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,60 @@
+"""The script of the whole GPU run, as far as it goes without a GPU."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "benchmarks"))
+import gpu  # noqa: E402 - a script, which no package holds
+
+
+def test_parts_write_their_output_and_a_summary(tmp_path, capsys):
+    assert gpu.main(["--out", str(tmp_path), "--parts", "environment"]) == 0
+    assert "gpus" in json.loads((tmp_path / "environment.json").read_text())
+    (outcome,) = json.loads((tmp_path / "summary.json").read_text())
+    assert (outcome["part"], outcome["status"]) == ("environment", "passed")
+    assert "environment: passed" in capsys.readouterr().out
+
+
+def test_unknown_parts_are_refused_and_the_known_listed(tmp_path, capsys):
+    with pytest.raises(SystemExit) as error:
+        gpu.main(["--out", str(tmp_path), "--parts", "tests,nope"])
+    assert error.value.code == 2
+    assert "expected some of environment, tests, overhead, tune, bench" in capsys.readouterr().err
+
+
+def test_a_part_that_fails_makes_the_run_fail_and_the_rest_goes_on(tmp_path, monkeypatch):
+    failing = gpu.Part("failing", (sys.executable, "-c", "import sys; sys.exit(3)"), 60)
+    fine = gpu.Part("fine", (sys.executable, "-c", "print('fine')"), 60)
+    monkeypatch.setattr(gpu, "parts", lambda *_: [failing, fine])
+    assert gpu.main(["--out", str(tmp_path)]) == 1
+    assert (tmp_path / "fine.log").read_text() == "fine\n"
+    statuses = [each["status"] for each in json.loads((tmp_path / "summary.json").read_text())]
+    assert statuses == ["failed", "passed"]
+
+
+def test_a_part_that_outlasts_its_share_is_interrupted_and_keeps_what_it_has(tmp_path):
+    script = (
+        "import time\n"
+        "try:\n    print('begun', flush=True); time.sleep(60)\n"
+        "except KeyboardInterrupt:\n    print('kept')\n"
+    )
+    outcome = gpu.run(gpu.Part("slow", (sys.executable, "-c", script), 60), tmp_path, 2)
+    assert outcome.status == "interrupted" and outcome.seconds < 30
+    assert (tmp_path / "slow.log").read_text() == "begun\nkept\n"
+
+
+def test_help_teaches():
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "benchmarks" / "gpu.py"), "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "--parts" in done.stdout and "ten minutes" in done.stdout
