@@ -12,11 +12,10 @@ import textwrap
 import numpy as np
 import pytest
 
-from te_select import toolchain
+from te_select import Workload, compile, toolchain
 from te_select.errors import ArtifactError, ToolchainError
 from te_select.runtime import artifact
 from te_select.runtime.artifact import Library
-from te_select.workload import Workload
 from tests.runtime_standin import build, manifest
 
 W = Workload((8,), (8,), (8,), "float32")
@@ -295,8 +294,7 @@ def test_libraries_of_a_forked_child_run_serially(parallel, tmp_path):
         import signal
         signal.alarm(30)
         from pathlib import Path
-        from te_select.workload import Workload
-        from tests.runtime_standin import build
+                from tests.runtime_standin import build
         other = artifact.load(sys.argv[2])
         right = (other(cond, then.astype("u1"), else_.astype("u1")) == cond).all()
         w = Workload(shape, shape, shape, "float64")
@@ -331,15 +329,15 @@ def test_bytes_decide_how_many_threads_are_worth_it(tmp_path):
 
 
 def test_a_process_may_load_more_libraries_than_static_tls_has_room_for(tmp_path):
-    kernel = te_select.compile(Workload((4,), (4,), (4,)), tuning_logs=False)
-    kernel.export(tmp_path / "one.so")
+    compile(Workload((4,), (4,), (4,)), tuning_logs=False).export(tmp_path / "one.so")
     code = """
-import shutil, sys, te_select
-from pathlib import Path
-folder = Path(sys.argv[1])
-for i in range(600):
-    shutil.copy(folder / "one.so", folder / f"k{i}.so")
-    shutil.copy(folder / "one.json", folder / f"k{i}.json")
-    te_select.load(folder / f"k{i}.so")
-"""
-    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, timeout=120)
+        import pathlib, shutil, sys
+        from te_select.runtime import artifact
+        folder = pathlib.Path(sys.argv[1])
+        for i in range(600):
+            for suffix in (".so", ".json"):
+                shutil.copy(folder / f"one{suffix}", folder / f"k{i}{suffix}")
+            artifact.load(folder / f"k{i}.so")
+    """
+    command = [sys.executable, "-c", textwrap.dedent(code), str(tmp_path)]
+    subprocess.run(command, check=True, timeout=120)
