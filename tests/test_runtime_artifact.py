@@ -294,7 +294,8 @@ def test_libraries_of_a_forked_child_run_serially(parallel, tmp_path):
         import signal
         signal.alarm(30)
         from pathlib import Path
-                from tests.runtime_standin import build
+        from te_select.workload import Workload
+        from tests.runtime_standin import build
         other = artifact.load(sys.argv[2])
         right = (other(cond, then.astype("u1"), else_.astype("u1")) == cond).all()
         w = Workload(shape, shape, shape, "float64")
