@@ -7,7 +7,7 @@ Run ``python benchmarks/gpu.py --out build/gpu`` on a machine with an NVIDIA GPU
 
 Each part writes its log, ``PART.log``, and its figures beside it; ``summary.json`` says how each
 went. A part that outlasts its share is interrupted, and keeps what it has. The exit code is 1 where
-a part failed.
+a part failed or there is no GPU.
 """
 
 from __future__ import annotations
@@ -25,6 +25,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from te_select.runtime import cuda_driver  # noqa: E402 - of the tree that this file lies in
+
 CLI = (sys.executable, "-c", "from te_select.cli import main; main()")
 TOTAL_SECONDS = 570  # below ten minutes, with time to write
 _GRACE = 20  # seconds that an interrupted part has to write what it measured
@@ -123,6 +127,15 @@ def run(part: Part, out: Path, seconds: float) -> Outcome:
     return Outcome(part.name, shlex.join(part.command), time.monotonic() - start, status)
 
 
+def missing_device() -> str:
+    """Why nothing can run on a GPU here; empty where it can."""
+    try:
+        cuda_driver.devices()
+    except cuda_driver.CudaError as error:
+        return str(error)
+    return ""
+
+
 def launch_overhead(target: str) -> int:
     """Print microseconds a call takes on 1024 elements, of ours and of torch's."""
     import torch  # noqa: PLC0415 - only this part needs it
@@ -181,11 +194,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     out.mkdir(parents=True, exist_ok=True)
     end = time.monotonic() + given.seconds
     outcomes = []
+    missing = missing_device()
     for part in known:
         if part.name not in wanted:
             continue
         left = end - time.monotonic() - _GRACE
-        if left <= 0:
+        if left <= 0 or (missing and part.name != "environment"):
             outcomes.append(Outcome(part.name, shlex.join(part.command), 0, "left out"))
             continue
         print(f"{part.name}: {shlex.join(part.command)}", flush=True)
@@ -198,7 +212,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     summary = [asdict(outcome) for outcome in outcomes]
     (out / "summary.json").write_text(json.dumps(summary, indent=1) + "\n")
     print(f"logs and figures: {out}")
-    return int(any(outcome.status == "failed" for outcome in outcomes))
+    without_device = missing and set(wanted) - {"environment"}
+    if without_device:
+        print(f"gpu.py: error: nothing was run on a GPU: {missing}", file=sys.stderr)
+    return int(bool(without_device) or any(outcome.status == "failed" for outcome in outcomes))
 
 
 if __name__ == "__main__":

@@ -33,10 +33,19 @@ def test_a_part_that_fails_makes_the_run_fail_and_the_rest_goes_on(tmp_path, mon
     failing = gpu.Part("failing", (sys.executable, "-c", "import sys; sys.exit(3)"), 60)
     fine = gpu.Part("fine", (sys.executable, "-c", "print('fine')"), 60)
     monkeypatch.setattr(gpu, "parts", lambda *_: [failing, fine])
+    monkeypatch.setattr(gpu, "missing_device", lambda: "")
     assert gpu.main(["--out", str(tmp_path)]) == 1
     assert (tmp_path / "fine.log").read_text() == "fine\n"
     statuses = [each["status"] for each in json.loads((tmp_path / "summary.json").read_text())]
     assert statuses == ["failed", "passed"]
+
+
+def test_run_without_a_gpu_fails_and_says_that_nothing_was_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(gpu, "missing_device", lambda: "there is no NVIDIA driver")
+    assert gpu.main(["--out", str(tmp_path), "--parts", "tests,bench"]) == 1
+    statuses = [each["status"] for each in json.loads((tmp_path / "summary.json").read_text())]
+    assert statuses == ["left out", "left out"]
+    assert "nothing was run on a GPU: there is no NVIDIA driver" in capsys.readouterr().err
 
 
 def test_a_part_that_outlasts_its_share_is_interrupted_and_keeps_what_it_has(tmp_path):
