@@ -27,8 +27,9 @@ from te_select.access import access_pattern
 from te_select.bench import roof
 from te_select.bench.operands import Mask, Operands, make_operands
 from te_select.bench.peers import choose_peers
+from te_select.bench.peers.base import threads
 from te_select.bench.rounds import Timing, take_turns
-from te_select.bench.run import name_dims
+from te_select.bench.run import calls_of, name_dims
 from te_select.bench.suite import DEFAULT
 from te_select.targets import resolve
 
@@ -46,12 +47,8 @@ def flat(elements: int, dtype: str = "float32") -> te_select.Workload:
 
 
 def call(kernel: te_select.Kernel, operands: Operands) -> Call:
-    """The exported function on operands that are tensors already, where it takes their type."""
-    four = (operands.cond, operands.then, operands.else_, operands.out)
-    try:
-        return functools.partial(kernel.function, *map(tvm_ffi.from_dlpack, four))
-    except (BufferError, RuntimeError, TypeError):
-        return functools.partial(kernel, *four)
+    """The kernel on one set of operands, as the bench calls it."""
+    return calls_of(kernel, [operands])[0]
 
 
 def with_config(workload: te_select.Workload, folder: str, **knobs: Any) -> te_select.Kernel:
@@ -234,11 +231,6 @@ def _plot(points: Sequence[tuple[int, Timing]], path: Path) -> None:
     )
     axes.grid(alpha=0.3)
     figure.savefig(path, dpi=150)
-
-
-def threads() -> int:
-    """The CPUs that this process may use."""
-    return len(os.sched_getaffinity(0))
 
 
 SECTIONS: dict[str, Callable[[], None]] = {

@@ -201,7 +201,7 @@ def test_a_wrong_kernel_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     def nothing(_kernel: te_select.Kernel, sets: Sequence[Operands]) -> list[Call]:
         return [lambda: None for _ in sets]
 
-    monkeypatch.setattr(run_module, "_calls", nothing)
+    monkeypatch.setattr(run_module, "calls_of", nothing)
     result = bench(*SMALL, "--peers", "none")
     assert result.exit_code == 1
     assert "WRONG: " in result.stdout

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import tvm_ffi
 
@@ -31,6 +31,7 @@ CLOSE = 0.05
 _ROW_SECONDS = 5.0  # what a row may take before its rounds become fewer; keeps a suite short
 _MOST_SETS = 256  # binding more to a dozen systems takes longer than measuring
 _POISON = 0xA5
+Contestant = TypeVar("Contestant")
 
 
 @dataclass(frozen=True)
@@ -121,13 +122,13 @@ def _measure(entry: Entry, mask: Mask, options: Options) -> Row:
     sets, cache = _sets(moved, options.cold)
     contest = _Field([make_operands(workload, mask, seed) for seed in range(sets)])
     kernel = te_select.compile(workload, options.target)
-    contest.add(OURS, functools.partial(_calls, kernel, contest.sets), _own_output)
+    contest.add(OURS, functools.partial(calls_of, kernel, contest.sets), _own_output)
     if OURS in contest.unsupported:
         # Ours must run every workload: that it does not is an error, not a gap in a table.
         contest.wrong[OURS] = contest.unsupported.pop(OURS)
     if options.named:
         named = te_select.compile(name_dims(workload), options.target)
-        contest.add(NAMED, functools.partial(_calls, named, contest.sets), _own_output)
+        contest.add(NAMED, functools.partial(calls_of, named, contest.sets), _own_output)
     for peer in options.peers:
         prepare = functools.partial(peer.prepare, workload, contest.sets)
         contest.add(peer.name, prepare, peer.result)
@@ -153,16 +154,20 @@ def _measure(entry: Entry, mask: Mask, options: Options) -> Row:
         contest.unsupported,
         None,
     )
-    return _decided(row, calls)
+    return decided(row, calls, take_turns)
 
 
-def _decided(row: Row, calls: Mapping[str, Call]) -> Row:
-    """Decide a close call head to head."""
+def decided(
+    row: Row,
+    contestants: Mapping[str, Contestant],
+    turns: Callable[[Mapping[str, Contestant], int], Mapping[str, Timing]],
+) -> Row:
+    """Decide a close call head to head; ``turns`` times contestants over a number of rounds."""
     best = row.best
     times = None if best is None else row.times(best)
     if best is None or times is None or abs(times - 1) > CLOSE or row.rounds >= DUEL_ROUNDS:
         return row
-    duel = take_turns({name: calls[name] for name in (OURS, best)}, DUEL_ROUNDS)
+    duel = turns({name: contestants[name] for name in (OURS, best)}, DUEL_ROUNDS)
     return Row(**(vars(row) | {"duel": duel[OURS].ratio(duel[best])}))
 
 
@@ -189,7 +194,7 @@ def in_turns(calls: Sequence[Call]) -> Call:
     return call
 
 
-def _calls(kernel: te_select.Kernel, sets: Sequence[Operands]) -> list[Call]:
+def calls_of(kernel: te_select.Kernel, sets: Sequence[Operands]) -> list[Call]:
     """Calls of the exported function on tensors made once, as most peers have theirs.
 
     NumPy cannot hand over complex numbers and the types of ml_dtypes; these go as arrays.

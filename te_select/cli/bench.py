@@ -74,15 +74,7 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
 
     Example: te-select bench --only "attention-*" --peers numpy,torch --plot build/bench.png
     """
-    flags = {
-        "cond_shape": cond,
-        "then_shape": then,
-        "else_shape": else_,
-        "dtype": dtype,
-        "op": op,
-        "auto_broadcast": auto_broadcast,
-        "axis": axis,
-    }
+    flags = workloads.fields(cond, then, else_, dtype, op, auto_broadcast, axis)
     given = any(value is not None for value in (*flags.values(), workload, workloads_file))
     if given and (suite is not None or only is not None):
         raise UsageError("a suite and workload flags are given; expected one or the other")

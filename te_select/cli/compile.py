@@ -47,15 +47,7 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
     """
     if output is None:
         raise UsageError("-o is missing; expected the path of the library, such as build/select.so")
-    flags = {
-        "cond_shape": cond,
-        "then_shape": then,
-        "else_shape": else_,
-        "dtype": dtype,
-        "op": op,
-        "auto_broadcast": auto_broadcast,
-        "axis": axis,
-    }
+    flags = workloads.fields(cond, then, else_, dtype, op, auto_broadcast, axis)
     wanted = workloads.gather(flags, workload, workloads_file)
     start = time.perf_counter()
     with progress(f"compiling {len(wanted)} workloads"):

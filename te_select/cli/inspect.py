@@ -52,15 +52,7 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
     """
     if source not in (None, *_KNOWN):
         raise UsageError(f"--source {source!r} is not known; expected one of {', '.join(_KNOWN)}")
-    flags = {
-        "cond_shape": cond,
-        "then_shape": then,
-        "else_shape": else_,
-        "dtype": dtype,
-        "op": op,
-        "auto_broadcast": auto_broadcast,
-        "axis": axis,
-    }
+    flags = workloads.fields(cond, then, else_, dtype, op, auto_broadcast, axis)
     if path is not None and any(value is not None for value in (*flags.values(), logs)):
         raise UsageError("a library and workload flags are given; expected one or the other")
     if path is not None:

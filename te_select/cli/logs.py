@@ -80,15 +80,7 @@ def best_command(  # noqa: PLR0913, PLR0917 - one per flag
 
     Example: te-select logs best --cond 4,1,1,512 --then 4,12,512,512 --else "" --target native
     """
-    flags = {
-        "cond_shape": cond,
-        "then_shape": then,
-        "else_shape": else_,
-        "dtype": dtype,
-        "op": op,
-        "auto_broadcast": auto_broadcast,
-        "axis": axis,
-    }
+    flags = workloads.fields(cond, then, else_, dtype, op, auto_broadcast, axis)
     wanted = workloads.gather(flags, workload, None)
     if tuning_logs(logs) is False:
         raise UsageError("--tuning-logs none has no records; expected a folder")

@@ -80,15 +80,7 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
 
     Example: te-select tune --cond 1,1,1024,1024 --then 4,12,1024,1024 --else "" --trials 64
     """
-    flags = {
-        "cond_shape": cond,
-        "then_shape": then,
-        "else_shape": else_,
-        "dtype": dtype,
-        "op": op,
-        "auto_broadcast": auto_broadcast,
-        "axis": axis,
-    }
+    flags = workloads.fields(cond, then, else_, dtype, op, auto_broadcast, axis)
     given = any(value is not None for value in (*flags.values(), workload, workloads_file))
     if given + (library is not None) + (suite is not None or only is not None) > 1:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""The workload flags that compile and inspect share."""
+"""The workload flags that the verbs share."""
 
 from __future__ import annotations
 
@@ -35,6 +35,27 @@ WorkloadJson = Annotated[
 WorkloadsFile = Annotated[
     Path | None, typer.Option("--workloads", help="A file with a JSON list of workloads.")
 ]
+
+
+def fields(
+    cond: str | None,
+    then: str | None,
+    else_: str | None,
+    dtype: str | None,
+    op: str | None,
+    auto_broadcast: str | None,
+    axis: int | None,
+) -> dict[str, Any]:
+    """Name the values of the plain flags as `gather` takes them."""
+    return {
+        "cond_shape": cond,
+        "then_shape": then,
+        "else_shape": else_,
+        "dtype": dtype,
+        "op": op,
+        "auto_broadcast": auto_broadcast,
+        "axis": axis,
+    }
 
 
 def gather(flags: dict[str, Any], texts: Sequence[str] | None, file: Path | None) -> list[Workload]:

@@ -19,7 +19,7 @@ from te_select.bench.cuda.timing import Contestant, synchronize, take_turns
 from te_select.bench.operands import Mask, make_operands
 from te_select.bench.peers.base import Call, first_line, load
 from te_select.bench.row import COPY, NAMED, OURS, Row
-from te_select.bench.run import CLOSE, DUEL_ROUNDS, ROUNDS, Options, in_turns, name_dims
+from te_select.bench.run import ROUNDS, Options, decided, in_turns, name_dims
 from te_select.bench.suite import Entry
 from te_select.errors import TargetError
 from te_select.reference import Array, first_difference, placed
@@ -144,12 +144,7 @@ def _measure(entry: Entry, mask: Mask, options: Options, l2: int) -> Row:
         contest.unsupported,
         None,
     )
-    best = row.best
-    times = None if best is None else row.times(best)
-    if best is None or times is None or abs(times - 1) > CLOSE or rounds >= DUEL_ROUNDS:
-        return row
-    duel = take_turns({name: contestants[name] for name in (OURS, best)}, DUEL_ROUNDS)
-    return Row(**(vars(row) | {"duel": duel[OURS].ratio(duel[best])}))
+    return decided(row, contestants, take_turns)
 
 
 def _calls(kernel: te_select.Kernel, sets: Sequence[DeviceSet]) -> list[Call]:
