@@ -11,7 +11,6 @@ import itertools
 import os
 import platform
 import shutil
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
@@ -22,15 +21,16 @@ from typing import Any, Literal
 import tvm
 from tvm import s_tir
 
+from te_select import scratch
 from te_select.access import AccessPattern, access_pattern
 from te_select.broadcast import shown
 from te_select.definition import definition
-from te_select.errors import ArgumentError, ArtifactError
+from te_select.errors import ArgumentError, ArtifactError, TargetError
 from te_select.machines import LEVELS, Machine, machine
 from te_select.machines.scheduled import Scheduled
 from te_select.records import lookup
 from te_select.records.origin import DEFAULT
-from te_select.runtime import artifact
+from te_select.runtime import artifact, cpu
 from te_select.runtime.kernel import Kernel
 from te_select.targets import ResolvedTarget, resolve
 from te_select.workload import Workload
@@ -65,17 +65,19 @@ def compile(
     Raises
     ------
     TargetError
-        If the target is not known.
+        If the target is not known, or this CPU lacks what it needs; `export` cross-compiles.
     ToolchainError
         If there is no working C compiler, or no CUDA compiler for a CUDA target.
     ArtifactError
-        If this CPU lacks what the target needs; `export` cross-compiles.
+        If there is no room for temporary files.
     TuningError
         If the folder of tuning logs is missing, or holds no record that can be used.
     """
     _checked(workload)
+    resolved = resolve(target)
+    check_runs_here(resolved)
     path = _build_folder(os.getpid()) / f"build{next(_builds)}" / f"{workload.name}.so"
-    build([workload], path, target, tuning_logs)
+    build_scheduled([schedule(workload, resolved, tuning_logs)], path, resolved)
     loaded = artifact.load(path)
     if not isinstance(loaded, Kernel):
         raise ArtifactError(f"{path} holds several kernels; expected one")
@@ -116,8 +118,8 @@ def export(
     unique = list(dict.fromkeys(map(_checked, workloads)))
     if not unique:
         raise ArgumentError("no workloads are given; a library holds at least one")
-    with tempfile.TemporaryDirectory(prefix="te_select-") as folder:
-        built = Path(folder) / "library.so"
+    with scratch.folder(scratch.ROOM + len(unique) * scratch.KERNEL_ROOM) as folder:
+        built = folder / "library.so"
         manifest = build(unique, built, target, tuning_logs)
         return artifact.export(built, manifest, Path(path))
 
@@ -268,6 +270,21 @@ def source(
     return machine(resolved.kind).source(chosen, resolved, level)
 
 
+def check_runs_here(target: ResolvedTarget) -> None:
+    """Refuse a target whose kernels this CPU cannot run.
+
+    Raises
+    ------
+    TargetError
+        If the CPU lacks a feature.
+    """
+    if missing := cpu.missing(target.cpu_features):
+        raise TargetError(
+            f"target {target.name!r} needs {', '.join(missing)}, which this CPU lacks; expected "
+            "one that it can run (te_select.export compiles for other CPUs)"
+        )
+
+
 def _checked(workload: Workload) -> Workload:
     if not isinstance(workload, Workload):
         raise ArgumentError(f"{shown(workload)} is not a te_select.Workload")
@@ -301,7 +318,7 @@ def _config_from_manifest(config: Mapping[str, Any], pattern: AccessPattern, kin
 @cache
 def _build_folder(process: int) -> Path:
     """A folder for what a process compiles, removed when it ends; a forked child has its own."""
-    folder = Path(tempfile.mkdtemp(prefix="te_select-"))
+    folder = scratch.make()
 
     def remove() -> None:
         if os.getpid() == process:

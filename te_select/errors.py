@@ -16,7 +16,7 @@ class BroadcastError(SelectError, ValueError):
 
 
 class ArgumentError(SelectError, ValueError):
-    """A tensor whose shape, layout, device or memory a kernel cannot take."""
+    """An argument that cannot be taken: a tensor's shape, layout, device or memory, or a value."""
 
 
 class DTypeError(SelectError, TypeError):

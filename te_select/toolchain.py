@@ -16,6 +16,7 @@ from pathlib import Path
 
 from tvm_ffi import libinfo
 
+from te_select import scratch
 from te_select.broadcast import Shape
 from te_select.errors import ToolchainError
 from te_select.workload import Workload
@@ -205,7 +206,7 @@ def _runtime_objects(compiler: tuple[str, ...], half: HostHalf) -> tuple[Path, .
 
 @functools.cache
 def _compile_runtime(compiler: tuple[str, ...], half: HostHalf, pid: int) -> tuple[Path, ...]:
-    folder = Path(tempfile.mkdtemp(prefix="te-select-"))
+    folder = scratch.make()
     atexit.register(_remove, folder, pid)
     objects = []
     for source in half.sources:

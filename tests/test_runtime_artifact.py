@@ -54,6 +54,16 @@ def test_library_of_many_kernels(tmp_path):
     assert (one(*ARGS) == ARGS[0]).all()
 
 
+def test_kernel_that_a_library_lacks_is_a_key_error_with_names_near_it(tmp_path):
+    library = artifact.load(build([W, Workload((9,), (9,), (9,), "int8")], tmp_path / "two.so"))
+    name = Workload((9,), (9,), (9,), "int8").name
+    with pytest.raises(KeyError, match=rf"none of the 2 kernels of .*expected one such as {name}"):
+        library[name[:-1]]
+    with pytest.raises(KeyError, match=r"'foo' is none .*such as select_"):
+        library["foo"]
+    assert library.get("foo") is None and "foo" not in library and name in library
+
+
 def test_same_input_gives_the_same_bytes(built, tmp_path):
     assert build([W], tmp_path / "again.so").read_bytes() == built.read_bytes()
 
@@ -165,7 +175,7 @@ def test_temporary_folder_that_is_missing(built, tmp_path, monkeypatch):
         artifact.load(built)
     entry = toolchain.KernelEntry(W, "te_select_kernel_0")
     monkeypatch.setenv("CC", "cc -O1")  # nothing was compiled with this one
-    with pytest.raises(ToolchainError, match=r"cannot be linked: .*nonexistent"):
+    with pytest.raises(ArtifactError, match=r"no temporary folder can be made: .*nonexistent"):
         toolchain.link(built.with_suffix(".o"), [entry], tmp_path / "x.so")
     monkeypatch.undo()
     with pytest.raises(ToolchainError, match=r"cannot be linked: .*missing"):
@@ -314,12 +324,57 @@ def test_thread_count_is_read_from_the_environment(parallel, value, extra):
     assert out.split() == [extra]
 
 
-def test_thread_count_that_is_no_number_is_ignored(parallel):
-    counts = {
-        value: run_alone(PARALLEL, parallel, PYTHONPATH=".", TE_SELECT_NUM_THREADS=value)
-        for value in ("", "0", "-3", "two", "3x", "99999999999999999999")
-    }
-    assert len(set(counts.values())) == 1
+def test_empty_thread_count_is_none(parallel):
+    code = (
+        PARALLEL
+        + """
+    import ctypes
+    print(ctypes.CDLL("libgomp.so.1").omp_get_max_threads() - 1)
+    """
+    )
+    started, allowed = run_alone(code, parallel, PYTHONPATH=".", TE_SELECT_NUM_THREADS="").split()
+    assert started == allowed
+
+
+REFUSED = """
+    import sys, tvm_ffi
+    import numpy as np
+    from te_select.errors import ArgumentError
+    from te_select.runtime import artifact
+    try:
+        artifact.load(sys.argv[1])
+    except ArgumentError as error:
+        print(error)
+    # As a C++ program would, which knows nothing of te_select's load.
+    out = np.full((64, 64), 7, "f4")
+    select = tvm_ffi.load_module(sys.argv[1]).get_function(sys.argv[2])
+    try:
+        select(np.ones((64, 64), bool), np.ones((64, 64), "f4"), np.ones((64, 64), "f4"), out)
+    except ValueError as error:
+        print(error)
+    assert (out == 7).all()
+"""
+
+
+@pytest.mark.parametrize(
+    "value", ["x", "0", "000", "-3", "+3", "1e3", "3x", " ", "\u0664", "x" * 999]
+)
+def test_thread_count_that_is_no_number_is_refused(parallel, value):
+    name = artifact.load(parallel).workload.name
+    out = run_alone(REFUSED, parallel, name, PYTHONPATH=".", TE_SELECT_NUM_THREADS=value)
+    loading, calling = out.splitlines()
+    for said in (loading, calling):
+        assert "TE_SELECT_NUM_THREADS is '" in said
+        assert "expected a positive whole number" in said
+    if value.isascii():
+        assert f"is '{value[:40]}" in loading and f"is '{value[:40]}" in calling
+
+
+def test_huge_thread_count_starts_no_more_than_the_system_bears(tmp_path):
+    shape = (64, 64)
+    path = build([Workload(shape, shape, shape)], tmp_path / "select.so", bytes_per_thread=1)
+    extra = run_alone(PARALLEL, path, PYTHONPATH=".", TE_SELECT_NUM_THREADS="9" * 30)
+    assert int(extra) == max(64, len(os.sched_getaffinity(0))) - 1
 
 
 def test_bytes_decide_how_many_threads_are_worth_it(tmp_path):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import tvm
 from tvm import tirx
 
-from te_select import lowering, toolchain
+from te_select import lowering, scratch, toolchain
 from te_select.access import access_pattern
 from te_select.environment import cpu_name
 from te_select.machines.scheduled import Scheduled, symbol
@@ -35,8 +34,8 @@ def build(chosen: Sequence[Scheduled], target: ResolvedTarget, path: Path) -> No
     """
     functions = [func for i, one in enumerate(chosen) for func in lower(one, symbol(i))]
     module = lowering.build(functions, target.tvm)
-    with tempfile.TemporaryDirectory(prefix="te_select-") as folder:
-        object_file = Path(folder) / "kernels.o"
+    with scratch.folder(scratch.ROOM + len(chosen) * scratch.KERNEL_ROOM) as folder:
+        object_file = folder / "kernels.o"
         module.write_to_file(str(object_file), "o")
         entries = [
             toolchain.KernelEntry(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,13 +14,17 @@ from typing import Any
 
 import tvm_ffi
 
-from te_select.errors import ArtifactError, SelectError
+from te_select import scratch
+from te_select.broadcast import shown
+from te_select.errors import ArgumentError, ArtifactError, SelectError
 from te_select.runtime import cpu, files
 from te_select.runtime.cuda_kernel import CudaKernel
 from te_select.runtime.kernel import Kernel
 from te_select.workload import Workload
 
 FORMAT = 1
+_THREADS = "TE_SELECT_NUM_THREADS"
+_NAMES_SHOWN = 3  # of a library's kernels, where one is asked for that it lacks
 _KERNELS: Mapping[Any, type[Kernel]] = {"x86": Kernel, "cuda": CudaKernel}
 
 _in_forked_child = False
@@ -107,7 +111,18 @@ class Library(Mapping[str, Kernel]):
         self._kernels = dict(kernels)
 
     def __getitem__(self, name: str) -> Kernel:
-        return self._kernels[name]
+        try:
+            return self._kernels[name]
+        except KeyError:
+            near = difflib.get_close_matches(str(name), self._kernels, _NAMES_SHOWN)
+            names = ", ".join(near or list(self._kernels)[:_NAMES_SHOWN])
+            raise KeyError(
+                f"{name!r} is none of the {len(self)} kernels of {self.path}; expected one such as "
+                f"{names}"
+            ) from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._kernels
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._kernels)
@@ -146,7 +161,8 @@ def write(so: str | os.PathLike[str], manifest: Manifest) -> None:
         If the library cannot be read or the manifest not written.
     """
     path = files.library_path(so)
-    _write_manifest(path, manifest, hashlib.sha256(files.read(path)).hexdigest())
+    text = _manifest_text(manifest, hashlib.sha256(files.read(path)).hexdigest())
+    files.replace(manifest_path(path), text)
 
 
 def export(
@@ -195,6 +211,8 @@ def load(path: str | os.PathLike[str]) -> Kernel | Library:
     ArtifactError
         If a file is missing, damaged, of another format version or not for this CPU, or the system
         cannot load it.
+    ArgumentError
+        If ``TE_SELECT_NUM_THREADS`` is no positive whole number, and the library is for CPUs.
     """
     path = files.library_path(path)
     manifest, sha256 = read_manifest(path)
@@ -204,14 +222,15 @@ def load(path: str | os.PathLike[str]) -> Kernel | Library:
             f"{path} is not the library its manifest describes (the SHA-256 differs): it is "
             "truncated or was changed; export it again"
         )
-    missing = sorted(set(manifest.target["cpu_features"]) - cpu.features())
-    if missing:
+    if missing := cpu.missing(manifest.target["cpu_features"]):
         raise ArtifactError(
             f"{path} was compiled for {manifest.target['name']} and this CPU lacks "
             f"{', '.join(missing)}; compile it for a target that this CPU can run"
         )
-    module = _open(path)
     make = _KERNELS[manifest.kind]
+    if make is Kernel:
+        _check_thread_count()
+    module = _open(path)
     if _in_forked_child and make is Kernel:
         _function(module, "te_select_run_serially", path)()
     kernels: dict[str, Kernel] = {}
@@ -239,14 +258,13 @@ def _save(image: bytes, manifest: Manifest, path: str | os.PathLike[str]) -> Pat
     path = files.library_path(path)
     if manifest_path(path).is_dir():
         raise ArtifactError(f"{manifest_path(path)} cannot be written: it is a folder")
-    files.replace(path, image)
-    _write_manifest(path, manifest, hashlib.sha256(image).hexdigest())
+    text = _manifest_text(manifest, hashlib.sha256(image).hexdigest())
+    files.replace_all({path: image, manifest_path(path): text})
     return path
 
 
-def _write_manifest(so: Path, manifest: Manifest, sha256: str) -> None:
-    text = json.dumps(manifest.to_json(sha256), indent=1) + "\n"
-    files.replace(manifest_path(so), text.encode())
+def _manifest_text(manifest: Manifest, sha256: str) -> bytes:
+    return (json.dumps(manifest.to_json(sha256), indent=1) + "\n").encode()
 
 
 def read_manifest(so: str | os.PathLike[str]) -> tuple[Manifest, str]:
@@ -316,20 +334,32 @@ def _strings(values: Any, key: str) -> None:
             raise TypeError(f"{key} holds {value!r}, expected strings")
 
 
+def _check_thread_count() -> None:
+    """Refuse what the launcher of a library would refuse at every call."""
+    text = os.environ.get(_THREADS, "")
+    if text and not (text.isascii() and text.isdigit() and text.strip("0")):
+        raise ArgumentError(
+            f"{_THREADS} is {shown(text)}; expected a positive whole number, or no value for as "
+            "many threads as OpenMP allows"
+        )
+
+
 def _open(path: Path) -> tvm_ffi.Module:
     """Load the shared library that lies at ``path`` now.
 
     The dynamic loader compares paths before files: under a path it has seen, it would hand out the
     old library again. So it is given a link with a new name; one file is still loaded only once.
     """
-    folder = str(path.parent)
+    folder = path.parent
     try:
-        with tempfile.TemporaryDirectory(prefix="te-select-") as folder:
-            alias = Path(folder, path.name)
+        with scratch.folder(room=0) as folder:
+            alias = folder / path.name
             alias.symlink_to(path.resolve())
             return tvm_ffi.load_module(alias)
+    except SelectError as error:
+        raise ArtifactError(f"{path} cannot be loaded: {error}") from error
     except Exception as error:  # tvm_ffi and the loader raise many kinds
-        reason = " ".join(str(error).split()).replace(folder, str(path.parent))
+        reason = " ".join(str(error).split()).replace(str(folder), str(path.parent))
         advice = (
             "install GCC's OpenMP runtime (Debian: apt install libgomp1)"
             if "libgomp" in reason

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from pathlib import Path
 
 _CPUINFO = Path("/proc/cpuinfo")
@@ -21,3 +22,8 @@ def features() -> frozenset[str]:
     except OSError:
         pass
     return frozenset()
+
+
+def missing(needed: Iterable[str]) -> list[str]:
+    """The features out of ``needed`` that this machine's CPU lacks, sorted."""
+    return sorted(set(needed) - features())

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import tempfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from te_select.errors import ArtifactError
@@ -49,24 +51,61 @@ def read(path: Path, what: str = "the shared library") -> bytes:
 
 
 def replace(path: Path, data: bytes) -> None:
-    """Write beside and rename: a library that is loaded keeps its own file.
+    """Write a file as `replace_all` does."""
+    replace_all({path: data})
+
+
+def replace_all(files: Mapping[Path, bytes]) -> None:
+    """Write beside, and rename once all is written: a library that is loaded keeps its own file.
+
+    Parameters
+    ----------
+    files
+        The bytes of each file. Missing folders are made.
+
+    Raises
+    ------
+    ArtifactError
+        If one cannot be written; then none of them is.
+    """
+    with contextlib.ExitStack() as temporaries:
+        written = []
+        for path, data in files.items():
+            with _explained(path):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+                temporaries.callback(Path(name).unlink, missing_ok=True)
+                with os.fdopen(handle, "wb") as file:
+                    file.write(data)
+                Path(name).chmod(0o755 if path.suffix == ".so" else 0o644)
+                written.append((Path(name), path))
+        for temporary, path in written:
+            with _explained(path):
+                temporary.replace(path)
+
+
+def write_output(path: Path, data: bytes) -> None:
+    """Write what a user asked for: a file as a whole, and whatever else is there as it is.
 
     Raises
     ------
     ArtifactError
         If it cannot be written.
     """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-        temporary = Path(name)
-        try:
-            with os.fdopen(handle, "wb") as file:
+    with _explained(path):
+        if path.exists() and not path.is_file():  # such as /dev/stdout, which must stay
+            with path.open("wb") as file:
                 file.write(data)
-            temporary.chmod(0o755 if path.suffix == ".so" else 0o644)
-            temporary.replace(path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+            return
+        target = path.resolve()
+    replace(target, data)
+
+
+@contextlib.contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
-        raise ArtifactError(f"{path} cannot be written: {error.strerror or error}") from error
+        raise ArtifactError(
+            f"{path} cannot be written: {error.strerror or error} (folder {path.parent})"
+        ) from error

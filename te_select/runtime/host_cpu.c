@@ -7,6 +7,12 @@ int te_select_call(const te_select_cpu_kernel* kernel, const TVMFFIAny* args, in
   te_select_memory operands[TE_SELECT_OPERANDS];
   int found = te_select_check(&kernel->common, args, num_args, result, as_bits, sizes, operands);
   if (found <= 0) return found;
+  if (te_select_bad_threads()) {
+    te_select_message m = te_select_begin(&kernel->common, -1);
+    te_select_append(&m, "TE_SELECT_NUM_THREADS is '%s'; expected a positive whole number",
+                     te_select_bad_threads());
+    return te_select_fail("ValueError", &m);
+  }
 
   if (kernel->bytes_per_thread > 0) { /* else there is no parallel loop */
     int64_t moved = operands[COND].bytes; /* each of the four is below 2^61, see check_shape */

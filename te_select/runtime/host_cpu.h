@@ -31,4 +31,8 @@ static inline void te_select_fence(void) {
 /* The most tasks that the next parallel loop of this thread is worth. */
 void te_select_set_threads(int32_t threads);
 
+/* What TE_SELECT_NUM_THREADS said when the library was loaded, if that is no positive whole number;
+ * else NULL. */
+const char* te_select_bad_threads(void);
+
 #endif
