@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import tvm_ffi
 from tvm.target import Target, codegen
 
 from te_select import cuda_compiler
+from te_select.broadcast import shown
 from te_select.errors import TargetError
 from te_select.runtime import cuda_driver
 
@@ -54,16 +56,22 @@ EXAMPLES = (
     "native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4, an LLVM CPU name, cuda, cuda:sm_90, "
     "cuda:sm_80,sm_90, or a TVM target as JSON"
 )
-_CUDA_LIMITS = frozenset(
-    {
+_FIELDS = {
+    "llvm": ("kind", "mcpu", "mattr", "num-cores", "keys", "tag"),
+    "cuda": (
+        "kind",
+        "arch",
+        "keys",
+        "tag",
+        # What TVM's own targets say besides the arch; a Select depends on none of it.
         "max_num_threads",
         "max_shared_memory_per_block",
         "max_threads_per_block",
         "registers_per_block",
         "thread_warp_size",
-    }
-)
-"""What TVM's own targets of kind cuda say besides the arch; a Select depends on none of it."""
+    ),
+}
+"""By kind of a TVM target: the fields that are taken. LLVM ends the process over some others."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +81,8 @@ class ResolvedTarget:
     Parameters
     ----------
     name
-        The name under which artifacts and records know it: the CPU's name for ``native``.
+        The name under which artifacts and records know it, and from which `resolve` makes the same
+        target again: for ``native`` the CPU's name, or JSON where features of that CPU are hidden.
     tvm
         The TVM target.
     cpu_features
@@ -144,8 +153,9 @@ def _native() -> ResolvedTarget:
         for feature in map(str, codegen.llvm_get_cpu_features(named))
         if feature in _CPUINFO_NAMES and not present.get(feature, False)
     ]
-    tvm_target = Target({"kind": "llvm", "mcpu": cpu, "mattr": hidden}) if hidden else named
-    return ResolvedTarget(cpu, tvm_target, _features(tvm_target))
+    if hidden:
+        return _from_json({"kind": "llvm", "mcpu": cpu, "mattr": hidden})
+    return ResolvedTarget(cpu, named, _features(named))
 
 
 def _cuda(target: str) -> ResolvedTarget:
@@ -196,30 +206,25 @@ def _local_devices() -> list[cuda_driver.Device]:
     return known
 
 
-def _cuda_from_json(fields: dict[str, Any], target: Target) -> ResolvedTarget:
-    unknown = sorted(set(fields) - {"kind", "arch", "keys", "tag"} - _CUDA_LIMITS)
-    if unknown:
-        raise TargetError(f"target has the fields {unknown}; expected kind and arch only")
-    arch = str(target.attrs.get("arch", ""))
-    if "arch" not in fields and "tag" not in fields:
-        raise TargetError(f"target {fields!r} has no arch; expected one such as sm_90")
-    return _cuda(f"cuda:{arch}")
-
-
 def _from_json(target: str | dict[str, Any]) -> ResolvedTarget:
     try:
         fields = json.loads(target) if isinstance(target, str) else dict(target)
+    except (ValueError, RecursionError) as error:
+        raise TargetError(
+            f"target {shown(target)} is not a TVM target: {error}; expected {EXAMPLES}"
+        ) from error
+    _check_fields(fields)
+    try:
         tvm_target = Target(fields)
     except (ValueError, TypeError, RuntimeError, KeyError) as error:
         reason = str(error).strip().splitlines()[-1] if str(error).strip() else type(error).__name__
-        raise TargetError(f"target {target!r} is not a TVM target: {reason}") from error
-    if tvm_target.kind.name == "cuda":
-        return _cuda_from_json(fields, tvm_target)
-    _check_fields(fields)
+        raise TargetError(f"target {shown(target)} is not a TVM target: {reason}") from error
     kind, cpu = tvm_target.kind.name, str(tvm_target.attrs.get("mcpu", "x86-64"))
+    if kind == "cuda":
+        return _cuda(f"cuda:{tvm_target.attrs.get('arch', '')}")
     if kind != "llvm" or not _is_x86_64(cpu):
         raise TargetError(
-            f"target {target!r} is not supported; expected kind llvm and an x86-64 mcpu, or "
+            f"target {shown(target)} is not supported; expected kind llvm and an x86-64 mcpu, or "
             "kind cuda and an arch"
         )
     name = cpu if set(fields) <= {"kind", "mcpu"} else json.dumps(fields, sort_keys=True)
@@ -228,14 +233,26 @@ def _from_json(target: str | dict[str, Any]) -> ResolvedTarget:
 
 def _check_fields(fields: dict[str, Any]) -> None:
     """Refuse what LLVM would end the process for: foreign triples and unknown features."""
-    unknown = sorted(set(fields) - {"kind", "mcpu", "mattr", "num-cores", "keys", "tag"})
-    if unknown:
-        raise TargetError(f"target has the fields {unknown}; expected kind, mcpu and mattr only")
+    kind = fields.get("kind")
+    if kind is None and "tag" in fields:
+        known = tuple(dict.fromkeys(itertools.chain(*_FIELDS.values())))
+    elif isinstance(kind, str) and kind in _FIELDS:
+        known = _FIELDS[kind]
+    else:
+        raise TargetError(f"target has the kind {shown(kind)}; expected {' or '.join(_FIELDS)}")
+    if unknown := sorted(set(map(str, fields)) - set(known)):
+        raise TargetError(
+            f"target has the fields {shown(unknown)}; expected some of {', '.join(known)}"
+        )
+    if kind == "cuda" and not {"arch", "tag"} & set(fields):
+        raise TargetError(f"target {shown(fields)} has no arch; expected one such as sm_90")
     mattr = fields.get("mattr", [])
+    if not isinstance(mattr, list):
+        raise TargetError(f"mattr {shown(mattr)} is no list; expected one such as ['-avx512f']")
     wrong = [m for m in mattr if str(m)[:1] not in "+-" or str(m)[1:] not in _CPUINFO_NAMES]
     if wrong:
         raise TargetError(
-            f"mattr {wrong} is not supported; expected + or - and one of "
+            f"mattr {shown(wrong)} is not supported; expected + or - and one of "
             f"{', '.join(_CPUINFO_NAMES)}"
         )
 

@@ -1,5 +1,7 @@
 import pytest
+import tvm_ffi
 
+from te_select import Workload, compiler, targets
 from te_select.errors import TargetError
 from te_select.targets import resolve
 from tests.cuda_standin import fake_driver
@@ -117,3 +119,46 @@ def test_cuda_without_a_gpu_says_what_to_do():
 def test_cuda_with_a_gpu_that_is_not_supported_names_it():
     with fake_driver(3), pytest.raises(TargetError, match=r"Fake GPU here, of .* sm_03; expected"):
         resolve("cuda")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"kind": "llvm", "mattr": 3},
+        {"kind": "llvm", "mattr": "+avx2"},
+        {"kind": "llvm", "mcpu": ["x"]},
+        {"kind": "llvm", "num-cores": "many"},
+        {"kind": ["llvm"]},
+        {"mcpu": "x86-64"},
+        {"kind": "cuda", "arch": 3},
+        {3: 4},
+    ],
+)
+def test_fields_of_the_wrong_type_are_refused(fields):
+    with pytest.raises(TargetError):
+        resolve(fields)
+
+
+def test_fields_are_checked_before_tvm_sees_them(monkeypatch):
+    monkeypatch.setattr(targets, "Target", None)
+    with pytest.raises(TargetError, match="has the fields"):
+        resolve({"kind": "llvm", "mtriple": "garbage"})
+
+
+def test_native_without_features_that_a_hypervisor_hides_is_made_again_from_its_name(monkeypatch):
+    present = tvm_ffi.get_global_func("tvm.codegen.llvm.GetHostCPUFeatures")()
+
+    def hypervisor(_name):
+        return lambda: {k: v for k, v in present.items() if not str(k).startswith("avx")}
+
+    monkeypatch.setattr(targets.codegen, "llvm_get_system_cpu", lambda: "x86-64-v4")
+    with monkeypatch.context() as hidden:
+        hidden.setattr(targets.tvm_ffi, "get_global_func", hypervisor)
+        native = resolve("native")
+        assert "avx2" not in native.cpu_features
+    again = resolve(native.name)
+    assert (again.cpu_features, str(again.tvm)) == (native.cpu_features, str(native.tvm))
+    workload = Workload((64,), (64,), (64,))
+    text = compiler.source(workload, native.name, None, "asm")
+    assert "ymm" not in text and "zmm" not in text
+    assert "mm" in compiler.source(workload, "x86-64-v4", None, "asm").replace("xmm", "")
