@@ -116,19 +116,18 @@ def widths() -> None:
 
 def awkward() -> None:
     """Odd sizes beside round ones, per element."""
-    for title, odd, even in (
-        ("2^24 + 7", ((1 << 24) + 7,), (1 << 24,)),
-        ("[4099,1021]", (4099, 1021), (4096, 1024)),
-        ("[4099,1021] with cond [4099,1]", (4099, 1021, 1), (4096, 1024, 1)),
-        ("[65537,63] with cond [65537,1]", (65537, 63, 1), (65536, 64, 1)),
+    for title, odd, even, by_row in (
+        ("2^24 + 7", ((1 << 24) + 7,), (1 << 24,), False),
+        ("[4099,1021]", (4099, 1021), (4096, 1024), False),
+        ("[4099,1021] with cond [4099,1]", (4099, 1021), (4096, 1024), True),
+        ("[65537,63] with cond [65537,1]", (65537, 63), (65536, 64), True),
     ):
         calls = {}
         elements = [math.prod(shape) for shape in (odd, even)]
         # One memory for both, as pages may lie better or worse.
         memory = make_operands(flat(max(elements)), HALF)
-        for shape in (odd, even):
-            rows = (*shape[:1], 1) if len(shape) > 2 else shape  # noqa: PLR2004
-            sides = shape[:2]
+        for sides in (odd, even):
+            rows = (sides[0], 1) if by_row else sides
             workload = te_select.Workload(rows, sides, sides)
             cond, then, else_, out = (
                 operand[: math.prod(dims)].reshape(dims)
@@ -140,7 +139,7 @@ def awkward() -> None:
                 )
             )
             operands = Operands(workload, cond, then, else_, out)
-            calls[str(shape)] = call(te_select.compile(workload), operands)
+            calls[str(sides)] = call(te_select.compile(workload), operands)
         one, other = take_turns(calls, ROUNDS).values()
         ratio = one.ratio(other) * elements[0] / elements[1]
         show(f"{title}, per element of the round size's speed", ratio, "0.97")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import shlex
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 import te_select
@@ -18,7 +20,7 @@ from te_select.bench import peers as peers_module
 from te_select.bench import run as run_module
 from te_select.bench.operands import Mask, Operands, make_operands
 from te_select.bench.peers import PEERS, Call, Peer, UnsupportedError, choose_peers
-from te_select.bench.report import geometric_means, label
+from te_select.bench.report import Results, geometric_means, label, print_report
 from te_select.bench.rounds import Timing
 from te_select.bench.row import OURS, Row
 from te_select.bench.run import Options, in_turns, name_dims, run
@@ -229,17 +231,81 @@ def test_a_label_tells_masks_apart() -> None:
         (["--suite", "x"], 2, "--suite 'x' is not known; expected one of default, baselines"),
         (["--only", "x"], 2, "--only 'x' matches no workload; expected a glob over"),
         ([*SMALL, "--only", "x"], 2, "expected one or the other"),
-        ([*SMALL, "--density", "101"], 2, "is no list of percents; expected such as 0,50,100"),
+        ([*SMALL, "--density", "200"], 2, "--density '200' is no list of percents from 0 to 100"),
+        ([*SMALL, "--density", "nan"], 2, "is no list of percents"),
         ([*SMALL, "--block", "0"], 2, "is no list of lengths"),
         ([*SMALL, "--peers", "x"], 2, "--peers 'x' names no peer"),
-        ([*SMALL, "--csv", "/no/such/x.csv"], 1, "its folder is missing"),
-        (["--cond", "n", "--then", "n", "--else", ""], 1, "the dims n have no size"),
+        ([*SMALL, "--csv", "/no/such/x.csv"], 2, "its folder is missing"),
+        ([*SMALL, "--csv", "/tmp"], 2, "--csv /tmp is a folder; expected a file"),
+        ([*SMALL, "--plot", "x.bmp"], 2, "--plot x.bmp ends in none of .png, .svg, .pdf"),
+        ([*SMALL, "--dtype", "f32"], 2, "dtype 'f32' is not supported; expected one of"),
+        ([*SMALL, "--target", "foo"], 2, "target 'foo' is not known; expected native"),
+        (["--cond", "n", "--then", "n", "--else", ""], 2, "the dims n have no size"),
     ],
 )
 def test_bad_usage_says_what_is_accepted(args: list[str], code: int, message: str) -> None:
     result = bench(*args)
     assert result.exit_code == code, result.output
     assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_block_longer_than_cond_is_one_block() -> None:
+    assert len(set(Mask(block=10**30).draw(np.random.default_rng(0), 100))) == 1
+
+
+def results_of(*names: str, duel: float | None = None) -> Results:
+    timings = {OURS: Timing((1.0, 2.0, 3.0)), "numpy": Timing((9.0, 5.0, 7.0))}
+    rows = [
+        Row(
+            Entry(name, ENTRY.workload, ""), Mask(), 1, "hot", {}, "tuned:emeraldrapids/w4_1024cte",
+            3, timings, {"roof: copy": 1.0, "roof: select": 2.0}, {}, {}, {}, duel,
+        )
+        for name in names
+    ]  # fmt: skip
+    return Results(rows, {}, Options(), 0.0, False)
+
+
+def printed(results: Results, width: int, terminal: bool) -> str:
+    file = io.StringIO()
+    console = Console(
+        file=file, width=width, force_terminal=terminal, color_system=None, markup=False,
+        highlight=False, soft_wrap=True,
+    )  # fmt: skip
+    print_report(results, console)
+    return file.getvalue()
+
+
+LONG = "a-workload-whose-name-is-longer-than-many-a-terminal-is-wide-" + 30 * "x"
+
+
+def test_a_table_in_a_file_is_whole() -> None:
+    text = printed(results_of(LONG, "short"), 80, terminal=False)
+    (line,) = (line for line in text.splitlines() if line.strip().startswith(LONG))
+    assert line.rstrip().endswith("tuned:emeraldrapids/w4_1024cte")
+    assert "no room for" not in text
+
+
+def test_a_table_on_a_narrow_terminal_folds_names_and_leaves_out_the_least() -> None:
+    text = printed(results_of(LONG, "short"), 80, terminal=True)
+    table = text.split("medians of")[0]
+    assert "…" not in table
+    assert max(map(len, table.split("no room")[0].splitlines())) <= 80
+    assert LONG in "".join(line.split()[0] for line in table.splitlines() if line.strip())
+    assert "no room for config, % of roof" in text
+    for column in ("best peer", "its ms", "times best"):
+        assert column in table
+    assert "no room for" not in printed(results_of("short"), 140, terminal=True)
+
+
+def test_ratios_are_those_of_the_medians_shown() -> None:
+    text = printed(results_of("short"), 200, terminal=False)
+    (line,) = (line for line in text.splitlines() if line.strip().startswith("short"))
+    assert line.split()[-3:-1] == ["3.50", "3.50"]  # 7 / 2, and not a median of 9, 2.5 and 7 / 3
+    assert "head to head" not in text
+    with_duel = printed(results_of("short", duel=1.25), 200, terminal=False)
+    assert "1.25 *" in with_duel
+    assert "* of medians head to head" in with_duel
 
 
 def test_values_survive_a_peer_that_overwrites_the_output() -> None:

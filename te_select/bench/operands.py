@@ -34,7 +34,7 @@ class Mask:
     def draw(self, rng: np.random.Generator, count: int) -> npt.NDArray[np.bool_]:
         """Draw ``count`` elements."""
         blocks = rng.random(-(-count // self.block), np.float32) < self.density / 100
-        return np.repeat(blocks, self.block)[:count]
+        return np.repeat(blocks, min(self.block, count))[:count]
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from te_select.bench.report import label
 from te_select.bench.row import COPY, OURS, SELECT, Row
+from te_select.runtime.files import write_output
 
 _OURS, _PEERS, _ROOF, _SLOWER = "#0b6e4f", "#b0b7bf", "#c44536", "#c44536"
 _DPI = 150
@@ -33,6 +35,8 @@ def plot(path: Path, rows: Sequence[Row], machine: str) -> None:
         If matplotlib is not installed.
     ValueError
         If the suffix names no format.
+    ArtifactError
+        If the file cannot be written.
     """
     figure = importlib.import_module("matplotlib.figure").Figure(
         figsize=(15, max(6.0, 1.5 + 0.26 * len(rows))), layout="constrained"
@@ -44,7 +48,9 @@ def plot(path: Path, rows: Sequence[Row], machine: str) -> None:
     left, right = figure.subplots(1, 2, width_ratios=(3, 2))
     _roofline(left, rows)
     _bars(right, rows)
-    figure.savefig(path, dpi=_DPI)
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format=path.suffix[1:].lower(), dpi=_DPI)
+    write_output(path, drawn.getvalue())
 
 
 def _roofline(axes: Any, rows: Sequence[Row]) -> None:

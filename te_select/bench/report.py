@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 import shlex
@@ -10,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from te_select.bench.cuda.peers import PEERS as CUDA_PEERS
 from te_select.bench.peers import PEERS
@@ -18,6 +19,11 @@ from te_select.bench.row import NAMED, OURS, Row
 from te_select.bench.run import Options
 from te_select.bench.suite import DEFAULT
 from te_select.environment import environment
+from te_select.runtime.files import write_output
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
 
 _COLUMNS = (
     "workload",
@@ -30,9 +36,12 @@ _COLUMNS = (
     "times NumPy",
     "config",
 )
+_LEFT = ("workload", "best peer", "config")
+_LESS_IMPORTANT = ("config", "% of roof", "GB/s", "times NumPy")
+"""What a narrow terminal shows no longer, the first of it first."""
+_UNBOUNDED = 10_000  # columns
 _QUANTILES = {"median": 0.5, "p20": 0.2, "p80": 0.8}
 _BUSY = 0.3  # cores; another process on one of two made kernels up to 30 times slower
-_WIDTH = 160  # of a table that goes to a file, which has no width of its own
 _PACKAGES = (
     "halide",
     "iree-base-compiler",
@@ -126,41 +135,41 @@ def write_csv(path: Path, results: Results) -> None:
     """Write one line per row and contestant."""
     names = ("name", "shapes", "density", "block", "cache", "bytes", "contestant", "rounds")
     measured = (*_QUANTILES, "gb_per_s", "share_of_roof", "te_select_times", "problem", "command")
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow((*names, *measured))
-        for row in results.rows:
-            start = (row.entry.name, str(row.entry.workload), row.mask.density, row.mask.block)
-            again = command(row, results.options)
-            for name, timing in row.timings.items():
-                # A probe moves whole vectors, so its bytes are not quite the workload's.
-                rate = row.roofs.get(name, row.rate(name))
-                quantiles = [timing.quantile(q) for q in _QUANTILES.values()]
-                share = rate / row.roof if row.roof else None
-                values = (*quantiles, rate / 1e9, share, row.times(name), "", again)
-                writer.writerow((*start, row.cache, row.moved, name, row.rounds, *values))
-            for name, problem in _problems(row):
-                empty = [""] * (len(measured) - 2)
-                writer.writerow((*start, row.cache, row.moved, name, 0, *empty, problem, again))
+    file = io.StringIO(newline="")
+    writer = csv.writer(file)
+    writer.writerow((*names, *measured))
+    for row in results.rows:
+        start = (row.entry.name, str(row.entry.workload), row.mask.density, row.mask.block)
+        again = command(row, results.options)
+        for name, timing in row.timings.items():
+            # A probe moves whole vectors, so its bytes are not quite the workload's.
+            rate = row.roofs.get(name, row.rate(name))
+            quantiles = [timing.quantile(q) for q in _QUANTILES.values()]
+            share = rate / row.roof if row.roof else None
+            values = (*quantiles, rate / 1e9, share, row.times(name), "", again)
+            writer.writerow((*start, row.cache, row.moved, name, row.rounds, *values))
+        for name, problem in _problems(row):
+            empty = [""] * (len(measured) - 2)
+            writer.writerow((*start, row.cache, row.moved, name, 0, *empty, problem, again))
+    write_output(path, file.getvalue().encode())
 
 
-def print_report(results: Results) -> None:
-    """Print the table, and under it what it leaves out."""
-    from rich import box  # noqa: PLC0415 - rich is slow to import
-    from rich.console import Console  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
+def print_report(results: Results, console: Console | None = None) -> None:
+    """Print the table, and under it what it leaves out.
+
+    Parameters
+    ----------
+    results
+        What was measured.
+    console
+        Where to; stdout by default. A file gets the whole table, however wide; a terminal as many
+        columns as it has room for.
+    """
+    from rich.console import Console  # noqa: PLC0415 - rich is slow to import
 
     rows, options = results.rows, results.options
-    console = Console(markup=False, highlight=False, soft_wrap=True)
-    if not console.is_terminal:
-        console.width = _WIDTH
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    left = ("workload", "best peer", "config")
-    for column in (*_COLUMNS, *(["named"] if options.named else [])):
-        table.add_column(column, justify="left" if column in left else "right", no_wrap=True)
-    for row in rows:
-        table.add_row(*_cells(row, options.named))
-    console.print(table)
+    console = console or Console(markup=False, highlight=False, soft_wrap=True)
+    _print_table(rows, options, console)
     caches = ", ".join(sorted({row.cache for row in rows})) or "none"
     rounds = sorted({row.rounds for row in rows})
     console.print(
@@ -169,6 +178,10 @@ def print_report(results: Results) -> None:
         if rows
         else "nothing was measured"
     )
+    if rows:
+        console.print("times: the other's median over te-select's")
+    if any(row.duel is not None for row in rows):
+        console.print("* of medians head to head, in rounds of the two alone after those shown")
     if results.load > _BUSY:
         console.print(
             f"others were using {results.load:.1f} cores when this began; what waits for all cores "
@@ -204,26 +217,71 @@ def machine_name(document: Mapping[str, Any]) -> str:
     return f"{machine['cpu']['name']}, {machine['cpu']['threads_allowed']} threads"
 
 
-def _cells(row: Row, named: bool) -> list[str]:
-    best = row.best
-    numpy = row.times("numpy")
+def _print_table(rows: Sequence[Row], options: Options, console: Console) -> None:
+    columns = [*_COLUMNS, *(["named"] if options.named else [])]
+    less_important = list(_LESS_IMPORTANT) if console.is_terminal else []
+    left_out = []
+    while (width := _width(console, _table(rows, columns))) > console.width and less_important:
+        left_out.append(less_important.pop(0))
+        columns.remove(left_out[-1])
+    if not console.is_terminal:
+        console.width = max(console.width, width)
+    console.print(_table(rows, columns))
+    if left_out:
+        console.print(f"no room for {', '.join(left_out)}: use a wider terminal, a file, or --json")
+
+
+def _table(rows: Iterable[Row], columns: Sequence[str]) -> Table:
+    from rich import box  # noqa: PLC0415 - rich is slow to import
+    from rich.table import Table  # noqa: PLC0415
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        folds = column == "workload"  # the one whose text may go over several lines
+        table.add_column(
+            column,
+            justify="left" if column in _LEFT else "right",
+            no_wrap=not folds,
+            overflow="fold",
+        )
+    for row in rows:
+        cells = _cells(row)
+        table.add_row(*(cells.get(column, "") for column in columns))
+    return table
+
+
+def _width(console: Console, table: Table) -> int:
+    """Columns that a table takes where nothing of it is folded."""
+    unbounded = console.options.update(max_width=_UNBOUNDED)
+    return console.measure(table, options=unbounded).maximum
+
+
+def _cells(row: Row) -> dict[str, str]:
+    """What there is to show, by column."""
+    cells = {
+        "workload": label(row),
+        "times NumPy": _times(row, "numpy"),
+        "config": row.origin,
+        "named": _times(row, NAMED),
+    }
     ours = row.timings.get(OURS)
     if ours is None:
-        cells = [label(row), "WRONG", "", ""]
+        cells["ms"] = "WRONG"
     else:
-        share = f"{100 * row.rate(OURS) / row.roof:.0f}" if row.roof else ""
-        cells = [label(row), _ms(ours.median), f"{row.rate(OURS) / 1e9:.1f}", share]
-    if best is None:
-        cells += ["", "", ""]
-    else:
-        times = row.times(best)
-        duel = " *" if row.duel is not None else ""
-        cells += [best, _ms(row.timings[best].median), f"{times:.2f}{duel}" if times else ""]
-    cells += [f"{numpy:.1f}" if numpy else "", row.origin]
-    if named:
-        times = row.times(NAMED)
-        cells.append(f"{times:.2f}" if times else "")
+        cells |= {"ms": _ms(ours.median), "GB/s": f"{row.rate(OURS) / 1e9:.1f}"}
+        if row.roof:
+            cells["% of roof"] = f"{100 * row.rate(OURS) / row.roof:.0f}"
+    if (best := row.best) is not None:
+        median = _ms(row.timings[best].median)
+        cells |= {"best peer": best, "its ms": median, "times best": _times(row, best)}
     return cells
+
+
+def _times(row: Row, other: str) -> str:
+    times = row.times(other)
+    if times is None:
+        return ""
+    return f"{times:.2f}" + (" *" if row.duel is not None and other == row.best else "")
 
 
 def _row(row: Row, options: Options) -> dict[str, Any]:

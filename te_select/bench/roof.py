@@ -10,7 +10,6 @@ import ctypes
 import functools
 import itertools
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from te_select import toolchain
+from te_select import scratch, toolchain
 from te_select.bench.operands import LINE, aligned_empty
 from te_select.bench.peers.base import threads
 from te_select.errors import ToolchainError
@@ -132,14 +131,14 @@ def probe_memory(name: str, elements: int) -> list[Array]:
 def runner(name: str, memory: list[list[Array]], elements: int, stream: int, count: int) -> _Run:
     """A variant of a probe, which takes the number of repeats."""
     function = getattr(_library(), f"roof_{name}")
-    pointers = [[ctypes.c_void_p(array.ctypes.data) for array in arrays] for arrays in memory]
+    # Such pointers keep the arrays alive.
+    pointers = [[each.ctypes.data_as(ctypes.c_void_p) for each in arrays] for arrays in memory]
     size = ctypes.c_int64(elements)
     turns = itertools.cycle(pointers)
 
     def run(repeats: int) -> None:
         function(*next(turns), size, stream, count, ctypes.c_int64(repeats))
 
-    run.memory = memory  # type: ignore[attr-defined]  # the pointers do not keep it alive
     return run
 
 
@@ -166,8 +165,8 @@ def _fastest(run: _Run, repeats: int) -> float:
 def _library() -> ctypes.CDLL:
     """Compile roof.c for this CPU, once per process."""
     command = toolchain.c_compiler()
-    with tempfile.TemporaryDirectory(prefix="te-select-") as folder:
-        path = Path(folder, "roof.so")
+    with scratch.folder() as folder:
+        path = folder / "roof.so"
         done = subprocess.run(
             [*command, *_OPTIONS, str(_SOURCE), "-o", str(path)],
             capture_output=True,

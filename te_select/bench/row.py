@@ -40,7 +40,7 @@ class Row:
     wrong, unsupported
         By contestant: the first differing element, or why it cannot run the workload.
     duel
-        Where the best peer was close: how many times as fast as it the kernel was, head to head.
+        Where the best peer was close: its median over the kernel's, head to head.
     """
 
     entry: Entry
@@ -68,12 +68,15 @@ class Row:
         return min(self.ranked, key=lambda name: self.ranked[name].median, default=None)
 
     def times(self, other: str) -> float | None:
-        """How many times as fast as another contestant the kernel is; None without both."""
+        """The median of another contestant over the kernel's; None without both.
+
+        Of the best peer, where the two met again: that of their rounds head to head.
+        """
         if OURS not in self.timings or other not in self.timings:
             return None
         if other == self.best and self.duel is not None:
             return self.duel
-        return self.timings[OURS].ratio(self.timings[other])
+        return self.timings[other].median / self.timings[OURS].median
 
     def rate(self, name: str) -> float:
         """Bytes per second of a contestant."""

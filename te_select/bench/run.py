@@ -168,7 +168,7 @@ def decided(
     if best is None or times is None or abs(times - 1) > CLOSE or row.rounds >= DUEL_ROUNDS:
         return row
     duel = turns({name: contestants[name] for name in (OURS, best)}, DUEL_ROUNDS)
-    return Row(**(vars(row) | {"duel": duel[OURS].ratio(duel[best])}))
+    return Row(**(vars(row) | {"duel": duel[best].median / duel[OURS].median}))
 
 
 def name_dims(workload: Workload) -> Workload:
