@@ -156,6 +156,7 @@ def test_measuring_that_breaks_down_prints_what_was_tuned_and_exits_1(
         (["--only", "nothing"], "matches no workload"),
         ([], "no workload is given"),
         ([*FLAGS, "--library", "a.so"], "expected one of the three"),
+        ([*FLAGS, "--target", "pentium9"], "target 'pentium9' is not known"),
     ],
 )
 def test_bad_usage_of_tune_exits_2(tmp_path: Path, args: list[str], message: str) -> None:
@@ -170,7 +171,6 @@ def test_bad_usage_of_tune_exits_2(tmp_path: Path, args: list[str], message: str
     [
         (["--tuning-logs", "/proc/none"], "cannot be written"),
         (["--runner", "http://x"], "expected local or rpc://HOST:PORT/KEY"),
-        (["--target", "pentium9"], "target 'pentium9' is not known"),
     ],
 )
 def test_what_cannot_work_exits_1_with_one_line(

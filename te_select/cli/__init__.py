@@ -6,6 +6,9 @@ One module per verb. Whatever needs NumPy or tvm is imported by the verb that ru
 
 from __future__ import annotations
 
+from importlib import metadata
+from typing import Annotated
+
 import typer
 
 from te_select.cli.bench import bench_command
@@ -20,7 +23,6 @@ from te_select.cli.verify import verify_command
 app = typer.Typer(
     name="te-select",
     cls=Group,
-    help="Compile Select (Where) into the fastest kernel that a machine can run.",
     epilog='Shapes are comma lists of sizes and names, such as 1,batch,128; "" is a scalar.',
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -36,6 +38,22 @@ for _name, _command in (
 ):
     app.command(_name)(_command)
 app.add_typer(logs_app, name="logs")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"te-select {metadata.version('te-select')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Compile Select (Where) into the fastest kernel that a machine can run."""
 
 
 def main() -> None:

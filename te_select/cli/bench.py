@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import itertools
 import os
 from pathlib import Path
@@ -21,6 +22,7 @@ from te_select.cli.console import (
     print_json,
     progress,
 )
+from te_select.cli.paths import check_results
 from te_select.errors import ArgumentError, ArtifactError
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from te_select.bench.suite import Entry
 
 _BENCHES = {"x86": "te_select.bench", "cuda": "te_select.bench.cuda"}  # by kind of machine
+_PICTURES = (".png", ".svg", ".pdf")
 
 Suite = Annotated[
     str | None, typer.Option("--suite", help="default or baselines, in the place of a workload.")
@@ -71,6 +74,8 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
     """Measure kernels beside other systems and beside the roof of this machine.
 
     With --target cuda on its GPU, where operands always go round through more than the L2 holds.
+    Times are medians, and "times" is the other's median over te-select's; docs/bench.md has the
+    fields of --json.
 
     Example: te-select bench --only "attention-*" --peers numpy,torch --plot build/bench.png
     """
@@ -81,8 +86,10 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
     entries = _listed(flags, workload, workloads_file) if given else _suite(suite, only)
     densities = parse_with(_densities, "--density", density)
     blocks = parse_with(_blocks, "--block", block)
-    for path in (csv, plot):
-        _check_folder(path)
+    check_results("--csv", csv, ())
+    check_results("--plot", plot, _PICTURES)
+    if plot is not None and importlib.util.find_spec("matplotlib") is None:
+        raise ArtifactError(f"{plot} cannot be drawn without matplotlib; pip install matplotlib")
 
     from te_select.bench import report  # noqa: PLC0415 - imports NumPy
     from te_select.bench.operands import Mask  # noqa: PLC0415
@@ -118,7 +125,9 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
     if csv is not None:
         report.write_csv(csv, results)
     if plot is not None and rows:
-        _plot(plot, rows, report.machine_name(document))
+        from te_select.bench.plot import plot as draw  # noqa: PLC0415 - imports matplotlib
+
+        draw(plot, rows, report.machine_name(document))
     if interrupted:
         raise typer.Exit(INTERRUPTED)
     if any(OURS in name for row in rows for name in row.wrong):
@@ -158,7 +167,7 @@ def _densities(text: str) -> list[float]:
     except ValueError:
         values = [-1]
     if not all(0 <= value <= 100 for value in values):  # noqa: PLR2004 - percent
-        raise ValueError("is no list of percents; expected such as 0,50,100")
+        raise ValueError("is no list of percents from 0 to 100; expected such as 0,50,100")
     return values
 
 
@@ -167,18 +176,3 @@ def _blocks(text: str) -> list[int]:
     if not all(word.strip().isdecimal() and int(word) > 0 for word in words):
         raise ValueError("is no list of lengths; expected such as 1,64,4096,65536")
     return [int(word) for word in words]
-
-
-def _check_folder(path: Path | None) -> None:
-    """Find out before minutes of measuring that there is no place for the results."""
-    if path is not None and not path.resolve().parent.is_dir():
-        raise ArtifactError(f"{path} cannot be written: its folder is missing; create it first")
-
-
-def _plot(path: Path, rows: list[Row], machine: str) -> None:
-    try:
-        from te_select.bench.plot import plot  # noqa: PLC0415 - imports matplotlib
-
-        plot(path, rows, machine)
-    except (ImportError, ValueError, OSError) as error:
-        raise ArtifactError(f"{path} cannot be drawn: {error}; pip install matplotlib") from error

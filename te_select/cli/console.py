@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import sys
@@ -13,19 +14,24 @@ from typing import Annotated, Any, Literal
 import typer
 from typer.core import TyperGroup
 
-from te_select.errors import SelectError
+from te_select.errors import (
+    ArgumentError,
+    BroadcastError,
+    DTypeError,
+    SelectError,
+    TargetError,
+)
 
 FAILED, BAD_USAGE, INTERRUPTED = 1, 2, 130
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document and no more.")]
-TargetOption = Annotated[
-    str,
-    typer.Option(
-        "--target",
-        help="native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4, an LLVM CPU name, cuda (the GPU of "
-        "this machine), cuda:sm_80,sm_90, or JSON.",
-    ),
-]
+_TARGET = typer.Option(
+    "--target",
+    help="native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4, an LLVM CPU name, cuda (the GPU of "
+    "this machine), cuda:sm_80,sm_90, or JSON.",
+)
+TargetOption = Annotated[str, _TARGET]
+OptionalTarget = Annotated[str | None, _TARGET]  # where a library may have one already
 
 LogsOption = Annotated[
     str | None,
@@ -38,8 +44,26 @@ def tuning_logs(text: str | None) -> str | Literal[False] | None:
     return False if text == "none" else text
 
 
+def no_meaning(beside: str, **flags: Any) -> None:
+    """Refuse flags that have a value and would be ignored.
+
+    Raises
+    ------
+    UsageError
+        If there is one.
+    """
+    for name, value in flags.items():
+        if value not in (None, []):
+            raise UsageError(f"--{name} has no meaning beside {beside}; leave it out")
+
+
 class UsageError(Exception):
     """Flags that are missing, malformed or contradictory; the message says what is accepted."""
+
+
+_BAD_VALUES = (UsageError, ArgumentError, BroadcastError, DTypeError, TargetError)
+"""What is wrong with a flag's value, and shows before any work; every other error is a failure."""
+_NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO)
 
 
 class Group(TyperGroup):
@@ -61,16 +85,23 @@ class Group(TyperGroup):
             # Not standalone: errors must come here. Typer would draw a box around them.
             code = super().main(words, "te-select", complete_var, standalone_mode=False, **extra)
             sys.stdout.flush()
-        except SelectError as error:
-            code = _fail(type(error).__name__, str(error), FAILED, as_json)
-        except UsageError as error:
-            code = _fail("UsageError", str(error), BAD_USAGE, as_json)
+        except (SelectError, UsageError) as error:
+            code = BAD_USAGE if isinstance(error, _BAD_VALUES) else FAILED
+            code = _fail(type(error).__name__, str(error), code, as_json)
         except (KeyboardInterrupt, typer.Abort):
             code = INTERRUPTED
         except BrokenPipeError:
-            # The reader has gone; the interpreter would complain when it flushes stdout at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _drop_output()
             code = FAILED
+        except MemoryError as error:
+            code = _fail("MemoryError", f"there is not enough memory: {error}", FAILED, as_json)
+        except OSError as error:
+            what, line = error.filename, error.strerror or str(error)
+            if what is None and error.errno in _NO_ROOM:  # files have names
+                _drop_output()
+                what, as_json = "standard output", False
+            line = line if what is None else f"{what} cannot be used: {line}"
+            code = _fail(type(error).__name__, line, FAILED, as_json)
         except Exception as error:
             message = getattr(error, "format_message", None)
             if message is None:
@@ -160,6 +191,11 @@ def _fail(kind: str, message: str, code: int, as_json: bool) -> int:
     else:
         print(f"te-select: error: {line}", file=sys.stderr)
     return code
+
+
+def _drop_output() -> None:
+    """Forget what stdout cannot take: the interpreter would complain when it flushes at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _explain(error: Any, message: str) -> str:

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from te_select import scratch
 from te_select.cli import workloads
 from te_select.cli.console import (
     JsonFlag,
     LogsOption,
-    TargetOption,
+    OptionalTarget,
     UsageError,
+    no_meaning,
     print_fields,
     print_json,
     tuning_logs,
 )
-from te_select.cli.manifest import describe, read_manifest
+from te_select.cli.manifest import describe, print_kernel, read_manifest
+from te_select.cli.paths import check_folder, check_library
 from te_select.errors import ArtifactError, SelectError
 from te_select.machines import LEVELS
 from te_select.workload import Workload
@@ -39,7 +41,7 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
     op: workloads.Op = None,
     auto_broadcast: workloads.AutoBroadcast = None,
     axis: workloads.Axis = None,
-    target: TargetOption = "native",
+    target: OptionalTarget = None,
     logs: LogsOption = None,
     source: Source = None,
     kernel: KernelName = None,
@@ -56,10 +58,14 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
     if path is not None and any(value is not None for value in (*flags.values(), logs)):
         raise UsageError("a library and workload flags are given; expected one or the other")
     if path is not None:
+        no_meaning("a library", target=target)
+        check_library(path)
         document = _of_library(path)
         document["loads_here"] = _loads(path)
     else:
-        document = _of_workload(workloads.gather(flags, None, None)[0], target, logs)
+        check_folder("--tuning-logs", logs, "none")
+        workload = workloads.gather(flags, None, None)[0]
+        document = _of_workload(workload, "native" if target is None else target, logs)
     document["kernels"] = _chosen(document["kernels"], kernel)
     if source is not None:
         _add_source(document["kernels"], source, document["target"]["name"])
@@ -84,8 +90,8 @@ def _of_library(path: Path) -> dict[str, Any]:
 def _of_workload(workload: Workload, target: str, logs: str | None) -> dict[str, Any]:
     import te_select  # noqa: PLC0415 - tvm is slow to import
 
-    with tempfile.TemporaryDirectory(prefix="te_select-") as folder:
-        path = Path(folder) / "select.so"
+    with scratch.folder() as folder:
+        path = folder / "select.so"
         document = _of_library(te_select.export([workload], path, target, tuning_logs(logs)))
     del document["path"]
     return document
@@ -103,16 +109,16 @@ def _loads(path: Path) -> str:
 
 
 def _chosen(kernels: list[dict[str, Any]], name: str | None) -> list[dict[str, Any]]:
-    chosen = [kernel for kernel in kernels if name in (None, kernel["name"])]
+    chosen = [kernel for kernel in kernels if name in (None, kernel["symbol"])]
     if not chosen:
-        names = ", ".join(kernel["name"] for kernel in kernels)
-        raise ArtifactError(f"there is no kernel {name!r}; expected one of {names}")
+        names = ", ".join(kernel["symbol"] for kernel in kernels)
+        raise UsageError(f"--kernel {name!r} is not there; expected one of {names}")
     return chosen
 
 
 def _add_source(kernels: list[dict[str, Any]], level: str, target: str) -> None:
     if len(kernels) > 1:
-        names = ", ".join(kernel["name"] for kernel in kernels)
+        names = ", ".join(kernel["symbol"] for kernel in kernels)
         raise UsageError(f"--source wants one kernel; expected --kernel with one of {names}")
     try:
         from te_select import compiler  # noqa: PLC0415 - tvm is slow to import
@@ -144,8 +150,5 @@ def _print(document: dict[str, Any]) -> None:
         general["loads here"] = document["loads_here"]
     print_fields(general)
     for kernel in document["kernels"]:
-        print(f"\n{kernel['name']}")
-        shown = {k.replace("_", " "): v for k, v in kernel.items() if k not in ("name", "workload")}
-        if shown["bytes moved"] is None:
-            shown["bytes moved"] = "known at call time"
-        print_fields(shown, "  ")
+        print()
+        print_kernel(kernel)

@@ -7,6 +7,7 @@ from typing import Any
 
 from te_select.access import access_pattern
 from te_select.broadcast import format_shape
+from te_select.cli.console import print_fields
 from te_select.records.origin import explain
 from te_select.workload import Workload
 
@@ -46,18 +47,33 @@ def describe(entry: dict[str, Any]) -> dict[str, Any]:
     Returns
     -------
     dict
-        JSON types; ``bytes_moved`` is None where a dim is a name.
+        JSON types, under the names that the manifest has for them; ``bytes_moved`` is None where
+        a dim is a name.
     """
     workload = Workload.from_json(entry["workload"])
     pattern = access_pattern(workload)
     return {
-        "name": workload.name,
+        "symbol": entry["symbol"],
         "workload": entry["workload"],
         "shapes": str(workload),
-        "out_shape": format_shape(workload.out_shape),
+        "out_shape": list(workload.out_shape),
         "access_pattern": str(pattern),
         "bytes_moved": None if workload.dim_names else pattern.bytes_moved(),
         "config": entry["config"],
         "origin": entry["origin"],
         "why": explain(entry["origin"], workload),
     }
+
+
+def print_kernel(described: dict[str, Any]) -> None:
+    """Print what `describe` found, for people."""
+    print(described["symbol"])
+    shown = {
+        name.replace("_", " "): value
+        for name, value in described.items()
+        if name not in ("symbol", "workload", "source")
+    }
+    shown["out shape"] = format_shape(described["out_shape"])
+    if described["bytes_moved"] is None:
+        shown["bytes moved"] = "known at call time"
+    print_fields(shown, "  ")

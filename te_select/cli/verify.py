@@ -6,20 +6,21 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from te_select.cli.console import (
     FAILED,
     JsonFlag,
-    TargetOption,
+    OptionalTarget,
     UsageError,
+    no_meaning,
     print_json,
     print_table,
     progress,
 )
-from te_select.errors import ArtifactError
+from te_select.cli.paths import check_library
 
 if TYPE_CHECKING:
     from te_select import Kernel
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
 Paths = Annotated[
     list[Path] | None, typer.Argument(help="A library; after --corpus, further corpus files.")
 ]
-Corpus = Annotated[list[Path] | None, typer.Option("--corpus", help="Cases of other projects.")]
+Corpus = Annotated[
+    list[Path] | None, typer.Option("--corpus", help="A JSON list of cases; repeatable.")
+]
 KernelName = Annotated[str | None, typer.Option("--kernel", help="Check this kernel only.")]
 Check = Annotated[list[str] | None, typer.Option("--check", help="Run this check; repeatable.")]
 Case = Annotated[str | None, typer.Option("--case", help="Run this case of the corpus only.")]
@@ -42,31 +45,30 @@ def verify_command(
     check: Check = None,
     case: Case = None,
     seed: Seed = 0,
-    target: TargetOption = "native",
+    target: OptionalTarget = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Compare kernels with NumPy, bit for bit, or run the conformance cases of other projects.
+
+    A corpus is a JSON list of cases, such as [{"id": "a", "op": "numpy.where", "attrs": {},
+    "cond_dtype": "boolean", "dtype": "f32", "cond_shape": [2], "then_shape": [2], "else_shape": [],
+    "expect": "ok", "out_shape": [2]}]; docs/corpus.md has all fields.
 
     Examples: te-select verify build/select.so;  te-select verify --corpus cases.json dynamic.json
     """
     files = list(paths or ())
     if corpus:
-        _reject("--corpus", kernel=kernel, check=check)
-        _verify_corpus([*corpus, *files], target, seed, case, as_json)
+        no_meaning("--corpus", kernel=kernel, check=check)
+        wanted = "native" if target is None else target
+        _verify_corpus([*corpus, *files], wanted, seed, case, as_json)
         return
     if len(files) != 1:
         raise UsageError(
             f"{len(files)} libraries are given; expected one, such as build/select.so, or "
             "--corpus FILE"
         )
-    _reject("a library", case=case)
+    no_meaning("a library", case=case, target=target)
     _verify_library(files[0], kernel, seed, check, as_json)
-
-
-def _reject(beside: str, **flags: Any) -> None:
-    for name, value in flags.items():
-        if value:
-            raise UsageError(f"--{name} has no meaning beside {beside}; leave it out")
 
 
 def _verify_library(
@@ -79,12 +81,14 @@ def _verify_library(
     for check in checks or ():
         if check not in CHECKS:
             raise UsageError(f"--check {check!r} is not known; expected {', '.join(CHECKS)}")
+    check_library(path)
     loaded = te_select.load(path)
     kernels: dict[str, Kernel] = (
         {loaded.workload.name: loaded} if isinstance(loaded, te_select.Kernel) else dict(loaded)
     )
     if name is not None and name not in kernels:
-        raise ArtifactError(f"{path} has no kernel {name!r}; expected one of {', '.join(kernels)}")
+        known = ", ".join(kernels)
+        raise UsageError(f"--kernel {name!r} is not in {path}; expected one of {known}")
     chosen = [kernels[name]] if name is not None else list(kernels.values())
     results = []
     with progress("verifying") as step:

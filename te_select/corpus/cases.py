@@ -12,7 +12,7 @@ from te_select.broadcast import Dim
 from te_select.corpus.partial import Instance, instances
 from te_select.corpus.systems import system
 from te_select.corpus.values import DTYPES
-from te_select.errors import SelectError
+from te_select.errors import ArgumentError, SelectError
 
 _OPEN = "dynamic"  # an element type left open in the source
 _MALFORMED = (
@@ -89,26 +89,28 @@ def read_corpus(path: Path, case_id: str | None = None) -> list[Run]:
 
     Raises
     ------
-    SelectError
+    ArgumentError
         If the file cannot be read, is not a corpus, or does not hold the case.
     """
     try:
         cases = json.loads(path.read_text())
     except OSError as error:
-        raise SelectError(f"{path} cannot be read: {error.strerror or error}") from error
+        raise ArgumentError(f"{path} cannot be read: {error.strerror or error}") from error
     except (ValueError, RecursionError, MemoryError) as error:
-        raise SelectError(f"{path} is not JSON: {error}") from error
+        raise ArgumentError(f"{path} is not JSON: {error}") from error
     if not isinstance(cases, list) or not all(isinstance(case, dict) for case in cases):
-        raise SelectError(f"{path} is not a corpus; expected a JSON list of cases")
+        raise ArgumentError(f"{path} is not a corpus; expected a JSON list of cases, [{{...}}]")
     chosen = [case for case in cases if case_id in (None, case.get("id"))]
     if case_id is not None and not chosen:
-        raise SelectError(f"{path} has no case {case_id!r}; it has {len(cases)} others")
+        raise ArgumentError(f"{path} has no case {case_id!r}; it has {len(cases)} others")
     runs: list[Run] = []
     for case in chosen:
         try:
             runs.extend(_runs(path, case))
+        except SelectError as error:
+            raise ArgumentError(f"{path}, case {case.get('id')!r}: {error}") from error
         except _MALFORMED as error:
-            raise SelectError(
+            raise ArgumentError(
                 f"{path}, case {case.get('id')!r} is malformed: {type(error).__name__}: {error}"
             ) from error
     return runs

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -13,13 +12,16 @@ from typing import Any
 import numpy as np
 
 import te_select
+from te_select import scratch
 from te_select.access import access_pattern
+from te_select.compiler import check_runs_here
 from te_select.corpus.cases import Run, read_corpus
 from te_select.corpus.systems import system
 from te_select.corpus.values import DTYPES, condition, laid_out, literal, operand_values
 from te_select.errors import SelectError
 from te_select.on_device import runnable
 from te_select.reference import Array, first_difference, ints, placed
+from te_select.targets import resolve
 from te_select.workload import Workload
 
 MEMORY_LIMIT = 2 << 30  # bytes of operands of one run
@@ -85,16 +87,19 @@ def run_corpus(
 
     Raises
     ------
-    SelectError
+    ArgumentError
         If a file is not a corpus.
+    TargetError
+        If the target is not known, or this CPU lacks what it needs.
     """
     runs = [run for path in paths for run in read_corpus(path, case_id)]
     workloads = {index: _workload(run) for index, run in enumerate(runs) if not run.skip}
     made = {index: w for index, w in workloads.items() if isinstance(w, Workload)}
     results = []
-    with tempfile.TemporaryDirectory(prefix="te_select-corpus-") as folder:
-        unique = list(dict.fromkeys(made.values()))
-        kernels, errors = _build(unique, Path(folder), target) if unique else ({}, {})
+    unique = list(dict.fromkeys(made.values()))
+    check_runs_here(resolve(target))
+    with scratch.folder(scratch.ROOM + len(unique) * scratch.KERNEL_ROOM) as folder:
+        kernels, errors = _build(unique, folder, target) if unique else ({}, {})
         for index, run in enumerate(runs):
             outcome = workloads.get(index)
             if run.skip:

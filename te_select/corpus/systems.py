@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from te_select.broadcast import Dim, format_shape
-from te_select.errors import BroadcastError, SelectError
+from te_select.errors import ArgumentError, BroadcastError
 from te_select.workload import Workload
 
 Dims = tuple[Dim, ...]
@@ -50,13 +50,13 @@ def system(op: str) -> System:
 
     Raises
     ------
-    SelectError
+    ArgumentError
         If the operator is not known.
     """
     try:
         return _SYSTEMS[op]
     except KeyError:
-        raise SelectError(
+        raise ArgumentError(
             f"op {op!r} is not known; expected one of {', '.join(_SYSTEMS)}"
         ) from None
 

@@ -1,0 +1,92 @@
+"""Paths that flags give, judged before any work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from te_select.cli.console import UsageError
+from te_select.errors import ArtifactError
+from te_select.runtime.files import library_path
+
+
+def check_library(path: Path) -> None:
+    """Check the path of a library that is to be read.
+
+    Raises
+    ------
+    UsageError
+        If it does not end in .so, or nothing is there.
+    """
+    _check_name("the library", path)
+    if _is_missing(path):
+        raise UsageError(f"{path} is missing; expected a library, as te-select compile -o makes it")
+
+
+def check_output(flag: str, path: Path | None) -> Path:
+    """Check the path of a library that is to be written, and return it.
+
+    Raises
+    ------
+    UsageError
+        If there is none, or it does not end in .so.
+    """
+    if path is None:
+        raise UsageError(
+            f"{flag} is missing; expected the path of the library, such as build/select.so"
+        )
+    _check_name(flag, path)
+    return path
+
+
+def check_results(flag: str, path: Path | None, endings: tuple[str, ...]) -> None:
+    """Check the path of a file for the results of work that takes minutes.
+
+    Raises
+    ------
+    UsageError
+        If its ending is none of ``endings``, it is a folder, or its folder is missing.
+    """
+    if path is None:
+        return
+    if endings and path.suffix.lower() not in endings:
+        raise UsageError(f"{flag} {path} ends in none of {', '.join(endings)}")
+    try:
+        is_folder, has_folder = path.is_dir(), path.resolve().parent.is_dir()
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{flag} {str(path)!r} is no path: {error}; expected a file") from error
+    if is_folder:
+        raise UsageError(f"{flag} {path} is a folder; expected a file")
+    if not has_folder:
+        raise UsageError(f"{flag} {path} cannot be written: its folder is missing; create it first")
+
+
+def check_folder(flag: str, text: str | None, otherwise: str) -> None:
+    """Check a folder that is to be read; ``otherwise`` is a word that may stand in its place.
+
+    Raises
+    ------
+    UsageError
+        If it is missing or no folder.
+    """
+    if text is None or text == otherwise:
+        return
+    try:
+        found = Path(text).is_dir()
+    except (OSError, ValueError):
+        found = False
+    if not found:
+        raise UsageError(f"{flag} {text!r} is no folder; expected one, or {otherwise}")
+
+
+def _check_name(what: str, path: Path) -> None:
+    try:
+        library_path(path)
+    except ArtifactError as error:
+        raise UsageError(f"{what}: {error}; expected such as build/select.so") from error
+
+
+def _is_missing(path: Path) -> bool:
+    try:
+        return not path.exists()
+    except OSError:  # such as a folder that may not be entered; reading it says so
+        return False

@@ -1,0 +1,164 @@
+"""What is said and left behind where there is no room on the disk; each in its own process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import te_select
+
+FLAGS = ["--cond", "4,1", "--then", "4,5", "--else", ""]
+LIMITED = """
+    import resource, sys
+
+    def limit(size):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+"""
+
+
+def alone(code: str, *args: Any, **options: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(LIMITED) + textwrap.dedent(code), *map(str, args)],
+        stderr=subprocess.PIPE, text=True, check=False, timeout=120,
+        **({"stdout": subprocess.PIPE} | options),
+    )  # fmt: skip
+
+
+def one_error(done: subprocess.CompletedProcess[str], code: int = 1) -> str:
+    assert done.returncode == code, done.stderr
+    assert done.stderr.startswith("te-select: error: "), done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
+    return done.stderr
+
+
+COMMAND = """
+    limit(int(sys.argv.pop(1)))
+    from te_select.cli import main
+    main()
+"""
+
+
+@pytest.mark.parametrize("size", [0, 100_000])
+@pytest.mark.parametrize("verb", ["compile", "inspect", "bench"])
+def test_no_room_for_temporary_files_names_their_folder(
+    tmp_path: Path, size: int, verb: str
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    words = {
+        "compile": [*FLAGS, "-o", tmp_path / "x.so"],
+        "inspect": FLAGS,
+        "bench": [*FLAGS, "--peers", "none", "--rounds", "1"],
+    }[verb]
+    done = alone(
+        COMMAND, size, verb, *words, env={"PATH": "/usr/bin:/bin", "TMPDIR": str(temporary)}
+    )
+    said = one_error(done)
+    assert str(temporary) in said
+    assert "set TMPDIR to another folder" in said
+    assert [path.name for path in tmp_path.rglob("*")] == ["temporary"]
+
+
+def test_temporary_folder_that_is_missing_is_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "x.so"
+    environment = {"PATH": "/usr/bin:/bin", "TMPDIR": "/nonexistent"}
+    done = alone(COMMAND, -1, "compile", *FLAGS, "-o", path, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert te_select.load(path)
+
+
+def test_export_without_room_leaves_nothing(tmp_path: Path) -> None:
+    kernel = te_select.compile(te_select.Workload((4,), (4,), (4,)))
+    code = """
+    import te_select
+    kernel = te_select.load(sys.argv[1])
+    limit(1000)
+    try:
+        kernel.export(sys.argv[2])
+    except te_select.ArtifactError as error:
+        print(error)
+    """
+    folder = tmp_path / "build"
+    done = alone(code, kernel.path, folder / "x.so")
+    assert done.returncode == 0, done.stderr
+    assert f"x.so cannot be written: File too large (folder {folder})" in done.stdout
+    assert not list(folder.iterdir())
+
+
+def test_no_file_appears_before_all_are_written(tmp_path: Path) -> None:
+    code = """
+    from pathlib import Path
+    from te_select.errors import ArtifactError
+    from te_select.runtime.files import replace_all
+    limit(10)
+    try:
+        replace_all({Path(sys.argv[1], "a"): b"", Path(sys.argv[1], "b"): b"more than ten bytes"})
+    except ArtifactError as error:
+        print(error)
+    """
+    done = alone(code, tmp_path)
+    assert "b cannot be written: File too large" in done.stdout, done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("flag", "module", "function"),
+    [
+        ("--csv", "te_select.bench.report", "write_csv"),
+        ("--plot", "te_select.bench.plot", "plot"),
+    ],
+)
+def test_results_without_room_leave_no_file(
+    tmp_path: Path, flag: str, module: str, function: str
+) -> None:
+    if flag == "--plot":
+        pytest.importorskip("matplotlib")
+    code = """
+    import importlib
+    module, function = sys.argv.pop(1), sys.argv.pop(1)
+    loaded = importlib.import_module(module)
+    write = getattr(loaded, function)
+
+    def without_room(*args):
+        limit(10)
+        write(*args)
+
+    setattr(loaded, function, without_room)
+    from te_select.cli import main
+    main()
+    """
+    path = tmp_path / ("x.csv" if flag == "--csv" else "x.png")
+    words = ["bench", *FLAGS, "--peers", "none", "--rounds", "1", flag, path]
+    done = alone(code, module, function, *words)
+    said = one_error(done)
+    assert f"{path} cannot be written: File too large (folder {tmp_path})" in said
+    assert "medians of 1" in done.stdout
+    assert not list(tmp_path.iterdir())
+
+
+def test_results_go_to_what_is_no_file(tmp_path: Path) -> None:
+    code = """
+    from pathlib import Path
+    from te_select.runtime.files import write_output
+    write_output(Path("/dev/stdout"), b"written")
+    """
+    link = tmp_path / "link.csv"
+    (tmp_path / "real.csv").touch()
+    link.symlink_to(tmp_path / "real.csv")
+    from te_select.runtime.files import write_output
+
+    write_output(link, b"through")
+    assert link.is_symlink() and (tmp_path / "real.csv").read_bytes() == b"through"
+    assert alone(code).stdout == "written"
+
+
+@pytest.mark.parametrize("words", [["env"], ["env", "--json"], ["--help"]])
+def test_full_standard_output_is_one_line(words: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = alone(COMMAND, -1, *words, stdout=full)
+    assert "standard output cannot be used: No space left on device" in one_error(done)
