@@ -44,23 +44,37 @@ class IRWriter:
         """End the block by going to one of two others."""
         self.line(f"br i1 {condition}, label %{yes}, label %{no}")
 
-    def loop(self, start: str, stop: str, step: int, body: Callable[[str], None]) -> str:
-        """Run ``body(i)`` while ``i + step <= stop``; the value is the first i left."""
+    def loop(
+        self,
+        start: str,
+        stop: str,
+        step: int,
+        body: Callable[[str], None],
+        backwards: str = "false",
+    ) -> str:
+        """Run ``body(i)`` while ``i + step <= stop``; the value is the first i left.
+
+        Where the i1 value ``backwards`` is true, the same i come in the opposite order.
+        """
         before, loop, after = self._block, self.label(), self.label()
-        first = self.emit(f"add i64 {start}, {step}")
-        self.branch(self.emit(f"icmp ule i64 {first}, {stop}"), loop, after)
+        length = self.emit(f"sub i64 {stop}, {start}")
+        rest = self.emit(f"urem i64 {length}, {step}")
+        end = self.emit(f"sub i64 {stop}, {rest}")
+        last = self.emit(f"sub i64 {end}, {step}")
+        first = self.emit(f"select i1 {backwards}, i64 {last}, i64 {start}")
+        move = self.emit(f"select i1 {backwards}, i64 {-step}, i64 {step}")
+        final = self.emit(f"select i1 {backwards}, i64 {start}, i64 {last}")
+        self.branch(self.emit(f"icmp ult i64 {start}, {end}"), loop, after)
         self.start(loop)
         i, following = self._name(), self._name()
         head = len(self.lines)
         body(i)
-        phi = f"  {i} = phi i64 [ {start}, %{before} ], [ {following}, %{self._block} ]"
+        phi = f"  {i} = phi i64 [ {first}, %{before} ], [ {following}, %{self._block} ]"
         self.lines.insert(head, phi)
-        last = self._block
-        self.line(f"{following} = add i64 {i}, {step}")
-        end = self.emit(f"add i64 {following}, {step}")
-        self.branch(self.emit(f"icmp ule i64 {end}, {stop}"), loop, after)
+        self.line(f"{following} = add i64 {i}, {move}")
+        self.branch(self.emit(f"icmp eq i64 {i}, {final}"), after, loop)
         self.start(after)
-        return self.emit(f"phi i64 [ {start}, %{before} ], [ {following}, %{last} ]")
+        return end
 
     def pointer(self, name: str, width: int, index: str, offset: int) -> str:
         """Address of element ``index + offset`` of an array of integers of ``width`` bytes."""

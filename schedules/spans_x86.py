@@ -20,19 +20,25 @@ text uses portable vector types only.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import gcd
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
+from te_select.schedules.aliasing_x86 import backwards
 from te_select.schedules.llvm_ir import IRWriter
 
 _SYMBOL = re.compile(
     r"te_select_span_w(\d+)_([fois])([fois])([fois])_i(\d+)_v(\d+)_u(\d+)(_nt)?(_sk)?"
 )
 ARGUMENTS = "ptr %out, ptr %cond, ptr %then, ptr %else, i64 %n, i64 %inner, i64 %stream"
+BATCH_BYTES = 256  # loaded before any is stored: 16 of the 32 AVX-512 or 8 of the 16 AVX2 registers
 STREAMED_ROW_BYTES = 1024  # at 128 bytes a span streaming took 1.5 times as long, at 4096 0.64
+
+
+_Value: TypeAlias = tuple[str, str, int, int]  # what to store, first row, lanes, which vector
+_Group: TypeAlias = Callable[[str, int], list[_Value]]  # of a first row and a number of rows
 
 
 @dataclass(frozen=True)
@@ -108,6 +114,7 @@ class _Writer(IRWriter):
         super().__init__()
         self.span = span
         self.store_past_cache = False
+        self.backwards = "false"
         self.stays: dict[str, str] = {}
         self.periods: dict[str, list[str]] = {}
 
@@ -117,6 +124,10 @@ class _Writer(IRWriter):
             f"define linkonce_odr void @{span.symbol}({ARGUMENTS}) alwaysinline nounwind {{"
         )
         self.start("entry")
+        moves = {"cond": (span.cond, 1), "then": (span.then, span.width)}
+        moves["else"] = (span.else_, span.width)
+        level = [name for name, how in moves.items() if how == ("f", span.width)]
+        self.backwards = backwards(self, level)
         if span.cond == "s" and span.inner == 1:
             self._choose_then_copy()
         else:
@@ -143,7 +154,7 @@ class _Writer(IRWriter):
             self._preload(side, moves, span.width)
             self._rows(partial(self._copy, side, moves))
 
-    def _rows(self, group: Callable[[str, int], None]) -> None:
+    def _rows(self, group: _Group) -> None:
         """Cover rows 0..n-1 by calls of ``group(first row, number of rows)``, then return."""
         lanes = self.span.lanes
         vectors, short = self.label(), self.label()
@@ -158,7 +169,7 @@ class _Writer(IRWriter):
         complete = self.emit(f"icmp eq i64 {done}, %n")
         self.branch(complete, end, rest)
         self.start(rest)
-        group(self.emit(f"sub i64 %n, {lanes}"), lanes)
+        self._store(group(self.emit(f"sub i64 %n, {lanes}"), lanes))
         self.jump(end)
         self.start(end)
         self.line("ret void")
@@ -167,7 +178,7 @@ class _Writer(IRWriter):
         self._few("0", "%n", group)
         self.line("ret void")
 
-    def _few(self, first: str, count: str, group: Callable[[str, int], None]) -> None:
+    def _few(self, first: str, count: str, group: _Group) -> None:
         """Cover ``count`` rows from row ``first`` on, fewer than a vector has lanes."""
         end = self.label()
         rows = self.span.lanes // 2
@@ -178,18 +189,17 @@ class _Writer(IRWriter):
             self.start(fits)
             last = self.emit(f"sub i64 {count}, {rows}")
             last = self.emit(f"add i64 {first}, {last}")
-            group(first, rows)
-            group(last, rows)
+            self._store([*group(first, rows), *group(last, rows)])
             self.jump(end)
             self.start(smaller)
             rows //= 2
         if self.span.inner > 1:
             stop = self.emit(f"add i64 {first}, {count}")
-            self.loop(first, stop, 1, lambda at: group(at, 1))
+            self.loop(first, stop, 1, lambda at: self._store(group(at, 1)))
         self.jump(end)
         self.start(end)
 
-    def _stream(self, group: Callable[[str, int], None]) -> None:
+    def _stream(self, group: _Group) -> None:
         """Cover the rows with stores past the cache and return, if that is asked for and can be.
 
         Vectors of a group lie a vector apart, so all are aligned where the first one is. That is so
@@ -223,23 +233,32 @@ class _Writer(IRWriter):
         self.line("ret void")
         self.start(through)
 
-    def _vectors(self, first: str, group: Callable[[str, int], None]) -> str:
+    def _vectors(self, first: str, group: _Group) -> str:
         """Cover rows from ``first`` on by whole vectors; the value is the first row left."""
         lanes = self.span.lanes
         if self.span.inner == 1 and self.span.unroll > 1:
             step = self.span.unroll * lanes
-            first = self.loop(first, "%n", step, lambda at: self._unrolled(at, group))
-        return self.loop(first, "%n", lanes, lambda at: group(at, lanes))
+            unrolled = partial(self._unrolled, group=group)
+            first = self.loop(first, "%n", step, unrolled, self.backwards)
+        return self.loop(first, "%n", lanes, partial(self._single, group=group), self.backwards)
 
-    def _unrolled(self, at: str, group: Callable[[str, int], None]) -> None:
+    def _single(self, at: str, group: _Group) -> None:
+        self._store(group(at, self.span.lanes))
+
+    def _unrolled(self, at: str, group: _Group) -> None:
         if self.span.skipping:
             self._by_block(at)
         else:
             self._each(at, group)
 
-    def _each(self, at: str, group: Callable[[str, int], None]) -> None:
-        for k in range(self.span.unroll):
-            group(self.emit(f"add i64 {at}, {k * self.span.lanes}"), self.span.lanes)
+    def _each(self, at: str, group: _Group) -> None:
+        lanes = self.span.lanes
+        batch = max(1, BATCH_BYTES // self.span.vector_bytes)
+        for start in range(0, self.span.unroll, batch):
+            values = []
+            for k in range(start, min(start + batch, self.span.unroll)):
+                values += group(self.emit(f"add i64 {at}, {k * lanes}"), lanes)
+            self._store(values)
 
     def _by_block(self, at: str) -> None:
         """Copy one side where cond is one value for all vectors of the iteration, else select."""
@@ -264,7 +283,7 @@ class _Writer(IRWriter):
             self.jump(end)
         self.start(end)
 
-    def _select(self, at: str, rows: int) -> None:
+    def _select(self, at: str, rows: int) -> list[_Value]:
         """Select ``rows`` rows from row ``at`` on: one vector of ``rows`` lanes per column."""
         span = self.span
         base = self.emit(f"mul i64 {at}, {span.inner}")
@@ -278,12 +297,10 @@ class _Writer(IRWriter):
             values.append(
                 self.emit(f"select <{rows} x i1> {mask}, {element} {then}, {element} {else_}")
             )
-        for j, value in enumerate(values):
-            self._store(value, base, rows, j)
+        return [(value, base, rows, j) for j, value in enumerate(values)]
 
-    def _copy(self, pointer: str, moves: str, at: str, rows: int) -> None:
-        value = self._operand(pointer, moves, self.span.width, at, at, rows, 0)
-        self._store(value, at, rows, 0)
+    def _copy(self, pointer: str, moves: str, at: str, rows: int) -> list[_Value]:
+        return [(self._operand(pointer, moves, self.span.width, at, at, rows, 0), at, rows, 0)]
 
     def _operand(
         self, name: str, moves: str, width: int, at: str, base: str, rows: int, j: int
@@ -326,9 +343,10 @@ class _Writer(IRWriter):
             count = inner // gcd(inner, lanes)
             self.periods[name] = [self._periodic(name, width, lanes, j) for j in range(count)]
 
-    def _store(self, value: str, base: str, rows: int, j: int) -> None:
-        pointer = self.pointer("out", self.span.width, base, j * rows)
+    def _store(self, values: Sequence[_Value]) -> None:
         how = "align 1"
         if self.store_past_cache:
             how = f"align {self.span.vector_bytes}, !nontemporal !0"
-        self.line(f"store <{rows} x i{8 * self.span.width}> {value}, ptr {pointer}, {how}")
+        for value, base, rows, j in values:
+            pointer = self.pointer("out", self.span.width, base, j * rows)
+            self.line(f"store <{rows} x i{8 * self.span.width}> {value}, ptr {pointer}, {how}")
