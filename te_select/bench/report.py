@@ -169,6 +169,8 @@ def print_report(results: Results) -> None:
         if rows
         else "nothing was measured"
     )
+    if queued := sorted({name for row in rows for name in row.queued}):
+        console.print(f"with the cost of launches, not from a CUDA graph: {', '.join(queued)}")
     if results.load > _BUSY:
         console.print(
             f"others were using {results.load:.1f} cores when this began; what waits for all cores "
@@ -250,6 +252,7 @@ def _row(row: Row, options: Options) -> dict[str, Any]:
         "head_to_head": row.duel,
         "wrong": dict(row.wrong),
         "unsupported": dict(row.unsupported),
+        "queued": list(row.queued),
         "command": command(row, options),
     }
 
