@@ -45,6 +45,7 @@ from te_select.runtime import cuda_driver  # noqa: E402
 CLI = (sys.executable, "-c", "from te_select.cli import main; main()")
 TOTAL_SECONDS = 570  # below ten minutes, with time to write
 LARGE = ((1 << 26, "float32"), (1 << 27, "bfloat16"))  # 256 MB of output each
+_TABLE = 80  # lines, of which most logs of measurements have fewer
 _GRACE = 20  # seconds that an interrupted part has to write what it measured
 
 
@@ -62,12 +63,15 @@ class Part:
         Of the time, beside those of the others.
     stdout
         A file for what the command prints, or None for the log.
+    shown
+        Lines at the end of the log to show.
     """
 
     name: str
     command: Sequence[str]
     share: float
     stdout: str | None = None
+    shown: int = 3
 
 
 @dataclass(frozen=True)
@@ -95,8 +99,8 @@ def parts(out: Path, target: str, suite: str, only: str, trials: int) -> list[Pa
     chosen = ("--suite", suite, "--only", only, "--target", target)
 
     def bench(name: str, share: float, *flags: str) -> Part:
-        figures = ("--csv", str(out / f"{name}.csv"), "--plot", str(out / f"{name}.png"), "--json")
-        return Part(name, (*CLI, "bench", *flags, *figures), share, f"{name}.json")
+        figures = ("--csv", str(out / f"{name}.csv"), "--plot", str(out / f"{name}.png"))
+        return Part(name, (*CLI, "bench", *flags, *figures), share, shown=_TABLE)
 
     large = [f"--workload={json.dumps(_contiguous(n, dtype))}" for n, dtype in LARGE]
     masks = ("--density", "10,50", "--block", "1,64,4096,65536", "--peers", "none")
@@ -106,11 +110,11 @@ def parts(out: Path, target: str, suite: str, only: str, trials: int) -> list[Pa
     return [
         Part("environment", (*CLI, "env", "--json"), 20, "environment.json"),
         Part("tests", pytest, 130),
-        Part("overhead", (sys.executable, __file__, "--launch-overhead", target), 40),
+        Part("overhead", (sys.executable, __file__, "--launch-overhead", target), 40, shown=_TABLE),
         bench("roof", 80, *large, "--target", target),
         bench("bench", 170, *chosen),
         bench("blocks", 40, large[0], *masks, "--target", target),
-        Part("tune", (*CLI, "tune", *chosen, *tuned), 70),
+        Part("tune", (*CLI, "tune", *chosen, *tuned), 70, shown=_TABLE),
     ]
 
 
@@ -164,7 +168,8 @@ def run_all(chosen: Sequence[Part], out: Path, seconds: float, missing: str) -> 
             print(f"{part.name}, {left:.0f} s at most: {shlex.join(part.command)}", flush=True)
             outcomes.append(run(part, out, left))
             print(f"{part.name}: {outcomes[-1].status} in {outcomes[-1].seconds:.0f} s", flush=True)
-            for line in (out / f"{part.name}.log").read_text(errors="replace").splitlines()[-3:]:
+            log = (out / f"{part.name}.log").read_text(errors="replace")
+            for line in log.splitlines()[-part.shown :]:
                 print(f"  {line}", flush=True)
         summary = [asdict(outcome) for outcome in outcomes]
         (out / "summary.json").write_text(json.dumps(summary, indent=1) + "\n")

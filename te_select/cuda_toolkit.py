@@ -42,9 +42,10 @@ def version() -> str:
     return match.group(1) if match else "of unknown version"
 
 
-def archs() -> list[str]:
+@functools.cache
+def archs() -> tuple[str, ...]:
     """The names that nvcc gives for real archs."""
-    return _nvcc("--list-gpu-code").decode().split()
+    return tuple(_nvcc("--list-gpu-code").decode().split())
 
 
 def compile_for(source: str, arch: str) -> tuple[bytes, str]:

@@ -27,9 +27,9 @@ def version() -> str:
     return f"{major}.{minor}"
 
 
-def archs() -> list[str]:
+def archs() -> tuple[str, ...]:
     """The archs that it knows."""
-    return [f"sm_{number}" for number in _call("nvrtcGetSupportedArchs")]
+    return tuple(f"sm_{number}" for number in _call("nvrtcGetSupportedArchs"))
 
 
 def compile_for(source: str, arch: str) -> tuple[bytes, str]:
