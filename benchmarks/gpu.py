@@ -1,18 +1,30 @@
-"""Everything that wants a GPU, in one command of under ten minutes: tests, tuning, bench, overhead.
+"""Everything that wants a GPU, in one command of under ten minutes: tests, bench, tuning.
 
 Run ``python benchmarks/gpu.py --out build/gpu`` on a machine with an NVIDIA GPU, or a part of it::
 
     python benchmarks/gpu.py --out build/gpu --parts tests,overhead
-    python benchmarks/gpu.py --out build/gpu --parts bench --only "attention-*"
+    python benchmarks/gpu.py --out build/gpu --parts bench --suite default --only "attention-*"
 
-Each part writes its log, ``PART.log``, and its figures beside it; ``summary.json`` says how each
-went. A part that outlasts its share is interrupted, and keeps what it has. The exit code is 1 where
-a part failed or there is no GPU.
+The parts, what is worth most first:
+
+    environment  versions, devices, compilers
+    tests        pytest -m gpu
+    overhead     what a call costs on 1024 elements, beside torch
+    roof         contiguous float32 and bfloat16 of 256 MB, beside the peers and a copy
+    bench        a suite, beside the same
+    blocks       masks drawn in blocks, of which half need not be read
+    tune         the suite, records and all
+
+Each writes its log, ``PART.log``, and its figures beside it as it goes: the bench a line of CSV
+for every row. ``summary.json`` says how each went. The time is shared out among the parts; one that
+outlasts its share is interrupted, and keeps what it has. The exit code is 1 where a part failed or
+there is no GPU.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import shlex
@@ -27,12 +39,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from te_select.runtime import cuda_driver  # noqa: E402 - of the tree that this file lies in
+import te_select  # noqa: E402 - of the tree that this file lies in
+from te_select.runtime import cuda_driver  # noqa: E402
 
 CLI = (sys.executable, "-c", "from te_select.cli import main; main()")
 TOTAL_SECONDS = 570  # below ten minutes, with time to write
+LARGE = ((1 << 26, "float32"), (1 << 27, "bfloat16"))  # 256 MB of output each
+_TABLE = 80  # lines, of which most logs of measurements have fewer
 _GRACE = 20  # seconds that an interrupted part has to write what it measured
-_NO_SUCH_VERB = 2  # exit code of bad usage
 
 
 @dataclass(frozen=True)
@@ -45,16 +59,19 @@ class Part:
         What ``--parts`` calls it.
     command
         What it runs.
-    seconds
-        Its share of the time.
+    share
+        Of the time, beside those of the others.
     stdout
         A file for what the command prints, or None for the log.
+    shown
+        Lines at the end of the log to show.
     """
 
     name: str
     command: Sequence[str]
-    seconds: float
+    share: float
     stdout: str | None = None
+    shown: int = 3
 
 
 @dataclass(frozen=True)
@@ -77,22 +94,33 @@ class Outcome:
     status: str
 
 
-def parts(out: Path, target: str, only: str, trials: int) -> list[Part]:
+def parts(out: Path, target: str, suite: str, only: str, trials: int) -> list[Part]:
     """All parts, in their order."""
-    logs = out / "tuning_logs"
-    measured = ("--csv", str(out / "bench.csv"), "--plot", str(out / "bench.png"), "--json")
-    blocks = ("--only", "contiguous-32M", "--density", "0,10,50,100", "--block", "1,64,4096,65536")
-    pytest = (sys.executable, "-m", "pytest", "-m", "gpu", "-n", "0", "-q", "-rs", "tests")
-    tune = ("tune", "--suite", "default", "--only", only, "--trials", str(trials))
-    bench = ("bench", "--only", only, "--target", target)
+    chosen = ("--suite", suite, "--only", only, "--target", target)
+
+    def bench(name: str, share: float, *flags: str) -> Part:
+        figures = ("--csv", str(out / f"{name}.csv"), "--plot", str(out / f"{name}.png"))
+        return Part(name, (*CLI, "bench", *flags, *figures), share, shown=_TABLE)
+
+    large = [f"--workload={json.dumps(_contiguous(n, dtype))}" for n, dtype in LARGE]
+    masks = ("--density", "10,50", "--block", "1,64,4096,65536", "--peers", "none")
+    files = sorted(str(path) for path in (ROOT / "tests").glob("test_gpu_*.py"))
+    pytest = (sys.executable, "-m", "pytest", "-m", "gpu", "-n", "0", "-v", "-rs", *files)
+    tuned = ("--trials", str(trials), "--tuning-logs", str(out / "tuning_logs"))
     return [
-        Part("environment", (*CLI, "env", "--json"), 30, "environment.json"),
-        Part("tests", pytest, 150),
-        Part("overhead", (sys.executable, __file__, "--launch-overhead", target), 60),
-        Part("tune", (*CLI, *tune, "--target", target, "--tuning-logs", str(logs)), 120),
-        Part("bench", (*CLI, *bench, *measured), 240, "bench.json"),
-        Part("blocks", (*CLI, "bench", *blocks, "--target", target, "--json"), 60, "blocks.json"),
+        Part("environment", (*CLI, "env", "--json"), 20, "environment.json"),
+        Part("tests", pytest, 130),
+        Part("overhead", (sys.executable, __file__, "--launch-overhead", target), 40, shown=_TABLE),
+        bench("roof", 80, *large, "--target", target),
+        bench("bench", 170, *chosen),
+        bench("blocks", 40, large[0], *masks, "--target", target),
+        Part("tune", (*CLI, "tune", *chosen, *tuned), 70, shown=_TABLE),
     ]
+
+
+def _contiguous(elements: int, dtype: str) -> dict[str, object]:
+    """A workload in which nothing broadcasts, as ``--workload`` takes it."""
+    return te_select.Workload((elements,), (elements,), (elements,), dtype).to_json()
 
 
 def run(part: Part, out: Path, seconds: float) -> Outcome:
@@ -100,22 +128,18 @@ def run(part: Part, out: Path, seconds: float) -> Outcome:
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
         "PYTHONUNBUFFERED": "1",
+        "XLA_PYTHON_CLIENT_PREALLOCATE": "false",  # else JAX takes most of the device's memory
     }
     start = time.monotonic()
-    log = out / f"{part.name}.log"
-    with log.open("wb") as messages, (out / (part.stdout or log.name)).open("ab") as printed:
+    with contextlib.ExitStack() as files:
+        messages = files.enter_context((out / f"{part.name}.log").open("wb"))
+        printed = files.enter_context((out / part.stdout).open("wb")) if part.stdout else messages
         process = subprocess.Popen(
-            part.command,
-            stdout=printed if part.stdout else messages,
-            stderr=subprocess.STDOUT if part.stdout is None else messages,
-            cwd=ROOT,
-            env=environment,
+            part.command, stdout=printed, stderr=messages, cwd=ROOT, env=environment
         )
         try:
             code = process.wait(seconds)
             status = "passed" if code == 0 else "failed"
-            if part.name == "tune" and code == _NO_SUCH_VERB:
-                status = "left out"  # a te-select without a tuner
         except subprocess.TimeoutExpired:
             status = "interrupted"
             process.send_signal(signal.SIGINT)
@@ -125,6 +149,31 @@ def run(part: Part, out: Path, seconds: float) -> Outcome:
                 process.kill()
                 process.wait()
     return Outcome(part.name, shlex.join(part.command), time.monotonic() - start, status)
+
+
+def run_all(chosen: Sequence[Part], out: Path, seconds: float, missing: str) -> list[Outcome]:
+    """Run parts one after the other; what one leaves of its time is the next one's.
+
+    Where the device is ``missing``, only the environment is looked at.
+    """
+    start, total = time.monotonic(), sum(part.share for part in chosen)
+    outcomes: list[Outcome] = []
+    shares = 0.0
+    for part in chosen:
+        shares += part.share
+        left = start + (seconds - _GRACE) * shares / total - time.monotonic()
+        if left <= 0 or (missing and part.name != "environment"):
+            outcomes.append(Outcome(part.name, shlex.join(part.command), 0, "left out"))
+        else:
+            print(f"{part.name}, {left:.0f} s at most: {shlex.join(part.command)}", flush=True)
+            outcomes.append(run(part, out, left))
+            print(f"{part.name}: {outcomes[-1].status} in {outcomes[-1].seconds:.0f} s", flush=True)
+            log = (out / f"{part.name}.log").read_text(errors="replace")
+            for line in log.splitlines()[-part.shown :]:
+                print(f"  {line}", flush=True)
+        summary = [asdict(outcome) for outcome in outcomes]
+        (out / "summary.json").write_text(json.dumps(summary, indent=1) + "\n")
+    return outcomes
 
 
 def missing_device() -> str:
@@ -140,8 +189,6 @@ def launch_overhead(target: str) -> int:
     """Print microseconds a call takes on 1024 elements, of ours and of torch's."""
     import torch  # noqa: PLC0415 - only this part needs it
     import tvm_ffi  # noqa: PLC0415
-
-    import te_select  # noqa: PLC0415
 
     kernel = te_select.compile(te_select.Workload((1024,), (1024,), (1024,)), target)
     cond = torch.rand(1024, device="cuda") > 0.5  # noqa: PLR2004
@@ -177,6 +224,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--out", type=Path, default=Path("build/gpu"), help="where logs go")
     parser.add_argument("--parts", default="all", help="a list, such as tests,bench; default all")
+    parser.add_argument("--suite", default="baselines", help="to bench and tune: or default")
     parser.add_argument("--only", default="*", help="a glob: these of the suite only")
     parser.add_argument("--target", default="cuda", help="default: the GPU of this machine")
     parser.add_argument("--trials", type=int, default=16, help="configs to tune a workload with")
@@ -186,31 +234,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.launch_overhead:
         return launch_overhead(given.launch_overhead)
     out: Path = given.out.resolve()
-    known = parts(out, given.target, given.only, given.trials)
+    known = parts(out, given.target, given.suite, given.only, given.trials)
     names = [part.name for part in known]
     wanted = names if given.parts == "all" else given.parts.split(",")
     if unknown := sorted(set(wanted) - set(names)):
         parser.error(f"--parts names {unknown[0]!r}; expected some of {', '.join(names)}")
     out.mkdir(parents=True, exist_ok=True)
-    end = time.monotonic() + given.seconds
-    outcomes = []
     missing = missing_device()
-    for part in known:
-        if part.name not in wanted:
-            continue
-        left = end - time.monotonic() - _GRACE
-        if left <= 0 or (missing and part.name != "environment"):
-            outcomes.append(Outcome(part.name, shlex.join(part.command), 0, "left out"))
-            continue
-        print(f"{part.name}: {shlex.join(part.command)}", flush=True)
-        if part.stdout:
-            (out / part.stdout).unlink(missing_ok=True)
-        outcomes.append(run(part, out, min(part.seconds, left)))
-        print(f"{part.name}: {outcomes[-1].status} in {outcomes[-1].seconds:.0f} s", flush=True)
-        for line in (out / f"{part.name}.log").read_text(errors="replace").splitlines()[-3:]:
-            print(f"  {line}", flush=True)
-    summary = [asdict(outcome) for outcome in outcomes]
-    (out / "summary.json").write_text(json.dumps(summary, indent=1) + "\n")
+    outcomes = run_all([part for part in known if part.name in wanted], out, given.seconds, missing)
     print(f"logs and figures: {out}")
     without_device = missing and set(wanted) - {"environment"}
     if without_device:

@@ -1,7 +1,8 @@
 /* A stand-in for the NVIDIA driver, so that the host half is tested where there is no GPU.
  *
  * Memory of a device is memory of the CPU. A launch is recorded, and calls back into a function of
- * the CPU where one is registered for the kernel's name. Nothing is there until a test says so. */
+ * the CPU where one is registered for the kernel's name; what a stream captures is counted, and
+ * not run when the graph is. Nothing is there until a test says so. */
 #define _GNU_SOURCE
 #include <stdint.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 
 enum { DEVICES = 8, RUNNERS = 256, DEPTH = 8 };
 enum { OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, NO_DEVICE = 100, INVALID_DEVICE = 101 };
-enum { INVALID_CONTEXT = 201, NOT_FOUND = 500 };
+enum { INVALID_CONTEXT = 201 };
 
 typedef void (*runner)(int64_t blocks, int threads, void** parameters);
 
@@ -43,11 +44,14 @@ static struct {
 } runners[RUNNERS];
 static char first_bytes[32];
 static __thread int current[DEPTH], depth;
+static void* capturing; /* the stream */
+static int captured, replayed, waits;
 
 /* ---- what tests set and ask ------------------------------------------------------------------- */
 
 void fake_reset(void) {
-  devices = launches = modules = num_runners = 0;
+  devices = launches = modules = num_runners = captured = replayed = waits = 0;
+  capturing = NULL;
   failing[0] = 0;
   depth = 0;
   memset(&last, 0, sizeof(last));
@@ -68,6 +72,8 @@ void fake_runner(const char* symbol, runner run) {
 int fake_launches(void) { return launches; }
 int fake_modules(void) { return modules; }
 int fake_depth(void) { return depth; }
+int fake_waits(void) { return waits; } /* for a stream or for all work */
+int fake_replayed(void) { return replayed; } /* nodes of the graphs that were launched */
 const char* fake_image(void) { return first_bytes; }
 const launch_record* fake_last(void) { return &last; }
 
@@ -152,7 +158,7 @@ int cuModuleLoadData(void** out, const void* image) {
 
 int cuModuleGetFunction(void** out, void* owner, const char* name) {
   FAIL_IF_ASKED;
-  if (!strcmp(name, "missing")) return NOT_FOUND;
+  if (!depth) return INVALID_CONTEXT;
   function* made = malloc(sizeof(function));
   made->owner = owner;
   strncpy(made->symbol, name, 63);
@@ -172,6 +178,10 @@ int cuLaunchKernel(void* launched, unsigned x, unsigned y, unsigned z, unsigned 
   last.stream = stream;
   last.device = current[depth - 1];
   for (int i = 0; i < 4; ++i) last.pointers[i] = *(void**)parameters[i];
+  if (stream && stream == capturing) {
+    ++captured;
+    return 0;
+  }
   for (int i = num_runners - 1; i >= 0; --i) {
     if (!strcmp(runners[i].symbol, f->symbol)) {
       runners[i].run(x, (int)bx, parameters);
@@ -183,7 +193,62 @@ int cuLaunchKernel(void* launched, unsigned x, unsigned y, unsigned z, unsigned 
 
 int cuStreamSynchronize(void* stream) {
   FAIL_IF_ASKED;
+  ++waits;
   return depth ? 0 : INVALID_CONTEXT;
+}
+
+int cuCtxSynchronize(void) {
+  ++waits;
+  return depth ? 0 : INVALID_CONTEXT;
+}
+
+int cuStreamCreate(void** stream, unsigned flags) {
+  if (!depth) return INVALID_CONTEXT;
+  *stream = malloc(1);
+  return 0;
+}
+
+int cuStreamBeginCapture_v2(void* stream, int mode) {
+  FAIL_IF_ASKED;
+  capturing = stream;
+  captured = 0;
+  return 0;
+}
+
+int cuStreamEndCapture(void* stream, void** graph) {
+  capturing = NULL;
+  int* nodes = malloc(sizeof(int));
+  *nodes = captured;
+  *graph = nodes;
+  return 0;
+}
+
+int cuGraphGetNodes(void* graph, void** nodes, size_t* count) {
+  *count = (size_t)*(int*)graph;
+  return 0;
+}
+
+int cuGraphInstantiateWithFlags(void** executable, void* graph, unsigned long long flags) {
+  int* nodes = malloc(sizeof(int));
+  *nodes = *(int*)graph;
+  *executable = nodes;
+  return 0;
+}
+
+int cuGraphLaunch(void* executable, void* stream) {
+  FAIL_IF_ASKED;
+  replayed += *(int*)executable;
+  return depth ? 0 : INVALID_CONTEXT;
+}
+
+int cuGraphDestroy(void* graph) {
+  free(graph);
+  return 0;
+}
+
+int cuGraphExecDestroy(void* executable) {
+  free(executable);
+  return 0;
 }
 
 int cuMemAlloc_v2(uint64_t* address, size_t size) {
@@ -210,6 +275,10 @@ int cuMemcpyDtoH_v2(void* to, uint64_t from, size_t size) {
 }
 
 int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t size, void* stream) {
+  if (stream && stream == capturing) {
+    ++captured;
+    return 0;
+  }
   memcpy((void*)(uintptr_t)to, (void*)(uintptr_t)from, size);
   return 0;
 }

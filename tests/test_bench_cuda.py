@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+import tvm_ffi
 from typer.testing import CliRunner
 
 import te_select
@@ -13,6 +14,7 @@ from te_select import Workload
 from te_select.access import access_pattern
 from te_select.bench.cuda import roof, timing
 from te_select.bench.cuda import run as run_module
+from te_select.bench.cuda.graphs import Graph, replayed
 from te_select.bench.cuda.operands import elements, make_sets, strides
 from te_select.bench.cuda.peers import PEERS, CudaPeer
 from te_select.bench.operands import Mask, make_operands
@@ -83,12 +85,36 @@ def test_a_row_is_verified_and_timed_beside_the_copy_of_the_device():
     assert row.roofs[COPY] > 0 and row.roof == row.roofs[COPY]
     assert launches > 2
     assert row.cache == "of 3 sets in turns, less than twice the L2"
+    assert row.queued == ("waiting",)
 
 
 def test_a_wrong_kernel_is_shown_as_wrong():
     with fake_driver(90):  # which runs nothing
         (row,) = run_module.run([ENTRY], [Mask()], Options("cuda:sm_90", (), 1))
     assert OURS in row.wrong and OURS not in row.timings
+
+
+def test_calls_are_replayed_from_a_graph_of_the_stream_that_was_current():
+    with running(W) as fake:
+        (operands,) = make_sets(make_operands(W, Mask()), 1)
+        tensors = [tvm_ffi.from_dlpack(array) for array in operands.arrays()]
+        kernel = cuda_standin.kernel(W)
+        sampler = replayed(lambda: kernel.function(*tensors))
+        assert isinstance(sampler, Graph)
+        assert fake.fake_last().contents.stream
+        launches, before = fake.fake_launches(), fake.fake_replayed()
+        assert sampler.sample() > 0
+        assert fake.fake_launches() == launches and fake.fake_replayed() > before
+
+
+@pytest.mark.parametrize("failing", [b"", b"cuStreamBeginCapture_v2"])
+def test_work_that_no_graph_captures_is_timed_in_a_queue(failing):
+    with running(W) as fake:
+        fake.fake_fail(failing, 900)
+        sampler = replayed(lambda: None)
+        assert not isinstance(sampler, Graph)
+        assert sampler.sample() > 0
+        assert fake.fake_replayed() == 0
 
 
 def test_bench_without_a_device_is_a_target_error():

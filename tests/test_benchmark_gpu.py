@@ -8,6 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+from te_select.cli import app
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "benchmarks"))
@@ -26,7 +29,7 @@ def test_unknown_parts_are_refused_and_the_known_listed(tmp_path, capsys):
     with pytest.raises(SystemExit) as error:
         gpu.main(["--out", str(tmp_path), "--parts", "tests,nope"])
     assert error.value.code == 2
-    assert "expected some of environment, tests, overhead, tune, bench" in capsys.readouterr().err
+    assert "expected some of environment, tests, overhead, roof, bench" in capsys.readouterr().err
 
 
 def test_a_part_that_fails_makes_the_run_fail_and_the_rest_goes_on(tmp_path, monkeypatch):
@@ -46,6 +49,30 @@ def test_run_without_a_gpu_fails_and_says_that_nothing_was_run(tmp_path, monkeyp
     statuses = [each["status"] for each in json.loads((tmp_path / "summary.json").read_text())]
     assert statuses == ["left out", "left out"]
     assert "nothing was run on a GPU: there is no NVIDIA driver" in capsys.readouterr().err
+
+
+def test_what_a_part_leaves_of_its_time_is_the_next_one_s(tmp_path, monkeypatch):
+    given = []
+
+    def run(part, out, seconds):
+        given.append(seconds)
+        (out / f"{part.name}.log").write_text("")
+        return gpu.Outcome(part.name, "", 0, "passed")
+
+    monkeypatch.setattr(gpu, "run", run)
+    chosen = [gpu.Part("first", (), 1), gpu.Part("second", (), 3)]
+    gpu.run_all(chosen, tmp_path, 100, "")
+    assert given[0] < 25 and 75 < given[1] <= 80
+
+
+def test_every_part_of_the_bench_has_flags_that_it_takes(tmp_path):
+    benches = [p for p in gpu.parts(tmp_path, "cuda", "default", "*", 4) if "bench" in p.command]
+    assert [part.name for part in benches] == ["roof", "bench", "blocks"]
+    for part in benches:
+        flags = list(part.command[len(gpu.CLI) :])
+        flags[flags.index("--target") + 1] = "cuda:sm_90"
+        done = CliRunner().invoke(app, [*flags, "--rounds", "1"])
+        assert done.exit_code == 1 and "cannot be measured here" in done.output, done.output
 
 
 def test_a_part_that_outlasts_its_share_is_interrupted_and_keeps_what_it_has(tmp_path):

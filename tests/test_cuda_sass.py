@@ -148,15 +148,15 @@ def test_names_of_no_arch_are_refused(wrong):
 
 
 def test_missing_compiler_is_named_with_what_to_install(monkeypatch):
-    monkeypatch.setattr("te_select.cuda_compiler._nvcc", lambda: None)
-    monkeypatch.setattr("te_select.cuda_compiler._nvrtc", lambda: None)
+    monkeypatch.setattr("te_select.cuda_toolkit.utility", lambda name: None)
+    monkeypatch.setattr("te_select.nvrtc.bindings", lambda: None)
     with pytest.raises(ToolchainError, match=r"te-select\[cuda\]"):
         compile_cuda(small(), ["sm_90"])
     assert find() is None and archs() == ()
 
 
 def test_missing_disassembler_is_named_with_what_to_install(monkeypatch):
-    monkeypatch.setattr("te_select.cuda_compiler._utility", lambda name: None)
+    monkeypatch.setattr("te_select.cuda_toolkit.utility", lambda name: None)
     with pytest.raises(ToolchainError, match="nvdisasm"):
         sass(b"")
 

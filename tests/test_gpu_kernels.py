@@ -124,6 +124,33 @@ def test_scalars_and_memory_of_the_cpu_of_rank_0():
     assert torch.equal(kernel(workload)(cond, then, there), torch.where(cond, then, there))
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "complex128", "float8_e4m3fn", "uint16"])
+def test_torch_tensors_of_unusual_element_types(dtype):
+    torch = libtorch()
+    workload = Workload((64, 65), (64, 65), (64, 65), dtype)
+    cond, then, else_ = tensors(Workload((64, 65), (64, 65), (64, 65)))
+    kind = getattr(torch, dtype)
+    then, else_ = (side.mul(100).abs().to(kind) for side in (then, else_))
+
+    def bits(tensor):
+        return tensor.contiguous().view(torch.uint8).cpu()
+
+    def expected(then, else_):
+        width = then.element_size()
+        sides = (
+            side.contiguous().view(torch.uint8).reshape(64, 65, width) for side in (then, else_)
+        )
+        return torch.where(cond[..., None], *sides).reshape(64, 65 * width).cpu()
+
+    k = kernel(workload)
+    assert torch.equal(bits(k(cond, then, else_)), expected(then, else_))
+    turned = then.t().contiguous().t()
+    assert torch.equal(bits(k(cond, turned, else_)), expected(then, else_))
+    if then.is_complex():
+        lazy = then.conj()
+        assert torch.equal(bits(k(cond, lazy, else_)), expected(lazy.resolve_conj(), else_))
+
+
 def test_kernel_runs_on_the_callers_stream():
     torch = libtorch()
     cond, then, else_ = tensors()
@@ -170,8 +197,9 @@ def test_cupy_arrays():
     k = kernel(W)
     out = k(cond, then, else_)
     assert type(out) is cupy.ndarray and bool((out == want).all())
+    ready = cupy.cuda.get_current_stream().record()
     with cupy.cuda.Stream(non_blocking=True) as stream:
-        stream.wait_event(cupy.cuda.get_current_stream().record())
+        stream.wait_event(ready)
         assert bool((k(cond, cupy.asfortranarray(then), else_) == want).all())
     target = cupy.zeros((64, 130), "float32")[:, ::2]
     assert k(cond, then, else_, out=target) is target and bool((target == want).all())
@@ -208,6 +236,20 @@ def test_library_without_code_for_the_device_says_so():
     k = te_select.compile(W, "cuda:sm_120")
     with pytest.raises(ArtifactError, match=f"holds code for sm_120 .* device 0 is {arch}"):
         k(*tensors())
+
+
+def test_tensors_of_two_libraries_are_ordered_and_the_result_is_complete():
+    cupy = pytest.importorskip("cupy")
+    torch = libtorch()
+    cond, then, _ = tensors()
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        torch.cuda._sleep(50_000_000)
+        late = then.clone()
+        out = kernel(W)(cond, cupy.from_dlpack(then), late)
+    assert type(out) is cupy.ndarray
+    assert torch.equal(torch.from_dlpack(out), then)
 
 
 def test_memory_of_the_cpu_and_two_devices_are_refused():

@@ -124,6 +124,7 @@ def test_device_without_code_is_an_error_that_names_what_is_embedded(device, arc
         ("cuModuleGetFunction", 500, "does not hold the kernel"),
         ("cuLaunchKernel", 700, "cannot be launched: CUDA error 700, CUDA_ERROR_OF_THE_FAKE"),
         ("cuLaunchKernel", 3, "forked child"),
+        ("cuModuleLoadData", 900, "call once before the capture"),
         ("cuDevicePrimaryCtxRetain", 2, "device cannot be used"),
         ("cuDeviceGetAttribute", 1, "architecture of the device is not known"),
     ],

@@ -14,6 +14,7 @@ from te_select.reference import Array, ints, numpy_dtype
 from te_select.workload import Workload
 
 LINE = 64  # bytes; what torch, JAX and ONNX Runtime align to, and JAX needs to take an array as is
+PAGE = 4096  # bytes; how arrays lie to each other modulo this was seen to change times by 1.9
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Operands:
     workload
         Whose shapes they have.
     cond, then, else_, out
-        Arrays that begin on a cache line.
+        Arrays that begin on a page.
     """
 
     workload: Workload
@@ -125,10 +126,10 @@ def make_operands(workload: Workload, mask: Mask, seed: int = 0) -> Operands:
 
 
 def aligned_empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """An uninitialized array that begins on a cache line."""
+    """An uninitialized array that begins on a page, so that no contestant has luck."""
     size = math.prod(shape) * dtype.itemsize
-    memory = np.empty(size + LINE, np.uint8)
-    start = -memory.ctypes.data % LINE
+    memory = np.empty(size + PAGE, np.uint8)
+    start = -memory.ctypes.data % PAGE
     return memory[start : start + size].view(dtype).reshape(shape)
 
 

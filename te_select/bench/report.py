@@ -182,6 +182,8 @@ def print_report(results: Results, console: Console | None = None) -> None:
         console.print("times: the other's median over te-select's")
     if any(row.duel is not None for row in rows):
         console.print("* of medians head to head, in rounds of the two alone after those shown")
+    if queued := sorted({name for row in rows for name in row.queued}):
+        console.print(f"with the cost of launches, not from a CUDA graph: {', '.join(queued)}")
     if results.load > _BUSY:
         console.print(
             f"others were using {results.load:.1f} cores when this began; what waits for all cores "
@@ -308,6 +310,7 @@ def _row(row: Row, options: Options) -> dict[str, Any]:
         "head_to_head": row.duel,
         "wrong": dict(row.wrong),
         "unsupported": dict(row.unsupported),
+        "queued": list(row.queued),
         "command": command(row, options),
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import random
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -43,6 +44,8 @@ def take_turns(
 ) -> dict[str, Timing]:
     """Time contestants in turns, so that drift of the machine's speed hits all of them alike.
 
+    Every round has an order of its own, so that nobody always follows the same other.
+
     Each turn begins with calls that are not counted: what is measured is a kernel that finds all
     cores awake, and in the caches what its own last call left there.
 
@@ -60,11 +63,12 @@ def take_turns(
     """
     repeats = {name: _repeats(call) for name, call in contestants.items()}
     seconds: dict[str, list[float]] = {name: [] for name in contestants}
+    rng = random.Random(0)
     collecting = gc.isenabled()
     gc.disable()
     try:
         for _ in range(rounds):
-            for name, call in contestants.items():
+            for name, call in rng.sample(list(contestants.items()), len(contestants)):
                 _warm_up(call)
                 seconds[name].append(_time(call, repeats[name]))
     finally:

@@ -41,6 +41,8 @@ class Row:
         By contestant: the first differing element, or why it cannot run the workload.
     duel
         Where the best peer was close: its median over the kernel's, head to head.
+    queued
+        On a device, those whose times hold the cost of their launches.
     """
 
     entry: Entry
@@ -56,6 +58,7 @@ class Row:
     wrong: Mapping[str, str]
     unsupported: Mapping[str, str]
     duel: float | None
+    queued: tuple[str, ...] = ()
 
     @property
     def ranked(self) -> dict[str, Timing]:

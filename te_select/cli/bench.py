@@ -44,7 +44,9 @@ Rounds = Annotated[
 ]
 Named = Annotated[bool, typer.Option("--named", help="Measure with every dim named as well.")]
 Cold = Annotated[bool, typer.Option("--cold", help="Evict the operands between calls.")]
-Csv = Annotated[Path | None, typer.Option("--csv", help="Write a line per row and contestant.")]
+Csv = Annotated[
+    Path | None, typer.Option("--csv", help="Write a line per row and contestant, as it goes.")
+]
 Plot = Annotated[Path | None, typer.Option("--plot", help="Draw the results: PNG, SVG or PDF.")]
 
 
@@ -114,6 +116,8 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
             for row in run(entries, masks, options):
                 rows.append(row)
                 step(len(rows), len(entries) * len(masks))
+                if csv is not None:  # so that whoever kills this has what was measured
+                    report.write_csv(csv, report.Results(rows, absent, options, load, True))
         except KeyboardInterrupt:
             interrupted = True
     results = report.Results(rows, absent, options, load, interrupted)

@@ -237,7 +237,7 @@ def load(path: str | os.PathLike[str]) -> Kernel | Library:
     for record in manifest.kernels:
         name = record.workload.name
         alone = Manifest((record,), manifest.target, manifest.versions)
-        kernel = make(
+        kernels[name] = make(
             record.workload,
             target=manifest.target["name"],
             config=record.config,
@@ -248,9 +248,6 @@ def load(path: str | os.PathLike[str]) -> Kernel | Library:
             # The bytes are kept, so that exporting does not depend on what happens to the file.
             exporter=functools.partial(_save, image, alone),
         )
-        if isinstance(kernel, CudaKernel):
-            kernel.synchronize = _function(module, "te_select_synchronize", path)
-        kernels[name] = kernel
     return next(iter(kernels.values())) if len(kernels) == 1 else Library(path, kernels)
 
 

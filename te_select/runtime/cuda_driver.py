@@ -141,6 +141,15 @@ def on_device(device: int) -> Iterator[None]:
         call("cuCtxPopCurrent_v2", ctypes.byref(ctypes.c_void_p()))
 
 
+def synchronize(device: int, stream: int | None = None) -> None:
+    """Wait for a stream of a device, or for all of its work."""
+    with on_device(device):
+        if stream is None:
+            call("cuCtxSynchronize")
+        else:
+            call("cuStreamSynchronize", ctypes.c_void_p(stream))
+
+
 class Memory:
     """Memory of a CUDA device, freed with the object.
 

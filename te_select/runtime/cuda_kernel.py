@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import struct
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import tvm_ffi
 
 from te_select.errors import ArgumentError, ArtifactError, SelectError
-from te_select.runtime import cuda_operands, cuda_outputs, operands, outputs
+from te_select.runtime import cuda_driver, cuda_operands, cuda_outputs, operands, outputs
+from te_select.runtime.cuda_driver import CudaError
 from te_select.runtime.cuda_operands import DeviceOperand
 from te_select.runtime.cuda_outputs import Output
 from te_select.runtime.kernel import Kernel
@@ -24,9 +25,6 @@ class CudaKernel(Kernel):
     on the one that tvm-ffi was given for the device, and is not waited for. Tensors are on one CUDA
     device; operands of rank 0 may be scalars or in memory of the CPU. See `Kernel` for the rest.
     """
-
-    # Set by artifact.load, because the library has it.
-    synchronize: Callable[[int], Any]
 
     def __call__(self, cond: Any, then: Any, else_: Any, out: Any = None) -> Any:
         """Select, on the device.
@@ -76,7 +74,9 @@ class CudaKernel(Kernel):
                     )
                     self.function(*inputs, new)
                     return new
-                if type(out) is torch.Tensor and not (out.requires_grad or out.is_neg()):
+                if type(out) is torch.Tensor and not (
+                    out.requires_grad or out.is_neg() or out.is_conj()
+                ):
                     self.function(*inputs, out)
                     outputs.mark_written(out)
                     return out
@@ -87,12 +87,12 @@ class CudaKernel(Kernel):
     def _torch_inputs(self, *values: Any) -> list[Any] | None:
         """Plain torch tensors as they are and Python scalars as kept ones; None for all else."""
         torch = sys.modules.get("torch")
-        if torch is None or self._is_complex:
+        if torch is None:
             return None
         inputs = []
         for k, value in enumerate(values):
             if type(value) is torch.Tensor:
-                if value.is_neg():
+                if value.is_neg() or value.is_conj():  # DLPack would drop either
                     return None
                 inputs.append(value)
             elif type(value) in (float, int, bool):
@@ -104,7 +104,9 @@ class CudaKernel(Kernel):
     def _kept_scalar(self, torch: Any, k: int, value: Any) -> Any:
         """A scalar as a torch tensor in memory of the CPU, made once."""
         kept = self.__dict__.setdefault("_scalars", {})
-        key = (k, type(value), repr(value))  # equal values may differ in bits: 0.0 and -0.0
+        # Equal floats may differ in bits, as 0.0 and -0.0 do, and NaNs in their payload.
+        same = struct.pack("d", value) if type(value) is float else value
+        key = (k, type(value), same)
         tensor = kept.get(key)
         if tensor is None:
             element = self._element if k else operands.BOOL
@@ -131,13 +133,26 @@ class CudaKernel(Kernel):
                 f"the operands cannot be used: {type(error).__name__}: {reason}"
             ) from error
         try:
-            with tvm_ffi.use_raw_stream(tvm_ffi.device("cuda", device), stream):
-                self._bits(*(operand.value for operand in inputs), output.value)
-                return output.finish()
+            self._launch(inputs, output, device, stream)
+            return output.finish()
         except (TypeError, ValueError) as error:
             raise ArgumentError(str(error)) from error
-        except RuntimeError as error:
+        except (RuntimeError, CudaError) as error:
             raise ArtifactError(str(error)) from error
+
+    def _launch(
+        self, inputs: list[DeviceOperand], output: Output, device: int, stream: int
+    ) -> None:
+        libraries = {output.library, *(each.library for each in inputs)} - {"host", "dlpack"}
+        mixed = len(libraries) > 1  # each orders its memory on streams of its own
+        if mixed:
+            cuda_driver.synchronize(device)
+        with tvm_ffi.use_raw_stream(tvm_ffi.device("cuda", device), stream):
+            self._bits(*(operand.value for operand in inputs), output.value)
+        if mixed:
+            cuda_driver.synchronize(device)
+        elif "jax" in libraries:
+            cuda_driver.synchronize(device, stream)
 
     def _described(
         self, values: tuple[Any, ...], out: Any, stream: int
@@ -158,9 +173,7 @@ class CudaKernel(Kernel):
                 )
             like = there[0]
             extents = tuple(sizes[dim] if isinstance(dim, str) else dim for dim in self._out_shape)
-            output = cuda_outputs.allocate(
-                values[like], inputs[like], element, extents, self.synchronize
-            )
+            output = cuda_outputs.allocate(values[like], inputs[like], element, extents, stream)
             device = inputs[like].device
         else:
             if operands.is_scalar(out):
@@ -168,7 +181,7 @@ class CudaKernel(Kernel):
                     f"out is the scalar {operands.shown(out)}; expected a tensor on a CUDA device"
                 )
             target = cuda_operands.describe(out, "out", element, self._out_shape, sizes, stream)
-            output = cuda_outputs.given(out, target, inputs, element.width)
+            output = cuda_outputs.given(out, target, inputs, element.width, stream)
             device = target.device
         for k in there:
             if inputs[k].device != device:

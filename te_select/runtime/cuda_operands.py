@@ -20,6 +20,7 @@ from te_select.errors import ArgumentError, DTypeError
 from te_select.runtime import dlpack, operands
 
 _DEFAULT_STREAM = 0
+_TORCH_BITS = {1: "uint8", 2: "int16", 4: "int32", 8: "int64"}
 _ON_HOST = -1
 
 
@@ -140,6 +141,28 @@ def describe(
     return operand
 
 
+def torch_bits(tensor: Any, width: int) -> Any:
+    """A torch tensor as integers of its width, or as pairs of floats where that is 16.
+
+    The kernel moves bits, and older versions of torch do not hand over all types by DLPack.
+    """
+    torch = sys.modules["torch"]
+    if width not in _TORCH_BITS:
+        return torch.view_as_real(tensor)
+    return tensor.view(getattr(torch, _TORCH_BITS[width]))
+
+
+def handed_over(array: Any, stream: int) -> Any:
+    """A compact CuPy array as a tensor of tvm-ffi, for use on a stream."""
+    tensor = dlpack.read(array, dlpack.CUDA_DEVICES, _dlpack_stream(stream))
+    return tvm_ffi.from_dlpack(tensor.owner)
+
+
+def _dlpack_stream(stream: int) -> int | None:
+    """A stream as ``__dlpack__`` takes it: None is the default stream, whose handle is 0."""
+    return stream or None
+
+
 def _on_host(value: Any) -> bool:
     if operands.is_scalar(value):
         return True
@@ -170,8 +193,10 @@ def _from_torch(tensor: Any, name: str, expected: ElementType) -> DeviceOperand:
     if lazy:
         plain = plain.resolve_conj().resolve_neg()
     strides = tuple(stride * expected.width for stride in plain.stride())
+    # An output that is not compact is written through a copy, which is not made here.
+    compact = plain if name == "out" else plain.contiguous()
     return DeviceOperand(
-        plain.contiguous(),
+        torch_bits(compact, expected.width),
         "torch",
         plain.data_ptr(),
         tuple(plain.shape),
@@ -205,8 +230,7 @@ def _read(value: Any, library: str, name: str, stream: int) -> dlpack.Tensor:
     try:
         if library == "jax":
             value.block_until_ready()  # JAX has streams of its own
-        # DLPack leaves None to mean the default stream, whose handle is 0.
-        wanted = None if library == "jax" else (stream or None)
+        wanted = None if library == "jax" else _dlpack_stream(stream)
         return dlpack.read(value, dlpack.CUDA_DEVICES, wanted)
     except dlpack.WrongDeviceError as error:
         raise ArgumentError(

@@ -12,7 +12,7 @@ import tvm_ffi
 from te_select.dtypes import ElementType
 from te_select.errors import ArgumentError
 from te_select.runtime import cuda_driver, outputs
-from te_select.runtime.cuda_operands import DeviceOperand
+from te_select.runtime.cuda_operands import DeviceOperand, handed_over, torch_bits
 from te_select.runtime.device_array import DeviceArray
 from te_select.runtime.operands import numpy_dtype
 
@@ -24,20 +24,19 @@ class Output(NamedTuple):
     ----------
     value
         A compact tensor that tvm-ffi takes.
+    library
+        Whose memory it is, as of a `DeviceOperand`.
     finish
         To call once the kernel is launched, for what the caller gets.
     """
 
     value: Any
+    library: str
     finish: Callable[[], Any]
 
 
 def allocate(
-    like: Any,
-    operand: DeviceOperand,
-    element: ElementType,
-    shape: tuple[int, ...],
-    synchronize: Callable[[int], Any],
+    like: Any, operand: DeviceOperand, element: ElementType, shape: tuple[int, ...], stream: int
 ) -> Output:
     """Make an output in the kind of an input.
 
@@ -47,8 +46,8 @@ def allocate(
         The input as the caller passed it, and as it was described.
     element, shape
         Of the output.
-    synchronize
-        Waits for the current stream of a device.
+    stream
+        The stream on which the kernel will run.
 
     Returns
     -------
@@ -64,13 +63,18 @@ def allocate(
     if operand.library == "torch":
         torch = sys.modules["torch"]
         tensor = torch.empty(shape, dtype=getattr(torch, element.name), device=like.device)
-        return Output(tensor, lambda: tensor)
+        return Output(torch_bits(tensor, element.width), "torch", lambda: tensor)
     if operand.library == "cupy":
         with like.device:
             array = sys.modules["cupy"].empty(shape, numpy_dtype(element))
-        return Output(array, lambda: array)
+        return Output(handed_over(array, stream), "cupy", lambda: array)
     if operand.library == "jax":
-        return _jax_output(like, element, shape, synchronize, operand.device)
+        # Nobody else has seen it, so that writing to it changes nothing of JAX's.
+        dtype = numpy_dtype(element)
+        outputs.check_jax_keeps(dtype, "a CUDA tensor of another library")
+        where = next(iter(like.devices()))
+        new = sys.modules["jax"].numpy.empty(shape, dtype, device=where).block_until_ready()
+        return Output(tvm_ffi.from_dlpack(new), "jax", lambda: new)
     try:
         memory = DeviceArray.empty(element, shape, operand.device)
     except cuda_driver.CudaError as error:
@@ -79,30 +83,12 @@ def allocate(
             f"cannot be allocated: {error}"
         ) from error
     made = tvm_ffi.from_dlpack(memory)
-    return Output(made, lambda: made)
+    return Output(made, "dlpack", lambda: made)
 
 
-def _jax_output(
-    like: Any,
-    element: ElementType,
-    shape: tuple[int, ...],
-    synchronize: Callable[[int], Any],
-    device: int,
+def given(
+    out: Any, operand: DeviceOperand, inputs: list[DeviceOperand], width: int, stream: int
 ) -> Output:
-    """A new array that nobody else has seen, so that writing to it changes nothing of JAX's."""
-    jax = sys.modules["jax"]
-    dtype = numpy_dtype(element)
-    outputs.check_jax_keeps(dtype, "a CUDA tensor of another library")
-    array = jax.numpy.empty(shape, dtype, device=next(iter(like.devices()))).block_until_ready()
-
-    def finish() -> Any:
-        synchronize(device)  # JAX has streams of its own
-        return array
-
-    return Output(tvm_ffi.from_dlpack(array), finish)
-
-
-def given(out: Any, operand: DeviceOperand, inputs: list[DeviceOperand], width: int) -> Output:
     """Check an output, and put a copy in its place where the kernel cannot write to it.
 
     Parameters
@@ -113,6 +99,8 @@ def given(out: Any, operand: DeviceOperand, inputs: list[DeviceOperand], width: 
         Cond, then and else_.
     width
         Bytes of an element.
+    stream
+        The stream on which the kernel will run.
 
     Returns
     -------
@@ -141,11 +129,11 @@ def given(out: Any, operand: DeviceOperand, inputs: list[DeviceOperand], width: 
     if operand.is_compact(width) and not any(
         _overlaps(operand, other, width, is_cond=i == 0) for i, other in enumerate(inputs)
     ):
-        return Output(operand.value, finish)
+        return Output(operand.value, operand.library, finish)
     if operand.library == "torch":
         torch = sys.modules["torch"]
         copied = torch.empty(operand.shape, dtype=out.dtype, device=out.device)
-        return Output(copied, lambda: out.copy_(copied))
+        return Output(torch_bits(copied, width), "torch", lambda: out.copy_(copied))
     if operand.library == "cupy":
         with out.device:
             made = sys.modules["cupy"].empty(operand.shape, out.dtype)
@@ -154,7 +142,7 @@ def given(out: Any, operand: DeviceOperand, inputs: list[DeviceOperand], width: 
             out[...] = made
             return out
 
-        return Output(made, assign)
+        return Output(handed_over(made, stream), "cupy", assign)
     raise ArgumentError(
         f"out has strides {operand.strides} in bytes for shape {operand.shape}, or overlaps an "
         "input in part; expected compact memory of its own, or exactly that of then or else_"

@@ -10,7 +10,7 @@
 #include <tvm/ffi/extra/c_env_api.h>
 
 enum { SUCCESS = 0, INVALID_IMAGE = 200, NO_BINARY_FOR_GPU = 209, UNSUPPORTED_PTX_VERSION = 222 };
-enum { NOT_INITIALIZED = 3 };
+enum { NOT_INITIALIZED = 3, STREAM_CAPTURE_UNSUPPORTED = 900 };
 enum { CAPABILITY_MAJOR = 75, CAPABILITY_MINOR = 76 };
 enum { LARGEST_ALIGNMENT = 8 }; /* 16-byte elements are read as two words where they must be */
 
@@ -29,7 +29,6 @@ static struct {
   result (*get_function)(void**, void*, const char*);
   result (*launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                    void*, void**, void**);
-  result (*synchronize)(void*);
   result (*error_name)(result, const char**);
   result (*error_string)(result, const char**);
   int ready;
@@ -50,7 +49,6 @@ static const struct {
     {&driver.load_module, "cuModuleLoadData"},
     {&driver.get_function, "cuModuleGetFunction"},
     {&driver.launch, "cuLaunchKernel"},
-    {&driver.synchronize, "cuStreamSynchronize"},
     {&driver.error_name, "cuGetErrorName"},
     {&driver.error_string, "cuGetErrorString"},
 };
@@ -74,6 +72,9 @@ static int fail_driver(const te_select_message* begun, result code, const char* 
                    text ? text : "unknown");
   if (code == NOT_INITIALIZED) {
     te_select_append(&m, " (a forked child cannot use CUDA after its parent has: spawn it)");
+  }
+  if (code == STREAM_CAPTURE_UNSUPPORTED) {
+    te_select_append(&m, " (the first call on a device loads code: call once before the capture)");
   }
   return te_select_fail("RuntimeError", &m);
 }
@@ -147,11 +148,10 @@ static int load_module(const te_select_message* begun, te_select_cuda_library* l
   return code ? fail_driver(begun, code, "the code cannot be loaded to the device") : 0;
 }
 
-static int prepare_device(const te_select_message* begun, te_select_cuda_library* library,
-                          int device) {
-  if (start_driver(begun)) return -1;
-  if (library->modules[device]) return 0;
-  int count = 0, handle = 0;
+/* Finds the primary context of a device, which every library shares; kept until the process ends. */
+static int retain_context(const te_select_message* begun, te_select_cuda_library* library,
+                          int device, int* handle) {
+  int count = 0;
   result code = driver.device_count(&count);
   if (code) return fail_driver(begun, code, "the devices cannot be counted");
   if (device >= count) {
@@ -159,38 +159,49 @@ static int prepare_device(const te_select_message* begun, te_select_cuda_library
     te_select_append(&m, "the operands are on CUDA device %d; there are %d", device, count);
     return te_select_fail("ValueError", &m);
   }
-  code = driver.device_get(&handle, device);
+  code = driver.device_get(handle, device);
   if (!code && !library->contexts[device]) {
-    code = driver.primary_context(&library->contexts[device], handle);
+    code = driver.primary_context(&library->contexts[device], *handle);
   }
-  if (!code) code = driver.push_context(library->contexts[device]);
+  return code ? fail_driver(begun, code, "the device cannot be used") : 0;
+}
+
+/* Loads what is missing of a kernel. Modules stay loaded: a graph or a queued launch may need them
+ * after the library is gone. */
+static int load_kernel(const te_select_message* begun, const te_select_cuda_kernel* kernel,
+                       int device, int handle) {
+  te_select_cuda_library* library = kernel->library;
+  if (!library->modules[device] && load_module(begun, library, device, handle)) return -1;
+  void* function = NULL;
+  result code = driver.get_function(&function, library->modules[device], kernel->symbol);
+  if (code) return fail_driver(begun, code, "the library does not hold the kernel");
+  __atomic_store_n(&kernel->functions[device], function, __ATOMIC_RELEASE);
+  return 0;
+}
+
+static int prepare_device(const te_select_message* begun, const te_select_cuda_kernel* kernel,
+                          int device) {
+  int handle = 0;
+  if (start_driver(begun) || retain_context(begun, kernel->library, device, &handle)) return -1;
+  result code = driver.push_context(kernel->library->contexts[device]);
   if (code) return fail_driver(begun, code, "the device cannot be used");
-  int failed = load_module(begun, library, device, handle);
+  int failed = load_kernel(begun, kernel, device, handle);
   void* popped;
   driver.pop_context(&popped);
   return failed;
 }
 
 static int prepare(const te_select_cuda_kernel* kernel, int device) {
+  int known = device >= 0 && device < TE_SELECT_MAX_DEVICES;
+  if (known && __atomic_load_n(&kernel->functions[device], __ATOMIC_ACQUIRE)) return 0;
   te_select_message begun = te_select_begin(&kernel->common, -1);
-  if (device < 0 || device >= TE_SELECT_MAX_DEVICES) {
+  if (!known) {
     te_select_append(&begun, "the operands are on CUDA device %d; at most %d devices are supported",
                      device, TE_SELECT_MAX_DEVICES);
     return te_select_fail("ValueError", &begun);
   }
-  if (__atomic_load_n(&kernel->functions[device], __ATOMIC_ACQUIRE)) return 0;
   pthread_mutex_lock(&lock);
-  int failed = prepare_device(&begun, kernel->library, device);
-  if (!failed) {
-    void* function = NULL;
-    void* module = kernel->library->modules[device];
-    result code = driver.get_function(&function, module, kernel->symbol);
-    if (code) {
-      failed = fail_driver(&begun, code, "the library does not hold the kernel");
-    } else {
-      __atomic_store_n(&kernel->functions[device], function, __ATOMIC_RELEASE);
-    }
-  }
+  int failed = prepare_device(&begun, kernel, device);
   pthread_mutex_unlock(&lock);
   return failed;
 }
@@ -259,31 +270,4 @@ int te_select_call_cuda(const te_select_cuda_kernel* kernel, const TVMFFIAny* ar
   if (found <= 0) return found;
   if (check_devices(kernel, operands) || prepare(kernel, operands[OUT].device)) return -1;
   return launch(kernel, operands, sizes);
-}
-
-/* Waits for the current stream of a device, which a kernel of any library has used before. */
-TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_synchronize(void* self, const TVMFFIAny* args,
-                                                       int32_t num_args, TVMFFIAny* out) {
-  out->type_index = kTVMFFINone;
-  out->zero_padding = 0;
-  out->v_int64 = 0;
-  te_select_message m;
-  m.used = 0;
-  te_select_append(&m, "te_select_synchronize: ");
-  if (num_args != 1 || args[0].type_index != kTVMFFIInt) {
-    te_select_append(&m, "expected the number of a device");
-    return te_select_fail("TypeError", &m);
-  }
-  if (!driver.ready) return 0; /* nothing was launched */
-  int handle = 0;
-  void *context = NULL, *popped;
-  result code = driver.device_get(&handle, (int)args[0].v_int64);
-  /* The context is retained already by what was launched, and is kept until the process ends. */
-  if (!code) code = driver.primary_context(&context, handle);
-  if (!code) code = driver.push_context(context);
-  if (!code) {
-    code = driver.synchronize(TVMFFIEnvGetStream(kDLCUDA, (int)args[0].v_int64));
-    driver.pop_context(&popped);
-  }
-  return code ? fail_driver(&m, code, "waiting for the device failed") : 0;
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ from te_select.reference import Array
 from te_select.workload import Workload
 
 _LOOPS = 4  # that the Triton kernel cuts its index into
+_MOST_NARROW = 2**31 - 2**13  # elements that 32 bits index, those of the last block included
 
 
 class CudaPeer(Peer):
@@ -29,6 +31,8 @@ class CudaPeer(Peer):
 
     wait: Callable[[Any], object] | None = None
     """What waits for a call's result, where its work is on other streams."""
+    graphs: bool = False
+    """Whether a call can be captured: on torch's current stream, and without an allocation."""
 
     def available(self) -> str | None:
         """A package that sees no GPU is as good as missing."""
@@ -46,6 +50,7 @@ class Torch(CudaPeer):
     """``torch.where`` into an output that is reused."""
 
     name = "torch"
+    graphs = True
     modules = ("torch",)
     install = "torch"
 
@@ -63,6 +68,7 @@ class TorchCompile(CudaPeer):
     """``torch.where`` compiled by Inductor, which writes the output that it is given."""
 
     name = "torch.compile"
+    graphs = True
     modules = ("torch", "triton")
     install = "torch"
 
@@ -87,6 +93,7 @@ class Triton(CudaPeer):
     """A kernel in Triton, autotuned, over words of the elements' width."""
 
     name = "triton"
+    graphs = True
     modules = ("triton", "torch")
     install = "triton"
 
@@ -101,14 +108,16 @@ class Triton(CudaPeer):
             if missing < 0:
                 raise UnsupportedError(f"is written for at most {_LOOPS} merged loops")
             count = elements(pattern)
-            extents = [1] * missing + [loop.bound({}) for loop in pattern.loops]
-            steps = [dict.fromkeys("cte", 0)] * missing + strides(pattern)
+            # Unit loops are innermost: dividing by 1 is nothing, and the outermost has no modulo.
+            extents = [loop.bound({}) for loop in pattern.loops] + [1] * missing
+            steps = strides(pattern) + [dict.fromkeys("cte", 0)] * missing
             sizes = [*extents[1:], *(step[letter] for letter in "cte" for step in steps)]
+            wide = count > _MOST_NARROW
 
             def grid(meta: dict[str, int]) -> tuple[int]:
                 return (-(-count // meta["BLOCK"]),)
 
-            return lambda: kernel[grid](*tensors, count, *sizes)
+            return lambda: kernel[grid](*tensors, count, *sizes, wide)
 
         return [bind(operands) for operands in sets]
 
@@ -162,6 +171,8 @@ class Jax(CudaPeer):
         return value.block_until_ready()
 
     def _blind(self) -> str | None:
+        # Else it takes three quarters of the device's memory for itself.
+        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
         try:
             load("jax").devices("gpu")
         except RuntimeError as error:

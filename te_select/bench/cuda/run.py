@@ -13,9 +13,10 @@ import tvm_ffi
 
 import te_select
 from te_select.access import access_pattern
+from te_select.bench.cuda.graphs import Graph, replayed
 from te_select.bench.cuda.operands import DeviceSet, make_sets, poison, result, torch_tensors
-from te_select.bench.cuda.roof import copies, rate, sets_for
-from te_select.bench.cuda.timing import Contestant, synchronize, take_turns
+from te_select.bench.cuda.roof import probe, rate, sets_for
+from te_select.bench.cuda.timing import Clock, Queue, Sampler, take_turns
 from te_select.bench.operands import Mask, make_operands
 from te_select.bench.peers.base import Call, first_line, load
 from te_select.bench.row import COPY, NAMED, OURS, Row
@@ -69,7 +70,7 @@ class _Field:
     """The contestants of a row."""
 
     sets: list[DeviceSet]
-    contestants: dict[str, Contestant] = field(default_factory=dict)
+    contestants: dict[str, Sampler] = field(default_factory=dict)
     wrong: dict[str, str] = field(default_factory=dict)
     unsupported: dict[str, str] = field(default_factory=dict)
 
@@ -78,33 +79,38 @@ class _Field:
         name: str,
         prepare: Callable[[], list[Call]],
         result_of: Callable[[Any, DeviceSet], Array],
-        wait: Callable[[Any], object] | None = None,
+        sampler: Callable[[Call], Sampler],
     ) -> None:
         """Prepare and verify a contestant; only those that are right are timed."""
         try:
             calls = prepare()
-            difference = self._check(Contestant(calls[0], wait), result_of)
+            difference = self._check(calls[0], result_of)
+            if difference:
+                self.wrong[name] = difference
+            else:
+                self.contestants[name] = sampler(in_turns(calls))
         except Exception as error:  # other people's code: whatever it raises is a finding
             self.unsupported[name] = first_line(error)
-            return
-        if difference:
-            self.wrong[name] = difference
-        else:
-            self.contestants[name] = Contestant(in_turns(calls), wait)
 
-    def _check(self, one: Contestant, result_of: Callable[[Any, DeviceSet], Array]) -> str:
+    def _check(self, call: Call, result_of: Callable[[Any, DeviceSet], Array]) -> str:
         """The first difference from NumPy; empty where there is none."""
         first = self.sets[0]
         poison(first, _POISON)
-        value = one.call()
-        if one.wait is not None:
-            one.wait(value)
-        synchronize()
+        value = call()
+        cuda_driver.synchronize(0)
         got, host = result_of(value, first), first.host
         if got.dtype != host.out.dtype or got.shape != host.out.shape:
             return f"is {got.dtype} {list(got.shape)}, expected {list(host.out.shape)}"
         views = placed(first.workload, host.cond, host.then, host.else_)
         return first_difference(got, *views)
+
+
+def _sampler_of(peer: Any) -> Callable[[Call], Sampler]:
+    """How a peer's calls are timed."""
+    wait = getattr(peer, "wait", None)
+    if wait is not None:
+        return functools.partial(Clock, wait=wait)
+    return replayed if getattr(peer, "graphs", False) else Queue
 
 
 def _measure(entry: Entry, mask: Mask, options: Options, l2: int) -> Row:
@@ -115,18 +121,17 @@ def _measure(entry: Entry, mask: Mask, options: Options, l2: int) -> Row:
     cache = "cold" if cold else f"of {count} sets in turns, less than twice the L2"
     contest = _Field(make_sets(make_operands(workload, mask), count))
     kernel = te_select.compile(workload, options.target)
-    contest.add(OURS, functools.partial(_calls, kernel, contest.sets), _own_output)
+    contest.add(OURS, functools.partial(_calls, kernel, contest.sets), _own_output, replayed)
     if OURS in contest.unsupported:
         # Ours must run every workload: that it does not is an error, not a gap in a table.
         contest.wrong[OURS] = contest.unsupported.pop(OURS)
     if options.named:
         named = te_select.compile(name_dims(workload), options.target)
-        contest.add(NAMED, functools.partial(_calls, named, contest.sets), _own_output)
+        contest.add(NAMED, functools.partial(_calls, named, contest.sets), _own_output, replayed)
     for peer in options.peers:
         prepare = functools.partial(peer.prepare, workload, contest.sets)
-        contest.add(peer.name, prepare, peer.result, getattr(peer, "wait", None))
-    probe = copies(moved, count)
-    contestants = contest.contestants | {COPY: probe}
+        contest.add(peer.name, prepare, peer.result, _sampler_of(peer))
+    contestants = contest.contestants | {COPY: probe(moved, count)}
     rounds = options.rounds or ROUNDS
     timings = take_turns(contestants, rounds)
     row = Row(
@@ -143,6 +148,7 @@ def _measure(entry: Entry, mask: Mask, options: Options, l2: int) -> Row:
         contest.wrong,
         contest.unsupported,
         None,
+        tuple(name for name, each in contest.contestants.items() if not isinstance(each, Graph)),
     )
     return decided(row, contestants, take_turns)
 

@@ -1,7 +1,5 @@
 """A Select in Triton, written as its users would: a flat index, cut into the merged loops."""
 
-from typing import Any
-
 import triton
 import triton.language as tl
 
@@ -13,15 +11,18 @@ _BLOCKS = ((512, 4), (1024, 4), (2048, 4), (2048, 8), (4096, 8))  # elements and
     key=["count", "N1", "N2", "N3"],
 )
 @triton.jit  # type: ignore[untyped-decorator]
-def select(  # noqa: D103, PLR0913, PLR0917 - described by the module
-    cond: Any, then: Any, else_: Any, out: Any, count: int,
+def select(  # type: ignore[no-untyped-def]  # noqa: ANN201, D103, PLR0913, PLR0917
+    cond, then, else_, out, count,  # noqa: ANN001 - Triton takes annotations for its own types
     N1: tl.constexpr, N2: tl.constexpr, N3: tl.constexpr,
     C0: tl.constexpr, C1: tl.constexpr, C2: tl.constexpr, C3: tl.constexpr,
     T0: tl.constexpr, T1: tl.constexpr, T2: tl.constexpr, T3: tl.constexpr,
     E0: tl.constexpr, E1: tl.constexpr, E2: tl.constexpr, E3: tl.constexpr,
-    BLOCK: tl.constexpr,
-) -> None:  # fmt: skip
-    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    WIDE: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    block = tl.program_id(0)
+    if WIDE:  # else 32 bits index every element, and dividing them costs less
+        block = block.to(tl.int64)
+    at = block * BLOCK + tl.arange(0, BLOCK)
     inside = at < count
     i3 = at % N3
     i2 = at // N3 % N2

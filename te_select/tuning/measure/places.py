@@ -12,8 +12,8 @@ import tvm_ffi
 from te_select.access import access_pattern
 from te_select.bench import rounds as cpu_rounds
 from te_select.bench.cuda import timing as cuda_timing
+from te_select.bench.cuda.graphs import replayed
 from te_select.bench.cuda.roof import sets_for
-from te_select.bench.cuda.timing import Contestant
 from te_select.bench.rounds import Timing
 from te_select.dtypes import ELEMENT_TYPES
 from te_select.errors import TuningError
@@ -73,7 +73,7 @@ class Cuda:
     """CUDA device 0.
 
     A kernel is checked with copies of the operands, guards around ``out`` included. It is timed by
-    events of the device around a queue of calls, on operands that stay there: several sets of them
+    replaying a CUDA graph of calls, on operands that stay there: several sets of them
     in turns, so that no call finds in the second-level cache what the one before it left.
 
     Parameters
@@ -109,7 +109,7 @@ class Cuda:
     def take_turns(self, kernels: Mapping[str, Kernel], rounds: int) -> Mapping[str, Timing]:
         """Time kernels in turns."""
         return cuda_timing.take_turns(
-            {name: Contestant(self._call(kernel)) for name, kernel in kernels.items()}, rounds
+            {name: replayed(self._call(kernel)) for name, kernel in kernels.items()}, rounds
         )
 
     def _call(self, kernel: Kernel) -> Callable[[], object]:
