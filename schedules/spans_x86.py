@@ -127,7 +127,7 @@ class _Writer(IRWriter):
         moves = {"cond": (span.cond, 1), "then": (span.then, span.width)}
         moves["else"] = (span.else_, span.width)
         level = [name for name, how in moves.items() if how == ("f", span.width)]
-        self.backwards = backwards(self, level)
+        self.backwards = backwards(self, level, span.width * span.inner)
         if span.cond == "s" and span.inner == 1:
             self._choose_then_copy()
         else:
