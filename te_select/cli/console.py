@@ -13,9 +13,10 @@ from typing import Annotated, Any, Literal
 import typer
 from typer.core import TyperGroup
 
-from te_select.errors import SelectError
+from te_select.errors import SelectError, TargetError
 
 FAILED, BAD_USAGE, INTERRUPTED = 1, 2, 130
+_FILE_WIDTH = 200  # columns where a table is no terminal's
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document and no more.")]
 TargetOption = Annotated[
@@ -40,6 +41,26 @@ def tuning_logs(text: str | None) -> str | Literal[False] | None:
 
 class UsageError(Exception):
     """Flags that are missing, malformed or contradictory; the message says what is accepted."""
+
+
+def check_target(name: str) -> None:
+    """Refuse the name of a target that is none; imports tvm.
+
+    Raises
+    ------
+    UsageError
+        If it is none.
+    TargetError
+        If it is that of this machine's GPU, which has none.
+    """
+    from te_select.targets import resolve  # noqa: PLC0415 - imports tvm
+
+    try:
+        resolve(name)
+    except TargetError as error:
+        if name == "cuda":
+            raise
+        raise UsageError(str(error)) from error
 
 
 class Group(TyperGroup):
@@ -143,7 +164,10 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         table.add_column(header, justify="right" if numbers else "left", overflow="fold")
     for row in rows:
         table.add_row(*row)
-    Console(markup=False, highlight=False).print(table)
+    console = Console(markup=False, highlight=False)
+    if not console.is_terminal:
+        console.width = _FILE_WIDTH  # whoever searches the lines wants them whole
+    console.print(table)
 
 
 def print_fields(fields: MutableMapping[str, Any], indent: str = "") -> None:
