@@ -26,6 +26,7 @@ from te_select.bench.suite import DEFAULT, Entry
 from te_select.records import log
 from te_select.reference import first_difference, placed
 from te_select.targets import resolve
+from te_select.tuning.record import TRIALS
 
 ROUNDS = 25
 
@@ -82,7 +83,7 @@ def against_tvm(entries: Sequence[Entry], logs: Path) -> None:
             print(f"     -  {entry.name}  has no record", flush=True)
             continue
         tuned = te_select.compile(workload, tuning_logs=logs)
-        peer = MetaSchedule(int(record.session["trials"]))
+        peer = MetaSchedule(int(record.session.get("trials", TRIALS)))
         operands = make_operands(workload, Mask(), 0)
         try:
             (theirs,) = peer.prepare(workload, [operands])
