@@ -1,22 +1,32 @@
-"""Measures what tuning is worth: tuned kernels beside default ones, taking turns on one memory.
+"""Measures what tuning is worth: tuned kernels beside others, taking turns on one memory.
 
-``python benchmarks/tuned.py [FOLDER]`` on an idle machine, after ``te-select tune --suite default``
-has written FOLDER (``tuning_logs`` by default). First come the workloads of the bench's suite, each
-with the record of its own, then workloads that were never tuned and take the nearest record.
+``python benchmarks/tuned.py [FOLDER] [GLOB]`` on an idle machine, after ``te-select tune --suite
+default`` has written FOLDER (``tuning_logs`` by default). First come the workloads of the bench's
+suite, each with the record of its own, beside the default config and beside what TVM's MetaSchedule
+finds in TVM's own default space in as many trials. Then come workloads that were never tuned and
+take the nearest record, beside the default. With GLOB, those of the suite only whose names match.
 """
 
 from __future__ import annotations
 
+import fnmatch
 import math
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import te_select
 from te_select import Workload
-from te_select.bench.operands import Mask, make_operands
+from te_select.access import access_pattern
+from te_select.bench.operands import Mask, Operands, make_operands
+from te_select.bench.peers import Call, MetaSchedule, UnsupportedError
 from te_select.bench.rounds import take_turns
-from te_select.bench.suite import DEFAULT
+from te_select.bench.run import calls_of
+from te_select.bench.suite import DEFAULT, Entry
+from te_select.records import log
+from te_select.reference import first_difference, placed
+from te_select.targets import resolve
+from te_select.tuning.record import TRIALS
 
 ROUNDS = 25
 
@@ -49,37 +59,76 @@ NEVER_TUNED = (
 )
 
 
-def compare(workloads: Iterable[tuple[str, Workload]], logs: Path) -> None:
+def against_default(workloads: Iterable[tuple[str, Workload]], logs: Path) -> None:
     """Print how many times as fast as the default each workload's kernel is."""
     ratios = []
     for name, workload in workloads:
         tuned = te_select.compile(workload, tuning_logs=logs)
         default = te_select.compile(workload, tuning_logs=False)
-        ratio = 1.0 if tuned.config == default.config else _ratio(workload, tuned, default)
-        ratios.append(ratio)
-        print(f"{ratio:6.3f}  {name}  {tuned.origin}", flush=True)
-    mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-    print(f"{mean:6.3f}  geometric mean; the least {min(ratios):.3f}\n")
+        operands = make_operands(workload, Mask(), 0)
+        same = tuned.config == default.config
+        ratios.append(1.0 if same else _ratio(_call(tuned, operands), _call(default, operands)))
+        print(f"{ratios[-1]:6.3f}  {name}  {tuned.origin}", flush=True)
+    _summarize(ratios)
 
 
-def _ratio(workload: Workload, tuned: te_select.Kernel, default: te_select.Kernel) -> float:
-    operands = make_operands(workload, Mask(), 0)
+def against_tvm(entries: Sequence[Entry], logs: Path) -> None:
+    """Print how many times as fast as the best of TVM's own space each workload's kernel is."""
+    ratios = []
+    folder = logs / log.folder_name(resolve("native").records)
+    for entry in entries:
+        workload = entry.workload
+        record = log.read(folder).best(access_pattern(workload).key)
+        if record is None:
+            print(f"     -  {entry.name}  has no record", flush=True)
+            continue
+        tuned = te_select.compile(workload, tuning_logs=logs)
+        peer = MetaSchedule(int(record.session.get("trials", TRIALS)))
+        operands = make_operands(workload, Mask(), 0)
+        try:
+            (theirs,) = peer.prepare(workload, [operands])
+        except UnsupportedError as error:
+            print(f"     -  {entry.name}  tvm: {error}", flush=True)
+            continue
+        wrong = _difference(theirs, operands)
+        ratios.append(_ratio(_call(tuned, operands), theirs))
+        tried = f"tvm found {peer.tried} to try in {peer.trials} trials"
+        print(f"{ratios[-1]:6.3f}  {entry.name}  {wrong or tried}", flush=True)
+    _summarize(ratios)
 
-    def bound(kernel: te_select.Kernel) -> Callable[[], object]:
-        cond, then, else_, out = operands.cond, operands.then, operands.else_, operands.out
-        return lambda: kernel(cond, then, else_, out=out)
 
-    turns = take_turns({"tuned": bound(tuned), "default": bound(default)}, ROUNDS)
-    return turns["tuned"].ratio(turns["default"])
+def _difference(call: Call, operands: Operands) -> str:
+    call()
+    views = placed(operands.workload, operands.cond, operands.then, operands.else_)
+    return first_difference(operands.out, *views)
+
+
+def _call(kernel: te_select.Kernel, operands: Operands) -> Call:
+    return calls_of(kernel, [operands])[0]
+
+
+def _ratio(tuned: Call, other: Call) -> float:
+    turns = take_turns({"tuned": tuned, "other": other}, ROUNDS)
+    return turns["tuned"].ratio(turns["other"])
+
+
+def _summarize(ratios: Sequence[float]) -> None:
+    mean = math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else math.nan
+    print(f"{mean:6.3f}  geometric mean; the least {min(ratios, default=math.nan):.3f}\n")
 
 
 def main() -> int:
-    """Print both tables."""
+    """Print the tables."""
     logs = Path(sys.argv[1] if len(sys.argv) > 1 else "tuning_logs")
+    glob = sys.argv[2] if len(sys.argv) > 2 else "*"  # noqa: PLR2004 - the second argument
+    entries = [entry for entry in DEFAULT if fnmatch.fnmatchcase(entry.name, glob)]
     print("times as fast as the default: tuned")
-    compare(((entry.name, entry.workload) for entry in DEFAULT), logs)
-    print("times as fast as the default: never tuned, the nearest record")
-    compare(((workload.name, workload) for workload in NEVER_TUNED), logs)
+    against_default(((entry.name, entry.workload) for entry in entries), logs)
+    print("times as fast as what TVM's MetaSchedule finds in its default space: tuned")
+    against_tvm(entries, logs)
+    if glob == "*":
+        print("times as fast as the default: never tuned, the nearest record")
+        against_default(((workload.name, workload) for workload in NEVER_TUNED), logs)
     return 0
 
 

@@ -27,8 +27,9 @@ class Config:
         decides how long a row is, whether there is such a leaf for the calls whose rows are short.
     piece
         Rows of the leaf per parallel piece; a plain leaf's rows are single elements.
-    parallel
-        Whether pieces may run on several threads.
+    bytes_per_thread
+        Bytes moved from which on one more thread runs pieces, counted at each call; 0 for one
+        thread.
     stream_from
         Bytes of output from which on stores go past the cache; 0 for never.
     skip
@@ -39,22 +40,25 @@ class Config:
     unroll: int
     rows: bool
     piece: int
-    parallel: bool
+    bytes_per_thread: int
     stream_from: int
     skip: bool
 
     def checked(self, pattern: AccessPattern) -> Config:
         """Return this config, or raise ValueError if the schedule cannot follow it."""
-        flags = (self.rows, self.parallel, self.skip)
-        numbers = (self.vector_bytes, self.unroll, self.piece, self.stream_from)
+        flags = (self.rows, self.skip)
+        sizes = (self.bytes_per_thread, self.stream_from)
+        numbers = (self.vector_bytes, self.unroll, self.piece, *sizes)
         if not all(type(flag) is bool for flag in flags):
-            raise ValueError("rows, parallel and skip must be booleans")
+            raise ValueError("rows and skip must be booleans")
         if not all(type(number) is int for number in numbers):
-            raise ValueError("vector_bytes, unroll, piece and stream_from must be ints")
+            raise ValueError("the knobs other than rows and skip must be ints")
         if self.vector_bytes not in VECTOR_BYTES or self.unroll not in UNROLLS:
             raise ValueError(f"expected vector_bytes in {VECTOR_BYTES} and unroll in {UNROLLS}")
-        if not 1 <= self.piece < LARGEST or not 0 <= self.stream_from < LARGEST:
-            raise ValueError("piece must be positive and stream_from not negative")
+        if not 1 <= self.piece < LARGEST or not all(0 <= size < LARGEST for size in sizes):
+            raise ValueError(
+                "piece must be positive, and bytes_per_thread and stream_from not negative"
+            )
         if self.rows and not inner_may_be_short(pattern):
             raise ValueError("rows needs an innermost loop that is or may be short")
         return self

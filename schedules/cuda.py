@@ -37,7 +37,7 @@ from tvm.target import Target
 
 from te_select.access import AccessPattern
 from te_select.schedules import leaf
-from te_select.schedules.leaf import ANNOTATION
+from te_select.schedules.annotations import ANNOTATION
 from te_select.schedules.spans_cuda import Span, moves
 
 __all__ = [
@@ -207,7 +207,7 @@ def apply(sch: s_tir.Schedule, pattern: AccessPattern, target: Any, config: Conf
     leaf.annotate(sch, vector, span.symbol, pattern, config)
 
 
-def effect(pattern: AccessPattern, config: Config) -> tuple[object, ...]:
+def effect(pattern: AccessPattern, config: Config, cpus: int | None = None) -> tuple[object, ...]:
     """Tell configs apart by what they do: of those with one effect a tuner needs to try one only.
 
     Parameters
@@ -216,6 +216,8 @@ def effect(pattern: AccessPattern, config: Config) -> tuple[object, ...]:
         The workload's access pattern, of int dims.
     config
         A config that fits it.
+    cpus
+        Not used: a kernel is the device's alone.
 
     Returns
     -------

@@ -14,10 +14,7 @@ import tvm_ffi
 from tvm import IRModule, s_tir, tirx
 
 from te_select.access import AccessPattern
-
-ANNOTATION = "te_select.span"
-PATTERN = "te_select.pattern"
-KNOB = "te_select.knob."
+from te_select.schedules.annotations import ANNOTATION, KNOB, PATTERN
 
 _Config = TypeVar("_Config")
 
@@ -64,13 +61,18 @@ def config_from(make: Callable[..., _Config], knobs: Mapping[str, int]) -> _Conf
 
     Raises
     ------
-    KeyError
-        If a knob is missing.
+    ValueError
+        If they are not those of the config, as of a te_select that had others.
     """
     kinds = {
         knob.name: bool if knob.type in ("bool", bool) else int
         for knob in fields(make)  # type: ignore[arg-type]  # a dataclass
     }
+    if odd := sorted(set(kinds) ^ set(knobs)):
+        raise ValueError(
+            f"the knobs differ in {', '.join(odd)}; expected {', '.join(kinds)}, as this te_select "
+            "writes them"
+        )
     return make(**{name: kind(knobs[name]) for name, kind in kinds.items()})
 
 

@@ -35,6 +35,7 @@ from tvm.target import Target, codegen
 from te_select.access import AccessPattern, Loop
 from te_select.schedules import leaf as notes
 from te_select.schedules import named_rows_x86
+from te_select.schedules.annotations import ANNOTATION
 from te_select.schedules.config_x86 import (
     NUMBERS,
     UNROLLS,
@@ -43,12 +44,10 @@ from te_select.schedules.config_x86 import (
     inner_may_be_short,
     short_below,
 )
-from te_select.schedules.leaf import ANNOTATION
 from te_select.schedules.spans_x86 import Span
 
 __all__ = [
     "ANNOTATION",
-    "BYTES_PER_THREAD",
     "NUMBERS",
     "Config",
     "alike",
@@ -68,6 +67,7 @@ __all__ = [
 LINE_BYTES, AVX2_BYTES = 64, 32
 FUSED_LOOPS = 4  # TVM takes seconds to simplify the indices of six fused named loops, minutes of 40
 BYTES_PER_THREAD = 1 << 18  # two threads were ahead from 400 KB moved on (docs/measurements.md)
+GRAINS = tuple(1 << k for k in range(16, 26, 2))  # 64 KB to 16 MB: more threads, or fewer
 PIECE_BYTES = 1 << 16  # no difference was seen from 64 KB to 256 KB; smaller ones share work better
 STREAM_FROM_BYTES = 1 << 22  # past two cores' L2; 1.2 times as fast at 4 MB, 1.5 at 128 MB
 FILL_FROM_BYTES = 1 << 25  # where reads do not displace what is written: 0.85 times at 32 MB
@@ -102,12 +102,13 @@ def default_config(pattern: AccessPattern, target: Target) -> Config:
     piece = max(1, PIECE_BYTES // (pattern.width * inner * step)) * step
     known = pattern.elements
     parallel = known is None or (known > 0 and pattern.bytes_moved() >= 2 * BYTES_PER_THREAD)
+    grain = BYTES_PER_THREAD if parallel else 0
     stream_from = _pays_to_stream(pattern)
     if pattern.out_bytes is not None and pattern.out_bytes < stream_from:
         stream_from = 0
     # At 13 KB the look at cond costs a tenth; where memory is the limit, nothing.
     skip = parallel and bool(pattern.loops) and _skippable(pattern.loops[-1])
-    return Config(vector_bytes, unroll, rows, piece, parallel, stream_from, skip)
+    return Config(vector_bytes, unroll, rows, piece, grain, stream_from, skip)
 
 
 def variants(pattern: AccessPattern, config: Config) -> tuple[Config, ...]:
@@ -156,9 +157,9 @@ def space(pattern: AccessPattern, target: Target) -> Mapping[str, Sequence[Any]]
     return {
         "vector_bytes": [b for b in VECTOR_BYTES if b <= default.vector_bytes],
         "unroll": list(UNROLLS),
-        "rows": [default.rows],
+        "rows": [True, False] if default.rows else [False],
         "piece": sorted({step << k for k in range(0, 14, 2)} | {default.piece}),
-        "parallel": [True, False] if default.parallel else [False],
+        "bytes_per_thread": _grains(pattern, default),
         "stream_from": [0, _pays_to_stream(pattern)],
         "skip": [False, True],
     }
@@ -193,12 +194,12 @@ def apply(sch: s_tir.Schedule, pattern: AccessPattern, target: Target, config: C
         outer = outer[:-1]  # a division by its extent would cost as much as a short leaf
     if outer:
         task = sch.fuse(*outer[:FUSED_LOOPS]) if len(outer) > 1 else outer[0]
-        if config.parallel:
+        if config.bytes_per_thread:
             sch.parallel(task)
     notes.annotate(sch, leaf, span_of(pattern, config).symbol, pattern, config)
 
 
-def effect(pattern: AccessPattern, config: Config) -> tuple[object, ...]:
+def effect(pattern: AccessPattern, config: Config, cpus: int | None = None) -> tuple[object, ...]:
     """Tell configs apart by what they do: of those with one effect a tuner needs to try one only.
 
     Parameters
@@ -207,6 +208,8 @@ def effect(pattern: AccessPattern, config: Config) -> tuple[object, ...]:
         The workload's access pattern, of int dims.
     config
         A config that fits it.
+    cpus
+        How many there are; None where that is not known.
 
     Returns
     -------
@@ -217,7 +220,8 @@ def effect(pattern: AccessPattern, config: Config) -> tuple[object, ...]:
     span = span_of(pattern, replace(config, stream_from=int(streams)))
     cut = _is_cut(pattern, config)
     tasks = cut or len(pattern.loops) > (2 if config.rows else 1)
-    return (span.symbol, config.piece if cut else None, config.parallel and tasks)
+    threads = _threads(pattern, config.bytes_per_thread) if tasks else 0
+    return (span.symbol, config.piece if cut else None, min(threads, cpus or threads))
 
 
 def span_of(pattern: AccessPattern, config: Config) -> Span:
@@ -281,6 +285,17 @@ def register_bytes(target: Target) -> int:
     if {"avx512bw", "avx512vl"} <= features:
         return 64
     return 32 if "avx2" in features else 16
+
+
+def _grains(pattern: AccessPattern, default: Config) -> list[int]:
+    """Bytes a thread that make two threads or more, the default's first, and 0."""
+    several = [grain for grain in GRAINS if _threads(pattern, grain) > 1]
+    return list(dict.fromkeys((default.bytes_per_thread, *several, 0)))
+
+
+def _threads(pattern: AccessPattern, grain: int) -> int:
+    """Threads that a launcher with CPUs enough takes; 0 where there is no parallel loop."""
+    return max(1, pattern.bytes_moved() // grain) if grain else 0
 
 
 def _pays_to_stream(pattern: AccessPattern) -> int:

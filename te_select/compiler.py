@@ -29,7 +29,7 @@ from te_select.errors import ArgumentError, ArtifactError, TargetError
 from te_select.machines import LEVELS, Machine, machine
 from te_select.machines.scheduled import Scheduled
 from te_select.records import lookup
-from te_select.records.origin import DEFAULT
+from te_select.records.origin import DEFAULT, NONE_NEAR, NOT_ASKED
 from te_select.runtime import artifact, cpu
 from te_select.runtime.kernel import Kernel
 from te_select.targets import ResolvedTarget, resolve
@@ -175,7 +175,8 @@ def build_scheduled(
     kind.build(chosen, target, path)
     manifest = artifact.Manifest(
         kernels=tuple(
-            artifact.KernelRecord(one.workload, asdict(one.config), one.origin) for one in chosen
+            artifact.KernelRecord(one.workload, asdict(one.config), one.origin, one.why)
+            for one in chosen
         ),
         target={"name": target.name, **kind.requirements(target)},
         versions=versions() | kind.versions(),
@@ -210,19 +211,20 @@ def schedule(
     """
     pattern = access_pattern(workload)
     kind = machine(target.kind)
-    origin = DEFAULT
+    origin, why = DEFAULT, ""
     if config is not None:
         chosen = _config_from_manifest(config, pattern, kind)
     elif tuning_logs is not False and (found := lookup.find(workload, target, tuning_logs)):
-        chosen, origin = found.config, found.origin
+        chosen, origin, why = found.config, found.origin, found.why
     else:
         chosen = kind.schedule.default_config(pattern, target.tvm)
+        why = NOT_ASKED if tuning_logs is False else NONE_NEAR
     functions = []
     for variant in kind.schedule.variants(pattern, chosen):
         sch = s_tir.Schedule(definition(workload))
         kind.schedule.apply(sch, pattern, target.tvm, variant)
         functions.append(sch.mod["main"])
-    return Scheduled(workload, chosen, origin, *functions)
+    return Scheduled(workload, chosen, origin, why, *functions)
 
 
 def source(

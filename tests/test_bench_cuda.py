@@ -36,9 +36,7 @@ SMALL = ["--cond", "4,1", "--then", "4,5", "--else", "", "--rounds", "1", "--tar
 def quick(monkeypatch):
     monkeypatch.setattr(timing, "SHORTEST_SAMPLE", 1e-5)
     monkeypatch.setattr(roof, "SETS", (2, 3))
-    monkeypatch.setattr(
-        te_select, "compile", lambda workload, _target: cuda_standin.kernel(workload)
-    )
+    monkeypatch.setattr(te_select, "compile", lambda workload, *_: cuda_standin.kernel(workload))
 
 
 class Liar(CudaPeer):

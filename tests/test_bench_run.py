@@ -169,7 +169,8 @@ def test_bench_reports_to_people_and_machines(
 
 
 def test_json_names_the_machine_and_a_command_that_measures_again() -> None:
-    document = json.loads(bench(*SMALL, "--peers", "numpy", "--json").stdout)
+    args = (*SMALL, "--peers", "numpy", "--tuning-logs", "none", "--json")
+    document = json.loads(bench(*args).stdout)
     assert document["machine"]["cpu"]["name"]
     assert document["machine"]["versions"]["te_select"]
     assert not document["interrupted"]
@@ -178,6 +179,7 @@ def test_json_names_the_machine_and_a_command_that_measures_again() -> None:
     assert row["bytes"] == 4 + 80 + 4 + 80
     again = shlex.split(row["command"])
     assert again[:2] == ["te-select", "bench"]
+    assert again[-2:] == ["--tuning-logs", "none"]
     (same,) = json.loads(bench(*again[2:], "--json").stdout)["rows"]
     assert same["workload"] == row["workload"]
     assert same["command"] == row["command"]

@@ -20,7 +20,7 @@ from te_select.tuning import display as display_module
 from te_select.tuning import session as session_module
 from te_select.tuning.display import Display, Outcome, duration, print_outcomes
 from te_select.tuning.record import Progress
-from tests.tuning_fakes import BIG, FEW, FakeMeasurer, by_unroll
+from tests.tuning_fakes import BIG, FEW, FakeMeasurer, by_unroll, flat
 
 TARGET = "x86-64-v4"
 ON = ["--target", TARGET]
@@ -62,7 +62,34 @@ def test_tune_prints_what_it_found_and_records_it(tmp_path: Path, fake: Any) -> 
     assert result.exit_code == 0, result.output
     assert "select_float32_numpy_c1024_t1024_e1024" in result.stdout
     assert "2.00x" in result.stdout
+    assert f"recorded in {tmp_path / TARGET / log.RECORDS}\n" in result.stdout
     assert [entry.key for entry in log.read(tmp_path / TARGET).entries] == ["w4_1024cte"]
+
+
+def test_default_that_wins_is_said_to_have_won_wherever_its_record_is_shown(
+    tmp_path: Path, fake: Any
+) -> None:
+    fake(flat)
+    logs = [*ON, "--tuning-logs", tmp_path]
+    assert "the default won" in run("tune", *FLAGS, "--trials", "80", *logs).stdout
+    won = "the default was the best of 72 configs"
+    assert won in run("logs", "best", *FLAGS, *logs).stdout
+    assert won in run("compile", *FLAGS, *logs, "-o", tmp_path / "select.so").stdout
+    assert won in run("inspect", tmp_path / "select.so").stdout
+    (row,) = run_json("logs", "list", "--tuning-logs", tmp_path)["records"]
+    assert row["gain"] == "default won"
+
+
+def test_inspect_says_whether_records_were_looked_at(tmp_path: Path, fake: Any) -> None:
+    tuned(tmp_path / "logs", fake)
+    library = tmp_path / "select.so"
+    for logs, why in (
+        ("none", "records were not to be used"),
+        (tmp_path / "logs", "no record is near enough"),
+    ):
+        other = ["--cond", "9", "--then", "9", "--else", ""]
+        run("compile", *other, *ON, "--tuning-logs", logs, "-o", library)
+        assert why in run("inspect", library).stdout
 
 
 def test_second_run_measures_nothing(tmp_path: Path, fake: Any) -> None:
@@ -120,9 +147,40 @@ def test_interrupt_keeps_what_was_measured_and_exits_130(tmp_path: Path, fake: A
     result = run(*args, "--tuning-logs", tmp_path, "--json")
     assert result.exit_code == 130
     assert json.loads(result.stdout)["interrupted"] is True
+    fake(stop_after=5)
+    text = run(*args, "--tuning-logs", tmp_path)
+    assert text.exit_code == 130
+    assert "interrupted: 0 of 1 workloads have a record, and 25 of 40 trials" in text.stdout
+    assert "the same command goes on from there" in text.stdout
     measurer = fake()
-    assert run(*args, "--tuning-logs", tmp_path).exit_code == 0
-    assert len(measurer.measured) == 20
+    last = run(*args, "--tuning-logs", tmp_path)
+    assert last.exit_code == 0
+    assert len(measurer.measured) == 15
+    assert "25 trials taken over from an earlier run" in last.stdout
+
+
+def test_interrupt_before_the_first_trial_says_so_too(tmp_path: Path, fake: Any) -> None:
+    fake(stop_after=0)
+    result = run("tune", *FLAGS, *ON, "--tuning-logs", tmp_path)
+    assert result.exit_code == 130
+    assert "interrupted: 0 of 1 workloads have a record; the same command" in result.stdout
+
+
+def test_record_of_another_te_select_is_tuned_again(tmp_path: Path, fake: Any) -> None:
+    tuned(tmp_path, fake)
+    for name in (log.RECORDS, log.SESSIONS):
+        path = tmp_path / TARGET / name
+        path.write_text(path.read_text().replace("bytes_per_thread", "parallel"))
+    listed = run("logs", "list", "--tuning-logs", tmp_path)
+    assert listed.exit_code == 1
+    assert "the knobs differ in bytes_per_thread, parallel" in listed.stderr
+    assert tuned(tmp_path, fake)["workloads"][0]["fresh"] is True
+    assert run("logs", "list", "--tuning-logs", tmp_path).exit_code == 0
+    path.write_text(path.read_text().replace("bytes_per_thread", "parallel"))
+    records = tmp_path / TARGET / log.RECORDS
+    records.write_text(records.read_text().replace("bytes_per_thread", "parallel"))
+    (gone,) = run_json("logs", "prune", "--tuning-logs", tmp_path)["dropped"]
+    assert "the knobs differ" in gone
 
 
 def test_measuring_that_breaks_down_prints_what_was_tuned_and_exits_1(
@@ -156,6 +214,9 @@ def test_measuring_that_breaks_down_prints_what_was_tuned_and_exits_1(
         (["--only", "nothing"], "matches no workload"),
         ([], "no workload is given"),
         ([*FLAGS, "--library", "a.so"], "expected one of the three"),
+        ([*FLAGS, "--runner", "http://x"], "expected local or rpc://HOST:PORT/KEY"),
+        ([*FLAGS, "--runner", "rpc://tracker:9190"], "KEY being what the servers are registered"),
+        (["--target", "cuda", *FLAGS], "which has none"),
         ([*FLAGS, "--target", "pentium9"], "target 'pentium9' is not known"),
     ],
 )
@@ -170,7 +231,7 @@ def test_bad_usage_of_tune_exits_2(tmp_path: Path, args: list[str], message: str
     ("args", "message"),
     [
         (["--tuning-logs", "/proc/none"], "cannot be written"),
-        (["--runner", "http://x"], "expected local or rpc://HOST:PORT/KEY"),
+        (["--runner", "rpc://127.0.0.1:9/zen5"], "expected python -m tvm.exec.rpc_tracker"),
     ],
 )
 def test_what_cannot_work_exits_1_with_one_line(
@@ -217,7 +278,8 @@ def test_logs_best_says_what_compile_would_take(tmp_path: Path, fake: Any) -> No
     assert found["config"]["unroll"] == 8
     (none,) = run_json("logs", "best", "--cond", "9", "--then", "9", "--else", "", *ON,
                        "--tuning-logs", tmp_path)  # fmt: skip
-    assert (none["origin"], none["config"]) == ("default", None)
+    assert none["origin"] == "default"
+    assert none["config"] == te_select.compile(Workload((9,), (9,), ()), tuning_logs=False).config
     assert "w4_1024cte" in run("logs", "best", *near, *ON, "--tuning-logs", tmp_path).stdout
 
 
@@ -263,6 +325,7 @@ def test_missing_folder_exits_1_with_one_line(args: list[str]) -> None:
     [
         (["import", "a"], "Missing option '--tuning-logs'"),
         (["best"], "no workload is given"),
+        (["best", *FLAGS, "--target", "foo"], "target 'foo' is not known"),
         (["best", *FLAGS, "--tuning-logs", "none"], "expected a folder"),
         (["drop"], "expected one of list, best, export, import, prune"),
     ],

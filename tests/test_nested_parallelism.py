@@ -63,7 +63,7 @@ def test_kernel_inside_a_parallel_region_is_right_and_starts_no_threads(tmp_path
     caller = ctypes.CDLL(str(library))
     n, team = 1 << 20, 3
     kernel = te_select.compile(Workload((n,), (n,), (n,)))
-    assert kernel.config["parallel"]
+    assert kernel.config["bytes_per_thread"]
     run = ctypes.CDLL(str(kernel.path))[f"__tvm_ffi_{kernel.workload.name}"]
     rng = np.random.default_rng(0)
     cond = rng.random(n) < 0.5

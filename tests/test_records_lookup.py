@@ -77,7 +77,7 @@ def test_other_widths_movers_and_sizes_take_the_default(tmp_path, other):
 def test_size_that_the_schedule_treats_differently_is_not_near(tmp_path):
     add(tmp_path, flat(30_000))
     small, large = (x86.default_config(access_pattern(flat(n)), V4.tvm) for n in (30_000, 60_000))
-    assert small.parallel != large.parallel
+    assert small.bytes_per_thread != large.bytes_per_thread
     assert origin(flat(60_000), tmp_path) is None
 
 
@@ -99,8 +99,28 @@ def test_record_of_another_target_of_the_family_is_nearest(tmp_path):
 def test_record_that_does_not_fit_is_not_used(tmp_path):
     add(tmp_path, flat(20_000))
     path = tmp_path / V4.name / log.RECORDS
-    path.write_text(path.read_text().replace('te_select.knob.unroll"', 'te_select.knob.unknown"'))
+    text = path.read_text()
+    damaged = text.replace('0],["te_select.knob.rows"]', '1],["te_select.knob.rows"]')
+    assert damaged != text
+    path.write_text(damaged)
     assert origin(flat(20_000), tmp_path) is None
+
+
+def test_records_of_other_knobs_are_left_out_with_a_warning(tmp_path):
+    add(tmp_path, flat(20_000))
+    add(tmp_path, flat(30_000))
+    path = tmp_path / V4.name / log.RECORDS
+    first, second = path.read_text().splitlines()
+    old = first.replace("te_select.knob.bytes_per_thread", "te_select.knob.parallel")
+    path.write_text(f"{old}\n{second}\n")
+    with pytest.warns(RuntimeWarning, match="1 records of another te_select"):
+        assert origin(flat(20_000), tmp_path) == "nearest:x86-64-v4/w4_30000cte"
+    path.write_text(f"{old}\n")
+    with (
+        pytest.warns(RuntimeWarning, match="1 records of another te_select"),
+        pytest.raises(te_select.TuningError, match="no record that this te_select can use"),
+    ):
+        find(flat(20_000), V4, tmp_path)
 
 
 def test_damaged_line_is_warned_of_and_the_rest_is_used(tmp_path):

@@ -13,9 +13,10 @@ from te_select.machines.x86 import lower
 from te_select.schedules import x86
 from te_select.targets import resolve
 from te_select.tuning.search import Enumeration, Evolution, candidates, open_search
-from tests.tuning_fakes import BIG, FEW, ROWS
+from tests.tuning_fakes import BIG, FEW, ROWS, SMALL
 
 V4 = resolve("x86-64-v4")
+V4_BYTES = x86.register_bytes(V4.tvm)
 
 
 def proposed(search, seconds):
@@ -59,11 +60,32 @@ def test_configs_of_one_effect_make_one_function(workload):
     by_effect = {}
     for values in itertools.product(*space.values()):
         config = x86.Config(**dict(zip(space, values, strict=True)))
-        if config.stream_from == 0:  # what never streams is the same too, but has another name
+        # What never streams is the same too, but has another name; so has every vector length.
+        if config.stream_from == 0 and config.vector_bytes == V4_BYTES:
             scheduled = schedule(workload, V4, config=dataclasses.asdict(config))
             text = "".join(str(func.script()) for func in lower(scheduled, "f"))
+            if "T.parallel" in text:  # the launcher is given the bytes of a thread beside it
+                text += f"on {pattern.bytes_moved() // config.bytes_per_thread} threads"
             assert by_effect.setdefault(x86.effect(pattern, config), text) == text
     assert len(set(by_effect.values())) == len(by_effect)
+
+
+def test_thread_counts_are_tried_as_far_as_there_are_cpus():
+    def grains(cpus):
+        return {config.bytes_per_thread for config in candidates(BIG, V4, cpus)}
+
+    default = x86.default_config(access_pattern(BIG), V4.tvm).bytes_per_thread
+    moved = access_pattern(BIG).bytes_moved()
+    assert grains(2) == {0, default}
+    assert {min(64, moved // grain) for grain in grains(64) - {0}} == {64, 24}
+    assert grains(None) == {0, *x86.GRAINS}
+    small = candidates(Workload((16_384,), (16_384,), ()), V4, 64)
+    assert {config.bytes_per_thread for config in small} == {0, 1 << 16}
+
+
+def test_short_rows_are_tried_each_for_itself_too():
+    assert {config.rows for config in candidates(ROWS, V4)} == {True, False}
+    assert {config.rows for config in candidates(BIG, V4)} == {False}
 
 
 def test_small_space_is_enumerated_whole():
@@ -96,6 +118,6 @@ def test_search_goes_on_where_configs_fail():
 
 
 def test_space_that_is_barely_larger_than_the_trials_is_used_up():
-    every = candidates(ROWS, V4)
-    configs = proposed(open_search(ROWS, V4, len(every) - 1, seed=0), by_piece)
-    assert len(set(effects(ROWS, configs))) == len(every) - 1
+    every = candidates(SMALL, V4)
+    configs = proposed(open_search(SMALL, V4, len(every) - 1, seed=0), by_piece)
+    assert len(set(effects(SMALL, configs))) == len(every) - 1

@@ -23,6 +23,8 @@ class Fleet:
         self.folder = folder
         self.port = free_port()
         self._processes = []
+        # Where torch is installed tvm imports it, which takes longer than all the rest.
+        (folder / "torch.py").write_text("raise ImportError")
         self._start("tracker", self.port)
         for _ in range(servers):
             self._start("server", free_port(), "--tracker", f"{HOST}:{self.port}", "--key", KEY)
@@ -59,9 +61,18 @@ class Fleet:
                 stderr=log,
                 start_new_session=True,
                 cwd=self.folder,
-                env={**os.environ, "TMPDIR": str(self.folder)},  # a killed server cleans nothing
+                env=self._environment(),
             )
         self._processes.append(process)
+
+    def _environment(self):
+        paths = [str(self.folder), os.environ.get("PYTHONPATH", "")]
+        # A killed server leaves its temporary files behind.
+        return {
+            **os.environ,
+            "TMPDIR": str(self.folder),
+            "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+        }
 
     def _wait(self, servers):
         end = time.monotonic() + STARTUP_SECONDS

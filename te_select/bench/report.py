@@ -95,6 +95,8 @@ def command(row: Row, options: Options) -> str:
     if {type(peer) for peer in options.peers} in ({*PEERS}, {*CUDA_PEERS}):
         words[-1] = "all"
     words += ["--rounds", str(row.rounds), "--target", options.target]
+    if options.tuning_logs is not None:
+        words += ["--tuning-logs", options.tuning_logs or "none"]
     words += ["--named"] * options.named + ["--cold"] * options.cold
     return shlex.join(words)
 

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import tvm_ffi
 
@@ -50,6 +50,8 @@ class Options:
         Whether to measure the kernel with every dim named too.
     cold
         Whether calls go through sets of operands larger than twice the last-level cache.
+    tuning_logs
+        As for `te_select.compile`.
     """
 
     target: str = "native"
@@ -57,6 +59,7 @@ class Options:
     rounds: int | None = None
     named: bool = False
     cold: bool = False
+    tuning_logs: str | Literal[False] | None = None
 
 
 def run(entries: Sequence[Entry], masks: Sequence[Mask], options: Options) -> Iterator[Row]:
@@ -121,13 +124,13 @@ def _measure(entry: Entry, mask: Mask, options: Options) -> Row:
     moved = access_pattern(workload).bytes_moved()
     sets, cache = _sets(moved, options.cold)
     contest = _Field([make_operands(workload, mask, seed) for seed in range(sets)])
-    kernel = te_select.compile(workload, options.target)
+    kernel = te_select.compile(workload, options.target, options.tuning_logs)
     contest.add(OURS, functools.partial(calls_of, kernel, contest.sets), _own_output)
     if OURS in contest.unsupported:
         # Ours must run every workload: that it does not is an error, not a gap in a table.
         contest.wrong[OURS] = contest.unsupported.pop(OURS)
     if options.named:
-        named = te_select.compile(name_dims(workload), options.target)
+        named = te_select.compile(name_dims(workload), options.target, options.tuning_logs)
         contest.add(NAMED, functools.partial(calls_of, named, contest.sets), _own_output)
     for peer in options.peers:
         prepare = functools.partial(peer.prepare, workload, contest.sets)

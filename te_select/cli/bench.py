@@ -16,11 +16,13 @@ from te_select.cli.console import (
     FAILED,
     INTERRUPTED,
     JsonFlag,
+    LogsOption,
     TargetOption,
     UsageError,
     parse_with,
     print_json,
     progress,
+    tuning_logs,
 )
 from te_select.cli.paths import check_results
 from te_select.errors import ArgumentError, ArtifactError
@@ -67,6 +69,7 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
     peers: PeerNames = "all",
     rounds: Rounds = None,
     target: TargetOption = "native",
+    logs: LogsOption = None,
     named: Named = False,
     cold: Cold = False,
     csv: Csv = None,
@@ -106,7 +109,7 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
     chosen = parse_with(lambda names: choose_peers(names, known), "--peers", peers)
     absent = {peer.name: why for peer in chosen if (why := peer.available()) is not None}
     there = [peer for peer in chosen if peer.name not in absent]
-    options = Options(target, there, rounds, named, cold)
+    options = Options(target, there, rounds, named, cold, tuning_logs(logs))
     masks = [Mask(*each) for each in itertools.product(densities, blocks)]
     rows: list[Row] = []
     load, interrupted = os.getloadavg()[0], False

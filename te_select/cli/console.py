@@ -23,6 +23,7 @@ from te_select.errors import (
 )
 
 FAILED, BAD_USAGE, INTERRUPTED = 1, 2, 130
+_FILE_WIDTH = 200  # columns where a table is no terminal's
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document and no more.")]
 _TARGET = typer.Option(
@@ -174,7 +175,10 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         table.add_column(header, justify="right" if numbers else "left", overflow="fold")
     for row in rows:
         table.add_row(*row)
-    Console(markup=False, highlight=False).print(table)
+    console = Console(markup=False, highlight=False)
+    if not console.is_terminal:
+        console.width = _FILE_WIDTH  # whoever searches the lines wants them whole
+    console.print(table)
 
 
 def print_fields(fields: MutableMapping[str, Any], indent: str = "") -> None:

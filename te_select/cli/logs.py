@@ -21,7 +21,7 @@ from te_select.cli.console import (
     tuning_logs,
 )
 from te_select.records import log
-from te_select.records.origin import DEFAULT, explain
+from te_select.records.origin import DEFAULT, NONE_NEAR
 
 Targets = Annotated[str, typer.Option("--target", help="A glob: these targets only.")]
 Only = Annotated[str, typer.Option("--only", help="A glob: records of these names only.")]
@@ -43,18 +43,24 @@ def list_command(
 ) -> None:
     """List records, with their times and the machines they come from.
 
-    Example: te-select logs list --tuning-logs tuning_logs --target znver5
+    Example: te-select logs list --tuning-logs tuning_logs --only "w4_*"
     """
-    from te_select.records.manage import contents  # noqa: PLC0415 - imports tvm
+    from te_select.records.manage import contents, misfit  # noqa: PLC0415 - imports tvm
 
     listed = list(contents(_folder(logs), target, only))
     rows = [_row(each.target, entry) for each in listed for entry in each.entries]
     complaints = [line for each in listed for line in each.complaints]
+    complaints += [
+        f"{each.target}/{entry.key} is of no use: {problem}; tune it again"
+        for each in listed
+        for entry in each.entries
+        if (problem := misfit(entry)) is not None
+    ]
     if as_json:
         print_json({"records": rows, "damaged": complaints})
     elif rows:
         print_table(
-            ("target", "record", "us", "default us", "trials", "TVM", "machine"),
+            ("target", "record", "us", "default us", "gain", "trials", "machine"),
             [[str(row[key]) for key in _COLUMNS] for row in rows],
         )
     else:
@@ -84,21 +90,24 @@ def best_command(  # noqa: PLR0913, PLR0917 - one per flag
     wanted = workloads.gather(flags, workload, None)
     if tuning_logs(logs) is False:
         raise UsageError("--tuning-logs none has no records; expected a folder")
+    from te_select.access import access_pattern  # noqa: PLC0415
+    from te_select.machines import machine  # noqa: PLC0415
     from te_select.records.lookup import find  # noqa: PLC0415 - imports tvm
     from te_select.targets import resolve  # noqa: PLC0415
 
     resolved = resolve(target)
+    default_config = machine(resolved.kind).schedule.default_config
     document = []
     for each in wanted:
         found = find(each, resolved, logs)
-        origin = DEFAULT if found is None else found.origin
+        default = default_config(access_pattern(each), resolved.tvm)
         document.append(
             {
                 "workload": str(each),
                 "target": resolved.name,
-                "origin": origin,
-                "why": explain(origin, each),
-                "config": None if found is None else vars(found.config),
+                "origin": DEFAULT if found is None else found.origin,
+                "why": NONE_NEAR if found is None else found.why,
+                "config": vars(default if found is None else found.config),
             }
         )
     if as_json:
@@ -118,7 +127,7 @@ def export_command(
 ) -> None:
     """Copy records to another folder, where they are new or faster.
 
-    Example: te-select logs export build/logs --target "znver*"
+    Example: te-select logs export build/logs --only "w4_*"
     """
     _merge(_folder(logs), to, target, only, as_json)
 
@@ -155,7 +164,15 @@ def prune_command(logs: Written, target: Targets = "*", as_json: JsonFlag = Fals
         print("\n".join(gone) or "nothing to drop")
 
 
-_COLUMNS = ("target", "record", "microseconds", "default_microseconds", "trials", "tvm", "machine")
+_COLUMNS = (
+    "target",
+    "record",
+    "microseconds",
+    "default_microseconds",
+    "gain",
+    "trials",
+    "machine",
+)
 
 
 def _row(target: str, entry: log.Entry) -> dict[str, Any]:
@@ -168,12 +185,19 @@ def _row(target: str, entry: log.Entry) -> dict[str, Any]:
         "microseconds": _microseconds(entry.seconds),
         "default_microseconds": None if default is None else _microseconds(default),
         "config": dict(entry.knobs),
+        "gain": _gain(entry.seconds, default),
         "trials": said.get("trials"),
         "failed": said.get("failed"),
         "tvm": entry.tvm,
         "machine": said.get("machine"),
         "command": said.get("command"),
     }
+
+
+def _gain(seconds: float, default: Any) -> str | None:
+    if not isinstance(default, float):
+        return None
+    return "default won" if seconds == default else f"{default / seconds:.2f}x"
 
 
 def _microseconds(seconds: float) -> float:

@@ -61,7 +61,7 @@ def describe(entry: dict[str, Any]) -> dict[str, Any]:
         "bytes_moved": None if workload.dim_names else pattern.bytes_moved(),
         "config": entry["config"],
         "origin": entry["origin"],
-        "why": explain(entry["origin"], workload),
+        "why": entry["why"] or explain(entry["origin"], workload),
     }
 
 

@@ -20,13 +20,14 @@ from te_select.cli.console import (
     print_json,
 )
 from te_select.cli.manifest import read_manifest
-from te_select.errors import SelectError
+from te_select.errors import SelectError, TuningError
 from te_select.imports import without_torch
+from te_select.records.log import RECORDS
 from te_select.workload import Workload
 
 if TYPE_CHECKING:
-    from te_select.tuning.display import Outcome
-    from te_select.tuning.record import Options
+    from te_select.tuning.display import Display, Outcome
+    from te_select.tuning.record import Options, Record
 
 _ROOFS = {"x86": "te_select.bench.roof", "cuda": "te_select.bench.cuda.roof"}
 
@@ -87,21 +88,22 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
             "workload flags, --suite and --library are given; expected one of the three"
         )
     if library is not None:
-        kernels = read_manifest(library)["kernels"]
-        wanted = [(k["symbol"], Workload.from_json(k["workload"])) for k in kernels]
+        wanted = _library(library)
     elif suite is not None or only is not None:
         wanted = _suite(suite or "default", only)
     else:
         wanted = [(w.name, w) for w in workloads.gather(flags, workload, workloads_file)]
 
-    from te_select.tuning.display import print_outcomes  # noqa: PLC0415 - imports rich
+    from te_select.tuning.display import Display, interruption  # noqa: PLC0415 - imports rich
     from te_select.tuning.record import Options  # noqa: PLC0415
 
+    _check(target, runner)
     options = Options(trials, timeout, jobs, seed, force)
     outcomes: list[Outcome] = []
+    display = Display(len(wanted))
     interrupted, end = False, None
     try:
-        _tune_all(wanted, target, tuning_logs, runner, options, outcomes)
+        _tune_all(wanted, target, tuning_logs, runner, options, display, outcomes)
     except KeyboardInterrupt:
         interrupted = True
     except SelectError as error:
@@ -111,13 +113,43 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
     if as_json:
         print_json(_document(outcomes, tuning_logs, interrupted, end))
     else:
-        print_outcomes(outcomes)
+        rest = interruption(outcomes, len(wanted), display.progress) if interrupted else ""
+        _print(outcomes, tuning_logs, rest)
         if end is not None:
             raise end
     if interrupted:
         raise typer.Exit(INTERRUPTED)
     if end is not None or any(outcome.record is None for outcome in outcomes):
         raise typer.Exit(FAILED)
+
+
+def _check(target: str, runner: str) -> None:
+    """Refuse a target and a runner that are none."""
+    with without_torch():
+    from te_select.tuning.measure.open import parse_runner  # noqa: PLC0415 - kept off --help
+
+    try:
+        parse_runner(runner)
+    except TuningError as error:
+        raise UsageError(str(error)) from error
+
+
+def _print(outcomes: Sequence[Outcome], logs: Path, rest: str) -> None:
+    """Print what was found, the file that holds the records, and what is left to do."""
+    from te_select.tuning.display import print_outcomes  # noqa: PLC0415 - imports rich
+
+    if outcomes:
+        print_outcomes(outcomes)
+    records = [outcome.record for outcome in outcomes if outcome.record is not None]
+    if records:
+        print(f"recorded in {logs / records[0].name.partition('/')[0] / RECORDS}")
+    if rest:
+        print(rest)
+
+
+def _library(path: Path) -> list[tuple[str, Workload]]:
+    kernels = read_manifest(path)["kernels"]
+    return [(kernel["symbol"], Workload.from_json(kernel["workload"])) for kernel in kernels]
 
 
 def _suite(name: str, only: str | None) -> list[tuple[str, Workload]]:
@@ -136,17 +168,15 @@ def _tune_all(
     tuning_logs: Path,
     runner: str,
     options: Options,
+    display: Display,
     outcomes: list[Outcome],
 ) -> None:
-    from te_select.tuning.display import Display, Outcome  # noqa: PLC0415 - imports rich
+    from te_select.tuning.display import Outcome  # noqa: PLC0415 - imports rich
     from te_select.tuning.record import UntunableError  # noqa: PLC0415
 
     with without_torch():
         from te_select.tuning.session import Session  # noqa: PLC0415 - imports tvm
-    with (
-        Session(target, tuning_logs, runner, options) as session,
-        Display(len(wanted)) as display,
-    ):
+    with Session(target, tuning_logs, runner, options) as session, display:
         for name, workload in wanted:
             found = None if options.force else session.find(workload)
             measured_here = found is None and runner == "local"
@@ -154,9 +184,11 @@ def _tune_all(
             display.begin(roof)
             try:
                 record = found or session.tune(workload, display)
-                outcomes.append(Outcome(name, record, fresh=found is None, roof=roof))
+                resumed = display.progress.resumed if display.progress else 0
+                outcomes.append(Outcome(name, record, None, found is None, roof, resumed))
             except UntunableError as error:
                 outcomes.append(Outcome(name, None, str(error)))
+            display.progress = None
 
 
 def _roof(workload: Workload, kind: str) -> float | None:
@@ -182,10 +214,14 @@ def _document(
                 "error": outcome.error,
                 "fresh": outcome.fresh,
                 "roof_bytes_per_second": outcome.roof,
-                "record": None
-                if outcome.record is None
-                else {**vars(outcome.record), "workload": outcome.record.workload.to_json()},
+                "resumed": outcome.resumed,
+                "record": None if outcome.record is None else _record(outcome.record),
             }
             for outcome in outcomes
         ],
     }
+
+
+def _record(record: Record) -> dict[str, Any]:
+    changed = {"workload": record.workload.to_json(), "default_won": record.default_won}
+    return {**vars(record), **changed}

@@ -37,8 +37,8 @@ and for tuning:
 ``NUMBERS``
     The knobs, one at least, that may be random variables of MetaSchedule. The others change the
     structure, and each of their combinations is a design of its own.
-``effect(pattern, config)``
-    A hashable value, equal for configs that do the same for the pattern.
+``effect(pattern, config, cpus)``
+    A hashable value, equal for configs that do the same for the pattern on so many CPUs.
 ``family(target)``
     A hashable value, equal for targets whose records serve each other; None for a TVM target of
     another kind of machine.

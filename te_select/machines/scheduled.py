@@ -22,6 +22,8 @@ class Scheduled:
         The schedule's knobs: a ``Config`` of the machine's schedule.
     origin
         ``"default"``, or the record that the config comes from.
+    why
+        The reason for that, in one line; empty where the caller has chosen the config.
     func
         The scheduled function.
     short_rows
@@ -31,6 +33,7 @@ class Scheduled:
     workload: Workload
     config: Any
     origin: str
+    why: str
     func: tirx.PrimFunc
     short_rows: tirx.PrimFunc | None = None
 

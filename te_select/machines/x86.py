@@ -41,7 +41,7 @@ def build(chosen: Sequence[Scheduled], target: ResolvedTarget, path: Path) -> No
             toolchain.KernelEntry(
                 one.workload,
                 symbol(i),
-                schedule.BYTES_PER_THREAD if one.config.parallel else 0,
+                one.config.bytes_per_thread,
                 one.config.stream_from,
             )
             for i, one in enumerate(chosen)

@@ -21,10 +21,10 @@ from te_select.access import AccessPattern
 from te_select.broadcast import shown
 from te_select.errors import TuningError
 from te_select.machines import TVM_KINDS
+from te_select.schedules.annotations import KNOB, PATTERN
 
 WORKLOADS, RECORDS = "database_workload.json", "database_tuning_record.json"
 SESSIONS, PENDING = "sessions.json", ".pending.json"
-PATTERN, KNOB = "te_select.pattern", "te_select.knob."
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}")
 _INDEXED = re.compile(r"\[(\d+),(.*)\]", re.DOTALL)
 _VERSION = re.compile(rb'"tvm_version":\s*"([^"]*)"')

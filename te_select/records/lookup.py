@@ -12,8 +12,7 @@ import functools
 import json
 import math
 import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ from te_select.errors import TuningError
 from te_select.machines import machine
 from te_select.records import log
 from te_select.records.log import Entry
-from te_select.records.origin import NEAREST, TUNED, ratio
+from te_select.records.origin import NEAREST, TUNED, explain, outcome, ratio
 from te_select.records.sizes import representative
 from te_select.targets import ResolvedTarget
 from te_select.workload import Workload
@@ -45,10 +44,13 @@ class Found:
         The config of the machine's schedule.
     origin
         ``"tuned:<target>/<record>"`` or ``"nearest:<target>/<record>"``.
+    why
+        Why this one, in one line.
     """
 
     config: Any
     origin: str
+    why: str
 
 
 def find(
@@ -79,14 +81,14 @@ def find(
     Warns
     -----
     RuntimeWarning
-        For every damaged line, which is left out, and for records of another TVM.
+        For every damaged line, which is left out, and for records of another TVM or te_select.
     """
     folder = SHIPPED if logs is None else _given(logs)
     own = log.folder_name(target.records)
     others = (name for name in log.target_folders(folder) if name.name != own)
     usable = 0
     for place in (folder / own, *others):
-        entries = list(_usable(place))
+        entries = _usable(place, target.kind)
         usable += len(entries)
         found = _nearest(workload, target, entries, place.name, exact=place.name == own)
         if found is not None:
@@ -110,8 +112,8 @@ def _given(logs: str | Path) -> Path:
     return folder
 
 
-def _usable(place: Path) -> Iterator[Entry]:
-    """The records of a folder that this TVM wrote."""
+def _usable(place: Path, kind: str) -> list[Entry]:
+    """The records of a folder that this TVM wrote, those of a kind of machine with its knobs."""
     found = log.read(place)
     for complaint in found.complaints():
         warnings.warn(complaint, RuntimeWarning, stacklevel=2)
@@ -123,7 +125,19 @@ def _usable(place: Path) -> Iterator[Entry]:
             RuntimeWarning,
             stacklevel=2,
         )
-    return (entry for entry in found.entries if entry.tvm == tvm.__version__)
+    knobs = {knob.name for knob in fields(machine(kind).schedule.Config)}
+    usable = []
+    for entry in found.entries:
+        if entry.tvm == tvm.__version__ and (entry.kind != kind or set(entry.knobs) == knobs):
+            usable.append(entry)
+    if odd := len(found.entries) - len(foreign) - len(usable):
+        warnings.warn(
+            f"{place}: {odd} records of another te_select, with other knobs, are left out: tune "
+            "again",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return usable
 
 
 def _nearest(
@@ -145,9 +159,11 @@ def _nearest(
             continue
         try:
             config = schedule.config_from(entry.knobs).checked(pattern)
-        except (KeyError, ValueError):  # of another schedule, or of rows that are none here
+        except ValueError:  # rows that are none here
             continue
-        return Found(config, f"{TUNED if own else NEAREST}{place}/{entry.key}")
+        origin = f"{TUNED if own else NEAREST}{place}/{entry.key}"
+        why = explain(origin, workload, outcome(entry.seconds, entry.session))
+        return Found(config, origin, why)
     return None
 
 

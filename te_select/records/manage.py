@@ -168,16 +168,23 @@ def prune(logs: Path, target: str = "*") -> list[str]:
     return gone
 
 
-def _problem(entry: Entry) -> str | None:
-    """Why a record is of no use here, if it is."""
+def misfit(entry: Entry) -> str | None:
+    """Why a record was written by something else than this te_select, if it was."""
     if entry.tvm != tvm.__version__:
         return f"it is of TVM {entry.tvm}, this is {tvm.__version__}"
     if entry.kind is None:
         return f"its target {entry.target} is of no kind of machine that te_select knows"
     try:
         machine(entry.kind).schedule.config_from(entry.knobs).checked(entry.pattern)
-    except (KeyError, ValueError) as error:
+    except ValueError as error:
         return f"its config does not fit the schedule: {error}"
+    return None
+
+
+def _problem(entry: Entry) -> str | None:
+    """Why a record is of no use here, if it is."""
+    if (problem := misfit(entry)) is not None:
+        return problem
     try:
         metaschedule.replay(entry)
     except TuningError as error:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from te_select.access import AccessPattern, access_pattern
 from te_select.workload import Workload
 
 DEFAULT = "default"
 TUNED, NEAREST = "tuned:", "nearest:"
+NOT_ASKED = "records were not to be used: the schedule's default config"
+NONE_NEAR = "no record is near enough: the schedule's default config"
 
 
 def ratio(pattern: AccessPattern, other: AccessPattern) -> float | None:
@@ -33,7 +38,31 @@ def ratio(pattern: AccessPattern, other: AccessPattern) -> float | None:
     return factor
 
 
-def explain(origin: str, workload: Workload) -> str:
+def outcome(seconds: float, session: Mapping[str, Any]) -> str:
+    """Say in a few words what a session found.
+
+    Parameters
+    ----------
+    seconds
+        Of the record.
+    session
+        What was kept of how it was found.
+
+    Returns
+    -------
+    str
+        The words; empty where nothing was kept.
+    """
+    try:
+        default, trials = float(session["default_seconds"]), int(session["trials"])
+    except (KeyError, TypeError, ValueError):
+        return ""
+    if seconds == default:  # times of two configs never agree to the last bit
+        return f"the default was the best of {trials} configs"
+    return f"{default / seconds:.2f} times as fast as the default, the best of {trials} configs"
+
+
+def explain(origin: str, workload: Workload, found: str = "") -> str:
     """Say in one line why a kernel has the config it has.
 
     Parameters
@@ -42,6 +71,8 @@ def explain(origin: str, workload: Workload) -> str:
         Of the kernel.
     workload
         Of the kernel.
+    found
+        The `outcome` of the record's session.
 
     Returns
     -------
@@ -51,9 +82,10 @@ def explain(origin: str, workload: Workload) -> str:
     kind, _, record = origin.partition(":")
     target, _, key = record.rpartition("/")
     if origin == DEFAULT or not key:
-        return "no record was near enough, or none was to be used: the schedule's default"
+        return "the schedule's default config"
+    result = f": {found}" if found else ""
     if kind == TUNED.rstrip(":"):
-        return f"this access pattern was tuned for {target}"
+        return f"this access pattern was tuned for {target}{result}"
     pattern = access_pattern(workload)
     sizes = "sizes known at call time" if workload.dim_names else f"{pattern.elements:,} elements"
     try:
@@ -61,4 +93,5 @@ def explain(origin: str, workload: Workload) -> str:
     except ValueError:
         factor = None
     distance = "" if factor is None else f", {factor:.3g} times apart in size"
-    return f"tuned for {target} with the same loops and element width{distance} ({sizes})"
+    near = f"tuned for {target} with the same loops and element width{distance} ({sizes})"
+    return f"{near}{result}"

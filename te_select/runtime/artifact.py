@@ -51,11 +51,14 @@ class KernelRecord:
         The knobs of the schedule it was built with, as JSON types.
     origin
         Where the config comes from: ``"default"``, ``"tuned:<record>"`` or ``"nearest:<record>"``.
+    why
+        The reason for that, in one line; empty where nobody wrote it down.
     """
 
     workload: Workload
     config: Mapping[str, Any]
     origin: str = "default"
+    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,7 @@ class Manifest:
                     "workload": record.workload.to_json(),
                     "config": dict(record.config),
                     "origin": record.origin,
+                    "why": record.why,
                 }
                 for record in self.kernels
             ],
@@ -315,7 +319,8 @@ def _parse_kernel(item: Any) -> KernelRecord:
     symbol = _typed(item, "symbol", str)
     if symbol != workload.name:
         raise ValueError(f"symbol {symbol!r} is not the name of its workload, {workload.name!r}")
-    return KernelRecord(workload, _typed(item, "config", dict), _typed(item, "origin", str))
+    why = _typed({"why": "", **item}, "why", str)  # the first libraries were written without it
+    return KernelRecord(workload, _typed(item, "config", dict), _typed(item, "origin", str), why)
 
 
 def _typed(data: Mapping[str, Any], key: str, kind: type) -> Any:

@@ -35,6 +35,8 @@ class Outcome:
         Whether it was tuned now, rather than before.
     roof
         Bytes per second that a probe moved; None where nobody measured it.
+    resumed
+        How many of its trials an earlier run had measured.
     """
 
     name: str
@@ -42,12 +44,18 @@ class Outcome:
     error: str | None = None
     fresh: bool = True
     roof: float | None = None
+    resumed: int = 0
 
 
 class Display:
     """A live panel on stderr; silent where that is no terminal.
 
     Drawn when a trial ends, never between: what is timed has the machine to itself.
+
+    Attributes
+    ----------
+    progress
+        What it was last told of the workload that is being tuned; None before the first trial.
     """
 
     def __init__(self, workloads: int) -> None:
@@ -55,8 +63,8 @@ class Display:
         self._number = 0
         self._roof: float | None = None
         self._begun = time.monotonic()
-        self._first = 0
         self._live: Live | None = None
+        self.progress: Progress | None = None
         if sys.stderr.isatty():
             self._live = Live(console=Console(stderr=True), auto_refresh=False, transient=True)
 
@@ -64,12 +72,12 @@ class Display:
         """Begin with the next workload."""
         self._number += 1
         self._roof = roof
-        self._begun, self._first = time.monotonic(), -1
+        self.progress = None
+        self._begun = time.monotonic()
 
     def __call__(self, progress: Progress) -> None:
         """Show where the session is."""
-        if self._first < 0:
-            self._first = max(0, progress.done - 1)  # trials of earlier sessions took no time
+        self.progress = progress
         if self._live is not None:
             self._live.update(self.panel(progress), refresh=True)
 
@@ -80,6 +88,8 @@ class Display:
         panel.add_row("workload", f"{self._number}/{self._workloads}  {progress.workload}")
         bar = ProgressBar(total=progress.total, completed=progress.done, width=40)
         panel.add_row(progress.phase, bar, f"{progress.done}/{progress.total}")
+        if progress.resumed:
+            panel.add_row("taken over", f"{progress.resumed} trials of an earlier run")
         panel.add_row("default", rate(progress.default, moved, self._roof))
         gain = f"  {times(progress.default, progress.best)}" if progress.best else ""
         panel.add_row("best", rate(progress.best, moved, self._roof) + gain)
@@ -89,7 +99,7 @@ class Display:
         return panel
 
     def _left(self, progress: Progress) -> str:
-        done = progress.done - self._first
+        done = progress.done - progress.resumed  # which took no time
         if progress.phase != "trials" or done <= 0:
             return "a few seconds"
         seconds = (time.monotonic() - self._begun) / done * (progress.total - progress.done)
@@ -145,8 +155,41 @@ def _cells(outcome: Outcome) -> list[str]:
         "-" if share is None else f"{share:.0%}",
         str(record.trials),
         str(record.failed),
-        "" if outcome.fresh else "tuned before",
+        "; ".join(_notes(outcome, record)),
     ]
+
+
+def _notes(outcome: Outcome, record: Record) -> list[str]:
+    notes = [] if outcome.fresh else ["tuned before"]
+    if record.default_won:
+        notes.append("the default won")
+    if outcome.resumed:
+        notes.append(f"{outcome.resumed} trials taken over from an earlier run")
+    return notes
+
+
+def interruption(outcomes: Sequence[Outcome], workloads: int, progress: Progress | None) -> str:
+    """Say what an interrupted session leaves, and how to go on.
+
+    Parameters
+    ----------
+    outcomes
+        Of the workloads that were done.
+    workloads
+        How many were to be tuned.
+    progress
+        Of the one that was not finished; None where it had no trial yet.
+
+    Returns
+    -------
+    str
+        One line.
+    """
+    done = sum(outcome.record is not None for outcome in outcomes)
+    kept = f"{done} of {workloads} workloads have a record"
+    if progress is not None and progress.done:
+        kept += f", and {progress.done} of {progress.total} trials of {progress.workload} are kept"
+    return f"interrupted: {kept}; the same command goes on from there"
 
 
 def rate(seconds: float | None, moved: int, roof: float | None) -> str:

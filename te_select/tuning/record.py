@@ -85,6 +85,11 @@ class Record:
     name: str
     workload: Workload
 
+    @property
+    def default_won(self) -> bool:
+        """Whether no config was faster than the default, which is then what is recorded."""
+        return self.seconds == self.default_seconds
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -102,6 +107,8 @@ class Progress:
         Median seconds of a call, as far as known.
     phase
         ``"trials"`` or ``"finalists"``.
+    resumed
+        How many of the trials an earlier run had measured.
     """
 
     workload: Workload
@@ -112,6 +119,7 @@ class Progress:
     default: float | None = None
     best: float | None = None
     phase: str = "trials"
+    resumed: int = 0
 
 
 Observer = Callable[[Progress], None]

@@ -44,7 +44,7 @@ class Search(Protocol):
         """Take the times of the configs last asked for, in their order; None where one failed."""
 
 
-def candidates(workload: Workload, target: ResolvedTarget) -> list[Any]:
+def candidates(workload: Workload, target: ResolvedTarget, cpus: int | None = None) -> list[Any]:
     """List the configs of a workload's space that differ in effect, the default first.
 
     Parameters
@@ -53,6 +53,8 @@ def candidates(workload: Workload, target: ResolvedTarget) -> list[Any]:
         A workload of int dims.
     target
         The target.
+    cpus
+        How many CPUs run them; None where that is not known.
 
     Returns
     -------
@@ -69,13 +71,15 @@ def candidates(workload: Workload, target: ResolvedTarget) -> list[Any]:
     distinct: dict[tuple[object, ...], Any] = {}
     for config in (schedule.default_config(pattern, target.tvm), *listed):
         try:
-            distinct.setdefault(schedule.effect(pattern, config.checked(pattern)), config)
+            distinct.setdefault(schedule.effect(pattern, config.checked(pattern), cpus), config)
         except ValueError:  # knobs of the space that do not go together
             continue
     return list(distinct.values())
 
 
-def open_search(workload: Workload, target: ResolvedTarget, trials: int, seed: int) -> Search:
+def open_search(
+    workload: Workload, target: ResolvedTarget, trials: int, seed: int, cpus: int | None = None
+) -> Search:
     """Choose how to search a workload's space.
 
     Parameters
@@ -88,16 +92,18 @@ def open_search(workload: Workload, target: ResolvedTarget, trials: int, seed: i
         How many configs may be measured.
     seed
         Decides which, where the space has more.
+    cpus
+        As for `candidates`.
 
     Returns
     -------
     Search
         Its first proposal is the default config alone.
     """
-    every = candidates(workload, target)
+    every = candidates(workload, target, cpus)
     if len(every) <= trials:
         return Enumeration(every)
-    return Evolution(workload, target, every, trials, seed)
+    return Evolution(workload, target, every, trials, seed, cpus)
 
 
 class Enumeration:
@@ -129,10 +135,12 @@ class Evolution:
         every: Sequence[Any],
         trials: int,
         seed: int,
+        cpus: int | None,
     ) -> None:
         self._schedule = machine(target.kind).schedule
         self._target = target.tvm
         self._pattern = access_pattern(workload)
+        self._cpus = cpus
         self._mod = IRModule({"main": definition(workload)})
         self._known: dict[tuple[object, ...], float | None] = {}
         self._batch: list[Any] = []
@@ -224,7 +232,7 @@ class Evolution:
         return unknown[: self.total - len(self._known)]
 
     def _effect(self, config: Any) -> tuple[object, ...]:
-        effect: tuple[object, ...] = self._schedule.effect(self._pattern, config)
+        effect: tuple[object, ...] = self._schedule.effect(self._pattern, config, self._cpus)
         return effect
 
     def _designs(

@@ -151,8 +151,15 @@ class Session:
         return self._measurer
 
     def find(self, workload: Workload) -> Record | None:
-        """Return the record that a workload has already, if any."""
-        return recorded(self.folder, workload, self._versions["tvm"])
+        """Return the record that a workload has already, if any that this te_select can use."""
+        found = recorded(self.folder, workload, self._versions["tvm"])
+        if found is None:
+            return None
+        try:
+            self._machine.schedule.config_from(found.config)
+        except ValueError:
+            return None
+        return found
 
     def tune(self, workload: Workload, observe: Observer) -> Record:
         """Tune a workload, or return the record that it has.
@@ -178,7 +185,8 @@ class Session:
             if not self.options.force and (found := self.find(workload)):
                 return found
             run = Run(sized, self._target, self.measurer, journal, observe)
-            search = open_search(sized, self.target, self.options.trials, self.options.seed)
+            cpus = self._machine.tuned_on(self.target)[1] if self.runner == LOCAL else None
+            search = open_search(sized, self.target, self.options.trials, self.options.seed, cpus)
             trials = run.trials(search)
             config, seconds, default = run.finals()
             failed = sum(trial.seconds is None for trial in trials)

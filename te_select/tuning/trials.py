@@ -62,10 +62,15 @@ class Run:
         self._progress = replace(self._progress, total=search.total)
         while batch := search.ask():
             new = [config for config in batch if config_key(asdict(config)) not in self._known]
+            known = len(batch) - len(new)
+            self._progress = replace(
+                self._progress,
+                done=len(self._trials) + known,
+                resumed=self._progress.resumed + known,
+            )
             for measurement in self._measurer.measure([self._candidate(each) for each in new]):
                 self._keep(measurement)
-            for config in batch:
-                self._count(config, self._known[config_key(asdict(config))])
+            self._count(batch)
             search.tell([trial.seconds for _, trial in self._trials[-len(batch) :]])
         return [trial for _, trial in self._trials]
 
@@ -123,8 +128,8 @@ class Run:
         self._known[config_key(trial.config)] = trial
         self._show(trial)
 
-    def _count(self, config: Any, trial: Trial) -> None:
-        self._trials.append((config, trial))
+    def _count(self, batch: Sequence[Any]) -> None:
+        self._trials += [(each, self._known[config_key(asdict(each))]) for each in batch]
         best = min((t.seconds for _, t in self._trials if t.seconds is not None), default=None)
         failures = [t.failure for _, t in self._trials if t.seconds is None]
         self._progress = replace(

@@ -120,13 +120,13 @@ def _measure(entry: Entry, mask: Mask, options: Options, l2: int) -> Row:
     cold = count * moved > 2 * l2
     cache = "cold" if cold else f"of {count} sets in turns, less than twice the L2"
     contest = _Field(make_sets(make_operands(workload, mask), count))
-    kernel = te_select.compile(workload, options.target)
+    kernel = te_select.compile(workload, options.target, options.tuning_logs)
     contest.add(OURS, functools.partial(_calls, kernel, contest.sets), _own_output, replayed)
     if OURS in contest.unsupported:
         # Ours must run every workload: that it does not is an error, not a gap in a table.
         contest.wrong[OURS] = contest.unsupported.pop(OURS)
     if options.named:
-        named = te_select.compile(name_dims(workload), options.target)
+        named = te_select.compile(name_dims(workload), options.target, options.tuning_logs)
         contest.add(NAMED, functools.partial(_calls, named, contest.sets), _own_output, replayed)
     for peer in options.peers:
         prepare = functools.partial(peer.prepare, workload, contest.sets)

@@ -30,13 +30,20 @@ _POOL: dict[str, Callable[[], int]] = {
 class MetaSchedule(Peer):
     """``topi.where`` tuned by MetaSchedule in its default space for this CPU, with all threads.
 
-    The search is TVM's own, with random numbers in the place of a cost model. What it tries is
-    built and timed in this process: its own builder and runner start others, for 2 s a schedule.
+    That space holds one schedule for a Select, without a random variable: its rules tile and unroll
+    what is reduced or read several times, and nothing is. The search is TVM's own, with random
+    numbers in the place of a cost model. What it tries is built and timed in this process: its own
+    builder and runner start others, for 2 s a schedule.
 
     Parameters
     ----------
     trials
         How many schedules to try at most; the space may hold fewer.
+
+    Attributes
+    ----------
+    tried
+        How many it has tried for the last workload.
     """
 
     name = "tvm-metaschedule"
@@ -45,6 +52,7 @@ class MetaSchedule(Peer):
 
     def __init__(self, trials: int = TRIALS) -> None:
         self.trials = trials
+        self.tried = 0
 
     def prepare(self, workload: Workload, sets: Sequence[Operands]) -> list[Call]:
         """Tune on the first set, compile the best schedule, and bind the operands."""
@@ -52,7 +60,7 @@ class MetaSchedule(Peer):
             # The pool reads them when it starts, with the first parallel call.
             os.environ.setdefault(name, str(value()))
         function, target = where_function(sets[0]), _target()
-        schedule = _tune(function, target, sets[0], self.trials)
+        schedule, self.tried = _tune(function, target, sets[0], self.trials)
         main = load("tvm").compile(schedule.mod, target)["main"]
         return [bind_tensors(main, operands) for operands in sets]
 
@@ -62,8 +70,8 @@ def _target() -> Any:
     return load("tvm.target").Target({**native.export(), "num-cores": threads()})
 
 
-def _tune(function: Any, target: Any, operands: Operands, trials: int) -> Any:
-    """The best schedule of those that were tried."""
+def _tune(function: Any, target: Any, operands: Operands, trials: int) -> tuple[Any, int]:
+    """The best schedule of those that were tried, and how many were."""
     tuner = load("tvm.s_tir.meta_schedule")
     logger = logging.getLogger(__name__)
     logger.setLevel(logging.CRITICAL)  # it tells of every step
@@ -101,7 +109,7 @@ def _tune(function: Any, target: Any, operands: Operands, trials: int) -> Any:
         raise UnsupportedError(
             f"none of the schedules that MetaSchedule tried ran ({trials} tried)"
         )
-    return best
+    return best, len(built)
 
 
 def _import_intrinsics() -> None:

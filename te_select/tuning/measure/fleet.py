@@ -26,6 +26,7 @@ FLEET_WORKER = "te_select.tuning.measure.fleet_worker"
 PATIENCE = 60.0  # seconds without any server; one that was ended by mistake is back before
 CONNECT_SECONDS = 20.0
 NETWORK_SECONDS = 15.0  # past a job's own limit, which the server keeps: to send and to answer
+GRACE_SECONDS = 2.0  # for the candidates that run when a run is abandoned; a run takes 0.3 s
 RETRY_SECONDS = 1.0  # between attempts to get a server
 MOST_SERVERS = 64  # each has a process here, of 0.3 GB
 _PROBE = Path(__file__).with_name("probe.c")
@@ -208,19 +209,25 @@ class FleetMeasurer(Measurer):
         ]
         for thread in threads:
             thread.start()
-        finished = False
         try:
             for job, answer in jobs.answers(PATIENCE):
                 yield from each_measured(job.built, answer)
-            finished = True
-        finally:
+        except BaseException:  # abandoned, interrupted, or no server is left
             jobs.stop()
-            for server, thread in zip(self._servers, threads, strict=True):
-                if not finished:
-                    server.worker.interrupt()
+            self._give_back(threads)
+            raise
+        for thread in threads:
+            thread.join()
+
+    def _give_back(self, threads: Sequence[threading.Thread]) -> None:
+        """Give all servers back, those after their candidates that are done in a moment."""
+        end = time.monotonic() + GRACE_SECONDS
+        for server, thread in zip(self._servers, threads, strict=True):
+            thread.join(max(0.0, end - time.monotonic()))
+            if thread.is_alive():
+                server.worker.interrupt()
                 thread.join()
-                if not finished:
-                    server.disconnect()
+            server.disconnect()
 
     def _grow(self) -> None:
         """Make room for servers that have registered since."""
@@ -267,7 +274,7 @@ class FleetMeasurer(Measurer):
 
 def _compile_probe(folder: Path) -> Path:
     library = folder / "probe.so"
-    command = [*c_compiler(), "-std=gnu11", "-O2", "-fPIC", "-shared", str(_PROBE)]
+    command = [*c_compiler(), "-std=gnu11", "-O2", "-fPIC", "-pthread", "-shared", str(_PROBE)]
     command += [f"-I{path}" for path in libinfo.include_paths()]
     command += [f"-L{Path(libinfo.find_libtvm_ffi()).parent}", "-ltvm_ffi", "-o", str(library)]
     done = subprocess.run(command, capture_output=True, check=False)

@@ -48,6 +48,7 @@ class Remote:
         session = rpc.connect(message["host"], message["port"], message["match"])
         session.upload(message["probe"], "probe.so")
         self._probe = session.load_module("probe.so")
+        self._probe["watch_client"](message["port"])
         self._probe["watch"](0)
         self._features = frozenset(str(self._probe["cpu_flags"]()).split())
         self._session = session
@@ -140,8 +141,9 @@ class Remote:
         missing = sorted(set(manifest.target["cpu_features"]) - self._features)
         if missing:
             raise TuningError(
-                f"the server's CPU lacks {', '.join(missing)}, which {manifest.target['name']} "
-                "needs; expected servers of one kind under a key"
+                f"the server's CPU lacks {', '.join(missing)}, which target "
+                f"{manifest.target['name']} needs; expected the target of the servers' own CPU, or "
+                "a level such as x86-64-v3"
             )
         name = f"{next(self._numbers)}.so"  # a path that was loaded is not loaded again
         self._session.upload(str(path), name)

@@ -80,7 +80,7 @@ class _Builder(PyBuilder):  # type: ignore[misc]  # tvm is untyped
         for one in build_inputs:
             try:
                 config = asdict(self.schedule.config_of(one.mod))
-            except (KeyError, ValueError) as error:
+            except ValueError as error:
                 results.append(BuilderResult(None, reason(error)))
             else:
                 results.append(None)

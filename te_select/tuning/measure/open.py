@@ -41,15 +41,33 @@ def open_measurer(
     ArgumentError
         If ``jobs`` or ``timeout`` is not positive.
     """
-    if runner == LOCAL:
+    place = parse_runner(runner)
+    if place is None:
         return LocalMeasurer(jobs, timeout)
+    from te_select.tuning.measure.fleet import FleetMeasurer  # noqa: PLC0415 - imports tvm
+
+    return FleetMeasurer(*place, jobs, timeout)
+
+
+def parse_runner(runner: str) -> tuple[tuple[str, int], str] | None:
+    """Find out what a runner's name stands for.
+
+    Returns
+    -------
+    tuple or None
+        Host and port of a tracker, and the key; None for this machine.
+
+    Raises
+    ------
+    TuningError
+        If it is no runner.
+    """
+    if runner == LOCAL:
+        return None
     match = _RPC.fullmatch(runner) if isinstance(runner, str) else None
     if match is None or not 0 < int(match["port"]) <= _LARGEST_PORT:
         raise TuningError(
-            f"runner {runner!r} is not known; expected local or rpc://HOST:PORT/KEY, as in "
-            "rpc://tracker.example:9190/zen5"
+            f"runner {runner!r} is not known; expected local or rpc://HOST:PORT/KEY, KEY being "
+            "what the servers are registered under, as in rpc://tracker.example:9190/zen5"
         )
-    from te_select.tuning.measure.fleet import FleetMeasurer  # noqa: PLC0415 - imports tvm
-
-    host = match["host"].strip("[]")
-    return FleetMeasurer((host, int(match["port"])), match["key"], jobs, timeout)
+    return (match["host"].strip("[]"), int(match["port"])), match["key"]

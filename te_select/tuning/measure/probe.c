@@ -1,11 +1,20 @@
 /* What a measuring client needs on an RPC server and TVM does not have: a server that outlives the
- * crash or hang of a candidate, memory that is filled and compared without being sent, and the
- * CPU's features. Uploaded into every session. */
+ * crash or hang of a candidate and the death of its client, memory that is filled and compared
+ * without being sent, and the CPU's features. Uploaded into every session. */
+#define _GNU_SOURCE
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <tvm/ffi/c_api.h>
 #include <unistd.h>
+
+enum { MOST_FILES = 1 << 16 };
 
 static const int fatal_signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGALRM};
 
@@ -55,6 +64,48 @@ TVM_FFI_DLL_EXPORT int __tvm_ffi_watch(void* self, const TVMFFIAny* args, int32_
   }
   alarm((unsigned)args[0].v_int64);
   set_int(result, 0);
+  return 0;
+}
+
+static int is_connection_at(int file, uint16_t port) {
+  struct sockaddr_in6 mine, peer; /* the port lies where that of IPv4 does */
+  socklen_t size = sizeof(mine), peer_size = sizeof(peer);
+  return !getsockname(file, (struct sockaddr*)&mine, &size) &&
+         !getpeername(file, (struct sockaddr*)&peer, &peer_size) &&
+         (mine.sin6_family == AF_INET || mine.sin6_family == AF_INET6) &&
+         ntohs(mine.sin6_port) == port;
+}
+
+static void keep_alive(int connection) {
+  const int on = 1, idle = 20, interval = 10, count = 3; /* seconds: a minute after power is lost */
+  setsockopt(connection, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+  setsockopt(connection, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+  setsockopt(connection, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
+  setsockopt(connection, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
+}
+
+static void* end_with_client(void* connection) {
+  struct pollfd client = {(int)(intptr_t)connection, POLLRDHUP, 0};
+  while (poll(&client, 1, -1) < 0) continue;
+  _exit(0);
+}
+
+/* watch_client(port): from now on the session ends when its client does, whatever it is doing; the
+ * port is that of the server. Else a client that dies while a candidate runs resets the connection,
+ * which ends the session with an error, and so the server. Does nothing behind a proxy. */
+TVM_FFI_DLL_EXPORT int __tvm_ffi_watch_client(void* self, const TVMFFIAny* args, int32_t num_args,
+                                              TVMFFIAny* result) {
+  (void)self;
+  if (num_args != 1 || args[0].type_index != kTVMFFIInt) return fail("watch_client takes an int");
+  set_int(result, 0);
+  for (int file = 0; file < MOST_FILES; ++file) {
+    if (!is_connection_at(file, (uint16_t)args[0].v_int64)) continue;
+    keep_alive(file);
+    pthread_t watcher;
+    if (!pthread_create(&watcher, NULL, end_with_client, (void*)(intptr_t)file)) {
+      pthread_detach(watcher);
+    }
+  }
   return 0;
 }
 

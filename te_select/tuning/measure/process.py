@@ -19,6 +19,7 @@ STARTUP_SECONDS = 120.0  # importing tvm took 2 s, and 20 s from a cold disk
 EXIT_SECONDS = 2.0  # a worker that waits for a message ends at once
 GRACE_SECONDS = 5.0  # how much later a worker ends itself if its parent does not
 _CHUNK = 1 << 16
+_START = "te_select.tuning.measure.start"
 
 
 class WorkerError(Exception):
@@ -109,7 +110,7 @@ class Worker:
         try:
             with self._errors.open("wb") as errors:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-m", self.module, str(self.folder)],
+                    [sys.executable, "-m", _START, str(self.folder), self.module],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=errors,

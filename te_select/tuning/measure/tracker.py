@@ -46,9 +46,14 @@ class Tracker:
         found = keys.count(self.key)
         if not found:
             others = ", ".join(sorted(set(keys)))
+            expected = (
+                f"one of {others}"
+                if others
+                else "python -m tvm.exec.rpc_server --tracker ... --key ... to run on each machine "
+                "that measures; none has registered under any key"
+            )
             raise TuningError(
-                f"no server has the key {self.key!r} at the RPC tracker {self}; expected "
-                + (f"one of {others}" if others else "one: none has registered")
+                f"no server has the key {self.key!r} at the RPC tracker {self}; expected {expected}"
             )
         return found
 
