@@ -38,6 +38,8 @@ LARGE = 1 << 25
 HALF = Mask()
 BLOCKS = Mask(block=1 << 14)
 LARGEST_BYTES = 8 << 30
+MEGABYTE = 1 << 20
+DROPOUT = te_select.Workload((4, 12, 512, 512), (4, 12, 512, 512), (), "float16")
 Call = Callable[[], Any]
 
 
@@ -173,6 +175,34 @@ def levels() -> None:
         show(f"{elements} float32, x86-64-v3 of native's speed", ratio, "0.9")
 
 
+def placement() -> None:
+    """Arrays whole megabytes apart, out a little further: where loads may hit pending stores."""
+    for workload in (flat(1 << 16), flat(LARGE), DROPOUT):
+        kernel = te_select.compile(workload)
+        operands = make_operands(workload, HALF)
+        calls = {str(ahead): call(kernel, placed(operands, ahead)) for ahead in (0, 64, 512, 4032)}
+        timed = take_turns(calls, ROUNDS)
+        for ahead in list(calls)[1:]:
+            title = f"{workload.dtype} {list(workload.out_shape)}, out {ahead} bytes ahead"
+            show(title, timed["0"].median / timed[ahead].median, "1")
+
+
+def placed(operands: Operands, ahead: int) -> Operands:
+    """The operands in one piece of memory, each at a whole megabyte, and out ``ahead`` bytes on."""
+    arrays = (operands.cond, operands.then, operands.else_, operands.out)
+    sizes = [-(-(array.nbytes + ahead) // MEGABYTE) * MEGABYTE for array in arrays]
+    memory = np.empty(sum(sizes) + MEGABYTE, np.uint8)
+    start = -memory.ctypes.data % MEGABYTE
+    moved = []
+    for array, size in zip(arrays, sizes, strict=True):
+        first = start + (ahead if array is operands.out else 0)
+        view = memory[first : first + array.nbytes].view(array.dtype).reshape(array.shape)
+        view[...] = array
+        moved.append(view)
+        start += size
+    return Operands(operands.workload, *moved)
+
+
 def small() -> None:
     """A call on 1024 elements."""
     workload = flat(1024)
@@ -234,7 +264,7 @@ def _plot(points: Sequence[tuple[int, Timing]], path: Path) -> None:
 
 SECTIONS: dict[str, Callable[[], None]] = {
     section.__name__: section
-    for section in (handwritten, skipping, widths, awkward, named, levels, small, sizes)
+    for section in (handwritten, skipping, widths, awkward, placement, named, levels, small, sizes)
 }
 
 

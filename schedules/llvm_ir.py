@@ -59,22 +59,24 @@ class IRWriter:
         before, loop, after = self._block, self.label(), self.label()
         length = self.emit(f"sub i64 {stop}, {start}")
         rest = self.emit(f"urem i64 {length}, {step}")
-        end = self.emit(f"sub i64 {stop}, {rest}")
-        last = self.emit(f"sub i64 {end}, {step}")
-        first = self.emit(f"select i1 {backwards}, i64 {last}, i64 {start}")
-        move = self.emit(f"select i1 {backwards}, i64 {-step}, i64 {step}")
-        final = self.emit(f"select i1 {backwards}, i64 {start}, i64 {last}")
-        self.branch(self.emit(f"icmp ult i64 {start}, {end}"), loop, after)
+        last = self.emit(f"sub i64 {stop}, {rest}")
+        ends = self.emit(f"add i64 {start}, {last}")
+        mirror = self.emit(f"sub i64 {ends}, {step}")
+        first = self.emit(f"add i64 {start}, {step}")
+        self.branch(self.emit(f"icmp ule i64 {first}, {stop}"), loop, after)
         self.start(loop)
         i, following = self._name(), self._name()
         head = len(self.lines)
-        body(i)
-        phi = f"  {i} = phi i64 [ {first}, %{before} ], [ {following}, %{self._block} ]"
+        opposite = self.emit(f"sub i64 {mirror}, {i}")
+        body(self.emit(f"select i1 {backwards}, i64 {opposite}, i64 {i}"))
+        phi = f"  {i} = phi i64 [ {start}, %{before} ], [ {following}, %{self._block} ]"
         self.lines.insert(head, phi)
-        self.line(f"{following} = add i64 {i}, {move}")
-        self.branch(self.emit(f"icmp eq i64 {i}, {final}"), after, loop)
+        last = self._block
+        self.line(f"{following} = add i64 {i}, {step}")
+        end = self.emit(f"add i64 {following}, {step}")
+        self.branch(self.emit(f"icmp ule i64 {end}, {stop}"), loop, after)
         self.start(after)
-        return end
+        return self.emit(f"phi i64 [ {start}, %{before} ], [ {following}, %{last} ]")
 
     def pointer(self, name: str, width: int, index: str, offset: int) -> str:
         """Address of element ``index + offset`` of an array of integers of ``width`` bytes."""

@@ -12,9 +12,10 @@ element. How each operand moves is one letter:
 Rows are taken ``lanes`` at a time, which makes ``inner`` vectors whatever inner is: no row is too
 short for a vector. What is left at the end is done by a last vector that overlaps the one before
 it (writing the same bits again), so there is no scalar tail and no masked access. Nothing is
-assumed to be aligned. Where ``stream`` is not 0, whole vectors are stored past the cache, from the
-first one on that is aligned; where none can be, the stores are plain. The caller fences them. The
-text uses portable vector types only.
+assumed to be aligned. Several vectors are loaded before any is stored, and where out lies just
+ahead of an input, the walk is backwards (`aliasing_x86`). Where ``stream`` is not 0, whole vectors
+are stored past the cache, from the first one on that is aligned; where none can be, the stores are
+plain. The caller fences them. The text uses portable vector types only.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _SYMBOL = re.compile(
     r"te_select_span_w(\d+)_([fois])([fois])([fois])_i(\d+)_v(\d+)_u(\d+)(_nt)?(_sk)?"
 )
 ARGUMENTS = "ptr %out, ptr %cond, ptr %then, ptr %else, i64 %n, i64 %inner, i64 %stream"
-BATCH_BYTES = 256  # loaded before any is stored: 16 of the 32 AVX-512 or 8 of the 16 AVX2 registers
+BATCH_BYTES = 256  # loaded before any is stored; 8 of the 16 registers of AVX2
 STREAMED_ROW_BYTES = 1024  # at 128 bytes a span streaming took 1.5 times as long, at 4096 0.64
 
 

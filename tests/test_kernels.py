@@ -212,6 +212,25 @@ def test_partly_overlapping_output_is_not_wrong(shift):
     assert np.array_equal(s.as_bytes(got), want)
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+@pytest.mark.parametrize("n", [4099, 70001, (5 << 20) + 13])
+def test_output_whole_megabytes_and_a_little_from_the_inputs(dtype, n):
+    rng = np.random.default_rng(n)
+    kernel = te_select.compile(Workload((n,), (n,), (n,), dtype))
+    size = n * np.dtype(dtype).itemsize
+    step = (size + 4096 + (1 << 20) - 1 >> 20) << 20
+    memory = np.empty(4 * step, np.uint8)
+    cond = memory[:n].view("bool")
+    then, else_ = (memory[k * step :][:size].view(dtype) for k in (1, 2))
+    cond[...] = s.random_cond(rng, (n,))
+    then[...], else_[...] = (s.random_bits(rng, (n,), dtype) for _ in range(2))
+    want = s.expected(kernel.workload, cond, then, else_)
+    for ahead in (0, 1, 64, 767, 768, 769, 4031, 4095):
+        out = memory[3 * step + ahead :][:size].view(dtype)
+        kernel(cond, then, else_, out=out)
+        assert np.array_equal(s.as_bytes(out), want)
+
+
 def test_bytes_around_the_output_stay():
     rng = np.random.default_rng(3)
     kernel = te_select.compile(Workload(["r", 1], ["r", 3], ["r", 3]))

@@ -92,9 +92,7 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
     densities = parse_with(_densities, "--density", density)
     blocks = parse_with(_blocks, "--block", block)
     check_results("--csv", csv, ())
-    check_results("--plot", plot, _PICTURES)
-    if plot is not None and importlib.util.find_spec("matplotlib") is None:
-        raise ArtifactError(f"{plot} cannot be drawn without matplotlib; pip install matplotlib")
+    _check_plot(plot)
 
     from te_select.bench import report  # noqa: PLC0415 - imports NumPy
     from te_select.bench.operands import Mask  # noqa: PLC0415
@@ -139,6 +137,12 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
         raise typer.Exit(INTERRUPTED)
     if any(OURS in name for row in rows for name in row.wrong):
         raise typer.Exit(FAILED)
+
+
+def _check_plot(path: Path | None) -> None:
+    check_results("--plot", path, _PICTURES)
+    if path is not None and importlib.util.find_spec("matplotlib") is None:
+        raise ArtifactError(f"{path} cannot be drawn without matplotlib; pip install matplotlib")
 
 
 def _suite(name: str | None, only: str | None) -> list[Entry]:

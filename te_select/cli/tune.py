@@ -125,13 +125,15 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
 
 def _check(target: str, runner: str) -> None:
     """Refuse a target and a runner that are none."""
-    with without_torch():
+    from te_select.targets import resolve  # noqa: PLC0415 - imports tvm
     from te_select.tuning.measure.open import parse_runner  # noqa: PLC0415 - kept off --help
 
     try:
         parse_runner(runner)
     except TuningError as error:
         raise UsageError(str(error)) from error
+    with without_torch():
+        resolve(target)
 
 
 def _print(outcomes: Sequence[Outcome], logs: Path, rest: str) -> None:
