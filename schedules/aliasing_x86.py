@@ -35,6 +35,11 @@ def backwards(writer: IRWriter, inputs: Sequence[str], row_bytes: int) -> str:
     str
         A value of type i1, true where backwards is better.
     """
+    long = writer.emit(f"icmp uge i64 %n, {LEAST_BYTES // row_bytes}")
+    look, go = writer.label(), writer.label()
+    before = writer.block
+    writer.branch(long, look, go)
+    writer.start(look)
     out = writer.emit("ptrtoint ptr %out to i64")
     ahead, behind = ["false"], ["false"]
     for name in inputs:
@@ -44,10 +49,11 @@ def backwards(writer: IRWriter, inputs: Sequence[str], row_bytes: int) -> str:
     hit_forwards, hit_backwards = (
         reduce(lambda a, b: writer.emit(f"or i1 {a}, {b}"), found) for found in (ahead, behind)
     )
-    long = writer.emit(f"icmp uge i64 %n, {LEAST_BYTES // row_bytes}")
     free_backwards = writer.emit(f"xor i1 {hit_backwards}, true")
     better = writer.emit(f"and i1 {hit_forwards}, {free_backwards}")
-    return writer.emit(f"and i1 {better}, {long}")
+    writer.jump(go)
+    writer.start(go)
+    return writer.emit(f"phi i1 [ false, %{before} ], [ {better}, %{look} ]")
 
 
 def _slightly_ahead(writer: IRWriter, address: str, other: str) -> str:

@@ -14,7 +14,7 @@ class IRWriter:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self._count = 0
-        self._block = ""
+        self.block = ""
 
     def line(self, text: str) -> None:
         """Write an instruction without a value."""
@@ -34,7 +34,7 @@ class IRWriter:
     def start(self, label: str) -> None:
         """Begin a block."""
         self.lines.append(f"{label}:")
-        self._block = label
+        self.block = label
 
     def jump(self, label: str) -> None:
         """End the block by going to another."""
@@ -56,7 +56,7 @@ class IRWriter:
 
         Where the i1 value ``backwards`` is true, the same i come in the opposite order.
         """
-        before, loop, after = self._block, self.label(), self.label()
+        before, loop, after = self.block, self.label(), self.label()
         length = self.emit(f"sub i64 {stop}, {start}")
         rest = self.emit(f"urem i64 {length}, {step}")
         last = self.emit(f"sub i64 {stop}, {rest}")
@@ -69,9 +69,9 @@ class IRWriter:
         head = len(self.lines)
         opposite = self.emit(f"sub i64 {mirror}, {i}")
         body(self.emit(f"select i1 {backwards}, i64 {opposite}, i64 {i}"))
-        phi = f"  {i} = phi i64 [ {start}, %{before} ], [ {following}, %{self._block} ]"
+        phi = f"  {i} = phi i64 [ {start}, %{before} ], [ {following}, %{self.block} ]"
         self.lines.insert(head, phi)
-        last = self._block
+        last = self.block
         self.line(f"{following} = add i64 {i}, {step}")
         end = self.emit(f"add i64 {following}, {step}")
         self.branch(self.emit(f"icmp ule i64 {end}, {stop}"), loop, after)

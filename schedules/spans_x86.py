@@ -237,11 +237,12 @@ class _Writer(IRWriter):
     def _vectors(self, first: str, group: _Group) -> str:
         """Cover rows from ``first`` on by whole vectors; the value is the first row left."""
         lanes = self.span.lanes
-        if self.span.inner == 1 and self.span.unroll > 1:
-            step = self.span.unroll * lanes
-            unrolled = partial(self._unrolled, group=group)
-            first = self.loop(first, "%n", step, unrolled, self.backwards)
-        return self.loop(first, "%n", lanes, partial(self._single, group=group), self.backwards)
+        single = partial(self._single, group=group)
+        if self.span.inner > 1 or self.span.unroll == 1:
+            return self.loop(first, "%n", lanes, single, self.backwards)
+        unrolled = partial(self._unrolled, group=group)
+        first = self.loop(first, "%n", self.span.unroll * lanes, unrolled, self.backwards)
+        return self.loop(first, "%n", lanes, single)
 
     def _single(self, at: str, group: _Group) -> None:
         self._store(group(at, self.span.lanes))
