@@ -39,6 +39,7 @@ HALF = Mask()
 BLOCKS = Mask(block=1 << 14)
 LARGEST_BYTES = 8 << 30
 MEGABYTE = 1 << 20
+BYTES_AN_ELEMENT = 13  # of float32: three elements and one of cond
 DROPOUT = te_select.Workload((4, 12, 512, 512), (4, 12, 512, 512), (), "float16")
 Call = Callable[[], Any]
 
@@ -230,18 +231,22 @@ def small() -> None:
 
 
 def sizes(plot: Path | None = None) -> None:
-    """Time against bytes, from 1 MB to as much as half of the memory holds."""
+    """Time against bytes, from 1 MB to as much as half of the memory holds, taking turns."""
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    points: list[tuple[int, Timing]] = []
+    largest = make_operands(flat(min(LARGEST_BYTES, memory // 2) // BYTES_AN_ELEMENT), HALF)
+    four = (largest.cond, largest.then, largest.else_, largest.out)
+    calls: dict[str, Call] = {}
     moved = 1 << 20
-    while moved <= min(LARGEST_BYTES, memory // 2):
-        workload = flat(moved // 13)
-        calls = {"ours": call(te_select.compile(workload), make_operands(workload, HALF))}
-        timing = take_turns(calls, 7)["ours"]
-        points.append((access_pattern(workload).bytes_moved(), timing))
-        rate = points[-1][0] / timing.median / 1e9
-        show(f"{moved >> 20} MB moved: {timing.median * 1e3:.3f} ms, GB/s", rate, "")
+    while (elements := moved // BYTES_AN_ELEMENT) <= largest.out.size:
+        workload = flat(elements)
+        operands = Operands(workload, *(array[:elements] for array in four))
+        calls[f"{moved >> 20} MB"] = call(te_select.compile(workload), operands)
         moved *= 2
+    timed = take_turns(calls, 15)
+    points = [(int(name.split()[0]) << 20, timing) for name, timing in timed.items()]
+    for moved, timing in points:
+        rate = moved / timing.median / 1e9
+        show(f"{moved >> 20} MB moved: {timing.median * 1e3:.3f} ms, GB/s", rate, "")
     if plot is not None:
         _plot(points, plot)
 
@@ -256,7 +261,7 @@ def _plot(points: Sequence[tuple[int, Timing]], path: Path) -> None:
     axes.set(
         title=f"Contiguous float32, {threads()} threads",
         xlabel="MB moved: each input read once, the output written once",
-        ylabel="milliseconds, median of 7",
+        ylabel="milliseconds, median of 15",
     )
     axes.grid(alpha=0.3)
     figure.savefig(path, dpi=150)
