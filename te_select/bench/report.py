@@ -174,13 +174,14 @@ def print_report(results: Results, console: Console | None = None) -> None:
     _print_table(rows, options, console)
     caches = ", ".join(sorted({row.cache for row in rows})) or "none"
     rounds = sorted({row.rounds for row in rows})
-    console.print(
-        f"medians of {rounds[0]} to {rounds[-1]} rounds in turns; caches {caches}; the roof is "
-        f"{_roof(rows[0])} on as many bytes"
-        if rows
-        else "nothing was measured"
-    )
-    if rows:
+    if not rows:
+        console.print("nothing was measured")
+    else:
+        among = " to ".join(str(each) for each in (*rounds[:1], *rounds[1:][-1:]))
+        console.print(
+            f"medians of {among} rounds in turns; caches {caches}; the roof is {_roof(rows[0])} on "
+            "as many bytes"
+        )
         console.print("times: the other's median over te-select's")
     if any(row.duel is not None for row in rows):
         console.print("* of medians head to head, in rounds of the two alone after those shown")

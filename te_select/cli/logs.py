@@ -20,6 +20,7 @@ from te_select.cli.console import (
     print_table,
     tuning_logs,
 )
+from te_select.cli.paths import check_folder
 from te_select.records import log
 from te_select.records.origin import DEFAULT, NONE_NEAR
 
@@ -33,7 +34,9 @@ From = Annotated[Path, typer.Argument(help="A folder of logs.")]
 To = Annotated[Path, typer.Argument(help="A folder of logs; made if it is missing.")]
 
 logs_app = typer.Typer(
-    help="Show and move the records that tuning has written.", rich_markup_mode=None
+    help="Show and move the records that tuning has written.\n\n"
+    "Example: te-select logs list --tuning-logs tuning_logs",
+    rich_markup_mode=None,
 )
 
 
@@ -206,6 +209,7 @@ def _microseconds(seconds: float) -> float:
 
 def _folder(logs: Path | None) -> Path:
     if logs is not None:
+        check_folder("--tuning-logs", str(logs))
         return logs
     from te_select.records.lookup import SHIPPED  # noqa: PLC0415 - imports tvm
 

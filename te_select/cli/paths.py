@@ -60,7 +60,7 @@ def check_results(flag: str, path: Path | None, endings: tuple[str, ...]) -> Non
         raise UsageError(f"{flag} {path} cannot be written: its folder is missing; create it first")
 
 
-def check_folder(flag: str, text: str | None, otherwise: str) -> None:
+def check_folder(flag: str, text: str | None, otherwise: str | None = None) -> None:
     """Check a folder that is to be read; ``otherwise`` is a word that may stand in its place.
 
     Raises
@@ -75,7 +75,8 @@ def check_folder(flag: str, text: str | None, otherwise: str) -> None:
     except (OSError, ValueError):
         found = False
     if not found:
-        raise UsageError(f"{flag} {text!r} is no folder; expected one, or {otherwise}")
+        alternative = f", or {otherwise}" if otherwise else ""
+        raise UsageError(f"{flag} {text!r} is no folder; expected one{alternative}")
 
 
 def _check_name(what: str, path: Path) -> None:

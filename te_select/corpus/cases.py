@@ -16,7 +16,7 @@ from te_select.errors import ArgumentError, SelectError
 
 _OPEN = "dynamic"  # an element type left open in the source
 _MALFORMED = (
-    KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, MemoryError,
+    TypeError, ValueError, AttributeError, IndexError, ArithmeticError, MemoryError,
     RecursionError,
 )  # fmt: skip
 
@@ -109,6 +109,10 @@ def read_corpus(path: Path, case_id: str | None = None) -> list[Run]:
             runs.extend(_runs(path, case))
         except SelectError as error:
             raise ArgumentError(f"{path}, case {case.get('id')!r}: {error}") from error
+        except KeyError as error:
+            raise ArgumentError(
+                f"{path}, case {case.get('id')!r} has no {error}; docs/corpus.md has the fields"
+            ) from error
         except _MALFORMED as error:
             raise ArgumentError(
                 f"{path}, case {case.get('id')!r} is malformed: {type(error).__name__}: {error}"

@@ -127,7 +127,8 @@ def merge(source: Path, destination: Path, target: str = "*", only: str = "*") -
             taken += [f"{listed.target}/{entry.key}" for entry in chosen]
     if not taken and not kept and not refused:
         raise TuningError(
-            f"{source} holds no such record; expected TARGET/{log.RECORDS} with records that match"
+            f"{source} holds no record of target {target!r} and name {only!r}; expected "
+            f"TARGET/{log.RECORDS} with records that match"
         )
     return Merged(tuple(taken), tuple(kept), tuple(refused))
 

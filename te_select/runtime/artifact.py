@@ -282,6 +282,8 @@ def read_manifest(so: str | os.PathLike[str]) -> tuple[Manifest, str]:
         If it is missing, damaged or of another format version.
     """
     path = manifest_path(so)
+    if not path.exists() and not Path(so).exists():
+        raise ArtifactError(f"{so} is missing; expected a library, as te_select.export makes it")
     text = files.read(path, "the manifest that belongs beside the .so")
     try:
         data = json.loads(text)

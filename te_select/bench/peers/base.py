@@ -85,7 +85,11 @@ def first_line(error: Exception) -> str:
 
 
 def threads() -> int:
-    """The number of CPUs that this process may use."""
+    """The threads that everyone may use: what the user allows te-select, else all CPUs at hand."""
+    for name in ("TE_SELECT_NUM_THREADS", "OMP_NUM_THREADS"):
+        first = os.environ.get(name, "").split(",")[0].strip()
+        if first.isdecimal() and int(first) > 0:
+            return int(first)
     return len(os.sched_getaffinity(0))
 
 
