@@ -62,7 +62,7 @@ def config_from(make: Callable[..., _Config], knobs: Mapping[str, int]) -> _Conf
     Raises
     ------
     ValueError
-        If they are not those of the config, as of a te_select that had others.
+        If they are not those of the config, as of a te_select that had others, or a bool is none.
     """
     kinds = {
         knob.name: bool if knob.type in ("bool", bool) else int
@@ -73,6 +73,9 @@ def config_from(make: Callable[..., _Config], knobs: Mapping[str, int]) -> _Conf
             f"the knobs differ in {', '.join(odd)}; expected {', '.join(kinds)}, as this te_select "
             "writes them"
         )
+    for name, kind in kinds.items():
+        if kind is bool and knobs[name] not in (0, 1):
+            raise ValueError(f"{name} is {knobs[name]}; expected 0 or 1")
     return make(**{name: kind(knobs[name]) for name, kind in kinds.items()})
 
 

@@ -23,6 +23,7 @@ from te_select.compiler import schedule
 from te_select.records import log, manage, metaschedule, store
 from te_select.schedules import x86
 from te_select.targets import resolve
+from te_select.tuning.record import recorded
 from te_select.tuning.search import candidates
 from tests.tuning_fakes import BIG, FEW, ROWS, SMALL
 
@@ -102,6 +103,63 @@ def test_damaged_record_is_reported_with_its_number_and_the_rest_is_used(tmp_pat
     assert [entry.key for entry in found.entries] == [entries[0].key, entries[2].key]
     assert [(damage.file, damage.line) for damage in found.damaged] == [(log.RECORDS, 2)]
     assert found.complaints()[0].startswith(f"{tmp_path / log.RECORDS} line 2 is left out: ")
+
+
+def change_body(entry, change):
+    body = json.loads(entry.body)
+    change(body)
+    return f"[1,{json.dumps(body)}]"
+
+
+@pytest.mark.parametrize(
+    "shape", [[None], None, 5, "x", [[]], [1.5], [True], [-1], [1 << 63], float("nan")], ids=str
+)
+def test_arguments_that_would_crash_tvm_are_refused(tmp_path, entries, shape):
+    store.put(tmp_path / "logs" / V4.name, entries)
+    line = change_body(entries[1], lambda body: body[3][0].__setitem__(2, shape))
+    edit(tmp_path / "logs" / V4.name, log.RECORDS, lambda lines: lines.__setitem__(1, line))
+    (refused,) = manage.merge(tmp_path / "logs", tmp_path / "mine").refused
+    assert "line 2 is left out: " in refused
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda body: body.__setitem__(3, None),
+        lambda body: body[3].__setitem__(0, None),
+        lambda body: body[3][0].__setitem__(1, None),
+        lambda body: body[0][0][-1][2].__setitem__(0, 5),
+        lambda body: body[1].__setitem__(0, float("inf")),
+    ],
+)
+def test_edited_record_is_reported_with_its_number(tmp_path, entries, change):
+    store.put(tmp_path, entries)
+    line = change_body(entries[1], change)
+    edit(tmp_path, log.RECORDS, lambda lines: lines.__setitem__(1, line))
+    found = log.read(tmp_path)
+    assert [(damage.file, damage.line) for damage in found.damaged] == [(log.RECORDS, 2)]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({"default_seconds": value} for value in ("x", {}, float("inf"), 0.0, -1.0, 1)),
+        *({name: value} for name in ("trials", "failed") for value in (float("inf"), -1, "x")),
+        *({"config": {"vector_bytes": value}} for value in (None, [1], float("inf"))),
+        {"config": None},
+        {"machine": 5},
+    ],
+    ids=str,
+)
+def test_edited_session_is_reported_with_its_number_and_its_record_serves(tmp_path, entries, wrong):
+    store.put(tmp_path, entries)
+    session = json.dumps({**entries[1].session, **wrong})
+    edit(tmp_path, log.SESSIONS, lambda lines: lines.__setitem__(1, session))
+    found = log.read(tmp_path)
+    assert [(damage.file, damage.line) for damage in found.damaged] == [(log.SESSIONS, 2)]
+    assert found.best(entries[1].key).session == {}
+    with pytest.warns(RuntimeWarning, match=r"sessions\.json line 2 is left out: "):
+        assert recorded(tmp_path, SMALL, entries[1].tvm) is None
 
 
 def test_damaged_line_is_set_aside_by_the_next_write(tmp_path, entries):

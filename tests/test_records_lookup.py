@@ -1,6 +1,7 @@
 """Which record a workload is compiled with, and why."""
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -96,14 +97,31 @@ def test_record_of_another_target_of_the_family_is_nearest(tmp_path):
     assert origin(flat(20_001), tmp_path) == "nearest:x86-64-v4/w4_40000cte"
 
 
-def test_record_that_does_not_fit_is_not_used(tmp_path):
+@pytest.mark.parametrize(
+    ("knob", "value"),
+    [
+        ("bytes_per_thread", -1),
+        ("piece", 0),
+        ("vector_bytes", 48),
+        ("unroll", 3),
+        ("rows", 1),
+        ("skip", 7),
+    ],
+)
+def test_record_whose_config_does_not_fit_is_left_out_with_a_warning(tmp_path, knob, value):
     add(tmp_path, flat(20_000))
     path = tmp_path / V4.name / log.RECORDS
-    text = path.read_text()
-    damaged = text.replace('0],["te_select.knob.rows"]', '1],["te_select.knob.rows"]')
-    assert damaged != text
+    name = re.escape(f'"te_select.knob.{knob}"')
+    damaged, count = re.subn(
+        rf'(\["l\d+",)\d+(\],\[{name}\])', rf"\g<1>{value}\2", path.read_text()
+    )
+    assert count == 1
     path.write_text(damaged)
-    assert origin(flat(20_000), tmp_path) is None
+    with (
+        pytest.warns(RuntimeWarning, match=rf"1 records with knobs .*w4_20000cte: .*\b{knob}\b"),
+        pytest.raises(te_select.TuningError, match="no record that this te_select can use"),
+    ):
+        find(flat(20_000), V4, tmp_path)
 
 
 def test_records_of_other_knobs_are_left_out_with_a_warning(tmp_path):
@@ -113,11 +131,11 @@ def test_records_of_other_knobs_are_left_out_with_a_warning(tmp_path):
     first, second = path.read_text().splitlines()
     old = first.replace("te_select.knob.bytes_per_thread", "te_select.knob.parallel")
     path.write_text(f"{old}\n{second}\n")
-    with pytest.warns(RuntimeWarning, match="1 records of another te_select"):
+    with pytest.warns(RuntimeWarning, match="1 records with knobs that are none"):
         assert origin(flat(20_000), tmp_path) == "nearest:x86-64-v4/w4_30000cte"
     path.write_text(f"{old}\n")
     with (
-        pytest.warns(RuntimeWarning, match="1 records of another te_select"),
+        pytest.warns(RuntimeWarning, match="1 records with knobs that are none"),
         pytest.raises(te_select.TuningError, match="no record that this te_select can use"),
     ):
         find(flat(20_000), V4, tmp_path)

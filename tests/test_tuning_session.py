@@ -234,7 +234,28 @@ def test_trial_after_a_torn_line_is_kept(tmp_path, torn):
     journal.path.write_bytes(torn)
     trial = Trial({"unroll": 4}, None, "it hung")
     journal.append(trial)
-    assert list(journal.read().values()) == [trial]
+    with pytest.warns(RuntimeWarning, match=r"w4_8c\.jsonl line 1 is left out: "):
+        assert list(journal.read().values()) == [trial]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[" * 100_000,
+        *(f'{{"config": {{"unroll": {x}}}, "seconds": 1.0' for x in ("Infinity", "1.5", "null")),
+        *(
+            f'{{"config": {{"unroll": 4}}, "seconds": {x}'
+            for x in ('"x"', "[1]", "-1.0", "0.0", "NaN", "1e400", f"1{'0' * 400}")
+        ),
+    ],
+    ids=lambda line: line[-20:],
+)
+def test_line_that_is_no_trial_is_reported_and_left_out(tmp_path, line):
+    journal = Journal(tmp_path, "w4_8c", {})
+    (tmp_path / FOLDER).mkdir()
+    journal.path.write_text(f'\n{line}, "failure": null, "versions": {{}}}}\n')
+    with pytest.warns(RuntimeWarning, match="line 2 is left out: "):
+        assert journal.read() == {}
 
 
 @pytest.mark.parametrize(

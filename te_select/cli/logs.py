@@ -197,8 +197,8 @@ def _row(target: str, entry: log.Entry) -> dict[str, Any]:
     }
 
 
-def _gain(seconds: float, default: Any) -> str | None:
-    if not isinstance(default, float):
+def _gain(seconds: float, default: float | None) -> str | None:
+    if default is None:
         return None
     return "default won" if seconds == default else f"{default / seconds:.2f}x"
 

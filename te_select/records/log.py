@@ -12,8 +12,9 @@ import hashlib
 import json
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from te_select.access import AccessPattern
 from te_select.broadcast import shown
 from te_select.errors import TuningError
 from te_select.machines import TVM_KINDS
+from te_select.records import fields
 from te_select.schedules.annotations import KNOB, PATTERN
 
 WORKLOADS, RECORDS = "database_workload.json", "database_tuning_record.json"
@@ -267,17 +269,37 @@ def _parse_workload(text: str) -> tuple[str, str]:
 
 
 def _parse_session(text: str) -> dict[str, Any]:
-    session = json.loads(text)
+    session = fields.parse(text)
     if not isinstance(session, dict) or not isinstance(session.get("record"), str):
         raise ValueError("expected an object with the name of a record")
+    for name, check in _SESSION.items():
+        if name in session:
+            check(session[name])
     return session
 
 
+def _check_text(name: str, value: Any) -> None:
+    if not isinstance(value, str):
+        raise ValueError(f"{name} is {shown(value)}; expected a string")
+
+
+_SESSION: Mapping[str, Callable[[Any], None]] = {
+    "config": fields.check_config,
+    "default_seconds": partial(fields.check_seconds, "default_seconds"),
+    **{name: partial(fields.check_count, name) for name in ("trials", "failed")},
+    **{name: partial(_check_text, name) for name in ("workload", "machine", "command")},
+}
+"""What checks each field that somebody reads; all of them may be missing."""
+
+
 def _entry(body: str, workload: str, tvm: str, sessions: Mapping[str, dict[str, Any]]) -> Entry:
-    trace, seconds, target, _ = json.loads(body)
+    trace, seconds, target, arguments = fields.parse(body)
+    fields.check_arguments(arguments)
     notes = {
         attributes[0]: inputs[1] for kind, inputs, attributes, _ in trace[0] if kind == "Annotate"
     }
+    if not all(isinstance(name, str) for name in notes):
+        raise ValueError(f"annotations {shown(list(notes))} are not all named by strings")
     if PATTERN not in notes:
         raise ValueError("it has no access pattern: it is not of te_select's schedules")
     key = json.loads(notes[PATTERN])

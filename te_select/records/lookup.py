@@ -12,7 +12,7 @@ import functools
 import json
 import math
 import warnings
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +81,8 @@ def find(
     Warns
     -----
     RuntimeWarning
-        For every damaged line, which is left out, and for records of another TVM or te_select.
+        For every damaged line, which is left out, and for records of another TVM or te_select, or
+        whose config does not fit their own workload.
     """
     folder = SHIPPED if logs is None else _given(logs)
     own = log.folder_name(target.records)
@@ -125,15 +126,22 @@ def _usable(place: Path, kind: str) -> list[Entry]:
             RuntimeWarning,
             stacklevel=2,
         )
-    knobs = {knob.name for knob in fields(machine(kind).schedule.Config)}
-    usable = []
+    config_from = machine(kind).schedule.config_from
+    usable, odd = [], []
     for entry in found.entries:
-        if entry.tvm == tvm.__version__ and (entry.kind != kind or set(entry.knobs) == knobs):
+        if entry.tvm != tvm.__version__:
+            continue
+        try:
+            if entry.kind == kind:
+                config_from(entry.knobs).checked(entry.pattern)
+        except ValueError as error:
+            odd.append(f"{entry.key}: {error}")
+        else:
             usable.append(entry)
-    if odd := len(found.entries) - len(foreign) - len(usable):
+    if odd:
         warnings.warn(
-            f"{place}: {odd} records of another te_select, with other knobs, are left out: tune "
-            "again",
+            f"{place}: {len(odd)} records with knobs that are none of this te_select's are left "
+            f"out ({odd[0]}): tune again",
             RuntimeWarning,
             stacklevel=2,
         )

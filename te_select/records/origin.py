@@ -54,8 +54,8 @@ def outcome(seconds: float, session: Mapping[str, Any]) -> str:
         The words; empty where nothing was kept.
     """
     try:
-        default, trials = float(session["default_seconds"]), int(session["trials"])
-    except (KeyError, TypeError, ValueError):
+        default, trials = session["default_seconds"], session["trials"]
+    except KeyError:
         return ""
     if seconds == default:  # times of two configs never agree to the last bit
         return f"the default was the best of {trials} configs"

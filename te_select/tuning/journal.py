@@ -9,12 +9,15 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from te_select.broadcast import shown
 from te_select.errors import TuningError
+from te_select.records import fields
 
 FOLDER = "trials"  # beside the records of the same target
 _LONGEST_NAME = 200
@@ -45,6 +48,20 @@ def config_key(config: Mapping[str, Any]) -> ConfigKey:
     return tuple(sorted((name, int(value)) for name, value in config.items()))
 
 
+def _parse(line: bytes) -> tuple[Trial, Any]:
+    """A trial, and the versions it was measured with."""
+    read = fields.parse(line)
+    if not isinstance(read, dict) or set(read) != {"config", "seconds", "failure", "versions"}:
+        raise ValueError("expected an object of config, seconds, failure and versions")
+    fields.check_config(read["config"])
+    if read["seconds"] is not None:
+        fields.check_seconds("seconds", read["seconds"])
+    if not isinstance(read["failure"], str | None):
+        raise ValueError(f"failure is {shown(read['failure'])}; expected a string or null")
+    versions = read.pop("versions")
+    return Trial(**read), versions
+
+
 class Journal:
     """The trials of one workload on one target.
 
@@ -66,7 +83,13 @@ class Journal:
         self._versions = dict(versions)
 
     def read(self) -> dict[ConfigKey, Trial]:
-        """The trials of earlier sessions; a line that was cut short is no trial."""
+        """The trials of earlier sessions.
+
+        Warns
+        -----
+        RuntimeWarning
+            For every line that is no trial, as one is that was cut short.
+        """
         try:
             data = self.path.read_bytes()
         except FileNotFoundError:
@@ -74,16 +97,17 @@ class Journal:
         except OSError as error:
             raise TuningError(f"{self.path} cannot be read: {error.strerror or error}") from error
         trials = {}
-        for line in data.splitlines():
+        for number, line in enumerate(data.splitlines(), 1):
+            if not line:
+                continue
             try:
-                fields = json.loads(line)
-                versions = fields.pop("versions")
-                trial = Trial(**fields)
-                key = config_key(trial.config)
-            except (ValueError, TypeError, KeyError, AttributeError):
+                trial, versions = _parse(line)
+            except (ValueError, RecursionError) as error:
+                reason = f"{self.path} line {number} is left out: {error}"
+                warnings.warn(reason, RuntimeWarning, stacklevel=2)
                 continue
             if versions == self._versions:
-                trials[key] = trial
+                trials[config_key(trial.config)] = trial
         return trials
 
     def append(self, trial: Trial) -> None:

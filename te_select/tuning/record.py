@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -141,9 +142,17 @@ def recorded(folder: Path, workload: Workload, tvm: str) -> Record | None:
     -------
     Record or None
         None also where nobody wrote down how it was found, as in logs of other tools.
+
+    Warns
+    -----
+    RuntimeWarning
+        For every damaged line, which is left out.
     """
     sized = representative(workload)
-    entry = log.read(folder).best(access_pattern(sized).key)
+    found = log.read(folder)
+    for complaint in found.complaints():
+        warnings.warn(complaint, RuntimeWarning, stacklevel=2)
+    entry = found.best(access_pattern(sized).key)
     if entry is None or entry.tvm != tvm:
         return None
     return from_entry(folder, sized, entry)
@@ -156,11 +165,11 @@ def from_entry(folder: Path, workload: Workload, entry: Entry) -> Record | None:
         return Record(
             dict(said["config"]),
             entry.seconds,
-            float(said["default_seconds"]),
-            int(said["trials"]),
-            int(said["failed"]),
+            said["default_seconds"],
+            said["trials"],
+            said["failed"],
             f"{folder.name}/{entry.key}",
             workload,
         )
-    except (KeyError, TypeError, ValueError):
+    except KeyError:
         return None

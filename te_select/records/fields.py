@@ -1,0 +1,56 @@
+"""Judges the JSON of a tuning file, which people may edit, so that no reader of it need to.
+
+Every function raises ValueError with what is wrong, in one line.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from te_select.broadcast import shown
+
+_LARGEST = (1 << 63) - 1
+
+
+def parse(text: str | bytes) -> Any:
+    """Parse JSON, of which NaN and Infinity are none."""
+    return json.loads(text, parse_constant=_refuse)
+
+
+def check_seconds(name: str, value: Any) -> None:
+    """Check a time."""
+    if type(value) is not float or not 0 < value < math.inf:
+        raise ValueError(f"{name} is {shown(value)}; expected a positive float")
+
+
+def check_count(name: str, value: Any) -> None:
+    """Check a number of trials, or another that a machine's int can hold."""
+    if type(value) is not int or not 0 <= value <= _LARGEST:
+        raise ValueError(f"{name} is {shown(value)}; expected 0 or a positive int")
+
+
+def check_config(value: Any) -> None:
+    """Check knobs and their values, of whichever schedule."""
+    if not isinstance(value, dict) or not all(type(knob) in (int, bool) for knob in value.values()):
+        raise ValueError(f"config is {shown(value)}; expected an object of ints and booleans")
+
+
+def check_arguments(value: Any) -> None:
+    """Check the operands of a record: TVM crashes on some that are malformed."""
+    if not isinstance(value, list):
+        raise ValueError(f"arguments are {shown(value)}; expected a list")
+    for argument in value:
+        match argument:
+            case ["TENSOR", str(), list(shape)]:
+                for extent in shape:
+                    check_count(f"an extent of argument {shown(argument)}", extent)
+            case _:
+                raise ValueError(
+                    f"argument {shown(argument)} is malformed; expected [TENSOR, dtype, shape]"
+                )
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
