@@ -111,6 +111,9 @@ def test_kernel_is_exported_after_its_file_is_gone(copied, tmp_path):
         ({"kernels": [{"symbol": "x"}]}, "workload is None, expected a dict"),
         ({"kernels": "x"}, "kernels is 'x', expected a list"),
         ({"target": {"name": "x", "cpu_features": [1]}}, "cpu_features holds 1"),
+        ({"target": {"name": "x", "cpu_features": ["a\nb"]}}, "strings of one line"),
+        ({"target": {"name": "x", "cpu_features": [], "archs": 5}}, "archs is 5, expected a list"),
+        ({"target": {"name": "x", "cpu_features": [], "archs": [1]}}, "archs holds 1"),
         ({"sha256": 3}, "sha256 is 3, expected a str"),
         ({"sha256": "0" * 64}, "the SHA-256 differs"),
         (
@@ -151,6 +154,14 @@ def test_what_is_no_path_is_refused(built, path):
             call(path)
     with pytest.raises(ArtifactError):
         artifact.export(built, manifest([W]), path)
+
+
+def test_name_too_long_for_its_manifest_is_refused(built, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ArtifactError, match="cannot be written: File name too long"):
+        artifact.load(built).export("a" * 252 + ".so")
+    with pytest.raises(ArtifactError, match="cannot be read: File name too long"):
+        artifact.load("a" * 252 + ".so")
 
 
 @pytest.mark.parametrize("suffix", [".so", ".json"])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from te_select.cli.console import UsageError
 from te_select.errors import ArtifactError
-from te_select.runtime.files import library_path
+from te_select.runtime import files
 
 
 def check_library(path: Path) -> None:
@@ -15,11 +15,12 @@ def check_library(path: Path) -> None:
     Raises
     ------
     UsageError
-        If it does not end in .so, or nothing is there.
+        If it does not end in .so, or nothing or a folder is there.
     """
     _check_name("the library", path)
-    if _is_missing(path):
-        raise UsageError(f"{path} is missing; expected a library, as te-select compile -o makes it")
+    if files.is_missing(path) or files.is_folder(path):
+        problem = "is missing" if files.is_missing(path) else "is a folder"
+        raise UsageError(f"{path} {problem}; expected a library, as te-select compile -o makes it")
 
 
 def check_output(flag: str, path: Path | None) -> Path:
@@ -71,7 +72,7 @@ def check_folder(flag: str, text: str | None, otherwise: str | None = None) -> N
     if text is None or text == otherwise:
         return
     try:
-        found = Path(text).is_dir()
+        found = bool(text) and Path(text).is_dir()
     except (OSError, ValueError):
         found = False
     if not found:
@@ -81,13 +82,6 @@ def check_folder(flag: str, text: str | None, otherwise: str | None = None) -> N
 
 def _check_name(what: str, path: Path) -> None:
     try:
-        library_path(path)
+        files.library_path(path)
     except ArtifactError as error:
         raise UsageError(f"{what}: {error}; expected such as build/select.so") from error
-
-
-def _is_missing(path: Path) -> bool:
-    try:
-        return not path.exists()
-    except OSError:  # such as a folder that may not be entered; reading it says so
-        return False

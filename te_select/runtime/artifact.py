@@ -257,7 +257,7 @@ def load(path: str | os.PathLike[str]) -> Kernel | Library:
 
 def _save(image: bytes, manifest: Manifest, path: str | os.PathLike[str]) -> Path:
     path = files.library_path(path)
-    if manifest_path(path).is_dir():
+    if files.is_folder(manifest_path(path)):
         raise ArtifactError(f"{manifest_path(path)} cannot be written: it is a folder")
     text = _manifest_text(manifest, hashlib.sha256(image).hexdigest())
     files.replace_all({path: image, manifest_path(path): text})
@@ -282,7 +282,7 @@ def read_manifest(so: str | os.PathLike[str]) -> tuple[Manifest, str]:
         If it is missing, damaged or of another format version.
     """
     path = manifest_path(so)
-    if not path.exists() and not Path(so).exists():
+    if files.is_missing(path) and files.is_missing(Path(so)):
         raise ArtifactError(f"{so} is missing; expected a library, as te_select.export makes it")
     text = files.read(path, "the manifest that belongs beside the .so")
     try:
@@ -299,6 +299,7 @@ def read_manifest(so: str | os.PathLike[str]) -> tuple[Manifest, str]:
         target = _typed(data, "target", dict)
         _typed(target, "name", str)
         _strings(_typed(target, "cpu_features", list), "cpu_features")
+        _strings(_typed({"archs": [], **target}, "archs", list), "archs")
         if target.get("kind", "x86") not in _KERNELS:
             raise ValueError(f"kind is {target['kind']!r}, expected {' or '.join(_KERNELS)}")
         versions = _typed(data, "versions", dict)
@@ -334,8 +335,8 @@ def _typed(data: Mapping[str, Any], key: str, kind: type) -> Any:
 
 def _strings(values: Any, key: str) -> None:
     for value in values:
-        if not isinstance(value, str):
-            raise TypeError(f"{key} holds {value!r}, expected strings")
+        if not isinstance(value, str) or not value.isprintable():
+            raise TypeError(f"{key} holds {value!r}, expected strings of one line")
 
 
 def _check_thread_count() -> None:

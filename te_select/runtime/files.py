@@ -32,6 +32,22 @@ def library_path(path: str | os.PathLike[str]) -> Path:
     return checked
 
 
+def is_folder(path: Path) -> bool:
+    """Whether a folder is there; False also where nobody can tell, as of a name too long."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
+def is_missing(path: Path) -> bool:
+    """Whether nothing is there; False also where nobody can tell: reading it says why."""
+    try:
+        return not path.exists()
+    except OSError:
+        return False
+
+
 def read(path: Path, what: str = "the shared library") -> bytes:
     """Read a file.
 
