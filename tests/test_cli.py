@@ -108,6 +108,7 @@ def test_compile_for_another_cpu_needs_no_such_cpu(tmp_path: Path) -> None:
         (["compile", *FLAGS, "-o", "x.txt"], "-o: x.txt does not end in .so"),
         (["compile", *FLAGS, "-o", "x.so", "--tuning-logs", "missing"],
          "--tuning-logs 'missing' is no folder; expected one, or none"),
+        (["compile", *FLAGS, "-o", "x.so", "--tuning-logs", ""], "--tuning-logs '' is no folder"),
         (["inspect", *FLAGS, "--tuning-logs", "missing"], "--tuning-logs 'missing' is no folder"),
         (["compile", "--cond", "3", "--then", "2", "--else", "", "-o", "x.so"],
          "axis 0 is 3, expected 2 or 1"),

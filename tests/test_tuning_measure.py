@@ -184,6 +184,7 @@ def test_unknown_runner_is_refused(runner):
     [
         ("jobs", 0),
         ("jobs", "two"),
+        ("jobs", 1025),
         ("timeout", 0),
         ("timeout", float("nan")),
         ("timeout", float("inf")),

@@ -20,6 +20,7 @@ from te_select.cli.console import (
     print_json,
 )
 from te_select.cli.manifest import read_manifest
+from te_select.cli.paths import check_library
 from te_select.errors import SelectError, TuningError
 from te_select.imports import without_torch
 from te_select.records.log import RECORDS
@@ -43,7 +44,8 @@ Timeout = Annotated[
     float, typer.Option("--timeout", min=0.1, max=86400, help="Seconds that a config may take.")
 ]
 Jobs = Annotated[
-    int | None, typer.Option("--jobs", min=1, help="Configs to build at once; default one per CPU.")
+    int | None,
+    typer.Option("--jobs", min=1, max=1024, help="Configs to build at once; default one per CPU."),
 ]
 Seed = Annotated[
     int, typer.Option("--seed", min=0, max=(1 << 30) - 1, help="Same seed, same configs.")
@@ -150,6 +152,7 @@ def _print(outcomes: Sequence[Outcome], logs: Path, rest: str) -> None:
 
 
 def _library(path: Path) -> list[tuple[str, Workload]]:
+    check_library(path)
     kernels = read_manifest(path)["kernels"]
     return [(kernel["symbol"], Workload.from_json(kernel["workload"])) for kernel in kernels]
 

@@ -16,7 +16,8 @@ from te_select.errors import ArgumentError
 from te_select.tuning.measure.building import Builders
 from te_select.tuning.measure.candidate import Built, Candidate, Measurement
 
-MOST_JOBS = 16  # build workers; each takes 0.4 GB
+MOST_JOBS = 16  # build workers where nobody says how many; each takes 0.4 GB
+LARGEST_JOBS = 1024  # as many as a machine of 512 GB holds
 LONGEST_TIMEOUT = 24 * 60 * 60  # seconds
 BATCH = 2  # candidates per build worker that are built before any is run
 
@@ -36,12 +37,12 @@ class Measurer(ABC):
     Raises
     ------
     ArgumentError
-        If ``jobs`` or ``timeout`` is not positive, or no number.
+        If ``jobs`` or ``timeout`` is not positive, too large, or no number.
     """
 
     def __init__(self, jobs: int | None, timeout: float) -> None:
-        if jobs is not None and (type(jobs) is not int or jobs < 1):
-            raise ArgumentError(f"jobs is {shown(jobs)}; expected an int of at least 1")
+        if jobs is not None and (type(jobs) is not int or not 1 <= jobs <= LARGEST_JOBS):
+            raise ArgumentError(f"jobs is {shown(jobs)}; expected an int of 1 to {LARGEST_JOBS}")
         if type(timeout) not in (int, float) or not 0 < timeout <= LONGEST_TIMEOUT:
             raise ArgumentError(
                 f"timeout is {shown(timeout)}; expected a number of seconds above 0 and at most "
