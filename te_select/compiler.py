@@ -234,8 +234,8 @@ def schedule(
             if _INT32_LITERAL not in str(error):
                 raise
             raise ArgumentError(
-                f"{workload} cannot be compiled: TVM makes one loop of axes only where those behind "
-                "the first have fewer than 2^31 elements together; merge axes by reshaping"
+                f"{workload} cannot be compiled: TVM makes one loop of axes only where those "
+                "behind the first have fewer than 2^31 elements together; merge axes by reshaping"
             ) from error
         functions.append(sch.mod["main"])
     return Scheduled(workload, chosen, origin, why, *functions)
