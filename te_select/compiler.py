@@ -36,6 +36,7 @@ from te_select.targets import ResolvedTarget, resolve
 from te_select.workload import Workload
 
 TuningLogs = str | Path | Literal[False] | None
+_INT32_LITERAL = "exceeds range of int32"  # what sch.fuse of TVM 0.27 fails with
 _builds = itertools.count()
 
 
@@ -208,6 +209,11 @@ def schedule(
     -------
     Scheduled
         The scheduled function, its config and origin.
+
+    Raises
+    ------
+    ArgumentError
+        If TVM cannot fuse loops of that many iterations.
     """
     pattern = access_pattern(workload)
     kind = machine(target.kind)
@@ -222,7 +228,15 @@ def schedule(
     functions = []
     for variant in kind.schedule.variants(pattern, chosen):
         sch = s_tir.Schedule(definition(workload))
-        kind.schedule.apply(sch, pattern, target.tvm, variant)
+        try:
+            kind.schedule.apply(sch, pattern, target.tvm, variant)
+        except ValueError as error:
+            if _INT32_LITERAL not in str(error):
+                raise
+            raise ArgumentError(
+                f"{workload} cannot be compiled: TVM makes one loop of axes only where those "
+                "behind the first have fewer than 2^31 elements together; merge axes by reshaping"
+            ) from error
         functions.append(sch.mod["main"])
     return Scheduled(workload, chosen, origin, why, *functions)
 

@@ -316,10 +316,10 @@ def test_logs_prune_says_what_is_gone(tmp_path: Path, fake: Any) -> None:
         ["prune", "--tuning-logs", "missing"],
     ],
 )
-def test_missing_folder_exits_1_with_one_line(args: list[str]) -> None:
+def test_missing_folder_exits_2_with_one_line(args: list[str]) -> None:
     result = run("logs", *args)
-    assert result.exit_code == 1
-    assert "missing is missing; expected a folder" in result.stderr
+    assert result.exit_code == 2
+    assert "'missing' is no folder; expected one" in result.stderr
     assert result.stderr.count("\n") == 1
 
 

@@ -237,3 +237,12 @@ def test_many_loops_of_named_sizes_compile_and_are_right():
     c = rng.random(bound.cond_shape) < 0.5
     t = rng.random(bound.then_shape).astype(np.float32)
     assert np.array_equal(kernel(c, t, np.float32(7)), np.where(c, t, np.float32(7)))
+
+
+@pytest.mark.parametrize("target", ["native", "cuda:sm_80"])
+def test_axes_too_large_to_be_one_loop_are_refused_with_advice(target, tmp_path):
+    workload = te_select.Workload((2, 1 << 31), (2, 1 << 31), (), "uint8")
+    with pytest.raises(te_select.ArgumentError, match=r"fewer than 2\^31.*reshaping"):
+        te_select.export([workload], tmp_path / "k.so", target)
+    flat = te_select.Workload((1 << 32,), (1 << 32,), (), "uint8")
+    assert te_select.compiler.schedule(flat, resolve(target)).workload == flat

@@ -241,7 +241,7 @@ def test_one_case_of_a_file_runs_alone(tmp_path: Path) -> None:
     [
         ("{", "is not JSON"),
         ("{}", "expected a JSON list of cases"),
-        ('[{"id": "a"}]', "case 'a' is malformed"),
+        ('[{"id": "a"}]', "case 'a' has no '"),
         ('[{"id": "a", "op": "tf.where"}]', "op 'tf.where' is not known"),
     ],
 )

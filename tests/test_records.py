@@ -309,7 +309,7 @@ def test_import_refuses_a_record_beside_the_workload_of_another(tmp_path, entrie
 def test_import_of_nothing_is_an_error(tmp_path):
     with pytest.raises(te_select.TuningError, match="is missing"):
         manage.merge(tmp_path / "none", tmp_path)
-    with pytest.raises(te_select.TuningError, match="no such record"):
+    with pytest.raises(te_select.TuningError, match="no record of target"):
         manage.merge(tmp_path, tmp_path / "mine")
 
 

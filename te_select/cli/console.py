@@ -85,7 +85,8 @@ class Group(TyperGroup):
         try:
             # Not standalone: errors must come here. Typer would draw a box around them.
             code = super().main(words, "te-select", complete_var, standalone_mode=False, **extra)
-            sys.stdout.flush()
+            if sys.stdout is not None:
+                sys.stdout.flush()
         except (SelectError, UsageError) as error:
             code = BAD_USAGE if isinstance(error, _BAD_VALUES) else FAILED
             code = _fail(type(error).__name__, str(error), code, as_json)

@@ -93,6 +93,7 @@ def best_command(  # noqa: PLR0913, PLR0917 - one per flag
     wanted = workloads.gather(flags, workload, None)
     if tuning_logs(logs) is False:
         raise UsageError("--tuning-logs none has no records; expected a folder")
+    check_folder("--tuning-logs", logs)
     from te_select.access import access_pattern  # noqa: PLC0415
     from te_select.machines import machine  # noqa: PLC0415
     from te_select.records.lookup import find  # noqa: PLC0415 - imports tvm
@@ -149,6 +150,7 @@ def import_command(
 
     Example: te-select logs import build/logs --tuning-logs tuning_logs
     """
+    check_folder("the source", str(source))
     _merge(source, logs, target, only, as_json)
 
 
@@ -158,6 +160,7 @@ def prune_command(logs: Written, target: Targets = "*", as_json: JsonFlag = Fals
 
     Example: te-select logs prune --tuning-logs tuning_logs
     """
+    check_folder("--tuning-logs", str(logs))
     from te_select.records.manage import prune  # noqa: PLC0415 - imports tvm
 
     gone = prune(logs, target)
