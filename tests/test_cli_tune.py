@@ -230,6 +230,13 @@ def test_bad_usage_of_tune_exits_2(tmp_path: Path, args: list[str], message: str
     assert result.stderr.count("\n") == 1
 
 
+def test_folder_in_the_place_of_a_library_exits_2(tmp_path: Path) -> None:
+    (tmp_path / "x.so").mkdir()
+    result = run("tune", "--library", tmp_path / "x.so", "--tuning-logs", tmp_path)
+    assert result.exit_code == 2, result.output
+    assert "x.so is a folder; expected a library" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("args", "message"),
     [

@@ -114,6 +114,10 @@ def test_kernel_is_exported_after_its_file_is_gone(copied, tmp_path):
         ({"target": {"name": "x", "cpu_features": ["a\nb"]}}, "strings of one line"),
         ({"target": {"name": "x", "cpu_features": [], "archs": 5}}, "archs is 5, expected a list"),
         ({"target": {"name": "x", "cpu_features": [], "archs": [1]}}, "archs holds 1"),
+        (
+            {"target": {"name": "x", "cpu_features": [], "kind": []}},
+            r"kind is \[\], expected a str",
+        ),
         ({"sha256": 3}, "sha256 is 3, expected a str"),
         ({"sha256": "0" * 64}, "the SHA-256 differs"),
         (

@@ -28,7 +28,7 @@ def check_seconds(name: str, value: Any) -> None:
 def check_count(name: str, value: Any) -> None:
     """Check a number of trials, or another that a machine's int can hold."""
     if type(value) is not int or not 0 <= value <= _LARGEST:
-        raise ValueError(f"{name} is {shown(value)}; expected 0 or a positive int")
+        raise ValueError(f"{name} is {shown(value)}; expected an int of 0 to {_LARGEST}")
 
 
 def check_config(value: Any) -> None:

@@ -298,8 +298,8 @@ def _entry(body: str, workload: str, tvm: str, sessions: Mapping[str, dict[str, 
     notes = {
         attributes[0]: inputs[1] for kind, inputs, attributes, _ in trace[0] if kind == "Annotate"
     }
-    if not all(isinstance(name, str) for name in notes):
-        raise ValueError(f"annotations {shown(list(notes))} are not all named by strings")
+    if odd := [name for name in notes if not isinstance(name, str)]:
+        raise ValueError(f"the name of an annotation is {shown(odd[0])}; expected a string")
     if PATTERN not in notes:
         raise ValueError("it has no access pattern: it is not of te_select's schedules")
     key = json.loads(notes[PATTERN])

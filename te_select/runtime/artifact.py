@@ -300,7 +300,7 @@ def read_manifest(so: str | os.PathLike[str]) -> tuple[Manifest, str]:
         _typed(target, "name", str)
         _strings(_typed(target, "cpu_features", list), "cpu_features")
         _strings(_typed({"archs": [], **target}, "archs", list), "archs")
-        if target.get("kind", "x86") not in _KERNELS:
+        if _typed({"kind": "x86", **target}, "kind", str) not in _KERNELS:
             raise ValueError(f"kind is {target['kind']!r}, expected {' or '.join(_KERNELS)}")
         versions = _typed(data, "versions", dict)
         _strings(versions.values(), "versions")
