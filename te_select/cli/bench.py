@@ -24,7 +24,7 @@ from te_select.cli.console import (
     progress,
     tuning_logs,
 )
-from te_select.cli.paths import check_results
+from te_select.cli.paths import check_folder, check_results
 from te_select.errors import ArgumentError, ArtifactError
 
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
     densities = parse_with(_densities, "--density", density)
     blocks = parse_with(_blocks, "--block", block)
     check_results("--csv", csv, ())
+    check_folder("--tuning-logs", logs, "none")
     _check_plot(plot)
 
     from te_select.bench import report  # noqa: PLC0415 - imports NumPy
