@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import itertools
 import os
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -110,18 +111,13 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
     there = [peer for peer in chosen if peer.name not in absent]
     options = Options(target, there, rounds, named, cold, tuning_logs(logs))
     masks = [Mask(*each) for each in itertools.product(densities, blocks)]
-    rows: list[Row] = []
-    load, interrupted = os.getloadavg()[0], False
-    with progress("measuring") as step:
-        step(0, len(entries) * len(masks))
-        try:
-            for row in run(entries, masks, options):
-                rows.append(row)
-                step(len(rows), len(entries) * len(masks))
-                if csv is not None:  # so that whoever kills this has what was measured
-                    report.write_csv(csv, report.Results(rows, absent, options, load, True))
-        except KeyboardInterrupt:
-            interrupted = True
+    load = os.getloadavg()[0]
+
+    def keep(rows: list[Row]) -> None:  # so that whoever kills this has what was measured
+        if csv is not None:
+            report.write_csv(csv, report.Results(rows, absent, options, load, True))
+
+    rows, interrupted = _collect(run(entries, masks, options), len(entries) * len(masks), keep)
     results = report.Results(rows, absent, options, load, interrupted)
     document = report.document(results)
     if as_json:
@@ -138,6 +134,23 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
         raise typer.Exit(INTERRUPTED)
     if any(OURS in name for row in rows for name in row.wrong):
         raise typer.Exit(FAILED)
+
+
+def _collect(
+    measured: Iterable[Row], total: int, keep: Callable[[list[Row]], None]
+) -> tuple[list[Row], bool]:
+    """The rows, and whether they were interrupted; ``keep`` gets those there are after each."""
+    rows: list[Row] = []
+    with progress("measuring") as step:
+        step(0, total)
+        try:
+            for row in measured:
+                rows.append(row)
+                step(len(rows), total)
+                keep(rows)
+        except KeyboardInterrupt:
+            return rows, True
+    return rows, False
 
 
 def _check_plot(path: Path | None) -> None:
