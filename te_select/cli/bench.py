@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import itertools
@@ -115,7 +116,8 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
 
     def keep(rows: list[Row]) -> None:  # so that whoever kills this has what was measured
         if csv is not None:
-            report.write_csv(csv, report.Results(rows, absent, options, load, True))
+            with contextlib.suppress(ArtifactError):  # the last one raises it, after the report
+                report.write_csv(csv, report.Results(rows, absent, options, load, True))
 
     rows, interrupted = _collect(run(entries, masks, options), len(entries) * len(masks), keep)
     results = report.Results(rows, absent, options, load, interrupted)
