@@ -72,7 +72,7 @@ def test_every_part_of_the_bench_has_flags_that_it_takes(tmp_path):
         flags = list(part.command[len(gpu.CLI) :])
         flags[flags.index("--target") + 1] = "cuda:sm_90"
         done = CliRunner().invoke(app, [*flags, "--rounds", "1"])
-        assert done.exit_code == 1 and "cannot be measured here" in done.output, done.output
+        assert done.exit_code == 2 and "cannot be measured here" in done.output, done.output
 
 
 def test_a_part_that_outlasts_its_share_is_interrupted_and_keeps_what_it_has(tmp_path):
