@@ -119,33 +119,42 @@ def widths() -> None:
 
 def awkward() -> None:
     """Odd sizes beside round ones, per element."""
-    for title, odd, even, by_row in (
-        ("2^24 + 7", ((1 << 24) + 7,), (1 << 24,), False),
-        ("[4099,1021]", (4099, 1021), (4096, 1024), False),
-        ("[4099,1021] with cond [4099,1]", (4099, 1021), (4096, 1024), True),
-        ("[65537,63] with cond [65537,1]", (65537, 63), (65536, 64), True),
+    round_rows = (4096, 1024)
+    for title, odd, even, by_row, moved in (
+        ("2^24 + 7", ((1 << 24) + 7,), (1 << 24,), False, 0),
+        ("[4099,1021]", (4099, 1021), round_rows, False, 0),
+        ("[4099,1021] with cond [4099,1]", (4099, 1021), round_rows, True, 0),
+        ("[65537,63] with cond [65537,1]", (65537, 63), (65536, 64), True, 0),
+        ("[4096,1024] with cond [4096,1], all half a page on", round_rows, round_rows, True, 512),
     ):
-        calls = {}
         elements = [math.prod(shape) for shape in (odd, even)]
         # One memory for both, as pages may lie better or worse.
-        memory = make_operands(flat(max(elements)), HALF)
-        for sides in (odd, even):
-            rows = (sides[0], 1) if by_row else sides
-            workload = te_select.Workload(rows, sides, sides)
-            cond, then, else_, out = (
-                operand[: math.prod(dims)].reshape(dims)
-                for operand, dims in (
-                    (memory.cond, rows),
-                    (memory.then, sides),
-                    (memory.else_, sides),
-                    (memory.out, sides),
-                )
-            )
-            operands = Operands(workload, cond, then, else_, out)
-            calls[str(sides)] = call(te_select.compile(workload), operands)
-        one, other = take_turns(calls, ROUNDS).values()
-        ratio = one.ratio(other) * elements[0] / elements[1]
+        memory = make_operands(flat(max(elements) + moved), HALF)
+        calls = {
+            "odd": call(*part(memory, odd, by_row, moved)),
+            "round": call(*part(memory, even, by_row, 0)),
+        }
+        timed = take_turns(calls, ROUNDS)
+        ratio = timed["odd"].ratio(timed["round"]) * elements[0] / elements[1]
         show(f"{title}, per element of the round size's speed", ratio, "0.97")
+
+
+def part(
+    memory: Operands, sides: tuple[int, ...], by_row: bool, first: int
+) -> tuple[te_select.Kernel, Operands]:
+    """A kernel, and operands of ``sides`` from element ``first`` of a larger memory on."""
+    rows = (sides[0], 1) if by_row else sides
+    workload = te_select.Workload(rows, sides, sides)
+    arrays = (
+        operand[start : start + math.prod(dims)].reshape(dims)
+        for operand, dims, start in (
+            (memory.cond, rows, 0),
+            (memory.then, sides, first),
+            (memory.else_, sides, first),
+            (memory.out, sides, first),
+        )
+    )
+    return te_select.compile(workload), Operands(workload, *arrays)
 
 
 def named() -> None:

@@ -10,6 +10,7 @@ VECTOR_BYTES = (16, 32, 64)
 UNROLLS = (1, 2, 4, 8)
 LARGEST = 1 << 40  # a piece times literal extents must stay an int64
 SHORT_ROW_BYTES = 128  # rows of 128 bytes were 1.1 times as fast each for itself, of 12 bytes 0.2
+LONG_ROW_BYTES = 1024  # rows of 252 bytes end to end were 1.25 times as fast, of 4 KB no faster
 
 
 @dataclass(frozen=True)
@@ -23,8 +24,9 @@ class Config:
     unroll
         Vectors in flight per iteration of a plain span.
     rows
-        Whether the two innermost loops are the leaf, as rows that share vectors. Where a name
-        decides how long a row is, whether there is such a leaf for the calls whose rows are short.
+        Whether the two innermost loops are the leaf: short rows that share vectors, or longer ones
+        end to end. Where a name decides how long a row is, whether there is such a leaf for the
+        calls whose rows are not long.
     piece
         Rows of the leaf per parallel piece; a plain leaf's rows are single elements.
     bytes_per_thread
@@ -59,8 +61,10 @@ class Config:
             raise ValueError(
                 "piece must be positive, and bytes_per_thread and stream_from not negative"
             )
-        if self.rows and not inner_may_be_short(pattern):
-            raise ValueError("rows needs an innermost loop that is or may be short")
+        if self.rows and not rows_may_be_leaf(pattern):
+            raise ValueError(
+                f"rows needs an innermost loop that is or may be below {LONG_ROW_BYTES} bytes"
+            )
         return self
 
 
@@ -68,14 +72,20 @@ NUMBERS = ("piece",)
 """The knobs that may be random variables of MetaSchedule; the others change the structure."""
 
 
-def short_below(pattern: AccessPattern) -> int:
-    """Elements from which on a row is not short."""
-    return SHORT_ROW_BYTES // pattern.width
+def long_from(pattern: AccessPattern) -> int:
+    """Elements from which on a row is long, which is a leaf of its own."""
+    return LONG_ROW_BYTES // pattern.width
 
 
-def inner_may_be_short(pattern: AccessPattern) -> bool:
-    """Whether the innermost loop is short, or a name decides."""
+def rows_may_be_leaf(pattern: AccessPattern) -> bool:
+    """Whether the rows of the innermost loop are not long, or a name decides."""
     if len(pattern.loops) <= 1:
         return False
     extent = pattern.loops[-1].extent
-    return extent is None or 0 < extent < short_below(pattern)
+    return extent is None or 0 < extent < long_from(pattern)
+
+
+def share_vectors(pattern: AccessPattern) -> bool:
+    """Whether the rows of the innermost loop are short."""
+    extent = pattern.loops[-1].extent if len(pattern.loops) > 1 else None
+    return extent is not None and 0 < extent * pattern.width < SHORT_ROW_BYTES

@@ -163,9 +163,9 @@ def space(pattern: AccessPattern, target: Any) -> Mapping[str, Sequence[Any]]:
     }
 
 
-def variants(pattern: AccessPattern, config: Config) -> tuple[Config, ...]:
+def variants(pattern: AccessPattern, config: Config) -> dict[str, Config]:
     """The configs to apply: one, whatever the sizes at hand."""
-    return (config,)
+    return {"func": config}
 
 
 def apply(sch: s_tir.Schedule, pattern: AccessPattern, target: Any, config: Config) -> None:

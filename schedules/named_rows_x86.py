@@ -1,7 +1,8 @@
-"""The span for short rows whose length only a call knows: one span per length, chosen at the call.
+"""The span for rows whose length only a call knows: it chooses among others at the call.
 
-Shuffles need their lanes at compile time. So the lengths that occur, channels of points, pixels
-and boxes, get the span of rows of that very length; any other row is a plain span of its own.
+Shuffles need their lanes at compile time. So the short lengths that occur, channels of points,
+pixels and boxes, get the span of rows of that very length. Rows that are not short go end to end
+where stores go past the cache (`flat_rows_x86`); any other row is a plain span of its own.
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from te_select.schedules import flat_rows_x86, spans_x86
+from te_select.schedules.config_x86 import SHORT_ROW_BYTES
 from te_select.schedules.llvm_ir import IRWriter
-from te_select.schedules.spans_x86 import ARGUMENTS, Span
+from te_select.schedules.span_x86 import ARGUMENTS, Span
 
 LENGTHS = range(2, 9)  # a length costs 0.07 s of compilation
 _WITHIN = {"f": "f", "o": "s", "i": "f", "s": "s"}  # how an operand moves within a single row
@@ -32,9 +35,14 @@ def source(span: Span) -> str:
     """
     single = replace(_plain(span, _WITHIN), streaming=False)
     known = {1: _plain(span, _DOWN)} | {each: replace(span, inner=each) for each in LENGTHS}
-    spans = {each.symbol: each.llvm(metadata=False) for each in (single, *known.values())}
-    chooser = _Chooser(span, single, known)
-    return "\n".join([*spans.values(), chooser.text(), Span.METADATA])
+    plain = {each.symbol: each for each in (single, *known.values())}.values()
+    texts = [spans_x86.source(each, metadata=False) for each in plain]
+    flat = None
+    if span.streaming:
+        flat = replace(span, flat=True)
+        texts.append(flat_rows_x86.source(flat, metadata=False))
+    chooser = _Chooser(span, single, known, flat)
+    return "\n".join([*texts, chooser.text(), Span.METADATA])
 
 
 def _plain(span: Span, moves: Mapping[str, str]) -> Span:
@@ -45,9 +53,9 @@ def _plain(span: Span, moves: Mapping[str, str]) -> Span:
 class _Chooser(IRWriter):
     """Writes the function that looks at the length of the rows."""
 
-    def __init__(self, span: Span, single: Span, known: dict[int, Span]) -> None:
+    def __init__(self, span: Span, single: Span, known: dict[int, Span], flat: Span | None) -> None:
         super().__init__()
-        self.span, self.single, self.known = span, single, known
+        self.span, self.single, self.known, self.flat = span, single, known, flat
 
     def text(self) -> str:
         self.lines.append(f"define void @{self.span.symbol}({ARGUMENTS}) alwaysinline nounwind {{")
@@ -58,12 +66,23 @@ class _Chooser(IRWriter):
         self.line(f"switch i64 %inner, label %{other} [ {cases} ]")
         for length, block in blocks.items():
             self.start(block)
-            self.line(f"call void @{self.known[length].symbol}({ARGUMENTS})")
-            self.line("ret void")
+            self._leave_to(self.known[length])
         self.start(other)
+        if self.flat is not None:
+            flat, each = self.label(), self.label()
+            long = self.emit(f"icmp uge i64 %inner, {SHORT_ROW_BYTES // self.span.width}")
+            past_cache = self.emit("icmp ne i64 %stream, 0")
+            self.branch(self.emit(f"and i1 {long}, {past_cache}"), flat, each)
+            self.start(flat)
+            self._leave_to(self.flat)
+            self.start(each)
         self.loop("0", "%n", 1, self._row)
         self.line("ret void")
         return "\n".join([*self.lines, "}"])
+
+    def _leave_to(self, span: Span) -> None:
+        self.line(f"call void @{span.symbol}({ARGUMENTS})")
+        self.line("ret void")
 
     def _row(self, row: str) -> None:
         span = self.span

@@ -33,18 +33,19 @@ from tvm import s_tir
 from tvm.target import Target, codegen
 
 from te_select.access import AccessPattern, Loop
+from te_select.schedules import flat_rows_x86, named_rows_x86, spans_x86
 from te_select.schedules import leaf as notes
-from te_select.schedules import named_rows_x86
 from te_select.schedules.annotations import ANNOTATION
 from te_select.schedules.config_x86 import (
     NUMBERS,
     UNROLLS,
     VECTOR_BYTES,
     Config,
-    inner_may_be_short,
-    short_below,
+    long_from,
+    rows_may_be_leaf,
+    share_vectors,
 )
-from te_select.schedules.spans_x86 import Span
+from te_select.schedules.span_x86 import Span
 
 __all__ = [
     "ANNOTATION",
@@ -57,8 +58,8 @@ __all__ = [
     "default_config",
     "effect",
     "family",
+    "long_from",
     "register_bytes",
-    "short_below",
     "space",
     "span_source",
     "variants",
@@ -71,6 +72,7 @@ GRAINS = tuple(1 << k for k in range(16, 26, 2))  # 64 KB to 16 MB: more threads
 PIECE_BYTES = 1 << 16  # no difference was seen from 64 KB to 256 KB; smaller ones share work better
 STREAM_FROM_BYTES = 1 << 22  # past two cores' L2; 1.2 times as fast at 4 MB, 1.5 at 128 MB
 FILL_FROM_BYTES = 1 << 25  # where reads do not displace what is written: 0.85 times at 32 MB
+NAMED_ROWS = 512  # 4 KB to 512 KB a piece; 4096 left [3000,64] on one thread, 256 cost [2^21,3] 1.2
 ENOUGH_TASKS = 256  # pieces enough to keep many cores equally busy
 
 config_from = partial(notes.config_from, Config)
@@ -96,23 +98,28 @@ def default_config(pattern: AccessPattern, target: Target) -> Config:
     # On AVX2 two registers a vector: 1.03 times as fast, as lines past the cache are stored whole.
     vector_bytes = registers if registers < AVX2_BYTES else LINE_BYTES
     unroll = 8 if registers == AVX2_BYTES else 4
-    rows = inner_may_be_short(pattern)
+    streams = pattern.out_bytes is None or pattern.out_bytes >= _pays_to_stream(pattern)
+    rows = rows_may_be_leaf(pattern) and (
+        pattern.loops[-1].extent is None or share_vectors(pattern) or streams
+    )
     inner = _inner(pattern, rows)
     step = 4 * vector_bytes // pattern.width
     piece = max(1, PIECE_BYTES // (pattern.width * inner * step)) * step
     known = pattern.elements
     parallel = known is None or (known > 0 and pattern.bytes_moved() >= 2 * BYTES_PER_THREAD)
     grain = BYTES_PER_THREAD if parallel else 0
-    stream_from = _pays_to_stream(pattern)
-    if pattern.out_bytes is not None and pattern.out_bytes < stream_from:
-        stream_from = 0
+    stream_from = _pays_to_stream(pattern) if streams else 0
     # At 13 KB the look at cond costs a tenth; where memory is the limit, nothing.
     skip = parallel and bool(pattern.loops) and _skippable(pattern.loops[-1])
     return Config(vector_bytes, unroll, rows, piece, grain, stream_from, skip)
 
 
-def variants(pattern: AccessPattern, config: Config) -> tuple[Config, ...]:
-    """The configs to apply: two where a name decides the length of the rows, for short rows last.
+def variants(pattern: AccessPattern, config: Config) -> dict[str, Config]:
+    """The configs to apply, each for a function of its own, by the calls that it is for.
+
+    ``"short_rows"`` is for rows that are not long, where a name decides; ``"small"`` for bytes that
+    one thread moves inside the caches, where named dims leave open how many there are; ``"func"``
+    for all others.
 
     Parameters
     ----------
@@ -123,18 +130,24 @@ def variants(pattern: AccessPattern, config: Config) -> tuple[Config, ...]:
 
     Returns
     -------
-    tuple of Config
-        What `apply` takes, each for a function of its own.
+    dict of str to Config
+        What `apply` takes.
     """
+    chosen = {"func": config}
     if config.rows and pattern.loops[-1].extent is None:
-        return replace(config, rows=False), config
-    return (config,)
+        chosen["func"] = replace(config, rows=False)
+        chosen["short_rows"] = replace(config, piece=min(config.piece, NAMED_ROWS))
+    if config.bytes_per_thread and pattern.elements is None:
+        chosen["small"] = replace(chosen["func"], bytes_per_thread=0, stream_from=0, skip=False)
+    return chosen
 
 
 def span_source(symbol: str) -> str:
     """The LLVM IR of a span, by the symbol that `apply` annotated the leaf with."""
     span = Span.from_symbol(symbol)
-    return span.llvm() if span.inner else named_rows_x86.source(span)
+    if span.flat:
+        return flat_rows_x86.source(span)
+    return spans_x86.source(span) if span.inner else named_rows_x86.source(span)
 
 
 def space(pattern: AccessPattern, target: Target) -> Mapping[str, Sequence[Any]]:
@@ -157,7 +170,7 @@ def space(pattern: AccessPattern, target: Target) -> Mapping[str, Sequence[Any]]
     return {
         "vector_bytes": [b for b in VECTOR_BYTES if b <= default.vector_bytes],
         "unroll": list(UNROLLS),
-        "rows": [True, False] if default.rows else [False],
+        "rows": [True, False] if rows_may_be_leaf(pattern) else [False],
         "piece": sorted({step << k for k in range(0, 14, 2)} | {default.piece}),
         "bytes_per_thread": _grains(pattern, default),
         "stream_from": [0, _pays_to_stream(pattern)],
@@ -241,8 +254,10 @@ def span_of(pattern: AccessPattern, config: Config) -> Span:
         {(True, True): "f", (True, False): "o", (False, True): "i", (False, False): "s"}[pair]
         for pair in zip((outer.cond, outer.then, outer.else_), moves, strict=True)
     )
-    length = pattern.loops[-1].extent or 0
-    return Span(pattern.width, cond, then, else_, length, config.vector_bytes, 1, streaming, False)
+    flat = inner.extent is not None and not share_vectors(pattern)
+    length = 0 if flat else inner.extent or 0
+    rest = (length, config.vector_bytes, 1, streaming, False, flat)
+    return Span(pattern.width, cond, then, else_, *rest)
 
 
 def family(target: Target) -> int | None:

@@ -225,8 +225,8 @@ def schedule(
     else:
         chosen = kind.schedule.default_config(pattern, target.tvm)
         why = NOT_ASKED if tuning_logs is False else NONE_NEAR
-    functions = []
-    for variant in kind.schedule.variants(pattern, chosen):
+    functions = {}
+    for calls, variant in kind.schedule.variants(pattern, chosen).items():
         sch = s_tir.Schedule(definition(workload))
         try:
             kind.schedule.apply(sch, pattern, target.tvm, variant)
@@ -237,8 +237,8 @@ def schedule(
                 f"{workload} cannot be compiled: TVM makes one loop of axes only where those "
                 "behind the first have fewer than 2^31 elements together; merge axes by reshaping"
             ) from error
-        functions.append(sch.mod["main"])
-    return Scheduled(workload, chosen, origin, why, *functions)
+        functions[calls] = sch.mod["main"]
+    return Scheduled(workload, chosen, origin, why, **functions)
 
 
 def source(
@@ -281,8 +281,7 @@ def source(
         return str(definition(workload).script())
     chosen = schedule(workload, resolved, False, config)
     if level == "scheduled":
-        functions = [chosen.func, *([chosen.short_rows] if chosen.short_rows else [])]
-        return "\n\n".join(str(function.script()) for function in functions)
+        return "\n\n".join(str(function.script()) for function in chosen.functions)
     return machine(resolved.kind).source(chosen, resolved, level)
 
 

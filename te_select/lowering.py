@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,8 +21,25 @@ from te_select.broadcast import Dim
 
 
 @dataclass(frozen=True)
+class Small:
+    """Another function that takes over where the caller says that few bytes are moved.
+
+    Parameters
+    ----------
+    symbol
+        The function, of the same parameters.
+    """
+
+    symbol: str
+
+    def applies(self, _sizes: Mapping[str, ir.PrimExpr], small: ir.PrimExpr) -> ir.PrimExpr:
+        """The condition, of the named dims and the parameter ``small``."""
+        return small != 0
+
+
+@dataclass(frozen=True)
 class ShortRows:
-    """Another function that takes over where the rows at hand are short.
+    """Another function that takes over where the rows at hand are not long.
 
     Parameters
     ----------
@@ -31,12 +48,18 @@ class ShortRows:
     dims
         Dims whose product is the length of a row.
     below
-        The length from which on rows are not short.
+        The length from which on rows are long.
     """
 
     symbol: str
     dims: Sequence[Dim]
     below: int
+
+    def applies(self, sizes: Mapping[str, ir.PrimExpr], _small: ir.PrimExpr) -> ir.PrimExpr:
+        """The condition, of the named dims and the parameter ``small``."""
+        extents = [sizes[dim] if isinstance(dim, str) else dim for dim in self.dims]
+        length = functools.reduce(operator.mul, extents, tirx.IntImm("int64", 1))
+        return length < self.below
 
 
 _TO_LOOPS = (
@@ -66,7 +89,7 @@ def lower(
     dim_names: Sequence[str],
     annotation: str,
     span_source: Callable[[str], str],
-    short_rows: ShortRows | None = None,
+    instead: Sequence[Small | ShortRows] = (),
 ) -> tirx.PrimFunc:
     """Lower a scheduled function.
 
@@ -77,24 +100,25 @@ def lower(
     symbol
         Name of the C function to make:
         ``int32_t symbol(void* cond, void* then, void* else_, void* out, int64_t dim, ...,
-        int64_t stream)``, stream not 0 where stores shall go past the cache.
+        int64_t stream, int64_t small)``, stream not 0 where stores shall go past the cache, small
+        not 0 where few bytes are moved.
     dim_names
         The named dims, in the order of their parameters.
     annotation
         The annotation that marks a leaf; its value is the symbol of the span.
     span_source
         Gives the source of a span by its symbol.
-    short_rows
-        What to call instead where rows are short.
+    instead
+        What to call instead where it applies; the last that does.
 
     Returns
     -------
     tvm.tirx.PrimFunc
         The function, to be put into a module and built by `build`.
     """
-    stream = ir.Var("stream", ir.PrimType("int64"))
+    flags = [ir.Var(name, ir.PrimType("int64")) for name in ("stream", "small")]
     if any(isinstance(dim, tirx.IntImm) and dim.value == 0 for dim in func.params[-1].ty.shape):
-        return _raw(func, tirx.Evaluate(0), symbol, dim_names, stream)
+        return _raw(func, tirx.Evaluate(0), symbol, dim_names, flags)
     mod = transform.Sequential([make() for make in _TO_LOOPS])(IRModule({"main": func}))
     flat = mod["main"]
     spans: set[str] = set()
@@ -104,13 +128,13 @@ def lower(
         if name is None:
             return loop
         spans.add(str(name))
-        return _call_span(loop, str(name), stream)
+        return _call_span(loop, str(name), flags[0])
 
     body = tvm_ffi.structural_map(flat.body, (tirx.For, replace), order="post")
     for name in sorted(spans):
         text = ir.StringImm(span_source(name))
         body = tirx.AttrStmt(tirx.IntImm("int32", 0), "pragma_import_llvm", text, body)
-    return _raw(flat, body, symbol, dim_names, stream, short_rows)
+    return _raw(flat, body, symbol, dim_names, flags, instead)
 
 
 def build(functions: Sequence[tirx.PrimFunc], target: Target) -> Any:
@@ -177,10 +201,10 @@ def _raw(
     body: tirx.Stmt,
     symbol: str,
     dim_names: Sequence[str],
-    stream: ir.Var,
-    short_rows: ShortRows | None = None,
+    flags: Sequence[ir.Var],
+    instead: Sequence[Small | ShortRows] = (),
 ) -> tirx.PrimFunc:
-    """Make the buffer parameters plain pointers, followed by the named dims and ``stream``."""
+    """Make the buffer parameters plain pointers, followed by the named dims and the flags."""
     pointers: list[ir.Var] = []
     declarations: list[tirx.Stmt] = []
     dims: dict[str, ir.Var] = {}
@@ -190,12 +214,10 @@ def _raw(
         pointers.append(pointer)
         declarations.append(tirx.DeclBuffer(param, data=pointer))
         dims.update({dim.name: dim for dim in t.shape if isinstance(dim, ir.Var)})
-    parameters = [*pointers, *(dims[name] for name in dim_names), stream]
-    if short_rows is not None:
-        extents = [dims[dim] if isinstance(dim, str) else dim for dim in short_rows.dims]
-        length = functools.reduce(operator.mul, extents, tirx.IntImm("int64", 1))
-        call = tirx.call_extern("int32", short_rows.symbol, *parameters)
-        body = tirx.IfThenElse(length < short_rows.below, tirx.Evaluate(call), body)
+    parameters = [*pointers, *(dims[name] for name in dim_names), *flags]
+    for other in instead:
+        call = tirx.call_extern("int32", other.symbol, *parameters)
+        body = tirx.IfThenElse(other.applies(dims, flags[1]), tirx.Evaluate(call), body)
     # An explicit calling convention keeps TVM from wrapping the function in its packed ABI.
     attrs = {"global_symbol": symbol, "calling_conv": 2}
     return tirx.PrimFunc(

@@ -59,8 +59,9 @@ class KernelEntry:
         What it computes; the exported function is called ``workload.name``.
     symbol
         The raw function in the object file:
-        ``int32_t (void*, void*, void*, void*, int64_t..., int64_t stream)`` of cond, then, else_,
-        out, the sizes of `Workload.dim_names` in that order, and whether to store past the cache.
+        ``int32_t (void*, void*, void*, void*, int64_t..., int64_t stream, int64_t small)`` of cond,
+        then, else_, out, the sizes of `Workload.dim_names` in that order, whether to store past the
+        cache, and whether few bytes are moved.
     bytes_per_thread
         Bytes read and written from which one more thread pays; 0 for a kernel without a parallel
         loop.
@@ -156,7 +157,8 @@ def _link(stub: str, objects: Sequence[Path], half: HostHalf, out: Path) -> None
             *_include_options(),
             *(str(path) for path in (source, *linked)),
             *_LINK,
-            f"-Wl,--version-script={exports}",
+            "-Xlinker",  # unlike -Wl, it does not end at a comma in the path
+            f"--version-script={exports}",
             f"-L{libtvm_ffi.parent}",
             "-ltvm_ffi",
             output=library,
@@ -247,9 +249,9 @@ def _stub(i: int, entry: KernelEntry) -> str:
     names = entry.workload.dim_names
     sizes = "".join(f", sizes[{k}]" for k in range(len(names)))
     return f"""
-extern int32_t {entry.symbol}(void*, void*, void*, void*{", int64_t" * len(names)}, int64_t);
-static int32_t run_{i}(void* const* data, const int64_t* sizes, int64_t stream) {{
-  return {entry.symbol}(data[0], data[1], data[2], data[3]{sizes}, stream);
+extern int32_t {entry.symbol}(void*, void*, void*, void*{", int64_t" * (len(names) + 2)});
+static int32_t run_{i}(void* const* data, const int64_t* sizes, int64_t stream, int64_t small) {{
+  return {entry.symbol}(data[0], data[1], data[2], data[3]{sizes}, stream, small);
 }}
 {shape_tables(i, entry.workload)}
 static const te_select_cpu_kernel kernel_{i} = {{

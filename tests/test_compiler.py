@@ -67,6 +67,14 @@ def test_library_holds_each_workload_once(tmp_path):
     assert {"te_select", "tvm", "tvm_ffi", "llvm"} <= set(manifest["versions"])
 
 
+@pytest.mark.parametrize("name", ["a,b", "a b", "a'b", "-o", "ä=$(b)"])
+def test_library_may_lie_in_a_folder_of_any_name(name, tmp_path):
+    folder = tmp_path / name
+    folder.mkdir()
+    path = te_select.export([Workload((3,), (3,), ())], folder / "kernel.so")
+    assert te_select.load(path)(np.array([True, False, True]), np.ones(3, "f4"), 0).sum() == 2
+
+
 def test_export_of_nothing_is_refused(tmp_path):
     with pytest.raises(te_select.ArgumentError, match="at least one"):
         te_select.export([], tmp_path / "lib.so")

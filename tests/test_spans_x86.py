@@ -1,10 +1,11 @@
 import pytest
 
-from te_select.schedules.spans_x86 import Span
+from te_select.schedules.span_x86 import Span
+from te_select.schedules.spans_x86 import source
 
 
 def test_symbol_holds_every_parameter():
-    span = Span(4, "o", "f", "i", 3, 32, 1, streaming=True, skipping=True)
+    span = Span(4, "o", "f", "i", 3, 32, 1, streaming=True, skipping=True, flat=True)
     assert Span.from_symbol(span.symbol) == span
 
 
@@ -19,19 +20,19 @@ def test_other_symbols_are_refused(wrong):
 @pytest.mark.parametrize("moves", ["fff", "ffs", "fss", "sff", "sfs", "off", "ofi", "fos"])
 def test_text_assumes_no_alignment(moves):
     inner = 3 if set(moves) & set("oi") else 1
-    text = Span(4, *moves, inner, 64, 2, streaming=False, skipping=False).llvm()
+    text = source(Span(4, *moves, inner, 64, 2, streaming=False, skipping=False))
     accesses = [line for line in text.splitlines() if " load " in line or " store " in line]
     assert accesses
     assert all(line.endswith("align 1") for line in accesses)
 
 
 def test_cond_that_stays_is_read_once_and_decides_which_side_is_read():
-    text = Span(4, "s", "f", "f", 1, 64, 4, streaming=False, skipping=False).llvm()
+    text = source(Span(4, "s", "f", "f", 1, 64, 4, streaming=False, skipping=False))
     assert text.count("ptr %cond") == 2  # the parameter and one load
     assert "icmp ne <" not in text  # no vector of masks
 
 
 def test_repeating_operand_is_loaded_before_the_loop():
-    text = Span(4, "f", "f", "s", 1, 64, 1, streaming=False, skipping=False).llvm()
+    text = source(Span(4, "f", "f", "s", 1, 64, 1, streaming=False, skipping=False))
     assert text.index("getelementptr i32, ptr %else") < text.index("phi i64")
     assert text.count("getelementptr i32, ptr %else") == 1

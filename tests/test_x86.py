@@ -163,14 +163,33 @@ def test_rows_of_any_named_length_select_the_same_bits(shapes, dtype):
         assert np.array_equal(s.as_bytes(kernel(*operands)), s.expected(static, *operands)), sizes
 
 
-def test_named_rows_are_two_functions_and_the_sizes_at_hand_choose():
-    text = schedule(Workload(["n", 1], ["n", "c"], ["n", "c"]), V3)
-    main, short = lower(text, "kernel")
-    assert "kernel_short_rows" in main.script()
-    assert str(short.attrs["global_symbol"]) == "kernel_short_rows"
-    assert len(lower(schedule(Workload((9, 1), (9, "c"), (9, "c")), V3), "kernel")) == 2
-    assert len(lower(schedule(Workload(("n", 1), ("n", 3), ("n", 3)), V3), "kernel")) == 1
-    assert len(lower(schedule(Workload(["n"], ["n"], ["n"]), V3), "kernel")) == 1
+@pytest.mark.parametrize(
+    ("shapes", "others"),
+    [
+        ([("n", 1), ("n", "c"), ("n", "c")], ["kernel_small", "kernel_short_rows"]),
+        ([(9, 1), (9, "c"), (9, "c")], ["kernel_small", "kernel_short_rows"]),
+        ([("n", 1), ("n", 3), ("n", 3)], ["kernel_small"]),
+        ([("n",), ("n",), ("n",)], ["kernel_small"]),
+        ([(1 << 20,), (1 << 20,), (1 << 20,)], []),
+    ],
+)
+def test_where_names_decide_there_are_functions_for_short_rows_and_small_calls(shapes, others):
+    main, *rest = lower(schedule(Workload(*shapes), V3), "kernel")
+    assert [str(func.attrs["global_symbol"]) for func in rest] == others
+    for func in rest:
+        assert f'"{func.attrs["global_symbol"]}"' in main.script()
+
+
+def test_function_for_small_calls_has_no_parallel_loop():
+    small = lower(schedule(Workload(["n"], ["n"], ["n"]), V3), "kernel")[1]
+    assert "parallel" not in small.script()
+
+
+def test_config_of_one_thread_needs_no_function_for_small_calls():
+    workload = Workload(["n"], ["n"], ["n"])
+    default = x86.default_config(access_pattern(workload), V3.tvm)
+    config = dataclasses.asdict(dataclasses.replace(default, bytes_per_thread=0))
+    assert len(lower(schedule(workload, V3, config=config), "kernel")) == 1
 
 
 def test_skipping_is_the_default_where_a_side_may_be_left_unread_and_memory_is_the_limit():

@@ -24,7 +24,8 @@ A schedule is a module with these names:
 ``default_config(pattern, target)``
     The config to use without tuning.
 ``variants(pattern, config)``
-    The configs to apply, each for a function of its own: one, or a second one for short rows.
+    The configs to apply, each for one of the functions of a `Scheduled`: ``"func"``, and others for
+    the calls that are better served by them.
 ``apply(sch, pattern, target, config)``
     The schedule itself, which writes pattern and knobs on its leaf (`te_select.schedules.leaf`).
 ``config_of(scheduled)``, ``config_from(knobs)``

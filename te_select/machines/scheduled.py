@@ -27,7 +27,9 @@ class Scheduled:
     func
         The scheduled function.
     short_rows
-        Another one for short rows, where a name decides how long rows are.
+        Another one for rows that are not long, where a name decides how long they are.
+    small
+        Another one for calls that move few bytes, where names decide how many.
     """
 
     workload: Workload
@@ -36,6 +38,12 @@ class Scheduled:
     why: str
     func: tirx.PrimFunc
     short_rows: tirx.PrimFunc | None = None
+    small: tirx.PrimFunc | None = None
+
+    @property
+    def functions(self) -> tuple[tirx.PrimFunc, ...]:
+        """All that there are."""
+        return tuple(f for f in (self.func, self.short_rows, self.small) if f is not None)
 
 
 def symbol(i: int) -> str:

@@ -74,16 +74,16 @@ def tuned_on(_target: ResolvedTarget) -> tuple[str, int | None]:
 
 
 def lower(one: Scheduled, name: str) -> list[tirx.PrimFunc]:
-    """Lower to a raw C function ``name``, and the one that it leaves short rows to."""
-    names = one.workload.dim_names
-    if one.short_rows is None:
-        return [lowering.lower(one.func, name, names, schedule.ANNOTATION, schedule.span_source)]
-    pattern = access_pattern(one.workload)
-    short = lowering.ShortRows(
-        f"{name}_short_rows", pattern.loops[-1].dims, schedule.short_below(pattern)
-    )
-    spans = (names, schedule.ANNOTATION, schedule.span_source)
-    return [
-        lowering.lower(one.func, name, *spans, short),
-        lowering.lower(one.short_rows, short.symbol, *spans),
-    ]
+    """Lower to a raw C function ``name``, and those that it leaves some calls to."""
+    spans = (one.workload.dim_names, schedule.ANNOTATION, schedule.span_source)
+    others: list[tirx.PrimFunc] = []
+    instead: list[lowering.Small | lowering.ShortRows] = []
+    if one.small is not None:
+        instead.append(lowering.Small(f"{name}_small"))
+        others.append(lowering.lower(one.small, f"{name}_small", *spans))
+    if one.short_rows is not None:
+        pattern = access_pattern(one.workload)
+        rows = pattern.loops[-1].dims
+        instead.append(lowering.ShortRows(f"{name}_short_rows", rows, schedule.long_from(pattern)))
+        others.append(lowering.lower(one.short_rows, f"{name}_short_rows", *spans))
+    return [lowering.lower(one.func, name, *spans, instead), *others]

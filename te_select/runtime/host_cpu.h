@@ -4,10 +4,10 @@
 
 #include "host.h"
 
-/* cond, then, else, out, the size of every named dim, and whether to store past the cache. Nonzero
- * means failure. */
+/* cond, then, else, out, the size of every named dim, whether to store past the cache, and whether so
+ * few bytes are moved that one thread does it. Nonzero means failure. */
 typedef int32_t (*te_select_run)(void* const data[TE_SELECT_OPERANDS], const int64_t* sizes,
-                                 int64_t stream);
+                                 int64_t stream, int64_t small);
 
 typedef struct {
   te_select_kernel common;
@@ -28,7 +28,7 @@ static inline void te_select_fence(void) {
 #endif
 }
 
-/* The most tasks that the next parallel loop of this thread is worth. */
+/* The most tasks that a parallel loop of this thread is worth; 1 but during a call that sets it. */
 void te_select_set_threads(int32_t threads);
 
 /* What TE_SELECT_NUM_THREADS said when the library was loaded, if that is no positive whole number;

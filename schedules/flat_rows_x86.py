@@ -1,0 +1,212 @@
+"""Spans of rows that are walked end to end: the output is one run, whatever its rows are.
+
+A row of odd length begins and ends inside a line of out, and lines that two rows share make such
+rows slow: they are read before they are written, and cannot be stored past the cache. So here the
+vectors follow each other from the first aligned one on, and one that two rows share takes its lanes
+from both. With ``head`` elements before the first aligned vector, the first vector that is row r's
+alone begins at column ``(head - r * inner) % lanes``. A row has two vectors or more.
+
+Where cond is one value per row, only the side that it selects is read, through one pointer: to the
+side where it moves within the row, else to copies of its value on the stack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from te_select.schedules.span_x86 import BATCH_BYTES, STREAMED_BYTES, Span, SpanWriter, Value
+
+_OfRow = Callable[[str, int], str]  # of a first column and a number of lanes
+_SIDES = ("then", "else")
+
+
+def source(span: Span, metadata: bool = True) -> str:
+    """Write the span as LLVM IR text; the metadata may stand once in a text."""
+    return _Writer(span).text() + (f"\n{Span.METADATA}" if metadata else "")
+
+
+class _Writer(SpanWriter):
+    """Writes the LLVM IR of one span."""
+
+    def __init__(self, span: Span) -> None:
+        super().__init__(span)
+        self.moves = {"cond": span.cond, "then": span.then, "else": span.else_}
+        self.widths = {"cond": 1, "then": span.width, "else": span.width}
+        self.cond_by_row = span.cond in "os"
+        self.on_stack: dict[str, str] = {}
+        self.head = ""
+
+    def text(self) -> str:
+        span = self.span
+        self.begin()
+        self._prepare()
+        some, end = self.label(), self.label()
+        self.branch(self.emit("icmp ne i64 %n, 0"), some, end)
+        self.start(some)
+        missing = self.bytes_to_line()
+        odd = self.emit(f"urem i64 {missing}, {span.width}")
+        can = self.emit(f"icmp eq i64 {odd}, 0")
+        steps = self.emit(f"udiv i64 {missing}, {span.width}")
+        self.head = self.emit(f"select i1 {can}, i64 {steps}, i64 0")
+        if span.streaming:
+            past, through = self.label(), self.label()
+            elements = self.emit("mul i64 %n, %inner")
+            pays = self.emit(f"icmp uge i64 {elements}, {STREAMED_BYTES // span.width}")
+            asked = self.emit("icmp ne i64 %stream, 0")
+            worth = self.emit(f"and i1 {asked}, {pays}")
+            self.branch(self.emit(f"and i1 {can}, {worth}"), past, through)
+            self.start(past)
+            self._walk(past_cache=True)
+            self.jump(end)
+            self.start(through)
+        self._walk(past_cache=False)
+        self.jump(end)
+        self.start(end)
+        self.line("ret void")
+        return "\n".join([*self.lines, "}"])
+
+    def _prepare(self) -> None:
+        """Put on the stack what a vector that begins anywhere in a row is loaded from.
+
+        For an operand that moves within the row only: its last lanes and its first ones. For a side
+        that does not move within it, where cond is one value per row: copies of its value.
+        """
+        lanes = self.span.lanes
+        for name, moves in self.moves.items():
+            width = self.widths[name]
+            if moves == "i":
+                end = self.emit(f"sub i64 %inner, {lanes}")
+                ends = [self.load(name, width, first, 0, lanes) for first in (end, "0")]
+                self.on_stack[name] = self.emit(f"alloca [{2 * lanes} x i{8 * width}], align 64")
+                for k, vector in enumerate(ends):
+                    self._put(name, vector, k * lanes)
+            elif name in _SIDES and self.cond_by_row:
+                self.on_stack[name] = self.emit(f"alloca [{lanes} x i{8 * width}], align 64")
+                if moves == "s":
+                    self._put(name, self._repeated(name, "0", lanes), 0)
+
+    def _walk(self, past_cache: bool) -> None:
+        self.store_past_cache = False
+        self.few("0", self.head, self._group("0", "0"))
+        self.loop("0", "%n", 1, partial(self._row, past_cache))
+
+    def _row(self, past_cache: bool, r: str) -> None:
+        """Cover row r from the first vector of its own on, and the one that the next row shares."""
+        lanes = self.span.lanes
+        batch = BATCH_BYTES // self.span.width
+        base = self.emit(f"mul i64 {r}, %inner")
+        group = self._group(r, base)
+
+        def store_batch(at: str) -> None:
+            columns = [self.emit(f"add i64 {at}, {k}") for k in range(0, batch, lanes)]
+            self.store([value for column in columns for value in group(column, lanes)])
+
+        behind = self.emit(f"sub i64 {self.head}, {base}")
+        own = self.emit(f"and i64 {behind}, {lanes - 1}")
+        self.store_past_cache = past_cache
+        done = self.loop(own, "%inner", batch, store_batch)
+        done = self.loop(done, "%inner", lanes, lambda at: self.store(group(at, lanes)))
+        more, shared, last, end = (self.label() for _ in range(4))
+        left = self.emit(f"sub i64 %inner, {done}")
+        self.branch(self.emit(f"icmp ne i64 {left}, 0"), more, end)
+        self.start(more)
+        following = self.emit(f"add i64 {r}, 1")
+        self.branch(self.emit(f"icmp ult i64 {following}, %n"), shared, last)
+        self.start(shared)
+        at = self.emit(f"add i64 {base}, {done}")
+        self.store([(self._shared((r, following), at, left), at, lanes, 0)])
+        self.jump(end)
+        self.start(last)
+        self.store_past_cache = False
+        self.few(done, left, group)
+        self.jump(end)
+        self.start(end)
+
+    def _group(self, r: str, base: str) -> Callable[[str, int], list[Value]]:
+        """What gives the values of row r, whose first element is ``base``, from a column on."""
+        value = self._copied(r, base) if self.cond_by_row else self._selected(r, base)
+        return lambda at, lanes: [(value(at, lanes), self.emit(f"add i64 {base}, {at}"), lanes, 0)]
+
+    def _copied(self, r: str, base: str) -> _OfRow:
+        width = self.span.width
+        starts, steps = [], []
+        for name in _SIDES:
+            moves = self.moves[name]
+            if moves == "o":
+                self._put(name, self._repeated(name, r, self.span.lanes), 0)
+            start = self.pointer(name, width, base if moves == "f" else "0", 0)
+            starts.append(start if moves in "fi" else self.on_stack[name])
+            steps.append(int(moves in "fi"))
+        mask = self._mask(self._repeated("cond", r, 1), 1)
+        chosen = self.emit(f"extractelement <1 x i1> {mask}, i32 0")
+        side = self.emit(f"select i1 {chosen}, ptr {starts[0]}, ptr {starts[1]}")
+        step = self.emit(f"select i1 {chosen}, i64 {steps[0]}, i64 {steps[1]}")
+        return lambda at, lanes: self.load(
+            side, width, self.emit(f"mul i64 {at}, {step}"), 0, lanes
+        )
+
+    def _selected(self, r: str, base: str) -> _OfRow:
+        def operand(name: str, at: str, lanes: int) -> str:
+            moves = self.moves[name]
+            if moves in "os":
+                return self._repeated(name, r, lanes)
+            index = self.emit(f"add i64 {base}, {at}") if moves == "f" else at
+            return self.load(name, self.widths[name], index, 0, lanes)
+
+        def value(at: str, lanes: int) -> str:
+            mask = self._mask(operand("cond", at, lanes), lanes)
+            then, else_ = (operand(name, at, lanes) for name in _SIDES)
+            return self._select(mask, then, else_, lanes, self.span.width)
+
+        return value
+
+    def _shared(self, rows: tuple[str, str], at: str, left: str) -> str:
+        """The vector from element ``at`` on: ``left`` elements of a row, the rest of the next."""
+        lanes = self.span.lanes
+        limit = self.emit(f"trunc i64 {left} to i8")
+        limit = self.emit(f"insertelement <1 x i8> poison, i8 {limit}, i32 0")
+        limit = self.shuffle(limit, "poison", 1, 1, [0] * lanes)
+        counted = ", ".join(f"i8 {lane}" for lane in range(lanes))
+        of_first = self.emit(f"icmp ult <{lanes} x i8> <{counted}>, {limit}")
+        wrapped = self.emit(f"sub i64 {lanes}, {left}")
+
+        def operand(name: str) -> str:
+            moves, width = self.moves[name], self.widths[name]
+            if moves == "f":
+                return self.load(name, width, at, 0, lanes)
+            if moves == "i":
+                return self.load(self.on_stack[name], width, wrapped, 0, lanes)
+            first, second = (self._repeated(name, r, lanes) for r in rows)
+            return self._select(of_first, first, second, lanes, width)
+
+        mask = self._mask(operand("cond"), lanes)
+        bits = self.emit(f"bitcast <{lanes} x i1> {mask} to i{lanes}")
+
+        def side(name: str, unread: int) -> str:
+            if self.moves[name] != "f" or not self.cond_by_row:
+                return operand(name)
+            read = self.emit(f"icmp ne i{lanes} {bits}, {unread}")
+            start = self.pointer(name, self.span.width, at, 0)
+            start = self.emit(f"select i1 {read}, ptr {start}, ptr {self.on_stack[name]}")
+            return self.load(start, self.span.width, "0", 0, lanes)
+
+        return self._select(mask, side("then", 0), side("else", -1), lanes, self.span.width)
+
+    def _repeated(self, name: str, r: str, lanes: int) -> str:
+        """A vector of the one element that row r has."""
+        row = r if self.moves[name] == "o" else "0"
+        value = self.load(name, self.widths[name], row, 0, 1)
+        return self.shuffle(value, "poison", self.widths[name], 1, [0] * lanes)
+
+    def _mask(self, cond: str, lanes: int) -> str:
+        return self.emit(f"icmp ne <{lanes} x i8> {cond}, zeroinitializer")
+
+    def _select(self, mask: str, then: str, else_: str, lanes: int, width: int) -> str:
+        vector = f"<{lanes} x i{8 * width}>"
+        return self.emit(f"select <{lanes} x i1> {mask}, {vector} {then}, {vector} {else_}")
+
+    def _put(self, name: str, vector: str, first: int) -> None:
+        lanes, width = self.span.lanes, self.widths[name]
+        pointer = self.pointer(self.on_stack[name], width, "0", first)
+        self.line(f"store <{lanes} x i{8 * width}> {vector}, ptr {pointer}, align 1")
