@@ -125,7 +125,8 @@ def awkward() -> None:
         ("[4099,1021]", (4099, 1021), round_rows, False, 0),
         ("[4099,1021] with cond [4099,1]", (4099, 1021), round_rows, True, 0),
         ("[65537,63] with cond [65537,1]", (65537, 63), (65536, 64), True, 0),
-        ("[4096,1024] with cond [4096,1], all half a page on", round_rows, round_rows, True, 512),
+        ("[4096,1024], cond by row, all half a page on", round_rows, round_rows, True, 512),
+        ("[65536,64], cond by row, all half a line on", (65536, 64), (65536, 64), True, 8),
     ):
         elements = [math.prod(shape) for shape in (odd, even)]
         # One memory for both, as pages may lie better or worse.

@@ -6,8 +6,7 @@ vectors follow each other from the first aligned one on, and one that two rows s
 from both. With ``head`` elements before the first aligned vector, the first vector that is row r's
 alone begins at column ``(head - r * inner) % lanes``. A row has two vectors or more.
 
-Where cond is one value per row, only the side that it selects is read, through one pointer: to the
-side where it moves within the row, else to copies of its value on the stack.
+Where cond is one value per row, only the side that it selects is read.
 """
 
 from __future__ import annotations
@@ -81,7 +80,7 @@ class _Writer(SpanWriter):
                 self.on_stack[name] = self.emit(f"alloca [{2 * lanes} x i{8 * width}], align 64")
                 for k, vector in enumerate(ends):
                     self._put(name, vector, k * lanes)
-            elif name in _SIDES and self.cond_by_row:
+            elif name in _SIDES and moves in "os" and self.cond_by_row:
                 self.on_stack[name] = self.emit(f"alloca [{lanes} x i{8 * width}], align 64")
                 if moves == "s":
                     self._put(name, self._repeated(name, "0", lanes), 0)
@@ -130,21 +129,31 @@ class _Writer(SpanWriter):
 
     def _copied(self, r: str, base: str) -> _OfRow:
         width = self.span.width
+        side, step = self._chosen(
+            r, lambda name: self.pointer(name, width, base if self.moves[name] == "f" else "0", 0)
+        )
+        return lambda at, lanes: self.load(
+            side, width, self.emit(f"mul i64 {at}, {step}"), 0, lanes
+        )
+
+    def _chosen(self, r: str, moving: Callable[[str], str]) -> tuple[str, str]:
+        """The side that cond selects for row r: a pointer, and 1 where it moves within the row.
+
+        Both sides are pointers, and one is picked without a branch, which random conds would make
+        half as fast. ``moving`` points to a side that moves within the row.
+        """
         starts, steps = [], []
         for name in _SIDES:
             moves = self.moves[name]
             if moves == "o":
                 self._put(name, self._repeated(name, r, self.span.lanes), 0)
-            start = self.pointer(name, width, base if moves == "f" else "0", 0)
-            starts.append(start if moves in "fi" else self.on_stack[name])
+            starts.append(moving(name) if moves in "fi" else self.on_stack[name])
             steps.append(int(moves in "fi"))
         mask = self._mask(self._repeated("cond", r, 1), 1)
         chosen = self.emit(f"extractelement <1 x i1> {mask}, i32 0")
         side = self.emit(f"select i1 {chosen}, ptr {starts[0]}, ptr {starts[1]}")
         step = self.emit(f"select i1 {chosen}, i64 {steps[0]}, i64 {steps[1]}")
-        return lambda at, lanes: self.load(
-            side, width, self.emit(f"mul i64 {at}, {step}"), 0, lanes
-        )
+        return side, step
 
     def _selected(self, r: str, base: str) -> _OfRow:
         def operand(name: str, at: str, lanes: int) -> str:
@@ -157,13 +166,13 @@ class _Writer(SpanWriter):
         def value(at: str, lanes: int) -> str:
             mask = self._mask(operand("cond", at, lanes), lanes)
             then, else_ = (operand(name, at, lanes) for name in _SIDES)
-            return self._select(mask, then, else_, lanes, self.span.width)
+            return self._select(mask, then, else_, lanes=lanes)
 
         return value
 
     def _shared(self, rows: tuple[str, str], at: str, left: str) -> str:
         """The vector from element ``at`` on: ``left`` elements of a row, the rest of the next."""
-        lanes = self.span.lanes
+        lanes, width = self.span.lanes, self.span.width
         limit = self.emit(f"trunc i64 {left} to i8")
         limit = self.emit(f"insertelement <1 x i8> poison, i8 {limit}, i32 0")
         limit = self.shuffle(limit, "poison", 1, 1, [0] * lanes)
@@ -171,27 +180,25 @@ class _Writer(SpanWriter):
         of_first = self.emit(f"icmp ult <{lanes} x i8> <{counted}>, {limit}")
         wrapped = self.emit(f"sub i64 {lanes}, {left}")
 
+        def moving(name: str) -> str:
+            if self.moves[name] == "f":
+                return self.pointer(name, self.widths[name], at, 0)
+            return self.pointer(self.on_stack[name], self.widths[name], wrapped, 0)
+
+        def copied(r: str) -> str:
+            side, _ = self._chosen(r, moving)
+            return self.load(side, width, "0", 0, lanes)
+
         def operand(name: str) -> str:
-            moves, width = self.moves[name], self.widths[name]
-            if moves == "f":
-                return self.load(name, width, at, 0, lanes)
-            if moves == "i":
-                return self.load(self.on_stack[name], width, wrapped, 0, lanes)
+            if self.moves[name] in "fi":
+                return self.load(moving(name), self.widths[name], "0", 0, lanes)
             first, second = (self._repeated(name, r, lanes) for r in rows)
-            return self._select(of_first, first, second, lanes, width)
+            return self._select(of_first, first, second, self.widths[name])
 
-        mask = self._mask(operand("cond"), lanes)
-        bits = self.emit(f"bitcast <{lanes} x i1> {mask} to i{lanes}")
-
-        def side(name: str, unread: int) -> str:
-            if self.moves[name] != "f" or not self.cond_by_row:
-                return operand(name)
-            read = self.emit(f"icmp ne i{lanes} {bits}, {unread}")
-            start = self.pointer(name, self.span.width, at, 0)
-            start = self.emit(f"select i1 {read}, ptr {start}, ptr {self.on_stack[name]}")
-            return self.load(start, self.span.width, "0", 0, lanes)
-
-        return self._select(mask, side("then", 0), side("else", -1), lanes, self.span.width)
+        if self.cond_by_row:
+            first, second = (copied(r) for r in rows)
+            return self._select(of_first, first, second, width)
+        return self._select(self._mask(operand("cond"), lanes), operand("then"), operand("else"))
 
     def _repeated(self, name: str, r: str, lanes: int) -> str:
         """A vector of the one element that row r has."""
@@ -202,8 +209,9 @@ class _Writer(SpanWriter):
     def _mask(self, cond: str, lanes: int) -> str:
         return self.emit(f"icmp ne <{lanes} x i8> {cond}, zeroinitializer")
 
-    def _select(self, mask: str, then: str, else_: str, lanes: int, width: int) -> str:
-        vector = f"<{lanes} x i{8 * width}>"
+    def _select(self, mask: str, then: str, else_: str, width: int = 0, lanes: int = 0) -> str:
+        lanes = lanes or self.span.lanes
+        vector = f"<{lanes} x i{8 * (width or self.span.width)}>"
         return self.emit(f"select <{lanes} x i1> {mask}, {vector} {then}, {vector} {else_}")
 
     def _put(self, name: str, vector: str, first: int) -> None:
