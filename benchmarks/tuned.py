@@ -1,14 +1,14 @@
 """Measures what tuning is worth: tuned kernels beside others, taking turns on one memory.
 
-``python benchmarks/tuned.py [FOLDER] [GLOB]`` on an idle machine, after ``te-select tune --suite
-default`` has written FOLDER (``tuning_logs`` by default). First come the workloads of the bench's
-suite, each with the record of its own, beside the default config and beside what TVM's MetaSchedule
-finds in TVM's own default space in as many trials. Then come workloads that were never tuned and
-take the nearest record, beside the default. With GLOB, those of the suite only whose names match.
+Run ``python benchmarks/tuned.py`` on an idle machine, after ``te-select tune --suite default``.
+First come the workloads of the bench's suite, each with the record of its own, beside the default
+config and beside what TVM's MetaSchedule finds in TVM's own default space in as many trials. Then
+come workloads that were never tuned and take the nearest record, beside the default.
 """
 
 from __future__ import annotations
 
+import argparse
 import fnmatch
 import math
 import sys
@@ -119,14 +119,17 @@ def _summarize(ratios: Sequence[float]) -> None:
 
 def main() -> int:
     """Print the tables."""
-    logs = Path(sys.argv[1] if len(sys.argv) > 1 else "tuning_logs")
-    glob = sys.argv[2] if len(sys.argv) > 2 else "*"  # noqa: PLR2004 - the second argument
-    entries = [entry for entry in DEFAULT if fnmatch.fnmatchcase(entry.name, glob)]
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--tuning-logs", type=Path, default=Path("tuning_logs"), help="the folder")
+    parser.add_argument("--only", default="*", help="a glob: these of the suite, and no others")
+    given = parser.parse_args()
+    logs: Path = given.tuning_logs
+    entries = [entry for entry in DEFAULT if fnmatch.fnmatchcase(entry.name, given.only)]
     print("times as fast as the default: tuned")
     against_default(((entry.name, entry.workload) for entry in entries), logs)
     print("times as fast as what TVM's MetaSchedule finds in its default space: tuned")
     against_tvm(entries, logs)
-    if glob == "*":
+    if given.only == "*":
         print("times as fast as the default: never tuned, the nearest record")
         against_default(((workload.name, workload) for workload in NEVER_TUNED), logs)
     return 0

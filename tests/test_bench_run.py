@@ -18,12 +18,13 @@ from typer.testing import CliRunner
 import te_select
 from te_select.bench import peers as peers_module
 from te_select.bench import run as run_module
+from te_select.bench.contest import in_turns, name_dims
 from te_select.bench.operands import Mask, Operands, make_operands
 from te_select.bench.peers import PEERS, Call, Peer, UnsupportedError, choose_peers
 from te_select.bench.report import Results, geometric_means, label, print_report
 from te_select.bench.rounds import Timing
 from te_select.bench.row import OURS, Row
-from te_select.bench.run import Options, in_turns, name_dims, run
+from te_select.bench.run import Options, run
 from te_select.bench.suite import Entry
 from te_select.cli import app
 from te_select.reference import first_difference, placed

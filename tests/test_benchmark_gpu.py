@@ -36,7 +36,7 @@ def test_a_part_that_fails_makes_the_run_fail_and_the_rest_goes_on(tmp_path, mon
     failing = gpu.Part("failing", (sys.executable, "-c", "import sys; sys.exit(3)"), 60)
     fine = gpu.Part("fine", (sys.executable, "-c", "print('fine')"), 60)
     monkeypatch.setattr(gpu, "parts", lambda *_: [failing, fine])
-    monkeypatch.setattr(gpu, "missing_device", lambda: "")
+    monkeypatch.setattr(gpu.cuda_driver, "missing", lambda: "")
     assert gpu.main(["--out", str(tmp_path)]) == 1
     assert (tmp_path / "fine.log").read_text() == "fine\n"
     statuses = [each["status"] for each in json.loads((tmp_path / "summary.json").read_text())]
@@ -44,7 +44,7 @@ def test_a_part_that_fails_makes_the_run_fail_and_the_rest_goes_on(tmp_path, mon
 
 
 def test_run_without_a_gpu_fails_and_says_that_nothing_was_run(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(gpu, "missing_device", lambda: "there is no NVIDIA driver")
+    monkeypatch.setattr(gpu.cuda_driver, "missing", lambda: "there is no NVIDIA driver")
     assert gpu.main(["--out", str(tmp_path), "--parts", "tests,bench"]) == 1
     statuses = [each["status"] for each in json.loads((tmp_path / "summary.json").read_text())]
     assert statuses == ["left out", "left out"]

@@ -14,9 +14,9 @@ from te_select.bench.cuda.peers import PEERS
 from te_select.bench.operands import Mask, make_operands
 from te_select.reference import first_difference, placed
 from te_select.runtime import cuda_driver
-from tests.test_gpu_kernels import missing
 
-pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(missing()), reason=missing() or "a GPU")]
+MISSING = cuda_driver.missing()
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(MISSING), reason=MISSING or "a GPU")]
 
 W = Workload((4, 1, 65), (4, 3, 65), (65,))
 

@@ -14,17 +14,8 @@ from te_select.on_device import OnDevice
 from te_select.runtime import cuda_driver
 from te_select.verify import verify_kernel
 
-
-def missing() -> str:
-    """Why there is no device; empty where there is one."""
-    try:
-        cuda_driver.devices()
-    except cuda_driver.CudaError as error:
-        return str(error)
-    return ""
-
-
-pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(missing()), reason=missing() or "a GPU")]
+MISSING = cuda_driver.missing()
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(MISSING), reason=MISSING or "a GPU")]
 
 SHAPES = (
     ((100_003,), (100_003,), (100_003,)),

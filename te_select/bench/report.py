@@ -177,7 +177,7 @@ def print_report(results: Results, console: Console | None = None) -> None:
     if not rows:
         console.print("nothing was measured")
     else:
-        among = " to ".join(str(each) for each in (*rounds[:1], *rounds[1:][-1:]))
+        among = " to ".join(map(str, sorted({rounds[0], rounds[-1]})))
         console.print(
             f"medians of {among} rounds in turns; caches {caches}; the roof is {_roof(rows[0])} on "
             "as many bytes"

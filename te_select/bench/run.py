@@ -7,31 +7,28 @@ import itertools
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import tvm_ffi
 
 import te_select
 from te_select.access import access_pattern
 from te_select.bench import roof
+from te_select.bench.contest import ROUNDS, Contest, Result, decided, difference
 from te_select.bench.operands import Mask, Operands, make_operands
 from te_select.bench.peers import Call, Peer
-from te_select.bench.peers.base import first_line
 from te_select.bench.rounds import WARM_UP, Timing, take_turns
-from te_select.bench.row import NAMED, OURS, PROBE, Row
+from te_select.bench.row import PROBE, Row
 from te_select.bench.suite import Entry
-from te_select.reference import Array, first_difference, placed
-from te_select.workload import Workload
+from te_select.reference import Array
 
-ROUNDS, FEWEST_ROUNDS, DUEL_ROUNDS = 15, 5, 25
-CLOSE = 0.05
+FEWEST_ROUNDS = 5
 _ROW_SECONDS = 5.0  # what a row may take before its rounds become fewer; keeps a suite short
 _MOST_SETS = 256  # binding more to a dozen systems takes longer than measuring
 _POISON = 0xA5
-Contestant = TypeVar("Contestant")
 
 
 @dataclass(frozen=True)
@@ -87,57 +84,19 @@ def run(entries: Sequence[Entry], masks: Sequence[Mask], options: Options) -> It
         yield row
 
 
-@dataclass
-class _Field:
-    """The contestants of a row."""
-
-    sets: list[Operands]
-    calls: dict[str, Call] = field(default_factory=dict)
-    seconds: dict[str, float] = field(default_factory=dict)
-    wrong: dict[str, str] = field(default_factory=dict)
-    unsupported: dict[str, str] = field(default_factory=dict)
-
-    def add(
-        self,
-        name: str,
-        prepare: Callable[[], list[Call]],
-        result: Callable[[Any, Operands], Array],
-    ) -> None:
-        """Prepare, verify and time a contestant once; only those that are right are ranked."""
-        try:
-            calls = prepare()
-            difference = _check(calls[0], self.sets[0], result)
-            start = time.perf_counter()
-            calls[0]()
-            self.seconds[name] = time.perf_counter() - start
-        except Exception as error:  # other people's code: whatever it raises is a finding
-            self.unsupported[name] = first_line(error)
-            return
-        if difference:
-            self.wrong[name] = difference
-        else:
-            self.calls[name] = in_turns(calls)
-
-
 def _measure(entry: Entry, mask: Mask, options: Options) -> Row:
     workload = entry.workload
     moved = access_pattern(workload).bytes_moved()
     sets, cache = _sets(moved, options.cold)
-    contest = _Field([make_operands(workload, mask, seed) for seed in range(sets)])
-    kernel = te_select.compile(workload, options.target, options.tuning_logs)
-    contest.add(OURS, functools.partial(calls_of, kernel, contest.sets), _own_output)
-    if OURS in contest.unsupported:
-        # Ours must run every workload: that it does not is an error, not a gap in a table.
-        contest.wrong[OURS] = contest.unsupported.pop(OURS)
-    if options.named:
-        named = te_select.compile(name_dims(workload), options.target, options.tuning_logs)
-        contest.add(NAMED, functools.partial(calls_of, named, contest.sets), _own_output)
+    made = [make_operands(workload, mask, seed) for seed in range(sets)]
+    contest: Contest[Operands, Call] = Contest(made, _check, lambda call: call)
+    kernel = contest.add_kernels(workload, options, calls_of, _own_output)
     for peer in options.peers:
         prepare = functools.partial(peer.prepare, workload, contest.sets)
         contest.add(peer.name, prepare, peer.result)
     probes = {PROBE + name: probe for name, probe in roof.probes(moved, sets).items()}
-    calls = contest.calls | {name: probe.call for name, probe in probes.items()}
-    rounds = options.rounds or _affordable(contest, len(calls))
+    calls = contest.contestants | {name: probe.call for name, probe in probes.items()}
+    rounds = options.rounds or _affordable(calls)
     timings = {
         name: _per_run(timing, probes[name].repeats if name in probes else 1)
         for name, timing in take_turns(calls, rounds).items()
@@ -160,43 +119,6 @@ def _measure(entry: Entry, mask: Mask, options: Options) -> Row:
     return decided(row, calls, take_turns)
 
 
-def decided(
-    row: Row,
-    contestants: Mapping[str, Contestant],
-    turns: Callable[[Mapping[str, Contestant], int], Mapping[str, Timing]],
-) -> Row:
-    """Decide a close call head to head; ``turns`` times contestants over a number of rounds."""
-    best = row.best
-    times = None if best is None else row.times(best)
-    if best is None or times is None or abs(times - 1) > CLOSE or row.rounds >= DUEL_ROUNDS:
-        return row
-    duel = turns({name: contestants[name] for name in (OURS, best)}, DUEL_ROUNDS)
-    return Row(**(vars(row) | {"duel": duel[best].median / duel[OURS].median}))
-
-
-def name_dims(workload: Workload) -> Workload:
-    """The workload with a name in the place of every size but 1, equal sizes sharing theirs."""
-
-    def named(shape: Sequence[Any]) -> list[Any]:
-        return [dim if dim == 1 else f"n{dim}" for dim in shape]
-
-    shapes = (workload.cond_shape, workload.then_shape, workload.else_shape)
-    cond, then, else_ = (named(shape) for shape in shapes)
-    return Workload(cond, then, else_, workload.dtype, workload.auto_broadcast, workload.axis)
-
-
-def in_turns(calls: Sequence[Call]) -> Call:
-    """One call that goes through the calls of all sets of operands."""
-    if len(calls) == 1:
-        return calls[0]
-    turns = itertools.cycle(calls)
-
-    def call() -> Any:
-        return next(turns)()
-
-    return call
-
-
 def calls_of(kernel: te_select.Kernel, sets: Sequence[Operands]) -> list[Call]:
     """Calls of the exported function on tensors made once, as most peers have theirs.
 
@@ -214,25 +136,22 @@ def _own_output(_value: Any, operands: Operands) -> Array:
     return operands.out
 
 
-def _check(call: Call, operands: Operands, result: Callable[[Any, Operands], Array]) -> str:
-    """The first difference from NumPy; empty where there is none."""
-    out = operands.out
-    out.reshape(-1).view("u1")[...] = _POISON
-    got = result(call(), operands)
-    if got.dtype != out.dtype or got.shape != out.shape:
-        return f"is {got.dtype} {list(got.shape)}, expected {out.dtype} {list(out.shape)}"
-    views = placed(operands.workload, operands.cond, operands.then, operands.else_)
-    return first_difference(got, *views)
+def _check(call: Call, operands: Operands, result: Result[Operands]) -> str:
+    operands.out.reshape(-1).view("u1")[...] = _POISON
+    return difference(result(call(), operands), operands)
 
 
 def _per_run(timing: Timing, repeats: int) -> Timing:
     return Timing(tuple(seconds / repeats for seconds in timing.seconds))
 
 
-def _affordable(contest: _Field, contestants: int) -> int:
+def _affordable(calls: Mapping[str, Call]) -> int:
     """Rounds that a row may have: a turn is a warm-up and a sample."""
-    one = 2 * sum(contest.seconds.values()) + WARM_UP * contestants
-    return max(FEWEST_ROUNDS, min(ROUNDS, int(_ROW_SECONDS / one)))
+    start = time.perf_counter()
+    for call in calls.values():
+        call()
+    turn = 2 * (time.perf_counter() - start) + WARM_UP * len(calls)
+    return max(FEWEST_ROUNDS, min(ROUNDS, int(_ROW_SECONDS / turn)))
 
 
 def _sets(moved: int, cold: bool) -> tuple[int, str]:

@@ -48,7 +48,8 @@ def list_command(
 
     Example: te-select logs list --tuning-logs tuning_logs --only "w4_*"
     """
-    from te_select.records.manage import contents, misfit  # noqa: PLC0415 - imports tvm
+    from te_select.records.fit import misfit  # noqa: PLC0415 - imports tvm
+    from te_select.records.manage import contents  # noqa: PLC0415 - imports tvm
 
     listed = list(contents(_folder(logs), target, only))
     rows = [_row(each.target, entry) for each in listed for entry in each.entries]

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import tvm
 from tvm.target import Target
 
 from te_select.access import access_pattern
@@ -24,6 +23,7 @@ from te_select.broadcast import shown
 from te_select.errors import TuningError
 from te_select.machines import machine
 from te_select.records import log
+from te_select.records.fit import misfit
 from te_select.records.log import Entry
 from te_select.records.origin import NEAREST, TUNED, explain, outcome, ratio
 from te_select.records.sizes import representative
@@ -89,7 +89,7 @@ def find(
     others = (name for name in log.target_folders(folder) if name.name != own)
     usable = 0
     for place in (folder / own, *others):
-        entries = _usable(place, target.kind)
+        entries = _usable(place)
         usable += len(entries)
         found = _nearest(workload, target, entries, place.name, exact=place.name == own)
         if found is not None:
@@ -113,39 +113,20 @@ def _given(logs: str | Path) -> Path:
     return folder
 
 
-def _usable(place: Path, kind: str) -> list[Entry]:
-    """The records of a folder that this TVM wrote, those of a kind of machine with its knobs."""
+def _usable(place: Path) -> list[Entry]:
+    """The records of a folder that this te_select wrote."""
     found = log.read(place)
     for complaint in found.complaints():
         warnings.warn(complaint, RuntimeWarning, stacklevel=2)
-    foreign = [entry for entry in found.entries if entry.tvm != tvm.__version__]
-    if foreign:
-        warnings.warn(
-            f"{place}: {len(foreign)} records of TVM {foreign[0].tvm} are left out; this is "
-            f"{tvm.__version__}: tune again",
-            RuntimeWarning,
-            stacklevel=2,
-        )
-    config_from = machine(kind).schedule.config_from
-    usable, odd = [], []
-    for entry in found.entries:
-        if entry.tvm != tvm.__version__:
-            continue
-        try:
-            if entry.kind == kind:
-                config_from(entry.knobs).checked(entry.pattern)
-        except ValueError as error:
-            odd.append(f"{entry.key}: {error}")
-        else:
-            usable.append(entry)
+    judged = [(entry, misfit(entry)) for entry in found.entries]
+    odd = [f"{entry.key}: {problem}" for entry, problem in judged if problem is not None]
     if odd:
         warnings.warn(
-            f"{place}: {len(odd)} records with knobs that are none of this te_select's are left "
-            f"out ({odd[0]}): tune again",
+            f"{place}: {len(odd)} of {len(judged)} records are left out ({odd[0]}): tune again",
             RuntimeWarning,
             stacklevel=2,
         )
-    return usable
+    return [entry for entry, problem in judged if problem is None]
 
 
 def _nearest(

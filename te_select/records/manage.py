@@ -7,11 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import tvm
-
 from te_select.errors import TuningError
-from te_select.machines import machine
 from te_select.records import log, metaschedule, store
+from te_select.records.fit import misfit
 from te_select.records.log import Entry
 
 
@@ -167,19 +165,6 @@ def prune(logs: Path, target: str = "*") -> list[str]:
         if slower := count - len(dropped):
             gone.append(f"{listed.target}: {slower} slower records")
     return gone
-
-
-def misfit(entry: Entry) -> str | None:
-    """Why a record was written by something else than this te_select, if it was."""
-    if entry.tvm != tvm.__version__:
-        return f"it is of TVM {entry.tvm}, this is {tvm.__version__}"
-    if entry.kind is None:
-        return f"its target {entry.target} is of no kind of machine that te_select knows"
-    try:
-        machine(entry.kind).schedule.config_from(entry.knobs).checked(entry.pattern)
-    except ValueError as error:
-        return f"its config does not fit the schedule: {error}"
-    return None
 
 
 def _problem(entry: Entry) -> str | None:

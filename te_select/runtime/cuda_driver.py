@@ -67,6 +67,15 @@ def devices() -> list[Device]:
     return [_device(index) for index in range(count.value)]
 
 
+def missing() -> str:
+    """Why `devices` finds none; empty where it finds one."""
+    try:
+        devices()
+    except CudaError as error:
+        return str(error)
+    return ""
+
+
 def _device(index: int) -> Device:
     handle, memory = ctypes.c_int(), ctypes.c_size_t()
     name = ctypes.create_string_buffer(_NAME_BYTES)

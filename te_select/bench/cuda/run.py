@@ -6,24 +6,24 @@ import functools
 import itertools
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import tvm_ffi
 
 import te_select
 from te_select.access import access_pattern
+from te_select.bench.contest import ROUNDS, Contest, Result, decided, difference
 from te_select.bench.cuda.graphs import Graph, replayed
 from te_select.bench.cuda.operands import DeviceSet, make_sets, poison, result, torch_tensors
 from te_select.bench.cuda.roof import probe, rate, sets_for
 from te_select.bench.cuda.timing import Clock, Queue, Sampler, take_turns
 from te_select.bench.operands import Mask, make_operands
-from te_select.bench.peers.base import Call, first_line, load
-from te_select.bench.row import COPY, NAMED, OURS, Row
-from te_select.bench.run import ROUNDS, Options, decided, in_turns, name_dims
+from te_select.bench.peers.base import Call, load
+from te_select.bench.row import COPY, Row
+from te_select.bench.run import Options
 from te_select.bench.suite import Entry
 from te_select.errors import TargetError
-from te_select.reference import Array, first_difference, placed
+from te_select.reference import Array
 from te_select.runtime import cuda_driver
 
 _POISON = 0xA5
@@ -65,44 +65,11 @@ def run(entries: Sequence[Entry], masks: Sequence[Mask], options: Options) -> It
             yield _measure(entry, mask, options, l2)
 
 
-@dataclass
-class _Field:
-    """The contestants of a row."""
-
-    sets: list[DeviceSet]
-    contestants: dict[str, Sampler] = field(default_factory=dict)
-    wrong: dict[str, str] = field(default_factory=dict)
-    unsupported: dict[str, str] = field(default_factory=dict)
-
-    def add(
-        self,
-        name: str,
-        prepare: Callable[[], list[Call]],
-        result_of: Callable[[Any, DeviceSet], Array],
-        sampler: Callable[[Call], Sampler],
-    ) -> None:
-        """Prepare and verify a contestant; only those that are right are timed."""
-        try:
-            calls = prepare()
-            difference = self._check(calls[0], result_of)
-            if difference:
-                self.wrong[name] = difference
-            else:
-                self.contestants[name] = sampler(in_turns(calls))
-        except Exception as error:  # other people's code: whatever it raises is a finding
-            self.unsupported[name] = first_line(error)
-
-    def _check(self, call: Call, result_of: Callable[[Any, DeviceSet], Array]) -> str:
-        """The first difference from NumPy; empty where there is none."""
-        first = self.sets[0]
-        poison(first, _POISON)
-        value = call()
-        cuda_driver.synchronize(0)
-        got, host = result_of(value, first), first.host
-        if got.dtype != host.out.dtype or got.shape != host.out.shape:
-            return f"is {got.dtype} {list(got.shape)}, expected {list(host.out.shape)}"
-        views = placed(first.workload, host.cond, host.then, host.else_)
-        return first_difference(got, *views)
+def _check(call: Call, operands: DeviceSet, result_of: Result[DeviceSet]) -> str:
+    poison(operands, _POISON)
+    value = call()
+    cuda_driver.synchronize(0)
+    return difference(result_of(value, operands), operands.host)
 
 
 def _sampler_of(peer: Any) -> Callable[[Call], Sampler]:
@@ -119,15 +86,10 @@ def _measure(entry: Entry, mask: Mask, options: Options, l2: int) -> Row:
     count = sets_for(moved, l2)
     cold = count * moved > 2 * l2
     cache = "cold" if cold else f"of {count} sets in turns, less than twice the L2"
-    contest = _Field(make_sets(make_operands(workload, mask), count))
-    kernel = te_select.compile(workload, options.target, options.tuning_logs)
-    contest.add(OURS, functools.partial(_calls, kernel, contest.sets), _own_output, replayed)
-    if OURS in contest.unsupported:
-        # Ours must run every workload: that it does not is an error, not a gap in a table.
-        contest.wrong[OURS] = contest.unsupported.pop(OURS)
-    if options.named:
-        named = te_select.compile(name_dims(workload), options.target, options.tuning_logs)
-        contest.add(NAMED, functools.partial(_calls, named, contest.sets), _own_output, replayed)
+    contest: Contest[DeviceSet, Sampler] = Contest(
+        make_sets(make_operands(workload, mask), count), _check, replayed
+    )
+    kernel = contest.add_kernels(workload, options, _calls, _own_output)
     for peer in options.peers:
         prepare = functools.partial(peer.prepare, workload, contest.sets)
         contest.add(peer.name, prepare, peer.result, _sampler_of(peer))

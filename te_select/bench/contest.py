@@ -1,0 +1,133 @@
+"""The contestants of a row: prepared, verified against NumPy, and only then timed."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import te_select
+from te_select.bench.operands import Operands
+from te_select.bench.peers.base import Call, first_line
+from te_select.bench.rounds import Timing
+from te_select.bench.row import NAMED, OURS, Row
+from te_select.reference import Array, first_difference, placed
+from te_select.workload import Workload
+
+if TYPE_CHECKING:
+    from te_select.bench.run import Options
+
+ROUNDS, DUEL_ROUNDS = 15, 25
+CLOSE = 0.05
+Set = TypeVar("Set")
+Contestant = TypeVar("Contestant")
+Result = Callable[[Any, Set], Array]  # of what a call returned, and the set that it worked on
+
+
+@dataclass
+class Contest(Generic[Set, Contestant]):
+    """The contestants of a row.
+
+    Parameters
+    ----------
+    sets
+        The sets of operands that calls go through.
+    check
+        Runs a call on a set, and says how its result first differs from NumPy's; empty where it
+        does not.
+    contestant
+        Makes a contestant of the calls of all sets.
+    """
+
+    sets: Sequence[Set]
+    check: Callable[[Call, Set, Result[Set]], str]
+    contestant: Callable[[Call], Contestant]
+    contestants: dict[str, Contestant] = field(default_factory=dict)
+    wrong: dict[str, str] = field(default_factory=dict)
+    unsupported: dict[str, str] = field(default_factory=dict)
+
+    def add(
+        self,
+        name: str,
+        prepare: Callable[[], Sequence[Call]],
+        result: Result[Set],
+        contestant: Callable[[Call], Contestant] | None = None,
+    ) -> None:
+        """Prepare and verify a contestant; only those that are right are ranked."""
+        try:
+            calls = prepare()
+            difference = self.check(calls[0], self.sets[0], result)
+            if difference:
+                self.wrong[name] = difference
+            else:
+                self.contestants[name] = (contestant or self.contestant)(in_turns(calls))
+        except Exception as error:  # other people's code: whatever it raises is a finding
+            self.unsupported[name] = first_line(error)
+
+    def add_kernels(
+        self,
+        workload: Workload,
+        options: Options,
+        calls_of: Callable[[te_select.Kernel, Sequence[Set]], Sequence[Call]],
+        result: Result[Set],
+    ) -> te_select.Kernel:
+        """Add ours, and the one of named dims where that is asked for; the value is the first."""
+        kernels = {OURS: workload} | ({NAMED: name_dims(workload)} if options.named else {})
+        compiled = {
+            name: te_select.compile(each, options.target, options.tuning_logs)
+            for name, each in kernels.items()
+        }
+        for name, kernel in compiled.items():
+            self.add(name, functools.partial(calls_of, kernel, self.sets), result)
+        if OURS in self.unsupported:
+            # Ours must run every workload: that it does not is an error, not a gap in a table.
+            self.wrong[OURS] = self.unsupported.pop(OURS)
+        return compiled[OURS]
+
+
+def in_turns(calls: Sequence[Call]) -> Call:
+    """One call that goes through the calls of all sets of operands."""
+    if len(calls) == 1:
+        return calls[0]
+    turns = itertools.cycle(calls)
+
+    def call() -> Any:
+        return next(turns)()
+
+    return call
+
+
+def difference(got: Array, operands: Operands) -> str:
+    """How a result first differs from NumPy's; empty where it does not."""
+    out = operands.out
+    if got.dtype != out.dtype or got.shape != out.shape:
+        return f"is {got.dtype} {list(got.shape)}, expected {out.dtype} {list(out.shape)}"
+    views = placed(operands.workload, operands.cond, operands.then, operands.else_)
+    return first_difference(got, *views)
+
+
+def decided(
+    row: Row,
+    contestants: Mapping[str, Contestant],
+    turns: Callable[[Mapping[str, Contestant], int], Mapping[str, Timing]],
+) -> Row:
+    """Decide a close call head to head; ``turns`` times contestants over a number of rounds."""
+    best = row.best
+    times = None if best is None else row.times(best)
+    if best is None or times is None or abs(times - 1) > CLOSE or row.rounds >= DUEL_ROUNDS:
+        return row
+    duel = turns({name: contestants[name] for name in (OURS, best)}, DUEL_ROUNDS)
+    return Row(**(vars(row) | {"duel": duel[best].median / duel[OURS].median}))
+
+
+def name_dims(workload: Workload) -> Workload:
+    """The workload with a name in the place of every size but 1, equal sizes sharing theirs."""
+
+    def named(shape: Sequence[Any]) -> list[Any]:
+        return [dim if dim == 1 else f"n{dim}" for dim in shape]
+
+    shapes = (workload.cond_shape, workload.then_shape, workload.else_shape)
+    cond, then, else_ = (named(shape) for shape in shapes)
+    return Workload(cond, then, else_, workload.dtype, workload.auto_broadcast, workload.axis)

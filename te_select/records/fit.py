@@ -1,0 +1,21 @@
+"""Whether this te_select can use a record: who wrote it, and whether its config fits a schedule."""
+
+from __future__ import annotations
+
+import tvm
+
+from te_select.machines import machine
+from te_select.records.log import Entry
+
+
+def misfit(entry: Entry) -> str | None:
+    """Why a record was written by something else than this te_select, if it was."""
+    if entry.tvm != tvm.__version__:
+        return f"it is of TVM {entry.tvm}, this is {tvm.__version__}"
+    if entry.kind is None:
+        return f"its target {entry.target} is of no kind of machine that te_select knows"
+    try:
+        machine(entry.kind).schedule.config_from(entry.knobs).checked(entry.pattern)
+    except ValueError as error:
+        return f"its config does not fit the schedule: {error}"
+    return None
