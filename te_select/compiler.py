@@ -32,6 +32,7 @@ from te_select.records import lookup
 from te_select.records.origin import DEFAULT, NONE_NEAR, NOT_ASKED
 from te_select.runtime import artifact, cpu
 from te_select.runtime.kernel import Kernel
+from te_select.runtime.manifest import KernelRecord, Manifest
 from te_select.targets import ResolvedTarget, resolve
 from te_select.workload import Workload
 
@@ -130,7 +131,7 @@ def build(
     path: Path,
     target: str | dict[str, Any] = "native",
     tuning_logs: TuningLogs = None,
-) -> artifact.Manifest:
+) -> Manifest:
     """Build a shared library and its manifest at ``path``.
 
     Parameters
@@ -152,9 +153,7 @@ def build(
     return build_scheduled(chosen, path, resolved)
 
 
-def build_scheduled(
-    chosen: Sequence[Scheduled], path: Path, target: ResolvedTarget
-) -> artifact.Manifest:
+def build_scheduled(chosen: Sequence[Scheduled], path: Path, target: ResolvedTarget) -> Manifest:
     """Build scheduled workloads; `build`, and a tuner that has chosen the configs itself.
 
     Parameters
@@ -174,10 +173,9 @@ def build_scheduled(
     kind = machine(target.kind)
     path.parent.mkdir(parents=True, exist_ok=True)
     kind.build(chosen, target, path)
-    manifest = artifact.Manifest(
+    manifest = Manifest(
         kernels=tuple(
-            artifact.KernelRecord(one.workload, asdict(one.config), one.origin, one.why)
-            for one in chosen
+            KernelRecord(one.workload, asdict(one.config), one.origin, one.why) for one in chosen
         ),
         target={"name": target.name, **kind.requirements(target)},
         versions=versions() | kind.versions(),

@@ -21,6 +21,7 @@ from te_select.dtypes import ELEMENT_TYPES
 from te_select.runtime import artifact
 from te_select.runtime.cuda_kernel import CudaKernel
 from te_select.runtime.device_array import DeviceArray
+from te_select.runtime.manifest import KernelRecord, Manifest
 from te_select.runtime.operands import numpy_dtype
 from te_select.workload import Workload
 from tests.runtime_standin import c_source
@@ -112,8 +113,8 @@ def build(
         for i, w in enumerate(workloads)
     ]
     toolchain_cuda.link(CudaBinary(cubins, f"ptx {archs[-1]}"), entries, path)
-    manifest = artifact.Manifest(
-        tuple(artifact.KernelRecord(w, {"threads": THREADS}) for w in workloads),
+    manifest = Manifest(
+        tuple(KernelRecord(w, {"threads": THREADS}) for w in workloads),
         {
             "name": f"cuda:{','.join(archs)}",
             "kind": "cuda",

@@ -12,6 +12,7 @@ from pathlib import Path
 from te_select import toolchain
 from te_select.runtime import artifact
 from te_select.runtime.kernel import Kernel
+from te_select.runtime.manifest import KernelRecord, Manifest
 from te_select.workload import Workload
 
 _HEAD = """\
@@ -118,10 +119,10 @@ def build(
     return path
 
 
-def manifest(workloads: Sequence[Workload], cpu_features: Sequence[str] = ()) -> artifact.Manifest:
+def manifest(workloads: Sequence[Workload], cpu_features: Sequence[str] = ()) -> Manifest:
     """A manifest as the compiler would write it."""
-    return artifact.Manifest(
-        tuple(artifact.KernelRecord(w, {"lanes": 8}) for w in workloads),
+    return Manifest(
+        tuple(KernelRecord(w, {"lanes": 8}) for w in workloads),
         {"name": "x86-64", "cpu_features": list(cpu_features)},
         {"te-select": "0"},
     )

@@ -14,6 +14,7 @@ import tvm_ffi
 import te_select
 from te_select.errors import ArgumentError, ArtifactError, DTypeError
 from te_select.runtime.device_array import DeviceArray
+from te_select.runtime.manifest import read_manifest
 from te_select.workload import Workload
 from tests import cuda_standin, runtime_standin
 from tests.cuda_standin import (
@@ -210,7 +211,7 @@ def test_library_loads_without_a_driver_and_says_what_is_missing_at_the_call(tmp
 
 def test_manifest_says_what_the_library_needs(tmp_path):
     path = cuda_standin.build([W], tmp_path / "select.so")
-    manifest, _ = te_select.runtime.artifact.read_manifest(path)
+    manifest, _ = read_manifest(path)
     assert manifest.kind == "cuda"
     assert manifest.target["archs"] == ["sm_80", "sm_90"]
     text = path.with_suffix(".json").read_text().replace('"kind": "cuda"', '"kind": "abacus"')

@@ -9,6 +9,7 @@ from pathlib import Path
 from te_select import toolchain
 from te_select.compiler import versions
 from te_select.runtime import artifact
+from te_select.runtime.manifest import KernelRecord, Manifest
 from te_select.tuning.measure import build_worker
 from te_select.tuning.measure.candidate import Candidate
 from te_select.tuning.measure.serve import serve
@@ -43,9 +44,9 @@ def build(message):
     )
     subprocess.run([*toolchain.c_compiler(), "-fPIC", "-c", source, "-o", compiled], check=True)
     toolchain.link(compiled, [toolchain.KernelEntry(candidate.workload, "bad")], path)
-    record = artifact.KernelRecord(candidate.workload, candidate.config)
+    record = KernelRecord(candidate.workload, candidate.config)
     target = {"name": candidate.target, "cpu_features": []}
-    artifact.write(path, artifact.Manifest((record,), target, versions()))
+    artifact.write(path, Manifest((record,), target, versions()))
     return {}
 
 

@@ -9,6 +9,7 @@ from te_select.access import access_pattern
 from te_select.broadcast import format_shape
 from te_select.cli.console import print_fields
 from te_select.records.origin import explain
+from te_select.runtime import manifest
 from te_select.workload import Workload
 
 
@@ -30,10 +31,8 @@ def read_manifest(path: Path) -> dict[str, Any]:
     ArtifactError
         If it is missing or is not a manifest.
     """
-    from te_select.runtime import artifact  # noqa: PLC0415 - imports tvm_ffi
-
-    manifest, sha256 = artifact.read_manifest(path)
-    return manifest.to_json(sha256)
+    held, sha256 = manifest.read_manifest(path)
+    return held.to_json(sha256)
 
 
 def describe(entry: dict[str, Any]) -> dict[str, Any]:

@@ -156,7 +156,8 @@ class Session:
         if found is None:
             return None
         try:
-            self._machine.schedule.config_from(found.config)
+            config = self._machine.schedule.config_from(found.config)
+            config.checked(access_pattern(found.workload))
         except ValueError:
             return None
         return found

@@ -19,7 +19,7 @@ from te_select.bench.rounds import SHORTEST_SAMPLE as SHORTEST_TURN
 from te_select.bench.rounds import WARM_UP
 from te_select.errors import SelectError, TuningError
 from te_select.reference import Array, bits
-from te_select.runtime.artifact import read_manifest
+from te_select.runtime.manifest import read_manifest
 from te_select.tuning.measure.problem import FILL, Problem
 from te_select.tuning.measure.serve import Handler, reason, serve
 from te_select.tuning.measure.timing import SHORTEST_SAMPLE, enough

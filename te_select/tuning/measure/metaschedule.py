@@ -20,7 +20,7 @@ from tvm.s_tir.meta_schedule.runner.runner import (
 )
 
 from te_select.machines import machine
-from te_select.runtime.artifact import read_manifest
+from te_select.runtime.manifest import read_manifest
 from te_select.targets import resolve
 from te_select.tuning.measure.candidate import Built, Candidate, Measurement
 from te_select.tuning.measure.measurer import Measurer

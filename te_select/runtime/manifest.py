@@ -1,0 +1,171 @@
+"""The manifest of a shared library ``NAME.so``: ``NAME.json``, what it holds and what it needs."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from te_select.errors import ArtifactError, SelectError
+from te_select.runtime import files
+from te_select.workload import Workload
+
+FORMAT = 1
+KINDS = ("x86", "cuda")
+
+
+@dataclass(frozen=True)
+class KernelRecord:
+    """What a manifest says about one kernel.
+
+    Parameters
+    ----------
+    workload
+        What it computes; the exported symbol is ``workload.name``.
+    config
+        The knobs of the schedule it was built with, as JSON types.
+    origin
+        Where the config comes from: ``"default"``, ``"tuned:<record>"`` or ``"nearest:<record>"``.
+    why
+        The reason for that, in one line; empty where nobody wrote it down.
+    """
+
+    workload: Workload
+    config: Mapping[str, Any]
+    origin: str = "default"
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a shared library holds, and what it needs.
+
+    Parameters
+    ----------
+    kernels
+        One record per exported kernel.
+    target
+        ``"name"``, the target as the user named it; ``"cpu_features"``, the flags of
+        ``/proc/cpuinfo`` without which the code dies; ``"kind"``, the kind of machine, ``"x86"``
+        where it is missing; and of CUDA ``"archs"``, those with machine code.
+    versions
+        Of the packages that built it.
+    """
+
+    kernels: tuple[KernelRecord, ...]
+    target: Mapping[str, Any]
+    versions: Mapping[str, str]
+
+    @property
+    def kind(self) -> str:
+        """The kind of machine: ``"x86"`` or ``"cuda"``."""
+        kind: str = self.target.get("kind", "x86")
+        return kind
+
+    def to_json(self, sha256: str) -> dict[str, Any]:
+        """The manifest of a library with this hash, as JSON types."""
+        return {
+            "format": FORMAT,
+            "kernels": [
+                {
+                    "symbol": record.workload.name,
+                    "workload": record.workload.to_json(),
+                    "config": dict(record.config),
+                    "origin": record.origin,
+                    "why": record.why,
+                }
+                for record in self.kernels
+            ],
+            "target": dict(self.target),
+            "versions": dict(self.versions),
+            "sha256": sha256,
+        }
+
+    def to_text(self, sha256: str) -> bytes:
+        """The same as it is written."""
+        return (json.dumps(self.to_json(sha256), indent=1) + "\n").encode()
+
+
+def manifest_path(path: str | os.PathLike[str]) -> Path:
+    """Where the manifest of the shared library ``path`` lies.
+
+    Raises
+    ------
+    ArtifactError
+        If it is no path, or does not end in .so.
+    """
+    return files.library_path(path).with_suffix(".json")
+
+
+def read_manifest(so: str | os.PathLike[str]) -> tuple[Manifest, str]:
+    """Read the manifest beside a shared library, without loading the library.
+
+    Returns
+    -------
+    tuple
+        The manifest, and the SHA-256 of the library it describes.
+
+    Raises
+    ------
+    ArtifactError
+        If it is missing, damaged or of another format version.
+    """
+    path = manifest_path(so)
+    if files.is_missing(path) and files.is_missing(Path(so)):
+        raise ArtifactError(f"{so} is missing; expected a library, as te_select.export makes it")
+    text = files.read(path, "the manifest that belongs beside the .so")
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ArtifactError(f"{path} is not JSON ({error}); export it again") from error
+    found = data.get("format") if isinstance(data, dict) else None
+    if type(found) is not int or found != FORMAT:
+        raise ArtifactError(
+            f"{path} has format {found!r}; this te_select reads format {FORMAT}: export it again, "
+            "or use the version that wrote it"
+        )
+    try:
+        target = _typed(data, "target", dict)
+        _typed(target, "name", str)
+        _strings(_typed(target, "cpu_features", list), "cpu_features")
+        _strings(_typed({"archs": [], **target}, "archs", list), "archs")
+        if _typed({"kind": "x86", **target}, "kind", str) not in KINDS:
+            raise ValueError(f"kind is {target['kind']!r}, expected {' or '.join(KINDS)}")
+        versions = _typed(data, "versions", dict)
+        _strings(versions.values(), "versions")
+        kernels = tuple(_parse_kernel(item) for item in _typed(data, "kernels", list))
+        sha256 = _typed(data, "sha256", str)
+        if not kernels:
+            raise ValueError("kernels is empty")
+        if len({record.workload.name for record in kernels}) < len(kernels):
+            raise ValueError("two kernels have one symbol")
+    except (ValueError, TypeError, SelectError) as error:
+        raise ArtifactError(f"{path} is not a manifest: {error}; export it again") from error
+    return Manifest(kernels, target, versions), sha256
+
+
+def _parse_kernel(item: Any) -> KernelRecord:
+    if not isinstance(item, dict):
+        raise TypeError(f"kernel {item!r} is not an object")
+    workload = Workload.from_json(_typed(item, "workload", dict))
+    symbol = _typed(item, "symbol", str)
+    if symbol != workload.name:
+        raise ValueError(f"symbol {symbol!r} is not the name of its workload, {workload.name!r}")
+    why = _typed({"why": "", **item}, "why", str)  # the first libraries were written without it
+    return KernelRecord(workload, _typed(item, "config", dict), _typed(item, "origin", str), why)
+
+
+def _typed(data: Mapping[str, Any], key: str, kind: type) -> Any:
+    value = data.get(key)
+    if not isinstance(value, kind):
+        raise TypeError(f"{key} is {value!r}, expected a {kind.__name__}")
+    return value
+
+
+def _strings(values: Any, key: str) -> None:
+    for value in values:
+        if not isinstance(value, str) or not value.isprintable():
+            raise TypeError(f"{key} holds {value!r}, expected strings of one line")
