@@ -139,8 +139,8 @@ class _Writer(SpanWriter):
     def _chosen(self, r: str, moving: Callable[[str], str]) -> tuple[str, str]:
         """The side that cond selects for row r: a pointer, and 1 where it moves within the row.
 
-        Both sides are pointers, and one is picked without a branch, which random conds would make
-        half as fast. ``moving`` points to a side that moves within the row.
+        Both sides are pointers, and one is picked without a branch, as nobody can predict cond.
+        ``moving`` points to a side that moves within the row.
         """
         starts, steps = [], []
         for name in _SIDES:
