@@ -67,4 +67,6 @@ def main(path: str) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != len(("program", "library")):
+        raise SystemExit("expected the library that `make demo` exports: build/causal_mask.so")
     main(sys.argv[1])

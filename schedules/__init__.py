@@ -1,6 +1,6 @@
-"""Schedules: one file per kind of machine.
+"""Schedules: for each kind of machine a file, `x86` and `cuda`, and beside it its knobs and spans.
 
-Each file has the same four names:
+A schedule's file has these names, and those that `te_select.machines` lists:
 
 ``Config``
     A frozen dataclass of the schedule's knobs.

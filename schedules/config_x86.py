@@ -1,4 +1,4 @@
-"""The knobs of the x86 schedule, and when a row counts as short."""
+"""The knobs of the x86 schedule, and which rows are short and which are long."""
 
 from __future__ import annotations
 

@@ -10,9 +10,10 @@ row-major. How each operand moves is one letter:
 
 Three files write them as LLVM IR: `spans_x86` rows of one element and short rows, which share
 vectors; `flat_rows_x86` longer rows, end to end; `named_rows_x86` those whose length a call tells.
-Nothing is assumed to be aligned, there is no scalar tail and no masked access, and the text uses
-portable vector types only. Where ``stream`` is not 0, whole vectors are stored past the cache, from
-the first one on that is aligned; where none can be, the stores are plain. The caller fences them.
+Nothing is assumed to be aligned, tails take vectors of half as many lanes and so on, no access is
+masked, and the text uses portable vector types only. Where ``stream`` is not 0, whole vectors are
+stored past the cache, from the first one on that is aligned; where none can be, the stores are
+plain. The caller fences them.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from te_select.access import AccessPattern
 
-VECTOR_BYTES = 16  # the widest load and store of every arch from sm_80 on
+VECTOR_BYTES = 16  # the widest load and store that every arch has
 _SYMBOL = re.compile(r"te_select_span_w(\d+)_([fiops])([fiops])([fiops])(_cs)?(_sk)?")
 _FUNCTION = "__device__ __forceinline__"
 _MOVES = {"f": "FLAT", "i": "INNER", "o": "OUTER", "p": "PAIR", "s": "FIXED"}

@@ -2,8 +2,9 @@
 
 Rows are taken ``lanes`` at a time, which makes ``inner`` vectors whatever inner is: no row is too
 short for a vector. What is left at the end is done by a last vector that overlaps the one before
-it (writing the same bits again). Several vectors are loaded before any is stored, and where out
-lies just ahead of an input, the walk is backwards (`aliasing_x86`).
+it (writing the same bits again), but past the cache, where no line is stored twice. Several vectors
+are loaded before any is stored, and where out lies just ahead of an input, the walk is backwards
+(`aliasing_x86`).
 """
 
 from __future__ import annotations

@@ -9,11 +9,11 @@ For cond moving along rows of a [R, 3] output, and likewise for every access pat
         out[r, x] = select(...)
 
 1. Loops along which the same operands move are one loop (`te_select.access`).
-2. The innermost loop is the leaf. Where it is too short for vectors, the leaf is the two innermost
-   loops: rows, several of which share a vector.
+2. The innermost loop is the leaf. Where it is short, the leaf is the two innermost loops: rows,
+   several of which share a vector, or which are walked end to end.
 3. The leaf is cut into pieces, and pieces times outer loops are the parallel loop. How many threads
    run it is decided at each call, by bytes.
-4. The leaf is annotated with the span that takes its place (`spans_x86`); the rest at the end of a
+4. The leaf is annotated with the span that takes its place (`span_x86`); the rest at the end of a
    loop, odd extents and named dims are the span's business, not the schedule's.
 
 Plain TIR (split, vectorize and the loop partition hint) was tried for the leaf and dropped: the
@@ -70,7 +70,7 @@ FUSED_LOOPS = 4  # TVM takes seconds to simplify the indices of six fused named 
 BYTES_PER_THREAD = 1 << 18  # two threads were ahead from 400 KB moved on (docs/measurements.md)
 GRAINS = tuple(1 << k for k in range(16, 26, 2))  # 64 KB to 16 MB: more threads, or fewer
 PIECE_BYTES = 1 << 16  # no difference was seen from 64 KB to 256 KB; smaller ones share work better
-STREAM_FROM_BYTES = 1 << 22  # past two cores' L2; 1.2 times as fast at 4 MB, 1.5 at 128 MB
+STREAM_FROM_BYTES = 1 << 22  # past two cores' L2; 1.1 times as fast at 4 MB, 1.5 at 128 MB
 FILL_FROM_BYTES = 1 << 25  # where reads do not displace what is written: 0.85 times at 32 MB
 NAMED_ROWS = 512  # 4 KB to 512 KB a piece; 4096 left [3000,64] on one thread, 256 cost [2^21,3] 1.2
 ENOUGH_TASKS = 256  # pieces enough to keep many cores equally busy

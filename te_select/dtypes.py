@@ -6,10 +6,13 @@ callers see.
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass
 from typing import Any
 
 from te_select.errors import DTypeError
+
+_ALIKE = 0.5  # of difflib: f32 is float32 at 0.6, bf16 is bfloat16 at 0.67
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,11 @@ def element_type(dtype: Any) -> ElementType:
     """
     found = ELEMENT_TYPES.get(dtype) if isinstance(dtype, str) else _from_object(dtype)
     if found is None:
-        raise DTypeError(f"dtype {repr(dtype)[:80]} is not supported; expected one of {names()}")
+        near = difflib.get_close_matches(str(dtype), ELEMENT_TYPES, n=1, cutoff=_ALIKE)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise DTypeError(
+            f"dtype {repr(dtype)[:80]} is not supported; expected one of {names()}{hint}"
+        )
     return found
 
 

@@ -35,6 +35,7 @@ _VARIABLES = ("OMP_NUM_THREADS", "TE_SELECT_NUM_THREADS")
 _SECONDS = 10  # a driver that hangs must not hang the report
 _CPUINFO = Path("/proc/cpuinfo")
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+BUSY = 0.3  # cores; another process on one of two made kernels up to 30 times slower
 
 
 def environment() -> dict[str, Any]:
@@ -93,6 +94,14 @@ def _cpu() -> dict[str, Any]:
         "threads_allowed": len(os.sched_getaffinity(0)),
         "features": fields.get("flags", fields.get("Features", "")).split(),
     }
+
+
+def busy_cores() -> float:
+    """How many cores others use, while this process waits for a fifth of a second."""
+    import psutil  # noqa: PLC0415 - only who measures needs it
+
+    cores: float = psutil.cpu_percent(interval=0.2) / 100 * psutil.cpu_count()
+    return cores
 
 
 def _caches() -> dict[str, str]:

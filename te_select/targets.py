@@ -190,7 +190,7 @@ def _known_archs() -> str:
 
 
 def _local_devices() -> list[cuda_driver.Device]:
-    hint = "name the architecture to compile for instead, such as cuda:sm_90"
+    hint = "to compile without it, name an architecture, such as cuda:sm_90"
     try:
         found = cuda_driver.devices()
     except cuda_driver.CudaError as error:

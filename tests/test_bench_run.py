@@ -6,8 +6,9 @@ import csv
 import io
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from typer.testing import CliRunner
 import te_select
 from te_select.bench import peers as peers_module
 from te_select.bench import run as run_module
-from te_select.bench.contest import in_turns, name_dims
+from te_select.bench.contest import decided, in_turns, name_dims
 from te_select.bench.operands import Mask, Operands, make_operands
 from te_select.bench.peers import PEERS, Call, Peer, UnsupportedError, choose_peers
 from te_select.bench.report import Results, geometric_means, label, print_report
@@ -140,16 +141,36 @@ def test_calls_of_several_sets_take_turns() -> None:
 
 
 def test_geometric_means_use_the_head_to_head() -> None:
-    def row(ours: float, duel: float | None) -> Row:
+    def row(ours: float, duels: dict[str, float]) -> Row:
         timings = {OURS: Timing((ours,)), "a": Timing((1.0,)), "b": Timing((4.0,))}
-        return Row(ENTRY, Mask(), 1, "hot", {}, "default", 1, timings, {}, {}, {}, {}, duel)
+        return Row(ENTRY, Mask(), 1, "hot", {}, "default", 1, timings, {}, {}, {}, {}, duels)
 
-    means = geometric_means([row(0.5, None), row(1.0, 2.0)])
+    means = geometric_means([row(0.5, {}), row(1.0, {"a": 2.0})])
     assert means == {
         "a": (pytest.approx(2), 2),
         "b": (pytest.approx(32**0.5), 2),
         "best peer": (pytest.approx(2), 2),
     }
+
+
+def test_close_calls_are_decided_until_the_best_was_met() -> None:
+    times = {OURS: 1.0, "near": 1.01, "next": 1.02, "far": 2.0}
+    row = Row(
+        ENTRY, Mask(), 1, "hot", {}, "default", 1,
+        {name: Timing((each,)) for name, each in times.items()}, {}, {}, {}, {}, {},
+    )  # fmt: skip
+    met: list[str] = []
+
+    def turns(contestants: Mapping[str, float], _rounds: int) -> dict[str, Timing]:
+        met.extend(set(contestants) - {OURS})
+        return {name: Timing((2 * each,)) for name, each in contestants.items()} | {
+            OURS: Timing((1.9,))
+        }
+
+    decided_row = decided(row, times, turns)
+    assert met == ["near", "next"]
+    assert decided_row.duels == pytest.approx({"near": 2.02 / 1.9, "next": 2.04 / 1.9})
+    assert decided_row.best == "near"
 
 
 def test_bench_reports_to_people_and_machines(
@@ -257,12 +278,12 @@ def test_a_block_longer_than_cond_is_one_block() -> None:
     assert len(set(Mask(block=10**30).draw(np.random.default_rng(0), 100))) == 1
 
 
-def results_of(*names: str, duel: float | None = None) -> Results:
+def results_of(*names: str, duels: Mapping[str, float] = MappingProxyType({})) -> Results:
     timings = {OURS: Timing((1.0, 2.0, 3.0)), "numpy": Timing((9.0, 5.0, 7.0))}
     rows = [
         Row(
             Entry(name, ENTRY.workload, ""), Mask(), 1, "hot", {}, "tuned:emeraldrapids/w4_1024cte",
-            3, timings, {"roof: copy": 1.0, "roof: select": 2.0}, {}, {}, {}, duel,
+            3, timings, {"roof: copy": 1.0, "roof: select": 2.0}, {}, {}, {}, duels,
         )
         for name in names
     ]  # fmt: skip
@@ -306,7 +327,7 @@ def test_ratios_are_those_of_the_medians_shown() -> None:
     (line,) = (line for line in text.splitlines() if line.strip().startswith("short"))
     assert line.split()[-3:-1] == ["3.50", "3.50"]  # 7 / 2, and not a median of 9, 2.5 and 7 / 3
     assert "head to head" not in text
-    with_duel = printed(results_of("short", duel=1.25), 200, terminal=False)
+    with_duel = printed(results_of("short", duels={"numpy": 1.25}), 200, terminal=False)
     assert "1.25 *" in with_duel
     assert "* of medians head to head" in with_duel
 

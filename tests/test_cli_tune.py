@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import te_select
-from te_select import Workload
+from te_select import Workload, environment
 from te_select.cli import app
 from te_select.cli import tune as cli_module
 from te_select.records import log
@@ -38,6 +38,12 @@ def run_json(*args: str | Path) -> Any:
     return json.loads(result.stdout)
 
 
+@pytest.fixture(autouse=True)
+def idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other tests use the cores."""
+    monkeypatch.setattr(environment, "busy_cores", lambda: 0.0)
+
+
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Callable[..., FakeMeasurer]:
     """Put a measurer in the place of the real one, and a roof in the place of its probes."""
@@ -56,6 +62,15 @@ def tuned(folder: Path, fake: Callable[..., FakeMeasurer], *flags: str) -> Any:
     return run_json("tune", *(flags or FLAGS), *ON, "--trials", "80", "--tuning-logs", folder)
 
 
+def test_tune_warns_where_others_use_the_cores(
+    tmp_path: Path, fake: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(environment, "busy_cores", lambda: 1.25)
+    fake()
+    result = run("tune", *FLAGS, *ON, "--trials", "2", "--tuning-logs", tmp_path)
+    assert "warning: others are using 1.2 cores" in result.stderr
+
+
 def test_tune_prints_what_it_found_and_records_it(tmp_path: Path, fake: Any) -> None:
     fake()
     result = run("tune", *FLAGS, *ON, "--trials", "80", "--tuning-logs", tmp_path)
@@ -63,6 +78,7 @@ def test_tune_prints_what_it_found_and_records_it(tmp_path: Path, fake: Any) -> 
     assert "select_float32_numpy_c1024_t1024_e1024" in result.stdout
     assert "2.00x" in result.stdout
     assert f"recorded in {tmp_path / TARGET / log.RECORDS}\n" in result.stdout
+    assert f"te-select compile --tuning-logs {tmp_path} " in result.stdout
     assert [entry.key for entry in log.read(tmp_path / TARGET).entries] == ["w4_1024cte"]
 
 
@@ -212,11 +228,11 @@ def test_measuring_that_breaks_down_prints_what_was_tuned_and_exits_1(
         ([*FLAGS, "--jobs", "9" * 20], "less than or equal to 1024"),
         (["--library", "/nope.so"], "/nope.so is missing; expected a library"),
         (["--library", "/proc"], "/proc does not end in .so"),
-        ([*FLAGS, "--suite", "default"], "expected one of the three"),
+        ([*FLAGS, "--suite", "default"], "--library is given; expected one"),
         (["--suite", "all"], "expected one of default, baselines"),
         (["--only", "nothing"], "matches no workload"),
         ([], "no workload is given"),
-        ([*FLAGS, "--library", "a.so"], "expected one of the three"),
+        ([*FLAGS, "--library", "a.so"], "--library is given; expected one"),
         ([*FLAGS, "--runner", "http://x"], "expected local or rpc://HOST:PORT/KEY"),
         ([*FLAGS, "--runner", "rpc://tracker:9190"], "KEY being what the servers are registered"),
         (["--target", "cuda", *FLAGS], "which has none"),

@@ -264,9 +264,10 @@ def test_line_that_is_no_trial_is_reported_and_left_out(tmp_path, line):
         ((1.0,) * 8, (1.1,) * 8, True),
         ((1.0,) * 8, (1.005,) * 8, False),
         ((1.0,) * 8, (1.1, 1.1, 1.1, 1.1, 0.9, 0.9, 0.9, 1.1), False),
+        ((1.0,) * 8, (4.0, 4.0, 4.0, 4.0, 4.0, 4.0, 4.0, 0.9), False),
     ],
 )
-def test_config_must_win_three_of_four_turns_by_a_percent(mine, its, won):
+def test_config_must_win_three_of_four_turns_and_the_best_by_a_percent(mine, its, won):
     assert wins(Timing(mine), Timing(its)) is won
 
 

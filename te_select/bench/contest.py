@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import te_select
@@ -113,13 +113,17 @@ def decided(
     contestants: Mapping[str, Contestant],
     turns: Callable[[Mapping[str, Contestant], int], Mapping[str, Timing]],
 ) -> Row:
-    """Decide a close call head to head; ``turns`` times contestants over a number of rounds."""
-    best = row.best
-    times = None if best is None else row.times(best)
-    if best is None or times is None or abs(times - 1) > CLOSE or row.rounds >= DUEL_ROUNDS:
-        return row
-    duel = turns({name: contestants[name] for name in (OURS, best)}, DUEL_ROUNDS)
-    return Row(**(vars(row) | {"duel": duel[best].median / duel[OURS].median}))
+    """Decide close calls head to head, as long as the best peer is close and was not met yet.
+
+    ``turns`` times contestants over a number of rounds.
+    """
+    while row.rounds < DUEL_ROUNDS and (best := row.best) is not None and best not in row.duels:
+        times = row.times(best)
+        if times is None or abs(times - 1) > CLOSE:
+            break
+        met = turns({name: contestants[name] for name in (OURS, best)}, DUEL_ROUNDS)
+        row = replace(row, duels={**row.duels, best: met[best].median / met[OURS].median})
+    return row
 
 
 def name_dims(workload: Workload) -> Workload:

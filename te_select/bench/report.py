@@ -18,7 +18,7 @@ from te_select.bench.peers import PEERS
 from te_select.bench.row import NAMED, OURS, Row
 from te_select.bench.run import Options
 from te_select.bench.suite import DEFAULT
-from te_select.environment import environment
+from te_select.environment import BUSY, environment
 from te_select.runtime.files import write_output
 
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ _LESS_IMPORTANT = ("config", "% of roof", "GB/s", "times NumPy")
 """What a narrow terminal shows no longer, the first of it first."""
 _UNBOUNDED = 10_000  # columns
 _QUANTILES = {"median": 0.5, "p20": 0.2, "p80": 0.8}
-_BUSY = 0.3  # cores; another process on one of two made kernels up to 30 times slower
 _PACKAGES = (
     "halide",
     "iree-base-compiler",
@@ -64,8 +63,8 @@ class Results:
         By peer: why it is not there.
     options
         How it measured.
-    load
-        The load average when it began: how many cores others were using.
+    busy
+        How many cores others were using when it began.
     interrupted
         Whether rows are missing.
     """
@@ -73,7 +72,7 @@ class Results:
     rows: Sequence[Row]
     absent: Mapping[str, str]
     options: Options
-    load: float
+    busy: float
     interrupted: bool
 
 
@@ -121,7 +120,7 @@ def document(results: Results) -> dict[str, Any]:
     machine["versions"] |= {name: _version(name) for name in _PACKAGES}
     return {
         "machine": machine,
-        "load_average": results.load,
+        "busy_cores": results.busy,
         "target": results.options.target,
         "interrupted": results.interrupted,
         "absent": dict(results.absent),
@@ -171,25 +170,25 @@ def print_report(results: Results, console: Console | None = None) -> None:
 
     rows, options = results.rows, results.options
     console = console or Console(markup=False, highlight=False, soft_wrap=True)
+    if not rows:
+        console.print("nothing was measured" + (": interrupted" if results.interrupted else ""))
+        return
     _print_table(rows, options, console)
     caches = ", ".join(sorted({row.cache for row in rows})) or "none"
     rounds = sorted({row.rounds for row in rows})
-    if not rows:
-        console.print("nothing was measured")
-    else:
-        among = " to ".join(map(str, sorted({rounds[0], rounds[-1]})))
-        console.print(
-            f"medians of {among} rounds in turns; caches {caches}; the roof is {_roof(rows[0])} on "
-            "as many bytes"
-        )
-        console.print("times: the other's median over te-select's")
-    if any(row.duel is not None for row in rows):
+    among = " to ".join(map(str, sorted({rounds[0], rounds[-1]})))
+    console.print(
+        f"medians of {among} rounds in turns; caches {caches}; the roof is {_roof(rows[0])} on "
+        "as many bytes"
+    )
+    console.print("times: the other's median over te-select's")
+    if any(row.duels for row in rows):
         console.print("* of medians head to head, in rounds of the two alone after those shown")
     if queued := sorted({name for row in rows for name in row.queued}):
         console.print(f"with the cost of launches, not from a CUDA graph: {', '.join(queued)}")
-    if results.load > _BUSY:
+    if results.busy > BUSY:
         console.print(
-            f"others were using {results.load:.1f} cores when this began; what waits for all cores "
+            f"others were using {results.busy:.1f} cores when this began; what waits for all cores "
             "was slowed more than the rest: measure again on an idle machine"
         )
     for name, (times, count) in geometric_means(rows).items():
@@ -286,7 +285,7 @@ def _times(row: Row, other: str) -> str:
     times = row.times(other)
     if times is None:
         return ""
-    return f"{times:.2f}" + (" *" if row.duel is not None and other == row.best else "")
+    return f"{times:.2f}" + (" *" if other in row.duels else "")
 
 
 def _row(row: Row, options: Options) -> dict[str, Any]:
@@ -310,7 +309,7 @@ def _row(row: Row, options: Options) -> dict[str, Any]:
         "share_of_roof": row.rate(OURS) / row.roof if row.roof and OURS in row.timings else None,
         "best_peer": row.best,
         "times": {name: row.times(name) for name in row.timings if name != OURS},
-        "head_to_head": row.duel,
+        "head_to_head": dict(row.duels),
         "wrong": dict(row.wrong),
         "unsupported": dict(row.unsupported),
         "queued": list(row.queued),

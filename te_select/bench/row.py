@@ -39,8 +39,8 @@ class Row:
         How each probe moves its bytes.
     wrong, unsupported
         By contestant: the first differing element, or why it cannot run the workload.
-    duel
-        Where the best peer was close: its median over the kernel's, head to head.
+    duels
+        Of peers that were the best and close: their median over the kernel's, head to head.
     queued
         On a device, those whose times hold the cost of their launches.
     """
@@ -57,7 +57,7 @@ class Row:
     how: Mapping[str, str]
     wrong: Mapping[str, str]
     unsupported: Mapping[str, str]
-    duel: float | None
+    duels: Mapping[str, float]
     queued: tuple[str, ...] = ()
 
     @property
@@ -67,18 +67,22 @@ class Row:
 
     @property
     def best(self) -> str | None:
-        """The fastest peer whose result is right."""
-        return min(self.ranked, key=lambda name: self.ranked[name].median, default=None)
+        """The fastest peer whose result is right, by `times`."""
+
+        def ratio(name: str) -> float:
+            return self.times(name) or self.ranked[name].median
+
+        return min(self.ranked, key=ratio, default=None)
 
     def times(self, other: str) -> float | None:
         """The median of another contestant over the kernel's; None without both.
 
-        Of the best peer, where the two met again: that of their rounds head to head.
+        Where the two met again: that of their rounds head to head.
         """
         if OURS not in self.timings or other not in self.timings:
             return None
-        if other == self.best and self.duel is not None:
-            return self.duel
+        if other in self.duels:
+            return self.duels[other]
         return self.timings[other].median / self.timings[OURS].median
 
     def rate(self, name: str) -> float:

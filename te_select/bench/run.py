@@ -114,7 +114,7 @@ def _measure(entry: Entry, mask: Mask, options: Options) -> Row:
         {name: probe.how for name, probe in probes.items()},
         contest.wrong,
         contest.unsupported,
-        None,
+        {},
     )
     return decided(row, calls, take_turns)
 

@@ -75,7 +75,7 @@ BASELINES = (
         "a switch per sample, else shared by the batch",
     ),
 )
-"""The workloads of benchmarks/x86.py, which were first measured against nine other systems."""
+"""The workloads that were first measured against nine other systems."""
 
 
 def _flat(elements: int, dtype: str = "float32") -> Workload:

@@ -6,7 +6,6 @@ import contextlib
 import importlib
 import importlib.util
 import itertools
-import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -102,6 +101,7 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
     from te_select.bench.peers import choose_peers  # noqa: PLC0415
     from te_select.bench.row import OURS  # noqa: PLC0415
     from te_select.bench.run import Options  # noqa: PLC0415 - imports tvm_ffi
+    from te_select.environment import busy_cores  # noqa: PLC0415 - imports tvm_ffi
     from te_select.targets import resolve  # noqa: PLC0415 - imports tvm
 
     bench = _BENCHES[resolve(target).kind]
@@ -112,15 +112,15 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
     there = [peer for peer in chosen if peer.name not in absent]
     options = Options(target, there, rounds, named, cold, tuning_logs(logs))
     masks = [Mask(*each) for each in itertools.product(densities, blocks)]
-    load = os.getloadavg()[0]
+    busy = busy_cores()
 
     def keep(rows: list[Row]) -> None:  # so that whoever kills this has what was measured
         if csv is not None:
             with contextlib.suppress(ArtifactError):  # the last one raises it, after the report
-                report.write_csv(csv, report.Results(rows, absent, options, load, True))
+                report.write_csv(csv, report.Results(rows, absent, options, busy, True))
 
     rows, interrupted = _collect(run(entries, masks, options), len(entries) * len(masks), keep)
-    results = report.Results(rows, absent, options, load, interrupted)
+    results = report.Results(rows, absent, options, busy, interrupted)
     document = report.document(results)
     if as_json:
         print_json(document)

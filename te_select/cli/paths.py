@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 from te_select.cli.console import UsageError
@@ -45,7 +46,8 @@ def check_results(flag: str, path: Path | None, endings: tuple[str, ...]) -> Non
     Raises
     ------
     UsageError
-        If its ending is none of ``endings``, it is a folder, or its folder is missing.
+        If its ending is none of ``endings``, it is a folder, or its folder is missing or takes no
+        file.
     """
     if path is None:
         return
@@ -59,6 +61,11 @@ def check_results(flag: str, path: Path | None, endings: tuple[str, ...]) -> Non
         raise UsageError(f"{flag} {path} is a folder; expected a file")
     if not has_folder:
         raise UsageError(f"{flag} {path} cannot be written: its folder is missing; create it first")
+    try:
+        with tempfile.TemporaryFile(dir=path.resolve().parent):
+            pass
+    except OSError as error:
+        raise UsageError(f"{flag} {path} cannot be written: {error.strerror or error}") from error
 
 
 def check_folder(flag: str, text: str | None, otherwise: str | None = None) -> None:

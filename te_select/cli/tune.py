@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import shlex
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -33,7 +35,10 @@ if TYPE_CHECKING:
 _ROOFS = {"x86": "te_select.bench.roof", "cuda": "te_select.bench.cuda.roof"}
 
 Suite = Annotated[str | None, typer.Option("--suite", help="default or baselines, of the bench.")]
-Only = Annotated[str | None, typer.Option("--only", help="A glob: these of the suite only.")]
+Only = Annotated[
+    str | None,
+    typer.Option("--only", help="A glob: these of the suite, by default of default, only."),
+]
 LibraryFile = Annotated[
     Path | None, typer.Option("--library", help="Tune all workloads of a library.")
 ]
@@ -87,7 +92,8 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
     given = any(value is not None for value in (*flags.values(), workload, workloads_file))
     if given + (library is not None) + (suite is not None or only is not None) > 1:
         raise UsageError(
-            "workload flags, --suite and --library are given; expected one of the three"
+            "more than one of workload flags, --suite or --only, and --library is given; "
+            "expected one"
         )
     if library is not None:
         wanted = _library(library)
@@ -100,6 +106,7 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
     from te_select.tuning.record import Options  # noqa: PLC0415
 
     _check(target, runner)
+    _warn_if_busy(runner)
     options = Options(trials, timeout, jobs, seed, force)
     outcomes: list[Outcome] = []
     display = Display(len(wanted))
@@ -138,6 +145,18 @@ def _check(target: str, runner: str) -> None:
         resolve(target)
 
 
+def _warn_if_busy(runner: str) -> None:
+    """Say where what is measured here will be disturbed."""
+    from te_select.environment import BUSY, busy_cores  # noqa: PLC0415 - kept off --help
+
+    if runner == "local" and (busy := busy_cores()) > BUSY:
+        print(
+            f"te-select: warning: others are using {busy:.1f} cores; what is fast now may be slow "
+            "when they are idle",
+            file=sys.stderr,
+        )
+
+
 def _print(outcomes: Sequence[Outcome], logs: Path, rest: str) -> None:
     """Print what was found, the file that holds the records, and what is left to do."""
     from te_select.tuning.display import print_outcomes  # noqa: PLC0415 - imports rich
@@ -147,6 +166,7 @@ def _print(outcomes: Sequence[Outcome], logs: Path, rest: str) -> None:
     records = [outcome.record for outcome in outcomes if outcome.record is not None]
     if records:
         print(f"recorded in {logs / records[0].name.partition('/')[0] / RECORDS}")
+        print(f"te-select compile --tuning-logs {shlex.quote(str(logs))} makes kernels of it")
     if rest:
         print(rest)
 

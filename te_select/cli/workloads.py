@@ -109,8 +109,8 @@ def gather(flags: dict[str, Any], texts: Sequence[str] | None, file: Path | None
         made += [_make(_fields(item, f"--workloads {file}")) for item in items]
     if not made:
         raise UsageError(
-            "no workload is given; expected --cond, --then and --else, --workload JSON, or "
-            "--workloads FILE"
+            "no workload is given; expected --cond, --then and --else, --workload JSON, or what "
+            "else --help lists"
         )
     return made
 
@@ -123,7 +123,10 @@ def parse_shape(text: str) -> tuple[Dim, ...]:
     ValueError
         If it is malformed.
     """
-    if not text.strip():
+    text = text.strip()
+    if text.startswith("[") and text.endswith("]"):  # as shapes are printed
+        text = text[1:-1].strip()
+    if not text:
         return ()
     dims: list[Dim] = []
     for word in text.split(","):

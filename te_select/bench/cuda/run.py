@@ -109,7 +109,7 @@ def _measure(entry: Entry, mask: Mask, options: Options, l2: int) -> Row:
         {COPY: "cuMemcpyDtoDAsync"},
         contest.wrong,
         contest.unsupported,
-        None,
+        {},
         tuple(name for name, each in contest.contestants.items() if not isinstance(each, Graph)),
     )
     return decided(row, contestants, take_turns)
