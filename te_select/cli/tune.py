@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import shlex
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -102,11 +101,12 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
     else:
         wanted = [(w.name, w) for w in workloads.gather(flags, workload, workloads_file)]
 
+    from te_select.environment import busy_cores  # noqa: PLC0415 - kept off --help
     from te_select.tuning.display import Display, interruption  # noqa: PLC0415 - imports rich
     from te_select.tuning.record import Options  # noqa: PLC0415
 
     _check(target, runner)
-    _warn_if_busy(runner)
+    busy = busy_cores() if runner == "local" else 0.0
     options = Options(trials, timeout, jobs, seed, force)
     outcomes: list[Outcome] = []
     display = Display(len(wanted))
@@ -120,10 +120,10 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
             raise
         end = error
     if as_json:
-        print_json(_document(outcomes, tuning_logs, interrupted, end))
+        print_json(_document(outcomes, tuning_logs, interrupted, end, busy))
     else:
         rest = interruption(outcomes, len(wanted), display.progress) if interrupted else ""
-        _print(outcomes, tuning_logs, rest)
+        _print(outcomes, tuning_logs, rest, busy)
         if end is not None:
             raise end
     if interrupted:
@@ -145,24 +145,18 @@ def _check(target: str, runner: str) -> None:
         resolve(target)
 
 
-def _warn_if_busy(runner: str) -> None:
-    """Say where what is measured here will be disturbed."""
-    from te_select.environment import BUSY, busy_cores  # noqa: PLC0415 - kept off --help
-
-    if runner == "local" and (busy := busy_cores()) > BUSY:
-        print(
-            f"te-select: warning: others are using {busy:.1f} cores; what is fast now may be slow "
-            "when they are idle",
-            file=sys.stderr,
-        )
-
-
-def _print(outcomes: Sequence[Outcome], logs: Path, rest: str) -> None:
+def _print(outcomes: Sequence[Outcome], logs: Path, rest: str, busy: float) -> None:
     """Print what was found, the file that holds the records, and what is left to do."""
+    from te_select.environment import BUSY  # noqa: PLC0415 - kept off --help
     from te_select.tuning.display import print_outcomes  # noqa: PLC0415 - imports rich
 
     if outcomes:
         print_outcomes(outcomes)
+    if busy > BUSY and any(outcome.fresh for outcome in outcomes):
+        print(
+            f"others were using {busy:.1f} cores when this began; what was fast then may be slow "
+            "on an idle machine: tune again there, with --force"
+        )
     records = [outcome.record for outcome in outcomes if outcome.record is not None]
     if records:
         print(f"recorded in {logs / records[0].name.partition('/')[0] / RECORDS}")
@@ -227,11 +221,16 @@ def _roof(workload: Workload, kind: str) -> float | None:
 
 
 def _document(
-    outcomes: Sequence[Outcome], logs: Path, interrupted: bool, end: SelectError | None
+    outcomes: Sequence[Outcome],
+    logs: Path,
+    interrupted: bool,
+    end: SelectError | None,
+    busy: float,
 ) -> dict[str, Any]:
     return {
         "tuning_logs": str(logs),
         "interrupted": interrupted,
+        "busy_cores": busy,
         "error": None if end is None else str(end),
         "workloads": [
             {
