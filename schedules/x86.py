@@ -30,7 +30,7 @@ from itertools import pairwise
 from typing import Any
 
 from tvm import s_tir
-from tvm.target import Target, codegen
+from tvm.target import Target
 
 from te_select.access import AccessPattern, Loop
 from te_select.schedules import flat_rows_x86, named_rows_x86, spans_x86
@@ -44,6 +44,12 @@ from te_select.schedules.config_x86 import (
     long_from,
     rows_may_be_leaf,
     share_vectors,
+)
+from te_select.schedules.defaults_x86 import (
+    default_config,
+    pays_to_stream,
+    register_bytes,
+    skippable,
 )
 from te_select.schedules.span_x86 import Span
 
@@ -65,53 +71,13 @@ __all__ = [
     "variants",
 ]
 
-LINE_BYTES, AVX2_BYTES = 64, 32
 FUSED_LOOPS = 4  # TVM takes seconds to simplify the indices of six fused named loops, minutes of 40
-BYTES_PER_THREAD = 1 << 18  # two threads were ahead from 400 KB moved on (docs/measurements.md)
 GRAINS = tuple(1 << k for k in range(16, 26, 2))  # 64 KB to 16 MB: more threads, or fewer
-PIECE_BYTES = 1 << 16  # no difference was seen from 64 KB to 256 KB; smaller ones share work better
-STREAM_FROM_BYTES = 1 << 22  # past two cores' L2; 1.1 times as fast at 4 MB, 1.5 at 128 MB
-FILL_FROM_BYTES = 1 << 25  # where reads do not displace what is written: 0.85 times at 32 MB
 NAMED_ROWS = 512  # 4 KB to 512 KB a piece; 4096 left [3000,64] on one thread, 256 cost [2^21,3] 1.2
 ENOUGH_TASKS = 256  # pieces enough to keep many cores equally busy
 
 config_from = partial(notes.config_from, Config)
 config_of = partial(notes.config_of, Config)
-
-
-def default_config(pattern: AccessPattern, target: Target) -> Config:
-    """Choose a good config without measuring.
-
-    Parameters
-    ----------
-    pattern
-        The workload's access pattern.
-    target
-        The TVM target.
-
-    Returns
-    -------
-    Config
-        The config.
-    """
-    registers = register_bytes(target)
-    # On AVX2 two registers a vector: 1.03 times as fast, as lines past the cache are stored whole.
-    vector_bytes = registers if registers < AVX2_BYTES else LINE_BYTES
-    unroll = 8 if registers == AVX2_BYTES else 4
-    streams = pattern.out_bytes is None or pattern.out_bytes >= _pays_to_stream(pattern)
-    rows = rows_may_be_leaf(pattern) and (
-        pattern.loops[-1].extent is None or share_vectors(pattern) or streams
-    )
-    inner = _inner(pattern, rows)
-    step = 4 * vector_bytes // pattern.width
-    piece = max(1, PIECE_BYTES // (pattern.width * inner * step)) * step
-    known = pattern.elements
-    parallel = known is None or (known > 0 and pattern.bytes_moved() >= 2 * BYTES_PER_THREAD)
-    grain = BYTES_PER_THREAD if parallel else 0
-    stream_from = _pays_to_stream(pattern) if streams else 0
-    # At 13 KB the look at cond costs a tenth; where memory is the limit, nothing.
-    skip = parallel and bool(pattern.loops) and _skippable(pattern.loops[-1])
-    return Config(vector_bytes, unroll, rows, piece, grain, stream_from, skip)
 
 
 def variants(pattern: AccessPattern, config: Config) -> dict[str, Config]:
@@ -173,7 +139,7 @@ def space(pattern: AccessPattern, target: Target) -> Mapping[str, Sequence[Any]]
         "rows": [True, False] if rows_may_be_leaf(pattern) else [False],
         "piece": sorted({step << k for k in range(0, 14, 2)} | {default.piece}),
         "bytes_per_thread": _grains(pattern, default),
-        "stream_from": [0, _pays_to_stream(pattern)],
+        "stream_from": [0, pays_to_stream(pattern)],
         "skip": [False, True],
     }
 
@@ -246,7 +212,7 @@ def span_of(pattern: AccessPattern, config: Config) -> Span:
     moves = (inner.cond, inner.then, inner.else_)
     if not config.rows:
         cond, then, else_ = ("f" if moving else "s" for moving in moves)
-        skipping = config.skip and _skippable(inner)
+        skipping = config.skip and skippable(inner)
         plain = (1, config.vector_bytes, config.unroll, streaming, skipping)
         return Span(pattern.width, cond, then, else_, *plain)
     outer = pattern.loops[-2]
@@ -294,14 +260,6 @@ def alike(pattern: AccessPattern, measured: AccessPattern, target: Target) -> bo
     return default_config(pattern, target) == default_config(measured, target)
 
 
-def register_bytes(target: Target) -> int:
-    """Bytes of the widest vector register that byte-wise selection can use on the target."""
-    features = {str(feature) for feature in codegen.llvm_get_cpu_features(target)}
-    if {"avx512bw", "avx512vl"} <= features:
-        return 64
-    return 32 if "avx2" in features else 16
-
-
 def _grains(pattern: AccessPattern, default: Config) -> list[int]:
     """Bytes a thread that make two threads or more, the default's first, and 0."""
     several = [grain for grain in GRAINS if _threads(pattern, grain) > 1]
@@ -313,31 +271,12 @@ def _threads(pattern: AccessPattern, grain: int) -> int:
     return max(1, pattern.bytes_moved() // grain) if grain else 0
 
 
-def _pays_to_stream(pattern: AccessPattern) -> int:
-    """Bytes of output from which on stores past the cache are expected to pay."""
-    loops = pattern.loops
-    read = all(loop.cond for loop in loops) + pattern.width * (
-        all(loop.then for loop in loops) + all(loop.else_ for loop in loops)
-    )
-    return STREAM_FROM_BYTES if 2 * read >= pattern.width else FILL_FROM_BYTES
-
-
-def _skippable(leaf: Loop) -> bool:
-    """Whether a plain leaf has a side that a block of cond may leave unread."""
-    return leaf.cond and (leaf.then or leaf.else_)
-
-
 def _is_cut(pattern: AccessPattern, config: Config) -> bool:
     """Whether the leaf is cut into pieces; a random variable may have any value, so there it is."""
     if not pattern.loops:
         return False
     rows = pattern.loops[-2 if config.rows else -1].extent
     return rows is None or not isinstance(config.piece, int) or rows > config.piece
-
-
-def _inner(pattern: AccessPattern, rows: bool) -> int:
-    """Elements per row of the leaf."""
-    return (pattern.loops[-1].extent or 1) if rows else 1
 
 
 def _extent(loops: Sequence[Loop]) -> int:
