@@ -18,13 +18,13 @@ from pathlib import Path
 import te_select
 from te_select import Workload
 from te_select.access import access_pattern
+from te_select.bench.contest import difference
 from te_select.bench.operands import Mask, Operands, make_operands
 from te_select.bench.peers import Call, MetaSchedule, UnsupportedError
 from te_select.bench.rounds import take_turns
 from te_select.bench.run import calls_of
 from te_select.bench.suite import DEFAULT, Entry
 from te_select.records import log
-from te_select.reference import first_difference, placed
 from te_select.targets import resolve
 from te_select.tuning.record import TRIALS
 
@@ -90,17 +90,12 @@ def against_tvm(entries: Sequence[Entry], logs: Path) -> None:
         except UnsupportedError as error:
             print(f"     -  {entry.name}  tvm: {error}", flush=True)
             continue
-        wrong = _difference(theirs, operands)
+        theirs()
+        wrong = difference(operands.out, operands)
         ratios.append(_ratio(_call(tuned, operands), theirs))
         tried = f"tvm found {peer.tried} to try in {peer.trials} trials"
         print(f"{ratios[-1]:6.3f}  {entry.name}  {wrong or tried}", flush=True)
     _summarize(ratios)
-
-
-def _difference(call: Call, operands: Operands) -> str:
-    call()
-    views = placed(operands.workload, operands.cond, operands.then, operands.else_)
-    return first_difference(operands.out, *views)
 
 
 def _call(kernel: te_select.Kernel, operands: Operands) -> Call:

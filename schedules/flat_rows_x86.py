@@ -20,9 +20,9 @@ _OfRow = Callable[[str, int], str]  # of a first column and a number of lanes
 _SIDES = ("then", "else")
 
 
-def source(span: Span, metadata: bool = True) -> str:
-    """Write the span as LLVM IR text; the metadata may stand once in a text."""
-    return _Writer(span).text() + (f"\n{Span.METADATA}" if metadata else "")
+def source(span: Span) -> str:
+    """Write the span as LLVM IR text, without `METADATA`."""
+    return _Writer(span).text()
 
 
 class _Writer(SpanWriter):
@@ -49,13 +49,9 @@ class _Writer(SpanWriter):
         steps = self.emit(f"udiv i64 {missing}, {span.width}")
         self.head = self.emit(f"select i1 {can}, i64 {steps}, i64 0")
         if span.streaming:
-            past, through = self.label(), self.label()
             elements = self.emit("mul i64 %n, %inner")
             pays = self.emit(f"icmp uge i64 {elements}, {STREAMED_BYTES // span.width}")
-            asked = self.emit("icmp ne i64 %stream, 0")
-            worth = self.emit(f"and i1 {asked}, {pays}")
-            self.branch(self.emit(f"and i1 {can}, {worth}"), past, through)
-            self.start(past)
+            through = self.start_past_cache(can, pays)
             self._walk(past_cache=True)
             self.jump(end)
             self.start(through)
@@ -149,7 +145,7 @@ class _Writer(SpanWriter):
                 self._put(name, self._repeated(name, r, self.span.lanes), 0)
             starts.append(moving(name) if moves in "fi" else self.on_stack[name])
             steps.append(int(moves in "fi"))
-        mask = self._mask(self._repeated("cond", r, 1), 1)
+        mask = self.nonzero(self._repeated("cond", r, 1), 1)
         chosen = self.emit(f"extractelement <1 x i1> {mask}, i32 0")
         side = self.emit(f"select i1 {chosen}, ptr {starts[0]}, ptr {starts[1]}")
         step = self.emit(f"select i1 {chosen}, i64 {steps[0]}, i64 {steps[1]}")
@@ -164,9 +160,9 @@ class _Writer(SpanWriter):
             return self.load(name, self.widths[name], index, 0, lanes)
 
         def value(at: str, lanes: int) -> str:
-            mask = self._mask(operand("cond", at, lanes), lanes)
+            mask = self.nonzero(operand("cond", at, lanes), lanes)
             then, else_ = (operand(name, at, lanes) for name in _SIDES)
-            return self._select(mask, then, else_, lanes=lanes)
+            return self.select(mask, then, else_, self.span.width, lanes)
 
         return value
 
@@ -193,26 +189,19 @@ class _Writer(SpanWriter):
             if self.moves[name] in "fi":
                 return self.load(moving(name), self.widths[name], "0", 0, lanes)
             first, second = (self._repeated(name, r, lanes) for r in rows)
-            return self._select(of_first, first, second, self.widths[name])
+            return self.select(of_first, first, second, self.widths[name], lanes)
 
         if self.cond_by_row:
             first, second = (copied(r) for r in rows)
-            return self._select(of_first, first, second, width)
-        return self._select(self._mask(operand("cond"), lanes), operand("then"), operand("else"))
+            return self.select(of_first, first, second, width, lanes)
+        mask = self.nonzero(operand("cond"), lanes)
+        return self.select(mask, operand("then"), operand("else"), width, lanes)
 
     def _repeated(self, name: str, r: str, lanes: int) -> str:
         """A vector of the one element that row r has."""
         row = r if self.moves[name] == "o" else "0"
         value = self.load(name, self.widths[name], row, 0, 1)
         return self.shuffle(value, "poison", self.widths[name], 1, [0] * lanes)
-
-    def _mask(self, cond: str, lanes: int) -> str:
-        return self.emit(f"icmp ne <{lanes} x i8> {cond}, zeroinitializer")
-
-    def _select(self, mask: str, then: str, else_: str, width: int = 0, lanes: int = 0) -> str:
-        lanes = lanes or self.span.lanes
-        vector = f"<{lanes} x i{8 * (width or self.span.width)}>"
-        return self.emit(f"select <{lanes} x i1> {mask}, {vector} {then}, {vector} {else_}")
 
     def _put(self, name: str, vector: str, first: int) -> None:
         lanes, width = self.span.lanes, self.widths[name]

@@ -95,6 +95,15 @@ class IRWriter:
         mask = ", ".join(f"i32 {lane}" for lane in picks)
         return self.emit(f"shufflevector {vector} {a}, {vector} {b}, <{len(picks)} x i32> <{mask}>")
 
+    def nonzero(self, cond: str, lanes: int) -> str:
+        """A mask of the bytes of a vector that are not zero."""
+        return self.emit(f"icmp ne <{lanes} x i8> {cond}, zeroinitializer")
+
+    def select(self, mask: str, then: str, else_: str, width: int, lanes: int) -> str:
+        """Select between vectors of integers of ``width`` bytes."""
+        vector = f"<{lanes} x i{8 * width}>"
+        return self.emit(f"select <{lanes} x i1> {mask}, {vector} {then}, {vector} {else_}")
+
     def _name(self) -> str:
         self._count += 1
         return f"%v{self._count}"

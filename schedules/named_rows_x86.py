@@ -31,18 +31,18 @@ def source(span: Span) -> str:
     Returns
     -------
     str
-        LLVM IR text.
+        LLVM IR text, without `METADATA`.
     """
     single = replace(_plain(span, _WITHIN), streaming=False)
     known = {1: _plain(span, _DOWN)} | {each: replace(span, inner=each) for each in LENGTHS}
     plain = {each.symbol: each for each in (single, *known.values())}.values()
-    texts = [spans_x86.source(each, metadata=False) for each in plain]
+    texts = [spans_x86.source(each) for each in plain]
     flat = None
     if span.streaming:
         flat = replace(span, flat=True)
-        texts.append(flat_rows_x86.source(flat, metadata=False))
+        texts.append(flat_rows_x86.source(flat))
     chooser = _Chooser(span, single, known, flat)
-    return "\n".join([*texts, chooser.text(), Span.METADATA])
+    return "\n".join([*texts, chooser.text()])
 
 
 def _plain(span: Span, moves: Mapping[str, str]) -> Span:

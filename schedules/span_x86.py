@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import TypeAlias
 
 from te_select.schedules.llvm_ir import IRWriter
 
@@ -30,6 +30,7 @@ _SYMBOL = re.compile(
 )
 ARGUMENTS = "ptr %out, ptr %cond, ptr %then, ptr %else, i64 %n, i64 %inner, i64 %stream"
 BATCH_BYTES = 256  # loaded before any is stored; 8 of the 16 registers of AVX2
+METADATA = "!0 = !{i32 1}\n"  # what stores past the cache refer to; it stands once in a text
 STREAMED_BYTES = 1024  # at 128 bytes a span streaming took 1.5 times as long, at 4096 0.64
 
 Value: TypeAlias = tuple[str, str, int, int]  # what to store, first row, lanes, which vector
@@ -60,8 +61,6 @@ class Span:
     flat
         Whether rows, of two vectors or more, are walked end to end.
     """
-
-    METADATA: ClassVar[str] = "!0 = !{i32 1}\n"
 
     width: int
     cond: str
@@ -143,6 +142,21 @@ class SpanWriter(IRWriter):
         address = self.emit("ptrtoint ptr %out to i64")
         behind = self.emit(f"sub i64 0, {address}")
         return self.emit(f"and i64 {behind}, {self.span.vector_bytes - 1}")
+
+    def start_past_cache(self, can: str, pays: str) -> str:
+        """Begin what stores past the cache: where that is asked for, ``can`` be and ``pays``.
+
+        Returns
+        -------
+        str
+            The label of what comes where it is not so.
+        """
+        past, through = self.label(), self.label()
+        asked = self.emit("icmp ne i64 %stream, 0")
+        worth = self.emit(f"and i1 {asked}, {pays}")
+        self.branch(self.emit(f"and i1 {can}, {worth}"), past, through)
+        self.start(past)
+        return through
 
     def store(self, values: Sequence[Value]) -> None:
         """Write the stores of what a group gave."""

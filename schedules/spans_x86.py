@@ -23,9 +23,9 @@ from te_select.schedules.span_x86 import (
 )
 
 
-def source(span: Span, metadata: bool = True) -> str:
-    """Write the span as LLVM IR text; the metadata may stand once in a text."""
-    return _Writer(span).text() + (f"\n{Span.METADATA}" if metadata else "")
+def source(span: Span) -> str:
+    """Write the span as LLVM IR text, without `METADATA`."""
+    return _Writer(span).text()
 
 
 class _Writer(SpanWriter):
@@ -116,13 +116,8 @@ class _Writer(SpanWriter):
         missing = self.bytes_to_line()
         odd = self.emit(f"urem i64 {missing}, {min(span.vector_bytes, span.width * twos)}")
         can = self.emit(f"icmp eq i64 {odd}, 0")
-        asked = self.emit("icmp ne i64 %stream, 0")
-        past, through = self.label(), self.label()
         pays = self.emit(f"icmp uge i64 %n, {STREAMED_BYTES // (span.width * span.inner)}")
-        worth = self.emit(f"and i1 {asked}, {pays}")
-        both = self.emit(f"and i1 {can}, {worth}")
-        self.branch(both, past, through)
-        self.start(past)
+        through = self.start_past_cache(can, pays)
         steps = self.emit(f"udiv i64 {missing}, {min(span.vector_bytes, span.width * twos)}")
         first = self.emit(f"mul i64 {steps}, {inverse}")
         first = self.emit(f"and i64 {first}, {period - 1}")
@@ -168,7 +163,7 @@ class _Writer(SpanWriter):
         span = self.span
         count = span.unroll * span.lanes
         byte = self.load("cond", 1, at, 0, count)
-        mask = self.emit(f"icmp ne <{count} x i8> {byte}, zeroinitializer")
+        mask = self.nonzero(byte, count)
         bits = self.emit(f"bitcast <{count} x i1> {mask} to i{count}")
         none = self.emit(f"icmp eq i{count} {bits}, 0")
         every = self.emit(f"icmp eq i{count} {bits}, -1")
@@ -193,13 +188,10 @@ class _Writer(SpanWriter):
         values = []
         for j in range(span.inner):
             byte = self._operand("cond", span.cond, 1, at, base, rows, j)
-            mask = self.emit(f"icmp ne <{rows} x i8> {byte}, zeroinitializer")
+            mask = self.nonzero(byte, rows)
             then = self._operand("then", span.then, span.width, at, base, rows, j)
             else_ = self._operand("else", span.else_, span.width, at, base, rows, j)
-            element = f"<{rows} x i{8 * span.width}>"
-            values.append(
-                self.emit(f"select <{rows} x i1> {mask}, {element} {then}, {element} {else_}")
-            )
+            values.append(self.select(mask, then, else_, span.width, rows))
         return [(value, base, rows, j) for j, value in enumerate(values)]
 
     def _copy(self, pointer: str, moves: str, at: str, rows: int) -> list[Value]:

@@ -51,7 +51,7 @@ from te_select.schedules.defaults_x86 import (
     register_bytes,
     skippable,
 )
-from te_select.schedules.span_x86 import Span
+from te_select.schedules.span_x86 import METADATA, Span
 
 __all__ = [
     "ANNOTATION",
@@ -111,9 +111,9 @@ def variants(pattern: AccessPattern, config: Config) -> dict[str, Config]:
 def span_source(symbol: str) -> str:
     """The LLVM IR of a span, by the symbol that `apply` annotated the leaf with."""
     span = Span.from_symbol(symbol)
-    if span.flat:
-        return flat_rows_x86.source(span)
-    return spans_x86.source(span) if span.inner else named_rows_x86.source(span)
+    of_rows = spans_x86 if span.inner else named_rows_x86
+    kind = flat_rows_x86 if span.flat else of_rows
+    return f"{kind.source(span)}\n{METADATA}"
 
 
 def space(pattern: AccessPattern, target: Target) -> Mapping[str, Sequence[Any]]:

@@ -1,7 +1,18 @@
 import signal
 
+import pytest
+
+from te_select.runtime import cuda_driver
+
 
 def pytest_configure():
     # A shell ignores it for what it runs in the background, and children would inherit that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items):
+    on_gpu = [item for item in items if item.get_closest_marker("gpu")]
+    if on_gpu and (missing := cuda_driver.missing()):
+        for item in on_gpu:
+            item.add_marker(pytest.mark.skip(reason=missing))

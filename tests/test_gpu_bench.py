@@ -7,27 +7,21 @@ import tvm_ffi
 
 import te_select
 from te_select import Workload
+from te_select.bench.contest import difference
 from te_select.bench.cuda import roof
 from te_select.bench.cuda.graphs import Graph, replayed
 from te_select.bench.cuda.operands import make_sets, poison, result, torch_tensors
 from te_select.bench.cuda.peers import PEERS
 from te_select.bench.operands import Mask, make_operands
-from te_select.reference import first_difference, placed
 from te_select.runtime import cuda_driver
 
-MISSING = cuda_driver.missing()
-pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(MISSING), reason=MISSING or "a GPU")]
+pytestmark = pytest.mark.gpu
 
 W = Workload((4, 1, 65), (4, 3, 65), (65,))
 
 
 def sets_of(workload, count):
     return make_sets(make_operands(workload, Mask()), count)
-
-
-def difference(got, operands):
-    host = operands.host
-    return first_difference(got, *placed(operands.workload, host.cond, host.then, host.else_))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])

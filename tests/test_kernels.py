@@ -125,18 +125,24 @@ def test_every_level_of_the_architecture_selects_the_same_bits(target, tmp_path)
         check(library[workload.name], workload)
 
 
-def test_row_of_one_side_is_not_read():
+@pytest.mark.parametrize(
+    ("rows", "n", "dtype", "together"),
+    [(8, 4096, "uint8", False), (1 << 17, 77, "uint16", True)],
+    ids=["each row a span", "rows end to end"],
+)
+def test_row_of_one_side_is_not_read(rows, n, dtype, together):
     """The side that is not selected may be anything, here memory that no one may read."""
-    script = """
+    script = f"""
         import ctypes, mmap, numpy as np, te_select
-        rows, n = 8, 4096
-        k = te_select.compile(te_select.Workload((rows, 1), (rows, n), (rows, n), "uint8"))
-        guarded = mmap.mmap(-1, rows * n)
-        then = np.frombuffer(guarded, np.uint8).reshape(rows, n)
-        address = then.ctypes.data
+        rows, n, dtype = {rows}, {n}, np.dtype("{dtype}")
+        k = te_select.compile(te_select.Workload((rows, 1), (rows, n), (rows, n), dtype))
+        assert k.config["rows"] is {together}
+        size = dtype.itemsize * rows * n
+        guarded = mmap.mmap(-1, size)
+        then = np.frombuffer(guarded, dtype).reshape(rows, n)
         libc = ctypes.CDLL(None, use_errno=True)
-        assert libc.mprotect(ctypes.c_void_p(address), rows * n, 0) == 0
-        out = k(np.zeros((rows, 1), bool), then, np.full((rows, n), 7, np.uint8))
+        assert libc.mprotect(ctypes.c_void_p(then.ctypes.data), size, 0) == 0
+        out = k(np.zeros((rows, 1), bool), then, np.full((rows, n), 7, dtype))
         assert (out == 7).all()
         print("unread")
     """

@@ -58,9 +58,9 @@ class Contest(Generic[Set, Contestant]):
         """Prepare and verify a contestant; only those that are right are ranked."""
         try:
             calls = prepare()
-            difference = self.check(calls[0], self.sets[0], result)
-            if difference:
-                self.wrong[name] = difference
+            wrong = self.check(calls[0], self.sets[0], result)
+            if wrong:
+                self.wrong[name] = wrong
             else:
                 self.contestants[name] = (contestant or self.contestant)(in_turns(calls))
         except Exception as error:  # other people's code: whatever it raises is a finding

@@ -101,7 +101,7 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
     from te_select.bench.peers import choose_peers  # noqa: PLC0415
     from te_select.bench.row import OURS  # noqa: PLC0415
     from te_select.bench.run import Options  # noqa: PLC0415 - imports tvm_ffi
-    from te_select.environment import busy_cores  # noqa: PLC0415 - imports tvm_ffi
+    from te_select.environment import busy_cores  # noqa: PLC0415 - kept off --help
     from te_select.targets import resolve  # noqa: PLC0415 - imports tvm
 
     bench = _BENCHES[resolve(target).kind]

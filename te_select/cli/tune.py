@@ -101,12 +101,10 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
     else:
         wanted = [(w.name, w) for w in workloads.gather(flags, workload, workloads_file)]
 
-    from te_select.environment import busy_cores  # noqa: PLC0415 - kept off --help
     from te_select.tuning.display import Display, interruption  # noqa: PLC0415 - imports rich
     from te_select.tuning.record import Options  # noqa: PLC0415
 
     _check(target, runner)
-    busy = busy_cores() if runner == "local" else 0.0
     options = Options(trials, timeout, jobs, seed, force)
     outcomes: list[Outcome] = []
     display = Display(len(wanted))
@@ -120,10 +118,10 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
             raise
         end = error
     if as_json:
-        print_json(_document(outcomes, tuning_logs, interrupted, end, busy))
+        print_json(_document(outcomes, tuning_logs, interrupted, end))
     else:
         rest = interruption(outcomes, len(wanted), display.progress) if interrupted else ""
-        _print(outcomes, tuning_logs, rest, busy)
+        _print(outcomes, tuning_logs, rest)
         if end is not None:
             raise end
     if interrupted:
@@ -145,14 +143,14 @@ def _check(target: str, runner: str) -> None:
         resolve(target)
 
 
-def _print(outcomes: Sequence[Outcome], logs: Path, rest: str, busy: float) -> None:
+def _print(outcomes: Sequence[Outcome], logs: Path, rest: str) -> None:
     """Print what was found, the file that holds the records, and what is left to do."""
     from te_select.environment import BUSY  # noqa: PLC0415 - kept off --help
     from te_select.tuning.display import print_outcomes  # noqa: PLC0415 - imports rich
 
     if outcomes:
         print_outcomes(outcomes)
-    if busy > BUSY and any(outcome.fresh for outcome in outcomes):
+    if (busy := _busy(outcomes)) > BUSY:
         print(
             f"others were using {busy:.1f} cores when this began; what was fast then may be slow "
             "on an idle machine: tune again there, with --force"
@@ -190,21 +188,26 @@ def _tune_all(
     display: Display,
     outcomes: list[Outcome],
 ) -> None:
+    from te_select.environment import busy_cores  # noqa: PLC0415 - kept off --help
     from te_select.tuning.display import Outcome  # noqa: PLC0415 - imports rich
     from te_select.tuning.record import UntunableError  # noqa: PLC0415
 
     with without_torch():
         from te_select.tuning.session import Session  # noqa: PLC0415 - imports tvm
+    busy = None
     with Session(target, tuning_logs, runner, options) as session, display:
         for name, workload in wanted:
             found = None if options.force else session.find(workload)
-            measured_here = found is None and runner == "local"
+            fresh = found is None
+            measured_here = fresh and runner == "local"
+            if measured_here and busy is None:
+                busy = busy_cores()
             roof = _roof(workload, session.target.kind) if measured_here else None
             display.begin(roof)
             try:
                 record = found or session.tune(workload, display)
                 resumed = display.progress.resumed if display.progress else 0
-                outcomes.append(Outcome(name, record, None, found is None, roof, resumed))
+                outcomes.append(Outcome(name, record, None, fresh, roof, resumed, busy or 0.0))
             except UntunableError as error:
                 outcomes.append(Outcome(name, None, str(error)))
             display.progress = None
@@ -221,16 +224,12 @@ def _roof(workload: Workload, kind: str) -> float | None:
 
 
 def _document(
-    outcomes: Sequence[Outcome],
-    logs: Path,
-    interrupted: bool,
-    end: SelectError | None,
-    busy: float,
+    outcomes: Sequence[Outcome], logs: Path, interrupted: bool, end: SelectError | None
 ) -> dict[str, Any]:
     return {
         "tuning_logs": str(logs),
         "interrupted": interrupted,
-        "busy_cores": busy,
+        "busy_cores": _busy(outcomes),
         "error": None if end is None else str(end),
         "workloads": [
             {
@@ -244,6 +243,11 @@ def _document(
             for outcome in outcomes
         ],
     }
+
+
+def _busy(outcomes: Sequence[Outcome]) -> float:
+    """How many cores others used when the measuring began."""
+    return max((outcome.busy for outcome in outcomes), default=0.0)
 
 
 def _record(record: Record) -> dict[str, Any]:

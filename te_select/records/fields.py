@@ -31,6 +31,12 @@ def check_count(name: str, value: Any) -> None:
         raise ValueError(f"{name} is {shown(value)}; expected an int of 0 to {_LARGEST}")
 
 
+def check_text(name: str, value: Any) -> None:
+    """Check a string."""
+    if not isinstance(value, str):
+        raise ValueError(f"{name} is {shown(value)}; expected a string")
+
+
 def check_config(value: Any) -> None:
     """Check knobs and their values, of whichever schedule."""
     if not isinstance(value, dict) or not all(type(knob) in (int, bool) for knob in value.values()):

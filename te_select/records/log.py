@@ -278,16 +278,11 @@ def _parse_session(text: str) -> dict[str, Any]:
     return session
 
 
-def _check_text(name: str, value: Any) -> None:
-    if not isinstance(value, str):
-        raise ValueError(f"{name} is {shown(value)}; expected a string")
-
-
 _SESSION: Mapping[str, Callable[[Any], None]] = {
     "config": fields.check_config,
     "default_seconds": partial(fields.check_seconds, "default_seconds"),
     **{name: partial(fields.check_count, name) for name in ("trials", "failed")},
-    **{name: partial(_check_text, name) for name in ("workload", "machine", "command")},
+    **{name: partial(fields.check_text, name) for name in ("workload", "machine", "command")},
 }
 """What checks each field that somebody reads; all of them may be missing."""
 

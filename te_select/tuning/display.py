@@ -37,6 +37,8 @@ class Outcome:
         Bytes per second that a probe moved; None where nobody measured it.
     resumed
         How many of its trials an earlier run had measured.
+    busy
+        How many cores others used when the session began to measure here.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Outcome:
     fresh: bool = True
     roof: float | None = None
     resumed: int = 0
+    busy: float = 0.0
 
 
 class Display:
