@@ -21,20 +21,20 @@ from typing import Any, Literal
 import tvm
 from tvm import s_tir
 
-from te_select import scratch
-from te_select.access import AccessPattern, access_pattern
-from te_select.broadcast import shown
-from te_select.definition import definition
+from te_select import kinds
 from te_select.errors import ArgumentError, ArtifactError, TargetError
-from te_select.machines import LEVELS, Machine, machine
+from te_select.machines import machine, schedule_of
 from te_select.machines.scheduled import Scheduled
+from te_select.machines.targets import ResolvedTarget, resolve
+from te_select.operator.access import AccessPattern, access_pattern
+from te_select.operator.broadcast import shown
+from te_select.operator.definition import definition
+from te_select.operator.workload import Workload
 from te_select.records import lookup
 from te_select.records.origin import DEFAULT, NONE_NEAR, NOT_ASKED
-from te_select.runtime import artifact, cpu
+from te_select.runtime import artifact, scratch
 from te_select.runtime.kernel import Kernel
 from te_select.runtime.manifest import KernelRecord, Manifest
-from te_select.targets import ResolvedTarget, resolve
-from te_select.workload import Workload
 
 TuningLogs = str | Path | Literal[False] | None
 _INT32_LITERAL = "exceeds range of int32"  # what sch.fuse of TVM 0.27 fails with
@@ -214,20 +214,20 @@ def schedule(
         If TVM cannot fuse loops of that many iterations.
     """
     pattern = access_pattern(workload)
-    kind = machine(target.kind)
+    rules = schedule_of(target.kind)
     origin, why = DEFAULT, ""
     if config is not None:
-        chosen = _config_from_manifest(config, pattern, kind)
+        chosen = _config_from_manifest(config, pattern, rules)
     elif tuning_logs is not False and (found := lookup.find(workload, target, tuning_logs)):
         chosen, origin, why = found.config, found.origin, found.why
     else:
-        chosen = kind.schedule.default_config(pattern, target.tvm)
+        chosen = rules.default_config(pattern, target.tvm)
         why = NOT_ASKED if tuning_logs is False else NONE_NEAR
     functions = {}
-    for calls, variant in kind.schedule.variants(pattern, chosen).items():
+    for variant in rules.variants(pattern, chosen):
         sch = s_tir.Schedule(definition(workload))
         try:
-            kind.schedule.apply(sch, pattern, target.tvm, variant)
+            rules.apply(sch, pattern, target.tvm, variant.config)
         except ValueError as error:
             if _INT32_LITERAL not in str(error):
                 raise
@@ -235,8 +235,8 @@ def schedule(
                 f"{workload} cannot be compiled: TVM makes one loop of axes only where those "
                 "behind the first have fewer than 2^31 elements together; merge axes by reshaping"
             ) from error
-        functions[calls] = sch.mod["main"]
-    return Scheduled(workload, chosen, origin, why, **functions)
+        functions[variant] = sch.mod["main"]
+    return Scheduled(workload, chosen, origin, why, functions)
 
 
 def source(
@@ -269,7 +269,7 @@ def source(
         If the target has no such level.
     """
     resolved = resolve(target)
-    levels = LEVELS[resolved.kind]
+    levels = kinds.kind(resolved.kind).sources
     if level not in levels:
         raise ArgumentError(
             f"source {level!r} is not known for {resolved.name}; expected one of "
@@ -279,7 +279,7 @@ def source(
         return str(definition(workload).script())
     chosen = schedule(workload, resolved, False, config)
     if level == "scheduled":
-        return "\n\n".join(str(function.script()) for function in chosen.functions)
+        return "\n\n".join(str(function.script()) for function in chosen.functions.values())
     return machine(resolved.kind).source(chosen, resolved, level)
 
 
@@ -291,7 +291,7 @@ def check_runs_here(target: ResolvedTarget) -> None:
     TargetError
         If the CPU lacks a feature.
     """
-    if missing := cpu.missing(target.cpu_features):
+    if missing := machine(target.kind).missing(target):
         raise TargetError(
             f"target {target.name!r} needs {', '.join(missing)}, which this CPU lacks; expected "
             "one that it can run (te_select.export compiles for other CPUs)"
@@ -321,9 +321,9 @@ def _version(package: str) -> str:
         return "not installed"
 
 
-def _config_from_manifest(config: Mapping[str, Any], pattern: AccessPattern, kind: Machine) -> Any:
+def _config_from_manifest(config: Mapping[str, Any], pattern: AccessPattern, rules: Any) -> Any:
     try:
-        return kind.schedule.Config(**config).checked(pattern)
+        return rules.Config(**config).checked(pattern)
     except (TypeError, ValueError) as error:
         raise ArtifactError(f"config {shown(dict(config))} is damaged: {error}") from error
 

@@ -9,8 +9,8 @@ import pytest
 
 import te_select
 from te_select import Workload
-from te_select.machines import LEVELS
-from te_select.targets import resolve
+from te_select.kinds import KINDS
+from te_select.machines.targets import resolve
 
 W = Workload((64, 1), (64, 5), (5,))
 TYPICAL = {
@@ -85,7 +85,7 @@ def test_same_workloads_give_the_same_bytes(tmp_path):
     assert paths[0].read_bytes() == paths[1].read_bytes()
 
 
-@pytest.mark.parametrize("kind", LEVELS["x86"])
+@pytest.mark.parametrize("kind", KINDS["cpu"].sources)
 def test_source_is_the_same_for_a_compiled_and_a_loaded_kernel(kind, tmp_path):
     kernel = te_select.compile(W, "x86-64-v3")
     loaded = te_select.load(kernel.export(tmp_path / "select.so"))

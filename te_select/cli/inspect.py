@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from te_select import scratch
+from te_select import kinds
 from te_select.cli import workloads
 from te_select.cli.console import (
     JsonFlag,
@@ -22,10 +22,10 @@ from te_select.cli.console import (
 from te_select.cli.manifest import describe, print_kernel, read_manifest
 from te_select.cli.paths import check_folder, check_library
 from te_select.errors import ArtifactError, SelectError
-from te_select.machines import LEVELS
-from te_select.workload import Workload
+from te_select.operator.workload import Workload
+from te_select.runtime import scratch
 
-_KNOWN = tuple(dict.fromkeys(level for levels in LEVELS.values() for level in levels))
+_KNOWN = kinds.sources()
 
 Library = Annotated[Path | None, typer.Argument(help="A library; else give the workload flags.")]
 Source = Annotated[str | None, typer.Option("--source", help=f"{', '.join(_KNOWN)}.")]
@@ -133,9 +133,9 @@ def _add_source(kernels: list[dict[str, Any]], level: str, target: str) -> None:
 
 def _needed(target: dict[str, Any]) -> dict[str, str]:
     """What a machine must have to run the library."""
-    if archs := target.get("archs"):
-        return {"CUDA machine code": ", ".join(archs), "PTX": f"{archs[-1]}, for newer devices"}
-    return {"CPU features": " ".join(target["cpu_features"]) or "(baseline)"}
+    kernel = kinds.load(kinds.of_manifest(target).kernel)
+    needed: dict[str, str] = kernel.needs(target)
+    return needed
 
 
 def _print(document: dict[str, Any]) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from te_select.access import access_pattern
-from te_select.broadcast import format_shape
 from te_select.cli.console import print_fields
+from te_select.operator.access import access_pattern
+from te_select.operator.broadcast import format_shape
+from te_select.operator.workload import Workload
 from te_select.records.origin import explain
 from te_select.runtime import manifest
-from te_select.workload import Workload
 
 
 def read_manifest(path: Path) -> dict[str, Any]:

@@ -11,28 +11,13 @@ from pathlib import Path
 
 import tvm_ffi
 
-from te_select import scratch
-from te_select.broadcast import shown
-from te_select.errors import ArgumentError, ArtifactError, SelectError
-from te_select.runtime import cpu, files
-from te_select.runtime.cuda_kernel import CudaKernel
+from te_select import kinds
+from te_select.errors import ArtifactError, SelectError
+from te_select.runtime import files, scratch
 from te_select.runtime.kernel import Kernel
 from te_select.runtime.manifest import Manifest, manifest_path, read_manifest
 
-_THREADS = "TE_SELECT_NUM_THREADS"
 _NAMES_SHOWN = 3  # of a library's kernels, where one is asked for that it lacks
-_KERNELS: Mapping[str, type[Kernel]] = {"x86": Kernel, "cuda": CudaKernel}
-
-_in_forked_child = False
-
-
-def _mark_child() -> None:
-    global _in_forked_child  # noqa: PLW0603 - the state of the process
-    _in_forked_child = True
-
-
-# A library that is loaded in a forked child cannot know that libgomp's threads have died.
-os.register_at_fork(after_in_child=_mark_child)
 
 
 class Library(Mapping[str, Kernel]):
@@ -143,26 +128,21 @@ def load(path: str | os.PathLike[str]) -> Kernel | Library:
             f"{path} is not the library its manifest describes (the SHA-256 differs): it is "
             "truncated or was changed; export it again"
         )
-    if missing := cpu.missing(manifest.target["cpu_features"]):
+    make: type[Kernel] = kinds.load(manifest.kind.kernel)
+    if missing := make.missing(manifest.target):
         raise ArtifactError(
             f"{path} was compiled for {manifest.target['name']} and this CPU lacks "
             f"{', '.join(missing)}; compile it for a target that this CPU can run"
         )
-    make = _KERNELS[manifest.kind]
-    if make is Kernel:
-        _check_thread_count()
     module = _open(path)
-    if _in_forked_child and make is Kernel:
-        _function(module, "te_select_run_serially", path)()
+    make.prepare(lambda name: _function(module, name, path))
     kernels: dict[str, Kernel] = {}
     for record in manifest.kernels:
         name = record.workload.name
         alone = Manifest((record,), manifest.target, manifest.versions)
         kernels[name] = make(
-            record.workload,
-            target=manifest.target["name"],
-            config=record.config,
-            origin=record.origin,
+            record,
+            alone,
             function=_function(module, name, path),
             bits=_function(module, f"{name}__bits", path),
             path=path,
@@ -179,16 +159,6 @@ def _save(image: bytes, manifest: Manifest, path: str | os.PathLike[str]) -> Pat
     text = manifest.to_text(hashlib.sha256(image).hexdigest())
     files.replace_all({path: image, manifest_path(path): text})
     return path
-
-
-def _check_thread_count() -> None:
-    """Refuse what the launcher of a library would refuse at every call."""
-    text = os.environ.get(_THREADS, "")
-    if text and not (text.isascii() and text.isdigit() and text.strip("0")):
-        raise ArgumentError(
-            f"{_THREADS} is {shown(text)}; expected a positive whole number, or no value for as "
-            "many threads as OpenMP allows"
-        )
 
 
 def _open(path: Path) -> tvm_ffi.Module:

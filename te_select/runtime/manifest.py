@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from te_select import kinds
 from te_select.errors import ArtifactError, SelectError
+from te_select.kinds import Kind
+from te_select.operator.workload import Workload
 from te_select.runtime import files
-from te_select.workload import Workload
 
 FORMAT = 1
-KINDS = ("x86", "cuda")
 
 
 @dataclass(frozen=True)
@@ -48,9 +49,8 @@ class Manifest:
     kernels
         One record per exported kernel.
     target
-        ``"name"``, the target as the user named it; ``"cpu_features"``, the flags of
-        ``/proc/cpuinfo`` without which the code dies; ``"kind"``, the kind of machine, ``"x86"``
-        where it is missing; and of CUDA ``"archs"``, those with machine code.
+        ``"name"``, the target as the user named it; ``"kind"``, the kind of machine, of which
+        the first manifests said nothing; and the requirements of that kind (`te_select.kinds`).
     versions
         Of the packages that built it.
     """
@@ -60,10 +60,9 @@ class Manifest:
     versions: Mapping[str, str]
 
     @property
-    def kind(self) -> str:
-        """The kind of machine: ``"x86"`` or ``"cuda"``."""
-        kind: str = self.target.get("kind", "x86")
-        return kind
+    def kind(self) -> Kind:
+        """The kind of machine."""
+        return kinds.of_manifest(self.target)
 
     def to_json(self, sha256: str) -> dict[str, Any]:
         """The manifest of a library with this hash, as JSON types."""
@@ -130,10 +129,12 @@ def read_manifest(so: str | os.PathLike[str]) -> tuple[Manifest, str]:
     try:
         target = _typed(data, "target", dict)
         _typed(target, "name", str)
-        _strings(_typed(target, "cpu_features", list), "cpu_features")
-        _strings(_typed({"archs": [], **target}, "archs", list), "archs")
-        if _typed({"kind": "x86", **target}, "kind", str) not in KINDS:
-            raise ValueError(f"kind is {target['kind']!r}, expected {' or '.join(KINDS)}")
+        if "kind" in target:
+            _typed(target, "kind", str)
+        needed = kinds.of_manifest(target).requirements
+        for field in (name for kind in kinds.KINDS.values() for name in kind.requirements):
+            if field in needed or field in target:
+                _strings(_typed(target, field, list), field)
         versions = _typed(data, "versions", dict)
         _strings(versions.values(), "versions")
         kernels = tuple(_parse_kernel(item) for item in _typed(data, "kernels", list))
