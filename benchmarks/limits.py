@@ -86,8 +86,8 @@ def skipping() -> None:
     """What skipping gains on masks in blocks, and costs on random ones."""
     random, blocks = (make_operands(flat(LARGE), mask) for mask in (HALF, BLOCKS))
     with tempfile.TemporaryDirectory() as folder:
-        skips = with_config(flat(LARGE), folder, skip=True)
-        reads = with_config(flat(LARGE), folder, skip=False)
+        skips = with_config(flat(LARGE), folder, skip=1)
+        reads = with_config(flat(LARGE), folder, skip=0)
         timed = take_turns(
             {
                 "random": call(skips, random),

@@ -28,6 +28,8 @@ and for tuning:
 ``family(target)``
     A hashable value, equal for targets whose records serve each other; None for a TVM target of
     another kind of machine.
+``portable(pattern, target, config)``
+    A config that was measured on another microarchitecture, without what belongs to that alone.
 ``alike(pattern, measured, target)``
     Whether the record of one pattern may serve another of the same loops and a size near to it.
 

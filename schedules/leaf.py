@@ -7,7 +7,7 @@ stand in its trace as annotations, so that reading a log makes no object of TVM.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from typing import Any, TypeVar
 
 import tvm_ffi
@@ -62,21 +62,21 @@ def config_from(make: Callable[..., _Config], knobs: Mapping[str, int]) -> _Conf
     Raises
     ------
     ValueError
-        If they are not those of the config, as of a te_select that had others, or a bool is none.
+        If they are not those of the config, as of a te_select that had others, or a value cannot be
+        that of a bool. Knobs that the config has a default for may be missing.
     """
-    kinds = {
-        knob.name: bool if knob.type in ("bool", bool) else int
-        for knob in fields(make)  # type: ignore[arg-type]  # a dataclass
-    }
-    if odd := sorted(set(kinds) ^ set(knobs)):
+    known = {knob.name: knob for knob in fields(make)}  # type: ignore[arg-type]  # a dataclass
+    needed = {name for name, knob in known.items() if knob.default is MISSING}
+    if odd := sorted((needed - set(knobs)) | (set(knobs) - set(known))):
         raise ValueError(
-            f"the knobs differ in {', '.join(odd)}; expected {', '.join(kinds)}, as this te_select "
+            f"the knobs differ in {', '.join(odd)}; expected {', '.join(known)}, as this te_select "
             "writes them"
         )
-    for name, kind in kinds.items():
-        if kind is bool and knobs[name] not in (0, 1):
+    flags = [name for name in knobs if known[name].type in ("bool", bool)]
+    for name in flags:
+        if knobs[name] not in (0, 1):
             raise ValueError(f"{name} is {knobs[name]}; expected 0 or 1")
-    return make(**{name: kind(knobs[name]) for name, kind in kinds.items()})
+    return make(**{name: bool(v) if name in flags else int(v) for name, v in knobs.items()})
 
 
 def config_of(

@@ -9,6 +9,7 @@ from te_select.schedules.cpu.schedule import (
     config_of,
     effect,
     family,
+    portable,
     space,
     variants,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "default_config",
     "effect",
     "family",
+    "portable",
     "space",
     "span_source",
     "variants",

@@ -18,13 +18,15 @@ LEAST_BYTES = 8192  # rows of 252 bytes, one after another, took 1.2 times as lo
 PENDING_BYTES = 768  # an output 512 bytes ahead took 1.1 times as long, 768 bytes 1.0
 
 
-def backwards(writer: IRWriter, inputs: Sequence[str], row_bytes: int) -> str:
+def backwards(writer: IRWriter, allowed: str, inputs: Sequence[str], row_bytes: int) -> str:
     """Write the choice of a direction.
 
     Parameters
     ----------
     writer
         Where to write; the function's arguments are pointers, ``%out`` among them.
+    allowed
+        A value of type i1, false where the walk must go forwards.
     inputs
         Names of the pointers to what is read at the rate at which out is written.
     row_bytes
@@ -38,7 +40,7 @@ def backwards(writer: IRWriter, inputs: Sequence[str], row_bytes: int) -> str:
     long = writer.emit(f"icmp uge i64 %n, {LEAST_BYTES // row_bytes}")
     look, go = writer.label(), writer.label()
     before = writer.block
-    writer.branch(long, look, go)
+    writer.branch(writer.emit(f"and i1 {long}, {allowed}"), look, go)
     writer.start(look)
     out = writer.emit("ptrtoint ptr %out to i64")
     ahead, behind = ["false"], ["false"]

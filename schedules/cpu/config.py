@@ -13,6 +13,10 @@ SHORT_ROW_BYTES = 128  # rows of 128 bytes were 1.1 times as fast each for itsel
 LONG_ROW_BYTES = 1024  # rows of 252 bytes end to end were 1.25 times as fast, of 4 KB no faster
 
 
+BY_MACHINE = -1
+"""The value of a knob that leaves its decision to the machine that the library runs on."""
+
+
 @dataclass(frozen=True)
 class Config:
     """The knobs of the CPU schedule.
@@ -25,8 +29,8 @@ class Config:
         Vectors in flight per iteration of a plain span.
     rows
         Whether the two innermost loops are the leaf: short rows that share vectors, or longer ones
-        end to end. Where a name decides how long a row is, whether there is such a leaf for the
-        calls whose rows are not long.
+        end to end, for the calls that store past the cache. Where a name decides how long a row is,
+        whether there is such a leaf for the calls whose rows are not long.
     piece
         Rows of the leaf per parallel piece; a plain leaf's rows are single elements.
     bytes_per_thread
@@ -35,31 +39,40 @@ class Config:
     stream_from
         Bytes of output from which on stores go past the cache; 0 for never.
     skip
-        Whether a plain span leaves a side unread where a block of cond does not select it.
+        1 where a plain span leaves a side unread where a block of cond does not select it, else 0.
+    backwards
+        1 where a span walks backwards if out lies just ahead of an input, else 0.
+
+    The last four may be `BY_MACHINE`.
     """
 
     vector_bytes: int
     unroll: int
     rows: bool
     piece: int
-    bytes_per_thread: int
-    stream_from: int
-    skip: bool
+    bytes_per_thread: int = BY_MACHINE
+    stream_from: int = BY_MACHINE
+    skip: int = BY_MACHINE
+    backwards: int = BY_MACHINE
 
     def checked(self, pattern: AccessPattern) -> Config:
         """Return this config, or raise ValueError if the schedule cannot follow it."""
-        flags = (self.rows, self.skip)
         sizes = (self.bytes_per_thread, self.stream_from)
+        switches = (self.skip, self.backwards)
         numbers = (self.vector_bytes, self.unroll, self.piece, *sizes)
-        if not all(type(flag) is bool for flag in flags):
-            raise ValueError("rows and skip must be booleans")
+        if type(self.rows) is not bool:
+            raise ValueError("rows must be a boolean")
         if not all(type(number) is int for number in numbers):
-            raise ValueError("the knobs other than rows and skip must be ints")
+            raise ValueError("the knobs other than rows must be ints")
+        # The first libraries and records have booleans for skip.
+        if not all(type(switch) in (int, bool) and -1 <= switch <= 1 for switch in switches):
+            raise ValueError(f"skip and backwards must be 0, 1 or {BY_MACHINE}, by the machine")
         if self.vector_bytes not in VECTOR_BYTES or self.unroll not in UNROLLS:
             raise ValueError(f"expected vector_bytes in {VECTOR_BYTES} and unroll in {UNROLLS}")
-        if not 1 <= self.piece < LARGEST or not all(0 <= size < LARGEST for size in sizes):
+        if not 1 <= self.piece < LARGEST or not all(-1 <= size < LARGEST for size in sizes):
             raise ValueError(
-                "piece must be positive, and bytes_per_thread and stream_from not negative"
+                "piece must be positive, and bytes_per_thread and stream_from not negative, or "
+                f"{BY_MACHINE}, by the machine"
             )
         if self.rows and not rows_may_be_leaf(pattern):
             raise ValueError(
@@ -68,6 +81,8 @@ class Config:
         return self
 
 
+OF_MACHINE = ("bytes_per_thread", "stream_from", "skip", "backwards")
+"""The knobs that a record of one microarchitecture does not bring to another."""
 NUMBERS = ("piece",)
 """The knobs that may be random variables of MetaSchedule; the others change the structure."""
 

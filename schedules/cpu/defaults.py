@@ -5,17 +5,19 @@ from __future__ import annotations
 from tvm.target import Target, codegen
 
 from te_select.operator.access import AccessPattern, Loop
-from te_select.schedules.cpu.config import Config, rows_may_be_leaf, share_vectors
+from te_select.schedules.cpu.config import BY_MACHINE, Config, rows_may_be_leaf, share_vectors
 
 LINE_BYTES, AVX2_BYTES = 64, 32
-BYTES_PER_THREAD = 1 << 18  # two threads were ahead from 400 KB moved on (docs/measurements.md)
+LEAST_PARALLEL_BYTES = 1 << 18  # moved; no machine that was met gains by a second thread below this
 PIECE_BYTES = 1 << 16  # no difference was seen from 64 KB to 256 KB; smaller ones share work better
-STREAM_FROM_BYTES = 1 << 22  # past two cores' L2; 1.1 times as fast at 4 MB, 1.5 at 128 MB
-FILL_FROM_BYTES = 1 << 25  # where reads do not displace what is written: 0.85 times at 32 MB
+LEAST_STREAMED_BYTES = 1 << 20  # of output; below, stores past the cache never won
 
 
 def default_config(pattern: AccessPattern, target: Target) -> Config:
     """Choose a good config without measuring.
+
+    What depends on the machine alone, and on the sizes of a call, is left to where the library
+    runs. What makes another kernel is decided here.
 
     Parameters
     ----------
@@ -33,7 +35,7 @@ def default_config(pattern: AccessPattern, target: Target) -> Config:
     # On AVX2 two registers a vector: 1.03 times as fast, as lines past the cache are stored whole.
     vector_bytes = registers if registers < AVX2_BYTES else LINE_BYTES
     unroll = 8 if registers == AVX2_BYTES else 4
-    streams = pattern.out_bytes is None or pattern.out_bytes >= pays_to_stream(pattern)
+    streams = may_stream(pattern)
     rows = rows_may_be_leaf(pattern) and (
         pattern.loops[-1].extent is None or share_vectors(pattern) or streams
     )
@@ -41,12 +43,17 @@ def default_config(pattern: AccessPattern, target: Target) -> Config:
     step = 4 * vector_bytes // pattern.width
     piece = max(1, PIECE_BYTES // (pattern.width * inner * step)) * step
     known = pattern.elements
-    parallel = known is None or (known > 0 and pattern.bytes_moved() >= 2 * BYTES_PER_THREAD)
-    grain = BYTES_PER_THREAD if parallel else 0
-    stream_from = pays_to_stream(pattern) if streams else 0
-    # At 13 KB the look at cond costs a tenth; where memory is the limit, nothing.
-    skip = parallel and bool(pattern.loops) and skippable(pattern.loops[-1])
-    return Config(vector_bytes, unroll, rows, piece, grain, stream_from, skip)
+    parallel = known is None or (known > 0 and pattern.bytes_moved() >= LEAST_PARALLEL_BYTES)
+    return Config(
+        vector_bytes=vector_bytes,
+        unroll=unroll,
+        rows=rows,
+        piece=piece,
+        bytes_per_thread=BY_MACHINE if parallel else 0,
+        stream_from=BY_MACHINE if streams else 0,
+        # At 13 KB the look at cond costs a tenth.
+        skip=BY_MACHINE if parallel and pattern.loops and skippable(pattern.loops[-1]) else 0,
+    )
 
 
 def register_bytes(target: Target) -> int:
@@ -57,13 +64,27 @@ def register_bytes(target: Target) -> int:
     return 32 if "avx2" in features else 16
 
 
-def pays_to_stream(pattern: AccessPattern) -> int:
-    """Bytes of output from which on stores past the cache are expected to pay."""
+def may_stream(pattern: AccessPattern) -> bool:
+    """Whether the output may be so large that stores past the cache pay on some machine."""
+    return pattern.out_bytes is None or pattern.out_bytes >= LEAST_STREAMED_BYTES
+
+
+def is_fill(pattern: AccessPattern) -> bool:
+    """Whether less than half as much is read as is written.
+
+    Then nothing displaces the output from the last-level cache, and plain stores stay ahead for
+    longer.
+    """
     loops = pattern.loops
     read = all(loop.cond for loop in loops) + pattern.width * (
         all(loop.then for loop in loops) + all(loop.else_ for loop in loops)
     )
-    return STREAM_FROM_BYTES if 2 * read >= pattern.width else FILL_FROM_BYTES
+    return 2 * read < pattern.width
+
+
+def reads_cond_once(pattern: AccessPattern) -> bool:
+    """Whether every element of cond is read once only, as it moves along every loop."""
+    return all(loop.cond for loop in pattern.loops)
 
 
 def skippable(leaf: Loop) -> bool:

@@ -10,9 +10,11 @@ Short rows that share vectors are the same walk with rows in the place of elemen
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from te_select.schedules.cpu.aliasing import backwards
+from te_select.schedules.cpu.flags import BACKWARDS, SKIP
 from te_select.schedules.cpu.span import BATCH_BYTES, STREAMED_BYTES, Group, Span, SpanWriter, Value
 
 
@@ -37,7 +39,7 @@ class PlainWriter(SpanWriter):
         level = [name for name, moves in sides.items() if moves == "f"]
         if span.cond == "f" and span.width == 1:
             level.append("cond")
-        self.backwards = backwards(self, level, span.width * span.inner)
+        self.backwards = backwards(self, self.asked(BACKWARDS), level, span.width * span.inner)
         if span.cond == "s" and span.inner == 1:
             self._choose_then_copy()
         else:
@@ -121,18 +123,29 @@ class PlainWriter(SpanWriter):
         single = partial(self._single, group=group)
         if self.span.inner > 1 or self.span.unroll == 1:
             return self.loop(first, "%n", lanes, single, self.backwards)
-        unrolled = partial(self._unrolled, group=group)
-        first = self.loop(first, "%n", self.span.unroll * lanes, unrolled, self.backwards)
+        step = self.span.unroll * lanes
+        each = partial(self._each, group=group)
+        if self.span.skipping:
+            first = self._looking(first, step, each)
+        else:
+            first = self.loop(first, "%n", step, each, self.backwards)
         return self.loop(first, "%n", lanes, single)
+
+    def _looking(self, first: str, step: int, each: Callable[[str], None]) -> str:
+        """Two loops, of which the flags choose: one looks at cond before it reads, one does not."""
+        look, take, end = (self.label() for _ in range(3))
+        self.branch(self.asked(SKIP), look, take)
+        ends = []
+        for label, body in ((look, self._by_block), (take, each)):
+            self.start(label)
+            left = self.loop(first, "%n", step, body, self.backwards)
+            ends.append(f"[ {left}, %{self.block} ]")
+            self.jump(end)
+        self.start(end)
+        return self.emit(f"phi i64 {', '.join(ends)}")
 
     def _single(self, at: str, group: Group) -> None:
         self.store(group(at, self.span.lanes))
-
-    def _unrolled(self, at: str, group: Group) -> None:
-        if self.span.skipping:
-            self._by_block(at)
-        else:
-            self._each(at, group)
 
     def _each(self, at: str, group: Group) -> None:
         lanes = self.span.lanes

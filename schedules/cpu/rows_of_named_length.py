@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from te_select.schedules.cpu import plain_span, rows_end_to_end, short_rows
 from te_select.schedules.cpu.config import SHORT_ROW_BYTES
+from te_select.schedules.cpu.flags import STREAM
 from te_select.schedules.cpu.llvm_ir import IRWriter
 from te_select.schedules.cpu.span import ARGUMENTS, Span
 
@@ -74,7 +75,7 @@ class _Chooser(IRWriter):
         if self.end_to_end is not None:
             joined, each = self.label(), self.label()
             long = self.emit(f"icmp uge i64 %inner, {SHORT_ROW_BYTES // self.span.width}")
-            past_cache = self.emit("icmp ne i64 %stream, 0")
+            past_cache = self.emit(f"icmp ne i64 {self.emit(f'and i64 %flags, {STREAM}')}, 0")
             self.branch(self.emit(f"and i1 {long}, {past_cache}"), joined, each)
             self.start(joined)
             self._leave_to(self.end_to_end)
@@ -97,5 +98,5 @@ class _Chooser(IRWriter):
         else_ = self.pointer("else", span.width, starts[span.else_], 0)
         self.line(
             f"call void @{self.single.symbol}(ptr {out}, ptr {cond}, ptr {then}, ptr {else_}, "
-            "i64 %inner, i64 1, i64 0)"
+            "i64 %inner, i64 1, i64 %flags)"
         )

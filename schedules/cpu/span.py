@@ -1,6 +1,6 @@
 """What the span kernels of CPUs have in common: their parameters, and how they end and store.
 
-A span is ``span(out, cond, then, else, n, inner, stream)``: n rows of ``inner`` elements,
+A span is ``span(out, cond, then, else, n, inner, flags)``: n rows of ``inner`` elements,
 row-major. How each operand moves is one letter:
 
     f  with every element        value of row r, column x is  operand[r * inner + x]
@@ -12,9 +12,10 @@ Each file writes one sort of them as LLVM IR: `plain_span` rows of one element, 
 that share vectors, `rows_end_to_end` longer ones, `rows_of_named_length` those whose length a call
 tells. `span_source` knows which is which.
 Nothing is assumed to be aligned, tails take vectors of half as many lanes and so on, no access is
-masked, and the text uses portable vector types only. Where ``stream`` is not 0, whole vectors are
-stored past the cache, from the first one on that is aligned; where none can be, the stores are
-plain. The caller fences them.
+masked, and the text uses portable vector types only. ``flags`` are those of
+`te_select.schedules.cpu.flags`. Where they ask for it, whole vectors are stored past the cache,
+from the first one on that is aligned; where none can be, the stores are plain. The caller fences
+them.
 """
 
 from __future__ import annotations
@@ -24,12 +25,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from te_select.schedules.cpu.flags import STREAM
 from te_select.schedules.cpu.llvm_ir import IRWriter
 
 _SYMBOL = re.compile(
     r"te_select_span_w(\d+)_([fois])([fois])([fois])_i(\d+)_v(\d+)_u(\d+)(_nt)?(_sk)?(_end_to_end)?"
 )
-ARGUMENTS = "ptr %out, ptr %cond, ptr %then, ptr %else, i64 %n, i64 %inner, i64 %stream"
+ARGUMENTS = "ptr %out, ptr %cond, ptr %then, ptr %else, i64 %n, i64 %inner, i64 %flags"
 BATCH_BYTES = 256  # loaded before any is stored; 8 of the 16 registers of AVX2
 METADATA = "!0 = !{i32 1}\n"  # what stores past the cache refer to; it stands once in a text
 STREAMED_BYTES = 1024  # at 128 bytes a span streaming took 1.5 times as long, at 4096 0.64
@@ -55,10 +57,10 @@ class Span:
     unroll
         Vectors in flight per iteration of a plain span's main loop.
     streaming
-        Whether the span can store past the cache, which its last argument then decides.
+        Whether the span can store past the cache, where its flags ask for it.
     skipping
-        Whether a plain span looks at the cond of a whole iteration first, and leaves a side that
-        none of it selects unread.
+        Whether a plain span can look at the cond of a whole iteration first, and leave a side that
+        none of it selects unread, where its flags ask for it.
     end_to_end
         Whether rows, of two vectors or more, are walked end to end.
     """
@@ -148,6 +150,10 @@ class SpanWriter(IRWriter):
         self.jump(end)
         self.start(end)
 
+    def asked(self, flag: int) -> str:
+        """Whether the caller has set a flag."""
+        return self.emit(f"icmp ne i64 {self.emit(f'and i64 %flags, {flag}')}, 0")
+
     def bytes_to_line(self) -> str:
         """Bytes from out to the first address that a store past the cache may have."""
         address = self.emit("ptrtoint ptr %out to i64")
@@ -163,7 +169,7 @@ class SpanWriter(IRWriter):
             The label of what comes where it is not so.
         """
         past, through = self.label(), self.label()
-        asked = self.emit("icmp ne i64 %stream, 0")
+        asked = self.asked(STREAM)
         worth = self.emit(f"and i1 {asked}, {pays}")
         self.branch(self.emit(f"and i1 {can}, {worth}"), past, through)
         self.start(past)

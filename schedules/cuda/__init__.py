@@ -10,6 +10,7 @@ from te_select.schedules.cuda.schedule import (
     default_config,
     effect,
     family,
+    portable,
     space,
     variants,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "default_config",
     "effect",
     "family",
+    "portable",
     "space",
     "variants",
 ]

@@ -247,6 +247,11 @@ def family(target: Target) -> str | None:
     return kind if kind == "cuda" else None
 
 
+def portable(_pattern: AccessPattern, _target: Any, config: Config) -> Config:
+    """A config measured on one architecture, as it serves another: no knob belongs to one alone."""
+    return config
+
+
 def alike(pattern: AccessPattern, measured: AccessPattern, target: Target) -> bool:
     """Whether the schedule treats a pattern as one that was measured, so that it may serve it.
 

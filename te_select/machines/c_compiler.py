@@ -25,7 +25,7 @@ _COMPILERS = ("cc", "gcc", "clang")
 _COMPILE = ("-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden")
 _LINK = ("-shared", "-s", "-Wl,--build-id=none", "-Wl,-z,noexecstack", "-Wl,-z,defs")
 # Whatever is exported can be found, and overwritten, by libtvm's loader; only these may be.
-_EXPORTS = "{ global: __tvm_ffi_*; local: *; };\n"
+_EXPORTS = "{ global: __tvm_ffi_*; te_select_pool_v1; local: *; };\n"
 _STDERR_LINES = 8
 
 
@@ -80,7 +80,6 @@ def _link(
 ) -> None:
     compiler = c_compiler()
     linked = [path.resolve() for path in objects] + [*_runtime_objects(compiler, half)]
-    libtvm_ffi = Path(libinfo.find_libtvm_ffi())
     with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as folder:
         source = Path(folder, "stub.c")
         source.write_text(stub)
@@ -98,8 +97,6 @@ def _link(
             *_LINK,
             "-Xlinker",  # unlike -Wl, it does not end at a comma in the path
             f"--version-script={exports}",
-            f"-L{libtvm_ffi.parent}",
-            "-ltvm_ffi",
             output=library,
         )
         library.write_bytes(embedded.seal(library.read_bytes()))
@@ -181,7 +178,7 @@ def _run(*command: str, output: Path) -> None:
     if done.returncode:
         lines = done.stderr.decode(errors="replace").strip().splitlines()[-_STDERR_LINES:]
         raise ToolchainError(
-            f"{command[0]} failed with exit code {done.returncode}; a C compiler with OpenMP is "
+            f"{command[0]} failed with exit code {done.returncode}; a working C compiler is "
             "needed: " + "; ".join(line.strip() for line in lines)
         )
     if not output.is_file():

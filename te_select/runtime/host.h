@@ -66,4 +66,7 @@ te_select_message te_select_begin(const te_select_kernel* kernel, int operand);
 /* Raises an error of a Python kind such as "ValueError"; returns -1. */
 int te_select_fail(const char* kind, const te_select_message* m);
 
+/* A function of tvm-ffi, where the process has it: the library needs none, and runs without. */
+void* te_select_tvm_ffi(const char* name);
+
 #endif

@@ -131,7 +131,7 @@ def _remove(folder: Path, owner: int) -> None:
 
 
 def _advice(reason: str) -> str:
-    if "libgomp" in reason:
+    if "libgomp" in reason:  # of the libraries that te-select 0.1 made
         return "install GCC's OpenMP runtime (Debian: apt install libgomp1)"
     if "failed to map" in reason or "not permitted" in reason:
         return "set TMPDIR to a folder from which programs may be run"

@@ -22,8 +22,10 @@ from te_select.runtime.artifact import Library
 from te_select.runtime.manifest import FIRST_FORMAT
 from tests.support.libraries import edit_beside, make_first_format
 from tests.support.runtime_standin import build, manifest
+from tests.support.runtime_standin import entry as entry_of
 
 W = Workload((8,), (8,), (8,), "float32")
+LEVELS = [link.Level("x86-64", ())]
 ARGS = np.array([1, 0] * 4, bool), np.ones(8, "f4"), np.zeros(8, "f4")
 
 
@@ -99,8 +101,8 @@ def test_export_over_a_loaded_library_harms_nobody(copied, tmp_path):
     source = swapped.with_suffix(".c")
     source.write_text(source.read_text().replace("j->c[at[0]] ?", "!j->c[at[0]] ?"))
     subprocess.run(["cc", "-fPIC", "-c", source, "-o", swapped.with_suffix(".o")], check=True)
-    entry = link.KernelEntry(W, "te_select_kernel_0")
-    link.link(swapped.with_suffix(".o"), [entry], manifest([W]), swapped)
+    entry = entry_of(W)
+    link.link([swapped.with_suffix(".o")], [entry], LEVELS, manifest([W]), swapped)
     stored.write(stored.read(swapped), copied)
     assert (artifact.load(copied)(*ARGS) != ARGS[0]).all()
     assert (old(*ARGS) == ARGS[0]).all()
@@ -203,13 +205,15 @@ def test_temporary_folder_that_is_missing(built, first, tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", "/nonexistent")
     with pytest.raises(ArtifactError, match=r"cannot be loaded: .*nonexistent"):
         artifact.load(first)
-    entry = link.KernelEntry(W, "te_select_kernel_0")
+    entry = entry_of(W)
     monkeypatch.setenv("CC", "cc -O1")  # nothing was compiled with this one
     with pytest.raises(ArtifactError, match=r"no temporary folder can be made: .*nonexistent"):
-        link.link(built.with_suffix(".o"), [entry], manifest([W]), tmp_path / "x.so")
+        link.link([built.with_suffix(".o")], [entry], LEVELS, manifest([W]), tmp_path / "x.so")
     monkeypatch.undo()
     with pytest.raises(ToolchainError, match=r"cannot be linked: .*missing"):
-        link.link(built.with_suffix(".o"), [entry], manifest([W]), tmp_path / "missing" / "x.so")
+        link.link(
+            [built.with_suffix(".o")], [entry], LEVELS, manifest([W]), tmp_path / "missing" / "x.so"
+        )
 
 
 def test_function_that_the_library_lacks(tmp_path):
@@ -256,13 +260,13 @@ def test_missing_files_and_bad_paths(first, tmp_path):
 
 
 def test_compiler_that_is_missing_or_fails(built, tmp_path, monkeypatch):
-    entry = link.KernelEntry(W, "no_such_symbol")
+    entry = link.KernelEntry(W, ("no_such_symbol",))
     with pytest.raises(ToolchainError, match="no_such_symbol") as caught:
-        link.link(built.with_suffix(".o"), [entry], manifest([W]), tmp_path / "x.so")
+        link.link([built.with_suffix(".o")], [entry], LEVELS, manifest([W]), tmp_path / "x.so")
     assert "\n" not in str(caught.value)
     monkeypatch.setenv("CC", "echo")
     with pytest.raises(ToolchainError, match="echo wrote no file; set CC to a C compiler"):
-        link.link(built.with_suffix(".o"), [entry], manifest([W]), tmp_path / "x.so")
+        link.link([built.with_suffix(".o")], [entry], LEVELS, manifest([W]), tmp_path / "x.so")
     monkeypatch.setenv("CC", "no-such-compiler -O2")
     with pytest.raises(ToolchainError, match="CC is 'no-such-compiler -O2', not a program"):
         c_compiler()

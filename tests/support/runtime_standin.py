@@ -21,6 +21,7 @@ _HEAD = """\
 #include <string.h>
 struct env { void* sync; int32_t num_task; };
 int (*__TVMBackendParallelLaunch)(int (*)(int, struct env*, void*), void*, int);
+void te_select_set_pieces(int64_t);
 """
 
 _SERIAL_HEAD = (
@@ -45,7 +46,7 @@ static int task_{i}(int id, struct env* env, void* data) {{
   }}
   return {status};
 }}
-int32_t te_select_kernel_{i}(void* c, void* t, void* e, void* o{params}, int64_t stream) {{
+int32_t te_select_kernel_{i}(void* c, void* t, void* e, void* o{params}, int64_t flags) {{
   struct job_{i} j = {{c, t, e, o, 1, {{0}}, {{{{0}}}}}};
   int64_t step;
   {setup}
@@ -77,7 +78,7 @@ def _kernel(i: int, w: Workload, parallel: bool, status: int) -> str:
                 setup.append(f"j.s[{k}][{axis}] = step;")
             setup.append(f"step *= {_extent(dim, names)};")
     run = (
-        f"return __TVMBackendParallelLaunch(task_{i}, &j, 0);"
+        f"te_select_set_pieces(j.total); return __TVMBackendParallelLaunch(task_{i}, &j, 0);"
         if parallel
         else f"struct env env = {{0, 1}}; return task_{i}(0, &env, &j);"
     )
@@ -113,12 +114,16 @@ def build(
     objects = path.with_suffix(".o")
     command = (*c_compiler(), "-O1", "-fPIC", "-c", str(source), "-o", str(objects))
     subprocess.run(command, check=True)
-    entries = [
-        link.KernelEntry(w, f"te_select_kernel_{i}", bytes_per_thread)
-        for i, w in enumerate(workloads)
-    ]
-    link.link(objects, entries, described or manifest(workloads, cpu_features), path)
+    entries = [entry(w, i, bytes_per_thread) for i, w in enumerate(workloads)]
+    levels = [link.Level("x86-64", ())]
+    link.link([objects], entries, levels, described or manifest(workloads, cpu_features), path)
     return path
+
+
+def entry(workload: Workload, i: int = 0, bytes_per_thread: int = 0) -> link.KernelEntry:
+    """The ``i``-th kernel of a library of ours."""
+    decisions = link.Decisions(bytes_per_thread=bytes_per_thread)
+    return link.KernelEntry(workload, (f"te_select_kernel_{i}",), decisions)
 
 
 def manifest(workloads: Sequence[Workload], cpu_features: Sequence[str] = ()) -> Manifest:

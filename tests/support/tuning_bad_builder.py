@@ -46,7 +46,8 @@ def build(message):
     record = KernelRecord(candidate.workload, candidate.config)
     target = {"name": candidate.target, "cpu_features": []}
     manifest = Manifest((record,), target, versions())
-    link.link(compiled, [link.KernelEntry(candidate.workload, "bad")], manifest, path)
+    entries = [link.KernelEntry(candidate.workload, ("bad",))]
+    link.link([compiled], entries, [link.Level("x86-64", ())], manifest, path)
     return {}
 
 

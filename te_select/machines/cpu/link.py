@@ -1,4 +1,4 @@
-"""Links machine code for CPUs, the argument checks and the launcher to a shared library."""
+"""Links machine code for CPUs, the argument checks and the thread pool to a shared library."""
 
 from __future__ import annotations
 
@@ -11,7 +11,64 @@ from te_select.machines.stub import exported_functions, shape_tables, signature
 from te_select.operator.workload import Workload
 from te_select.runtime.manifest import Manifest
 
-CPU = HostHalf(("host.c", "cpu/host_cpu.c", "cpu/launcher.c"), ("-fopenmp",))
+CPU = HostHalf(
+    (
+        "host.c",
+        "cpu/host_cpu.c",
+        "cpu/cpu_features.c",
+        "cpu/launcher.c",
+        "cpu/machine.c",
+        "cpu/openmp.c",
+        "cpu/pool.c",
+        "cpu/processors.c",
+    ),
+    ("-pthread", "-ldl"),
+)
+
+
+@dataclass(frozen=True)
+class Level:
+    """Code for CPUs with some features.
+
+    Parameters
+    ----------
+    name
+        The name of the target.
+    features
+        The features, as /proc/cpuinfo spells them.
+    """
+
+    name: str
+    features: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """What is decided at a call, or was decided by hand; -1 leaves it to the machine.
+
+    Parameters
+    ----------
+    bytes_per_thread
+        Bytes read and written from which one more thread pays; 0 for a kernel without a parallel
+        loop.
+    stream_from
+        Bytes of output from which on the kernel is to store past the cache; 0 for never.
+    skip
+        Whether to look at cond first, and leave unread what is not selected.
+    backwards
+        Whether to walk backwards where out lies just ahead of an input.
+    is_fill
+        Whether less than half as much is read as is written.
+    reads_cond_once
+        Whether cond moves along every loop.
+    """
+
+    bytes_per_thread: int = 0
+    stream_from: int = 0
+    skip: int = 0
+    backwards: int = 0
+    is_fill: bool = False
+    reads_cond_once: bool = True
 
 
 @dataclass(frozen=True)
@@ -22,51 +79,56 @@ class KernelEntry:
     ----------
     workload
         What it computes; the exported function is called ``workload.name``.
-    symbol
-        The raw function in the object file:
-        ``int32_t (void*, void*, void*, void*, int64_t..., int64_t stream, int64_t small)`` of cond,
-        then, else_, out, the sizes of `Workload.dim_names` in that order, whether to store past the
-        cache, and whether few bytes are moved.
-    bytes_per_thread
-        Bytes read and written from which one more thread pays; 0 for a kernel without a parallel
-        loop.
-    stream_from
-        Bytes of output from which on the kernel is to store past the cache; 0 for never.
+    symbols
+        For each level of the library, the raw function in its object file:
+        ``int32_t (void*, void*, void*, void*, int64_t..., int64_t flags)`` of cond, then, else_,
+        out, the sizes of `Workload.dim_names` in that order, and what was decided for the call.
+    decisions
+        What is decided at a call.
     """
 
     workload: Workload
-    symbol: str
-    bytes_per_thread: int = 0
-    stream_from: int = 0
+    symbols: tuple[str, ...]
+    decisions: Decisions = Decisions()
 
 
-def stub_source(entries: Sequence[KernelEntry]) -> str:
+def stub_source(entries: Sequence[KernelEntry], levels: Sequence[Level]) -> str:
     """Write the C code that describes and exports kernels.
 
     Parameters
     ----------
     entries
         The kernels of one library; each has a workload of its own.
+    levels
+        The levels that there is code for, the best last.
 
     Returns
     -------
     str
-        For every kernel a constant description, a call of the raw function, and the two exported
-        functions ``<workload.name>`` (strict types) and ``<workload.name>__bits`` (any type of the
-        width), in the C calling convention of tvm-ffi.
+        For every kernel a constant description, calls of the raw functions, and the exported
+        functions, in the C calling convention of tvm-ffi.
     """
-    return '#include "host_cpu.h"\n' + "".join(_stub(i, entry) for i, entry in enumerate(entries))
+    kernels = (_stub(i, entry) for i, entry in enumerate(entries))
+    return '#include "host_cpu.h"\n' + _levels(levels) + "".join(kernels)
 
 
-def link(object_file: Path, entries: Sequence[KernelEntry], manifest: Manifest, out: Path) -> None:
-    """Link an object file, the argument checks and the launcher to a shared library.
+def link(
+    objects: Sequence[Path],
+    entries: Sequence[KernelEntry],
+    levels: Sequence[Level],
+    manifest: Manifest,
+    out: Path,
+) -> None:
+    """Link object files, the argument checks and the thread pool to a shared library.
 
     Parameters
     ----------
-    object_file
-        Position-independent code that defines the ``symbol`` of every entry.
+    objects
+        Position-independent code that defines the symbols of every entry.
     entries
         The kernels to export.
+    levels
+        The levels that there is code for, the best last.
     manifest
         What the library holds, which goes into it.
     out
@@ -78,20 +140,50 @@ def link(object_file: Path, entries: Sequence[KernelEntry], manifest: Manifest, 
     ToolchainError
         If there is no C compiler, or it fails.
     """
-    link_stub(stub_source(entries), [object_file], CPU, manifest, out)
+    link_stub(stub_source(entries, levels), objects, CPU, manifest, out)
+
+
+def _levels(levels: Sequence[Level]) -> str:
+    features = "\n".join(
+        f"static const char* const features_{k}[] = {{"
+        + "".join(f'"{feature}", ' for feature in level.features)
+        + "0};"
+        for k, level in enumerate(levels)
+    )
+    rows = ", ".join(f'{{"{_c_text(level.name)}", features_{k}}}' for k, level in enumerate(levels))
+    return f"""
+{features}
+static const te_select_level levels[] = {{{rows}}};
+static const te_select_library library = {{{len(levels)}, levels}};
+"""
+
+
+def _c_text(text: str) -> str:
+    """A text as it stands between the quotes of a C string."""
+    return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
 def _stub(i: int, entry: KernelEntry) -> str:
     names = entry.workload.dim_names
     sizes = "".join(f", sizes[{k}]" for k in range(len(names)))
-    return f"""
-extern int32_t {entry.symbol}(void*, void*, void*, void*{", int64_t" * (len(names) + 2)});
-static int32_t run_{i}(void* const* data, const int64_t* sizes, int64_t stream, int64_t small) {{
-  return {entry.symbol}(data[0], data[1], data[2], data[3]{sizes}, stream, small);
-}}
+    runs = "".join(_run(i, k, symbol, sizes, len(names)) for k, symbol in enumerate(entry.symbols))
+    table = ", ".join(f"run_{i}_{k}" for k in range(len(entry.symbols)))
+    d = entry.decisions
+    return f"""{runs}
+static const te_select_run runs_{i}[] = {{{table}}};
 {shape_tables(i, entry.workload)}
 static const te_select_cpu_kernel kernel_{i} = {{
     {signature(i, entry.workload, on_cuda=False)},
-    {entry.bytes_per_thread}, {entry.stream_from}, run_{i}}};
+    &library, {d.bytes_per_thread}, {d.stream_from}, {int(d.skip)}, {int(d.backwards)},
+    {int(d.is_fill)}, {int(d.reads_cond_once)}, runs_{i}}};
 {exported_functions(i, entry.workload, "te_select_call")}
 """
+
+
+def _run(i: int, level: int, symbol: str, sizes: str, names: int) -> str:
+    return f"""
+extern int32_t {symbol}(void*, void*, void*, void*{", int64_t" * (names + 1)});
+static int32_t run_{i}_{level}(void* const* data, const int64_t* sizes, int64_t flags) {{
+  (void)sizes;
+  return {symbol}(data[0], data[1], data[2], data[3]{sizes}, flags);
+}}"""

@@ -15,6 +15,7 @@ import tvm_ffi
 from tvm import IRModule, ir, s_tir, sym, tirx, transform
 from tvm.target import Target
 
+from te_select.schedules.cpu.flags import FLAGS
 from te_select.schedules.variant import Condition
 
 _TO_LOOPS = (
@@ -55,8 +56,7 @@ def lower(
     symbol
         Name of the C function to make:
         ``int32_t symbol(void* cond, void* then, void* else_, void* out, int64_t dim, ...,
-        int64_t stream, int64_t small)``, stream not 0 where stores shall go past the cache, small
-        not 0 where few bytes are moved.
+        int64_t flags)``, with the flags of `te_select.schedules.cpu.flags`.
     dim_names
         The named dims, in the order of their parameters.
     annotation
@@ -72,7 +72,7 @@ def lower(
     tvm.tirx.PrimFunc
         The function, to be put into a module and built by `build`.
     """
-    flags = [ir.Var(name, ir.PrimType("int64")) for name in ("stream", "small")]
+    flags = ir.Var("flags", ir.PrimType("int64"))
     if any(isinstance(dim, tirx.IntImm) and dim.value == 0 for dim in func.params[-1].ty.shape):
         return _raw(func, tirx.Evaluate(0), symbol, dim_names, flags)
     mod = transform.Sequential([make() for make in _TO_LOOPS])(IRModule({"main": func}))
@@ -84,9 +84,10 @@ def lower(
         if name is None:
             return loop
         spans.add(str(name))
-        return _call_span(loop, str(name), flags[0])
+        return _call_span(loop, str(name), flags)
 
     body = tvm_ffi.structural_map(flat.body, (tirx.For, replace), order="post")
+    body = tvm_ffi.structural_map(body, (tirx.For, _announce), order="post")
     for name in sorted(spans):
         text = ir.StringImm(span_source(name))
         body = tirx.AttrStmt(tirx.IntImm("int32", 0), "pragma_import_llvm", text, body)
@@ -114,8 +115,8 @@ def build(functions: Sequence[tirx.PrimFunc], target: Target) -> Any:
     return tvm_ffi.get_global_func("target.build.llvm")(mod, target)
 
 
-def _call_span(loop: tirx.For, name: str, stream: ir.Var) -> tirx.Stmt:
-    """Put ``span(out, cond, then, else_, n, inner, stream)`` in the place of a leaf."""
+def _call_span(loop: tirx.For, name: str, flags: ir.Var) -> tirx.Stmt:
+    """Put ``span(out, cond, then, else_, n, inner, flags)`` in the place of a leaf."""
     variables = [loop.loop_var]
     limit, inner = loop.extent, tirx.IntImm("int64", 1)
     body = loop.body
@@ -135,8 +136,17 @@ def _call_span(loop: tirx.For, name: str, stream: ir.Var) -> tirx.Stmt:
         "else": select.false_value,
     }
     pointers = [tirx.address_of(_at_start(load, variables)) for load in operands.values()]
-    sizes = [limit.astype("int64"), inner.astype("int64"), stream]
+    sizes = [limit.astype("int64"), inner.astype("int64"), flags]
     return tirx.Evaluate(tirx.call_extern("void", name, *pointers, *sizes))
+
+
+def _announce(loop: tirx.For) -> tirx.Stmt:
+    """Tell the host half how many iterations a parallel loop has, before it runs."""
+    if loop.kind != tirx.ForKind.PARALLEL:
+        return loop
+    pieces = loop.extent.astype("int64")
+    call = tirx.call_extern("void", "te_select_set_pieces", pieces)
+    return tirx.SeqStmt([tirx.Evaluate(call), loop])
 
 
 def _rows_left(condition: tirx.LT, row: ir.Var) -> ir.PrimExpr:
@@ -157,7 +167,7 @@ def _raw(
     body: tirx.Stmt,
     symbol: str,
     dim_names: Sequence[str],
-    flags: Sequence[ir.Var],
+    flags: ir.Var,
     instead: Mapping[str, Condition] = MappingProxyType({}),
 ) -> tirx.PrimFunc:
     """Make the buffer parameters plain pointers, followed by the named dims and the flags."""
@@ -170,8 +180,10 @@ def _raw(
         pointers.append(pointer)
         declarations.append(tirx.DeclBuffer(param, data=pointer))
         dims.update({dim.name: dim for dim in t.shape if isinstance(dim, ir.Var)})
-    parameters = [*pointers, *(dims[name] for name in dim_names), *flags]
-    named_flags = {flag.name: flag for flag in flags}
+    parameters = [*pointers, *(dims[name] for name in dim_names), flags]
+    named_flags = {
+        name: tirx.bitwise_and(flags, tirx.const(bit, "int64")) for name, bit in FLAGS.items()
+    }
     for other, applies in instead.items():
         call = tirx.call_extern("int32", other, *parameters)
         body = tirx.IfThenElse(applies(dims, named_flags), tirx.Evaluate(call), body)

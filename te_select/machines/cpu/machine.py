@@ -13,11 +13,13 @@ from tvm import tirx
 from te_select.machines.cpu import link, lowering
 from te_select.machines.cpu.target import CpuTarget
 from te_select.machines.scheduled import Scheduled, symbol
+from te_select.operator.access import access_pattern
 from te_select.runtime import scratch
 from te_select.runtime.cpu import features
 from te_select.runtime.manifest import Manifest
 from te_select.schedules import cpu as schedule
 from te_select.schedules.annotations import ANNOTATION
+from te_select.schedules.cpu.defaults import is_fill, reads_cond_once
 from te_select.schedules.variant import Condition
 
 __all__ = ["build", "device", "missing", "requirements", "source", "tuned_on", "versions"]
@@ -37,21 +39,28 @@ def build(chosen: Sequence[Scheduled], target: CpuTarget, manifest: Manifest, pa
     path
         The ``.so`` to write; its folder exists.
     """
-    functions = [func for i, one in enumerate(chosen) for func in lower(one, symbol(i))]
-    module = lowering.build(functions, target.tvm)
     with scratch.folder(scratch.ROOM + len(chosen) * scratch.KERNEL_ROOM) as folder:
         object_file = folder / "kernels.o"
-        module.write_to_file(str(object_file), "o")
+        functions = [func for i, one in enumerate(chosen) for func in lower(one, symbol(i))]
+        lowering.build(functions, target.tvm).write_to_file(str(object_file), "o")
         entries = [
-            link.KernelEntry(
-                one.workload,
-                symbol(i),
-                one.config.bytes_per_thread,
-                one.config.stream_from,
-            )
+            link.KernelEntry(one.workload, (symbol(i),), _decisions(one))
             for i, one in enumerate(chosen)
         ]
-        link.link(object_file, entries, manifest, path)
+        levels = [link.Level(target.name, target.cpu_features)]
+        link.link([object_file], entries, levels, manifest, path)
+
+
+def _decisions(one: Scheduled) -> link.Decisions:
+    pattern, config = access_pattern(one.workload), one.config
+    return link.Decisions(
+        bytes_per_thread=config.bytes_per_thread,
+        stream_from=config.stream_from,
+        skip=config.skip,
+        backwards=config.backwards,
+        is_fill=is_fill(pattern),
+        reads_cond_once=reads_cond_once(pattern),
+    )
 
 
 def requirements(target: CpuTarget) -> dict[str, Any]:

@@ -4,16 +4,42 @@
 
 #include "host.h"
 
-/* cond, then, else, out, the size of every named dim, whether to store past the cache, and whether so
- * few bytes are moved that one thread does it. Nonzero means failure. */
+/* What a call tells a kernel. */
+enum {
+  TE_SELECT_STREAM = 1,    /* store past the cache */
+  TE_SELECT_SMALL = 2,     /* so few bytes are moved that one thread does it, inside the caches */
+  TE_SELECT_SKIP = 4,      /* look at cond first, and leave unread what a block does not select */
+  TE_SELECT_BACKWARDS = 8, /* where out lies just ahead of an input, walk backwards */
+};
+
+/* A knob that leaves its decision to the machine that the library runs on. */
+enum { TE_SELECT_BY_MACHINE = -1 };
+
+/* cond, then, else, out, the size of every named dim, and the flags above. Nonzero means failure. */
 typedef int32_t (*te_select_run)(void* const data[TE_SELECT_OPERANDS], const int64_t* sizes,
-                                 int64_t stream, int64_t small);
+                                 int64_t flags);
+
+/* Code for CPUs with some features. */
+typedef struct {
+  const char* name; /* of the target */
+  const char* const* features; /* as /proc/cpuinfo spells them; ends with NULL */
+} te_select_level;
+
+typedef struct {
+  int32_t num_levels;
+  const te_select_level* levels; /* the best last */
+} te_select_library;
 
 typedef struct {
   te_select_kernel common;
-  int64_t bytes_per_thread; /* 0: never more than one thread */
+  const te_select_library* library;
+  int64_t bytes_per_thread; /* 0: there is no parallel loop */
   int64_t stream_from;      /* bytes of out; 0: never past the cache */
-  te_select_run run;
+  int64_t skip;             /* 0 or 1 */
+  int64_t backwards;        /* 0 or 1; of these four, each may be TE_SELECT_BY_MACHINE */
+  int32_t is_fill;          /* reads less than half as much as it writes */
+  int32_t reads_cond_once;
+  const te_select_run* runs; /* one for each level */
 } te_select_cpu_kernel;
 
 /* Checks the arguments and runs the kernel; nothing is written before every check has passed.
@@ -28,11 +54,11 @@ static inline void te_select_fence(void) {
 #endif
 }
 
-/* The most tasks that a parallel loop of this thread is worth; 1 but during a call that sets it. */
-void te_select_set_threads(int32_t threads);
+/* How a parallel loop of this thread is to be run: on how many threads, in how many tasks. One of
+ * each but during a call that sets it. */
+void te_select_set_parallel(int32_t threads, int32_t tasks);
 
-/* What TE_SELECT_NUM_THREADS said when the library was loaded, if that is no positive whole number;
- * else NULL. */
-const char* te_select_bad_threads(void);
+/* How many iterations the parallel loop has that runs next; called by the compiled code. */
+void te_select_set_pieces(int64_t pieces);
 
 #endif

@@ -136,7 +136,7 @@ class CpuKernel(Kernel):
         if text and not (text.isascii() and text.isdigit() and text.strip("0")):
             raise ArgumentError(
                 f"{_THREADS} is {shown(text)}; expected a positive whole number, or no value for "
-                "as many threads as OpenMP allows"
+                "as many threads as there are processors"
             )
         if _in_forked_child:
             function("te_select_run_serially")()

@@ -230,6 +230,15 @@ static int check_devices(const te_select_cuda_kernel* kernel, const te_select_me
   return 0;
 }
 
+/* The stream that tvm-ffi was given for a device; the default one where there is no tvm-ffi. */
+static void* current_stream(int device) {
+  typedef void* (*get_stream)(int32_t, int32_t);
+  static _Atomic(get_stream) known;
+  get_stream get = known;
+  if (!get) known = get = (get_stream)te_select_tvm_ffi("TVMFFIEnvGetStream");
+  return get ? get(kDLCUDA, device) : NULL;
+}
+
 static int launch(const te_select_cuda_kernel* kernel, te_select_memory* operands, int64_t* sizes) {
   int64_t blocks = kernel->blocks(sizes);
   if (!blocks) return 0;
@@ -254,7 +263,7 @@ static int launch(const te_select_cuda_kernel* kernel, te_select_memory* operand
   if (pushed) code = driver.push_context(context);
   if (!code) {
     code = driver.launch(kernel->functions[device], (unsigned)blocks, 1, 1, kernel->threads, 1, 1,
-                         0, TVMFFIEnvGetStream(kDLCUDA, device), parameters, NULL);
+                         0, current_stream(device), parameters, NULL);
     if (pushed) driver.pop_context(&current);
   }
   if (!code) return 0;

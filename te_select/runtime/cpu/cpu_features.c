@@ -1,0 +1,93 @@
+/* CPU features: CPUID and XGETBV on x86-64, the auxiliary vector on aarch64. */
+#include "cpu_features.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__x86_64__)
+
+#include <cpuid.h>
+
+enum { EBX, ECX };
+enum { NO_STATE = 0, YMM = 0x6, ZMM = 0xe6 }; /* what the system must save, as bits of XCR0 */
+
+typedef struct {
+  const char* name;
+  uint32_t leaf;
+  int reg, bit;
+  uint32_t state;
+} feature;
+
+static const feature features[] = {
+    {"pni", 1, ECX, 0, NO_STATE},
+    {"ssse3", 1, ECX, 9, NO_STATE},
+    {"fma", 1, ECX, 12, YMM},
+    {"sse4_1", 1, ECX, 19, NO_STATE},
+    {"sse4_2", 1, ECX, 20, NO_STATE},
+    {"movbe", 1, ECX, 22, NO_STATE},
+    {"popcnt", 1, ECX, 23, NO_STATE},
+    {"avx", 1, ECX, 28, YMM},
+    {"f16c", 1, ECX, 29, YMM},
+    {"bmi1", 7, EBX, 3, NO_STATE},
+    {"avx2", 7, EBX, 5, YMM},
+    {"bmi2", 7, EBX, 8, NO_STATE},
+    {"avx512f", 7, EBX, 16, ZMM},
+    {"avx512dq", 7, EBX, 17, ZMM},
+    {"avx512cd", 7, EBX, 28, ZMM},
+    {"avx512bw", 7, EBX, 30, ZMM},
+    {"avx512vl", 7, EBX, 31, ZMM},
+    {"avx512vbmi", 7, ECX, 1, ZMM},
+    {"avx512_vbmi2", 7, ECX, 6, ZMM},
+    {"gfni", 7, ECX, 8, NO_STATE},
+    {"avx512_bitalg", 7, ECX, 12, ZMM},
+    {"avx512_vpopcntdq", 7, ECX, 14, ZMM},
+    {"abm", 0x80000001, ECX, 5, NO_STATE},
+    {"sse4a", 0x80000001, ECX, 6, NO_STATE},
+    {"xop", 0x80000001, ECX, 11, YMM},
+    {"fma4", 0x80000001, ECX, 16, YMM},
+    {"tbm", 0x80000001, ECX, 21, NO_STATE},
+};
+
+static uint32_t saved_state(void) {
+  uint32_t a, b, c, d;
+  if (!__get_cpuid(1, &a, &b, &c, &d) || !(c >> 27 & 1)) return 0; /* no OSXSAVE */
+  __asm__ volatile("xgetbv" : "=a"(a), "=d"(d) : "c"(0));
+  return a;
+}
+
+int te_select_cpu_has(const char* name) {
+  for (unsigned i = 0; i < sizeof(features) / sizeof(*features); ++i) {
+    const feature* f = &features[i];
+    if (strcmp(f->name, name)) continue;
+    uint32_t a, b, c, d;
+    if (!__get_cpuid_count(f->leaf, 0, &a, &b, &c, &d)) return 0;
+    if (f->state && (saved_state() & f->state) != f->state) return 0;
+    return (f->reg == EBX ? b : c) >> f->bit & 1;
+  }
+  return 0;
+}
+
+#elif defined(__aarch64__)
+
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+
+int te_select_cpu_has(const char* name) {
+  static const struct {
+    const char* name;
+    unsigned long bit;
+  } features[] = {{"fp", HWCAP_FP}, {"asimd", HWCAP_ASIMD}, {"atomics", HWCAP_ATOMICS}};
+  for (unsigned i = 0; i < sizeof(features) / sizeof(*features); ++i) {
+    if (!strcmp(features[i].name, name)) return (getauxval(AT_HWCAP) & features[i].bit) != 0;
+  }
+  return 0;
+}
+
+#else
+
+int te_select_cpu_has(const char* name) {
+  (void)name;
+  return 0;
+}
+
+#endif

@@ -1,0 +1,335 @@
+/* A pool of helper threads.
+ *
+ * A call cuts its work into tasks, and deals them out: the caller and every helper have a range of
+ * their own, so that each core finds in its cache what the last call left there. Whoever is through
+ * with his own takes from ranges whose owners have not come, or have stopped. So a helper that the
+ * system has put aside holds nobody up unless it has begun a task, and the caller does all the work
+ * if nobody comes.
+ *
+ * A ticket is a range's next task and its end in one word. To take a task is to raise the ticket by
+ * one, by a compare-and-swap. The job is read only after that: while a task is under way, the caller
+ * waits, and the job stays as it is.
+ *
+ * Helpers look for work for a short while after a job, and then sleep. The caller does likewise while
+ * a helper finishes its last task: a core that falls idle may be where the system continues it. Where
+ * that took long, or helpers came too late again and again, the cores have other work, and the next
+ * calls run alone for a while.
+ */
+#define _GNU_SOURCE
+#include "pool.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "host_cpu.h"
+
+enum {
+  MOST_THREADS = 256,       /* of one call; more only get in each other's way */
+  HELPER_SPINS = 3000,      /* looks for a new job before a helper sleeps; some 100 us */
+  CALLER_SPINS = 600,       /* looks for the end of others' tasks before the caller sleeps; 20 us */
+  STACK_BYTES = 512 * 1024, /* kernels need little; the system's default would be 8 MB */
+  LINE = 64,
+  PATIENCE = 2,        /* tasks that another thread's one may take before the rest is taken from it */
+  STALL_NS = 200000,   /* waiting for a task of less than 10 us: a thread was put aside */
+  POOR_CALLS = 4,      /* in a row, to which helpers that were awake gave little */
+  ALONE_NS = 2000000,  /* how long calls run alone then, and twice as long each time ... */
+  MOST_ALONE_NS = 256000000, /* ... up to this */
+  FORGET = 4                 /* times as long with help, and it is as if there had been no trouble */
+};
+
+typedef struct {
+  _Alignas(LINE) _Atomic uint64_t ticket; /* the next task in the upper half, the end in the lower */
+} range;
+
+/* Its layout is part of the name of te_select_pool_v1: libraries of several versions share it. */
+typedef struct {
+  _Alignas(LINE) _Atomic uint32_t generation; /* raised with every job; helpers sleep on it */
+  _Atomic int32_t sleeping;                   /* helpers that do */
+  _Alignas(LINE) _Atomic uint32_t finished;   /* tasks that helpers have done; the caller sleeps on it */
+  _Atomic int32_t caller_sleeps;
+  _Alignas(LINE) _Atomic int32_t busy; /* a call has the pool */
+  int32_t helpers;                     /* that were started; this and the next four under `busy` */
+  int32_t poor;                        /* calls in a row to which helpers gave little */
+  _Atomic int64_t alone_until;         /* when calls have helpers again, as the cores had other work */
+  int64_t alone_ns;                    /* how long they had none the last time */
+  int64_t well_ns;                     /* how long calls have taken since, to which helpers gave much */
+  _Atomic int32_t forked;              /* this is a child, without the helpers */
+  _Atomic int32_t threads;             /* of the job */
+  te_select_task task;
+  void* data;
+  int32_t tasks;
+  _Atomic int32_t failed;
+  range ranges[MOST_THREADS];
+} pool;
+
+/* One variable in the process, though every library has it and none exports its other names: the
+ * dynamic linker makes symbols of this type one. Such a library is never unloaded. */
+__asm__(
+    ".pushsection .bss.te_select_pool,\"aw\",%nobits\n"
+    ".balign 8\n.globl te_select_pool_v1\n.type te_select_pool_v1, %gnu_unique_object\n"
+    ".size te_select_pool_v1, 8\nte_select_pool_v1:\n.zero 8\n.popsection\n");
+extern _Atomic(pool*) te_select_pool_v1 __attribute__((visibility("default")));
+
+static _Atomic int32_t is_child;
+
+/* ---- waiting ---------------------------------------------------------------------------------- */
+
+static inline void relax(void) {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("isb");
+#endif
+}
+
+static void sleep_on(void* word, uint32_t value) {
+  syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+}
+
+static void wake(void* word, int count) {
+  syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+}
+
+/* ---- tasks ------------------------------------------------------------------------------------ */
+
+/* Takes a task out of a range; -1 where it has none left. */
+static int32_t take(range* r) {
+  uint64_t ticket = atomic_load_explicit(&r->ticket, memory_order_relaxed);
+  for (;;) {
+    uint32_t next = (uint32_t)(ticket >> 32), end = (uint32_t)ticket;
+    if (next >= end) return -1;
+    if (atomic_compare_exchange_weak_explicit(&r->ticket, &ticket, ticket + (UINT64_C(1) << 32),
+                                              memory_order_acquire, memory_order_relaxed)) {
+      return (int32_t)next;
+    }
+  }
+}
+
+static int64_t now_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+/* Does the tasks of a range, as many as this thread gets; returns how many that were. */
+static uint32_t work_on(pool* p, range* r, int is_helper) {
+  uint32_t done = 0;
+  for (int32_t task; (task = take(r)) >= 0; ++done) {
+    if (p->task(task, p->tasks, p->data)) atomic_store(&p->failed, 1);
+    if (is_helper) {
+      te_select_fence();
+      atomic_fetch_add(&p->finished, 1); /* in order with the look at caller_sleeps, see below */
+    }
+  }
+  return done;
+}
+
+/* Waits while the owner of a range takes one task after another: what he has in his cache is done
+ * faster by him. Returns whether there are tasks left that he does not take. */
+static int is_left(range* r, int32_t begin, int64_t patience) {
+  uint64_t ticket = atomic_load_explicit(&r->ticket, memory_order_relaxed);
+  int64_t since = 0;
+  while ((uint32_t)(ticket >> 32) < (uint32_t)ticket) {
+    if ((int32_t)(ticket >> 32) == begin) return 1; /* he has not come */
+    int64_t now = now_ns();
+    if (!since) since = now;
+    if (now - since > patience) return 1;
+    relax();
+    uint64_t before = ticket;
+    ticket = atomic_load_explicit(&r->ticket, memory_order_relaxed);
+    if (ticket != before) since = 0;
+  }
+  return 0;
+}
+
+static int32_t begin_of(int32_t range, int32_t tasks, int32_t threads) {
+  return (int32_t)((int64_t)range * tasks / threads);
+}
+
+/* Does tasks, of the `own` range and then of the others, until none is left; returns how many. */
+static uint32_t work(pool* p, int32_t own, int32_t threads, int64_t start) {
+  uint32_t done = work_on(p, &p->ranges[own], own > 0);
+  int64_t patience = done ? PATIENCE * (now_ns() - start) / done : 0;
+  for (int32_t i = 1; i < threads; ++i) {
+    int32_t other = (own + i) % threads;
+    int32_t tasks = p->tasks; /* of this job or of a later one: a wrong begin costs a wait */
+    if (is_left(&p->ranges[other], begin_of(other, tasks, threads), patience)) {
+      done += work_on(p, &p->ranges[other], own > 0);
+    }
+  }
+  return done;
+}
+
+typedef struct {
+  pool* pool;
+  int32_t number; /* from 1 */
+} helper;
+
+static void* help(void* argument) {
+  helper self = *(helper*)argument;
+  free(argument);
+  pool* p = self.pool;
+  uint32_t seen = atomic_load(&p->generation) - 1;
+  for (;;) {
+    uint32_t generation = atomic_load_explicit(&p->generation, memory_order_acquire);
+    for (int32_t i = 0; generation == seen && i < HELPER_SPINS; ++i) {
+      relax();
+      generation = atomic_load_explicit(&p->generation, memory_order_acquire);
+    }
+    if (generation == seen) {
+      atomic_fetch_add(&p->sleeping, 1);
+      sleep_on(&p->generation, seen); /* returns at once if a job has come meanwhile */
+      atomic_fetch_sub(&p->sleeping, 1);
+      continue;
+    }
+    seen = generation;
+    int32_t threads = atomic_load_explicit(&p->threads, memory_order_relaxed);
+    if (self.number >= threads) continue;
+    if (work(p, self.number, threads, now_ns()) && atomic_load(&p->caller_sleeps)) wake(&p->finished, 1);
+  }
+  return NULL;
+}
+
+/* Starts helpers until there are `wanted`, or the system refuses one; all signals go elsewhere. */
+static void start_helpers(pool* p, int32_t wanted) {
+  if (p->helpers >= wanted) return;
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_attr_setstacksize(&attributes, STACK_BYTES);
+  while (p->helpers < wanted) {
+    helper* argument = malloc(sizeof(helper));
+    pthread_t thread;
+    if (!argument) break;
+    *argument = (helper){p, p->helpers + 1};
+    if (pthread_create(&thread, &attributes, help, argument)) {
+      free(argument);
+      break;
+    }
+    pthread_setname_np(thread, "te_select");
+    ++p->helpers;
+  }
+  pthread_attr_destroy(&attributes);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static pool* the_pool(void) {
+  pool* p = atomic_load_explicit(&te_select_pool_v1, memory_order_acquire);
+  if (p) return p;
+  pool* made = NULL;
+  if (posix_memalign((void**)&made, LINE, sizeof(pool))) return NULL;
+  memset(made, 0, sizeof(pool));
+  if (!atomic_compare_exchange_strong(&te_select_pool_v1, &p, made)) {
+    free(made);
+    return p;
+  }
+  return made;
+}
+
+static int run_alone(te_select_task task, void* data) { return task(0, 1, data) != 0; }
+
+int32_t te_select_threads_at_hand(int32_t wanted) {
+  if (wanted <= 1 || is_child) return 1;
+  pool* p = the_pool();
+  if (!p || p->forked || p->busy) return 1;
+  int64_t alone_until = p->alone_until;
+  if (alone_until && now_ns() < alone_until) return 1;
+  return wanted < MOST_THREADS ? wanted : MOST_THREADS;
+}
+
+static void go_alone(pool* p, int64_t now) {
+  p->alone_ns = p->alone_ns ? 2 * p->alone_ns : ALONE_NS;
+  if (p->alone_ns > MOST_ALONE_NS) p->alone_ns = MOST_ALONE_NS;
+  p->alone_until = now + p->alone_ns;
+  p->well_ns = 0;
+  p->poor = 0;
+}
+
+/* Waits until helpers have finished as many tasks; returns the nanoseconds where that took long. */
+static int64_t wait_for(pool* p, uint32_t count) {
+  uint32_t finished = atomic_load_explicit(&p->finished, memory_order_acquire);
+  for (int32_t i = 0; finished != count && i < CALLER_SPINS; ++i) {
+    relax();
+    finished = atomic_load_explicit(&p->finished, memory_order_acquire);
+  }
+  if (finished == count) return 0;
+  int64_t start = now_ns();
+  atomic_store(&p->caller_sleeps, 1);
+  while ((finished = atomic_load(&p->finished)) != count) sleep_on(&p->finished, finished);
+  atomic_store(&p->caller_sleeps, 0);
+  return now_ns() - start;
+}
+
+/* Learns from a call how the helpers did. */
+static void learn(pool* p, int were_awake, uint32_t by_helpers, int32_t tasks, int32_t threads,
+                  int64_t start, int64_t waited) {
+  uint32_t fair = (uint32_t)(tasks - begin_of(1, tasks, threads));
+  if (waited > STALL_NS) {
+    go_alone(p, now_ns());
+  } else if (4 * by_helpers >= fair) {
+    p->poor = 0;
+    if (p->alone_ns) {
+      p->well_ns += now_ns() - start;
+      if (p->well_ns > FORGET * p->alone_ns) p->alone_ns = 0;
+    }
+  } else if (were_awake && ++p->poor == POOR_CALLS) {
+    go_alone(p, now_ns());
+  }
+}
+
+int te_select_parallel(te_select_task task, void* data, int32_t tasks, int32_t threads) {
+  if (threads > tasks) threads = tasks;
+  if (threads <= 1 || is_child) return run_alone(task, data);
+  pool* p = the_pool();
+  int32_t nobody = 0;
+  /* Where another call has the pool, its helpers have the cores. */
+  if (!p || p->forked || !atomic_compare_exchange_strong(&p->busy, &nobody, 1)) {
+    return run_alone(task, data);
+  }
+  start_helpers(p, threads - 1);
+  if (threads > p->helpers + 1) threads = p->helpers + 1;
+  p->task = task;
+  p->data = data;
+  p->tasks = tasks;
+  atomic_store_explicit(&p->failed, 0, memory_order_relaxed);
+  atomic_store_explicit(&p->finished, 0, memory_order_relaxed);
+  atomic_store_explicit(&p->threads, threads, memory_order_relaxed);
+  for (int32_t i = 0; i < threads; ++i) {
+    uint64_t next = (uint32_t)begin_of(i, tasks, threads);
+    uint32_t end = (uint32_t)begin_of(i + 1, tasks, threads);
+    atomic_store_explicit(&p->ranges[i].ticket, next << 32 | end, memory_order_release);
+  }
+  atomic_fetch_add(&p->generation, 1);
+  int were_awake = !atomic_load(&p->sleeping);
+  if (!were_awake) wake(&p->generation, INT_MAX);
+  int64_t start = now_ns();
+  uint32_t by_helpers = (uint32_t)tasks - work(p, 0, threads, start);
+  int64_t waited = wait_for(p, by_helpers);
+  int failed = atomic_load_explicit(&p->failed, memory_order_relaxed);
+  learn(p, were_awake, by_helpers, tasks, threads, start, waited);
+  atomic_store_explicit(&p->busy, 0, memory_order_release);
+  return failed;
+}
+
+void te_select_run_serially(void) {
+  is_child = 1;
+  pool* p = te_select_pool_v1;
+  if (p) p->forked = 1;
+}
+
+__attribute__((constructor)) static void watch_forks(void) {
+  pthread_atfork(NULL, NULL, te_select_run_serially);
+}

@@ -1,0 +1,162 @@
+/* Processors at hand: the user's wish, the affinity of the process, the quota of its container. */
+#define _GNU_SOURCE
+#include "processors.h"
+
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef TE_SELECT_CGROUPS /* a test has files of its own */
+#define TE_SELECT_CGROUPS_OF_PROCESS "/proc/self/cgroup"
+#define TE_SELECT_CGROUPS "/sys/fs/cgroup"
+#endif
+
+enum { PATH_BYTES = 1024, LINE_BYTES = 1024, FALLBACK_PROCESSORS = 1 };
+
+static int32_t max_threads = 1;
+static char bad_threads[64]; /* what TE_SELECT_NUM_THREADS says, or empty */
+
+int32_t te_select_max_threads(void) { return max_threads; }
+
+const char* te_select_bad_threads(void) { return *bad_threads ? bad_threads : NULL; }
+
+/* A positive whole number, INT32_MAX for larger ones; 0 for what is none. */
+static int32_t parse_count(const char* text) {
+  int64_t value = 0;
+  for (; *text; ++text) {
+    if (*text < '0' || *text > '9') return 0;
+    value = value * 10 + (*text - '0');
+    if (value > INT32_MAX) value = INT32_MAX;
+  }
+  return (int32_t)value;
+}
+
+static int32_t from_environment(void) {
+  const char* text = getenv("TE_SELECT_NUM_THREADS");
+  if (text && *text) {
+    int32_t count = parse_count(text);
+    if (count) return count;
+    snprintf(bad_threads, sizeof(bad_threads), "%s", text);
+    for (char* c = bad_threads; *c; ++c) { /* a message must be UTF-8 */
+      if (*c < ' ' || *c > '~') *c = '?';
+    }
+    return 1;
+  }
+  text = getenv("OMP_NUM_THREADS"); /* a list has a number for each level of nesting */
+  if (!text) return 0;
+  char first[32];
+  size_t length = strcspn(text, ",");
+  if (length >= sizeof(first)) return 0;
+  memcpy(first, text, length);
+  first[length] = 0;
+  return parse_count(first);
+}
+
+static int32_t from_affinity(void) {
+  for (size_t processors = 1024; processors <= (1u << 20); processors *= 4) {
+    cpu_set_t* set = CPU_ALLOC(processors);
+    if (!set) break;
+    size_t size = CPU_ALLOC_SIZE(processors);
+    int count = sched_getaffinity(0, size, set) ? 0 : CPU_COUNT_S(size, set);
+    CPU_FREE(set);
+    if (count > 0) return count;
+  }
+  return FALLBACK_PROCESSORS;
+}
+
+/* ---- the quota of a container's control group ---------------------------------------------------- */
+
+static int read_line(const char* path, char* line) {
+  FILE* file = fopen(path, "re");
+  if (!file) return 0;
+  int found = fgets(line, LINE_BYTES, file) != NULL;
+  fclose(file);
+  return found;
+}
+
+/* Processors that a quota of microseconds a period pays for, rounded up; 0 for no quota. */
+static int32_t processors_of(long long quota, long long period) {
+  if (quota <= 0 || period <= 0) return 0;
+  long long count = (quota + period - 1) / period;
+  return count > INT32_MAX ? INT32_MAX : (int32_t)count;
+}
+
+static int32_t quota_of(const char* folder, int version) {
+  char path[PATH_BYTES + 32], line[LINE_BYTES];
+  long long quota, period;
+  if (version == 2) {
+    snprintf(path, sizeof(path), "%s/cpu.max", folder);
+    if (!read_line(path, line) || sscanf(line, "%lld %lld", &quota, &period) != 2) return 0;
+    return processors_of(quota, period);
+  }
+  snprintf(path, sizeof(path), "%s/cpu.cfs_quota_us", folder);
+  if (!read_line(path, line) || sscanf(line, "%lld", &quota) != 1) return 0;
+  snprintf(path, sizeof(path), "%s/cpu.cfs_period_us", folder);
+  if (!read_line(path, line) || sscanf(line, "%lld", &period) != 1) return 0;
+  return processors_of(quota, period);
+}
+
+/* The smallest quota of a group and of those it is part of; 0 for none. */
+static int32_t least_quota(const char* root, const char* group, int version) {
+  char folder[PATH_BYTES];
+  size_t base = strlen(root);
+  if (snprintf(folder, sizeof(folder), "%s%s", root, group) >= (int)sizeof(folder)) return 0;
+  int32_t least = 0;
+  for (;;) {
+    int32_t here = quota_of(folder, version);
+    if (here && (!least || here < least)) least = here;
+    char* slash = strrchr(folder, '/');
+    if (!slash || (size_t)(slash - folder) < base) return least;
+    *slash = 0;
+  }
+}
+
+/* Whether "cpu" is one of a comma list. */
+static int names_cpu(const char* list, size_t length) {
+  for (const char *at = list, *end = list + length; at < end;) {
+    size_t word = strcspn(at, ",:");
+    if (word == 3 && !memcmp(at, "cpu", 3)) return 1;
+    at += word + 1;
+  }
+  return 0;
+}
+
+/* Lines of /proc/self/cgroup are "NUMBER:CONTROLLERS:GROUP", and "0::GROUP" in version 2. */
+static int32_t from_quota(const char* proc, const char* mount) {
+  FILE* file = fopen(proc, "re");
+  if (!file) return 0;
+  char line[LINE_BYTES], root[PATH_BYTES];
+  int32_t least = 0;
+  while (fgets(line, sizeof(line), file)) {
+    char* controllers = strchr(line, ':');
+    char* group = controllers ? strchr(controllers + 1, ':') : NULL;
+    if (!group) continue;
+    ++controllers;
+    size_t length = (size_t)(group - controllers);
+    ++group;
+    group[strcspn(group, "\n")] = 0;
+    int version = length ? 1 : 2;
+    if (length && !names_cpu(controllers, length)) continue;
+    snprintf(root, sizeof(root), "%s%s%.*s", mount, length ? "/" : "", (int)length, controllers);
+    int32_t here = least_quota(root, group, version);
+    if (!here) here = least_quota(root, "", version); /* the group as seen from inside */
+    if (!here && version == 1) {
+      snprintf(root, sizeof(root), "%s/cpu", mount);
+      here = least_quota(root, group, 1);
+      if (!here) here = least_quota(root, "", 1);
+    }
+    if (here && (!least || here < least)) least = here;
+  }
+  fclose(file);
+  return least;
+}
+
+__attribute__((constructor)) static void count_threads(void) {
+  max_threads = from_environment();
+  if (max_threads) return;
+  max_threads = from_affinity();
+  int32_t quota = from_quota(TE_SELECT_CGROUPS_OF_PROCESS, TE_SELECT_CGROUPS);
+  if (quota && quota < max_threads) max_threads = quota;
+}

@@ -1,0 +1,15 @@
+/* How many threads a call may use. */
+#ifndef TE_SELECT_PROCESSORS_H_
+#define TE_SELECT_PROCESSORS_H_
+
+#include <stdint.h>
+
+/* TE_SELECT_NUM_THREADS; else OMP_NUM_THREADS; else the processors that this process may run on, or
+ * as many as its container's quota of processor time pays for, whichever are fewer. At least 1. */
+int32_t te_select_max_threads(void);
+
+/* What TE_SELECT_NUM_THREADS said when the library was loaded, if that is no positive whole number;
+ * else NULL. */
+const char* te_select_bad_threads(void);
+
+#endif
