@@ -23,6 +23,7 @@ from te_select.workload import Workload
 
 if TYPE_CHECKING:
     from te_select.compiler import compile, export
+    from te_select.frontends import ModelNode, read_model
     from te_select.runtime.artifact import Library, load
     from te_select.runtime.kernel import Kernel
     from te_select.tuning.record import Record
@@ -31,10 +32,12 @@ if TYPE_CHECKING:
 _LAZY = {
     "Kernel": "te_select.runtime.kernel",
     "Library": "te_select.runtime.artifact",
+    "ModelNode": "te_select.frontends",
     "Record": "te_select.tuning.record",
     "compile": "te_select.compiler",
     "export": "te_select.compiler",
     "load": "te_select.runtime.artifact",
+    "read_model": "te_select.frontends",
     "tune": "te_select.tuning.session",
 }
 
@@ -46,6 +49,7 @@ __all__ = [
     "Kernel",
     "Library",
     "ModelError",
+    "ModelNode",
     "Record",
     "SelectError",
     "TargetError",
@@ -55,6 +59,7 @@ __all__ = [
     "compile",
     "export",
     "load",
+    "read_model",
     "tune",
 ]
 
