@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProto
 
 from te_select.errors import ModelError
 from te_select.frontends.onnx_graph import bodies
-from te_select.frontends.onnx_graph.nodes import Node, is_default, tensor_of
+from te_select.frontends.onnx_graph.nodes import Node, is_default, tensor_of, text
 from te_select.frontends.onnx_graph.schema import (
-    SchemaInference,
-    TypeAndDims,
     default_attributes,
     function_body,
+    schema_of,
 )
 from te_select.frontends.onnx_graph.scopes import Scope, Stated, declared, in_order, opsets_of
 from te_select.frontends.onnx_graph.shapes import shapes_of
 from te_select.frontends.onnx_graph.sites import function_path, of_function
+from te_select.frontends.onnx_graph.types import dtypes_of
 from te_select.frontends.onnx_graph.values import in_range, values_of
-from te_select.frontends.symbolic.expressions import Scalar, Unknown
+from te_select.frontends.symbolic.expressions import Scalar
 from te_select.frontends.symbolic.names import Names
 from te_select.frontends.symbolic.status import Operands, Site
 from te_select.frontends.symbolic.tensors import Sizes, Tensor, Values
 from te_select.frontends.words import words
+
+T = TypeVar("T")
 
 _IR_WITH_CONSTANTS = 4  # before it, every initializer was listed as an input too
 _MOST_NODES = 60_000  # walked; bodies and functions count each time
@@ -54,7 +58,6 @@ class Interpreter:
         self.inside_operators: list[Site] = []
         self._expand = expand
         self._model = model
-        self._schema = SchemaInference()
         self._functions = {(f.domain, f.name, f.overload): f for f in model.functions}
         self._orders: dict[str, list[tuple[int, NodeProto]]] = {}
         self._calls: list[str] = []
@@ -99,9 +102,9 @@ class Interpreter:
             tensor = declared(info.type, f"input {info.name!r}", self.sizes)
             scope.tensors[info.name] = tensor
             for axis, dim in enumerate(tensor.shape or ()):
-                said = info.type.tensor_type.shape.dim[axis].dim_param
-                text = said or f"dim {axis} of input {info.name!r}"
-                given.append((dim, text, said or f"{info.name}_{axis}"))
+                said = text(info.type.tensor_type.shape.dim[axis].dim_param)
+                words = said or f"dim {axis} of input {info.name!r}"
+                given.append((dim, words, said or f"{info.name}_{axis}"))
         self.names.give(given)
 
     def _initializers(self, graph: GraphProto, scope: Scope) -> None:
@@ -174,13 +177,16 @@ class Interpreter:
         self, node: Node, index: int, inputs: Sequence[Tensor | None], outer: Scope
     ) -> None:
         """Walk the body by which ONNX defines an operator."""
-        function = function_body(node, inputs)
-        if function is None or len(self._calls) >= _DEEPEST:
+        schema = schema_of(node)
+        if schema is None or len(self._calls) >= _DEEPEST:
+            return
+        function = function_body(node, schema, inputs)
+        if function is None:
             return
         path = f"{outer.path}/{index}:{node.proto.op_type}"
         if path not in self._orders:
             self.inside_operators += of_function(function, path)
-        given = [*default_attributes(node), *node.proto.attribute]
+        given = [*default_attributes(schema), *node.proto.attribute]
         self._walk_function(function, path, given, inputs, outer)
 
     def _walk_function(
@@ -207,58 +213,53 @@ class Interpreter:
         return scope
 
     def _infer(self, node: Node, inputs: Sequence[Tensor | None]) -> list[Tensor]:
-        """What is known of the outputs of an operator: our rules first, then ONNX's."""
-        asked = self._schema.infer(node, inputs)
-        ours: list[Sequence[Scalar] | None] = []
-        values: list[Values | None] = []
-        if is_default(node.proto.domain):
-            try:
-                ours = list(shapes_of(node, inputs))
-            except Exception:  # a malformed node, or one of which too little is known
-                ours = []
-            try:
-                values = values_of(node, inputs)
-            except Exception:
-                values = []
+        """What is known of the outputs of an operator of ONNX's own."""
+        schema = schema_of(node)
+        if schema is None or not is_default(node.proto.domain):
+            return []
+        shapes: Sequence[Sequence[Scalar] | None] = []
+        values: Sequence[Values | None] = []
+        dtypes: Sequence[str | None] = []
+        with contextlib.suppress(Exception):  # a malformed node, or too little is known
+            dtypes = dtypes_of(node, schema, inputs)
+        with contextlib.suppress(Exception):
+            shapes = shapes_of(node, inputs)
+        with contextlib.suppress(Exception):
+            values = values_of(node, inputs)
         constant = self._is_constant(node, inputs)
-        found = []
-        for i, name in enumerate(node.proto.output):
-            own = ours[i] if i < len(ours) else None
-            said = asked[i] if i < len(asked) else (None, None)
-            held = values[i] if i < len(values) else None
-            found.append(self._tensor(name, own, said, held, constant=constant))
-        return found
+        return [
+            self._tensor(name, _at(dtypes, i), _at(shapes, i), _at(values, i), constant=constant)
+            for i, name in enumerate(node.proto.output)
+        ]
 
     def _tensor(
         self,
         name: str,
-        own: Sequence[Scalar] | None,
-        said: TypeAndDims,
+        dtype: str | None,
+        dims: Sequence[Scalar] | None,
         values: Values | None,
         *,
         constant: bool,
     ) -> Tensor:
-        dtype, dims = said
-        if values is not None:
-            values = in_range(values, dtype)
-        if values is not None:
-            own = values.shape
-        merged = dims if own is None else own
-        if own is not None and dims is not None and len(own) == len(dims):
-            merged = [q if isinstance(p, Unknown) else p for p, q in zip(own, dims, strict=True)]
-        if merged is None:
+        values = None if values is None else in_range(values, dtype)
+        dims = dims if values is None else values.shape
+        if dims is None:
             return Tensor(dtype, constant=constant)
         met = repr(name)
-        shape = tuple(self.sizes.known(dim, met, axis) for axis, dim in enumerate(merged))
+        shape = tuple(self.sizes.known(dim, met, axis) for axis, dim in enumerate(dims))
         return Tensor(dtype, shape, values, constant)
 
     @staticmethod
     def _is_constant(node: Node, inputs: Sequence[Tensor | None]) -> bool:
         """Whether the outputs are the same at every call."""
-        if not is_default(node.proto.domain) or node.op in _RANDOM:
+        if node.op in _RANDOM:
             return False
         if node.op in ("Shape", "Size") and inputs and inputs[0] is not None:
             shape = inputs[0].shape
             if shape is not None and all(isinstance(dim, int) for dim in shape):
                 return True
         return all(tensor is None or tensor.constant for tensor in inputs)
+
+
+def _at(items: Sequence[T | None], index: int) -> T | None:
+    return items[index] if index < len(items) else None

@@ -50,8 +50,8 @@ class Node:
     @property
     def op(self) -> str:
         """Type of the operator, with its domain unless that is ONNX's own."""
-        domain = self.proto.domain
-        return self.proto.op_type if is_default(domain) else f"{domain}::{self.proto.op_type}"
+        domain, op = text(self.proto.domain), text(self.proto.op_type)
+        return op if is_default(domain) else f"{domain}::{op}"
 
     @cached_property
     def attributes(self) -> dict[str, AttributeProto]:
@@ -85,6 +85,11 @@ def bodies(proto: NodeProto) -> list[tuple[str, GraphProto]]:
     return found
 
 
+def text(value: str | bytes) -> str:
+    """A string of the file; protobuf leaves it as bytes where it is no UTF-8."""
+    return value if isinstance(value, str) else value.decode(errors="replace")
+
+
 def is_default(domain: str) -> bool:
     """Whether a domain is ONNX's own."""
     return domain in _DEFAULT_DOMAINS
@@ -105,16 +110,6 @@ def tensor_of(proto: TensorProto) -> Tensor:
     if math.prod(shape) <= MOST_VALUES and proto.data_location != TensorProto.EXTERNAL:
         values = _values(proto, dtype)
     return Tensor(dtype, shape, values, constant=True)
-
-
-def to_proto(tensor: Tensor) -> TensorProto | None:
-    """A tensor of which every element is a number, as ONNX holds it; else None."""
-    if tensor.values is None or tensor.dtype not in (*INTS, *_FLOATS):
-        return None
-    flat = tensor.values.reshape(-1).tolist()
-    if not all(isinstance(value, int | float) for value in flat):
-        return None
-    return numpy_helper.from_array(np.array(flat, tensor.dtype).reshape(tensor.values.shape))
 
 
 def all_unknown(shape: Sequence[int]) -> Values:

@@ -1,4 +1,8 @@
-"""ONNX's own shape inference, node by node, with our expressions carried through it as names."""
+"""ONNX's schemas of operators: their functions, their default attributes.
+
+ONNX's own shape inference is not used. It takes a dim that it does not know for 0 in places, and
+attributes out of range have crashed it.
+"""
 
 from __future__ import annotations
 
@@ -6,129 +10,89 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-import onnx
-from onnx import AttributeProto, FunctionProto, TypeProto, defs, shape_inference
+from onnx import AttributeProto, FunctionProto, TypeProto, defs
 
-from te_select.frontends.onnx_graph.nodes import DTYPES, NUMBERS, Node, is_default, to_proto
-from te_select.frontends.symbolic.expressions import UNKNOWN, Expression, Scalar
+from te_select.frontends.onnx_graph.nodes import NUMBERS, Node, is_default, text
+from te_select.frontends.symbolic.expressions import Expression
 from te_select.frontends.symbolic.tensors import Tensor
 
-_MOST_BYTES = 1 << 20  # of a node that is handed over: it is copied for that
-
-TypeAndDims = tuple[str | None, tuple[Scalar, ...] | None]
-
-
-class SchemaInference:
-    """ONNX's inference of types and shapes, one node at a time."""
-
-    def __init__(self) -> None:
-        self._expressions: dict[str, Expression] = {}
-
-    def infer(self, node: Node, inputs: Sequence[Tensor | None]) -> list[TypeAndDims]:
-        """Ask ONNX for the outputs of a node.
-
-        Parameters
-        ----------
-        node
-            The node.
-        inputs
-            What is known of its inputs; None for one that is left out.
-
-        Returns
-        -------
-        list
-            Element type and dims of each output, None where not known; empty where ONNX does not
-            know the operator, or finds a fault with the node.
-        """
-        schema = _schema(node.proto.op_type, node.proto.domain, node.opset)
-        if schema is None or not schema.has_type_and_shape_inference_function:
-            return []
-        if node.proto.ByteSize() > _MOST_BYTES:
-            return []
-        named = onnx.NodeProto()
-        named.CopyFrom(node.proto)
-        types, data = {}, {}
-        for i, tensor in enumerate(inputs):
-            if tensor is None:
-                continue
-            named.input[i] = name = f"i{i}"
-            types[name] = self.type(tensor)
-            if (proto := to_proto(tensor)) is not None:
-                data[name] = proto
-        for i in range(len(named.output)):
-            named.output[i] = f"o{i}"
-        try:
-            found = shape_inference.infer_node_outputs(schema, named, types, data)
-        except Exception:  # whatever a malformed node leads to: then nothing is known
-            return []
-        return [self._read(found.get(f"o{i}")) for i in range(len(named.output))]
-
-    def type(self, tensor: Tensor) -> TypeProto:
-        """A tensor as ONNX describes it."""
-        proto = TypeProto()
-        proto.tensor_type.elem_type = NUMBERS.get(tensor.dtype or "", 0)
-        if tensor.shape is not None:
-            shape = proto.tensor_type.shape
-            shape.SetInParent()
-            for dim in tensor.shape:
-                if isinstance(dim, Expression):
-                    text = str(dim)
-                    self._expressions[text] = dim
-                    shape.dim.add().dim_param = text
-                else:
-                    shape.dim.add().dim_value = dim
-        return proto
-
-    def _read(self, proto: TypeProto | None) -> TypeAndDims:
-        if proto is None or not proto.HasField("tensor_type"):
-            return None, None
-        tensor = proto.tensor_type
-        dtype = DTYPES.get(tensor.elem_type)
-        if not tensor.HasField("shape"):
-            return dtype, None
-        return dtype, tuple(self._dim(dim) for dim in tensor.shape.dim)
-
-    def _dim(self, dim: onnx.TensorShapeProto.Dimension) -> Scalar:
-        if dim.HasField("dim_value"):
-            return dim.dim_value
-        return self._expressions.get(dim.dim_param, UNKNOWN)
+_MOST_BYTES = 1 << 20  # of a node that ONNX makes a function for: it is copied for that
+_LARGEST_INT = 1 << 16  # of an attribute: no axis, kernel or count is larger
+_MOST_DIMS = 16  # of an input
+_LARGEST_DIM = 1 << 40
 
 
-def function_body(node: Node, inputs: Sequence[Tensor | None]) -> FunctionProto | None:
+def schema_of(node: Node) -> Any:
+    """The ``onnx.defs.OpSchema`` of a node; None for an operator that ONNX does not know."""
+    return _schema(text(node.proto.op_type), text(node.proto.domain), node.opset)
+
+
+def function_body(node: Node, schema: Any, inputs: Sequence[Tensor | None]) -> FunctionProto | None:
     """The function by which ONNX defines an operator; None where it is a primitive one."""
-    schema = _schema(node.proto.op_type, node.proto.domain, node.opset)
-    if schema is None:
+    if not _is_modest(node, schema, inputs):
         return None
     if versions := [v for v in schema.function_opset_versions if v <= node.opset]:
-        text = schema.get_function_with_opset_version(max(versions))
-        return _function(text)
+        return _function(schema.get_function_with_opset_version(max(versions)))
     versions = [v for v in schema.context_dependent_function_opset_versions if v <= node.opset]
     if not versions:
         return None
-    types = [TypeProto() if tensor is None else SchemaInference().type(tensor) for tensor in inputs]
+    types = [TypeProto() if tensor is None else _type(tensor) for tensor in inputs]
     try:
-        text = schema.get_context_dependent_function_with_opset_version(
+        body = schema.get_context_dependent_function_with_opset_version(
             max(versions),
             node.proto.SerializeToString(),
             [proto.SerializeToString() for proto in types],
         )
     except Exception:  # whatever a malformed node leads to
         return None
-    return _function(text)
+    return _function(body)
 
 
-def _function(text: bytes) -> FunctionProto:
+def default_attributes(schema: Any) -> list[AttributeProto]:
+    """The attributes that an operator has where its node has none."""
+    defaults = [attribute.default_value for attribute in schema.attributes.values()]
+    return [value for value in defaults if value.type != AttributeProto.UNDEFINED]
+
+
+def _type(tensor: Tensor) -> TypeProto:
+    """A tensor as ONNX describes it."""
+    proto = TypeProto()
+    proto.tensor_type.elem_type = NUMBERS.get(tensor.dtype or "", 0)
+    if tensor.shape is not None:
+        shape = proto.tensor_type.shape
+        shape.SetInParent()
+        for dim in tensor.shape:
+            if isinstance(dim, Expression):
+                shape.dim.add().dim_param = str(dim)
+            else:
+                shape.dim.add().dim_value = dim
+    return proto
+
+
+def _function(body: bytes) -> FunctionProto:
     function = FunctionProto()
-    function.ParseFromString(text)
+    function.ParseFromString(body)
     return function
 
 
-def default_attributes(node: Node) -> list[AttributeProto]:
-    """The attributes that an operator has where its node has none."""
-    schema = _schema(node.proto.op_type, node.proto.domain, node.opset)
-    attributes = [] if schema is None else schema.attributes.values()
-    defaults = [attribute.default_value for attribute in attributes]
-    return [value for value in defaults if value.type != AttributeProto.UNDEFINED]
+def _is_modest(node: Node, schema: Any, inputs: Sequence[Tensor | None]) -> bool:
+    """Whether a node is as its schema wants it, with no number that is out of all proportion."""
+    proto = node.proto
+    if not schema.min_input <= len(proto.input) <= schema.max_input:
+        return False
+    if not schema.min_output <= len(proto.output) <= schema.max_output:
+        return False
+    for attribute in proto.attribute:
+        formal = schema.attributes.get(text(attribute.name))
+        if formal is None or int(formal.type.value) != attribute.type:
+            return False
+        if any(abs(value) > _LARGEST_INT for value in (attribute.i, *attribute.ints)):
+            return False
+    for tensor in inputs:
+        dims = () if tensor is None or tensor.shape is None else tensor.shape
+        if len(dims) > _MOST_DIMS or any(d > _LARGEST_DIM for d in dims if isinstance(d, int)):
+            return False
+    return bool(proto.ByteSize() <= _MOST_BYTES)
 
 
 @lru_cache(maxsize=1024)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from onnx import AttributeProto, GraphProto, NodeProto, TypeProto, ValueInfoProto
 
 from te_select.errors import ModelError
-from te_select.frontends.onnx_graph.nodes import DTYPES, bodies, is_default
+from te_select.frontends.onnx_graph.nodes import DTYPES, bodies, is_default, text
 from te_select.frontends.symbolic.expressions import Dim
 from te_select.frontends.symbolic.tensors import Sizes, Tensor, is_open, newer
 from te_select.frontends.symbolic.text import parse
@@ -95,7 +95,7 @@ def declared(proto: TypeProto, met: str, sizes: Sizes) -> Tensor:
         if dim.HasField("dim_value") and dim.dim_value >= 0:
             dims.append(dim.dim_value)
         elif dim.dim_param:
-            dims.append(parse(dim.dim_param))
+            dims.append(parse(text(dim.dim_param)))
         else:  # some exporters write -1 for what they do not know
             dims.append(sizes.fresh(f"dim {axis} of {met}"))
     return Tensor(dtype, tuple(dims))

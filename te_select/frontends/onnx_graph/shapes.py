@@ -1,4 +1,4 @@
-"""Shapes of outputs where ONNX's own inference loses them: sizes that are arithmetic.
+"""Shapes of outputs that are arithmetic of sizes: Reshape, Slice, Concat, Conv and the like.
 
 A rule says the dims of each output, `UNKNOWN` where it does not know one, or None where it does not
 know the rank. It takes for granted that the model runs: where sizes would be an error, anything
@@ -7,32 +7,29 @@ holds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
+from te_select.frontends.onnx_graph.layout import LAYOUT, Inputs, Rule, Shapes, dims_of, ints_of
 from te_select.frontends.onnx_graph.nodes import Node
+from te_select.frontends.onnx_graph.windows import WINDOWS
 from te_select.frontends.symbolic import expressions as ex
 from te_select.frontends.symbolic.expressions import UNKNOWN, Expression, Scalar, Unknown
-from te_select.frontends.symbolic.tensors import Dims, Tensor, broadcast_dim, broadcast_dims
-from te_select.frontends.words import words
+from te_select.frontends.symbolic.tensors import broadcast_dim
 
-Shapes = list[Sequence[Scalar] | None]
-Inputs = Sequence[Tensor | None]
-
+_LONGEST_SHAPE = 1024  # elements of a tensor that is a shape, or positions on the axes of one
 _TO_THE_END = 2**31 - 1  # exporters write it, or a larger one, for "to the end"
 
 
 def shapes_of(node: Node, inputs: Inputs) -> Shapes:
-    """Shapes of the outputs of a node of ONNX's own domain; empty where there is no rule."""
+    """Shapes of the outputs of a node of ONNX's own domain; empty where there is no rule.
+
+    Raises
+    ------
+    Exception
+        Of any kind, where the node is malformed or too little is known.
+    """
     rule = _RULES.get(node.op)
     return [] if rule is None else rule(node, inputs)
-
-
-def _dims(inputs: Inputs, index: int = 0) -> Dims:
-    """The dims of an input; a rule that asks for what is not known ends there."""
-    tensor = inputs[index]
-    if tensor is None or tensor.shape is None:
-        raise LookupError(f"the shape of input {index} is not known")
-    return tensor.shape
 
 
 def _elements(inputs: Inputs, index: int) -> list[Scalar]:
@@ -41,22 +38,14 @@ def _elements(inputs: Inputs, index: int) -> list[Scalar]:
     if tensor is not None and tensor.values is not None:
         elements: list[Scalar] = tensor.values.reshape(-1).tolist()
         return elements
-    (count,) = _dims(inputs, index)
-    if isinstance(count, Expression):
+    (count,) = dims_of(inputs, index)
+    if isinstance(count, Expression) or count > _LONGEST_SHAPE:
         raise LookupError(f"the length of input {index} is not known")
     return [UNKNOWN] * count
 
 
-def _ints(node: Node, name: str, inputs: Inputs, index: int) -> list[int] | None:
-    """Ints that are an attribute or an input; None where they are left out."""
-    found = node.ints(name, inputs, index)
-    if found is None and len(inputs) > index and inputs[index] is not None:
-        raise LookupError(f"{name} is not known")
-    return found
-
-
 def _reshape(node: Node, inputs: Inputs) -> Shapes:
-    dims, target = _dims(inputs), _elements(inputs, 1)
+    dims, target = dims_of(inputs), _elements(inputs, 1)
     copies = not node.get("allowzero", 0)
     found = [dims[i] if copies and size == 0 else size for i, size in enumerate(target)]
     sure = [size if ex.at_least(size, 0) else UNKNOWN for size in found]  # none of these is -1
@@ -67,13 +56,13 @@ def _reshape(node: Node, inputs: Inputs) -> Shapes:
 
 
 def _flatten(node: Node, inputs: Inputs) -> Shapes:
-    dims, axis = _dims(inputs), node.get("axis", 1)
+    dims, axis = dims_of(inputs), node.get("axis", 1)
     axis += len(dims) if axis < 0 else 0
     return [[ex.product(dims[:axis]), ex.product(dims[axis:])]]
 
 
 def _expand(_node: Node, inputs: Inputs) -> Shapes:
-    dims, target = _dims(inputs), _elements(inputs, 1)
+    dims, target = dims_of(inputs), _elements(inputs, 1)
     rank = max(len(dims), len(target))
     data = [1] * (rank - len(dims)) + list(dims)
     wanted = [1] * (rank - len(target)) + target
@@ -102,13 +91,13 @@ def _range(_node: Node, inputs: Inputs) -> Shapes:
 
 
 def _slice(node: Node, inputs: Inputs) -> Shapes:
-    dims: list[Scalar] = list(_dims(inputs))
+    dims: list[Scalar] = list(dims_of(inputs))
     if "starts" in node.attributes:
         starts: list[Scalar] = list(node.get("starts"))
         ends: list[Scalar] = list(node.get("ends"))
     else:
         starts, ends = _elements(inputs, 1), _elements(inputs, 2)
-    axes = _ints(node, "axes", inputs, 3)
+    axes = ints_of(node, "axes", inputs, 3)
     axes = list(range(len(starts))) if axes is None else axes
     steps = _elements(inputs, 4) if len(inputs) > 4 and inputs[4] else [1] * len(starts)  # noqa: PLR2004
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
@@ -141,7 +130,7 @@ def _bound(position: Scalar, dim: Scalar) -> Scalar:
 
 
 def _concat(node: Node, inputs: Inputs) -> Shapes:
-    shapes = [_dims(inputs, i) for i in range(len(inputs))]
+    shapes = [dims_of(inputs, i) for i in range(len(inputs))]
     rank, axis = len(shapes[0]), node.get("axis", 1)
     axis += rank if axis < 0 else 0
     dims: list[Scalar] = []
@@ -152,7 +141,7 @@ def _concat(node: Node, inputs: Inputs) -> Shapes:
 
 
 def _split(node: Node, inputs: Inputs) -> Shapes:
-    dims, axis = _dims(inputs), node.get("axis", 0)
+    dims, axis = dims_of(inputs), node.get("axis", 0)
     count = len(node.proto.output)
     if "split" in node.attributes:
         parts: list[Scalar] = list(node.get("split"))
@@ -162,7 +151,7 @@ def _split(node: Node, inputs: Inputs) -> Shapes:
         each = ex.floor_divide(ex.add(dims[axis], count - 1), count)
         last = ex.subtract(dims[axis], ex.multiply(each, count - 1))
         parts = [each] * (count - 1) + [last]
-    found: Shapes = []
+    found: list[Sequence[Scalar]] = []
     for part in parts:
         shape: list[Scalar] = list(dims)
         shape[axis] = part
@@ -171,53 +160,22 @@ def _split(node: Node, inputs: Inputs) -> Shapes:
 
 
 def _tile(_node: Node, inputs: Inputs) -> Shapes:
-    dims, repeats = _dims(inputs), _elements(inputs, 1)
+    dims, repeats = dims_of(inputs), _elements(inputs, 1)
     return [[ex.multiply(dim, count) for dim, count in zip(dims, repeats, strict=True)]]
 
 
 def _pad(node: Node, inputs: Inputs) -> Shapes:
-    dims: list[Scalar] = list(_dims(inputs))
+    dims: list[Scalar] = list(dims_of(inputs))
     pads: list[Scalar] = list(node.get("pads", ())) or _elements(inputs, 1)
-    axes = _ints(node, "axes", inputs, 3)
+    axes = ints_of(node, "axes", inputs, 3)
     axes = list(range(len(dims))) if axes is None else axes
     for i, axis in enumerate(axes):
         dims[axis] = ex.add(dims[axis], ex.add(pads[i], pads[i + len(axes)]))
     return [dims]
 
 
-def _window(node: Node, inputs: Inputs) -> Shapes:
-    """Conv and the pools: batch, channels, and a window that moves over the other axes."""
-    batch, channels, *spatial = _dims(inputs)
-    kernel = node.get("kernel_shape")
-    if node.op == "Conv":
-        channels, _, *weights = _dims(inputs, 1)
-        kernel = kernel or weights
-    count = len(spatial)
-    strides = node.get("strides", [1] * count)
-    dilations = node.get("dilations", [1] * count)
-    pads = node.get("pads", [0] * 2 * count)
-    auto = node.get("auto_pad", b"NOTSET")
-    dims: list[Scalar] = [batch, channels]
-    for i, dim in enumerate(spatial):
-        reach = ex.add(ex.multiply(ex.subtract(kernel[i], 1), dilations[i]), 1)
-        room = ex.add(dim, pads[i] + pads[i + count])
-        if auto in (b"SAME_UPPER", b"SAME_LOWER"):
-            room, reach = dim, 1
-        steps = ex.floor_divide(ex.subtract(room, reach), strides[i])
-        dims.append(UNKNOWN if node.get("ceil_mode", 0) else ex.add(steps, 1))
-    return [dims] * len(node.proto.output)
-
-
-def _resize(node: Node, inputs: Inputs) -> Shapes:
-    sizes = inputs[3] if len(inputs) > 3 else None  # noqa: PLR2004 - X, roi, scales, sizes
-    policy = node.get("keep_aspect_ratio_policy", b"stretch")
-    if sizes is None or "axes" in node.attributes or policy != b"stretch":
-        return []
-    return [_elements(inputs, 3)]
-
-
 def _one_hot(node: Node, inputs: Inputs) -> Shapes:
-    dims: list[Scalar] = list(_dims(inputs))
+    dims: list[Scalar] = list(dims_of(inputs))
     (depth,) = _elements(inputs, 1) if inputs[1] and inputs[1].values is not None else (UNKNOWN,)
     axis = node.get("axis", -1)
     dims.insert(axis + len(dims) + 1 if axis < 0 else axis, depth)
@@ -225,36 +183,24 @@ def _one_hot(node: Node, inputs: Inputs) -> Shapes:
 
 
 def _top_k(node: Node, inputs: Inputs) -> Shapes:
-    dims: list[Scalar] = list(_dims(inputs))
+    dims: list[Scalar] = list(dims_of(inputs))
     tensor = inputs[1]
     known = tensor is not None and tensor.values is not None
     dims[node.get("axis", -1)] = _elements(inputs, 1)[0] if known else UNKNOWN
     return [dims, dims]
 
 
-def _broadcast(_node: Node, inputs: Inputs) -> Shapes:
-    return [broadcast_dims([_dims(inputs, i) for i in range(len(inputs))])]
-
-
-_BROADCASTS = words(
-    "Add And BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less LessOrEqual Max "
-    "Mean Min Mod Mul Or Pow Sub Sum Where Xor"
-)
-_RULES: dict[str, Callable[[Node, Inputs], Shapes]] = {
-    **dict.fromkeys(_BROADCASTS, _broadcast),
-    "AveragePool": _window,
+_RULES: dict[str, Rule] = {
+    **LAYOUT,
+    **WINDOWS,
     "Concat": _concat,
     "ConstantOfShape": _constant_of_shape,
-    "Conv": _window,
     "Expand": _expand,
     "Flatten": _flatten,
-    "LpPool": _window,
-    "MaxPool": _window,
     "OneHot": _one_hot,
     "Pad": _pad,
     "Range": _range,
     "Reshape": _reshape,
-    "Resize": _resize,
     "Slice": _slice,
     "Split": _split,
     "Tile": _tile,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
 from te_select.errors import ModelError
-from te_select.frontends.onnx_graph.nodes import Node, bodies, is_default
+from te_select.frontends.onnx_graph.nodes import Node, bodies, is_default, text
 from te_select.frontends.onnx_graph.scopes import opsets_of
 from te_select.frontends.symbolic.status import Site
 from te_select.frontends.words import words
@@ -114,7 +114,7 @@ def _site(node: NodeProto, index: int, place: _Place) -> Site:
         )
     version = _WHERE_16 if place.opset >= _WHERE_16 else FIRST_OPSET
     return Site(
-        node.name,
+        text(node.name),
         where,
         f"Where-{version}",
         place.maker(node.input[0]),

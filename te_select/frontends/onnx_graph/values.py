@@ -61,7 +61,7 @@ def values_of(node: Node, inputs: Sequence[Tensor | None]) -> list[Values | None
 def in_range(values: Values, dtype: str | None) -> Values | None:
     """Forget values that the element type may not hold, and all where none is known then."""
     if dtype not in INTS:
-        return values
+        return values if dtype is not None else None
     kept = np.asarray(np.frompyfunc(lambda v: _in_range(v, dtype), 1, 1)(values), object)
     return None if kept.size and all(v is UNKNOWN for v in kept.flat) else kept
 

@@ -23,6 +23,7 @@ Values = NDArray[Any]
 """Objects: ints, bools, floats, expressions, or `UNKNOWN`."""
 
 _FRESH = "?"
+_LARGEST_DIM = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class Sizes:
     def known(self, value: Scalar, tensor: str, axis: int) -> Dim:
         """The dim that ``value`` is, or a fresh one."""
         dim = as_size(value)
-        if isinstance(dim, Expression) or (isinstance(dim, int) and dim >= 0):
+        if isinstance(dim, Expression) or (isinstance(dim, int) and 0 <= dim <= _LARGEST_DIM):
             return dim
         return self.fresh(f"dim {axis} of {tensor}")
 
