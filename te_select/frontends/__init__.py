@@ -55,6 +55,8 @@ def read_model(path: str | os.PathLike[str], *, expand: bool = False) -> list[Mo
         return read_onnx(path, expand=expand)
     except OSError as error:
         raise ModelError(f"{path} cannot be read: {error.strerror or error}") from error
+    except ModelError as error:
+        raise ModelError(f"{path}: {error}") from error
 
 
 _SUFFIXES = (".onnx", ".xml", ".json")

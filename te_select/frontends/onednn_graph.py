@@ -5,7 +5,6 @@ from __future__ import annotations
 import graphlib
 import json
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,11 @@ from te_select.frontends.model_node import ModelNode
 from te_select.frontends.onednn_shapes import dtype_of, shape_of
 from te_select.frontends.symbolic.expressions import UNKNOWN, Scalar
 from te_select.frontends.symbolic.names import Names
-from te_select.frontends.symbolic.status import Rule, Site, model_node
+from te_select.frontends.symbolic.status import Judge, Rule, Site
 from te_select.frontends.symbolic.tensors import Dims, Sizes, Tensor
-from te_select.workload import Workload
 
 _OPEN = -(2**63)  # DNNL_GRAPH_UNKNOWN_DIM
-_LARGEST = 16 << 20  # bytes; a dumped graph has some thousands
+_LARGEST = 4 << 20  # bytes; a dumped graph has some thousands
 
 
 def read_onednn(path: Path) -> list[ModelNode]:
@@ -60,14 +58,15 @@ class _Graph:
     def __init__(self, ops: Sequence[Mapping[str, Any]]) -> None:
         self._ops = ops
         self._sizes = Sizes()
-        self._names = Names(self._sizes)
+        names = Names(self._sizes)
+        self._judge = Judge(names)
         self._makers = {t["id"]: str(op["kind"]) for op in ops for t in op["outputs"]}
         self._tensors: dict[int, Tensor] = {}
         self._texts: list[tuple[Any, str, str]] = []
         for index, op in enumerate(ops):
             for tensor in (*op["inputs"], *op["outputs"]):
                 self._state(tensor, index)
-        self._names.give(self._texts)
+        names.give(self._texts)
         self._stated_out = [
             self._tensors[op["outputs"][0]["id"]].shape if op["outputs"] else None for op in ops
         ]
@@ -108,8 +107,7 @@ class _Graph:
             )
         site = Site(str(op.get("name", "")), place, "Select", self._makers.get(cond, "graph input"))
         operands = (self._tensors[cond], self._tensors[then], self._tensors[else_])
-        make = partial(Workload.onednn_select, auto_broadcast=mode)
-        node = model_node(site, operands, Rule(make, mode), self._names)
+        node = self._judge.node(site, operands, Rule("onednn_select", mode))
         stated = self._stated_out[index]
         if node.workload is not None and not _agree(node.workload.out_shape, stated):
             raise ModelError(
@@ -178,14 +176,14 @@ def _agree(shape: Shape, stated: Dims | None) -> bool:
 def _operations(path: Path) -> list[Mapping[str, Any]]:
     """The operations of a file, checked as far as they are read."""
     if path.stat().st_size > _LARGEST:
-        raise ModelError(f"{path} is larger than {_LARGEST >> 20} MiB, which no oneDNN graph is")
+        raise ModelError(f"the file is larger than {_LARGEST >> 20} MiB, which no oneDNN graph is")
     try:
         document = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
-        raise ModelError(f"{path} is no oneDNN graph: {error}") from error
+        raise ModelError(f"the file is no oneDNN graph: {error}") from error
     ops = document.get("graph") if isinstance(document, Mapping) else None
     if not isinstance(ops, list):
-        raise ModelError(f'{path} is no oneDNN graph: it has no list "graph"')
+        raise ModelError('the file is no oneDNN graph: it has no list "graph"')
     for index, op in enumerate(ops):
         if not isinstance(op, dict) or not isinstance(op.get("kind"), str):
             raise ModelError(f"graph#{index} is no operation: {shown(op)}")

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from te_select.errors import ModelError, ToolchainError
 from te_select.frontends.model_node import ModelNode
-from te_select.frontends.symbolic.status import Rule, Site, model_node, one_view
+from te_select.frontends.symbolic.status import Judge, Rule, Site, one_view
 from te_select.frontends.symbolic.tensors import Tensor
-from te_select.workload import Workload
 
 if TYPE_CHECKING:
+    from onnx import ModelProto
+
     from te_select.frontends.onnx_graph.interpreter import Interpreter
 
 _LARGEST = 2**31 - 1  # bytes; protobuf takes no longer message
@@ -58,30 +58,43 @@ def read_onnx(path: Path, *, expand: bool) -> list[ModelNode]:
     from te_select.frontends.onnx_graph.scopes import opsets_of  # noqa: PLC0415
     from te_select.frontends.onnx_graph.sites import sites  # noqa: PLC0415
 
-    if path.stat().st_size > _LARGEST:
-        raise ModelError(f"{path} is larger than 2 GiB, which no ONNX file can be")
-    try:
-        model = onnx.load_model(path, format="protobuf", load_external_data=False)
-    except Exception as error:  # protobuf's own kinds
-        raise ModelError(f"{path} is no ONNX model: {error}") from error
-    if not model.HasField("graph"):
-        raise ModelError(f"{path} is no ONNX model: it holds no graph")
+    model = _parsed(path)
     newest = onnx.defs.onnx_opset_version()
     opset = opsets_of(model.opset_import).get("", 0)
     if opset > newest:
         raise ModelError(
-            f"{path} is of opset {opset}, and onnx {onnx.__version__} knows up to {newest}; "
+            f"the file is of opset {opset}, and onnx {onnx.__version__} knows up to {newest}; "
             "install a newer onnx"
         )
     found = list(sites(model))
     walk = interpreter.Interpreter(model, expand=expand)
     walk.run()
-    return [_node(site, walk) for site in (*found, *walk.inside_operators)]
+    judge = Judge(walk.names)
+    return [_node(site, walk, judge) for site in (*found, *walk.inside_operators)]
 
 
-def _node(site: Site, walk: Interpreter) -> ModelNode:
+def _parsed(path: Path) -> ModelProto:
+    from google.protobuf.message import DecodeError  # noqa: PLC0415
+    from onnx import ModelProto  # noqa: PLC0415
+
+    from te_select.frontends.onnx_graph.wire import check_parts  # noqa: PLC0415
+
+    if path.stat().st_size > _LARGEST:
+        raise ModelError("the file is larger than 2 GiB, which no ONNX file can be")
+    data = path.read_bytes()
+    check_parts(data)
+    model = ModelProto()
+    try:
+        model.ParseFromString(data)
+    except DecodeError as error:
+        raise ModelError(f"the file is no ONNX model: {error}") from error
+    if not model.HasField("graph"):
+        raise ModelError("the file is no ONNX model: it holds no graph")
+    return model
+
+
+def _node(site: Site, walk: Interpreter, judge: Judge) -> ModelNode:
     opset = int(site.op.rpartition("-")[2])
-    rule = Rule(partial(Workload.onnx_where, opset=opset), "multidirectional")
     operands = one_view(list(walk.views.get(site.place, {_UNSEEN: None})), walk.sizes)
     site = replace(site, conditional=site.place not in walk.surely_run)
-    return model_node(site, operands, rule, walk.names)
+    return judge.node(site, operands, Rule("onnx_where", opset=opset))

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 from te_select.errors import ModelError
 from te_select.frontends.model_node import ModelNode
 from te_select.frontends.openvino_ir.document import Layer, read_document
 from te_select.frontends.openvino_ir.walk import Walker
-from te_select.frontends.symbolic.status import Rule, model_node
-from te_select.workload import Workload
+from te_select.frontends.symbolic.status import Judge, Rule
 
 _AXIS = ("auto_broadcast.auto_broadcast_axis", "auto_broadcast_axis", "axis")
 
@@ -41,8 +39,9 @@ def read_openvino(path: Path) -> list[ModelNode]:
     `Workload.openvino_select`.
     """
     walker = Walker()
+    judge = Judge(walker.names)
     return [
-        model_node(found.site, found.operands, _rule(found.layer, found.site.place), walker.names)
+        judge.node(found.site, found.operands, _rule(found.layer, found.site.place))
         for found in walker.walk(read_document(path))
     ]
 
@@ -55,8 +54,7 @@ def _rule(layer: Layer, place: str) -> Rule:
         )
     said = next((layer.data[name] for name in _AXIS if name in layer.data), "-1")
     try:
-        axis = int(said) if mode == "pdpd" else -1
+        axis = int(said) if mode == "pdpd" else None
     except ValueError as error:
         raise ModelError(f"Select {place} has the axis {said[:40]!r}; expected an int") from error
-    make = partial(Workload.openvino_select, auto_broadcast=mode, axis=axis)
-    return Rule(make, mode, axis)
+    return Rule("openvino_select", mode, axis)

@@ -59,7 +59,7 @@ class Interpreter:
         self._expand = expand
         self._model = model
         self._functions = {(f.domain, f.name, f.overload): f for f in model.functions}
-        self._orders: dict[str, list[tuple[int, NodeProto]]] = {}
+        self._orders: dict[str, Sequence[int]] = {}
         self._calls: list[str] = []
         self._steps = 0
 
@@ -117,8 +117,8 @@ class Interpreter:
     def _nodes(self, nodes: Sequence[NodeProto], scope: Scope, stated: Stated) -> None:
         if scope.path not in self._orders:
             self._orders[scope.path] = in_order(nodes, scope.path)
-        for index, proto in self._orders[scope.path]:
-            mark = self.sizes.mark()
+        for index in self._orders[scope.path]:
+            proto, mark = nodes[index], self.sizes.mark()
             found = self._outputs(index, proto, scope)
             for i, name in enumerate(proto.output):
                 if name:

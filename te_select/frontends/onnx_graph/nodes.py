@@ -47,7 +47,7 @@ class Node:
         self.proto = _with_given(proto, given) if given is not None else proto
         self.opset = opset
 
-    @property
+    @cached_property
     def op(self) -> str:
         """Type of the operator, with its domain unless that is ONNX's own."""
         domain, op = text(self.proto.domain), text(self.proto.op_type)

@@ -59,7 +59,7 @@ class Scope:
             if name in scope.tensors:
                 return scope.tensors[name]
             scope = scope.outer
-        raise ModelError(f"{reader} reads {name!r}, which no node, input or initializer makes")
+        raise ModelError(f"{reader} reads {name!r}, which nothing before it makes")
 
     def inside(self, body: str, *, conditional: bool) -> Scope:
         """The scope of a body of one of its nodes."""
@@ -144,8 +144,8 @@ class Stated:
         return replace(tensor, shape=dims)
 
 
-def in_order(graph_nodes: Sequence[NodeProto], path: str) -> list[tuple[int, NodeProto]]:
-    """The nodes with their indices, each behind those whose outputs it reads.
+def in_order(nodes: Sequence[NodeProto], path: str) -> Sequence[int]:
+    """Indices of the nodes, each behind those whose outputs it reads.
 
     Raises
     ------
@@ -153,7 +153,7 @@ def in_order(graph_nodes: Sequence[NodeProto], path: str) -> list[tuple[int, Nod
         If two nodes make one tensor, or the nodes wait for each other.
     """
     maker: dict[str, int] = {}
-    for index, node in enumerate(graph_nodes):
+    for index, node in enumerate(nodes):
         for name in node.output:
             if name and name in maker:
                 raise ModelError(
@@ -162,16 +162,16 @@ def in_order(graph_nodes: Sequence[NodeProto], path: str) -> list[tuple[int, Nod
                 )
             maker[name] = index
     maker.pop("", None)
-    numbered = list(enumerate(graph_nodes))
-    if all(maker.get(name, -1) < index for index, node in numbered for name in reads(node)):
-        return numbered
-    waits = {i: {maker[name] for name in reads(node) if name in maker} for i, node in numbered}
+    if all(maker.get(name, -1) < i for i, node in enumerate(nodes) for name in node.input):
+        return range(len(nodes))
+    waits = {
+        i: {maker[name] for name in reads(node) if name in maker} for i, node in enumerate(nodes)
+    }
     try:
-        order = list(graphlib.TopologicalSorter(waits).static_order())
+        return list(graphlib.TopologicalSorter(waits).static_order())
     except graphlib.CycleError as error:
         cycle = " -> ".join(f"{path}#{index}" for index in error.args[1][:_SHOWN])
         raise ModelError(f"nodes wait for each other in a cycle: {cycle}") from error
-    return [(index, graph_nodes[index]) for index in order]
 
 
 def reads(node: NodeProto) -> set[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
@@ -43,9 +43,14 @@ class _Place:
 
     path: str
     opset: int
-    makers: dict[str, str]
-    shape_names: set[str]
     outer: _Place | None = None
+    conds: set[str] = field(default_factory=set)
+    makers: dict[str, str] = field(default_factory=dict)
+    shape_names: set[str] = field(default_factory=set)
+
+    def note(self, names: Iterable[str], maker: str) -> None:
+        """Note what makes some tensors, of which those that are a cond are kept."""
+        self.makers.update({name: maker for name in names if name in self.conds})
 
     def maker(self, name: str) -> str:
         place: _Place | None = self
@@ -59,7 +64,7 @@ class _Place:
 def sites(model: ModelProto) -> Iterator[Site]:
     """Find every Where of a file: those of the graph, of its bodies, and of its functions."""
     opset = opsets_of(model.opset_import).get("", 0)
-    main = _Place("graph", opset, {}, set())
+    main = _Place("graph", opset)
     yield from _of_graph(model.graph, main, "graph input")
     for function in model.functions:
         yield from of_function(function, function_path(function))
@@ -68,8 +73,9 @@ def sites(model: ModelProto) -> Iterator[Site]:
 def of_function(function: FunctionProto, path: str) -> Iterator[Site]:
     """Find every Where of a function that stands at ``path``."""
     opset = opsets_of(function.opset_import).get("", 0)
-    place = _Place(path, opset, dict.fromkeys(function.input, "function input"), set())
-    place.shape_names = _shape_names(function.node, ())
+    place = _Place(path, opset, conds=_conds(function.node))
+    place.note(function.input, "function input")
+    place.shape_names = _shape_names(function.node)
     yield from _of_nodes(function.node, place)
 
 
@@ -80,24 +86,24 @@ def function_path(function: FunctionProto) -> str:
 
 
 def _of_graph(graph: GraphProto, place: _Place, input_word: str) -> Iterator[Site]:
-    place.makers.update({info.name: input_word for info in graph.input})
-    place.makers.update({tensor.name: "initializer" for tensor in graph.initializer})
-    sparse = (tensor.values.name for tensor in graph.sparse_initializer)
-    place.makers.update(dict.fromkeys(sparse, "initializer"))
-    place.shape_names |= _shape_names(graph.node, ())
+    place.conds = place.outer.conds if place.outer is not None else _conds(graph.node)
+    place.note((info.name for info in graph.input), input_word)
+    place.note((tensor.name for tensor in graph.initializer), "initializer")
+    place.note((tensor.values.name for tensor in graph.sparse_initializer), "initializer")
+    place.shape_names = _shape_names(graph.node)
     yield from _of_nodes(graph.node, place)
 
 
 def _of_nodes(nodes: Sequence[NodeProto], place: _Place) -> Iterator[Site]:
     for node in nodes:
-        maker = Node(node, 0).op
-        place.makers.update({name: maker for name in node.output if name})
+        if not place.conds.isdisjoint(node.output):
+            place.note(node.output, Node(node, 0).op)
     for index, node in enumerate(nodes):
         if node.op_type == "Where" and is_default(node.domain):
             yield _site(node, index, place)
         for name, graph in bodies(node):
             path = f"{place.path}/{index}:{node.op_type}.{name}"
-            inner = _Place(path, place.opset, {}, set(), place)
+            inner = _Place(path, place.opset, place)
             yield from _of_graph(graph, inner, "body input")
 
 
@@ -122,12 +128,23 @@ def _site(node: NodeProto, index: int, place: _Place) -> Site:
     )
 
 
-def _shape_names(nodes: Sequence[NodeProto], outputs: Iterable[str]) -> set[str]:
+def _conds(nodes: Sequence[NodeProto]) -> set[str]:
+    """Names of the tensors that are the cond of a Where, in bodies too."""
+    names: set[str] = set()
+    for node in nodes:
+        if node.op_type == "Where":
+            names.update(node.input[:1])
+        for _, graph in bodies(node):
+            names |= _conds(graph.node)
+    return names - {""}
+
+
+def _shape_names(nodes: Sequence[NodeProto]) -> set[str]:
     """Names of the tensors from which shapes are made through arithmetic of ints."""
-    names = set(outputs)
+    names: set[str] = set()
     for node in reversed(nodes):
         for _, graph in bodies(node):
-            names |= _shape_names(graph.node, ())
+            names |= _shape_names(graph.node)
         if not is_default(node.domain):
             continue
         taken: Iterable[int] = _READS_SHAPES.get(node.op_type, ())

@@ -11,6 +11,8 @@ from typing import Any
 from te_select.errors import ModelError, ToolchainError
 
 _DEEPEST = 32  # bodies in each other
+_MOST_LAYERS = 100_000
+_MOST_TAGS = 8 * _DEEPEST  # in each other
 
 
 @dataclass(slots=True)
@@ -108,10 +110,19 @@ def read_document(path: Path) -> Net:
         with path.open("rb") as file:
             parser.parse(file)
     except (xml.sax.SAXException, DefusedXmlException, UnicodeError) as error:
-        raise ModelError(f"{path} is no OpenVINO IR: {error}") from error
+        raise ModelError(f"the file is no OpenVINO IR: {_text(error)}") from error
     if handler.main is None:
-        raise ModelError(f"{path} is no OpenVINO IR: it holds no net")
+        raise ModelError("the file is no OpenVINO IR: it holds no net")
     return handler.main
+
+
+def _text(error: Exception) -> str:
+    """What is wrong, and where, without the file's name."""
+    if isinstance(error, xml.sax.SAXParseException):
+        return f"line {error.getLineNumber()}: {error.getMessage()}"
+    return (
+        "it declares a document type or entities" if isinstance(error, ValueError) else str(error)
+    )
 
 
 class _Handler(xml.sax.handler.ContentHandler):
@@ -126,11 +137,14 @@ class _Handler(xml.sax.handler.ContentHandler):
         self._port: Port | None = None
         self._dims: list[int] = []
         self._text: list[str] | None = None
+        self._count = 0
 
     def startElement(self, name: str, attrs: Any) -> None:
         """Take up an element."""
         parent = self._tags[-1] if self._tags else ""
         self._tags.append(name)
+        if len(self._tags) > _MOST_TAGS:
+            raise ModelError(f"elements lie in each other more than {_MOST_TAGS} deep")
         if not parent:
             if name != "net":
                 raise ModelError(f"the XML holds <{name}>; expected an OpenVINO IR's <net>")
@@ -187,6 +201,9 @@ class _Handler(xml.sax.handler.ContentHandler):
         if layer.id in net.layers:
             raise ModelError(f"two layers have the id {layer.id!r}; expected one of each")
         net.layers[layer.id] = layer
+        self._count += 1
+        if self._count > _MOST_LAYERS:
+            raise ModelError(f"the file has more than {_MOST_LAYERS} layers")
         self._layers.append(layer)
 
     def _edge(self, parent: str, attrs: Any) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from te_select.dtypes import ELEMENT_TYPES
 from te_select.errors import BroadcastError, DTypeError, ModelError
@@ -28,15 +29,33 @@ class Rule:
 
     Parameters
     ----------
-    make
-        Makes the workload of three shapes and an element type.
+    system
+        The constructor of `Workload` that knows the format's operator.
     auto_broadcast, axis
-        As a workload has them.
+        As the node has them; ONNX has neither.
+    opset
+        Version of the operator set, where the format has one.
     """
 
-    make: Callable[..., Workload]
-    auto_broadcast: str
-    axis: int = -1
+    system: Literal["onnx_where", "openvino_select", "onednn_select"]
+    auto_broadcast: str | None = None
+    axis: int | None = None
+    opset: int | None = None
+
+    @property
+    def start(self) -> int:
+        """The axis at which else and cond start; -1 where they end with then."""
+        return -1 if self.axis is None else self.axis
+
+    def make(self, node: ModelNode) -> Workload:
+        """Make the workload of a node whose shapes and element type are known."""
+        said = {"auto_broadcast": self.auto_broadcast, "axis": self.axis, "opset": self.opset}
+        given = {name: value for name, value in said.items() if value is not None}
+        maker = getattr(Workload, self.system)
+        made: Workload = maker(
+            node.cond_shape, node.then_shape, node.else_shape, node.dtype, **given
+        )
+        return made
 
 
 @dataclass(frozen=True)
@@ -92,25 +111,49 @@ def one_view(views: Sequence[Operands], sizes: Sizes) -> Operands:
     return cond, then, else_
 
 
-def model_node(site: Site, operands: Operands, rule: Rule, names: Names) -> ModelNode:
-    """Decide the status of a node, and make its workload.
+class Judge:
+    """Decides what becomes of each node of a file, once for all nodes that are alike.
 
     Parameters
     ----------
-    site
-        The node.
-    operands
-        What is known of cond, then and else.
-    rule
-        The operator's rule.
     names
         The names of the file's sizes.
-
-    Raises
-    ------
-    ModelError
-        If the operands contradict each other, and the node surely runs.
     """
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._judged: dict[tuple[object, ...], ModelNode] = {}
+
+    def node(self, site: Site, operands: Operands, rule: Rule) -> ModelNode:
+        """Decide the status of a node, and make its workload.
+
+        Parameters
+        ----------
+        site
+            The node.
+        operands
+            What is known of cond, then and else, without values.
+        rule
+            The operator's rule.
+
+        Raises
+        ------
+        ModelError
+            If the operands contradict each other, and the node surely runs.
+        """
+        key = (operands, rule, site.makes_shapes, site.conditional)
+        if key not in self._judged:
+            self._judged[key] = _model_node(site, operands, rule, self._names)
+        return replace(
+            self._judged[key],
+            name=site.name,
+            place=site.place,
+            op=site.op,
+            cond_producer=site.cond_producer,
+        )
+
+
+def _model_node(site: Site, operands: Operands, rule: Rule, names: Names) -> ModelNode:
     shapes: Sequence[Dims | None] = [tensor.shape for tensor in operands]
     if rule.auto_broadcast == "none" and None not in shapes:
         shapes = _one_shape([shape for shape in shapes if shape is not None])
@@ -173,7 +216,7 @@ def _open(dtype: str | None, shapes: Sequence[Dims | None], rule: Rule, named: N
 
 def _compiled(node: ModelNode, site: Site, rule: Rule) -> ModelNode:
     try:
-        workload = rule.make(node.cond_shape, node.then_shape, node.else_shape, node.dtype)
+        workload = rule.make(node)
     except DTypeError as error:
         return replace(node, status="refused", reason=str(error))
     except BroadcastError as error:
@@ -244,7 +287,7 @@ def _clash(shapes: Sequence[Dims], rule: Rule, named: Named) -> str:
 def _starts(shapes: Sequence[Dims], rule: Rule) -> list[int]:
     """The axis of each operand's first dim, counted from the right end of the output."""
     return [
-        -len(shape) if rule.axis == -1 or shape is shapes[1] else rule.axis - len(shapes[1])
+        -len(shape) if rule.start == -1 or shape is shapes[1] else rule.start - len(shapes[1])
         for shape in shapes
     ]
 
@@ -259,7 +302,7 @@ def _aligned(shapes: Sequence[Dims], rule: Rule) -> list[tuple[int, list[tuple[s
 
 
 def _out_shape(shapes: Sequence[Dims], rule: Rule, named: Named) -> tuple[int | str, ...]:
-    dims = named.shape(shapes[1]) if rule.axis != -1 else ()
+    dims = named.shape(shapes[1]) if rule.start != -1 else ()
     if dims:
         return dims
     return tuple(

@@ -26,7 +26,7 @@ _FRESH = "?"
 _LARGEST_DIM = 2**63 - 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Tensor:
     """What is known of a tensor.
 
