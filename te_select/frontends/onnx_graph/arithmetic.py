@@ -9,6 +9,7 @@ import numpy as np
 
 from te_select.frontends.onnx_graph.nodes import NUMBERS, Node
 from te_select.frontends.symbolic import expressions as ex
+from te_select.frontends.symbolic import ordering as order
 from te_select.frontends.symbolic.expressions import UNKNOWN, Expression, Scalar, Unknown
 from te_select.frontends.symbolic.tensors import Values
 
@@ -20,13 +21,13 @@ _EXACT_FLOATS = 2**53  # ints below it are floats too
 def _truncating_divide(a: Scalar, b: Scalar) -> Scalar:
     if isinstance(a, int) and isinstance(b, int):
         return UNKNOWN if b == 0 else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-    same = ex.at_least(a, 0) and ex.at_least(b, 0)  # there, down is towards zero
+    same = order.at_least(a, 0) and order.at_least(b, 0)  # there, down is towards zero
     return ex.floor_divide(a, b) if same else UNKNOWN
 
 
 def _remainder(a: Scalar, b: Scalar) -> Scalar:
     """``a % b`` where both are positive: for others there are two, which ``fmod`` tells apart."""
-    return ex.modulo(a, b) if ex.at_least(a, 0) and ex.at_least(b, 1) else UNKNOWN
+    return ex.modulo(a, b) if order.at_least(a, 0) and order.at_least(b, 1) else UNKNOWN
 
 
 def _where(cond: Any, then: Scalar, else_: Scalar) -> Scalar:
@@ -36,7 +37,7 @@ def _where(cond: Any, then: Scalar, else_: Scalar) -> Scalar:
 
 
 def _absolute(a: Scalar) -> Scalar:
-    return abs(a) if isinstance(a, int) else a if ex.at_least(a, 0) else UNKNOWN
+    return abs(a) if isinstance(a, int) else a if order.at_least(a, 0) else UNKNOWN
 
 
 def _not(a: Any) -> Any:
@@ -56,7 +57,7 @@ def _or(a: Any, b: Any) -> Any:
 
 
 def _at_most(a: Scalar, b: Scalar) -> Any:
-    return _not(ex.less(b, a))
+    return _not(order.less(b, a))
 
 
 def _each(function: Callable[..., Any], count: int) -> Callable[..., list[Any]]:
@@ -77,7 +78,7 @@ def _each(function: Callable[..., Any], count: int) -> Callable[..., list[Any]]:
 def _cast(node: Node, inputs: Sequence[Values]) -> list[Any]:
     target = node.get("to")
     if target == NUMBERS["bool"]:
-        return [np.frompyfunc(lambda v: _not(ex.equal(v, 0)), 1, 1)(inputs[0])]
+        return [np.frompyfunc(lambda v: _not(order.equal(v, 0)), 1, 1)(inputs[0])]
     keeps = [number for name, number in NUMBERS.items() if name in HOLDS_SIZES]
     if target not in keeps:
         return [None]
@@ -96,13 +97,13 @@ ARITHMETIC: dict[str, Callable[[Node, Any], list[Any]]] = {
     "And": _each(_and, 2),
     "Cast": _cast,
     "Div": _each(_truncating_divide, 2),
-    "Equal": _each(ex.equal, 2),
-    "Greater": _each(lambda a, b: ex.less(b, a), 2),
+    "Equal": _each(order.equal, 2),
+    "Greater": _each(lambda a, b: order.less(b, a), 2),
     "GreaterOrEqual": _each(lambda a, b: _at_most(b, a), 2),
-    "Less": _each(ex.less, 2),
+    "Less": _each(order.less, 2),
     "LessOrEqual": _each(_at_most, 2),
-    "Max": _each(ex.maximum, 2),
-    "Min": _each(ex.minimum, 2),
+    "Max": _each(order.maximum, 2),
+    "Min": _each(order.minimum, 2),
     "Mod": _each(_remainder, 2),
     "Mul": _each(ex.multiply, 2),
     "Neg": _each(lambda a: ex.multiply(a, -1), 1),

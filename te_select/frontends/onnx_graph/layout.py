@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from te_select.frontends.onnx_graph.nodes import Node, tensor_of
+from te_select.frontends.onnx_graph.nodes import Node
 from te_select.frontends.symbolic import expressions as ex
 from te_select.frontends.symbolic.expressions import UNKNOWN, Expression, Scalar
 from te_select.frontends.symbolic.tensors import Dims, Tensor, broadcast_dim, broadcast_dims
@@ -71,7 +71,7 @@ def _broadcast(_node: Node, inputs: Inputs) -> Shapes:
 
 
 def _constant(node: Node, _inputs: Inputs) -> Shapes:
-    return [tensor_of(node.get("value")).shape]
+    return [node.held.shape]
 
 
 def _random(node: Node, _inputs: Inputs) -> Shapes:

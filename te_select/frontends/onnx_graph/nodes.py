@@ -69,6 +69,12 @@ class Node:
             return [int(value) for value in self.get(name)]
         return literal_ints(inputs[index]) if len(inputs) > index else None
 
+    @cached_property
+    def held(self) -> Tensor:
+        """What is known of the tensor that is the attribute ``value``."""
+        proto = self.get("value")
+        return Tensor() if proto is None else tensor_of(proto)
+
     @property
     def bodies(self) -> list[tuple[str, GraphProto]]:
         """The graphs among its attributes, with the names by which places tell them apart."""

@@ -13,6 +13,7 @@ from te_select.frontends.onnx_graph.layout import LAYOUT, Inputs, Rule, Shapes, 
 from te_select.frontends.onnx_graph.nodes import Node
 from te_select.frontends.onnx_graph.windows import WINDOWS
 from te_select.frontends.symbolic import expressions as ex
+from te_select.frontends.symbolic import ordering as order
 from te_select.frontends.symbolic.expressions import UNKNOWN, Expression, Scalar, Unknown
 from te_select.frontends.symbolic.tensors import broadcast_dim
 
@@ -48,7 +49,7 @@ def _reshape(node: Node, inputs: Inputs) -> Shapes:
     dims, target = dims_of(inputs), _elements(inputs, 1)
     copies = not node.get("allowzero", 0)
     found = [dims[i] if copies and size == 0 else size for i, size in enumerate(target)]
-    sure = [size if ex.at_least(size, 0) else UNKNOWN for size in found]  # none of these is -1
+    sure = [size if order.at_least(size, 0) else UNKNOWN for size in found]  # none of these is -1
     if -1 in found:
         at = found.index(-1)
         sure[at] = ex.floor_divide(ex.product(dims), ex.product(sure[:at] + sure[at + 1 :]))
@@ -85,9 +86,9 @@ def _range(_node: Node, inputs: Inputs) -> Shapes:
     if not isinstance(step, int) or step <= 0:
         return [[UNKNOWN]]
     length = ex.floor_divide(ex.add(ex.subtract(limit, start), step - 1), step)
-    if start == 0 and ex.at_least(limit, 0) and step == 1:
+    if start == 0 and order.at_least(limit, 0) and step == 1:
         return [[limit]]
-    return [[ex.maximum(length, 0)]]
+    return [[order.maximum(length, 0)]]
 
 
 def _slice(node: Node, inputs: Inputs) -> Shapes:
@@ -114,7 +115,7 @@ def _sliced(dim: Scalar, start: Scalar, end: Scalar, step: Scalar) -> Scalar:
     if not isinstance(step, int) or step < 1:
         return UNKNOWN
     first, last = _bound(start, dim), _bound(end, dim)
-    length = last if start == 0 else ex.maximum(ex.subtract(last, first), 0)
+    length = last if start == 0 else order.maximum(ex.subtract(last, first), 0)
     return ex.floor_divide(ex.add(length, step - 1), step)
 
 
@@ -122,10 +123,10 @@ def _bound(position: Scalar, dim: Scalar) -> Scalar:
     """A start or an end, brought to ``0 .. dim``."""
     if isinstance(position, int) and position >= _TO_THE_END:
         return dim
-    if ex.at_least(position, 0):
-        return dim if position == dim else ex.minimum(position, dim)
+    if order.at_least(position, 0):
+        return dim if position == dim else order.minimum(position, dim)
     if isinstance(position, int):
-        return ex.maximum(ex.add(dim, position), 0)
+        return order.maximum(ex.add(dim, position), 0)
     return UNKNOWN
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from te_select.frontends.onnx_graph.nodes import DTYPES, Node, tensor_of
+from te_select.frontends.onnx_graph.nodes import DTYPES, Node
 from te_select.frontends.symbolic.tensors import Tensor
 
 _TENSOR_OF = "tensor("
@@ -67,8 +67,8 @@ def _spelled(type_str: str) -> str | None:
 
 
 def _of_value(node: Node) -> str | None:
-    if (proto := node.get("value")) is not None:
-        return tensor_of(proto).dtype
+    if "value" in node.attributes:
+        return node.held.dtype
     if node.op == "ConstantOfShape":
         return "float32"
     kinds = {"value_float": "float32", "value_int": "int64", "value_string": "string"}

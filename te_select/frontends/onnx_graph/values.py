@@ -18,9 +18,9 @@ from te_select.frontends.onnx_graph.nodes import (
     Node,
     all_unknown,
     literal_ints,
-    tensor_of,
 )
 from te_select.frontends.symbolic import expressions as ex
+from te_select.frontends.symbolic import ordering as order
 from te_select.frontends.symbolic.expressions import UNKNOWN, Expression, Scalar
 from te_select.frontends.symbolic.tensors import Tensor, Values
 
@@ -69,7 +69,7 @@ def in_range(values: Values, dtype: str | None) -> Values | None:
 def _in_range(value: Any, dtype: str) -> Any:
     if isinstance(value, Expression):
         signed = dtype in SIGNED
-        return value if signed or (dtype in HOLDS_SIZES and ex.at_least(value, 0)) else UNKNOWN
+        return value if signed or (dtype in HOLDS_SIZES and order.at_least(value, 0)) else UNKNOWN
     if dtype == "bool" or not isinstance(value, int):
         return value
     limits = np.iinfo(dtype)
@@ -88,8 +88,8 @@ def _elements(tensor: Tensor) -> Values | None:
 
 
 def _constant(node: Node) -> Values | None:
-    if (proto := node.get("value")) is not None:
-        return tensor_of(proto).values
+    if "value" in node.attributes:
+        return node.held.values
     for name in ("value_int", "value_ints", "value_float", "value_floats"):
         if (value := node.get(name)) is not None:
             values = np.asarray(value, object)
@@ -188,8 +188,7 @@ def _constant_of_shape(node: Node, inputs: Sequence[Values]) -> list[Any]:
     shape = literal_ints(Tensor(values=inputs[0]))
     if shape is None or np.prod(shape, dtype=float) > MOST_VALUES:
         return [None]
-    proto = node.get("value")
-    value = np.asarray([0.0], object) if proto is None else tensor_of(proto).values
+    value = node.held.values if "value" in node.attributes else np.asarray([0.0], object)
     return [None if value is None else np.broadcast_to(value.reshape(()), shape)]
 
 
@@ -250,8 +249,8 @@ _RULES: dict[str, Callable[[Node, Any], list[Any]]] = {
     "Gather": _gather,
     "Identity": lambda _node, inputs: [inputs[0]],
     "Range": _range,
-    "ReduceMax": _reduce(ex.maximum),
-    "ReduceMin": _reduce(ex.minimum),
+    "ReduceMax": _reduce(order.maximum),
+    "ReduceMin": _reduce(order.minimum),
     "ReduceProd": _reduce(ex.multiply),
     "ReduceSum": _reduce(ex.add),
     "Reshape": _reshape,

@@ -79,6 +79,14 @@ class Expression:
         return frozenset(found)
 
     @property
+    def only_atom(self) -> Atom | None:
+        """The atom that is the whole expression; None where there is more."""
+        if len(self.terms) != 1:
+            return None
+        ((monomial, count),) = self.terms
+        return monomial[0] if count == 1 and len(monomial) == 1 else None
+
+    @property
     def names(self) -> frozenset[str]:
         """The names it is made of."""
         return frozenset(atom.key for atom in self.atoms if not atom.function)
@@ -132,7 +140,7 @@ def least(value: Scalar) -> int | None:
     return max(constant, 0) if value.is_size else constant
 
 
-def _known(function: Callable[[Dim, Dim], Scalar]) -> Callable[[Scalar, Scalar], Scalar]:
+def known(function: Callable[[Dim, Dim], Scalar]) -> Callable[[Scalar, Scalar], Scalar]:
     """Make a function of two numbers answer `UNKNOWN` where one is that, or no int."""
 
     @functools.wraps(function)
@@ -144,7 +152,7 @@ def _known(function: Callable[[Dim, Dim], Scalar]) -> Callable[[Scalar, Scalar],
     return guarded
 
 
-@_known
+@known
 def add(a: Dim, b: Dim) -> Scalar:
     """``a + b``."""
     if isinstance(a, int) and isinstance(b, int):
@@ -152,7 +160,7 @@ def add(a: Dim, b: Dim) -> Scalar:
     return _collect([*_terms(a), *_terms(b)])
 
 
-@_known
+@known
 def multiply(a: Dim, b: Dim) -> Scalar:
     """``a * b``."""
     if isinstance(a, int) and isinstance(b, int):
@@ -184,7 +192,7 @@ def total(values: Iterable[Scalar]) -> Scalar:
     return result
 
 
-@_known
+@known
 def floor_divide(a: Dim, b: Dim) -> Scalar:
     """``a // b``, rounded down; ``b`` is not zero."""
     if isinstance(b, Expression):
@@ -201,14 +209,14 @@ def floor_divide(a: Dim, b: Dim) -> Scalar:
         shifted = add(numerator, multiply(denominator, constant))
         return add(whole, floor_divide(shifted, multiply(denominator, b)))
     rest = rest if whole else a  # which may be known to be a size
-    return add(whole, call("//", (rest, b), nonneg=_is_nonneg(rest)))
+    return add(whole, call("//", (rest, b), nonneg=is_nonneg(rest)))
 
 
-@_known
+@known
 def modulo(a: Dim, b: Dim) -> Scalar:
     """``a % b`` for ``b > 0``, >= 0."""
     if isinstance(b, Expression):
-        return 0 if a == b else call("%", (a, b), nonneg=_is_nonneg(a) and _is_nonneg(b))
+        return 0 if a == b else call("%", (a, b), nonneg=is_nonneg(a) and is_nonneg(b))
     if b <= 0:
         return UNKNOWN
     if isinstance(a, int):
@@ -219,56 +227,8 @@ def modulo(a: Dim, b: Dim) -> Scalar:
     return rest % b if isinstance(rest, int) else call("%", (rest, b), nonneg=True)
 
 
-@_known
-def minimum(a: Dim, b: Dim) -> Scalar:
-    """The smaller of the two."""
-    if at_least(a, b):
-        return b
-    if at_least(b, a):
-        return a
-    return call("min", sorted((a, b), key=str), nonneg=_is_nonneg(a) and _is_nonneg(b))
-
-
-@_known
-def maximum(a: Dim, b: Dim) -> Scalar:
-    """The larger of the two."""
-    if at_least(a, b):
-        return a
-    if at_least(b, a):
-        return b
-    return call("max", sorted((a, b), key=str), nonneg=_is_nonneg(a) or _is_nonneg(b))
-
-
-def at_least(a: Scalar, b: Scalar) -> bool:
-    """Whether ``a >= b`` whatever the sizes; False where that cannot be told."""
-    low = least(subtract(a, b))
-    if low is None and isinstance(b, int):
-        low = least(a)
-        return low is not None and low >= b
-    return low is not None and low >= 0
-
-
-def equal(a: Scalar, b: Scalar) -> bool | Unknown:
-    """Whether the two are equal, where that can be told."""
-    if isinstance(a, Unknown) or isinstance(b, Unknown):
-        return UNKNOWN
-    if a == b:
-        return True
-    if at_least(a, add(b, 1)) or at_least(b, add(a, 1)):
-        return False
-    return UNKNOWN
-
-
-def less(a: Scalar, b: Scalar) -> bool | Unknown:
-    """Whether ``a < b``, where that can be told."""
-    if isinstance(a, Unknown) or isinstance(b, Unknown):
-        return UNKNOWN
-    if at_least(b, add(a, 1)):
-        return True
-    return False if at_least(a, b) else UNKNOWN
-
-
-def _is_nonneg(value: Scalar) -> bool:
+def is_nonneg(value: Scalar) -> bool:
+    """Whether ``value`` is >= 0 whatever the sizes; False where that cannot be told."""
     low = least(value)
     return low is not None and low >= 0
 
@@ -305,7 +265,7 @@ def _divide_by_expression(a: Dim, b: Expression) -> Scalar:
         if all(rest is not None for rest in exact) and not any(c % count for _, c in _terms(a)):
             pairs = zip(exact, _terms(a), strict=True)
             return _collect([(rest, c // count) for rest, (_, c) in pairs if rest is not None])
-    return call("//", (a, b), nonneg=_is_nonneg(a) and _is_nonneg(b))
+    return call("//", (a, b), nonneg=is_nonneg(a) and is_nonneg(b))
 
 
 def _without(monomial: Monomial, divisor: Monomial) -> Monomial | None:

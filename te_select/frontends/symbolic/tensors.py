@@ -94,10 +94,8 @@ def newer(dim: Dim, mark: int) -> bool:
 
 def is_open(dim: Dim) -> bool:
     """Whether a dim is one fresh size, of which nothing is known."""
-    if not isinstance(dim, Expression) or len(dim.terms) != 1:
-        return False
-    ((monomial, count),) = dim.terms
-    return count == 1 and len(monomial) == 1 and is_fresh(monomial[0].key)
+    atom = dim.only_atom if isinstance(dim, Expression) else None
+    return atom is not None and is_fresh(atom.key)
 
 
 def broadcast_dim(dims: Iterable[Dim]) -> Scalar:
@@ -122,12 +120,10 @@ def without_cut(dims: set[Dim]) -> set[Dim]:
 
 def is_cut(dim: Dim, size: Dim) -> bool:
     """Whether a dim is ``min(n, size)`` for an int n above 1."""
-    if not isinstance(dim, Expression) or len(dim.terms) != 1:
+    atom = dim.only_atom if isinstance(dim, Expression) else None
+    if atom is None or atom.function != "min":
         return False
-    ((monomial, count),) = dim.terms
-    if count != 1 or len(monomial) != 1 or monomial[0].function != "min":
-        return False
-    limit, other = monomial[0].args
+    limit, other = atom.args
     return isinstance(limit, int) and limit > 1 and other == size
 
 

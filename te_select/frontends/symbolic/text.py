@@ -19,13 +19,12 @@ from te_select.frontends.symbolic.expressions import (
     add,
     call,
     floor_divide,
-    maximum,
-    minimum,
     modulo,
     multiply,
     subtract,
     symbol,
 )
+from te_select.frontends.symbolic.ordering import maximum, minimum
 
 _ARITHMETIC = re.compile(r"[\w\s.+*/%(),-]{1,400}", re.ASCII)
 _NUMBER_AND_NAME = re.compile(r"(?<!\w)\d+[A-Za-z_]")  # Python warns of some of these
