@@ -40,7 +40,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import te_select  # noqa: E402 - of the tree that this file lies in
-from te_select.runtime import cuda_driver  # noqa: E402
+from te_select.runtime.cuda import driver  # noqa: E402
 
 CLI = (sys.executable, "-c", "from te_select.cli import main; main()")
 TOTAL_SECONDS = 570  # below ten minutes, with time to write
@@ -231,7 +231,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown := sorted(set(wanted) - set(names)):
         parser.error(f"--parts names {unknown[0]!r}; expected some of {', '.join(names)}")
     out.mkdir(parents=True, exist_ok=True)
-    missing = cuda_driver.missing()
+    missing = driver.missing()
     outcomes = run_all([part for part in known if part.name in wanted], out, given.seconds, missing)
     print(f"logs and figures: {out}")
     without_device = missing and set(wanted) - {"environment"}

@@ -23,16 +23,16 @@ import tvm_ffi
 
 import te_select
 from te_select import compiler
-from te_select.access import access_pattern
-from te_select.bench import roof
 from te_select.bench.contest import name_dims
-from te_select.bench.operands import Mask, Operands, make_operands
 from te_select.bench.peers import choose_peers
-from te_select.bench.peers.base import threads
-from te_select.bench.rounds import Timing, take_turns
 from te_select.bench.run import calls_of
 from te_select.bench.suite import DEFAULT
-from te_select.targets import resolve
+from te_select.machines.targets import resolve
+from te_select.operator.access import access_pattern
+from te_select.timing import roof
+from te_select.timing.cores import threads
+from te_select.timing.operands import Mask, Operands, make_operands
+from te_select.timing.rounds import Timing, take_turns
 
 ROUNDS = 25
 LARGE = 1 << 25

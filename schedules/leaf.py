@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import tvm_ffi
 from tvm import IRModule, s_tir, tirx
 
-from te_select.access import AccessPattern
+from te_select.operator.access import AccessPattern
 from te_select.schedules.annotations import ANNOTATION, KNOB, PATTERN
 
 _Config = TypeVar("_Config")

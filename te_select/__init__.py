@@ -19,7 +19,7 @@ from te_select.errors import (
     ToolchainError,
     TuningError,
 )
-from te_select.workload import Workload
+from te_select.operator.workload import Workload
 
 if TYPE_CHECKING:
     from te_select.compiler import compile, export

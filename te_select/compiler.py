@@ -21,20 +21,20 @@ from typing import Any, Literal
 import tvm
 from tvm import s_tir
 
-from te_select import scratch
-from te_select.access import AccessPattern, access_pattern
-from te_select.broadcast import shown
-from te_select.definition import definition
+from te_select import kinds
 from te_select.errors import ArgumentError, ArtifactError, TargetError
-from te_select.machines import LEVELS, Machine, machine
+from te_select.machines import machine, schedule_of
 from te_select.machines.scheduled import Scheduled
+from te_select.machines.targets import ResolvedTarget, resolve
+from te_select.operator.access import AccessPattern, access_pattern
+from te_select.operator.broadcast import shown
+from te_select.operator.definition import definition
+from te_select.operator.workload import Workload
 from te_select.records import lookup
 from te_select.records.origin import DEFAULT, NONE_NEAR, NOT_ASKED
-from te_select.runtime import artifact, cpu
+from te_select.runtime import artifact, scratch, stored
 from te_select.runtime.kernel import Kernel
 from te_select.runtime.manifest import KernelRecord, Manifest
-from te_select.targets import ResolvedTarget, resolve
-from te_select.workload import Workload
 
 TuningLogs = str | Path | Literal[False] | None
 _INT32_LITERAL = "exceeds range of int32"  # what sch.fuse of TVM 0.27 fails with
@@ -122,8 +122,8 @@ def export(
         raise ArgumentError("no workloads are given; a library holds at least one")
     with scratch.folder(scratch.ROOM + len(unique) * scratch.KERNEL_ROOM) as folder:
         built = folder / "library.so"
-        manifest = build(unique, built, target, tuning_logs)
-        return artifact.export(built, manifest, Path(path))
+        build(unique, built, target, tuning_logs)
+        return stored.write(stored.read(built), path)
 
 
 def build(
@@ -131,8 +131,8 @@ def build(
     path: Path,
     target: str | dict[str, Any] = "native",
     tuning_logs: TuningLogs = None,
-) -> Manifest:
-    """Build a shared library and its manifest at ``path``.
+) -> None:
+    """Build a shared library at ``path``.
 
     Parameters
     ----------
@@ -142,18 +142,13 @@ def build(
         The ``.so`` to write, into a folder of its own.
     target, tuning_logs
         As for `compile`.
-
-    Returns
-    -------
-    Manifest
-        What was written beside it.
     """
     resolved = resolve(target)
     chosen = [schedule(workload, resolved, tuning_logs) for workload in workloads]
-    return build_scheduled(chosen, path, resolved)
+    build_scheduled(chosen, path, resolved)
 
 
-def build_scheduled(chosen: Sequence[Scheduled], path: Path, target: ResolvedTarget) -> Manifest:
+def build_scheduled(chosen: Sequence[Scheduled], path: Path, target: ResolvedTarget) -> None:
     """Build scheduled workloads; `build`, and a tuner that has chosen the configs itself.
 
     Parameters
@@ -164,15 +159,9 @@ def build_scheduled(chosen: Sequence[Scheduled], path: Path, target: ResolvedTar
         The ``.so`` to write, into a folder of its own.
     target
         The target they were scheduled for.
-
-    Returns
-    -------
-    Manifest
-        What was written beside it.
     """
     kind = machine(target.kind)
     path.parent.mkdir(parents=True, exist_ok=True)
-    kind.build(chosen, target, path)
     manifest = Manifest(
         kernels=tuple(
             KernelRecord(one.workload, asdict(one.config), one.origin, one.why) for one in chosen
@@ -180,8 +169,7 @@ def build_scheduled(chosen: Sequence[Scheduled], path: Path, target: ResolvedTar
         target={"name": target.name, **kind.requirements(target)},
         versions=versions() | kind.versions(),
     )
-    artifact.write(path, manifest)
-    return manifest
+    kind.build(chosen, target, manifest, path)
 
 
 def schedule(
@@ -214,20 +202,20 @@ def schedule(
         If TVM cannot fuse loops of that many iterations.
     """
     pattern = access_pattern(workload)
-    kind = machine(target.kind)
+    rules = schedule_of(target.kind)
     origin, why = DEFAULT, ""
     if config is not None:
-        chosen = _config_from_manifest(config, pattern, kind)
+        chosen = _config_from_manifest(config, pattern, rules)
     elif tuning_logs is not False and (found := lookup.find(workload, target, tuning_logs)):
         chosen, origin, why = found.config, found.origin, found.why
     else:
-        chosen = kind.schedule.default_config(pattern, target.tvm)
+        chosen = rules.default_config(pattern, target.tvm)
         why = NOT_ASKED if tuning_logs is False else NONE_NEAR
     functions = {}
-    for calls, variant in kind.schedule.variants(pattern, chosen).items():
+    for variant in rules.variants(pattern, chosen):
         sch = s_tir.Schedule(definition(workload))
         try:
-            kind.schedule.apply(sch, pattern, target.tvm, variant)
+            rules.apply(sch, pattern, target.tvm, variant.config)
         except ValueError as error:
             if _INT32_LITERAL not in str(error):
                 raise
@@ -235,8 +223,8 @@ def schedule(
                 f"{workload} cannot be compiled: TVM makes one loop of axes only where those "
                 "behind the first have fewer than 2^31 elements together; merge axes by reshaping"
             ) from error
-        functions[calls] = sch.mod["main"]
-    return Scheduled(workload, chosen, origin, why, **functions)
+        functions[variant] = sch.mod["main"]
+    return Scheduled(workload, chosen, origin, why, functions)
 
 
 def source(
@@ -269,7 +257,7 @@ def source(
         If the target has no such level.
     """
     resolved = resolve(target)
-    levels = LEVELS[resolved.kind]
+    levels = kinds.kind(resolved.kind).sources
     if level not in levels:
         raise ArgumentError(
             f"source {level!r} is not known for {resolved.name}; expected one of "
@@ -279,7 +267,7 @@ def source(
         return str(definition(workload).script())
     chosen = schedule(workload, resolved, False, config)
     if level == "scheduled":
-        return "\n\n".join(str(function.script()) for function in chosen.functions)
+        return "\n\n".join(str(function.script()) for function in chosen.functions.values())
     return machine(resolved.kind).source(chosen, resolved, level)
 
 
@@ -291,7 +279,7 @@ def check_runs_here(target: ResolvedTarget) -> None:
     TargetError
         If the CPU lacks a feature.
     """
-    if missing := cpu.missing(target.cpu_features):
+    if missing := machine(target.kind).missing(target):
         raise TargetError(
             f"target {target.name!r} needs {', '.join(missing)}, which this CPU lacks; expected "
             "one that it can run (te_select.export compiles for other CPUs)"
@@ -321,9 +309,9 @@ def _version(package: str) -> str:
         return "not installed"
 
 
-def _config_from_manifest(config: Mapping[str, Any], pattern: AccessPattern, kind: Machine) -> Any:
+def _config_from_manifest(config: Mapping[str, Any], pattern: AccessPattern, rules: Any) -> Any:
     try:
-        return kind.schedule.Config(**config).checked(pattern)
+        return rules.Config(**config).checked(pattern)
     except (TypeError, ValueError) as error:
         raise ArtifactError(f"config {shown(dict(config))} is damaged: {error}") from error
 

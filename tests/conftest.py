@@ -2,7 +2,7 @@ import signal
 
 import pytest
 
-from te_select.runtime import cuda_driver
+from te_select.runtime.cuda import driver
 
 
 def pytest_configure():
@@ -13,6 +13,6 @@ def pytest_configure():
 
 def pytest_collection_modifyitems(items):
     on_gpu = [item for item in items if item.get_closest_marker("gpu")]
-    if on_gpu and (missing := cuda_driver.missing()):
+    if on_gpu and (missing := driver.missing()):
         for item in on_gpu:
             item.add_marker(pytest.mark.skip(reason=missing))

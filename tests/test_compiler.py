@@ -9,8 +9,9 @@ import pytest
 
 import te_select
 from te_select import Workload
-from te_select.machines import LEVELS
-from te_select.targets import resolve
+from te_select.kinds import KINDS
+from te_select.machines.targets import resolve
+from tests.support.libraries import make_first_format
 
 W = Workload((64, 1), (64, 5), (5,))
 TYPICAL = {
@@ -85,7 +86,7 @@ def test_same_workloads_give_the_same_bytes(tmp_path):
     assert paths[0].read_bytes() == paths[1].read_bytes()
 
 
-@pytest.mark.parametrize("kind", LEVELS["x86"])
+@pytest.mark.parametrize("kind", KINDS["cpu"].sources)
 def test_source_is_the_same_for_a_compiled_and_a_loaded_kernel(kind, tmp_path):
     kernel = te_select.compile(W, "x86-64-v3")
     loaded = te_select.load(kernel.export(tmp_path / "select.so"))
@@ -210,7 +211,7 @@ def test_export_of_something_else_is_refused(wrong, tmp_path):
     ],
 )
 def test_damaged_config_of_a_manifest_is_explained(change, tmp_path):
-    path = te_select.compile(W).export(tmp_path / "select.so")
+    path = make_first_format(te_select.compile(W).export(tmp_path / "select.so"))
     manifest = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
     manifest["kernels"][0]["config"].update(change)
     path.with_suffix(".json").write_text(json.dumps(manifest), encoding="utf-8")

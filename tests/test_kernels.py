@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import te_select
 from te_select import Workload
-from te_select.dtypes import ELEMENT_TYPES
-from tests import strategies as s
+from te_select.operator.dtypes import ELEMENT_TYPES
+from tests.support import strategies as s
 
 AROUND_VECTORS = (0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 257)
 

@@ -6,18 +6,16 @@ import functools
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import te_select
-from te_select.bench.operands import Operands
+from te_select.bench.options import Options
 from te_select.bench.peers.base import Call, first_line
-from te_select.bench.rounds import Timing
 from te_select.bench.row import NAMED, OURS, Row
-from te_select.reference import Array, first_difference, placed
-from te_select.workload import Workload
-
-if TYPE_CHECKING:
-    from te_select.bench.run import Options
+from te_select.checking.reference import Array, first_difference, placed
+from te_select.operator.workload import Workload
+from te_select.timing.operands import Operands
+from te_select.timing.rounds import Timing
 
 ROUNDS, DUEL_ROUNDS = 15, 25
 CLOSE = 0.05

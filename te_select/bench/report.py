@@ -13,13 +13,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from te_select.bench.cuda.peers import PEERS as CUDA_PEERS
-from te_select.bench.peers import PEERS
+from te_select import kinds
+from te_select.bench.options import Options
 from te_select.bench.row import NAMED, OURS, Row
-from te_select.bench.run import Options
 from te_select.bench.suite import DEFAULT
-from te_select.environment import BUSY, environment
 from te_select.runtime.files import write_output
+from te_select.timing.cores import BUSY
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -63,6 +62,10 @@ class Results:
         By peer: why it is not there.
     options
         How it measured.
+    machine
+        What the machine is, as JSON types.
+    device
+        What runs the kernels, in words.
     busy
         How many cores others were using when it began.
     interrupted
@@ -72,6 +75,8 @@ class Results:
     rows: Sequence[Row]
     absent: Mapping[str, str]
     options: Options
+    machine: Mapping[str, Any]
+    device: str
     busy: float
     interrupted: bool
 
@@ -91,7 +96,8 @@ def command(row: Row, options: Options) -> str:
         words += ["--workload", json.dumps(row.entry.workload.to_json())]
     words += ["--density", f"{row.mask.density:g}", "--block", str(row.mask.block)]
     words += ["--peers", ",".join(peer.name for peer in options.peers) or "none"]
-    if {type(peer) for peer in options.peers} in ({*PEERS}, {*CUDA_PEERS}):
+    known = [{*kinds.load(kind.peers)} for kind in kinds.KINDS.values()]
+    if {type(peer) for peer in options.peers} in known:
         words[-1] = "all"
     words += ["--rounds", str(row.rounds), "--target", options.target]
     if options.tuning_logs is not None:
@@ -116,10 +122,11 @@ def geometric_means(rows: Sequence[Row]) -> dict[str, tuple[float, int]]:
 
 def document(results: Results) -> dict[str, Any]:
     """Everything that was measured, and on what, as JSON types."""
-    machine = environment()
-    machine["versions"] |= {name: _version(name) for name in _PACKAGES}
+    versions = {**results.machine["versions"], **{name: _version(name) for name in _PACKAGES}}
+    machine = {**results.machine, "versions": versions}
     return {
         "machine": machine,
+        "device": results.device,
         "busy_cores": results.busy,
         "target": results.options.target,
         "interrupted": results.interrupted,
@@ -211,14 +218,6 @@ def _roof(row: Row) -> str:
     if len(row.roofs) > 1:
         return "the faster of a copy and a select in C"
     return f"a copy by {', '.join(row.how.values())}"
-
-
-def machine_name(document: Mapping[str, Any]) -> str:
-    """What was measured on, for the title of a plot."""
-    machine = document["machine"]
-    if str(document["target"]).startswith("cuda"):
-        return str(machine["gpus"].get("device 0", "a CUDA device"))
-    return f"{machine['cpu']['name']}, {machine['cpu']['threads_allowed']} threads"
 
 
 def _print_table(rows: Sequence[Row], options: Options, console: Console) -> None:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from te_select.bench.operands import Mask
-from te_select.bench.rounds import Timing
 from te_select.bench.suite import Entry
+from te_select.timing.operands import Mask
+from te_select.timing.rounds import Timing
 
 OURS, NAMED = "te-select", "te-select, dims named"
 PROBE = "roof: "
 COPY, SELECT = PROBE + "copy", PROBE + "select"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Row:
     """One workload under one mask, measured.
 
@@ -57,7 +57,7 @@ class Row:
     how: Mapping[str, str]
     wrong: Mapping[str, str]
     unsupported: Mapping[str, str]
-    duels: Mapping[str, float]
+    duels: Mapping[str, float] = field(default_factory=dict)
     queued: tuple[str, ...] = ()
 
     @property

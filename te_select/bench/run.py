@@ -8,55 +8,27 @@ import os
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import tvm_ffi
 
 import te_select
-from te_select.access import access_pattern
-from te_select.bench import roof
 from te_select.bench.contest import ROUNDS, Contest, Result, decided, difference
-from te_select.bench.operands import Mask, Operands, make_operands
-from te_select.bench.peers import Call, Peer
-from te_select.bench.rounds import WARM_UP, Timing, take_turns
+from te_select.bench.options import Options
+from te_select.bench.peers import Call
 from te_select.bench.row import PROBE, Row
 from te_select.bench.suite import Entry
-from te_select.reference import Array
+from te_select.checking.reference import Array
+from te_select.operator.access import access_pattern
+from te_select.timing import roof
+from te_select.timing.operands import Mask, Operands, make_operands
+from te_select.timing.rounds import WARM_UP, Timing, take_turns
 
 FEWEST_ROUNDS = 5
 _ROW_SECONDS = 5.0  # what a row may take before its rounds become fewer; keeps a suite short
 _MOST_SETS = 256  # binding more to a dozen systems takes longer than measuring
 _POISON = 0xA5
-
-
-@dataclass(frozen=True)
-class Options:
-    """How to measure.
-
-    Parameters
-    ----------
-    target
-        What to compile the kernel for.
-    peers
-        The peers that are there.
-    rounds
-        Rounds of each row, or None for `ROUNDS`, and fewer where a row would take long.
-    named
-        Whether to measure the kernel with every dim named too.
-    cold
-        Whether calls go through sets of operands larger than twice the last-level cache.
-    tuning_logs
-        As for `te_select.compile`.
-    """
-
-    target: str = "native"
-    peers: Sequence[Peer] = ()
-    rounds: int | None = None
-    named: bool = False
-    cold: bool = False
-    tuning_logs: str | Literal[False] | None = None
 
 
 def run(entries: Sequence[Entry], masks: Sequence[Mask], options: Options) -> Iterator[Row]:
@@ -102,19 +74,18 @@ def _measure(entry: Entry, mask: Mask, options: Options) -> Row:
         for name, timing in take_turns(calls, rounds).items()
     }
     row = Row(
-        entry,
-        mask,
-        moved,
-        cache,
-        kernel.config,
-        kernel.origin,
-        rounds,
-        timings,
-        {name: probe.bytes / timings[name].median for name, probe in probes.items()},
-        {name: probe.how for name, probe in probes.items()},
-        contest.wrong,
-        contest.unsupported,
-        {},
+        entry=entry,
+        mask=mask,
+        moved=moved,
+        cache=cache,
+        config=kernel.config,
+        origin=kernel.origin,
+        rounds=rounds,
+        timings=timings,
+        roofs={name: probe.bytes / timings[name].median for name, probe in probes.items()},
+        how={name: probe.how for name, probe in probes.items()},
+        wrong=contest.wrong,
+        unsupported=contest.unsupported,
     )
     return decided(row, calls, take_turns)
 

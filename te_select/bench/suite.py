@@ -6,7 +6,7 @@ import fnmatch
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from te_select.workload import Workload
+from te_select.operator.workload import Workload
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ BASELINES = (
 """The workloads that were first measured against nine other systems."""
 
 
-def _flat(elements: int, dtype: str = "float32") -> Workload:
+def _contiguous(elements: int, dtype: str = "float32") -> Workload:
     return Workload((elements,), (elements,), (elements,), dtype)
 
 
@@ -92,17 +92,19 @@ def _inner(extent: int) -> Entry:
 
 DEFAULT = (
     Entry("scalar", Workload((), (), ()), "one element: the cost of a call"),
-    Entry("contiguous-1KB", _flat(79), "1 KB: the cost of a call and little more"),
-    Entry("contiguous-1K", _flat(1024), "1024 elements in the first-level cache"),
-    Entry("contiguous-64K", _flat(1 << 16), "0.9 MB: where a second thread begins to pay"),
-    Entry("contiguous-1M", _flat(1 << 20), "14 MB: within a server's last-level cache"),
-    Entry("contiguous-16M+7", _flat((1 << 24) + 7), "an odd size beside the round one"),
+    Entry("contiguous-1KB", _contiguous(79), "1 KB: the cost of a call and little more"),
+    Entry("contiguous-1K", _contiguous(1024), "1024 elements in the first-level cache"),
+    Entry("contiguous-64K", _contiguous(1 << 16), "0.9 MB: where a second thread begins to pay"),
+    Entry("contiguous-1M", _contiguous(1 << 20), "14 MB: within a server's last-level cache"),
+    Entry("contiguous-16M+7", _contiguous((1 << 24) + 7), "an odd size beside the round one"),
     *BASELINES,
-    Entry("contiguous-1GB", _flat((1 << 30) // 13), "1 GB: beyond every cache and TLB"),
-    Entry("contiguous-uint8", _flat(1 << 25, "uint8"), "1 byte wide: cond is a quarter of it"),
-    Entry("contiguous-float16", _flat(1 << 23, "float16"), "2 bytes wide"),
-    Entry("contiguous-float64", _flat(1 << 22, "float64"), "8 bytes wide"),
-    Entry("contiguous-complex128", _flat(1 << 21, "complex128"), "16 bytes wide"),
+    Entry("contiguous-1GB", _contiguous((1 << 30) // 13), "1 GB: beyond every cache and TLB"),
+    Entry(
+        "contiguous-uint8", _contiguous(1 << 25, "uint8"), "1 byte wide: cond is a quarter of it"
+    ),
+    Entry("contiguous-float16", _contiguous(1 << 23, "float16"), "2 bytes wide"),
+    Entry("contiguous-float64", _contiguous(1 << 22, "float64"), "8 bytes wide"),
+    Entry("contiguous-complex128", _contiguous(1 << 21, "complex128"), "16 bytes wide"),
     Entry(
         "attention-causal-bf16",
         Workload((1, 1, 1024, 1024), (4, 12, 1024, 1024), (), "bfloat16"),

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import importlib.util
 import itertools
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from te_select import kinds
 from te_select.cli import workloads
 from te_select.cli.console import (
     FAILED,
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from te_select.bench.row import Row
     from te_select.bench.suite import Entry
 
-_BENCHES = {"x86": "te_select.bench", "cuda": "te_select.bench.cuda"}  # by kind of machine
 _PICTURES = (".png", ".svg", ".pdf")
 
 Suite = Annotated[
@@ -97,33 +97,34 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
     _check_plot(plot)
 
     from te_select.bench import report  # noqa: PLC0415 - imports NumPy
-    from te_select.bench.operands import Mask  # noqa: PLC0415
+    from te_select.bench.options import Options  # noqa: PLC0415 - imports tvm_ffi
     from te_select.bench.peers import choose_peers  # noqa: PLC0415
     from te_select.bench.row import OURS  # noqa: PLC0415
-    from te_select.bench.run import Options  # noqa: PLC0415 - imports tvm_ffi
-    from te_select.environment import busy_cores  # noqa: PLC0415 - kept off --help
-    from te_select.targets import resolve  # noqa: PLC0415 - imports tvm
+    from te_select.cli.environment import environment  # noqa: PLC0415 - kept off --help
+    from te_select.machines import machine  # noqa: PLC0415
+    from te_select.machines.targets import resolve  # noqa: PLC0415 - imports tvm
+    from te_select.timing.cores import busy_cores  # noqa: PLC0415 - kept off --help
+    from te_select.timing.operands import Mask  # noqa: PLC0415
 
-    bench = _BENCHES[resolve(target).kind]
-    run = importlib.import_module(f"{bench}.run").run
-    known = importlib.import_module(f"{bench}.peers").PEERS
+    kind = kinds.kind(resolve(target).kind)
+    run, known = kinds.load(kind.bench), kinds.load(kind.peers)
+    device = machine(kind.name).device() or target
     chosen = parse_with(lambda names: choose_peers(names, known), "--peers", peers)
     absent = {peer.name: why for peer in chosen if (why := peer.available()) is not None}
     there = [peer for peer in chosen if peer.name not in absent]
     options = Options(target, there, rounds, named, cold, tuning_logs(logs))
     masks = [Mask(*each) for each in itertools.product(densities, blocks)]
-    busy = busy_cores()
+    begun = report.Results([], absent, options, environment(), device, busy_cores(), True)
 
     def keep(rows: list[Row]) -> None:  # so that whoever kills this has what was measured
         if csv is not None:
             with contextlib.suppress(ArtifactError):  # the last one raises it, after the report
-                report.write_csv(csv, report.Results(rows, absent, options, busy, True))
+                report.write_csv(csv, replace(begun, rows=rows))
 
     rows, interrupted = _collect(run(entries, masks, options), len(entries) * len(masks), keep)
-    results = report.Results(rows, absent, options, busy, interrupted)
-    document = report.document(results)
+    results = replace(begun, rows=rows, interrupted=interrupted)
     if as_json:
-        print_json(document)
+        print_json(report.document(results))
     else:
         report.print_report(results)
     if csv is not None:
@@ -131,7 +132,7 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
     if plot is not None and rows:
         from te_select.bench.plot import plot as draw  # noqa: PLC0415 - imports matplotlib
 
-        draw(plot, rows, report.machine_name(document))
+        draw(plot, rows, results.device)
     if interrupted:
         raise typer.Exit(INTERRUPTED)
     if any(OURS in name for row in rows for name in row.wrong):

@@ -10,7 +10,7 @@ def env_command(as_json: JsonFlag = False) -> None:
 
     Example: te-select env --json
     """
-    from te_select.environment import environment  # noqa: PLC0415 - reads the machine
+    from te_select.cli.environment import environment  # noqa: PLC0415 - reads the machine
 
     found = environment()
     if as_json:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from te_select import scratch
+from te_select import kinds
 from te_select.cli import workloads
 from te_select.cli.console import (
     JsonFlag,
@@ -22,10 +22,11 @@ from te_select.cli.console import (
 from te_select.cli.manifest import describe, print_kernel, read_manifest
 from te_select.cli.paths import check_folder, check_library
 from te_select.errors import ArtifactError, SelectError
-from te_select.machines import LEVELS
-from te_select.workload import Workload
+from te_select.operator.workload import Workload
+from te_select.runtime import scratch, stored
 
-_KNOWN = tuple(dict.fromkeys(level for levels in LEVELS.values() for level in levels))
+_KNOWN = kinds.sources()
+LOADS = "yes"
 
 Library = Annotated[Path | None, typer.Argument(help="A library; else give the workload flags.")]
 Source = Annotated[str | None, typer.Option("--source", help=f"{', '.join(_KNOWN)}.")]
@@ -62,6 +63,7 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
         check_library(path)
         document = _of_library(path)
         document["loads_here"] = _loads(path)
+        document["manifest_written"] = document["loads_here"] == LOADS and _write_beside(path)
     else:
         check_folder("--tuning-logs", logs, "none")
         workload = workloads.gather(flags, None, None)[0]
@@ -78,7 +80,7 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
 
 
 def _of_library(path: Path) -> dict[str, Any]:
-    manifest = read_manifest(path)
+    manifest = read_manifest(path, check=False)
     return {
         "path": str(path),
         "target": manifest["target"],
@@ -97,6 +99,11 @@ def _of_workload(workload: Workload, target: str, logs: str | None) -> dict[str,
     return document
 
 
+def _write_beside(path: Path) -> bool:
+    """Write the manifest beside the library again, where it is gone or does not fit."""
+    return stored.write_beside(stored.read(path), path)
+
+
 def _loads(path: Path) -> str:
     """``"yes"``, or why the library cannot be loaded on this machine."""
     import te_select  # noqa: PLC0415 - imports tvm_ffi
@@ -105,7 +112,7 @@ def _loads(path: Path) -> str:
         te_select.load(path)
     except SelectError as error:
         return f"no: {error}"
-    return "yes"
+    return LOADS
 
 
 def _chosen(kernels: list[dict[str, Any]], name: str | None) -> list[dict[str, Any]]:
@@ -133,9 +140,9 @@ def _add_source(kernels: list[dict[str, Any]], level: str, target: str) -> None:
 
 def _needed(target: dict[str, Any]) -> dict[str, str]:
     """What a machine must have to run the library."""
-    if archs := target.get("archs"):
-        return {"CUDA machine code": ", ".join(archs), "PTX": f"{archs[-1]}, for newer devices"}
-    return {"CPU features": " ".join(target["cpu_features"]) or "(baseline)"}
+    kernel = kinds.load(kinds.of_manifest(target).kernel)
+    needed: dict[str, str] = kernel.needs(target)
+    return needed
 
 
 def _print(document: dict[str, Any]) -> None:
@@ -149,6 +156,8 @@ def _print(document: dict[str, Any]) -> None:
     if "loads_here" in document:
         general["loads here"] = document["loads_here"]
     print_fields(general)
+    if document.get("manifest_written"):
+        print("the manifest beside the library was gone or did not fit, and was written again")
     for kernel in document["kernels"]:
         print()
         print_kernel(kernel)

@@ -95,13 +95,13 @@ def best_command(  # noqa: PLR0913, PLR0917 - one per flag
     if tuning_logs(logs) is False:
         raise UsageError("--tuning-logs none has no records; expected a folder")
     check_folder("--tuning-logs", logs)
-    from te_select.access import access_pattern  # noqa: PLC0415
-    from te_select.machines import machine  # noqa: PLC0415
+    from te_select.machines import schedule_of  # noqa: PLC0415
+    from te_select.machines.targets import resolve  # noqa: PLC0415
+    from te_select.operator.access import access_pattern  # noqa: PLC0415
     from te_select.records.lookup import find  # noqa: PLC0415 - imports tvm
-    from te_select.targets import resolve  # noqa: PLC0415
 
     resolved = resolve(target)
-    default_config = machine(resolved.kind).schedule.default_config
+    default_config = schedule_of(resolved.kind).default_config
     document = []
     for each in wanted:
         found = find(each, resolved, logs)

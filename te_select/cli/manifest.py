@@ -5,21 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from te_select.access import access_pattern
-from te_select.broadcast import format_shape
 from te_select.cli.console import print_fields
+from te_select.operator.access import access_pattern
+from te_select.operator.broadcast import format_shape
+from te_select.operator.workload import Workload
 from te_select.records.origin import explain
-from te_select.runtime import manifest
-from te_select.workload import Workload
+from te_select.runtime import stored
 
 
-def read_manifest(path: Path) -> dict[str, Any]:
-    """Read the manifest beside a library, without loading the library.
+def read_manifest(path: Path, *, check: bool = True) -> dict[str, Any]:
+    """Read the manifest of a library, without loading the library.
 
     Parameters
     ----------
     path
         The ``.so``.
+    check
+        Whether the library must be as it was exported.
 
     Returns
     -------
@@ -29,10 +31,10 @@ def read_manifest(path: Path) -> dict[str, Any]:
     Raises
     ------
     ArtifactError
-        If it is missing or is not a manifest.
+        If the library is missing or damaged.
     """
-    held, sha256 = manifest.read_manifest(path)
-    return held.to_json(sha256)
+    found = stored.read(path, check=check)
+    return found.manifest.to_json(found.sha256)
 
 
 def describe(entry: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from te_select import kinds
 from te_select.cli import workloads
 from te_select.cli.console import (
     FAILED,
@@ -23,15 +23,13 @@ from te_select.cli.console import (
 from te_select.cli.manifest import read_manifest
 from te_select.cli.paths import check_library
 from te_select.errors import SelectError, TuningError
-from te_select.imports import without_torch
+from te_select.machines.imports import without_torch
+from te_select.operator.workload import Workload
 from te_select.records.log import RECORDS
-from te_select.workload import Workload
 
 if TYPE_CHECKING:
     from te_select.tuning.display import Display, Outcome
     from te_select.tuning.record import Options, Record
-
-_ROOFS = {"x86": "te_select.bench.roof", "cuda": "te_select.bench.cuda.roof"}
 
 Suite = Annotated[str | None, typer.Option("--suite", help="default or baselines, of the bench.")]
 Only = Annotated[
@@ -132,8 +130,8 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
 
 def _check(target: str, runner: str) -> None:
     """Refuse a target and a runner that are none."""
-    from te_select.targets import resolve  # noqa: PLC0415 - imports tvm
-    from te_select.tuning.measure.open import parse_runner  # noqa: PLC0415 - kept off --help
+    from te_select.machines.targets import resolve  # noqa: PLC0415 - imports tvm
+    from te_select.tuning.measuring.open import parse_runner  # noqa: PLC0415 - kept off --help
 
     try:
         parse_runner(runner)
@@ -145,7 +143,7 @@ def _check(target: str, runner: str) -> None:
 
 def _print(outcomes: Sequence[Outcome], logs: Path, rest: str) -> None:
     """Print what was found, the file that holds the records, and what is left to do."""
-    from te_select.environment import BUSY  # noqa: PLC0415 - kept off --help
+    from te_select.timing.cores import BUSY  # noqa: PLC0415 - kept off --help
     from te_select.tuning.display import print_outcomes  # noqa: PLC0415 - imports rich
 
     if outcomes:
@@ -188,7 +186,7 @@ def _tune_all(
     display: Display,
     outcomes: list[Outcome],
 ) -> None:
-    from te_select.environment import busy_cores  # noqa: PLC0415 - kept off --help
+    from te_select.timing.cores import busy_cores  # noqa: PLC0415 - kept off --help
     from te_select.tuning.display import Outcome  # noqa: PLC0415 - imports rich
     from te_select.tuning.record import UntunableError  # noqa: PLC0415
 
@@ -215,11 +213,11 @@ def _tune_all(
 
 def _roof(workload: Workload, kind: str) -> float | None:
     """Bytes per second that this machine moves at the most, where that can be found out."""
-    from te_select.access import access_pattern  # noqa: PLC0415
+    from te_select.operator.access import access_pattern  # noqa: PLC0415
     from te_select.records.sizes import representative  # noqa: PLC0415
 
-    roof = importlib.import_module(_ROOFS[kind])
-    found: float | None = roof.bandwidth(access_pattern(representative(workload)).bytes_moved())
+    bandwidth = kinds.load(kinds.kind(kind).roof)
+    found: float | None = bandwidth(access_pattern(representative(workload)).bytes_moved())
     return found
 
 

@@ -24,7 +24,7 @@ from te_select.cli.paths import check_library
 
 if TYPE_CHECKING:
     from te_select import Kernel
-    from te_select.corpus import RunResult
+    from te_select.checking.corpus import RunResult
 
 Paths = Annotated[
     list[Path] | None, typer.Argument(help="A library; after --corpus, further corpus files.")
@@ -75,8 +75,8 @@ def _verify_library(
     path: Path, name: str | None, seed: int, checks: Sequence[str] | None, as_json: bool
 ) -> None:
     import te_select  # noqa: PLC0415 - imports tvm_ffi
-    from te_select.on_device import runnable  # noqa: PLC0415
-    from te_select.verify import CHECKS, verify_kernel  # noqa: PLC0415 - imports NumPy
+    from te_select.checking.on_device import runnable  # noqa: PLC0415
+    from te_select.checking.verify import CHECKS, verify_kernel  # noqa: PLC0415 - imports NumPy
 
     for check in checks or ():
         if check not in CHECKS:
@@ -114,7 +114,7 @@ def _verify_library(
 def _verify_corpus(
     files: Sequence[Path], target: str, seed: int, case: str | None, as_json: bool
 ) -> None:
-    from te_select.corpus import run_corpus  # noqa: PLC0415 - imports NumPy and tvm
+    from te_select.checking.corpus import run_corpus  # noqa: PLC0415 - imports NumPy and tvm
 
     with progress("running the corpus") as step:
         results = run_corpus(files, target, seed, case, step)

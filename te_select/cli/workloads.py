@@ -10,9 +10,9 @@ from typing import Annotated, Any
 
 import typer
 
-from te_select.broadcast import RULES, Dim
 from te_select.cli.console import UsageError, parse_with
-from te_select.workload import Workload
+from te_select.operator.broadcast import RULES, Dim
+from te_select.operator.workload import Workload
 
 _DIM = re.compile(r"\s*(?:(\d+)|([A-Za-z_]\w*))\s*", re.ASCII)
 _OPS = ("onnx", "openvino", "onednn")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from tvm import tirx
 
-from te_select.workload import Workload
+from te_select.operator.workload import Workload
+from te_select.schedules.variant import Variant
 
 
 @dataclass(frozen=True)
@@ -24,26 +26,20 @@ class Scheduled:
         ``"default"``, or the record that the config comes from.
     why
         The reason for that, in one line; empty where the caller has chosen the config.
-    func
-        The scheduled function.
-    short_rows
-        Another one for rows that are not long, where a name decides how long they are.
-    small
-        Another one for calls that move few bytes, where names decide how many.
+    functions
+        The scheduled function of each variant, in the order of the variants.
     """
 
     workload: Workload
     config: Any
     origin: str
     why: str
-    func: tirx.PrimFunc
-    short_rows: tirx.PrimFunc | None = None
-    small: tirx.PrimFunc | None = None
+    functions: Mapping[Variant, tirx.PrimFunc]
 
     @property
-    def functions(self) -> tuple[tirx.PrimFunc, ...]:
-        """All that there are."""
-        return tuple(f for f in (self.func, self.short_rows, self.small) if f is not None)
+    def func(self) -> tirx.PrimFunc:
+        """The function of all calls that no other variant is for."""
+        return next(func for variant, func in self.functions.items() if variant.applies is None)
 
 
 def symbol(i: int) -> str:

@@ -9,7 +9,7 @@ import json
 import math
 from typing import Any
 
-from te_select.broadcast import shown
+from te_select.operator.broadcast import shown
 
 _LARGEST = (1 << 63) - 1
 

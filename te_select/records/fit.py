@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tvm
 
-from te_select.machines import machine
+from te_select.machines import schedule_of
 from te_select.records.log import Entry
 
 
@@ -15,7 +15,7 @@ def misfit(entry: Entry) -> str | None:
     if entry.kind is None:
         return f"its target {entry.target} is of no kind of machine that te_select knows"
     try:
-        machine(entry.kind).schedule.config_from(entry.knobs).checked(entry.pattern)
+        schedule_of(entry.kind).config_from(entry.knobs).checked(entry.pattern)
     except ValueError as error:
         return f"its config does not fit the schedule: {error}"
     return None

@@ -18,10 +18,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from te_select.access import AccessPattern
-from te_select.broadcast import shown
+from te_select import kinds
 from te_select.errors import TuningError
-from te_select.machines import TVM_KINDS
+from te_select.operator.access import AccessPattern
+from te_select.operator.broadcast import shown
 from te_select.records import fields
 from te_select.schedules.annotations import KNOB, PATTERN
 
@@ -73,7 +73,8 @@ class Entry:
     @property
     def kind(self) -> str | None:
         """The kind of machine it was measured on; None where te_select knows no such kind."""
-        return TVM_KINDS.get(str(json.loads(self.target).get("kind")))
+        found = kinds.of_tvm(str(json.loads(self.target).get("kind")))
+        return None if found is None else found.name
 
 
 @dataclass(frozen=True)

@@ -18,17 +18,17 @@ from typing import Any
 
 from tvm.target import Target
 
-from te_select.access import access_pattern
-from te_select.broadcast import shown
 from te_select.errors import TuningError
-from te_select.machines import machine
+from te_select.machines import schedule_of
+from te_select.machines.targets import ResolvedTarget
+from te_select.operator.access import access_pattern
+from te_select.operator.broadcast import shown
+from te_select.operator.workload import Workload
 from te_select.records import log
 from te_select.records.fit import misfit
 from te_select.records.log import Entry
 from te_select.records.origin import NEAREST, TUNED, explain, outcome, ratio
 from te_select.records.sizes import representative
-from te_select.targets import ResolvedTarget
-from te_select.workload import Workload
 
 SHIPPED = Path(__file__).parents[1] / "tuning_logs"
 NEAR = 4.0  # caches grow by 16 and more from level to level: 4 times the size mostly stays in one
@@ -134,7 +134,7 @@ def _nearest(
 ) -> Found | None:
     pattern = access_pattern(workload)
     elements = access_pattern(representative(workload)).elements
-    schedule = machine(target.kind).schedule
+    schedule = schedule_of(target.kind)
     family = schedule.family(target.tvm)
     ranked = []
     for entry in entries:
@@ -160,6 +160,6 @@ def _nearest(
 def _family(kind: str, target: str) -> object:
     """The family of a record's target among those of a kind of machine."""
     try:
-        return machine(kind).schedule.family(Target(json.loads(target)))
+        return schedule_of(kind).family(Target(json.loads(target)))
     except (ValueError, TypeError, RuntimeError, KeyError):
         return None

@@ -12,14 +12,14 @@ from typing import Any
 from tvm import IRModule, s_tir
 from tvm.s_tir import meta_schedule as ms
 
-from te_select.access import access_pattern
-from te_select.definition import definition
 from te_select.errors import TuningError
-from te_select.machines import machine
+from te_select.machines import schedule_of
+from te_select.machines.targets import ResolvedTarget
+from te_select.operator.access import access_pattern
+from te_select.operator.definition import definition
+from te_select.operator.workload import Workload
 from te_select.records import log
 from te_select.records.log import Entry
-from te_select.targets import ResolvedTarget
-from te_select.workload import Workload
 
 
 def entry(
@@ -52,7 +52,7 @@ def entry(
     pattern = access_pattern(workload)
     mod = IRModule({"main": definition(workload)})
     sch = s_tir.Schedule(mod)
-    machine(target.kind).schedule.apply(sch, pattern, target.tvm, config)
+    schedule_of(target.kind).apply(sch, pattern, target.tvm, config)
     with tempfile.TemporaryDirectory(prefix="te_select-") as name:
         folder = Path(name)
         database = ms.database.JSONDatabase(work_dir=name)

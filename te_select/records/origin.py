@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from te_select.access import AccessPattern, access_pattern
-from te_select.workload import Workload
+from te_select.operator.access import AccessPattern, access_pattern
+from te_select.operator.workload import Workload
 
 DEFAULT = "default"
 TUNED, NEAREST = "tuned:", "nearest:"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from te_select.access import access_pattern
-from te_select.workload import Workload
+from te_select.operator.access import access_pattern
+from te_select.operator.workload import Workload
 
 REPRESENTATIVE_BYTES = 64 << 20  # beyond caches, where time is bytes; a call takes some 2 ms
 _LARGEST = 1 << 26

@@ -1,4 +1,9 @@
-"""The manifest of a shared library ``NAME.so``: ``NAME.json``, what it holds and what it needs."""
+"""The manifest of a shared library: what it holds, and what it needs.
+
+The library holds it (`te_select.runtime.embedded`), and that is what `load` reads. The file
+``NAME.json`` beside ``NAME.so`` says the same to people and to other tools. In the first format it
+was the manifest, and the library held none.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from te_select import kinds
 from te_select.errors import ArtifactError, SelectError
+from te_select.kinds import Kind
+from te_select.operator.workload import Workload
 from te_select.runtime import files
-from te_select.workload import Workload
 
-FORMAT = 1
-KINDS = ("x86", "cuda")
+FORMAT, FIRST_FORMAT = 2, 1
 
 
 @dataclass(frozen=True)
@@ -48,9 +54,8 @@ class Manifest:
     kernels
         One record per exported kernel.
     target
-        ``"name"``, the target as the user named it; ``"cpu_features"``, the flags of
-        ``/proc/cpuinfo`` without which the code dies; ``"kind"``, the kind of machine, ``"x86"``
-        where it is missing; and of CUDA ``"archs"``, those with machine code.
+        ``"name"``, the target as the user named it; ``"kind"``, the kind of machine, of which
+        the first manifests said nothing; and the requirements of that kind (`te_select.kinds`).
     versions
         Of the packages that built it.
     """
@@ -60,15 +65,15 @@ class Manifest:
     versions: Mapping[str, str]
 
     @property
-    def kind(self) -> str:
-        """The kind of machine: ``"x86"`` or ``"cuda"``."""
-        kind: str = self.target.get("kind", "x86")
-        return kind
+    def kind(self) -> Kind:
+        """The kind of machine."""
+        return kinds.of_manifest(self.target)
 
-    def to_json(self, sha256: str) -> dict[str, Any]:
-        """The manifest of a library with this hash, as JSON types."""
+    def to_json(self, sha256: str, form: int = FORMAT) -> dict[str, Any]:
+        """The manifest of a library with this digest, as JSON types."""
         return {
-            "format": FORMAT,
+            "sha256": sha256,
+            "format": form,
             "kernels": [
                 {
                     "symbol": record.workload.name,
@@ -81,12 +86,11 @@ class Manifest:
             ],
             "target": dict(self.target),
             "versions": dict(self.versions),
-            "sha256": sha256,
         }
 
-    def to_text(self, sha256: str) -> bytes:
-        """The same as it is written."""
-        return (json.dumps(self.to_json(sha256), indent=1) + "\n").encode()
+    def to_text(self, sha256: str, form: int = FORMAT) -> bytes:
+        """The same as the file beside the library has it."""
+        return (json.dumps(self.to_json(sha256, form), indent=1) + "\n").encode()
 
 
 def manifest_path(path: str | os.PathLike[str]) -> Path:
@@ -100,40 +104,54 @@ def manifest_path(path: str | os.PathLike[str]) -> Path:
     return files.library_path(path).with_suffix(".json")
 
 
-def read_manifest(so: str | os.PathLike[str]) -> tuple[Manifest, str]:
-    """Read the manifest beside a shared library, without loading the library.
+def is_manifest(text: bytes) -> bool:
+    """Whether a text is a manifest, be what it says damaged or of another version."""
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(data, dict) and {"format", "kernels", "target", "sha256"} <= data.keys()
+
+
+def parse(text: bytes, place: str) -> tuple[Manifest, str, int]:
+    """Read a manifest.
+
+    Parameters
+    ----------
+    text
+        The JSON text.
+    place
+        Where it was found, for messages.
 
     Returns
     -------
     tuple
-        The manifest, and the SHA-256 of the library it describes.
+        The manifest, the SHA-256 of the library it describes, and its format.
 
     Raises
     ------
     ArtifactError
-        If it is missing, damaged or of another format version.
+        If it is damaged or of another format version.
     """
-    path = manifest_path(so)
-    if files.is_missing(path) and files.is_missing(Path(so)):
-        raise ArtifactError(f"{so} is missing; expected a library, as te_select.export makes it")
-    text = files.read(path, "the manifest that belongs beside the .so")
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ArtifactError(f"{path} is not JSON ({error}); export it again") from error
+        raise ArtifactError(f"{place} is not JSON ({error}); export it again") from error
     found = data.get("format") if isinstance(data, dict) else None
-    if type(found) is not int or found != FORMAT:
+    if type(found) is not int or found not in (FORMAT, FIRST_FORMAT):
         raise ArtifactError(
-            f"{path} has format {found!r}; this te_select reads format {FORMAT}: export it again, "
-            "or use the version that wrote it"
+            f"{place} has format {found!r}; this te_select reads formats {FIRST_FORMAT} and "
+            f"{FORMAT}: export it again, or use the version that wrote it"
         )
     try:
         target = _typed(data, "target", dict)
         _typed(target, "name", str)
-        _strings(_typed(target, "cpu_features", list), "cpu_features")
-        _strings(_typed({"archs": [], **target}, "archs", list), "archs")
-        if _typed({"kind": "x86", **target}, "kind", str) not in KINDS:
-            raise ValueError(f"kind is {target['kind']!r}, expected {' or '.join(KINDS)}")
+        if "kind" in target:
+            _typed(target, "kind", str)
+        needed = kinds.of_manifest(target).requirements
+        for field in (name for kind in kinds.KINDS.values() for name in kind.requirements):
+            if field in needed or field in target:
+                _strings(_typed(target, field, list), field)
         versions = _typed(data, "versions", dict)
         _strings(versions.values(), "versions")
         kernels = tuple(_parse_kernel(item) for item in _typed(data, "kernels", list))
@@ -143,8 +161,8 @@ def read_manifest(so: str | os.PathLike[str]) -> tuple[Manifest, str]:
         if len({record.workload.name for record in kernels}) < len(kernels):
             raise ValueError("two kernels have one symbol")
     except (ValueError, TypeError, SelectError) as error:
-        raise ArtifactError(f"{path} is not a manifest: {error}; export it again") from error
-    return Manifest(kernels, target, versions), sha256
+        raise ArtifactError(f"{place} is not a manifest: {error}; export it again") from error
+    return Manifest(kernels, target, versions), sha256, found
 
 
 def _parse_kernel(item: Any) -> KernelRecord:

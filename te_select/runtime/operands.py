@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from te_select import dtypes
-from te_select.broadcast import Shape, format_shape
-from te_select.dtypes import ELEMENT_TYPES, ElementType, element_type
 from te_select.errors import ArgumentError, DTypeError
+from te_select.operator import dtypes
+from te_select.operator.broadcast import Shape, format_shape
+from te_select.operator.dtypes import ELEMENT_TYPES, ElementType, element_type
 from te_select.runtime import dlpack
 
 BOOL = ELEMENT_TYPES["bool"]

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from te_select.dtypes import ElementType
 from te_select.errors import ArgumentError, DTypeError
+from te_select.operator.dtypes import ElementType
 from te_select.runtime.operands import Operand, is_immutable, numpy_dtype
 
 

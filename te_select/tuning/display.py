@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
-from te_select.access import access_pattern
+from te_select.operator.access import access_pattern
 from te_select.tuning.record import Progress, Record
 
 _FILE_WIDTH = 200  # columns where the table is no terminal's

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from te_select.broadcast import shown
 from te_select.errors import TuningError
+from te_select.operator.broadcast import shown
 from te_select.records import fields
 
 FOLDER = "trials"  # beside the records of the same target

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from te_select.access import access_pattern
 from te_select.errors import ArgumentError, TuningError
+from te_select.operator.access import access_pattern
+from te_select.operator.workload import Workload
 from te_select.records import log
 from te_select.records.log import Entry
 from te_select.records.sizes import representative
-from te_select.workload import Workload
 
 TRIALS, TIMEOUT = 64, 30.0
 LARGEST_SEED = (1 << 30) - 1

@@ -20,11 +20,11 @@ from tvm.s_tir import meta_schedule as ms
 from tvm.s_tir.meta_schedule.logging import get_logging_func
 from tvm.s_tir.meta_schedule.mutator import PyMutator
 
-from te_select.access import access_pattern
-from te_select.definition import definition
-from te_select.machines import machine
-from te_select.targets import ResolvedTarget
-from te_select.workload import Workload
+from te_select.machines import schedule_of
+from te_select.machines.targets import ResolvedTarget
+from te_select.operator.access import access_pattern
+from te_select.operator.definition import definition
+from te_select.operator.workload import Workload
 
 BATCH = 16  # configs proposed at a time; evolution learns between batches
 POPULATION = 64  # MetaSchedule's 512 take seconds to sample, from spaces of some hundred
@@ -62,7 +62,7 @@ def candidates(workload: Workload, target: ResolvedTarget, cpus: int | None = No
         In a fixed order.
     """
     pattern = access_pattern(workload)
-    schedule = machine(target.kind).schedule
+    schedule = schedule_of(target.kind)
     space = schedule.space(pattern, target.tvm)
     listed = (
         schedule.Config(**dict(zip(space, values, strict=True)))
@@ -137,7 +137,7 @@ class Evolution:
         seed: int,
         cpus: int | None,
     ) -> None:
-        self._schedule = machine(target.kind).schedule
+        self._schedule = schedule_of(target.kind)
         self._target = target.tvm
         self._pattern = access_pattern(workload)
         self._cpus = cpus

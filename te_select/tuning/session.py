@@ -12,16 +12,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from te_select.access import access_pattern
-from te_select.broadcast import shown
+from te_select import kinds
 from te_select.compiler import versions
 from te_select.errors import ArgumentError, TuningError
-from te_select.machines import machine
+from te_select.machines import machine, schedule_of
+from te_select.machines.targets import resolve
+from te_select.operator.access import access_pattern
+from te_select.operator.broadcast import shown
+from te_select.operator.workload import Workload
 from te_select.records import log, metaschedule, store
 from te_select.records.sizes import representative
-from te_select.targets import resolve
 from te_select.tuning.journal import Journal
-from te_select.tuning.measure import LOCAL, Measurer, open_measurer
+from te_select.tuning.measuring import LOCAL, Measurer, open_measurer
 from te_select.tuning.record import (
     TIMEOUT,
     TRIALS,
@@ -33,9 +35,7 @@ from te_select.tuning.record import (
 )
 from te_select.tuning.search import open_search
 from te_select.tuning.trials import Run
-from te_select.workload import Workload
 
-FLEET_KINDS = ("x86",)  # that `te_select.tuning.measure.fleet_worker` can measure
 _BUILDERS = ("te_select", "tvm")  # whose versions, with the machine's own, decide what is built
 
 
@@ -132,7 +132,7 @@ class Session:
         self._machine = machine(self.target.kind)
         general = versions()
         self._versions = {name: general[name] for name in _BUILDERS} | self._machine.versions()
-        if runner != LOCAL and self.target.kind not in FLEET_KINDS:
+        if runner != LOCAL and not kinds.kind(self.target.kind).fleet:
             raise TuningError(
                 f"runner {shown(runner)} cannot measure target {self.target.name!r}; expected "
                 f"local, on a machine of that kind"
@@ -156,7 +156,7 @@ class Session:
         if found is None:
             return None
         try:
-            config = self._machine.schedule.config_from(found.config)
+            config = schedule_of(self.target.kind).config_from(found.config)
             config.checked(access_pattern(found.workload))
         except ValueError:
             return None

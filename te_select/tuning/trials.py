@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from te_select.bench.rounds import Timing
+from te_select.operator.workload import Workload
+from te_select.timing.rounds import Timing
 from te_select.tuning.journal import Journal, Trial, config_key
-from te_select.tuning.measure import Candidate, Measurement, Measurer
+from te_select.tuning.measuring import Candidate, Measurement, Measurer
 from te_select.tuning.record import Observer, Progress, UntunableError
 from te_select.tuning.search import Search
-from te_select.workload import Workload
 
 FINALISTS = 4
 ROUNDS, DUEL_ROUNDS = 15, 25

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from te_select.access import AccessPattern, access_pattern
-from te_select.bench.operands import Operands
-from te_select.dtypes import ELEMENT_TYPES
-from te_select.reference import Array
-from te_select.runtime.device_array import DeviceArray
-from te_select.workload import Workload
+from te_select.checking.reference import Array
+from te_select.operator.access import AccessPattern, access_pattern
+from te_select.operator.dtypes import ELEMENT_TYPES
+from te_select.operator.workload import Workload
+from te_select.runtime.cuda.device_array import DeviceArray
+from te_select.timing.operands import Operands
 
 _UINT8 = ELEMENT_TYPES["uint8"]
 _BOOL = ELEMENT_TYPES["bool"]

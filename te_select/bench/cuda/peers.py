@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from te_select.access import LARGEST_INTEGER
 from te_select.bench.cuda.operands import (
     DeviceSet,
     as_bytes,
@@ -19,8 +18,9 @@ from te_select.bench.cuda.operands import (
     words,
 )
 from te_select.bench.peers.base import Call, Peer, UnsupportedError, load
-from te_select.reference import Array
-from te_select.workload import Workload
+from te_select.checking.reference import Array
+from te_select.operator.access import LARGEST_INTEGER
+from te_select.operator.workload import Workload
 
 _LOOPS = 4  # that the Triton kernel cuts its index into
 _MOST_NARROW = 2**31 - 2**13  # elements that 32 bits index, those of the last block included

@@ -11,20 +11,20 @@ from typing import Any
 import tvm_ffi
 
 import te_select
-from te_select.access import access_pattern
 from te_select.bench.contest import ROUNDS, Contest, Result, decided, difference
-from te_select.bench.cuda.graphs import Graph, replayed
 from te_select.bench.cuda.operands import DeviceSet, make_sets, poison, result, torch_tensors
-from te_select.bench.cuda.roof import probe, rate, sets_for
-from te_select.bench.cuda.timing import Clock, Queue, Sampler, take_turns
-from te_select.bench.operands import Mask, make_operands
+from te_select.bench.options import Options
 from te_select.bench.peers.base import Call, load
 from te_select.bench.row import COPY, Row
-from te_select.bench.run import Options
 from te_select.bench.suite import Entry
+from te_select.checking.reference import Array
 from te_select.errors import TargetError
-from te_select.reference import Array
-from te_select.runtime import cuda_driver
+from te_select.operator.access import access_pattern
+from te_select.runtime.cuda import driver
+from te_select.timing.cuda.clocks import Clock, Queue, Sampler, take_turns
+from te_select.timing.cuda.graphs import Graph, replayed
+from te_select.timing.cuda.roof import probe, rate, sets_for
+from te_select.timing.operands import Mask, make_operands
 
 _POISON = 0xA5
 
@@ -53,8 +53,8 @@ def run(entries: Sequence[Entry], masks: Sequence[Mask], options: Options) -> It
         If there is no CUDA device.
     """
     try:
-        l2 = cuda_driver.devices()[0].l2
-    except cuda_driver.CudaError as error:
+        l2 = driver.devices()[0].l2
+    except driver.CudaError as error:
         raise TargetError(
             f"target {options.target!r} cannot be measured here: {error}; run this on a machine "
             "with an NVIDIA GPU"
@@ -68,7 +68,7 @@ def run(entries: Sequence[Entry], masks: Sequence[Mask], options: Options) -> It
 def _check(call: Call, operands: DeviceSet, result_of: Result[DeviceSet]) -> str:
     poison(operands, _POISON)
     value = call()
-    cuda_driver.synchronize(0)
+    driver.synchronize(0)
     return difference(result_of(value, operands), operands.host)
 
 
@@ -96,21 +96,21 @@ def _measure(entry: Entry, mask: Mask, options: Options, l2: int) -> Row:
     contestants = contest.contestants | {COPY: probe(moved, count)}
     rounds = options.rounds or ROUNDS
     timings = take_turns(contestants, rounds)
+    queued = (name for name, each in contest.contestants.items() if not isinstance(each, Graph))
     row = Row(
-        entry,
-        mask,
-        moved,
-        cache,
-        kernel.config,
-        kernel.origin,
-        rounds,
-        timings,
-        {COPY: rate(moved, timings[COPY])},
-        {COPY: "cuMemcpyDtoDAsync"},
-        contest.wrong,
-        contest.unsupported,
-        {},
-        tuple(name for name, each in contest.contestants.items() if not isinstance(each, Graph)),
+        entry=entry,
+        mask=mask,
+        moved=moved,
+        cache=cache,
+        config=kernel.config,
+        origin=kernel.origin,
+        rounds=rounds,
+        timings=timings,
+        roofs={COPY: rate(moved, timings[COPY])},
+        how={COPY: "cuMemcpyDtoDAsync"},
+        wrong=contest.wrong,
+        unsupported=contest.unsupported,
+        queued=tuple(queued),
     )
     return decided(row, contestants, take_turns)
 

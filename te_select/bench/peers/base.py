@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import abc
 import importlib
-import os
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
-from te_select.reference import Array
-from te_select.workload import Workload
+from te_select.checking.reference import Array
+from te_select.operator.workload import Workload
 
 Call = Callable[[], Any]
 
@@ -82,15 +81,6 @@ def first_line(error: Exception) -> str:
     """What an exception says, short enough for a report."""
     lines = str(error).strip().splitlines()
     return (lines[0] if lines else type(error).__name__)[:160]
-
-
-def threads() -> int:
-    """The threads that everyone may use: what the user allows te-select, else all CPUs at hand."""
-    for name in ("TE_SELECT_NUM_THREADS", "OMP_NUM_THREADS"):
-        first = os.environ.get(name, "").split(",")[0].strip()
-        if first.isdecimal() and int(first) > 0:
-            return int(first)
-    return len(os.sched_getaffinity(0))
 
 
 def load(module: str) -> Any:

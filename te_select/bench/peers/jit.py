@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from te_select.access import LARGEST_INTEGER
-from te_select.bench.operands import Operands
-from te_select.bench.peers.base import Call, Peer, load, threads
+from te_select.bench.peers.base import Call, Peer, load
 from te_select.bench.peers.libraries import torch_tensors
-from te_select.reference import Array
-from te_select.workload import Workload
+from te_select.checking.reference import Array
+from te_select.operator.access import LARGEST_INTEGER
+from te_select.operator.workload import Workload
+from te_select.timing.cores import threads
+from te_select.timing.operands import Operands
 
 
 class TorchCompile(Peer):

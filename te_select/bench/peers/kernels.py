@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from te_select.access import LARGEST_INTEGER, AccessPattern
-from te_select.bench.operands import Operands
-from te_select.bench.peers.base import Call, Peer, UnsupportedError, load, threads
-from te_select.reference import Array
-from te_select.workload import Workload
+from te_select.bench.peers.base import Call, Peer, UnsupportedError, load
+from te_select.checking.reference import Array
+from te_select.operator.access import LARGEST_INTEGER, AccessPattern
+from te_select.operator.workload import Workload
+from te_select.timing.cores import threads
+from te_select.timing.operands import Operands
 
 _VECTOR = 64  # bytes; Halide splits it where the CPU's vectors are shorter
 _CHUNK = 1 << 15  # elements of one Halide task, where there is one loop only

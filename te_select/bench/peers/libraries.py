@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from te_select.bench.operands import Operands
-from te_select.bench.peers.base import Call, Peer, load, threads
-from te_select.reference import Array
-from te_select.workload import Workload
+from te_select.bench.peers.base import Call, Peer, load
+from te_select.checking.reference import Array
+from te_select.operator.workload import Workload
+from te_select.timing.cores import threads
+from te_select.timing.operands import Operands
 
 
 class NumPy(Peer):

@@ -10,10 +10,11 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from te_select.bench.operands import Operands
-from te_select.bench.peers.base import Call, Peer, UnsupportedError, first_line, load, threads
+from te_select.bench.peers.base import Call, Peer, UnsupportedError, first_line, load
 from te_select.bench.peers.topi import bind_tensors, where_function
-from te_select.workload import Workload
+from te_select.operator.workload import Workload
+from te_select.timing.cores import threads
+from te_select.timing.operands import Operands
 
 TRIALS = 8
 _SAMPLES = 3
@@ -66,7 +67,7 @@ class MetaSchedule(Peer):
 
 
 def _target() -> Any:
-    native = load("te_select.targets").resolve("native").tvm
+    native = load("te_select.machines.targets").resolve("native").tvm
     return load("tvm.target").Target({**native.export(), "num-cores": threads()})
 
 

@@ -12,10 +12,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from te_select.access import AccessPattern
-from te_select.bench.operands import Operands
 from te_select.bench.peers.base import Call, Peer, UnsupportedError, first_line
-from te_select.workload import Workload
+from te_select.operator.access import AccessPattern
+from te_select.operator.workload import Workload
+from te_select.timing.operands import Operands
 
 # Numbers of its C headers.
 _ENGINE_KIND_CPU = 1

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from te_select.bench.operands import Operands
 from te_select.bench.peers.base import Call, Peer, load, words
-from te_select.workload import Workload
+from te_select.operator.workload import Workload
+from te_select.timing.operands import Operands
 
 
 class TopiWhere(Peer):
@@ -21,7 +21,7 @@ class TopiWhere(Peer):
 
     def prepare(self, workload: Workload, sets: Sequence[Operands]) -> list[Call]:
         """Compile, and bind the operands through DLPack."""
-        target = load("te_select.targets").resolve("native").tvm
+        target = load("te_select.machines.targets").resolve("native").tvm
         main = load("tvm").compile(where_function(sets[0]), target)["main"]
         return [bind_tensors(main, operands) for operands in sets]
 

@@ -1,0 +1,30 @@
+"""The CPU schedule: the names of the seam, which `te_select.machines` lists."""
+
+from te_select.schedules.cpu.config import NUMBERS, Config
+from te_select.schedules.cpu.defaults import default_config
+from te_select.schedules.cpu.schedule import (
+    alike,
+    apply,
+    config_from,
+    config_of,
+    effect,
+    family,
+    space,
+    variants,
+)
+from te_select.schedules.cpu.span_source import span_source
+
+__all__ = [
+    "NUMBERS",
+    "Config",
+    "alike",
+    "apply",
+    "config_from",
+    "config_of",
+    "default_config",
+    "effect",
+    "family",
+    "space",
+    "span_source",
+    "variants",
+]

@@ -1,0 +1,196 @@
+"""The plain span: one run of elements, along which each operand moves or stays.
+
+The main loop takes several vectors at a time. What is left at the end is done by a last vector that
+overlaps the one before it and writes the same bits again, but not past the cache, where no line is
+stored twice. Several vectors are loaded before any is stored. Where out lies just ahead of an
+input, the walk is backwards (`aliasing`).
+
+Short rows that share vectors are the same walk with rows in the place of elements (`short_rows`).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from te_select.schedules.cpu.aliasing import backwards
+from te_select.schedules.cpu.span import BATCH_BYTES, STREAMED_BYTES, Group, Span, SpanWriter, Value
+
+
+def source(span: Span) -> str:
+    """Write the span as LLVM IR text, without `METADATA`."""
+    return PlainWriter(span).text()
+
+
+class PlainWriter(SpanWriter):
+    """Writes the LLVM IR of a span whose rows are single elements, or as a subclass has them."""
+
+    def __init__(self, span: Span) -> None:
+        super().__init__(span)
+        self.backwards = "false"
+        self.stays: dict[str, str] = {}
+
+    def text(self) -> str:
+        """The whole function."""
+        span = self.span
+        self.begin()
+        sides = {"then": span.then, "else": span.else_}
+        level = [name for name, moves in sides.items() if moves == "f"]
+        if span.cond == "f" and span.width == 1:
+            level.append("cond")
+        self.backwards = backwards(self, level, span.width * span.inner)
+        if span.cond == "s" and span.inner == 1:
+            self._choose_then_copy()
+        else:
+            self.preload("cond", span.cond, 1)
+            self.preload("then", span.then, span.width)
+            self.preload("else", span.else_, span.width)
+            self._rows(self._select)
+        return "\n".join([*self.lines, "}"])
+
+    def _choose_then_copy(self) -> None:
+        """Cond is one value: read the side that it selects, and nothing of the other."""
+        span = self.span
+        byte = self.emit("load i8, ptr %cond, align 1")
+        chosen = self.emit(f"icmp ne i8 {byte}, 0")
+        if span.then == span.else_ == "f":
+            side = self.emit(f"select i1 {chosen}, ptr %then, ptr %else")
+            self._rows(partial(self._copy, side, "f"))
+            return
+        sides = {"then": span.then, "else": span.else_}
+        blocks = {side: self.label() for side in sides}
+        self.branch(chosen, blocks["then"], blocks["else"])
+        for side, moves in sides.items():
+            self.start(blocks[side])
+            self.preload(side, moves, span.width)
+            self._rows(partial(self._copy, side, moves))
+
+    def _rows(self, group: Group) -> None:
+        """Cover rows 0..n-1 by calls of ``group(first row, number of rows)``, then return."""
+        lanes = self.span.lanes
+        vectors, short = self.label(), self.label()
+        enough = self.emit(f"icmp uge i64 %n, {lanes}")
+        self.branch(enough, vectors, short)
+
+        self.start(vectors)
+        if self.span.streaming:
+            self._stream(group)
+        done = self._vectors("0", group)
+        rest, end = self.label(), self.label()
+        complete = self.emit(f"icmp eq i64 {done}, %n")
+        self.branch(complete, end, rest)
+        self.start(rest)
+        self.store(group(self.emit(f"sub i64 %n, {lanes}"), lanes))
+        self.jump(end)
+        self.start(end)
+        self.line("ret void")
+
+        self.start(short)
+        self.few("0", "%n", group)
+        self.line("ret void")
+
+    def _stream(self, group: Group) -> None:
+        """Cover the rows with stores past the cache and return, if that is asked for and can be.
+
+        Vectors of a group lie a vector apart, so all are aligned where the first one is. That is so
+        from row ``r`` on with ``(address + r * inner * width) % vector_bytes == 0``.
+        """
+        span = self.span
+        twos = span.inner & -span.inner
+        period = max(1, span.lanes // twos)
+        inverse = pow(span.inner // twos, -1, period) if period > 1 else 0
+        missing = self.bytes_to_line()
+        odd = self.emit(f"urem i64 {missing}, {min(span.vector_bytes, span.width * twos)}")
+        can = self.emit(f"icmp eq i64 {odd}, 0")
+        pays = self.emit(f"icmp uge i64 %n, {STREAMED_BYTES // (span.width * span.inner)}")
+        through = self.start_past_cache(can, pays)
+        steps = self.emit(f"udiv i64 {missing}, {min(span.vector_bytes, span.width * twos)}")
+        first = self.emit(f"mul i64 {steps}, {inverse}")
+        first = self.emit(f"and i64 {first}, {period - 1}")
+        # A plain store to a line that is stored past the cache costs more than is saved.
+        self.few("0", first, group)
+        self.store_past_cache = True
+        done = self._vectors(first, group)
+        self.store_past_cache = False
+        self.few(done, self.emit(f"sub i64 %n, {done}"), group)
+        self.line("ret void")
+        self.start(through)
+
+    def _vectors(self, first: str, group: Group) -> str:
+        """Cover rows from ``first`` on by whole vectors; the value is the first row left."""
+        lanes = self.span.lanes
+        single = partial(self._single, group=group)
+        if self.span.inner > 1 or self.span.unroll == 1:
+            return self.loop(first, "%n", lanes, single, self.backwards)
+        unrolled = partial(self._unrolled, group=group)
+        first = self.loop(first, "%n", self.span.unroll * lanes, unrolled, self.backwards)
+        return self.loop(first, "%n", lanes, single)
+
+    def _single(self, at: str, group: Group) -> None:
+        self.store(group(at, self.span.lanes))
+
+    def _unrolled(self, at: str, group: Group) -> None:
+        if self.span.skipping:
+            self._by_block(at)
+        else:
+            self._each(at, group)
+
+    def _each(self, at: str, group: Group) -> None:
+        lanes = self.span.lanes
+        batch = max(1, BATCH_BYTES // self.span.vector_bytes)
+        for start in range(0, self.span.unroll, batch):
+            values = []
+            for k in range(start, min(start + batch, self.span.unroll)):
+                values += group(self.emit(f"add i64 {at}, {k * lanes}"), lanes)
+            self.store(values)
+
+    def _by_block(self, at: str) -> None:
+        """Copy one side where cond is one value for all vectors of the iteration, else select."""
+        span = self.span
+        count = span.unroll * span.lanes
+        byte = self.load("cond", 1, at, 0, count)
+        mask = self.nonzero(byte, count)
+        bits = self.emit(f"bitcast <{count} x i1> {mask} to i{count}")
+        none = self.emit(f"icmp eq i{count} {bits}, 0")
+        every = self.emit(f"icmp eq i{count} {bits}, -1")
+        uniform, mixed, then, else_, end = (self.label() for _ in range(5))
+        self.branch(self.emit(f"or i1 {none}, {every}"), uniform, mixed)
+        self.start(uniform)
+        self.branch(every, then, else_)
+        for label, group in (
+            (then, partial(self._copy, "then", span.then)),
+            (else_, partial(self._copy, "else", span.else_)),
+            (mixed, self._select),
+        ):
+            self.start(label)
+            self._each(at, group)
+            self.jump(end)
+        self.start(end)
+
+    def _select(self, at: str, rows: int) -> list[Value]:
+        """Select ``rows`` rows from row ``at`` on: one vector of ``rows`` lanes per column."""
+        span = self.span
+        base = self.emit(f"mul i64 {at}, {span.inner}")
+        values = []
+        for j in range(span.inner):
+            byte = self.operand("cond", span.cond, 1, at, base, rows, j)
+            mask = self.nonzero(byte, rows)
+            then = self.operand("then", span.then, span.width, at, base, rows, j)
+            else_ = self.operand("else", span.else_, span.width, at, base, rows, j)
+            values.append(self.select(mask, then, else_, span.width, rows))
+        return [(value, base, rows, j) for j, value in enumerate(values)]
+
+    def _copy(self, pointer: str, moves: str, at: str, rows: int) -> list[Value]:
+        return [(self.operand(pointer, moves, self.span.width, at, at, rows, 0), at, rows, 0)]
+
+    def operand(
+        self, name: str, moves: str, width: int, at: str, base: str, rows: int, j: int
+    ) -> str:
+        """Vector j of a group of ``rows`` rows from row ``at``, element ``base``, on."""
+        if moves == "f":
+            return self.load(name, width, base, j * rows, rows)
+        return self.shuffle(self.stays[name], "poison", width, 1, [0] * rows)
+
+    def preload(self, name: str, moves: str, width: int) -> None:
+        """Load what repeats once: out may be one of the inputs, so LLVM cannot hoist the load."""
+        if moves == "s":
+            self.stays[name] = self.load(name, width, "0", 0, 1)

@@ -1,0 +1,309 @@
+"""The CPU schedule: fuse, cut into pieces, run pieces in parallel, and leave the rest to a span.
+
+A span is a small kernel for the innermost run of elements, of a length known at run time.
+
+For cond moving along rows of a [R, 3] output, and likewise for every access pattern::
+
+    for r in R:                                    for piece in parallel(R / rows_per_piece):
+      for x in 3:                       -->          span(rows of 3, cond per row, ...)
+        out[r, x] = select(...)
+
+1. Loops along which the same operands move are one loop (`te_select.operator.access`).
+2. The innermost loop is the leaf. Where it is short, the leaf is the two innermost loops: rows,
+   several of which share a vector, or which are walked end to end.
+3. The leaf is cut into pieces, and pieces times outer loops are the parallel loop. How many threads
+   run it is decided at each call, by bytes.
+4. The leaf is annotated with the span that takes its place (`span`); the rest at the end of a
+   loop, odd extents and named dims are the span's business, not the schedule's.
+
+Plain TIR (split, vectorize and the loop partition hint) was tried for the leaf and dropped: the
+last, partial piece of a tiled loop stays scalar, and rows of odd length get a scalar tail each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+from tvm import s_tir, tirx
+from tvm.target import Target
+
+from te_select.operator.access import AccessPattern, Loop
+from te_select.schedules import leaf as notes
+from te_select.schedules.cpu.config import (
+    UNROLLS,
+    VECTOR_BYTES,
+    Config,
+    long_from,
+    rows_may_be_leaf,
+    share_vectors,
+)
+from te_select.schedules.cpu.defaults import (
+    default_config,
+    pays_to_stream,
+    register_bytes,
+    skippable,
+)
+from te_select.schedules.cpu.span import Span
+from te_select.schedules.variant import Expression, Variant
+
+FUSED_LOOPS = 4  # TVM takes seconds to simplify the indices of six fused named loops, minutes of 40
+GRAINS = tuple(1 << k for k in range(16, 26, 2))  # 64 KB to 16 MB: more threads, or fewer
+NAMED_ROWS = 512  # 4 KB to 512 KB a piece; 4096 left [3000,64] on one thread, 256 cost [2^21,3] 1.2
+ENOUGH_TASKS = 256  # pieces enough to keep many cores equally busy
+
+config_from = partial(notes.config_from, Config)
+config_of = partial(notes.config_of, Config)
+
+
+def variants(pattern: AccessPattern, config: Config) -> list[Variant]:
+    """The functions to make of a config.
+
+    ``"short_rows"`` is for rows that are not long, where a name decides. ``"small"`` is for bytes
+    that one thread moves inside the caches, where named dims leave open how many there are.
+
+    Parameters
+    ----------
+    pattern
+        The workload's access pattern.
+    config
+        The config.
+
+    Returns
+    -------
+    list of Variant
+        The last one is for all calls that no other is for.
+    """
+    main, found = config, []
+    if config.rows and pattern.loops[-1].extent is None:
+        main = replace(config, rows=False)
+        short = replace(config, piece=min(config.piece, NAMED_ROWS))
+        found.append(Variant("short_rows", short, partial(_rows_are_not_long, pattern)))
+    if config.bytes_per_thread and pattern.elements is None:
+        small = replace(main, bytes_per_thread=0, stream_from=0, skip=False)
+        found.append(Variant("small", small, _is_small))
+    return [*found, Variant("", main)]
+
+
+def _rows_are_not_long(
+    pattern: AccessPattern,
+    sizes: Mapping[str, Expression],
+    _flags: Mapping[str, Expression],
+) -> Expression:
+    length = tirx.IntImm("int64", 1)
+    for dim in pattern.loops[-1].dims:
+        length = length * (sizes[dim] if isinstance(dim, str) else dim)
+    return length < long_from(pattern)
+
+
+def _is_small(_sizes: Mapping[str, Expression], flags: Mapping[str, Expression]) -> Expression:
+    return flags["small"] != 0
+
+
+def space(pattern: AccessPattern, target: Target) -> Mapping[str, Sequence[Any]]:
+    """List the candidates of every knob.
+
+    Parameters
+    ----------
+    pattern
+        The workload's access pattern.
+    target
+        The TVM target.
+
+    Returns
+    -------
+    Mapping[str, Sequence]
+        For each field of `Config` the values it may take.
+    """
+    default = default_config(pattern, target)
+    step = 4 * default.vector_bytes // pattern.width
+    return {
+        "vector_bytes": [b for b in VECTOR_BYTES if b <= default.vector_bytes],
+        "unroll": list(UNROLLS),
+        "rows": [True, False] if rows_may_be_leaf(pattern) else [False],
+        "piece": sorted({step << k for k in range(0, 14, 2)} | {default.piece}),
+        "bytes_per_thread": _grains(pattern, default),
+        "stream_from": [0, pays_to_stream(pattern)],
+        "skip": [False, True],
+    }
+
+
+def apply(sch: s_tir.Schedule, pattern: AccessPattern, target: Target, config: Config) -> None:
+    """Schedule the definition.
+
+    Parameters
+    ----------
+    sch
+        Schedule of what `te_select.operator.definition` made; it is changed in place.
+    pattern
+        The same workload's access pattern.
+    target
+        The TVM target.
+    config
+        The knobs; ``piece`` may be a random variable of MetaSchedule.
+    """
+    if pattern.elements == 0:
+        return  # nothing runs, and TVM can neither inline nor split loops of extent 0
+    for branch in ("then_b", "else_b"):
+        sch.compute_inline(sch.get_sblock(branch))
+    block = sch.get_sblock("out")
+    loops = _merged_loops(sch, block, pattern)
+    leaf_loops = 2 if config.rows else 1
+    outer, leaf = loops[:-leaf_loops], loops[-leaf_loops]
+    if _is_cut(pattern, config):
+        piece, leaf = sch.split(leaf, [None, config.piece])
+        outer = [*outer, piece]
+    elif len(outer) > 1 and _extent(pattern.loops[: len(outer) - 1]) >= ENOUGH_TASKS:
+        outer = outer[:-1]  # a division by its extent would cost as much as a short leaf
+    if outer:
+        task = sch.fuse(*outer[:FUSED_LOOPS]) if len(outer) > 1 else outer[0]
+        if config.bytes_per_thread:
+            sch.parallel(task)
+    notes.annotate(sch, leaf, span_of(pattern, config).symbol, pattern, config)
+
+
+def effect(pattern: AccessPattern, config: Config, cpus: int | None = None) -> tuple[object, ...]:
+    """Tell configs apart by what they do: of those with one effect a tuner needs to try one only.
+
+    Parameters
+    ----------
+    pattern
+        The workload's access pattern, of int dims.
+    config
+        A config that fits it.
+    cpus
+        How many there are; None where that is not known.
+
+    Returns
+    -------
+    tuple
+        Hashable, and equal for configs that differ in knobs without a meaning for the pattern.
+    """
+    streams = 0 < config.stream_from <= (pattern.out_bytes or 0)
+    span = span_of(pattern, replace(config, stream_from=int(streams)))
+    cut = _is_cut(pattern, config)
+    tasks = cut or len(pattern.loops) > (2 if config.rows else 1)
+    threads = _threads(pattern, config.bytes_per_thread) if tasks else 0
+    return (span.symbol, config.piece if cut else None, min(threads, cpus or threads))
+
+
+def span_of(pattern: AccessPattern, config: Config) -> Span:
+    """Choose the span for the leaf of a pattern."""
+    plain = Span(
+        width=pattern.width,
+        cond="f",
+        then="f",
+        else_="f",
+        inner=1,
+        vector_bytes=config.vector_bytes,
+        unroll=1,
+        streaming=False,
+        skipping=False,
+    )
+    if not pattern.loops:
+        return plain
+    inner = pattern.loops[-1]
+    moves = (inner.cond, inner.then, inner.else_)
+    streaming = config.stream_from > 0
+    if not config.rows:
+        cond, then, else_ = ("f" if moving else "s" for moving in moves)
+        return replace(
+            plain,
+            cond=cond,
+            then=then,
+            else_=else_,
+            unroll=config.unroll,
+            streaming=streaming,
+            skipping=config.skip and skippable(inner),
+        )
+    outer = pattern.loops[-2]
+    cond, then, else_ = (
+        {(True, True): "f", (True, False): "o", (False, True): "i", (False, False): "s"}[pair]
+        for pair in zip((outer.cond, outer.then, outer.else_), moves, strict=True)
+    )
+    end_to_end = inner.extent is not None and not share_vectors(pattern)
+    return replace(
+        plain,
+        cond=cond,
+        then=then,
+        else_=else_,
+        inner=0 if end_to_end else inner.extent or 0,
+        streaming=streaming,
+        end_to_end=end_to_end,
+    )
+
+
+def family(target: Target) -> int | None:
+    """What targets have in common whose records serve each other: how wide their registers are.
+
+    Parameters
+    ----------
+    target
+        Any TVM target.
+
+    Returns
+    -------
+    int or None
+        None where the target is no CPU.
+    """
+    return register_bytes(target) if target.kind.name == "llvm" else None
+
+
+def alike(pattern: AccessPattern, measured: AccessPattern, target: Target) -> bool:
+    """Whether the schedule treats a pattern as one that was measured, so that it may serve it.
+
+    Parameters
+    ----------
+    pattern, measured
+        Patterns of the same loops and width; ``measured`` is of int dims.
+    target
+        The TVM target.
+
+    Returns
+    -------
+    bool
+        Whether their default configs are the same.
+    """
+    return default_config(pattern, target) == default_config(measured, target)
+
+
+def _grains(pattern: AccessPattern, default: Config) -> list[int]:
+    """Bytes a thread that make two threads or more, the default's first, and 0."""
+    several = [grain for grain in GRAINS if _threads(pattern, grain) > 1]
+    return list(dict.fromkeys((default.bytes_per_thread, *several, 0)))
+
+
+def _threads(pattern: AccessPattern, grain: int) -> int:
+    """Threads that a launcher with CPUs enough takes; 0 where there is no parallel loop."""
+    return max(1, pattern.bytes_moved() // grain) if grain else 0
+
+
+def _is_cut(pattern: AccessPattern, config: Config) -> bool:
+    """Whether the leaf is cut into pieces; a random variable may have any value, so there it is."""
+    if not pattern.loops:
+        return False
+    rows = pattern.loops[-2 if config.rows else -1].extent
+    return rows is None or not isinstance(config.piece, int) or rows > config.piece
+
+
+def _extent(loops: Sequence[Loop]) -> int:
+    """Product of the extents, or 0 where one is named."""
+    return math.prod(loop.extent or 0 for loop in loops)
+
+
+def _merged_loops(sch: s_tir.Schedule, block: Any, pattern: AccessPattern) -> list[Any]:
+    """Fuse the block's loops to those of the pattern; a unit axis joins the loop before it."""
+    loops = sch.get_loops(block)
+    if not loops:
+        sch.add_unit_loop(block)
+        return list(sch.get_loops(block))
+    starts = [loop.axes[0] for loop in pattern.loops[1:]]
+    bounds = [0, *starts, len(loops)]
+    return [
+        sch.fuse(*loops[first:end]) if end - first > 1 else loops[first]
+        for first, end in pairwise(bounds)
+    ]

@@ -1,0 +1,18 @@
+"""The LLVM IR of a span, by its symbol: which file writes which rows."""
+
+from __future__ import annotations
+
+from te_select.schedules.cpu import plain_span, rows_end_to_end, rows_of_named_length, short_rows
+from te_select.schedules.cpu.span import METADATA, Span
+
+
+def span_source(symbol: str) -> str:
+    """Write the LLVM IR of a span, by the symbol that `apply` annotated the leaf with."""
+    span = Span.from_symbol(symbol)
+    if span.end_to_end:
+        source = rows_end_to_end.source
+    elif span.inner == 0:
+        source = rows_of_named_length.source
+    else:
+        source = plain_span.source if span.inner == 1 else short_rows.source
+    return f"{source(span)}\n{METADATA}"

@@ -1,0 +1,29 @@
+"""The CUDA schedule: the names of the seam, which `te_select.machines` lists."""
+
+from te_select.schedules.cuda.schedule import (
+    NUMBERS,
+    Config,
+    alike,
+    apply,
+    config_from,
+    config_of,
+    default_config,
+    effect,
+    family,
+    space,
+    variants,
+)
+
+__all__ = [
+    "NUMBERS",
+    "Config",
+    "alike",
+    "apply",
+    "config_from",
+    "config_of",
+    "default_config",
+    "effect",
+    "family",
+    "space",
+    "variants",
+]

@@ -1,0 +1,284 @@
+"""The CUDA schedule: one flat run of elements, cut into tiles, a tile to a block of threads.
+
+For a cond of rows over a [R, C] output, and likewise for every access pattern::
+
+    for r in R:                            for tile in blockIdx.x(R * C / 4096):
+      for c in C:                  -->       for t in threadIdx.x(256):
+        out[r, c] = select(...)                for v in 4:                    # the span
+                                                 for lane in 4:
+                                                   out[tile, v, t, lane] = select(...)
+
+1. All loops are one: the grid is balanced whatever the shape, no tile but the last is partial, and
+   `out` and the operands that move along every loop are as aligned as their pointers.
+2. A tile is threads times vectors times the lanes of 16 bytes. Vectors lie outside threads, so the
+   accesses of a warp are contiguous.
+3. The loop of a thread's vectors is annotated with the span that takes its place (`spans_cuda`):
+   where an operand does not move along every loop, the span finds its offset by dividing, which is
+   cheap beside 16 bytes of memory, once per vector where rows are whole vectors.
+
+Rows as blocks of their own were considered and not built: short rows leave threads idle, rows of
+odd length begin unaligned, and both need a second family of spans. What would be gained, one
+division per vector, is no bytes.
+
+No constant here has been measured; each says what it was reasoned from. Little's law asks for the
+bytes in flight: 4.3 TB/s for about 0.7 us is 3 MB, or 23 KB on each of the 132 SMs of an H200;
+twice that is a margin for masks, whose sides are asked for only when cond has come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from tvm import s_tir, tirx
+from tvm.target import Target
+
+from te_select.operator.access import AccessPattern
+from te_select.schedules import leaf
+from te_select.schedules.annotations import ANNOTATION
+from te_select.schedules.cuda.span import Span, moves
+from te_select.schedules.variant import Variant
+
+__all__ = [
+    "ANNOTATION",
+    "LARGEST_GRID",
+    "NUMBERS",
+    "Config",
+    "alike",
+    "apply",
+    "config_from",
+    "config_of",
+    "default_config",
+    "effect",
+    "family",
+    "space",
+    "span_of",
+    "variants",
+]
+
+THREADS = (128, 256, 512, 1024)
+VECTORS = (1, 2, 4, 8)
+MAX_BLOCKS = (0, 1056, 2112, 4224)  # none, and 8, 16, 32 blocks per SM of an H200
+LARGEST_GRID = 2**31 - 1  # of the x axis, every arch
+BLOCK = 256  # divides the 2048 threads of an SM by any register count up to 64
+IN_FLIGHT = 4  # vectors per thread; with 1024 threads on an SM, 64 KB for each operand that is read
+NARROW = (1, 2)  # bytes per element
+IN_FLIGHT_NARROW = 2  # their masks take 2 to 4 registers per vector: 4 would halve the occupancy
+ENOUGH_BLOCKS = 1056  # 8 for each SM of an H200; smaller work takes fewer vectors per thread
+STREAM_FROM_BYTES = 1 << 25  # of output; the L2 of an H200 keeps 50 MB for the next operator
+
+
+@dataclass(frozen=True)
+class Config:
+    """The knobs of the CUDA schedule.
+
+    Parameters
+    ----------
+    threads
+        Threads per block.
+    vectors
+        Vectors of 16 bytes per thread and tile.
+    stream
+        Whether what is read once, and out, is marked as first to leave the caches.
+    skip
+        Whether a vector of a side that cond does not select is left unread. Loads then wait for
+        cond.
+    max_blocks
+        Blocks of the grid at most, each taking every ``max_blocks``-th tile; 0 for one per tile.
+    """
+
+    threads: int
+    vectors: int
+    stream: bool
+    skip: bool
+    max_blocks: int
+
+    def checked(self, pattern: AccessPattern) -> Config:
+        """Return this config, or raise ValueError if the schedule cannot follow it."""
+        if not all(type(flag) is bool for flag in (self.stream, self.skip)):
+            raise ValueError("stream and skip must be booleans")
+        if not all(type(n) is int for n in (self.threads, self.vectors, self.max_blocks)):
+            raise ValueError("threads, vectors and max_blocks must be ints")
+        if self.threads not in THREADS or self.vectors not in VECTORS:
+            raise ValueError(f"expected threads in {THREADS} and vectors in {VECTORS}")
+        if not 0 <= self.max_blocks <= LARGEST_GRID:
+            raise ValueError(f"max_blocks must be in 0..{LARGEST_GRID}")
+        return self
+
+
+NUMBERS = ("threads", "vectors")
+"""The knobs that may be random variables of MetaSchedule; the others change the structure."""
+config_from = partial(leaf.config_from, Config)
+config_of = partial(leaf.config_of, Config)
+
+
+def default_config(pattern: AccessPattern, target: Any) -> Config:
+    """Choose a good config without measuring.
+
+    Parameters
+    ----------
+    pattern
+        The workload's access pattern.
+    target
+        The target; one default serves every arch.
+
+    Returns
+    -------
+    Config
+        The config.
+    """
+    most = IN_FLIGHT_NARROW if pattern.width in NARROW else IN_FLIGHT
+    known = pattern.out_bytes
+    vectors = max(
+        (v for v in VECTORS if v <= most and _blocks(known, BLOCK, v) >= ENOUGH_BLOCKS),
+        default=1,
+    )
+    stream = known is not None and known >= STREAM_FROM_BYTES
+    return Config(BLOCK, vectors, stream, skip=True, max_blocks=0)
+
+
+def space(pattern: AccessPattern, target: Any) -> Mapping[str, Sequence[Any]]:
+    """List the candidates of every knob.
+
+    Parameters
+    ----------
+    pattern
+        The workload's access pattern.
+    target
+        The target.
+
+    Returns
+    -------
+    Mapping[str, Sequence]
+        For each field of `Config` the values it may take.
+    """
+    skips = bool(pattern.loops) and pattern.loops[-1].cond
+    return {
+        "threads": list(THREADS),
+        "vectors": list(VECTORS),
+        "stream": [False, True],
+        "skip": [False, True] if skips else [True],
+        "max_blocks": list(MAX_BLOCKS),
+    }
+
+
+def variants(_pattern: AccessPattern, config: Config) -> list[Variant]:
+    """The functions to make: one, whatever the sizes at hand."""
+    return [Variant("", config)]
+
+
+def apply(sch: s_tir.Schedule, pattern: AccessPattern, target: Any, config: Config) -> None:
+    """Schedule the definition.
+
+    Parameters
+    ----------
+    sch
+        Schedule of what `te_select.operator.definition` made; it is changed in place.
+    pattern
+        The same workload's access pattern.
+    target
+        The target.
+    config
+        The knobs; those of `NUMBERS` may be random variables of MetaSchedule.
+    """
+    if pattern.elements == 0:
+        return  # nothing runs, and TVM can neither inline nor split loops of extent 0
+    for branch in ("then_b", "else_b"):
+        sch.compute_inline(sch.get_sblock(branch))
+    block = sch.get_sblock("out")
+    loops = sch.get_loops(block)
+    if not loops:
+        sch.add_unit_loop(block)
+        loops = sch.get_loops(block)
+    flat = sch.fuse(*loops) if len(loops) > 1 else loops[0]
+    span = span_of(pattern, config)
+    tile, vector, thread, lane = sch.split(flat, [None, config.vectors, config.threads, span.lanes])
+    sch.reorder(tile, thread, vector, lane)
+    tiles = sch.get(tile).extent
+    most = config.max_blocks
+    if isinstance(tiles, tirx.IntImm):
+        most = _cap(most, tiles.value)
+    if most > 0:
+        turn, tile = sch.split(tile, [None, most])
+        sch.reorder(tile, thread, turn, vector)
+    sch.bind(tile, "blockIdx.x")
+    sch.bind(thread, "threadIdx.x")
+    leaf.annotate(sch, vector, span.symbol, pattern, config)
+
+
+def effect(pattern: AccessPattern, config: Config, cpus: int | None = None) -> tuple[object, ...]:
+    """Tell configs apart by what they do: of those with one effect a tuner needs to try one only.
+
+    Parameters
+    ----------
+    pattern
+        The workload's access pattern, of int dims.
+    config
+        A config that fits it.
+    cpus
+        Not used: a kernel is the device's alone.
+
+    Returns
+    -------
+    tuple
+        Hashable, and equal for configs that differ in knobs without a meaning for the pattern.
+    """
+    span = span_of(pattern, config)
+    tiles = -(-(pattern.elements or 0) // (config.threads * config.vectors * span.lanes))
+    return (span.symbol, config.threads, config.vectors, _cap(config.max_blocks, tiles))
+
+
+def family(target: Target) -> str | None:
+    """What targets have in common whose records serve each other: all CUDA devices are one family.
+
+    Parameters
+    ----------
+    target
+        Any TVM target.
+
+    Returns
+    -------
+    str or None
+        None where the target is no CUDA device.
+    """
+    kind: str = target.kind.name
+    return kind if kind == "cuda" else None
+
+
+def alike(pattern: AccessPattern, measured: AccessPattern, target: Target) -> bool:
+    """Whether the schedule treats a pattern as one that was measured, so that it may serve it.
+
+    Parameters
+    ----------
+    pattern, measured
+        Patterns of the same loops and width; ``measured`` is of int dims.
+    target
+        The TVM target.
+
+    Returns
+    -------
+    bool
+        Whether their default configs are the same. Where a name decides on the size, the default
+        is a guess at it, and a measured config of any size the better one.
+    """
+    default = default_config(pattern, target)
+    return pattern.out_bytes is None or default == default_config(measured, target)
+
+
+def span_of(pattern: AccessPattern, config: Config) -> Span:
+    """Choose the span for the leaf of a pattern."""
+    cond, then, else_ = (moves(pattern, operand) for operand in ("cond", "then", "else_"))
+    return Span(pattern.width, cond, then, else_, config.stream, config.skip)
+
+
+def _cap(max_blocks: int, tiles: int) -> int:
+    """Blocks of the grid at most; 0 where every tile has its own."""
+    most = max_blocks or LARGEST_GRID
+    return most if tiles > most else 0
+
+
+def _blocks(out_bytes: int | None, threads: int, vectors: int) -> int:
+    """Tiles of an output; where a name decides, enough."""
+    return ENOUGH_BLOCKS if out_bytes is None else out_bytes // (16 * threads * vectors)

@@ -1,0 +1,1 @@
+"""Checking: what kernels compute, compared with NumPy bit for bit."""

@@ -1,0 +1,126 @@
+"""Calls a CUDA kernel with NumPy arrays, so that it can be compared with NumPy.
+
+Needs the driver alone. The memory around ``out`` travels with it, so that a stray store shows.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from te_select.checking.reference import Array, numpy_dtype
+from te_select.errors import ArtifactError
+from te_select.operator.dtypes import ELEMENT_TYPES, element_type
+from te_select.operator.workload import Workload
+from te_select.runtime.cuda.device_array import DeviceArray
+from te_select.runtime.cuda.driver import CudaError, Memory
+from te_select.runtime.cuda.kernel import CudaKernel
+
+_ALIGNMENT = 256  # bytes; what cuMemAlloc aligns to
+_LARGEST_ALIGNMENT = 8  # bytes that a kernel expects of its widest elements
+
+
+class OnDevice:
+    """A CUDA kernel that takes NumPy arrays.
+
+    Parameters
+    ----------
+    kernel
+        The kernel.
+    device
+        The number of the device to run it on.
+    """
+
+    def __init__(self, kernel: CudaKernel, device: int = 0) -> None:
+        self._kernel = kernel
+        self._device = device
+
+    @property
+    def workload(self) -> Workload:
+        """The workload that it computes."""
+        return self._kernel.workload
+
+    @property
+    def path(self) -> Path:
+        """The library that it was loaded from."""
+        return self._kernel.path
+
+    def __call__(self, cond: Any, then: Any, else_: Any, *, out: Array | None = None) -> Array:
+        """Copy the operands to the device, select, and copy back what ``out`` lies in.
+
+        Parameters
+        ----------
+        cond, then, else_
+            NumPy arrays of any layout, or scalars.
+        out
+            A compact array, or None for a new one. It lies on the device as it does here, up to 256
+            bytes; so do the inputs, but for addresses that their elements must not have.
+
+        Returns
+        -------
+        array
+            ``out``, or the new array.
+
+        Raises
+        ------
+        ArtifactError
+            If there is no device, or not enough memory on it.
+        SelectError
+            Whatever else the kernel raises.
+        """
+        try:
+            on_cond, on_then, on_else = (self._placed(value) for value in (cond, then, else_))
+            if out is None:
+                out = self._like(cond, then, else_)
+            whole = _whole(out)
+            shift = whole.ctypes.data % _ALIGNMENT
+            memory = Memory(whole.nbytes + shift, self._device)
+            image = DeviceArray(memory, ELEMENT_TYPES["uint8"], whole.shape, shift)
+            image.write(whole)
+            place = shift + out.ctypes.data - whole.ctypes.data
+            on_out = DeviceArray(memory, element_type(out.dtype), out.shape, place)
+            self._kernel(on_cond, on_then, on_else, out=on_out)
+            image.read(whole)
+        except CudaError as error:
+            raise ArtifactError(f"the kernel cannot be run here: {error}") from error
+        return out
+
+    def _like(self, cond: Any, then: Any, else_: Any) -> Array:
+        """A new output for these inputs, whose shapes the kernel checks."""
+        sizes: dict[str, int] = {}
+        shapes = (self.workload.cond_shape, self.workload.then_shape, self.workload.else_shape)
+        for value, shape in zip((cond, then, else_), shapes, strict=True):
+            for dim, extent in zip(shape, np.shape(value), strict=False):
+                if isinstance(dim, str):
+                    sizes.setdefault(dim, extent)
+        out_shape = self.workload.out_shape
+        extents = (sizes.get(dim, 0) if isinstance(dim, str) else dim for dim in out_shape)
+        return np.empty(tuple(extents), numpy_dtype(self.workload.dtype))
+
+    def _placed(self, value: Any) -> Any:
+        """An array on the device; a scalar as it is."""
+        if not isinstance(value, np.ndarray):
+            return value
+        array = np.asarray(value, order="C")
+        element = element_type(array.dtype)
+        aligned = min(element.width, _LARGEST_ALIGNMENT)
+        shift = array.ctypes.data % _ALIGNMENT // aligned * aligned
+        made = DeviceArray(Memory(array.nbytes + shift, self._device), element, array.shape, shift)
+        made.write(array)
+        return made
+
+
+def _whole(array: Array) -> Array:
+    """All bytes of the memory that an array is a view of."""
+    base: Any = array
+    while isinstance(base.base, np.ndarray):
+        base = base.base
+    whole: Array = base.reshape(-1).view(np.uint8)
+    return whole
+
+
+def runnable(kernel: Any) -> Any:
+    """The kernel as something that takes NumPy arrays, whatever machine it is for."""
+    return OnDevice(kernel) if isinstance(kernel, CudaKernel) else kernel

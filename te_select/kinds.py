@@ -1,0 +1,152 @@
+"""The kinds of machines: one record for each, with everything in which they differ.
+
+A new kind of machine is one record here and a folder each in ``schedules/``, ``machines/`` and
+``runtime/``. Nothing else in the code names a kind. A record is data. Code is named by a dotted
+path, which is imported when it is used, so that every floor may read this table: the runtime half
+never imports a compiler by it.
+
+A dotted path is that of a module (``"te_select.machines.cpu.machine"``), or of something in a
+module (``"te_select.runtime.kernel:Kernel"``).
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of machine.
+
+    Parameters
+    ----------
+    name
+        The name under which manifests, targets and reports know it.
+    tvm_kind
+        The kind of its TVM targets.
+    targets
+        Examples of its targets, as a user may write them.
+    target
+        The module that reads a target (`te_select.machines.targets` lists its names).
+    schedule
+        The package of ``te_select.schedules`` (`te_select.schedules` lists its names).
+    machine
+        The module that builds libraries (`te_select.machines` lists its names).
+    kernel
+        The class of its kernels, a `te_select.runtime.kernel.Kernel`.
+    sources
+        The levels at which a kernel's code can be shown, from the definition downwards.
+    requirements
+        The fields of a manifest's ``target`` that say what a machine must have. Each is a list of
+        strings.
+    bench
+        The function ``run`` of its bench.
+    peers
+        The peers that the bench knows.
+    roof
+        The function that measures the machine's bandwidth.
+    place
+        Where the tuner checks and times its kernels, a `te_select.tuning.measuring.place.Place`.
+    fleet
+        Whether the machines of a fleet can measure it.
+    former_names
+        Names that older manifests have for it.
+    """
+
+    name: str
+    tvm_kind: str
+    targets: str
+    target: str
+    schedule: str
+    machine: str
+    kernel: str
+    sources: tuple[str, ...]
+    requirements: tuple[str, ...]
+    bench: str
+    peers: str
+    roof: str
+    place: str
+    fleet: bool = False
+    former_names: tuple[str, ...] = field(default=())
+
+
+KINDS: dict[str, Kind] = {
+    "cpu": Kind(
+        name="cpu",
+        tvm_kind="llvm",
+        targets="native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4, an LLVM CPU name",
+        target="te_select.machines.cpu.target",
+        schedule="te_select.schedules.cpu",
+        machine="te_select.machines.cpu.machine",
+        kernel="te_select.runtime.cpu.kernel:CpuKernel",
+        sources=("te", "scheduled", "tir", "llvm", "asm"),
+        requirements=("cpu_features",),
+        bench="te_select.bench.run:run",
+        peers="te_select.bench.peers:PEERS",
+        roof="te_select.timing.roof:bandwidth",
+        place="te_select.tuning.measuring.on_cpu:Cpu",
+        fleet=True,
+        former_names=("x86",),
+    ),
+    "cuda": Kind(
+        name="cuda",
+        tvm_kind="cuda",
+        targets="cuda, cuda:sm_90, cuda:sm_80,sm_90",
+        target="te_select.machines.cuda.target",
+        schedule="te_select.schedules.cuda",
+        machine="te_select.machines.cuda.machine",
+        kernel="te_select.runtime.cuda.kernel:CudaKernel",
+        sources=("te", "scheduled", "tir", "cuda", "ptx", "sass"),
+        requirements=("archs",),
+        bench="te_select.bench.cuda.run:run",
+        peers="te_select.bench.cuda.peers:PEERS",
+        roof="te_select.timing.cuda.roof:bandwidth",
+        place="te_select.tuning.measuring.on_cuda:Cuda",
+    ),
+}
+"""The kinds by name; the first is that of libraries whose manifest names none."""
+
+
+def kind(name: str) -> Kind:
+    """Find a kind by its name, or by a former one.
+
+    Raises
+    ------
+    ValueError
+        If there is no such kind.
+    """
+    for each in KINDS.values():
+        if name in (each.name, *each.former_names):
+            return each
+    raise ValueError(f"kind is {name!r}, expected {' or '.join(KINDS)}")
+
+
+def of_manifest(target: Mapping[str, Any]) -> Kind:
+    """The kind of a manifest's ``target``; the first manifests named none.
+
+    Raises
+    ------
+    ValueError
+        If it names a kind that is not known.
+    """
+    return kind(target.get("kind", next(iter(KINDS))))
+
+
+def of_tvm(tvm_kind: str) -> Kind | None:
+    """The kind whose TVM targets are of a kind of TVM's; None where there is none."""
+    return next((each for each in KINDS.values() if each.tvm_kind == tvm_kind), None)
+
+
+def sources() -> tuple[str, ...]:
+    """Every level at which the code of some kind can be shown."""
+    return tuple(dict.fromkeys(level for each in KINDS.values() for level in each.sources))
+
+
+def load(path: str) -> Any:
+    """Import what a dotted path of a record names."""
+    module, _, name = path.partition(":")
+    found = importlib.import_module(module)
+    return getattr(found, name) if name else found

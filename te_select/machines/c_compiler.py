@@ -1,0 +1,188 @@
+"""The C compiler: it compiles the host half of a library and links it to the kernels."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tvm_ffi import libinfo
+
+from te_select.errors import ToolchainError
+from te_select.runtime import embedded, scratch
+from te_select.runtime.manifest import Manifest
+
+_RUNTIME = Path(scratch.__file__).parent
+_COMPILERS = ("cc", "gcc", "clang")
+_COMPILE = ("-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden")
+_LINK = ("-shared", "-s", "-Wl,--build-id=none", "-Wl,-z,noexecstack", "-Wl,-z,defs")
+# Whatever is exported can be found, and overwritten, by libtvm's loader; only these may be.
+_EXPORTS = "{ global: __tvm_ffi_*; local: *; };\n"
+_STDERR_LINES = 8
+
+
+@dataclass(frozen=True)
+class HostHalf:
+    """What is linked to the kernels for one kind of machine.
+
+    Parameters
+    ----------
+    sources
+        Files of ``te_select/runtime``.
+    options
+        Of the C compiler, for compiling and for linking.
+    """
+
+    sources: tuple[str, ...]
+    options: tuple[str, ...]
+
+
+def link_stub(
+    stub: str, objects: Sequence[Path], half: HostHalf, manifest: Manifest, out: Path
+) -> None:
+    """Link the description of kernels, objects and a host half to a shared library.
+
+    Parameters
+    ----------
+    stub
+        C source that defines the exported functions.
+    objects
+        What else it needs.
+    half
+        The host half.
+    manifest
+        What the library holds, which goes into it.
+    out
+        The library to write; it appears complete or not at all, and the same input gives the same
+        bytes.
+
+    Raises
+    ------
+    ToolchainError
+        If there is no C compiler, or it fails.
+    """
+    try:
+        _link(stub, objects, half, manifest, out.resolve())
+    except OSError as error:
+        raise ToolchainError(f"{out} cannot be linked: {error}") from error
+
+
+def _link(
+    stub: str, objects: Sequence[Path], half: HostHalf, manifest: Manifest, out: Path
+) -> None:
+    compiler = c_compiler()
+    linked = [path.resolve() for path in objects] + [*_runtime_objects(compiler, half)]
+    libtvm_ffi = Path(libinfo.find_libtvm_ffi())
+    with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as folder:
+        source = Path(folder, "stub.c")
+        source.write_text(stub)
+        note = Path(folder, "manifest.s")
+        note.write_text(embedded.assembly(manifest))
+        exports = Path(folder, "exports.map")
+        exports.write_text(_EXPORTS)
+        library = Path(folder, "library.so")
+        _run(
+            *compiler,
+            *_COMPILE,
+            *half.options,
+            *_include_options(),
+            *(str(path) for path in (source, note, *linked)),
+            *_LINK,
+            "-Xlinker",  # unlike -Wl, it does not end at a comma in the path
+            f"--version-script={exports}",
+            f"-L{libtvm_ffi.parent}",
+            "-ltvm_ffi",
+            output=library,
+        )
+        library.write_bytes(embedded.seal(library.read_bytes()))
+        library.replace(out)
+
+
+def c_compiler() -> tuple[str, ...]:
+    """Find the C compiler: ``$CC``, else cc, gcc or clang.
+
+    Returns
+    -------
+    tuple[str, ...]
+        The command, with the options that ``$CC`` may hold.
+
+    Raises
+    ------
+    ToolchainError
+        If there is none.
+    """
+    wanted = os.environ.get("CC", "").strip()
+    if wanted:
+        try:
+            command = tuple(shlex.split(wanted))
+        except ValueError:
+            command = ()
+        if not command or shutil.which(command[0]) is None:
+            raise ToolchainError(f"CC is {wanted!r}, not a program; set it to a C compiler")
+        return command
+    for name in _COMPILERS:
+        if shutil.which(name) is not None:
+            return (name,)
+    raise ToolchainError(
+        f"no C compiler is found ({', '.join(_COMPILERS)}); install one (Debian: apt install gcc) "
+        "or set CC"
+    )
+
+
+_objects_lock = threading.Lock()
+
+
+def _runtime_objects(compiler: tuple[str, ...], half: HostHalf) -> tuple[Path, ...]:
+    """Objects of a host half, compiled once per process and compiler."""
+    with _objects_lock:
+        return _compile_runtime(compiler, half, os.getpid())
+
+
+@functools.cache
+def _compile_runtime(compiler: tuple[str, ...], half: HostHalf, pid: int) -> tuple[Path, ...]:
+    folder = scratch.make()
+    atexit.register(_remove, folder, pid)
+    objects = []
+    for source in half.sources:
+        target = folder / f"{Path(source).name}.o"
+        options = (*_COMPILE, *half.options, *_include_options(), "-c", str(_RUNTIME / source))
+        _run(*compiler, *options, output=target)
+        objects.append(target)
+    return tuple(objects)
+
+
+def _remove(folder: Path, pid: int) -> None:
+    """Delete what this process made; a forked child must leave its parent's files alone."""
+    if os.getpid() == pid:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@functools.cache
+def _include_options() -> tuple[str, ...]:
+    return tuple(
+        f"-I{path}"
+        for path in (_RUNTIME, _RUNTIME / "cpu", _RUNTIME / "cuda", *libinfo.include_paths())
+    )
+
+
+def _run(*command: str, output: Path) -> None:
+    try:
+        done = subprocess.run((*command, "-o", str(output)), capture_output=True, check=False)
+    except OSError as error:
+        raise ToolchainError(f"{command[0]} cannot be run: {error}") from error
+    if done.returncode:
+        lines = done.stderr.decode(errors="replace").strip().splitlines()[-_STDERR_LINES:]
+        raise ToolchainError(
+            f"{command[0]} failed with exit code {done.returncode}; a C compiler with OpenMP is "
+            "needed: " + "; ".join(line.strip() for line in lines)
+        )
+    if not output.is_file():
+        raise ToolchainError(f"{command[0]} wrote no file; set CC to a C compiler")

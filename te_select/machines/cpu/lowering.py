@@ -1,0 +1,184 @@
+"""Lowering: from a scheduled function to a raw C function whose leaves are span kernels.
+
+What TVM's own pipeline lacks is added here. Annotated loops become calls of span kernels, whose
+LLVM IR travels along; and parameters become plain pointers and sizes, because the exported function
+with its checks is ours (``runtime/host.c``). Extents stay int64 throughout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import tvm_ffi
+from tvm import IRModule, ir, s_tir, sym, tirx, transform
+from tvm.target import Target
+
+from te_select.schedules.variant import Condition
+
+_TO_LOOPS = (
+    s_tir.transform.CanonicalizeLoop,
+    s_tir.transform.LowerInitBlock,
+    s_tir.transform.PlanAndUpdateBufferAllocationLocation,
+    s_tir.transform.ConvertBlocksToOpaque,
+    s_tir.transform.CompactBufferAllocation,
+    s_tir.transform.LowerMatchBuffer,
+    s_tir.transform.StmtSimplify,
+    s_tir.transform.LowerOpaqueBlock,
+    tirx.transform.FlattenBuffer,
+    tirx.transform.StmtSimplify,
+)
+_TO_CODE = (
+    tirx.transform.StmtSimplify,
+    tirx.transform.RemoveNoOp,
+    tirx.transform.CommonSubexprElim,
+    tirx.transform.LowerTVMBuiltin,
+    tirx.transform.LowerIntrin,
+)
+
+
+def lower(
+    func: tirx.PrimFunc,
+    symbol: str,
+    dim_names: Sequence[str],
+    annotation: str,
+    span_source: Callable[[str], str],
+    instead: Mapping[str, Condition] = MappingProxyType({}),
+) -> tirx.PrimFunc:
+    """Lower a scheduled function.
+
+    Parameters
+    ----------
+    func
+        What a schedule made of the definition.
+    symbol
+        Name of the C function to make:
+        ``int32_t symbol(void* cond, void* then, void* else_, void* out, int64_t dim, ...,
+        int64_t stream, int64_t small)``, stream not 0 where stores shall go past the cache, small
+        not 0 where few bytes are moved.
+    dim_names
+        The named dims, in the order of their parameters.
+    annotation
+        The annotation that marks a leaf; its value is the symbol of the span.
+    span_source
+        Gives the source of a span by its symbol.
+    instead
+        By the symbol of another function of the same parameters: the calls that it takes over. The
+        last whose condition holds does.
+
+    Returns
+    -------
+    tvm.tirx.PrimFunc
+        The function, to be put into a module and built by `build`.
+    """
+    flags = [ir.Var(name, ir.PrimType("int64")) for name in ("stream", "small")]
+    if any(isinstance(dim, tirx.IntImm) and dim.value == 0 for dim in func.params[-1].ty.shape):
+        return _raw(func, tirx.Evaluate(0), symbol, dim_names, flags)
+    mod = transform.Sequential([make() for make in _TO_LOOPS])(IRModule({"main": func}))
+    flat = mod["main"]
+    spans: set[str] = set()
+
+    def replace(loop: tirx.For) -> tirx.Stmt:
+        name = loop.annotations.get(annotation)
+        if name is None:
+            return loop
+        spans.add(str(name))
+        return _call_span(loop, str(name), flags[0])
+
+    body = tvm_ffi.structural_map(flat.body, (tirx.For, replace), order="post")
+    for name in sorted(spans):
+        text = ir.StringImm(span_source(name))
+        body = tirx.AttrStmt(tirx.IntImm("int32", 0), "pragma_import_llvm", text, body)
+    return _raw(flat, body, symbol, dim_names, flags, instead)
+
+
+def build(functions: Sequence[tirx.PrimFunc], target: Target) -> Any:
+    """Generate code for lowered functions.
+
+    Parameters
+    ----------
+    functions
+        What `lower` made; their symbols differ.
+    target
+        The TVM target.
+
+    Returns
+    -------
+    tvm.runtime.Module
+        One LLVM module.
+    """
+    mod = IRModule({str(f.attrs["global_symbol"]): f for f in functions})
+    mod = tirx.transform.BindTarget(target)(mod)
+    mod = transform.Sequential([make() for make in _TO_CODE])(mod)
+    return tvm_ffi.get_global_func("target.build.llvm")(mod, target)
+
+
+def _call_span(loop: tirx.For, name: str, stream: ir.Var) -> tirx.Stmt:
+    """Put ``span(out, cond, then, else_, n, inner, stream)`` in the place of a leaf."""
+    variables = [loop.loop_var]
+    limit, inner = loop.extent, tirx.IntImm("int64", 1)
+    body = loop.body
+    while not isinstance(body, tirx.BufferStore):
+        if isinstance(body, tirx.IfThenElse):
+            limit = tirx.min(limit, _rows_left(body.condition, loop.loop_var))
+            body = body.then_case
+        else:
+            variables.append(body.loop_var)
+            inner = body.extent
+            body = body.body
+    select = body.value
+    operands = {
+        "out": tirx.BufferLoad(body.buffer, body.indices),
+        "cond": select.condition.a,
+        "then": select.true_value,
+        "else": select.false_value,
+    }
+    pointers = [tirx.address_of(_at_start(load, variables)) for load in operands.values()]
+    sizes = [limit.astype("int64"), inner.astype("int64"), stream]
+    return tirx.Evaluate(tirx.call_extern("void", name, *pointers, *sizes))
+
+
+def _rows_left(condition: tirx.LT, row: ir.Var) -> ir.PrimExpr:
+    """Rows for which the guard ``scale * row + first < end`` holds, counted from row 0."""
+    scale, first = sym.detect_linear_equation(condition.a, [row])
+    return tirx.floordiv(condition.b - first + scale - 1, scale)
+
+
+def _at_start(load: tirx.BufferLoad, variables: Sequence[ir.Var]) -> tirx.BufferLoad:
+    zero = tirx.IntImm("int64", 0)
+    return tvm_ffi.structural_map(
+        load, (ir.Var, lambda var: zero if any(var.same_as(v) for v in variables) else var)
+    )
+
+
+def _raw(
+    func: tirx.PrimFunc,
+    body: tirx.Stmt,
+    symbol: str,
+    dim_names: Sequence[str],
+    flags: Sequence[ir.Var],
+    instead: Mapping[str, Condition] = MappingProxyType({}),
+) -> tirx.PrimFunc:
+    """Make the buffer parameters plain pointers, followed by the named dims and the flags."""
+    pointers: list[ir.Var] = []
+    declarations: list[tirx.Stmt] = []
+    dims: dict[str, ir.Var] = {}
+    for param in func.params:
+        t = param.ty
+        pointer = ir.Var(f"{param.name}_data", ir.PointerType(t.dtype))
+        pointers.append(pointer)
+        declarations.append(tirx.DeclBuffer(param, data=pointer))
+        dims.update({dim.name: dim for dim in t.shape if isinstance(dim, ir.Var)})
+    parameters = [*pointers, *(dims[name] for name in dim_names), *flags]
+    named_flags = {flag.name: flag for flag in flags}
+    for other, applies in instead.items():
+        call = tirx.call_extern("int32", other, *parameters)
+        body = tirx.IfThenElse(applies(dims, named_flags), tirx.Evaluate(call), body)
+    # An explicit calling convention keeps TVM from wrapping the function in its packed ABI.
+    attrs = {"global_symbol": symbol, "calling_conv": 2}
+    return tirx.PrimFunc(
+        parameters,
+        tirx.SeqStmt([*declarations, body]),
+        ir.PrimType("int32"),
+    ).with_attr(attrs)

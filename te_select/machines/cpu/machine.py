@@ -1,0 +1,101 @@
+"""x86-64: LLVM makes an object file, and a C compiler links it to the checks and the launcher."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import tvm
+from tvm import tirx
+
+from te_select.machines.cpu import link, lowering
+from te_select.machines.cpu.target import CpuTarget
+from te_select.machines.scheduled import Scheduled, symbol
+from te_select.runtime import scratch
+from te_select.runtime.cpu import features
+from te_select.runtime.manifest import Manifest
+from te_select.schedules import cpu as schedule
+from te_select.schedules.annotations import ANNOTATION
+from te_select.schedules.variant import Condition
+
+__all__ = ["build", "device", "missing", "requirements", "source", "tuned_on", "versions"]
+
+
+def build(chosen: Sequence[Scheduled], target: CpuTarget, manifest: Manifest, path: Path) -> None:
+    """Write the shared library of scheduled workloads.
+
+    Parameters
+    ----------
+    chosen
+        The workloads, which differ.
+    target
+        What they were scheduled for.
+    manifest
+        What the library holds, which goes into it.
+    path
+        The ``.so`` to write; its folder exists.
+    """
+    functions = [func for i, one in enumerate(chosen) for func in lower(one, symbol(i))]
+    module = lowering.build(functions, target.tvm)
+    with scratch.folder(scratch.ROOM + len(chosen) * scratch.KERNEL_ROOM) as folder:
+        object_file = folder / "kernels.o"
+        module.write_to_file(str(object_file), "o")
+        entries = [
+            link.KernelEntry(
+                one.workload,
+                symbol(i),
+                one.config.bytes_per_thread,
+                one.config.stream_from,
+            )
+            for i, one in enumerate(chosen)
+        ]
+        link.link(object_file, entries, manifest, path)
+
+
+def requirements(target: CpuTarget) -> dict[str, Any]:
+    """The CPU features without which the code dies."""
+    return {"kind": target.kind, "cpu_features": list(target.cpu_features)}
+
+
+def missing(target: CpuTarget) -> list[str]:
+    """The features that this CPU lacks."""
+    return features.missing(target.cpu_features)
+
+
+def versions() -> dict[str, str]:
+    """The version of LLVM."""
+    return {"llvm": str(tvm.target.codegen.llvm_version_major())}
+
+
+def source(one: Scheduled, target: CpuTarget, level: str) -> str:
+    """Lowered to a C function that calls span kernels, as LLVM IR, or as assembly."""
+    lowered = lower(one, symbol(0))
+    if level == "tir":
+        return "\n\n".join(str(func.script()) for func in lowered)
+    module = lowering.build(lowered, target.tvm)
+    return str(module.inspect_source("ll" if level == "llvm" else "asm"))
+
+
+def device() -> str:
+    """The CPU's name, and how many threads this process may use."""
+    return f"{features.cpu_name()}, {len(os.sched_getaffinity(0))} threads"
+
+
+def tuned_on(_target: CpuTarget) -> tuple[str, int | None]:
+    """The CPU's name, and how many of them this process may use."""
+    return features.cpu_name(), len(os.sched_getaffinity(0))
+
+
+def lower(one: Scheduled, name: str) -> list[tirx.PrimFunc]:
+    """Lower to a raw C function ``name``, and those that it leaves some calls to."""
+    spans = (one.workload.dim_names, ANNOTATION, schedule.span_source)
+    instead: dict[str, Condition] = {}
+    others = []
+    for variant, func in reversed(list(one.functions.items())):  # the last is asked first
+        if variant.applies is not None:
+            other = f"{name}_{variant.name}"
+            instead[other] = variant.applies
+            others.append(lowering.lower(func, other, *spans))
+    return [lowering.lower(one.func, name, *spans, instead), *others]

@@ -1,0 +1,1 @@
+"""CUDA devices: nvcc or NVRTC makes machine code, which the library holds."""

@@ -1,0 +1,133 @@
+"""Links machine code for CUDA devices, and the host half that launches it, to a shared library."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from te_select.machines.c_compiler import HostHalf, link_stub
+from te_select.machines.cuda.compilers import CudaBinary
+from te_select.machines.stub import exported_functions, shape_tables, signature
+from te_select.operator.workload import Workload
+from te_select.runtime.manifest import Manifest
+
+CUDA = HostHalf(("host.c", "cuda/host_cuda.c"), ("-pthread", "-ldl"))
+_ALIGNMENT = 64  # bytes; the driver reads the header of a cubin where it lies
+_MAX_DEVICES = "TE_SELECT_MAX_DEVICES"
+
+
+@dataclass(frozen=True)
+class CudaEntry:
+    """One kernel that a library is to export.
+
+    Parameters
+    ----------
+    workload
+        What it computes; the exported function is called ``workload.name``.
+    symbol
+        The kernel in the machine code: ``void (const void* cond, const void* then,
+        const void* else_, void* out, int64_t..., te_select_scalars)``, with the sizes of
+        `Workload.dim_names` in that order.
+    threads
+        Threads of a block; blocks have one dimension and no shared memory.
+    blocks
+        The number of blocks: a C expression over ``sizes[k]``, from 0 (nothing to launch) to
+        2^31 - 1.
+    """
+
+    workload: Workload
+    symbol: str
+    threads: int
+    blocks: str
+
+
+def stub_source(entries: Sequence[CudaEntry], archs: Sequence[str], folder: Path) -> str:
+    """Write the C code that embeds machine code and describes and exports kernels.
+
+    Parameters
+    ----------
+    entries
+        The kernels of one library; each has a workload of its own.
+    archs
+        The architectures, oldest first, such as ``"sm_90"``; the last is that of the PTX.
+    folder
+        Where ``<arch>.cubin`` and ``newest.ptx`` lie.
+
+    Returns
+    -------
+    str
+        For every kernel a description and the two exported functions ``<workload.name>`` (strict
+        types) and ``<workload.name>__bits`` (any type of the width).
+    """
+    blobs = [_embedded(f"cubin_{arch}", folder / f"{arch}.cubin") for arch in archs]
+    blobs.append(_embedded("newest_ptx", folder / "newest.ptx"))
+    images = ", ".join(f"{{{_number(arch)}, cubin_{arch}}}" for arch in archs)
+    library = f"""
+static void *contexts[{_MAX_DEVICES}], *modules[{_MAX_DEVICES}];
+static const te_select_image images[] = {{{images}}};
+static te_select_cuda_library library = {{
+    "{", ".join(archs)}", {len(archs)}, images, {_number(archs[-1])}, newest_ptx,
+    contexts, modules}};
+"""
+    kernels = (_stub(i, entry) for i, entry in enumerate(entries))
+    return '#include "host_cuda.h"\n' + "".join(blobs) + library + "".join(kernels)
+
+
+def link(binary: CudaBinary, entries: Sequence[CudaEntry], manifest: Manifest, out: Path) -> None:
+    """Link machine code, PTX, the argument checks and the launch to a shared library.
+
+    Parameters
+    ----------
+    binary
+        Machine code that defines the ``symbol`` of every entry, for each architecture.
+    entries
+        The kernels to export.
+    manifest
+        What the library holds, which goes into it.
+    out
+        The library to write; it appears complete or not at all, and the same input gives the same
+        bytes.
+
+    Raises
+    ------
+    ToolchainError
+        If there is no C compiler, or it fails.
+    """
+    archs = sorted(binary.cubins, key=_number)
+    with tempfile.TemporaryDirectory(prefix="te-select-") as name:
+        folder = Path(name)
+        for arch, cubin in binary.cubins.items():
+            (folder / f"{arch}.cubin").write_bytes(cubin)
+        (folder / "newest.ptx").write_text(binary.ptx)
+        link_stub(stub_source(entries, archs, folder), [], CUDA, manifest, out)
+
+
+def _number(arch: str) -> int:
+    return int(arch.removeprefix("sm_"))
+
+
+def _embedded(symbol: str, path: Path) -> str:
+    """Write C that makes a file's bytes, and a 0 after them, the array ``symbol``."""
+    return f"""
+extern const char {symbol}[] __attribute__((visibility("hidden")));
+__asm__(
+    ".section .rodata\\n.balign {_ALIGNMENT}\\n.globl {symbol}\\n.hidden {symbol}\\n{symbol}:\\n"
+    ".incbin \\"{path}\\"\\n.byte 0\\n.previous\\n");
+"""
+
+
+def _stub(i: int, entry: CudaEntry) -> str:
+    return f"""
+static int64_t blocks_{i}(const int64_t* sizes) {{
+  (void)sizes;
+  return {entry.blocks};
+}}
+static void* functions_{i}[{_MAX_DEVICES}];
+{shape_tables(i, entry.workload)}
+static const te_select_cuda_kernel kernel_{i} = {{
+    {signature(i, entry.workload, on_cuda=True)},
+    &library, "{entry.symbol}", {entry.threads}, blocks_{i}, functions_{i}}};
+{exported_functions(i, entry.workload, "te_select_call_cuda")}
+"""

@@ -1,0 +1,61 @@
+"""The C stub of a library: what describes its kernels to the host half, and exports them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from te_select.operator.broadcast import Shape
+from te_select.operator.workload import Workload
+
+
+def shape_tables(i: int, workload: Workload) -> str:
+    """Write the C arrays that `signature` refers to: names and shapes of the ``i``-th kernel."""
+    names = workload.dim_names
+    quoted = ", ".join(f'"{name}"' for name in names) or "0"
+    shapes = "\n".join(
+        f"static const int64_t {operand}_{i}[] = {_dims(shape, names)};"
+        for operand, shape in _shapes(workload).items()
+    )
+    return f"static const char* const names_{i}[] = {{{quoted}}};\n{shapes}"
+
+
+def signature(i: int, workload: Workload, *, on_cuda: bool) -> str:
+    """Write the ``te_select_kernel`` of the ``i``-th kernel as a C initializer."""
+    rows = ", ".join(
+        f"{{{len(shape)}, {operand}_{i}}}" for operand, shape in _shapes(workload).items()
+    )
+    element = workload.element
+    return (
+        f'{{"{workload.name}", {element.code}, {element.bits}, {len(workload.dim_names)}, '
+        f"names_{i}, {{{rows}}}, {int(on_cuda)}}}"
+    )
+
+
+def exported_functions(i: int, workload: Workload, call: str) -> str:
+    """Write the two exported functions of the ``i``-th kernel, which hand over to ``call``."""
+    return "\n".join(
+        _EXPORTED.format(symbol=workload.name + suffix, i=i, as_bits=as_bits, call=call)
+        for suffix, as_bits in (("", 0), ("__bits", 1))
+    )
+
+
+_EXPORTED = """\
+TVM_FFI_DLL_EXPORT int __tvm_ffi_{symbol}(void* self, const TVMFFIAny* args, int32_t num_args,
+                                          TVMFFIAny* result) {{
+  return {call}(&kernel_{i}, args, num_args, result, {as_bits});
+}}"""
+
+
+def _shapes(workload: Workload) -> dict[str, Shape]:
+    return {
+        "cond": workload.cond_shape,
+        "then": workload.then_shape,
+        "else": workload.else_shape,
+        "out": workload.out_shape,
+    }
+
+
+def _dims(shape: Shape, names: Sequence[str]) -> str:
+    """Write a C initializer; rank 0 still needs an element."""
+    dims = [str(dim) if isinstance(dim, int) else str(-names.index(dim) - 1) for dim in shape]
+    return "{" + (", ".join(dims) or "0") + "}"

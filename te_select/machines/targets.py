@@ -1,0 +1,139 @@
+"""Target names, and what they stand for.
+
+The module of a kind that reads its targets has these names:
+
+``FIELDS``
+    The fields that its TVM targets may have as JSON.
+``takes(text)``
+    Whether a name is that of a target of the kind.
+``suggestions(text)``
+    Names that the user may have meant by one that is not known.
+``from_name(text)``
+    The target of a name that it takes.
+``check_fields(fields)``
+    Raises `TargetError` where TVM would not, or would end the process.
+``from_fields(fields, tvm_target)``
+    The target of a TVM target's fields.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tvm.target import Target
+
+from te_select import kinds
+from te_select.errors import TargetError
+from te_select.operator.broadcast import shown
+
+
+@dataclass(frozen=True)
+class ResolvedTarget:
+    """What a target name stands for; each kind of machine adds what it needs.
+
+    Parameters
+    ----------
+    name
+        The name under which artifacts and records know it, and from which `resolve` makes the same
+        target again: for ``native`` the CPU's name, or JSON where features of that CPU are hidden.
+    tvm
+        The TVM target.
+    kind
+        The kind of machine (`te_select.kinds`).
+    """
+
+    name: str
+    tvm: Target
+    kind: str
+
+    @property
+    def records(self) -> str:
+        """The name under which tuning records know it."""
+        return self.name
+
+
+def resolve(target: str | dict[str, Any]) -> ResolvedTarget:
+    """Find out what ``target`` stands for.
+
+    Parameters
+    ----------
+    target
+        ``"native"``, a level (``"x86-64"`` to ``"x86-64-v4"``), an LLVM CPU name (``"znver5"``),
+        ``"cuda"`` for the GPUs of this machine, ``"cuda:sm_90"`` or ``"cuda:sm_80,sm_90"``, or a
+        TVM target as JSON text or dict.
+
+    Returns
+    -------
+    ResolvedTarget
+        The TVM target, a name and what the kind of machine adds.
+
+    Raises
+    ------
+    TargetError
+        If no such target is known, or it is the GPU of a machine that has none.
+    """
+    if isinstance(target, dict) or (isinstance(target, str) and target.lstrip().startswith("{")):
+        return _from_json(target)
+    readers = [kinds.load(kind.target) for kind in kinds.KINDS.values()]
+    if isinstance(target, str):
+        for reader in readers:
+            if reader.takes(target):
+                resolved: ResolvedTarget = reader.from_name(target)
+                return resolved
+    close = [name for reader in readers for name in reader.suggestions(str(target))]
+    hint = f"; did you mean {' or '.join(close)}?" if close else ""
+    raise TargetError(f"target {target!r} is not known; expected {_examples()}{hint}")
+
+
+def _examples() -> str:
+    """What a target may be."""
+    named = ", ".join(kind.targets for kind in kinds.KINDS.values())
+    return f"{named}, or a TVM target as JSON"
+
+
+def _from_json(target: str | dict[str, Any]) -> ResolvedTarget:
+    try:
+        fields = json.loads(target) if isinstance(target, str) else dict(target)
+    except (ValueError, RecursionError) as error:
+        raise TargetError(
+            f"target {shown(target)} is not a TVM target: {error}; expected {_examples()}"
+        ) from error
+    _check_fields(fields)
+    try:
+        tvm_target = Target(fields)
+    except (ValueError, TypeError, RuntimeError, KeyError) as error:
+        reason = str(error).strip().splitlines()[-1] if str(error).strip() else type(error).__name__
+        raise TargetError(f"target {shown(target)} is not a TVM target: {reason}") from error
+    kind = kinds.of_tvm(tvm_target.kind.name)
+    if kind is None:  # of a tag
+        raise TargetError(
+            f"target {shown(target)} is of kind {tvm_target.kind.name}; expected {_tvm_kinds()}"
+        )
+    resolved: ResolvedTarget = kinds.load(kind.target).from_fields(fields, tvm_target)
+    return resolved
+
+
+def _tvm_kinds() -> str:
+    return " or ".join(kind.tvm_kind for kind in kinds.KINDS.values())
+
+
+def _check_fields(fields: Mapping[str, Any]) -> None:
+    """Refuse what LLVM would end the process for: foreign triples and unknown features."""
+    named = fields.get("kind")
+    if named is None and "tag" in fields:
+        readers = [kinds.load(kind.target) for kind in kinds.KINDS.values()]
+    elif isinstance(named, str) and (kind := kinds.of_tvm(named)) is not None:
+        readers = [kinds.load(kind.target)]
+    else:
+        raise TargetError(f"target has the kind {shown(named)}; expected {_tvm_kinds()}")
+    known = tuple(dict.fromkeys(itertools.chain(*(reader.FIELDS for reader in readers))))
+    if unknown := sorted(set(map(str, fields)) - set(known)):
+        raise TargetError(
+            f"target has the fields {shown(unknown)}; expected some of {', '.join(known)}"
+        )
+    for reader in readers:
+        reader.check_fields(fields)

@@ -1,0 +1,1 @@
+"""The operator: shapes, element types, broadcast rules, access pattern and definition."""

@@ -1,0 +1,199 @@
+"""The access pattern: the loops of a Select, and which operands move along each.
+
+After broadcasting, neighbouring output axes along which the same operands move are one loop.
+Nearly every workload ends as one to three loops.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from te_select.operator.broadcast import Dim
+from te_select.operator.workload import Workload
+
+_KEY = re.compile(r"w([1248])(?:_\d{1,18}c?t?e?)*")
+_KEY_LOOP = re.compile(r"(\d+)(c?t?e?)")
+LARGEST_INTEGER = 8  # bytes; TVM generates code for no wider one
+
+
+@dataclass(frozen=True)
+class Loop:
+    """One loop of the merged nest.
+
+    Parameters
+    ----------
+    axes
+        The neighbouring output axes that it covers, outermost first.
+    dims
+        Their dims.
+    cond, then, else_
+        Whether the operand moves along it; where not, it stays at one element.
+    """
+
+    axes: tuple[int, ...]
+    dims: tuple[Dim, ...]
+    cond: bool
+    then: bool
+    else_: bool
+
+    @property
+    def extent(self) -> int | None:
+        """Number of iterations, or None where a name decides it."""
+        if 0 in self.dims:
+            return 0
+        return None if any(isinstance(dim, str) for dim in self.dims) else self.bound({})
+
+    def bound(self, sizes: Mapping[str, int]) -> int:
+        """Number of iterations with ``sizes`` in the place of names."""
+        return math.prod(sizes[dim] if isinstance(dim, str) else dim for dim in self.dims)
+
+    @property
+    def movers(self) -> str:
+        """The operands that move, as letters: ``"cte"``, ``"te"``, ..."""
+        return "".join(
+            letter
+            for letter, moves in (("c", self.cond), ("t", self.then), ("e", self.else_))
+            if moves
+        )
+
+
+@dataclass(frozen=True)
+class AccessPattern:
+    """What a schedule needs to know of a workload.
+
+    Parameters
+    ----------
+    loops
+        The merged loops, outermost first; none for a single element.
+    width
+        Bytes per carried element of then, else and out. An element of cond is one byte. A 16-byte
+        element is two carried ones, on a loop of two of its own.
+    """
+
+    loops: tuple[Loop, ...]
+    width: int
+
+    @property
+    def elements(self) -> int | None:
+        """Number of carried output elements, or None where a name decides it."""
+        extents = [loop.extent for loop in self.loops]
+        if 0 in extents:
+            return 0
+        return None if None in extents else math.prod(e for e in extents if e is not None)
+
+    @property
+    def out_bytes(self) -> int | None:
+        """Bytes of the output, or None where a name decides it."""
+        return None if self.elements is None else self.width * self.elements
+
+    @property
+    def key(self) -> str:
+        """The pattern as an identifier: ``w4_48t_1048576ct``, width and extents with their movers.
+
+        Workloads with one key are one kernel: element types of a width, unit axes and the broadcast
+        rule make no difference to it.
+        """
+        extents = (
+            "x".join(map(str, loop.dims)) if loop.extent is None else loop.extent
+            for loop in self.loops
+        )
+        names = [f"{extent}{loop.movers}" for extent, loop in zip(extents, self.loops, strict=True)]
+        return "_".join([f"w{self.width}", *names])
+
+    @classmethod
+    def from_key(cls, key: str) -> AccessPattern:
+        """Read a pattern of int dims back from its `key`; raises ValueError if it is none."""
+        match = _KEY.fullmatch(key)
+        if match is None:
+            raise ValueError(f"{key!r} is no access pattern; expected such as w4_48t_1048576ct")
+        loops = [_KEY_LOOP.fullmatch(word) for word in key.split("_")[1:]]
+        return cls(
+            tuple(
+                Loop((i,), (int(loop[1]),), "c" in loop[2], "t" in loop[2], "e" in loop[2])
+                for i, loop in enumerate(loops)
+                if loop is not None
+            ),
+            int(match[1]),
+        )
+
+    def bytes_moved(self, sizes: Mapping[str, int] | None = None) -> int:
+        """Honest bytes: every input element read once and every output element written once.
+
+        Parameters
+        ----------
+        sizes
+            A size for every named dim.
+
+        Returns
+        -------
+        int
+            Bytes.
+        """
+        extents = [loop.bound(sizes or {}) for loop in self.loops]
+        elements = {
+            letter: math.prod(
+                extent
+                for loop, extent in zip(self.loops, extents, strict=True)
+                if letter in loop.movers
+            )
+            for letter in "cte"
+        }
+        return elements["c"] + self.width * (elements["t"] + elements["e"] + math.prod(extents))
+
+    def __str__(self) -> str:
+        """One line for people: ``12 x 1048576:ct``, extents with the operands that move."""
+        if not self.loops:
+            return "a single element"
+        return " x ".join(
+            f"{'*'.join(str(dim) for dim in loop.dims)}:{loop.movers}"
+            if loop.extent is None
+            else f"{loop.extent}:{loop.movers}"
+            for loop in self.loops
+        )
+
+
+def access_pattern(workload: Workload) -> AccessPattern:
+    """Describe how a workload moves through memory.
+
+    Parameters
+    ----------
+    workload
+        The workload.
+
+    Returns
+    -------
+    AccessPattern
+        Its loops: output axes of extent 1 are dropped, neighbours with the same movers are merged.
+    """
+    movers = {
+        "cond": set(workload.broadcast.cond_axes),
+        "then": set(workload.broadcast.then_axes),
+        "else_": set(workload.broadcast.else_axes),
+    }
+    loops: list[Loop] = []
+    for axis, dim in enumerate(workload.out_shape):
+        if dim == 1:
+            continue
+        moves = {operand: axis in axes for operand, axes in movers.items()}
+        loops.append(Loop((axis,), (dim,), **moves))
+    width = workload.element.width
+    if width > LARGEST_INTEGER:
+        pair = Loop((len(workload.out_shape),), (width // LARGEST_INTEGER,), False, True, True)
+        loops.append(pair)
+    return AccessPattern(tuple(_merge(loops)), min(width, LARGEST_INTEGER))
+
+
+def _merge(loops: list[Loop]) -> list[Loop]:
+    """Make one loop of neighbours along which the same operands move."""
+    merged: list[Loop] = []
+    for loop in loops:
+        if merged and merged[-1].movers == loop.movers:
+            before = merged.pop()
+            axes, dims = (*before.axes, *loop.axes), (*before.dims, *loop.dims)
+            merged.append(Loop(axes, dims, loop.cond, loop.then, loop.else_))
+        else:
+            merged.append(loop)
+    return merged

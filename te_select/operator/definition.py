@@ -1,0 +1,123 @@
+"""The definition of Select as a TVM tensor expression.
+
+The algorithm only: how it is tiled, vectorized and run in parallel is the schedules' business.
+Elements are carried as unsigned integers of their width, because Select copies bits: one definition
+serves every element type of a width, and no NaN payload can change on the way. A 16-byte element is
+a pair of 8-byte ones on a trailing axis. Extents are int64, and a dim's name is one variable
+wherever it appears.
+"""
+
+from __future__ import annotations
+
+import tvm_ffi
+from tvm import ir, te, tirx
+
+from te_select.operator.access import LARGEST_INTEGER
+from te_select.operator.broadcast import Axes, Shape
+from te_select.operator.workload import Workload
+
+
+def definition(workload: Workload) -> tirx.PrimFunc:
+    """Define one Select in the two steps of the specifications.
+
+    ``then_b, else_b = broadcast(then, else_)``, then
+    ``out[i] = then_b[i] if cond[i] != 0 else else_b[i]`` with cond broadcast to ``out``.
+
+    Parameters
+    ----------
+    workload
+        Shapes, element type and rule.
+
+    Returns
+    -------
+    tvm.tirx.PrimFunc
+        ``main(cond, then, else_, out)``; cond as uint8, the others as unsigned integers of the
+        element width. Buffers are aligned to their element and to nothing more.
+
+    Notes
+    -----
+    oneDNN Graph Select, "Broadcasting rules"; OpenVINO Select-1; ONNX Where-16. The rules differ in
+    where an operand's axes land, which `te_select.operator.broadcast` answers for all of them.
+    """
+    variables = {name: tirx.Var(name, "int64") for name in workload.dim_names}
+    lanes = workload.element.width // LARGEST_INTEGER or 1
+    element = f"uint{8 * workload.element.width // lanes}"
+    trailing = (lanes,) if lanes > 1 else ()
+    steps = workload.broadcast
+
+    def extents(shape: Shape) -> list[ir.PrimExpr]:
+        return [
+            variables[dim] if isinstance(dim, str) else tirx.IntImm("int64", dim) for dim in shape
+        ]
+
+    def operand(name: str, shape: Shape) -> te.Tensor:
+        return te.placeholder(extents((*shape, *trailing)), element, name)
+
+    cond = te.placeholder(extents(workload.cond_shape), "uint8", "cond")
+    then = operand("then", workload.then_shape)
+    else_ = operand("else_", workload.else_shape)
+
+    # Step 1: then and else meet.
+    branches = extents((*steps.branches_shape, *trailing))
+    rank = len(steps.branches_shape)
+
+    def broadcast_to_branches(name: str, tensor: te.Tensor, axes: Axes) -> te.Tensor:
+        at = _within(axes, workload, rank)
+        return te.compute(branches, lambda *i: tensor[_index(i, at, rank)], name=name)
+
+    then_b = broadcast_to_branches("then_b", then, steps.then_axes)
+    else_b = broadcast_to_branches("else_b", else_, steps.else_axes)
+
+    # Step 2: cond decides.
+    to_branches = tuple(
+        None if dim == 1 else axis + len(workload.out_shape) - rank
+        for axis, dim in enumerate(steps.branches_shape)
+    )
+    out_rank = len(workload.out_shape)
+
+    def select(*i: ir.Var) -> ir.PrimExpr:
+        branch = _index(i, to_branches, out_rank)
+        chosen = cond[_index(i[:out_rank], steps.cond_axes, out_rank)] != tirx.const(0, "uint8")
+        return tirx.Select(chosen, then_b[branch], else_b[branch])
+
+    out = te.compute(extents((*workload.out_shape, *trailing)), select, name="out")
+    return _align_to_elements(te.create_prim_func([cond, then, else_, out]))
+
+
+def _within(axes: Axes, workload: Workload, rank: int) -> Axes:
+    """Output axes counted from the first axis of the branches, which ends where the output does."""
+    lead = len(workload.out_shape) - rank
+    return tuple(None if axis is None else axis - lead for axis in axes)
+
+
+def _index(i: tuple[ir.Var, ...], axes: Axes, rank: int) -> tuple[ir.PrimExpr, ...]:
+    """Index of an operand at ``i``: per axis the loop it moves along, or 0; then the rest."""
+    zero = tirx.IntImm("int64", 0)
+    return (*(zero if axis is None else i[axis] for axis in axes), *i[rank:])
+
+
+def _align_to_elements(func: tirx.PrimFunc) -> tirx.PrimFunc:
+    """Declare no more alignment than the element's.
+
+    The default of 64 bytes would let code generation emit aligned moves, which fault on an ordinary
+    array: nothing checks the promise at the call.
+    """
+    aligned = {}
+    for param in func.params:
+        t = param.ty
+        aligned[param] = tirx.decl_buffer(
+            t.shape,
+            t.dtype,
+            param.name,
+            None,
+            t.strides,
+            t.elem_offset,
+            t.storage_scope,
+            tvm_ffi.dtype(str(t.dtype)).itemsize,
+            t.offset_factor,
+            layout=t.layout,
+        )
+    body = tvm_ffi.structural_map(
+        func.body, (ir.Var, lambda var: aligned.get(var, var)), order="post"
+    )
+    return tirx.PrimFunc([aligned[p] for p in func.params], body, func.ret_type, func.attrs)

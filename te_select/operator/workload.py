@@ -1,0 +1,325 @@
+"""A workload: shapes, element type and broadcast rule of one Select."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from te_select.errors import BroadcastError, DTypeError
+from te_select.operator import dtypes
+from te_select.operator.broadcast import (
+    Broadcast,
+    Dim,
+    Shape,
+    broadcast,
+    format_shape,
+    parse_shape,
+    shown,
+)
+from te_select.operator.dtypes import ElementType, element_type
+
+_FIELDS = ("cond_shape", "then_shape", "else_shape", "dtype", "auto_broadcast", "axis")
+_ONEDNN_TYPES = ("float32", "float16", "bfloat16")
+_NOT_IN_OPENVINO = ("complex64", "complex128")
+_NOT_IN_ONNX = ("float8_e4m3fn", "float8_e5m2")
+_ONNX_BFLOAT16_OPSET = 16
+_ONNX_FIRST_OPSET = 9
+_LONGEST_NAME = 200  # linkers and debuggers handle longer symbols, people do not
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One Select: ``out[i] = then[i] if cond[i] else else_[i]``, after broadcasting.
+
+    Parameters
+    ----------
+    cond_shape, then_shape, else_shape
+        Shapes of the inputs. A dim is an int >= 0, or a name: a size known only at call time,
+        equal wherever the name appears. Only the literal 1 broadcasts, a name never does.
+    dtype
+        Element type of then, else and out; cond is boolean, any nonzero byte being true.
+    auto_broadcast
+        ``"numpy"`` (two-step: then with else, then cond one-way to that), ``"none"``, ``"pdpd"``
+        or ``"multidirectional"``.
+    axis
+        Under ``"pdpd"``, the axis of then at which else and cond start; -1 aligns to the right.
+
+    Raises
+    ------
+    BroadcastError
+        If a dim is malformed or the shapes do not combine under the rule.
+    DTypeError
+        If the element type is not supported.
+    """
+
+    cond_shape: Shape
+    then_shape: Shape
+    else_shape: Shape
+    dtype: str = "float32"
+    auto_broadcast: str = "numpy"
+    axis: int = -1
+    broadcast: Broadcast = field(init=False, repr=False, compare=False)
+
+    def __init__(
+        self,
+        cond_shape: Iterable[Dim],
+        then_shape: Iterable[Dim],
+        else_shape: Iterable[Dim],
+        dtype: Any = "float32",
+        auto_broadcast: str = "numpy",
+        axis: int = -1,
+    ) -> None:
+        cond = parse_shape(cond_shape, "cond")
+        then = parse_shape(then_shape, "then")
+        else_ = parse_shape(else_shape, "else_")
+        for name, value in (
+            ("cond_shape", cond),
+            ("then_shape", then),
+            ("else_shape", else_),
+            ("dtype", element_type(dtype).name),
+            ("auto_broadcast", auto_broadcast),
+            ("axis", axis),
+            ("broadcast", broadcast(cond, then, else_, auto_broadcast, axis)),
+        ):
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def onednn_select(
+        cls,
+        cond_shape: Iterable[Dim],
+        then_shape: Iterable[Dim],
+        else_shape: Iterable[Dim],
+        dtype: Any = "float32",
+        auto_broadcast: str = "numpy",
+    ) -> Workload:
+        """Make the workload of a oneDNN Graph Select.
+
+        Parameters
+        ----------
+        cond_shape, then_shape, else_shape
+            Shapes of ``cond``, ``src_0`` and ``src_1``.
+        dtype
+            float32, float16 or bfloat16.
+        auto_broadcast
+            ``"numpy"`` or ``"none"``.
+
+        Raises
+        ------
+        BroadcastError
+            If the rule is another one, or the shapes do not combine; cond may not widen the output.
+        DTypeError
+            If the element type is another one.
+
+        Notes
+        -----
+        oneDNN Graph specification, operation Select.
+        """
+        _check_rule("oneDNN Graph Select", auto_broadcast, ("none", "numpy"))
+        name = element_type(dtype).name
+        if name not in _ONEDNN_TYPES:
+            raise DTypeError(
+                f"oneDNN Graph Select does not take {name}; expected one of "
+                f"{', '.join(_ONEDNN_TYPES)}"
+            )
+        return cls(cond_shape, then_shape, else_shape, name, auto_broadcast)
+
+    @classmethod
+    def openvino_select(
+        cls,
+        cond_shape: Iterable[Dim],
+        then_shape: Iterable[Dim],
+        else_shape: Iterable[Dim],
+        dtype: Any = "float32",
+        auto_broadcast: str = "numpy",
+        axis: int = -1,
+    ) -> Workload:
+        """Make the workload of an OpenVINO Select-1.
+
+        Parameters
+        ----------
+        cond_shape, then_shape, else_shape
+            Shapes of the three inputs.
+        dtype
+            Any supported type but the complex ones.
+        auto_broadcast
+            ``"numpy"``, ``"none"`` or ``"pdpd"``. ``"numpy"`` is stored as ``"multidirectional"``.
+        axis
+            Where else and cond start under ``"pdpd"``; the other modes ignore it, as OpenVINO does.
+
+        Raises
+        ------
+        BroadcastError
+            If the rule is another one, or the shapes do not combine.
+        DTypeError
+            If the element type is complex.
+
+        Notes
+        -----
+        OpenVINO operation set, Select-1, and "Broadcast Rules". The document of Select-1 says that
+        cond is broadcast one-way. What OpenVINO runs differs: shape inference and every reference
+        and CPU kernel merge all three shapes both ways, its tests widen the output by cond, and its
+        ONNX front end relies on it. The stored rule is what it runs.
+        """
+        _check_rule("OpenVINO Select-1", auto_broadcast, ("none", "numpy", "pdpd"))
+        name = element_type(dtype).name
+        if name in _NOT_IN_OPENVINO:
+            raise DTypeError(f"OpenVINO Select-1 does not take {name}; it has no complex types")
+        rule = "multidirectional" if auto_broadcast == "numpy" else auto_broadcast
+        return cls(cond_shape, then_shape, else_shape, name, rule, axis if rule == "pdpd" else -1)
+
+    @classmethod
+    def onnx_where(
+        cls,
+        cond_shape: Iterable[Dim],
+        then_shape: Iterable[Dim],
+        else_shape: Iterable[Dim],
+        dtype: Any = "float32",
+        opset: int = 16,
+    ) -> Workload:
+        """Make the workload of an ONNX Where.
+
+        Parameters
+        ----------
+        cond_shape, then_shape, else_shape
+            Shapes of ``condition``, ``X`` and ``Y``.
+        dtype
+            bool, any int, float16, bfloat16 (from opset 16), float32, float64, complex64 or
+            complex128.
+        opset
+            Version of the default operator set, 9 or above.
+
+        Raises
+        ------
+        BroadcastError
+            If the shapes do not combine, or the opset has no Where.
+        DTypeError
+            If the opset's Where does not take the element type.
+
+        Notes
+        -----
+        ONNX operators, Where-9 and Where-16, "Multidirectional Broadcasting".
+        """
+        name = element_type(dtype).name
+        if isinstance(opset, bool) or not isinstance(opset, int) or opset < _ONNX_FIRST_OPSET:
+            raise BroadcastError(f"opset {shown(opset)} has no Where; expected 9 or above")
+        if name == "bfloat16" and opset < _ONNX_BFLOAT16_OPSET:
+            raise DTypeError(f"Where of opset {opset} does not take bfloat16; opset 16 does")
+        if name in _NOT_IN_ONNX:
+            raise DTypeError(f"ONNX Where does not take {name}; it has no float8 types")
+        return cls(cond_shape, then_shape, else_shape, name, "multidirectional")
+
+    @property
+    def out_shape(self) -> Shape:
+        """Shape of the output."""
+        return self.broadcast.out_shape
+
+    @property
+    def element(self) -> ElementType:
+        """Element type of then, else and out."""
+        return dtypes.ELEMENT_TYPES[self.dtype]
+
+    @property
+    def dim_names(self) -> tuple[str, ...]:
+        """Names of the dims known only at call time, sorted."""
+        shapes = (self.cond_shape, self.then_shape, self.else_shape)
+        return tuple(sorted({dim for shape in shapes for dim in shape if isinstance(dim, str)}))
+
+    @property
+    def name(self) -> str:
+        """The exported symbol: stable, readable, a C identifier, and another for each workload.
+
+        Shapes that are long, or in which a named dim could be read in two ways, end in a hash.
+        """
+        rule = self.auto_broadcast if self.axis == -1 else f"{self.auto_broadcast}{self.axis}"
+        shapes = "_".join(
+            letter + "x".join(str(dim) for dim in shape)
+            for letter, shape in (
+                ("c", self.cond_shape),
+                ("t", self.then_shape),
+                ("e", self.else_shape),
+            )
+        )
+        name = f"select_{self.dtype}_{rule}_{shapes}"
+        if not self.dim_names and len(name) <= _LONGEST_NAME:
+            return name
+        digest = hashlib.sha256(json.dumps(self.to_json()).encode()).hexdigest()[:10]
+        return f"{name[:_LONGEST_NAME]}_h{digest}"
+
+    def bind(self, sizes: Mapping[str, int]) -> Workload:
+        """Put a size in the place of every named dim.
+
+        Parameters
+        ----------
+        sizes
+            A size for each of `dim_names`.
+
+        Returns
+        -------
+        Workload
+            The workload with int dims only.
+
+        Raises
+        ------
+        BroadcastError
+            If a name has no size.
+        """
+        if not isinstance(sizes, Mapping):
+            raise BroadcastError(f"sizes {shown(sizes)} is not a mapping of names to sizes")
+        missing = [name for name in self.dim_names if name not in sizes]
+        if missing:
+            raise BroadcastError(f"no size is given for the dims {', '.join(missing)}")
+
+        def bound(shape: Shape) -> Shape:
+            return tuple(sizes[dim] if isinstance(dim, str) else dim for dim in shape)
+
+        return Workload(
+            bound(self.cond_shape),
+            bound(self.then_shape),
+            bound(self.else_shape),
+            self.dtype,
+            self.auto_broadcast,
+            self.axis,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields as JSON types."""
+        values = {field: getattr(self, field) for field in _FIELDS}
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Workload:
+        """Read what `to_json` wrote.
+
+        Raises
+        ------
+        BroadcastError
+            If the fields are not those of a workload.
+        """
+        try:
+            return cls(**data)
+        except TypeError as error:
+            if isinstance(error, DTypeError):
+                raise
+            raise BroadcastError(
+                f"{shown(data)} is not a workload; expected the fields "
+                f"{', '.join(_FIELDS)}, of which the first three must be given"
+            ) from error
+
+    def __str__(self) -> str:
+        """One line for people: shapes, element type and rule."""
+        rule = self.auto_broadcast if self.axis == -1 else f"{self.auto_broadcast} axis {self.axis}"
+        return (
+            f"cond {format_shape(self.cond_shape)} then {format_shape(self.then_shape)} "
+            f"else {format_shape(self.else_shape)} -> {format_shape(self.out_shape)} "
+            f"{self.dtype} {rule}"
+        )
+
+
+def _check_rule(system: str, rule: str, accepted: tuple[str, ...]) -> None:
+    if rule not in accepted:
+        raise BroadcastError(
+            f"{system} has no auto_broadcast {shown(rule)}; expected one of {', '.join(accepted)}"
+        )

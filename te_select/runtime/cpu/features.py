@@ -1,0 +1,43 @@
+"""What the CPU of this machine is, and what it can do."""
+
+from __future__ import annotations
+
+import functools
+import platform
+from collections.abc import Iterable
+from pathlib import Path
+
+_CPUINFO = Path("/proc/cpuinfo")
+_FLAG_KEYS = ("flags", "Features")  # as x86 and Arm spell it
+
+
+@functools.cache
+def cpu_info() -> dict[str, str]:
+    """What /proc/cpuinfo says of the first CPU, by its own keys; empty where it cannot be read."""
+    try:
+        text = _CPUINFO.read_text(errors="replace")
+    except OSError:
+        return {}
+    found: dict[str, str] = {}
+    for line in text.splitlines():
+        key, _, value = (part.strip() for part in line.partition(":"))
+        if key:
+            found.setdefault(key, value)
+    return found
+
+
+def cpu_name() -> str:
+    """The name of this machine's CPU, as its maker spells it."""
+    return cpu_info().get("model name", platform.processor() or platform.machine())
+
+
+@functools.cache
+def features() -> frozenset[str]:
+    """The flags of this machine's first CPU; empty where they cannot be read."""
+    found = (cpu_info()[key] for key in _FLAG_KEYS if key in cpu_info())
+    return frozenset(next(found, "").split())
+
+
+def missing(needed: Iterable[str]) -> list[str]:
+    """The features out of ``needed`` that this machine's CPU lacks, sorted."""
+    return sorted(set(needed) - features())

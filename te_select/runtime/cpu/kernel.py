@@ -1,0 +1,212 @@
+"""A kernel for CPUs: what `compile` and `load` return for a CPU."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tvm_ffi
+
+from te_select.errors import ArgumentError, SelectError
+from te_select.operator.broadcast import shown
+from te_select.runtime import operands, outputs
+from te_select.runtime.cpu import features
+from te_select.runtime.kernel import Kernel
+
+_THREADS = "TE_SELECT_NUM_THREADS"
+
+_in_forked_child = False
+
+
+def _mark_child() -> None:
+    global _in_forked_child  # noqa: PLW0603 - the state of the process
+    _in_forked_child = True
+
+
+# A library that is loaded in a forked child cannot know that libgomp's threads have died.
+os.register_at_fork(after_in_child=_mark_child)
+
+
+class _Torch:
+    """What a call needs of torch, once the program has imported it."""
+
+    tensor: Any = None
+    empty: Any = None
+    mark_written: Any = None
+
+    def find(self) -> None:
+        """Look for torch, without importing it."""
+        torch = sys.modules.get("torch")
+        if torch is not None:
+            self.tensor, self.empty = torch.Tensor, torch.empty
+            self.mark_written = torch.autograd.graph.increment_version
+
+
+_torch = _Torch()
+
+
+class CpuKernel(Kernel):
+    """One Select compiled for CPUs; see `Kernel`."""
+
+    def __call__(self, cond: Any, then: Any, else_: Any, out: Any = None) -> Any:
+        """Select.
+
+        Parameters
+        ----------
+        cond
+            Boolean, of the workload's cond shape; any nonzero byte is true.
+        then, else_
+            Of the workload's shapes and element type. Any operand is a NumPy array, a torch or JAX
+            tensor, anything else with ``__dlpack__``, or, where its rank is 0, a Python scalar.
+        out
+            Where to write, or None for a new tensor in the kind of then (of else_ where then is a
+            scalar, of cond where both are).
+
+        Returns
+        -------
+        Any
+            ``out``, or the new tensor.
+
+        Raises
+        ------
+        ArgumentError
+            If a shape, device or layout is wrong, or ``out`` cannot be written.
+        DTypeError
+            If an element type is not exactly the workload's.
+        """
+        # First what the compiled code takes as it is. It checks everything before it writes, so
+        # whatever it refuses can still be adapted, or be explained in the caller's terms.
+        try:
+            kind = type(then)
+            if kind is not type(cond) or kind is not type(else_):
+                pass
+            elif kind is _torch.tensor:
+                # DLPack drops a pending negation, and the conjugation of a complex tensor.
+                if then.is_neg() or else_.is_neg() or self._is_complex:
+                    pass
+                elif out is None:
+                    new = _torch.empty(self._shape_of(cond, then, else_), dtype=then.dtype)
+                    self.function(cond, then, else_, new)
+                    return new
+                elif type(out) is kind and not (out.requires_grad or out.is_neg()):
+                    self.function(cond, then, else_, out)
+                    _torch.mark_written(out)
+                    return out
+            elif kind is np.ndarray:
+                if self._numpy_dtype is not None:
+                    if out is None:
+                        out = np.empty(self._shape_of(cond, then, else_), self._numpy_dtype)
+                    if type(out) is kind:
+                        self.function(cond, then, else_, out)
+                        return out
+            elif type(out) is kind and isinstance(out, tvm_ffi.Tensor):
+                self.function(cond, then, else_, out)
+                return out
+            elif _torch.tensor is None:
+                _torch.find()
+        except Exception:  # the path below finds out what it was
+            pass
+        return self._adapt(cond, then, else_, out)
+
+    @staticmethod
+    def missing(target: Mapping[str, Any]) -> list[str]:
+        """The CPU features that this machine's CPU lacks."""
+        return features.missing(target["cpu_features"])
+
+    @staticmethod
+    def needs(target: Mapping[str, Any]) -> dict[str, str]:
+        """The CPU features."""
+        return {"CPU features": " ".join(target["cpu_features"]) or "(baseline)"}
+
+    @staticmethod
+    def prepare(function: Callable[[str], Callable[..., Any]]) -> None:
+        """Check what the launcher would refuse at every call, and make a forked child serial.
+
+        Raises
+        ------
+        ArgumentError
+            If ``TE_SELECT_NUM_THREADS`` is no positive whole number.
+        """
+        text = os.environ.get(_THREADS, "")
+        if text and not (text.isascii() and text.isdigit() and text.strip("0")):
+            raise ArgumentError(
+                f"{_THREADS} is {shown(text)}; expected a positive whole number, or no value for "
+                "as many threads as OpenMP allows"
+            )
+        if _in_forked_child:
+            function("te_select_run_serially")()
+
+    def _adapt(self, cond: Any, then: Any, else_: Any, out: Any) -> Any:
+        """Check the operands one by one, and call with views or copies of them."""
+        try:
+            inputs, target, finish = self._prepare(cond, then, else_, out)
+            views, direct = _compact(inputs, target)
+            written = target if direct else np.empty(target.shape, target.dtype)
+        except SelectError:
+            raise
+        except Exception as error:  # of NumPy and of the operands' libraries, or no memory
+            reason = str(error).strip().partition("\n")[0]
+            raise ArgumentError(
+                f"the operands cannot be used: {type(error).__name__}: {reason}"
+            ) from error
+        try:
+            self._bits(*views, written)
+        except (TypeError, ValueError) as error:
+            raise ArgumentError(str(error)) from error
+        if not direct:
+            target[...] = written
+        return finish()
+
+    def _prepare(
+        self, cond: Any, then: Any, else_: Any, out: Any
+    ) -> tuple[list[npt.NDArray[Any]], npt.NDArray[Any], Callable[[], Any]]:
+        """Views of the inputs and of the output, and what then gives the call's result."""
+        element = self._element
+        types = (operands.BOOL, element, element)
+        sizes: dict[str, int] = {}
+        views = [
+            operands.describe(value, name, kind, shape, sizes).view
+            for value, name, kind, shape in zip(
+                (cond, then, else_), ("cond", "then", "else_"), types, self._shapes, strict=True
+            )
+        ]
+        if out is None:
+            inputs = (then, else_, cond)
+            like = next((value for value in inputs if not operands.is_scalar(value)), None)
+            extents = tuple(sizes[dim] if isinstance(dim, str) else dim for dim in self._out_shape)
+            new, finish = outputs.allocate(like, element, extents)
+            return views, operands.describe(new, "out", element, extents, sizes).view, finish
+        if operands.is_scalar(out):
+            raise ArgumentError(
+                f"out is the scalar {operands.shown(out)}; expected a tensor that can be written"
+            )
+        target = operands.describe(out, "out", element, self._out_shape, sizes)
+        outputs.check_writable(target, out)
+
+        def finish_given() -> Any:
+            outputs.mark_written(out)
+            return out
+
+        return views, target.view, finish_given
+
+
+def _compact(
+    inputs: list[npt.NDArray[Any]], target: npt.NDArray[Any]
+) -> tuple[list[npt.NDArray[Any]], bool]:
+    """Inputs as compact memory, and whether the kernel can write to the target itself."""
+    direct = target.flags.c_contiguous
+    views: list[npt.NDArray[Any]] = []
+    for view in inputs:
+        if not view.flags.c_contiguous:
+            views.append(view.copy(order="C"))
+            continue
+        if np.may_share_memory(view, target) and (
+            not views or not outputs.is_same_memory(view, target)
+        ):
+            direct = False  # only then and else may be out itself, and cond comes first
+        views.append(view)
+    return views, direct

@@ -1,0 +1,1 @@
+"""Timing on CUDA devices: events, graphs, and the roof of a device."""

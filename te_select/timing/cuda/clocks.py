@@ -1,0 +1,168 @@
+"""Timing of what a CUDA device does: events around many calls, contestants in turns."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from te_select.runtime.cuda import driver
+from te_select.timing.rounds import Timing
+
+SHORTEST_SAMPLE = 2e-3  # seconds; the first launch and the events cost microseconds of it
+DEFAULT_STREAM = 0
+_WARM_UP_CALLS = 3
+_MOST_REPEATS = 10_000
+
+
+class Sampler(Protocol):
+    """A contestant, and how it is timed."""
+
+    def sample(self) -> float:
+        """Seconds per call."""
+
+
+def take_turns(samplers: Mapping[str, Sampler], rounds: int) -> dict[str, Timing]:
+    """Time contestants in turns, so that drift of the clocks hits all of them alike.
+
+    Parameters
+    ----------
+    samplers
+        The contestants, by name.
+    rounds
+        How many times each gets its turn.
+
+    Returns
+    -------
+    dict[str, Timing]
+        Seconds per call of each, round by round.
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in samplers}
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        for _ in range(rounds):
+            for name, sampler in samplers.items():
+                seconds[name].append(sampler.sample())
+    finally:
+        if collecting:
+            gc.enable()
+    return {name: Timing(tuple(each)) for name, each in seconds.items()}
+
+
+class Queue:
+    """Calls in a queue, between two events: of small work, what a launch costs.
+
+    Parameters
+    ----------
+    call
+        Enqueues the work on the default stream.
+    """
+
+    def __init__(self, call: Callable[[], Any]) -> None:
+        self._call = call
+        self.repeats = repeats_for(self._time)
+
+    def sample(self) -> float:
+        """Seconds per call."""
+        return self._time(self.repeats)
+
+    def _time(self, repeats: int) -> float:
+        def work(count: int) -> None:
+            for _ in range(count):
+                self._call()
+
+        return between_events(work, _WARM_UP_CALLS, repeats, DEFAULT_STREAM)
+
+
+class Clock:
+    """Calls in a queue by the clock of the CPU, for libraries that have streams of their own.
+
+    Parameters
+    ----------
+    call
+        Enqueues the work.
+    wait
+        Waits for a call's result, and so for those before it.
+    """
+
+    def __init__(self, call: Callable[[], Any], wait: Callable[[Any], object]) -> None:
+        self._call = call
+        self._wait = wait
+        self._repeats = repeats_for(self._time)
+
+    def sample(self) -> float:
+        """Seconds per call."""
+        return self._time(self._repeats)
+
+    def _time(self, repeats: int) -> float:
+        for _ in range(_WARM_UP_CALLS):
+            value = self._call()
+        self._wait(value)
+        start = time.perf_counter()
+        for _ in range(repeats):
+            value = self._call()
+        self._wait(value)
+        return (time.perf_counter() - start) / repeats
+
+
+def between_events(work: Callable[[int], object], warm_up: int, repeats: int, stream: int) -> float:
+    """Seconds per repeat of work on device 0, from one event to another.
+
+    Parameters
+    ----------
+    work
+        Enqueues as many repeats as it is told of.
+    warm_up
+        Repeats before the first event. They are not waited for, so that the device is busy with
+        them while what is timed is enqueued.
+    repeats
+        Repeats between the events.
+    stream
+        The stream of the work.
+
+    Returns
+    -------
+    float
+        Seconds.
+    """
+    begin, end = _events()
+    on_stream = ctypes.c_void_p(stream)
+    driver.synchronize(0)
+    work(warm_up)
+    with driver.on_device(0):
+        driver.call("cuEventRecord", begin, on_stream)
+    work(repeats)
+    milliseconds = ctypes.c_float()
+    with driver.on_device(0):
+        driver.call("cuEventRecord", end, on_stream)
+        driver.call("cuEventSynchronize", end)
+        driver.call("cuEventElapsedTime", ctypes.byref(milliseconds), begin, end)
+    return milliseconds.value * 1e-3 / repeats
+
+
+def repeats_for(seconds_per_call: Callable[[int], float]) -> int:
+    """Repeats that make a sample long enough, found by taking samples of a number of them."""
+    seconds_per_call(1)
+    repeats = 1
+    while (taken := seconds_per_call(repeats) * repeats) < SHORTEST_SAMPLE:
+        if repeats == _MOST_REPEATS:
+            break
+        wanted = round(repeats * SHORTEST_SAMPLE / max(taken, 1e-9))
+        repeats = min(max(2 * repeats, wanted), _MOST_REPEATS)
+    return repeats
+
+
+_made: list[ctypes.c_void_p] = []
+
+
+def _events() -> tuple[ctypes.c_void_p, ctypes.c_void_p]:
+    """Two events of device 0, made once."""
+    while len(_made) < 2:  # noqa: PLR2004 - a pair
+        event = ctypes.c_void_p()
+        with driver.on_device(0):
+            driver.call("cuEventCreate", ctypes.byref(event), 0)
+        _made.append(event)
+    return _made[0], _made[1]

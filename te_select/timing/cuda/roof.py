@@ -1,0 +1,89 @@
+"""The roof of a CUDA device: the bandwidth of a copy in its memory, past the second-level cache."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+
+import tvm_ffi
+
+from te_select.runtime.cuda import driver
+from te_select.timing.cuda.clocks import Queue, Sampler, take_turns
+from te_select.timing.cuda.graphs import replayed
+from te_select.timing.rounds import Timing
+
+SETS = (2, 32)  # fewest and most; making many takes longer than measuring
+_ROUNDS = 7
+
+
+def sets_for(moved: int, l2: int) -> int:
+    """How many sets of operands to go through in turns, so that no call finds its own in the L2.
+
+    Parameters
+    ----------
+    moved
+        Bytes that a call reads and writes.
+    l2
+        Bytes of the second-level cache.
+
+    Returns
+    -------
+    int
+        So many that together they are more than twice the cache, but 32 at most.
+    """
+    fewest, most = SETS
+    return min(2 * l2 // max(moved, 1) + fewest, most)
+
+
+def copied(moved: int) -> int:
+    """Bytes that the probe copies, so that it reads and writes as many as the workload."""
+    return max(1, moved // 2)
+
+
+def probe(moved: int, count: int) -> Sampler:
+    """A device-to-device copy that goes through as many sets of memory as the workload.
+
+    The faster of copies in a queue and copies in a graph, which a device may do otherwise.
+    """
+    size = copied(moved)
+    pairs = [[driver.Memory(size) for _ in range(2)] for _ in range(count)]
+    turns = itertools.cycle(pairs)
+    device = tvm_ffi.device("cuda", 0)
+
+    def copy() -> None:
+        source, target = next(turns)
+        with driver.on_device(0):
+            driver.call(
+                "cuMemcpyDtoDAsync_v2",
+                ctypes.c_uint64(target.address),
+                ctypes.c_uint64(source.address),
+                ctypes.c_size_t(size),
+                ctypes.c_void_p(tvm_ffi.get_raw_stream(device)),
+            )
+
+    return min(Queue(copy), replayed(copy), key=lambda sampler: sampler.sample())
+
+
+def rate(moved: int, timing: Timing) -> float:
+    """Bytes per second that a copy has read and written."""
+    return 2 * copied(moved) / timing.median
+
+
+def bandwidth(moved: int) -> float | None:
+    """Measure the roof of device 0.
+
+    Parameters
+    ----------
+    moved
+        Bytes that the workload reads and writes.
+
+    Returns
+    -------
+    float or None
+        Bytes per second; None where there is no device, or no memory for it.
+    """
+    try:
+        count = sets_for(moved, driver.devices()[0].l2)
+        return rate(moved, take_turns({"copy": probe(moved, count)}, _ROUNDS)["copy"])
+    except driver.CudaError:
+        return None

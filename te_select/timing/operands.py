@@ -1,0 +1,146 @@
+"""What a row of the bench works on: aligned arrays, and masks of a density and a block length."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from te_select.checking.reference import Array, ints, numpy_dtype
+from te_select.operator.access import AccessPattern, access_pattern
+from te_select.operator.workload import Workload
+
+LINE = 64  # bytes; what torch, JAX and ONNX Runtime align to, and JAX needs to take an array as is
+PAGE = 4096  # bytes; how arrays lie to each other modulo this was seen to change times by 1.9
+
+
+@dataclass(frozen=True)
+class Mask:
+    """How cond is drawn.
+
+    Parameters
+    ----------
+    density
+        Percent of cond that is true.
+    block
+        Elements that are drawn together; 1 for each on its own.
+    """
+
+    density: float = 50.0
+    block: int = 1
+
+    def draw(self, rng: np.random.Generator, count: int) -> npt.NDArray[np.bool_]:
+        """Draw ``count`` elements."""
+        blocks = rng.random(-(-count // self.block), np.float32) < self.density / 100
+        return np.repeat(blocks, min(self.block, count))[:count]
+
+
+@dataclass(frozen=True)
+class Operands:
+    """One set of operands; all contestants read the same inputs and may write the same output.
+
+    Parameters
+    ----------
+    workload
+        Whose shapes they have.
+    cond, then, else_, out
+        Arrays that begin on a page.
+    """
+
+    workload: Workload
+    cond: Array
+    then: Array
+    else_: Array
+    out: Array
+
+    def aligned(self) -> tuple[Array, Array, Array]:
+        """Cond, then and else_ in shapes that NumPy's own broadcasting lays as the rule does."""
+        operands = (self.cond, self.then, self.else_)
+        if self.workload.auto_broadcast != "pdpd":
+            return operands
+        places = self.workload.broadcast
+        rank = len(self.workload.out_shape)
+        shaped = []
+        for operand, axes in zip(
+            operands, (places.cond_axes, places.then_axes, places.else_axes), strict=True
+        ):
+            shape = [1] * rank
+            for size, axis in zip(operand.shape, axes, strict=True):
+                if axis is not None:
+                    shape[axis] = size
+            shaped.append(operand.reshape(shape))
+        return shaped[0], shaped[1], shaped[2]
+
+    def merged(self) -> tuple[AccessPattern, tuple[Array, Array, Array, Array]]:
+        """The merged loops, and the operands as plain bytes and words with an axis for each.
+
+        An operand has an axis for every loop along which it moves; out has all of them.
+        """
+        pattern = access_pattern(self.workload)
+        word = np.dtype(f"u{pattern.width}")
+
+        def shaped(operand: Array, letter: str, dtype: np.dtype[Any]) -> Array:
+            shape = [loop.bound({}) for loop in pattern.loops if letter in loop.movers + "o"]
+            return operand.reshape(-1).view(dtype).reshape(shape)
+
+        return pattern, (
+            shaped(self.cond, "c", np.dtype(np.uint8)),
+            shaped(self.then, "t", word),
+            shaped(self.else_, "e", word),
+            shaped(self.out, "o", word),
+        )
+
+
+def make_operands(workload: Workload, mask: Mask, seed: int = 0) -> Operands:
+    """Allocate and fill one set of operands.
+
+    Parameters
+    ----------
+    workload
+        The workload, of int dims only.
+    mask
+        How cond is drawn.
+    seed
+        Seed of the random data.
+
+    Returns
+    -------
+    Operands
+        Finite random numbers, a cond of that mask, and an output whose pages are in memory.
+    """
+    rng = np.random.Generator(np.random.SFC64(seed))
+    dtype = numpy_dtype(workload.dtype)
+    cond = aligned_empty(ints(workload.cond_shape), np.dtype(np.bool_))
+    cond.reshape(-1)[...] = mask.draw(rng, cond.size)
+    then, else_, out = (
+        aligned_empty(ints(shape), dtype)
+        for shape in (workload.then_shape, workload.else_shape, workload.out_shape)
+    )
+    for side in (then, else_):
+        _fill(rng, side.reshape(-1))
+    out.reshape(-1).view(np.uint8)[...] = 0
+    return Operands(workload, cond, then, else_, out)
+
+
+def aligned_empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """An uninitialized array that begins on a page, so that no contestant has luck."""
+    size = math.prod(shape) * dtype.itemsize
+    memory = np.empty(size + PAGE, np.uint8)
+    start = -memory.ctypes.data % PAGE
+    return memory[start : start + size].view(dtype).reshape(shape)
+
+
+def _fill(rng: np.random.Generator, flat: Array) -> None:
+    if flat.dtype.kind in "fc":
+        parts = flat.view(flat.real.dtype)
+        if parts.dtype.itemsize >= np.dtype(np.float32).itemsize:
+            rng.random(out=parts, dtype=parts.dtype.type)
+        else:
+            parts[...] = rng.random(parts.size, np.float32)
+    elif flat.dtype.isbuiltin == 1:
+        flat.view(np.uint8)[...] = np.frombuffer(rng.bytes(flat.nbytes), np.uint8) & 1
+    else:  # bfloat16 and float8, which NumPy cannot draw
+        flat[...] = rng.random(flat.size, np.float32).astype(flat.dtype)

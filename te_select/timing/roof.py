@@ -1,0 +1,184 @@
+"""The roof: the bandwidth of a copy and of a streaming select, probed where a kernel is measured.
+
+Both are C, compiled for this very CPU, and move as many bytes as the workload beside which they
+run. Of plain and streaming stores, one thread and all of them, a probe takes the fastest.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import itertools
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from te_select.checking.reference import Array
+from te_select.errors import ToolchainError
+from te_select.machines.c_compiler import c_compiler
+from te_select.runtime import scratch
+from te_select.timing.cores import threads
+from te_select.timing.operands import LINE, aligned_empty
+
+_SOURCE = Path(__file__).with_name("roof.c")
+_OPTIONS = ("-std=gnu11", "-O3", "-march=native", "-fopenmp", "-fPIC", "-shared")
+_SHORT = 50e-6  # seconds; below it a probe repeats itself, so that the call from Python is not seen
+_TRIALS = 5
+_COPY_BYTES, _SELECT_BYTES = 8, 13  # moved per element of float32
+_Run = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One probe of the roof.
+
+    Parameters
+    ----------
+    call
+        Runs it `repeats` times.
+    repeats
+        How often a call runs it.
+    bytes
+        Bytes that one run moves: read and written.
+    how
+        Which stores and how many threads were the fastest.
+    seconds
+        Of the fastest of its runs, when it was chosen.
+    """
+
+    call: Callable[[], object]
+    repeats: int
+    bytes: int
+    how: str
+    seconds: float
+
+
+def bandwidth(moved: int) -> float | None:
+    """Measure the roof of this machine's CPUs.
+
+    Parameters
+    ----------
+    moved
+        Bytes that the workload reads and writes.
+
+    Returns
+    -------
+    float or None
+        Bytes per second of the faster probe; None without a C compiler.
+    """
+    try:
+        return max(probe.bytes / probe.seconds for probe in probes(moved).values())
+    except ToolchainError:
+        return None
+
+
+def probes(footprint: int, sets: int = 1) -> dict[str, Probe]:
+    """Make the probes for a footprint.
+
+    Parameters
+    ----------
+    footprint
+        Bytes that the workload reads and writes.
+    sets
+        Sets of memory that calls go through in turns, so that none is found in a cache.
+
+    Returns
+    -------
+    dict
+        ``"copy"`` and ``"select"``.
+
+    Raises
+    ------
+    ToolchainError
+        If there is no C compiler, or it fails.
+    """
+    library = _library()
+    lanes = library.roof_lanes()
+    made = {}
+    for name, element_bytes in (("copy", _COPY_BYTES), ("select", _SELECT_BYTES)):
+        # Whole lines, so that every operand begins on one.
+        elements = max(LINE, footprint // element_bytes // LINE * LINE)
+        memory = [probe_memory(name, elements) for _ in range(sets)]
+        variants = {
+            f"{'streaming' if stream else 'plain'} stores, {count} threads, {4 * lanes}-byte "
+            "vectors": runner(name, memory, elements, stream, count)
+            for stream in (0, 1)
+            for count in sorted({1, threads()})
+        }
+        seconds = {how: _fastest(run, _repeats(run)) for how, run in variants.items()}
+        how = min(seconds, key=lambda each: seconds[each])
+        repeats = 1 if sets > 1 else _repeats(variants[how])
+        call = functools.partial(variants[how], repeats)
+        made[name] = Probe(call, repeats, element_bytes * elements, how, seconds[how])
+    return made
+
+
+def probe_memory(name: str, elements: int) -> list[Array]:
+    """The operands of a probe, with pages in memory and a mask of density 50 %."""
+    arrays = [aligned_empty((elements,), np.dtype(np.float32)) for _ in range(3)]
+    for array in arrays:
+        array[...] = 1
+    if name == "copy":
+        return arrays[:2]
+    cond = aligned_empty((elements,), np.dtype(np.uint8))
+    cond[...] = np.frombuffer(np.random.default_rng(0).bytes(elements), np.uint8) & 1
+    return [cond, *arrays]
+
+
+def runner(name: str, memory: list[list[Array]], elements: int, stream: int, count: int) -> _Run:
+    """A variant of a probe, which takes the number of repeats."""
+    function = getattr(_library(), f"roof_{name}")
+    # Such pointers keep the arrays alive.
+    pointers = [[each.ctypes.data_as(ctypes.c_void_p) for each in arrays] for arrays in memory]
+    size = ctypes.c_int64(elements)
+    turns = itertools.cycle(pointers)
+
+    def run(repeats: int) -> None:
+        function(*next(turns), size, stream, count, ctypes.c_int64(repeats))
+
+    return run
+
+
+def _repeats(run: _Run) -> int:
+    """Repeats from which on the call from Python is not seen."""
+    repeats = 1
+    while _fastest(run, repeats) * repeats < _SHORT:
+        repeats *= 2
+    return repeats
+
+
+def _fastest(run: _Run, repeats: int) -> float:
+    """Seconds per run, of the fastest of a few calls, the first of which is not counted."""
+    run(repeats)
+    seconds = []
+    for _ in range(_TRIALS):
+        start = time.perf_counter()
+        run(repeats)
+        seconds.append(time.perf_counter() - start)
+    return min(seconds) / repeats
+
+
+@functools.cache
+def _library() -> ctypes.CDLL:
+    """Compile roof.c for this CPU, once per process."""
+    command = c_compiler()
+    with scratch.folder() as folder:
+        path = folder / "roof.so"
+        done = subprocess.run(
+            [*command, *_OPTIONS, str(_SOURCE), "-o", str(path)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise ToolchainError(
+                f"{command[0]} cannot compile {_SOURCE.name}; a C compiler with OpenMP is needed:\n"
+                f"{done.stderr.strip()[-500:]}"
+            )
+        library = ctypes.CDLL(str(path))
+    library.roof_lanes.restype = ctypes.c_int64
+    return library

@@ -1,0 +1,1 @@
+"""Fleets: candidates measured on other machines, behind a TVM RPC tracker."""

@@ -1,0 +1,284 @@
+"""Measures on the servers of an RPC tracker, several at once."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from tvm_ffi import libinfo
+
+from te_select.errors import ToolchainError, TuningError
+from te_select.machines.c_compiler import c_compiler
+from te_select.operator.workload import Workload
+from te_select.tuning.fleet.tracker import Tracker
+from te_select.tuning.measuring.candidate import Built, Measurement
+from te_select.tuning.measuring.jobs import Job, Jobs
+from te_select.tuning.measuring.local import each_measured, prepare_seconds
+from te_select.tuning.measuring.measurer import Measurer
+from te_select.tuning.measuring.process import Worker, WorkerError, WorkerTimeoutError
+
+FLEET_WORKER = "te_select.tuning.fleet.worker"
+PATIENCE = 60.0  # seconds without any server; one that was ended by mistake is back before
+CONNECT_SECONDS = 20.0
+NETWORK_SECONDS = 15.0  # past a job's own limit, which the server keeps: to send and to answer
+GRACE_SECONDS = 2.0  # for the candidates that run when a run is abandoned; a run takes 0.3 s
+RETRY_SECONDS = 1.0  # between attempts to get a server
+MOST_SERVERS = 64  # each has a process here, of 0.3 GB
+_PROBE = Path(__file__).with_name("probe.c")
+
+
+class LostError(Exception):
+    """A server that is not there any more; the message says why."""
+
+
+class Server:
+    """A place for one connection to a server.
+
+    Parameters
+    ----------
+    folder
+        For the files of the worker that keeps the connection.
+    probe
+        The library that every session gets.
+    """
+
+    def __init__(self, folder: Path, probe: Path) -> None:
+        self.worker = Worker(FLEET_WORKER, folder)
+        self.is_connected = False
+        self._probe = probe
+        self._generation = 0  # of the worker that made the connection
+        self._prepared: Workload | None = None
+
+    def connect(self, tracker: Tracker, wanted: Callable[[], bool]) -> bool:
+        """Get a server from the tracker, unless it is not wanted any more.
+
+        Raises
+        ------
+        LostError
+            If the server that the tracker has chosen cannot be reached.
+        TuningError
+            If the tracker does not answer, or no worker can be started.
+        """
+        self.worker.start()  # takes seconds, for which a server need not be kept
+        chosen = tracker.request(wanted)
+        if chosen is None:
+            return False
+        host, port, match = chosen
+        request = {"op": "connect", "host": host, "port": port, "match": match}
+        try:
+            answer = self.worker.request({**request, "probe": str(self._probe)}, CONNECT_SECONDS)
+        except WorkerError as error:
+            raise LostError(f"the connection to {host}:{port} {error}") from error
+        if "failure" in answer:
+            raise LostError(f"{host}:{port} cannot be reached: {answer['failure']}")
+        self.is_connected, self._prepared = True, None
+        self._generation = self.worker.generation
+        return True
+
+    def run(self, job: Job, limit: float) -> dict[str, Any]:
+        """Run a job.
+
+        Parameters
+        ----------
+        job
+            What to run.
+        limit
+            Seconds that it may take on the server.
+
+        Returns
+        -------
+        dict
+            The worker's answer.
+
+        Raises
+        ------
+        LostError
+            If the server is lost; `is_connected` says so from then on.
+        """
+        try:
+            answer = self._prepare(job.built[0].candidate.workload)
+            if not answer:
+                start = time.monotonic()
+                answer = self.worker.request(
+                    {**job.request, "limit": limit}, limit + NETWORK_SECONDS
+                )
+                if "lost" in answer and time.monotonic() - start >= limit:
+                    answer = {"failure": f"the run took longer than {limit:g} s", "tainted": True}
+        except WorkerTimeoutError as error:
+            self.disconnect()
+            raise LostError(f"a server does not answer: it {error}") from error
+        except WorkerError as error:
+            self.disconnect()
+            raise LostError(f"the connection {error}") from error
+        if "lost" in answer:
+            self.disconnect()
+            raise LostError(str(answer["lost"]))
+        if any(each.get("tainted") for each in (answer, *answer.get("results", ()))):
+            self.disconnect()
+        return answer
+
+    def disconnect(self) -> None:
+        """Give the server back."""
+        self.is_connected = False
+        if self.worker.is_running():
+            with contextlib.suppress(WorkerError):
+                self.worker.request({"op": "disconnect"}, CONNECT_SECONDS)
+
+    def _prepare(self, workload: Workload) -> dict[str, Any]:
+        """Send the operands, once; returns what went wrong."""
+        self.worker.start()
+        if self.worker.generation != self._generation:
+            raise WorkerError("has died")
+        if self._prepared == workload:
+            return {}
+        self._prepared = None
+        request = {"op": "prepare", "workload": workload.to_json()}
+        answer = self.worker.request(request, prepare_seconds(workload))
+        if not answer:
+            self._prepared = workload
+        return answer
+
+
+class FleetMeasurer(Measurer):
+    """Measures on every server that has registered under a key; a server runs one job at a time.
+
+    A candidate whose server is lost is run once more, on another one.
+
+    Parameters
+    ----------
+    address
+        Host and port of the tracker.
+    key
+        What the servers are registered under.
+    jobs, timeout
+        As for `Measurer`.
+
+    Raises
+    ------
+    TuningError
+        If the tracker does not answer, or no server has the key.
+    """
+
+    def __init__(
+        self, address: tuple[str, int], key: str, jobs: int | None, timeout: float
+    ) -> None:
+        self._tracker = Tracker(address, key)
+        self._tracker.servers()
+        super().__init__(jobs, timeout)
+        self._servers: list[Server] = []
+        try:
+            self._probe = _compile_probe(self.folder)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Give the servers back, end the workers and remove everything that is theirs."""
+        for server in self._servers:
+            server.worker.stop()
+        super().close()
+
+    @property
+    def batch(self) -> int:
+        """How many candidates are built before they are run."""
+        return max(super().batch, 2 * len(self._servers))
+
+    def _run(self, built: Sequence[Built]) -> Iterator[Measurement]:
+        yield from self._share(
+            [Job({"op": "measure", "path": str(one.path)}, [one]) for one in built]
+        )
+
+    def _take_turns(self, built: Sequence[Built], rounds: int) -> list[Measurement]:
+        request = {"op": "interleave", "paths": [str(one.path) for one in built], "rounds": rounds}
+        return list(self._share([Job(request, built)]))
+
+    def _share(self, work: Sequence[Job]) -> Iterator[Measurement]:
+        """Let the servers do the jobs."""
+        if not work:
+            return
+        self._grow()
+        jobs = Jobs(work, sum(server.is_connected for server in self._servers))
+        threads = [
+            threading.Thread(target=self._serve, args=(server, jobs), daemon=True)
+            for server in self._servers
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            for job, answer in jobs.answers(PATIENCE):
+                yield from each_measured(job.built, answer)
+        except BaseException:  # abandoned, interrupted, or no server is left
+            jobs.stop()
+            self._give_back(threads)
+            raise
+        for thread in threads:
+            thread.join()
+
+    def _give_back(self, threads: Sequence[threading.Thread]) -> None:
+        """Give all servers back, those after their candidates that are done in a moment."""
+        end = time.monotonic() + GRACE_SECONDS
+        for server, thread in zip(self._servers, threads, strict=True):
+            thread.join(max(0.0, end - time.monotonic()))
+            if thread.is_alive():
+                server.worker.interrupt()
+                thread.join()
+            server.disconnect()
+
+    def _grow(self) -> None:
+        """Make room for servers that have registered since."""
+        try:
+            registered = self._tracker.servers()
+        except TuningError:
+            if not self._servers:
+                raise
+            return  # those that are connected need no tracker
+        while len(self._servers) < min(registered, MOST_SERVERS):
+            self._servers.append(Server(self.folder, self._probe))
+
+    def _serve(self, server: Server, jobs: Jobs) -> None:
+        """Let one server take jobs until all are done."""
+        try:
+            while not jobs.is_over():
+                if not server.is_connected and not self._connect(server, jobs):
+                    continue
+                job = jobs.take()
+                if job is None:
+                    return
+                try:
+                    answer = server.run(job, self.timeout * len(job.built))
+                except LostError as error:
+                    jobs.lost(job, str(error))
+                    continue
+                if not server.is_connected:
+                    jobs.disconnected("a candidate has failed there")
+                jobs.done(job, answer)
+        except Exception as error:  # a thread's error is else seen by nobody
+            jobs.failed(error)
+
+    def _connect(self, server: Server, jobs: Jobs) -> bool:
+        try:
+            if not server.connect(self._tracker, lambda: not jobs.is_over()):
+                return False
+        except (LostError, TuningError) as error:
+            jobs.refused(str(error))
+            time.sleep(RETRY_SECONDS)
+            return False
+        jobs.connected()
+        return True
+
+
+def _compile_probe(folder: Path) -> Path:
+    library = folder / "probe.so"
+    command = [*c_compiler(), "-std=gnu11", "-O2", "-fPIC", "-pthread", "-shared", str(_PROBE)]
+    command += [f"-I{path}" for path in libinfo.include_paths()]
+    command += [f"-L{Path(libinfo.find_libtvm_ffi()).parent}", "-ltvm_ffi", "-o", str(library)]
+    done = subprocess.run(command, capture_output=True, check=False)
+    if done.returncode:
+        lines = done.stderr.decode(errors="replace").strip().splitlines()
+        raise ToolchainError(f"{command[0]} cannot compile {_PROBE.name}: {'; '.join(lines[-3:])}")
+    return library

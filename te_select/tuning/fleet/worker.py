@@ -1,0 +1,200 @@
+"""Checks and times libraries on an RPC server; the client's side of one connection.
+
+A process of its own, because a call over RPC has no end if the other side has none.
+"""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tvm import rpc, runtime
+
+from te_select.checking.reference import Array, bits
+from te_select.errors import SelectError, TuningError
+from te_select.operator.workload import Workload
+from te_select.runtime import stored
+from te_select.timing.rounds import SHORTEST_SAMPLE as SHORTEST_TURN
+from te_select.timing.rounds import WARM_UP
+from te_select.timing.samples import SHORTEST_SAMPLE, enough
+from te_select.tuning.measuring.problem import FILL, Problem
+from te_select.tuning.measuring.serve import Handler, reason, serve
+
+_ESTIMATES = 3  # calls, of which the fastest tells how many make a sample
+
+
+class WrongBitsError(TuningError):
+    """A candidate that wrote what it should not have."""
+
+
+class Remote:
+    """A session on a server, and the operands of the workload that it was last told of."""
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count()
+        self._session: Any = None
+        self._probe: Any = None
+        self._features: frozenset[str] = frozenset()
+        self._workload: Workload | None = None
+        self._inputs: dict[str, Any] = {}
+
+    def connect(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Open the session on the server that the tracker has chosen."""
+        session = rpc.connect(message["host"], message["port"], message["match"])
+        session.upload(message["probe"], "probe.so")
+        self._probe = session.load_module("probe.so")
+        self._probe["watch_client"](message["port"])
+        self._probe["watch"](0)
+        self._features = frozenset(str(self._probe["cpu_flags"]()).split())
+        self._session = session
+        return {}
+
+    def disconnect(self, _message: dict[str, Any]) -> dict[str, Any]:
+        """Close the session, which gives the server back."""
+        self._inputs = {}
+        self._probe = self._session = None
+        gc.collect()  # the connection ends with the last thing that refers to it
+        return {}
+
+    def prepare(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Send the operands of a workload, and what NumPy selects of them."""
+        self._inputs = {}
+        self._workload = Workload.from_json(message["workload"])
+        problem = Problem(self._workload)
+        arrays = {
+            "cond": problem.cond.view(np.uint8),
+            "checked_cond": problem.checked_cond.view(np.uint8),
+            "then": bits(problem.then),
+            "else_": bits(problem.else_),
+            "expected": problem.expected,
+        }
+        self._inputs = {name: self._sent(array) for name, array in arrays.items()}
+        expected = problem.expected
+        self._inputs["out"] = runtime.empty(
+            expected.shape, str(expected.dtype), self._session.cpu()
+        )
+        return {}
+
+    def measure(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Check and time one library."""
+        self._probe["watch"](math.ceil(message["limit"]))
+        timer = self._timer(self._checked(Path(message["path"])))
+        once = min(timer(1, _ESTIMATES))
+        timer(math.ceil(WARM_UP / once), 1)
+        repeats = math.ceil(SHORTEST_SAMPLE / once)
+        samples = 1
+        while not enough(samples, samples * repeats * once):
+            samples += 1
+        seconds = timer(repeats, samples)
+        self._probe["watch"](0)
+        return {"seconds": seconds}
+
+    def interleave(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Check libraries, and time those that are right in turns."""
+        self._probe["watch"](math.ceil(message["limit"]))
+        results: list[dict[str, Any]] = []
+        turns: list[tuple[Callable[[int, int], list[float]], float, list[float]]] = []
+        for path in message["paths"]:
+            try:
+                timer = self._timer(self._checked(Path(path)))
+                seconds: list[float] = []
+                turns.append((timer, min(timer(1, _ESTIMATES)), seconds))
+                results.append({"seconds": seconds})
+            except SelectError as error:
+                results.append(_failure(error))
+        for _ in range(message["rounds"]):
+            for timer, once, seconds in turns:
+                timer(math.ceil(WARM_UP / once), 1)
+                seconds.extend(timer(math.ceil(SHORTEST_TURN / once), 1))
+        self._probe["watch"](0)
+        return {"results": results}
+
+    def guarded(self, handler: Callable[[dict[str, Any]], dict[str, Any]]) -> Handler:
+        """Tell a failure of a candidate from the loss of the server."""
+
+        def handle(message: dict[str, Any]) -> dict[str, Any]:
+            try:
+                return handler(message)
+            except SelectError as error:
+                answer = _failure(error)
+            except Exception as error:  # tvm's many kinds
+                answer = {"failure": reason(error)}
+            try:
+                self._probe["watch"](0)
+            except Exception:
+                return {"lost": answer["failure"]}
+            return answer
+
+        return handle
+
+    def _sent(self, array: Array) -> Any:
+        return runtime.tensor(array, device=self._session.cpu())
+
+    def _checked(self, path: Path) -> tuple[Any, str]:
+        """Load a library and compare what it computes; returns the module and its function."""
+        manifest = stored.read(path).manifest
+        missing = sorted(set(manifest.target["cpu_features"]) - self._features)
+        if missing:
+            raise TuningError(
+                f"the server's CPU lacks {', '.join(missing)}, which target "
+                f"{manifest.target['name']} needs; expected the target of the servers' own CPU, or "
+                "a level such as x86-64-v3"
+            )
+        name = f"{next(self._numbers)}.so"  # a path that was loaded is not loaded again
+        self._session.upload(str(path), name)
+        module = self._session.load_module(name)
+        self._session.remove(name)
+        symbol = f"{manifest.kernels[0].workload.name}__bits"
+        given = self._inputs
+        self._probe["fill"](given["out"], FILL)
+        module[symbol](given["checked_cond"], given["then"], given["else_"], given["out"])
+        at = int(self._probe["compare"](given["out"], given["expected"]))
+        if at >= 0:
+            raise WrongBitsError(
+                f"computed wrong bits: {self._place(at)} is not what NumPy selects"
+            )
+        return module, symbol
+
+    def _place(self, byte: int) -> str:
+        """The element that a byte of out belongs to."""
+        assert self._workload is not None
+        shape = tuple(int(dim) for dim in self._workload.out_shape)
+        index = np.unravel_index(byte // self._workload.element.width, shape) if shape else ()
+        return f"out[{','.join(str(int(i)) for i in index)}]"
+
+    def _timer(self, checked: tuple[Any, str]) -> Callable[[int, int], list[float]]:
+        """A function of calls per sample and samples, that gives seconds per call of each."""
+        module, symbol = checked
+        given = self._inputs
+
+        def run(number: int, repeat: int) -> list[float]:
+            evaluator = module.time_evaluator(
+                symbol, self._session.cpu(), number=number, repeat=repeat
+            )
+            results = evaluator(given["cond"], given["then"], given["else_"], given["out"]).results
+            return [max(float(seconds), 1e-9) for seconds in results]
+
+        return run
+
+
+def _failure(error: SelectError) -> dict[str, Any]:
+    """A failure, and whether the candidate may have spoilt the operands."""
+    return {"failure": reason(error), "tainted": isinstance(error, WrongBitsError)}
+
+
+if __name__ == "__main__":
+    remote = Remote()
+    serve(
+        {
+            "connect": remote.connect,
+            "disconnect": remote.disconnect,
+            "prepare": remote.guarded(remote.prepare),
+            "measure": remote.guarded(remote.measure),
+            "interleave": remote.guarded(remote.interleave),
+        }
+    )

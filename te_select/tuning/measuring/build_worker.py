@@ -1,0 +1,26 @@
+"""Compiles candidates; a process of its own, which imports tvm once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from te_select.compiler import build_scheduled, schedule
+from te_select.machines.targets import resolve
+from te_select.tuning.measuring.candidate import Candidate
+from te_select.tuning.measuring.serve import serve
+
+MEMORY = 4 << 30  # bytes; a build was seen to take 0.5 GB with all of TVM's code
+
+
+def build(message: dict[str, Any]) -> dict[str, Any]:
+    """Build a candidate by the path that ships."""
+    candidate = Candidate.from_json(message["candidate"])
+    target = resolve(candidate.target)
+    scheduled = schedule(candidate.workload, target, config=candidate.config)
+    build_scheduled([scheduled], Path(message["path"]), target)
+    return {}
+
+
+if __name__ == "__main__":
+    serve({"build": build}, MEMORY)

@@ -1,0 +1,84 @@
+"""What is measured, and what is found: passive data, without tvm."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from te_select.operator.workload import Workload
+
+Config = Mapping[str, int | bool]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One config of one workload.
+
+    Parameters
+    ----------
+    workload
+        What to compute, of int dims only.
+    target
+        The target as `te_select.compile` takes it: a name, or a TVM target as JSON text.
+    config
+        The knobs of the schedule, as a manifest holds them.
+    """
+
+    workload: Workload
+    target: str
+    config: Config
+
+    def to_json(self) -> dict[str, Any]:
+        """The candidate as JSON types."""
+        return {
+            "workload": self.workload.to_json(),
+            "target": self.target,
+            "config": dict(self.config),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Candidate:
+        """Read what `to_json` made."""
+        return cls(Workload.from_json(data["workload"]), data["target"], data["config"])
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What became of a candidate.
+
+    Parameters
+    ----------
+    candidate
+        The candidate.
+    seconds
+        Seconds per call, one for each sample, of a kernel that computed the right bits; None if it
+        failed. A sample is a single call, or the mean of several that together take 0.3 ms. The
+        operands are reused, begin on cache lines, and cond is random with a density of 50 %.
+    failure
+        Why it failed, in one line; None if it did not.
+    """
+
+    candidate: Candidate
+    seconds: tuple[float, ...] | None
+    failure: str | None
+
+
+@dataclass(frozen=True)
+class Built:
+    """A candidate that has been compiled.
+
+    Parameters
+    ----------
+    candidate
+        The candidate.
+    path
+        The shared library, in a folder of its own; None if it failed.
+    failure
+        Why it failed, in one line; None if it did not.
+    """
+
+    candidate: Candidate
+    path: Path | None
+    failure: str | None

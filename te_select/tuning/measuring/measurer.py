@@ -1,0 +1,209 @@
+"""Measuring candidates: build some, then run them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+
+from te_select.errors import ArgumentError
+from te_select.operator.broadcast import shown
+from te_select.tuning.measuring.building import Builders
+from te_select.tuning.measuring.candidate import Built, Candidate, Measurement
+
+MOST_JOBS = 16  # build workers where nobody says how many; each takes 0.4 GB
+LARGEST_JOBS = 1024  # as many as a machine of 512 GB holds
+LONGEST_TIMEOUT = 24 * 60 * 60  # seconds
+BATCH = 2  # candidates per build worker that are built before any is run
+
+
+class Measurer(ABC):
+    """Compiles candidates in processes of their own, checks them against NumPy, and times them.
+
+    A context manager; without one, call `close`. What it starts ends with this process.
+
+    Parameters
+    ----------
+    jobs
+        Candidates to build at once; None for one per CPU that this process may use.
+    timeout
+        Seconds that a candidate may take to be built, and again to be checked and timed.
+
+    Raises
+    ------
+    ArgumentError
+        If ``jobs`` or ``timeout`` is not positive, too large, or no number.
+    """
+
+    def __init__(self, jobs: int | None, timeout: float) -> None:
+        if jobs is not None and (type(jobs) is not int or not 1 <= jobs <= LARGEST_JOBS):
+            raise ArgumentError(f"jobs is {shown(jobs)}; expected an int of 1 to {LARGEST_JOBS}")
+        if type(timeout) not in (int, float) or not 0 < timeout <= LONGEST_TIMEOUT:
+            raise ArgumentError(
+                f"timeout is {shown(timeout)}; expected a number of seconds above 0 and at most "
+                f"{LONGEST_TIMEOUT}"
+            )
+        self.jobs = jobs or min(len(os.sched_getaffinity(0)), MOST_JOBS)
+        self.timeout = timeout
+        self.folder = Path(tempfile.mkdtemp(prefix="te_select-tune-"))
+        self._builders = Builders(self.folder, self.jobs, timeout)
+
+    def measure(self, candidates: Iterable[Candidate]) -> Iterator[Measurement]:
+        """Measure candidates.
+
+        Nothing is built while a candidate is timed on this machine. The iterator may be abandoned,
+        and another one begun.
+
+        Parameters
+        ----------
+        candidates
+            What to measure; taken as they are needed.
+
+        Yields
+        ------
+        Measurement
+            One for each candidate, in the order in which they are done.
+
+        Raises
+        ------
+        TuningError
+            If measuring itself does not work: no worker can be started, no server is left.
+        """
+        pending = iter(candidates)
+        while batch := list(islice(pending, self.batch)):
+            built = self.build(batch)
+            try:
+                yield from self.run(built)
+            finally:
+                _remove(built)
+
+    def interleave(self, candidates: Sequence[Candidate], rounds: int) -> list[Measurement]:
+        """Measure candidates against each other: they take turns in one process, on one memory.
+
+        Parameters
+        ----------
+        candidates
+            Of one workload.
+        rounds
+            Turns of each; a turn is one sample.
+
+        Returns
+        -------
+        list of Measurement
+            One for each candidate, in their order; ``seconds`` has one number for each round.
+
+        Raises
+        ------
+        ArgumentError
+            If the workloads differ, or ``rounds`` is not positive.
+        TuningError
+            As for `measure`.
+        """
+        if type(rounds) is not int or rounds < 1:
+            raise ArgumentError(f"rounds is {shown(rounds)}; expected an int of at least 1")
+        workloads = {candidate.workload.name for candidate in candidates}
+        if len(workloads) > 1:
+            raise ArgumentError(
+                f"the candidates are of {len(workloads)} workloads ({', '.join(sorted(workloads))})"
+                "; expected one"
+            )
+        built = self.build(candidates)
+        try:
+            done = {id(one): _failed(one) for one in built if one.path is None}
+            usable = [one for one in built if one.path is not None]
+            if usable:
+                turns = self._take_turns(usable, rounds)
+                done |= {id(one): turn for one, turn in zip(usable, turns, strict=True)}
+            return [done[id(one)] for one in built]
+        finally:
+            _remove(built)
+
+    def build(self, candidates: Sequence[Candidate]) -> list[Built]:
+        """Build candidates; whoever calls this removes the folders that hold the libraries.
+
+        Parameters
+        ----------
+        candidates
+            What to build.
+
+        Returns
+        -------
+        list of Built
+            One for each candidate, in their order.
+
+        Raises
+        ------
+        TuningError
+            If no worker can be started.
+        """
+        return self._builders.build(candidates)
+
+    def run(self, built: Iterable[Built]) -> Iterator[Measurement]:
+        """Check and time what `build` has built.
+
+        Parameters
+        ----------
+        built
+            What was built; failures come back as they are.
+
+        Yields
+        ------
+        Measurement
+            One for each, in the order in which they are done.
+
+        Raises
+        ------
+        TuningError
+            As for `measure`.
+        """
+        usable: list[Built] = []
+        for one in built:
+            if one.path is None:
+                yield _failed(one)
+            else:
+                usable.append(one)
+        yield from self._run(usable)
+
+    def close(self) -> None:
+        """End the workers and remove everything that is theirs."""
+        self._builders.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    @property
+    def batch(self) -> int:
+        """How many candidates are built before they are run."""
+        return BATCH * self.jobs
+
+    @abstractmethod
+    def _run(self, built: Sequence[Built]) -> Iterator[Measurement]:
+        """Check and time libraries."""
+
+    @abstractmethod
+    def _take_turns(self, built: Sequence[Built], rounds: int) -> list[Measurement]:
+        """Check libraries of one workload, and time them in turns."""
+
+    def __enter__(self) -> Measurer:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _failed(built: Built) -> Measurement:
+    return Measurement(built.candidate, None, built.failure)
+
+
+def _remove(built: Iterable[Built]) -> None:
+    for one in built:
+        if one.path is not None:
+            shutil.rmtree(one.path.parent, ignore_errors=True)

@@ -1,0 +1,88 @@
+"""The place of CUDA kernels: device 0."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+
+import tvm_ffi
+
+from te_select.checking.on_device import OnDevice
+from te_select.errors import TuningError
+from te_select.operator.access import access_pattern
+from te_select.operator.dtypes import ELEMENT_TYPES
+from te_select.runtime.cuda import driver
+from te_select.runtime.cuda.device_array import DeviceArray
+from te_select.runtime.cuda.kernel import CudaKernel
+from te_select.runtime.kernel import Kernel
+from te_select.timing.cuda import clocks
+from te_select.timing.cuda.graphs import replayed
+from te_select.timing.cuda.roof import sets_for
+from te_select.timing.rounds import Timing
+from te_select.timing.samples import FEWEST
+from te_select.tuning.measuring.problem import Problem
+
+
+class Cuda:
+    """CUDA device 0.
+
+    A kernel is checked with copies of the operands, guards around ``out`` included. It is timed by
+    replaying a CUDA graph of calls, on operands that stay there: several sets of them
+    in turns, so that no call finds in the second-level cache what the one before it left.
+
+    Parameters
+    ----------
+    problem
+        The operands.
+
+    Raises
+    ------
+    TuningError
+        If the device is not there, or has not enough memory.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        moved = access_pattern(problem.workload).bytes_moved()
+        try:
+            count = sets_for(moved, driver.devices()[0].l2)
+            self._sets = [_copied(problem) for _ in range(count)]
+        except driver.CudaError as error:
+            raise TuningError(f"the operands cannot be put on the device: {error}") from error
+
+    def check(self, kernel: Kernel) -> str:
+        """Compare a kernel with NumPy, bit for bit."""
+        if not isinstance(kernel, CudaKernel):
+            raise TuningError(f"{kernel!r} is for no CUDA device")
+        return self._problem.check(OnDevice(kernel))
+
+    def time(self, kernel: Kernel) -> tuple[float, ...]:
+        """Time a kernel by events; a sample is the mean of as many calls as last 2 ms."""
+        return self.take_turns({"alone": kernel}, FEWEST)["alone"].seconds
+
+    def take_turns(self, kernels: Mapping[str, Kernel], rounds: int) -> Mapping[str, Timing]:
+        """Time kernels in turns."""
+        return clocks.take_turns(
+            {name: replayed(self._call(kernel)) for name, kernel in kernels.items()}, rounds
+        )
+
+    def _call(self, kernel: Kernel) -> Callable[[], object]:
+        turns = itertools.cycle(self._sets)
+        function = kernel.function
+        return lambda: function(*next(turns))
+
+
+def _copied(problem: Problem) -> list[tvm_ffi.Tensor]:
+    """Cond, then, else_ and out on the device, as the exported function takes them at once."""
+    element = problem.workload.element
+    tensors = []
+    for array, kind in (
+        (problem.cond, ELEMENT_TYPES["bool"]),
+        (problem.then, element),
+        (problem.else_, element),
+        (problem.out, element),
+    ):
+        there = DeviceArray.empty(kind, array.shape)
+        there.write(array)
+        tensors.append(tvm_ffi.from_dlpack(there))
+    return tensors

@@ -1,0 +1,176 @@
+"""What a workload's candidates are run on: operands, and the bits that NumPy selects of them."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from te_select.checking.reference import Array, bits, first_difference, ints, numpy_dtype, placed
+from te_select.checking.reference import special_bits as special_values
+from te_select.checking.verify import runs
+from te_select.errors import TuningError
+from te_select.operator.workload import Workload
+from te_select.timing.operands import aligned_empty
+
+SEED = 0
+GUARD = 4096  # bytes on each side of out that must stay as they are: a page
+FILL = 0xA5  # what is not written stays this, and what a candidate before it wrote is gone
+_CHUNK = 1 << 24  # bytes of random data that are drawn at once
+_ONE = np.uint8(1)
+_MEMINFO = Path("/proc/meminfo")
+_CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
+_GIB = 1 << 30
+
+_libc = ctypes.CDLL(None)
+_libc.memcmp.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
+
+
+class Problem:
+    """The operands of one workload, made once for all of its candidates.
+
+    Then and else hold random bits, and first of all the values that arithmetic would change (NaN
+    payloads, -0.0). A kernel is checked with a cond of which one half is random and the other comes
+    in runs, so that skipping shows; it is timed with a random one of a density of 50 %.
+
+    Parameters
+    ----------
+    workload
+        The workload, of int dims only.
+
+    Raises
+    ------
+    TuningError
+        If it has named dims, or its operands do not fit into memory.
+    """
+
+    def __init__(self, workload: Workload) -> None:
+        if workload.dim_names:
+            raise TuningError(
+                f"{workload} has the named dims {', '.join(workload.dim_names)}; expected ints"
+            )
+        _check_memory(workload)
+        random = np.random.Generator(np.random.SFC64(SEED))
+        dtype = numpy_dtype(workload.dtype)
+        self.workload = workload
+        self.cond, self.checked_cond = (
+            aligned_empty(ints(workload.cond_shape), np.dtype(np.bool_)) for _ in range(2)
+        )
+        self.then, self.else_ = (
+            aligned_empty(ints(shape), dtype)
+            for shape in (workload.then_shape, workload.else_shape)
+        )
+        _draw(random, self.cond)
+        _bytes_of(self.cond)[...] &= _ONE
+        _draw_checked(random, self.checked_cond)
+        special = special_values(workload.dtype)
+        for shift, side in enumerate((self.then, self.else_)):
+            _draw(random, side)
+            words = _bytes_of(side).view(special.dtype)[: special.size**2]
+            words[...] = np.resize(np.roll(special, shift), words.size)
+        self.expected = self._expected()
+        self._out_memory = aligned_empty(
+            (math.prod(ints(workload.out_shape)) * dtype.itemsize + 2 * GUARD,), np.dtype(np.uint8)
+        )
+        inner = self._out_memory[GUARD:-GUARD]
+        self.out: Array = inner.view(dtype).reshape(ints(workload.out_shape))
+
+    def check(self, kernel: Callable[..., Any]) -> str:
+        """Compare a kernel with NumPy, bit for bit.
+
+        Parameters
+        ----------
+        kernel
+            Takes cond, then, else_ and ``out=``.
+
+        Returns
+        -------
+        str
+            What is wrong, in one line; empty if nothing is.
+        """
+        self._out_memory[...] = FILL
+        kernel(self.checked_cond, self.then, self.else_, out=self.out)
+        if (self._out_memory[:GUARD] != FILL).any() or (self._out_memory[-GUARD:] != FILL).any():
+            return "wrote outside out"
+        size = self.out.nbytes
+        if _libc.memcmp(self.out.ctypes.data, self.expected.ctypes.data, size) == 0:
+            return ""
+        views = placed(self.workload, self.checked_cond, self.then, self.else_)
+        difference = first_difference(self.out, *views)
+        return f"computed wrong bits: {difference}" if difference else "changed its operands"
+
+    def _expected(self) -> Array:
+        """The selected bits, as unsigned integers."""
+        mask = self.checked_cond.view(np.uint8) != 0
+        cond, then, else_ = placed(self.workload, mask, self.then, self.else_)
+        taken, left = bits(then), bits(else_)
+        if taken.ndim > cond.ndim:
+            cond = cond[..., None]
+        expected = np.empty(taken.shape, taken.dtype)
+        expected[...] = left
+        np.copyto(expected, taken, where=cond)
+        return expected
+
+
+def memory_needed(workload: Workload) -> int:
+    """Bytes of a workload's operands: cond and out twice, and then and else."""
+    width = workload.element.width
+    cond, then, else_, out = (
+        math.prod(ints(shape))
+        for shape in (
+            workload.cond_shape,
+            workload.then_shape,
+            workload.else_shape,
+            workload.out_shape,
+        )
+    )
+    return 2 * cond + width * (then + else_ + 2 * out)
+
+
+def memory_available() -> int:
+    """Bytes of memory that this process may still take, as far as the system says."""
+    limits = [1 << 62]
+    with contextlib.suppress(OSError, ValueError):
+        for line in _MEMINFO.read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                limits.append(int(line.split()[1]) << 10)
+    with contextlib.suppress(OSError, ValueError):  # "max" where there is no limit
+        limits.append(int(_CGROUP_LIMIT.read_text()))
+    return min(limits)
+
+
+def _check_memory(workload: Workload) -> None:
+    needed, available = memory_needed(workload), memory_available()
+    if needed > available:
+        raise TuningError(
+            f"the operands take {needed / _GIB:.1f} GiB, and {available / _GIB:.1f} GiB of memory "
+            "are available; expected a smaller workload"
+        )
+
+
+def _bytes_of(array: Array) -> npt.NDArray[np.uint8]:
+    return array.reshape(-1).view(np.uint8)
+
+
+def _draw(random: np.random.Generator, array: Array) -> None:
+    """Fill with random bits."""
+    memory = _bytes_of(array)
+    for start in range(0, memory.size, _CHUNK):
+        part = memory[start : start + _CHUNK]
+        words = random.integers(0, 2**64, -(-part.size // 8), np.uint64)
+        part[...] = words.view(np.uint8)[: part.size]
+
+
+def _draw_checked(random: np.random.Generator, cond: Array) -> None:
+    """One half any bytes, every other of them 0; the other half runs of 0 and of 1."""
+    memory = _bytes_of(cond)
+    half = memory.size // 2
+    _draw(random, memory[:half])
+    memory[:half:2] = 0
+    memory[half:] = runs(random, memory.size - half)

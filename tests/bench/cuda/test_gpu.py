@@ -1,0 +1,66 @@
+"""The bench on a real CUDA device: its peers and its graphs. Skipped where there is none."""
+
+from __future__ import annotations
+
+import pytest
+import tvm_ffi
+
+import te_select
+from te_select import Workload
+from te_select.bench.contest import difference
+from te_select.bench.cuda.operands import make_sets, poison, result, torch_tensors
+from te_select.bench.cuda.peers import PEERS
+from te_select.runtime.cuda import driver
+from te_select.timing.cuda import roof
+from te_select.timing.cuda.graphs import Graph, replayed
+from te_select.timing.operands import Mask, make_operands
+
+pytestmark = pytest.mark.gpu
+
+W = Workload((4, 1, 65), (4, 3, 65), (65,))
+
+
+def sets_of(workload, count):
+    return make_sets(make_operands(workload, Mask()), count)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("kind", PEERS, ids=lambda kind: kind.name)
+def test_peers_select_the_same_bits_from_every_set(kind, dtype):
+    peer = kind()
+    if why := peer.available():
+        pytest.skip(why)
+    workload = Workload(W.cond_shape, W.then_shape, W.else_shape, dtype)
+    sets = sets_of(workload, 2)
+    for call, operands in zip(peer.prepare(workload, sets), sets, strict=True):
+        poison(operands, 0xA5)
+        value = call()
+        driver.synchronize(0)
+        assert difference(peer.result(value, operands), operands) == ""
+
+
+@pytest.mark.parametrize("library", ["tvm_ffi", "torch"])
+def test_calls_are_captured_and_their_replay_computes(library):
+    kernel = te_select.compile(W, "cuda")
+    (operands,) = sets_of(W, 1)
+    if library == "torch":
+        torch = pytest.importorskip("torch")
+        if not torch.cuda.is_available():
+            pytest.skip("torch sees no CUDA device")
+        tensors = torch_tensors(operands, torch)
+        shapes = [array.shape for array in operands.arrays()]
+        tensors = [tensor.reshape(shape) for tensor, shape in zip(tensors, shapes, strict=True)]
+    else:
+        tensors = [tvm_ffi.from_dlpack(array) for array in operands.arrays()]
+    cond, then, else_, out = tensors
+    sampler = replayed(lambda: kernel(cond, then, else_, out=out))
+    assert isinstance(sampler, Graph)
+    poison(operands, 0xA5)
+    assert sampler.sample() > 0
+    driver.synchronize(0)
+    assert difference(result(operands), operands) == ""
+
+
+def test_copy_of_the_roof_copies():
+    assert roof.probe(1 << 20, 2).sample() > 0
+    assert (roof.bandwidth(1 << 28) or 0) > 0

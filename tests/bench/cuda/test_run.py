@@ -1,0 +1,166 @@
+"""The bench for CUDA devices, on a stand-in for the driver: what it calls, ranks and reports."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import tvm_ffi
+from typer.testing import CliRunner
+
+import te_select
+from te_select import Workload
+from te_select.bench.cuda import run as run_module
+from te_select.bench.cuda.operands import elements, make_sets, strides
+from te_select.bench.cuda.peers import PEERS, CudaPeer
+from te_select.bench.options import Options
+from te_select.bench.peers import choose_peers
+from te_select.bench.row import COPY, OURS
+from te_select.bench.suite import Entry
+from te_select.cli import app
+from te_select.errors import TargetError
+from te_select.operator.access import access_pattern
+from te_select.timing.cuda import clocks, roof
+from te_select.timing.cuda.graphs import Graph, replayed
+from te_select.timing.operands import Mask, make_operands
+from tests.support import cuda_standin
+from tests.support.cuda_standin import fake_driver, running
+
+W = Workload((4, 1), (4, 5), ())
+ENTRY = Entry("small", W, "a test")
+SMALL = ["--cond", "4,1", "--then", "4,5", "--else", "", "--rounds", "1", "--target", "cuda:sm_90"]
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr(clocks, "SHORTEST_SAMPLE", 1e-5)
+    monkeypatch.setattr(roof, "SETS", (2, 3))
+    monkeypatch.setattr(te_select, "compile", lambda workload, *_: cuda_standin.kernel(workload))
+
+
+class Liar(CudaPeer):
+    name = "liar"
+
+    def prepare(self, workload, sets):
+        return [lambda: None for _ in sets]
+
+
+class Waiting(CudaPeer):
+    name = "waiting"
+
+    def __init__(self):
+        self.waited = 0
+
+    def wait(self, value):
+        self.waited += 1
+
+    def prepare(self, workload, sets):
+        def call(operands):
+            host = operands.host
+            host.out[...] = np.where(host.cond, host.then, host.else_)
+            return host.out
+
+        return [lambda each=each: call(each) for each in sets]
+
+    def result(self, value, operands):
+        return value
+
+
+def rows(*peers):
+    options = Options("cuda:sm_90", peers, rounds=2)
+    with running(W) as fake:
+        found = list(run_module.run([ENTRY], [Mask()], options))
+        return found, fake.fake_launches()
+
+
+def test_a_row_is_verified_and_timed_beside_the_copy_of_the_device():
+    waiting = Waiting()
+    (row,), launches = rows(Liar(), waiting)
+    assert set(row.timings) == {OURS, COPY, "waiting"}
+    assert row.best == "waiting" and waiting.waited > 2
+    assert "liar" in row.wrong
+    assert row.roofs[COPY] > 0 and row.roof == row.roofs[COPY]
+    assert launches > 2
+    assert row.cache == "of 3 sets in turns, less than twice the L2"
+    assert row.queued == ("waiting",)
+
+
+def test_a_wrong_kernel_is_shown_as_wrong():
+    with fake_driver(90):  # which runs nothing
+        (row,) = run_module.run([ENTRY], [Mask()], Options("cuda:sm_90", (), 1))
+    assert OURS in row.wrong and OURS not in row.timings
+
+
+def test_calls_are_replayed_from_a_graph_of_the_stream_that_was_current():
+    with running(W) as fake:
+        (operands,) = make_sets(make_operands(W, Mask()), 1)
+        tensors = [tvm_ffi.from_dlpack(array) for array in operands.arrays()]
+        kernel = cuda_standin.kernel(W)
+        sampler = replayed(lambda: kernel.function(*tensors))
+        assert isinstance(sampler, Graph)
+        assert fake.fake_last().contents.stream
+        launches, before = fake.fake_launches(), fake.fake_replayed()
+        assert sampler.sample() > 0
+        assert fake.fake_launches() == launches and fake.fake_replayed() > before
+
+
+@pytest.mark.parametrize("failing", [b"", b"cuStreamBeginCapture_v2"])
+def test_work_that_no_graph_captures_is_timed_in_a_queue(failing):
+    with running(W) as fake:
+        fake.fake_fail(failing, 900)
+        sampler = replayed(lambda: None)
+        assert not isinstance(sampler, Graph)
+        assert sampler.sample() > 0
+        assert fake.fake_replayed() == 0
+
+
+def test_bench_without_a_device_is_a_target_error():
+    with fake_driver(), pytest.raises(TargetError, match=r"cannot be measured here: .*NVIDIA GPU"):
+        list(run_module.run([ENTRY], [Mask()], Options("cuda:sm_90", ())))
+
+
+def test_command_line_reports_the_device_and_absent_peers(tmp_path):
+    with running(W):
+        plot = tmp_path / "bench.png"
+        done = CliRunner().invoke(app, ["bench", *SMALL, "--json", "--plot", str(plot)])
+    assert done.exit_code == 0, done.output
+    document = json.loads(done.stdout)
+    assert {peer.name for peer in PEERS} == set(document["absent"])
+    assert "Fake GPU, sm_90" in document["machine"]["gpus"]["device 0"]
+    assert document["rows"][0]["roof"]["how"] == {COPY: "cuMemcpyDtoDAsync"}
+    assert plot.stat().st_size
+    with running(W):
+        done = CliRunner().invoke(app, ["bench", *SMALL, "--peers", "none"])
+    assert "a copy by cuMemcpyDtoDAsync on as many bytes" in done.output
+
+
+def test_peers_of_the_cpu_are_not_those_of_a_device():
+    assert [peer.name for peer in choose_peers("torch,jax", PEERS)] == ["torch", "jax"]
+    with pytest.raises(ValueError, match="expected all, none or torch, "):
+        choose_peers("numpy", PEERS)
+
+
+def test_steps_of_the_merged_loops_address_every_element():
+    workload = Workload((3, 1, 5), (3, 4, 1), (4, 5), "float32", "multidirectional")
+    pattern = access_pattern(workload)
+    host = make_operands(workload, Mask())
+    at = np.unravel_index(np.arange(elements(pattern)), [loop.bound({}) for loop in pattern.loops])
+    index = {
+        letter: sum(i * step[letter] for i, step in zip(at, strides(pattern), strict=True))
+        for letter in "cte"
+    }
+    sides = [
+        array.reshape(-1)[index[letter]]
+        for array, letter in zip((host.cond, host.then, host.else_), "cte", strict=True)
+    ]
+    want = np.where(host.cond, host.then, host.else_)
+    assert np.where(*sides).tobytes() == want.tobytes()
+
+
+def test_sets_are_copies_in_memory_of_their_own():
+    with fake_driver(90):
+        host = make_operands(W, Mask())
+        sets = make_sets(host, 3)
+        assert len({each.out.memory.address for each in sets}) == 3
+        assert sets[2].then.numpy(host.then.dtype).tobytes() == host.then.tobytes()

@@ -1,0 +1,96 @@
+"""The script of the whole GPU run, as far as it goes without a GPU."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from te_select.cli import app
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "benchmarks"))
+import gpu  # noqa: E402 - a script, which no package holds
+
+
+def test_parts_write_their_output_and_a_summary(tmp_path, capsys):
+    assert gpu.main(["--out", str(tmp_path), "--parts", "environment"]) == 0
+    assert "gpus" in json.loads((tmp_path / "environment.json").read_text())
+    (outcome,) = json.loads((tmp_path / "summary.json").read_text())
+    assert (outcome["part"], outcome["status"]) == ("environment", "passed")
+    assert "environment: passed" in capsys.readouterr().out
+
+
+def test_unknown_parts_are_refused_and_the_known_listed(tmp_path, capsys):
+    with pytest.raises(SystemExit) as error:
+        gpu.main(["--out", str(tmp_path), "--parts", "tests,nope"])
+    assert error.value.code == 2
+    assert "expected some of environment, tests, overhead, roof, bench" in capsys.readouterr().err
+
+
+def test_a_part_that_fails_makes_the_run_fail_and_the_rest_goes_on(tmp_path, monkeypatch):
+    failing = gpu.Part("failing", (sys.executable, "-c", "import sys; sys.exit(3)"), 60)
+    fine = gpu.Part("fine", (sys.executable, "-c", "print('fine')"), 60)
+    monkeypatch.setattr(gpu, "parts", lambda *_: [failing, fine])
+    monkeypatch.setattr(gpu.driver, "missing", lambda: "")
+    assert gpu.main(["--out", str(tmp_path)]) == 1
+    assert (tmp_path / "fine.log").read_text() == "fine\n"
+    statuses = [each["status"] for each in json.loads((tmp_path / "summary.json").read_text())]
+    assert statuses == ["failed", "passed"]
+
+
+def test_run_without_a_gpu_fails_and_says_that_nothing_was_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(gpu.driver, "missing", lambda: "there is no NVIDIA driver")
+    assert gpu.main(["--out", str(tmp_path), "--parts", "tests,bench"]) == 1
+    statuses = [each["status"] for each in json.loads((tmp_path / "summary.json").read_text())]
+    assert statuses == ["left out", "left out"]
+    assert "nothing was run on a GPU: there is no NVIDIA driver" in capsys.readouterr().err
+
+
+def test_what_a_part_leaves_of_its_time_is_the_next_one_s(tmp_path, monkeypatch):
+    given = []
+
+    def run(part, out, seconds):
+        given.append(seconds)
+        (out / f"{part.name}.log").write_text("")
+        return gpu.Outcome(part.name, "", 0, "passed")
+
+    monkeypatch.setattr(gpu, "run", run)
+    chosen = [gpu.Part("first", (), 1), gpu.Part("second", (), 3)]
+    gpu.run_all(chosen, tmp_path, 100, "")
+    assert given[0] < 25 and 75 < given[1] <= 80
+
+
+def test_every_part_of_the_bench_has_flags_that_it_takes(tmp_path):
+    benches = [p for p in gpu.parts(tmp_path, "cuda", "default", "*", 4) if "bench" in p.command]
+    assert [part.name for part in benches] == ["roof", "bench", "blocks"]
+    for part in benches:
+        flags = list(part.command[len(gpu.CLI) :])
+        flags[flags.index("--target") + 1] = "cuda:sm_90"
+        done = CliRunner().invoke(app, [*flags, "--rounds", "1"])
+        assert done.exit_code == 2 and "cannot be measured here" in done.output, done.output
+
+
+def test_a_part_that_outlasts_its_share_is_interrupted_and_keeps_what_it_has(tmp_path):
+    script = (
+        "import time\n"
+        "try:\n    print('begun', flush=True); time.sleep(60)\n"
+        "except KeyboardInterrupt:\n    print('kept')\n"
+    )
+    outcome = gpu.run(gpu.Part("slow", (sys.executable, "-c", script), 60), tmp_path, 2)
+    assert outcome.status == "interrupted" and outcome.seconds < 30
+    assert (tmp_path / "slow.log").read_text() == "begun\nkept\n"
+
+
+def test_help_teaches():
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "benchmarks" / "gpu.py"), "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "--parts" in done.stdout and "ten minutes" in done.stdout

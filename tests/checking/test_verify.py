@@ -1,0 +1,201 @@
+"""Tests of the checks of kernels against NumPy: a wrong kernel must be found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from te_select.checking import reference, verify
+from te_select.errors import ArgumentError
+from te_select.operator.dtypes import ELEMENT_TYPES
+from te_select.operator.workload import Workload
+
+
+class NumPyKernel:
+    """A kernel that computes with NumPy, and spoils what ``spoil`` says."""
+
+    path = Path("build/select.so")
+
+    def __init__(self, workload: Workload, spoil: Callable[..., None] | None = None) -> None:
+        self.workload = workload
+        self.spoil = spoil
+
+    def __call__(self, cond: Any, then: Any, else_: Any, *, out: Any = None) -> Any:
+        workload = self.workload
+        if workload.dim_names:
+            workload = Workload(cond.shape, then.shape, else_.shape, workload.dtype)
+        views = reference.placed(workload, cond, then, else_)
+        mask = views[0].view(np.uint8) != 0
+        words = [reference.bits(view) for view in views[1:]]
+        target = reference.bits(out)
+        target[...] = np.where(mask[..., None] if target.ndim > out.ndim else mask, *words)
+        if self.spoil:
+            self.spoil(cond, then, else_, out)
+        return out
+
+
+SMALL = Workload((4, 1, 5), (4, 3, 5), (), "float32")
+
+
+def failed(kernel: NumPyKernel, seed: int = 0) -> set[str]:
+    return {r.check for r in verify.verify_kernel(kernel, seed) if not r.passed}
+
+
+@pytest.mark.parametrize("dtype", ELEMENT_TYPES)
+def test_every_element_type_passes_every_check(dtype: str) -> None:
+    kernel = NumPyKernel(Workload((4, 1, 5), (4, 3, 5), (1,), dtype))
+    results = verify.verify_kernel(kernel)
+    assert [r.check for r in results] == list(verify.CHECKS)
+    assert all(r.passed for r in results), results
+
+
+@pytest.mark.parametrize(
+    "workload",
+    [
+        Workload((), (), ()),
+        Workload((3,), (0, 3), ()),
+        Workload((), (), (), "complex128"),
+        Workload((3,), (2, 3, 4), (3, 1), "int8", "pdpd", 1),
+    ],
+    ids=str,
+)
+def test_awkward_shapes_pass(workload: Workload) -> None:
+    assert not failed(NumPyKernel(workload))
+
+
+def test_one_wrong_element_is_found_with_its_index_and_bits() -> None:
+    def spoil(_cond: Any, _then: Any, _else: Any, out: Any) -> None:
+        reference.bits(out)[3, 2, 4] ^= 1 << 31
+
+    result = verify.verify_kernel(NumPyKernel(SMALL, spoil), seed=7, checks=["all_false"])[0]
+    assert not result.passed
+    assert result.message.startswith("out[3,2,4] is 0x")
+    got, expected = (int(word, 16) for word in _patterns(result.message))
+    assert got ^ expected == 1 << 31
+    assert result.command == (
+        f"te-select verify build/select.so --kernel {SMALL.name} --seed 7 --check all_false"
+    )
+
+
+def test_a_float_copy_that_quiets_nans_is_found() -> None:
+    def spoil(_cond: Any, _then: Any, _else: Any, out: Any) -> None:
+        out[np.isnan(out)] = np.nan
+
+    assert "special" in failed(NumPyKernel(SMALL, spoil))
+
+
+def test_a_lost_negative_zero_is_found() -> None:
+    def spoil(_cond: Any, _then: Any, _else: Any, out: Any) -> None:
+        out[out == 0] = 0
+
+    assert "special" in failed(NumPyKernel(SMALL, spoil))
+
+
+def test_truth_by_the_lowest_bit_is_found() -> None:
+    def spoil(cond: Any, then: Any, else_: Any, out: Any) -> None:
+        out[...] = np.where(cond.view(np.uint8) & 1, then, else_)
+
+    assert failed(NumPyKernel(Workload((64,), (64,), (64,), "int32"), spoil)) == {"bytes"}
+
+
+@pytest.mark.parametrize("past", [-1, 60 * 4])
+def test_a_byte_written_outside_out_is_found(past: int) -> None:
+    def spoil(_cond: Any, _then: Any, _else: Any, out: Any) -> None:
+        base = out
+        while base.base is not None and isinstance(base.base, np.ndarray):
+            base = base.base
+        start = out.__array_interface__["data"][0] - base.__array_interface__["data"][0]
+        base[start + past] ^= 1
+
+    results = verify.verify_kernel(NumPyKernel(SMALL, spoil), checks=["random"])
+    assert results[0].message == "bytes outside out were written"
+
+
+def test_unwritten_elements_are_found() -> None:
+    class Lazy(NumPyKernel):
+        def __call__(self, cond: Any, then: Any, else_: Any, *, out: Any = None) -> Any:
+            return out
+
+    assert failed(Lazy(SMALL)) == set(verify.CHECKS)
+
+
+def test_an_exception_of_the_kernel_is_a_failure() -> None:
+    def spoil(*_: Any) -> None:
+        raise ValueError("no")
+
+    results = verify.verify_kernel(NumPyKernel(SMALL, spoil), checks=["random"])
+    assert results[0].message == "ValueError: no"
+
+
+def test_named_dims_run_at_each_size() -> None:
+    kernel = NumPyKernel(Workload(("batch", 1), ("batch", "width"), ()))
+    results = verify.verify_kernel(kernel, checks=["random"])
+    assert [tuple(r.sizes.values()) for r in results] == [(1, 7), (7, 33), (33, 1000), (1000, 1)]
+    assert all(r.passed for r in results)
+
+
+def test_named_dims_stay_within_the_memory_limit() -> None:
+    workload = Workload(tuple("abcdefgh"), tuple("abcdefgh"), tuple("abcdefgh"), "float64")
+    for sizes in verify.dim_sizes(workload):
+        assert math.prod(sizes.values()) * 25 <= verify.MEMORY_LIMIT
+
+
+def test_a_check_sees_the_same_data_alone_and_in_company() -> None:
+    seen: list[bytes] = []
+
+    def spoil(cond: Any, then: Any, _else: Any, _out: Any) -> None:
+        seen.append(cond.tobytes() + then.tobytes())
+
+    kernel = NumPyKernel(SMALL, spoil)
+    verify.verify_kernel(kernel, 3)
+    verify.verify_kernel(kernel, 3, ["misaligned"])
+    assert seen[list(verify.CHECKS).index("misaligned")] == seen[-1]
+
+
+def test_an_unknown_check_is_named() -> None:
+    with pytest.raises(ArgumentError, match="'masks' does not exist; expected random, all_true"):
+        verify.verify_kernel(NumPyKernel(SMALL), checks=["masks"])
+
+
+def test_misaligned_operands_are_misaligned() -> None:
+    def spoil(cond: Any, then: Any, else_: Any, out: Any) -> None:
+        assert not then.flags.aligned
+        assert not else_.flags.aligned
+        assert all(a.__array_interface__["data"][0] % 64 for a in (cond, then, else_, out))
+
+    kernel = NumPyKernel(Workload((8,), (8,), (8,)), spoil)
+    assert [r.message for r in verify.verify_kernel(kernel, checks=["misaligned"])] == [""]
+
+
+def test_runs_are_alternating_blocks_of_every_length() -> None:
+    mask = verify.runs(np.random.default_rng(0), 1 << 22)
+    edges = np.flatnonzero(np.diff(mask))
+    lengths = np.diff(edges)
+    assert mask.size == 1 << 22
+    assert lengths.min() < 8
+    assert 1 << 14 < lengths.max() <= verify.LONGEST_RUN
+
+
+@pytest.mark.parametrize("shape", [(1, 5, 7), (3, 40), (200,), (2, 3, 4, 5)])
+def test_a_difference_is_found_in_every_chunk(
+    shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reference, "_CHUNK", 6)
+    then = np.zeros(shape, np.int16)
+    cond = np.ones(shape, np.bool_)
+    for index in np.ndindex(*shape):
+        out = then.copy()
+        out[index] = 1
+        message = reference.first_difference(out, cond, then, then)
+        place = ",".join(map(str, index))
+        assert message == f"out[{place}] is 0x0001, NumPy selects 0x0000"
+    assert not reference.first_difference(then, cond, then, then)
+
+
+def _patterns(message: str) -> list[str]:
+    return [word.strip(",") for word in message.split() if word.startswith("0x")]

@@ -1,0 +1,273 @@
+"""CUDA kernels on the CPU against NumPy, bit for bit, with every access checked."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from tvm import s_tir
+
+from te_select import Workload
+from te_select.machines.cuda.lowering import CudaFunction, lower
+from te_select.operator.access import access_pattern
+from te_select.operator.definition import definition
+from te_select.schedules.cuda import schedule as cuda
+from tests.support import strategies as s
+from tests.support.cuda_emulation import Emulated
+
+WIDTHS = ("uint8", "bfloat16", "float32", "float64", "complex128")
+AROUND_VECTORS = (0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 255, 257, 1023, 4097, 8195)
+
+
+def lowered(workload: Workload, symbol: str = "kernel", **knobs) -> CudaFunction:
+    pattern = access_pattern(workload)
+    config = dataclasses.replace(cuda.default_config(pattern, None), **knobs).checked(pattern)
+    sch = s_tir.Schedule(definition(workload))
+    cuda.apply(sch, pattern, None, config)
+    return lower(sch.mod["main"], symbol, workload.dim_names, pattern)
+
+
+def emulate(workloads: list[Workload], folder, **knobs) -> tuple[Emulated, dict[str, Workload]]:
+    symbols = {f"kernel_{k}": workload for k, workload in enumerate(workloads)}
+    functions = [lowered(workload, symbol, **knobs) for symbol, workload in symbols.items()]
+    return Emulated.of(functions, folder), symbols
+
+
+def placed(array: np.ndarray, offset: int) -> np.ndarray:
+    """The same values, ``offset`` elements after an address that 64 divides."""
+    step = min(array.dtype.itemsize, 8)
+    memory = np.zeros(array.nbytes + offset * step + 64, np.uint8)
+    start = -memory.ctypes.data % 64 + offset * step
+    moved = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    moved[...] = array
+    return moved
+
+
+def check(emulated, symbol, workload, sizes=None, *, seed=0, offsets=(0, 0, 0, 0), **how):
+    """Run one kernel; an offset is how many elements an operand lies off 64 bytes."""
+    bound = workload.bind(sizes) if sizes else workload
+    rng = np.random.default_rng(seed)
+    cond = how.pop("cond", None)
+    operands = [
+        s.random_cond(rng, bound.cond_shape) if cond is None else cond,
+        s.random_bits(rng, bound.then_shape, bound.dtype),
+        s.random_bits(rng, bound.else_shape, bound.dtype),
+        s.random_bits(rng, bound.out_shape, bound.dtype),
+    ]
+    operands = [placed(a, offset) for a, offset in zip(operands, offsets, strict=True)]
+    want = s.expected(bound, *operands[:3])
+    emulated.run(symbol, workload, sizes or {}, operands, **how)
+    assert np.array_equal(s.as_bytes(operands[3]), want), (bound, offsets)
+
+
+@pytest.mark.parametrize("dtype", WIDTHS)
+def test_element_type_by_every_access_pattern_of_two_loops(dtype, tmp_path):
+    shapes = [(1, 1), (37, 1), (1, 5), (37, 5)]
+    wide = [(1, 1), (19, 1), (1, 48), (19, 48)]
+    workloads = [
+        Workload(*each, dtype, "multidirectional")
+        for extents in (shapes, wide)
+        for each in itertools.product(extents, repeat=3)
+    ]
+    unique = {str(access_pattern(workload)): workload for workload in workloads}
+    emulated, symbols = emulate(list(unique.values()), tmp_path)
+    for symbol, workload in symbols.items():
+        check(emulated, symbol, workload)
+        check(emulated, symbol, workload, offsets=(1, 0, 0, 0))
+        check(emulated, symbol, workload, offsets=(0, 1, 0, 0))
+        check(emulated, symbol, workload, offsets=(0, 0, 1, 0))
+        check(emulated, symbol, workload, offsets=(1, 1, 1, 1))
+        check(emulated, symbol, workload, offsets=(3, 0, 5, 7))
+
+
+@pytest.mark.parametrize("dtype", WIDTHS)
+def test_named_sizes_around_the_vector_and_the_tile(dtype, tmp_path):
+    workloads = [
+        Workload(["n"], ["n"], ["n"], dtype),
+        Workload(["r", 1], ["r", "n"], ["n"], dtype),
+        Workload(["r", "n"], ["r", 1], [], dtype, "multidirectional"),
+        Workload(["n"], ["r", "n"], ["r", 1], dtype, "multidirectional"),
+    ]
+    emulated, symbols = emulate(workloads, tmp_path, vectors=2)
+    for symbol, workload in symbols.items():
+        for n, rows in itertools.product(AROUND_VECTORS, (1, 3)):
+            sizes = {"n": n, "r": rows}
+            named = {name: sizes[name] for name in workload.dim_names}
+            for offsets in ((0, 0, 0, 0), (0, 0, 0, 1), (2, 1, 1, 1)):
+                check(emulated, symbol, workload, named, seed=n, offsets=offsets)
+
+
+@pytest.mark.parametrize("inner", [2, 3, 4, 5, 6, 7, 12, 31, 33, 63, 100])
+def test_short_rows_of_named_and_literal_count(inner, tmp_path):
+    named = [
+        Workload(*each, dtype, "multidirectional")
+        for each in (
+            (["r", 1], ["r", inner], ["r", inner]),
+            (["r", 1], ["r", inner], [inner]),
+            (["r", inner], ["r", 1], [inner]),
+            ([inner], ["r", 1], ["r", inner]),
+        )
+        for dtype in ("uint8", "float32", "complex128")
+    ]
+    literal = [w.bind({"r": rows}) for w in named for rows in (7, 65)]
+    emulated, symbols = emulate([*named, *literal], tmp_path)
+    for symbol, workload in symbols.items():
+        for rows in (0, 1, 3, 16, 65, 200) if workload.dim_names else (None,):
+            sizes = {"r": rows} if rows is not None else {}
+            check(emulated, symbol, workload, sizes)
+            check(emulated, symbol, workload, sizes, offsets=(1, 1, 0, 1))
+
+
+def test_any_workload_at_any_offset_equals_numpy(tmp_path_factory):
+    @settings(
+        max_examples=3,
+        deadline=None,
+        phases=[Phase.explicit, Phase.generate],  # each try compiles for seconds
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(st.lists(s.workloads(), min_size=16, max_size=16), st.integers(0, 2**32 - 1))
+    def run(workloads, seed):
+        unique = list(dict.fromkeys(workloads))
+        emulated, symbols = emulate(unique, tmp_path_factory.mktemp("any"))
+        rng = np.random.default_rng(seed)
+        for symbol, workload in symbols.items():
+            for offsets in ((0, 0, 0, 0), tuple(rng.integers(0, 17, 4))):
+                check(emulated, symbol, workload, seed=seed, offsets=offsets)
+
+    run()
+
+
+def test_rank_12_with_named_and_unit_axes(tmp_path):
+    shape = (2, 1, "a", 1, 3, 1, 1, "b", 1, 2, 1, 5)
+    cond = (2, 1, "a", 1, 1, 1, 1, "b", 1, 1, 1, 5)
+    workload = Workload(cond, shape, (1,) * 7 + ("b", 1, 1, 1, 1), "int16")
+    emulated, _ = emulate([workload], tmp_path)
+    for a, b in ((1, 1), (4, 3), (1, 9), (0, 3)):
+        check(emulated, "kernel_0", workload, {"a": a, "b": b})
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        [(70_001,)] * 3,
+        [(9_001, 1), (9_001, 3), (3,)],
+        [(401, 1), (401, 76), (76,)],
+        [(5, 1, 65), (1, 131, 1), (5, 131, 65)],
+    ],
+)
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "complex128"])
+def test_configs_of_the_space_select_the_same_bits(shapes, dtype, tmp_path):
+    workload = Workload(*shapes, dtype, "multidirectional")
+    pattern = access_pattern(workload)
+    space = cuda.space(pattern, None)
+    assert set(space) == {field.name for field in dataclasses.fields(cuda.Config)}
+    rng = np.random.default_rng(0)
+    draws = [{k: v[rng.integers(len(v))] for k, v in space.items()} for _ in range(6)]
+    draws.append({**draws[0], "max_blocks": 3})
+    functions = [lowered(workload, f"kernel_{k}", **knobs) for k, knobs in enumerate(draws)]
+    emulated = Emulated.of(functions, tmp_path)
+    cond = s.random_cond(rng, workload.cond_shape)
+    cond.reshape(-1)[: cond.size // 3] = True
+    cond.reshape(-1)[cond.size // 2 : cond.size // 2 + cond.size // 4] = False
+    for function in functions:
+        check(emulated, function.symbol, workload, cond=cond)
+
+
+@pytest.mark.parametrize("dtype", WIDTHS)
+def test_operands_of_one_element_may_come_by_value(dtype, tmp_path):
+    workloads = [
+        Workload((), (513,), (), dtype),
+        Workload((513,), (), (), dtype, "multidirectional"),
+        Workload((), (), (), dtype),
+        Workload((33, 1), (33, 7), (), dtype),
+    ]
+    emulated, symbols = emulate(workloads, tmp_path)
+    for symbol, workload in symbols.items():
+        for seed, offset in itertools.product(range(3), (0, 1)):
+            offsets = (offset,) * 4
+            check(emulated, symbol, workload, seed=seed, offsets=offsets, by_value=True)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "complex128"])
+def test_indices_of_64_bits_select_the_same_bits(dtype, tmp_path):
+    """As for runs of 2^31 elements, on short ones: the kernel is told that none is short."""
+    workloads = [
+        Workload((9_001,), (9_001,), (), dtype),
+        Workload((501, 1), (501, 48), (48,), dtype),
+        Workload(["a", 1, "b"], ["a", 5, 1], [5, "b"], dtype, "multidirectional"),
+    ]
+    functions = [lowered(w, f"kernel_{k}", vectors=8) for k, w in enumerate(workloads)]
+
+    def edit(source: str) -> str:
+        assert "SHORT = 0x7fffffff" in source
+        return source.replace("SHORT = 0x7fffffff", "SHORT = 0")
+
+    emulated = Emulated.of(functions, tmp_path, edit)
+    for function, workload in zip(functions, workloads, strict=True):
+        for inner in (7, 64):
+            sizes = {"a": 33, "b": inner} if workload.dim_names else {}
+            check(emulated, function.symbol, workload, sizes, seed=inner)
+            check(emulated, function.symbol, workload, sizes, offsets=(1, 1, 0, 1))
+
+
+@pytest.mark.parametrize("side", ["then", "else_"])
+def test_output_in_place_of_a_branch(side, tmp_path):
+    workload = Workload(["n"], ["n"], ["n"])
+    emulated, _ = emulate([workload], tmp_path, vectors=2)
+    for n in (5, 1000, 20_001):
+        rng = np.random.default_rng(n)
+        branches = {name: s.random_bits(rng, (n,), "float32") for name in ("then", "else_")}
+        cond = s.random_cond(rng, (n,))
+        want = s.expected(workload.bind({"n": n}), cond, *branches.values())
+        out = branches[side]
+        others = [a for a in branches.values() if a is not out]
+        order = [out, *others] if side == "then" else [*others, out]
+        emulated.run("kernel_0", workload, {"n": n}, [cond, *order, out])
+        assert np.array_equal(s.as_bytes(out), want)
+
+
+def test_side_that_a_row_or_a_block_does_not_select_is_not_read(tmp_path):
+    rows = Workload((64, 1), (64, 512), (64, 512))
+    blocks = Workload((64, 512), (64, 512), (64, 512))
+    emulated, _ = emulate([rows, blocks], tmp_path)
+    for symbol, workload in (("kernel_0", rows), ("kernel_1", blocks)):
+        for value, unread in ((True, "else_"), (False, "then")):
+            check(emulated, symbol, workload, cond=np.full(workload.cond_shape, value))
+            other = "then" if unread == "else_" else "else_"
+            assert emulated.loaded[unread] == 0
+            assert emulated.loaded[other] == 64 * 512 * 4
+
+
+def test_masks_in_blocks_are_read_once_and_half_of_each_side(tmp_path):
+    workload = Workload((65_536,), (65_536,), (65_536,))
+    emulated, _ = emulate([workload], tmp_path)
+    cond = (np.arange(65_536) // 256) % 2 == 0
+    check(emulated, "kernel_0", workload, cond=cond)
+    assert emulated.loaded["cond"] == 65_536
+    assert emulated.loaded["then"] == emulated.loaded["else_"] == 65_536 * 4 // 2
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "message"),
+    [
+        ("address % (width * LANES) == 0", "address != 0", "not aligned"),
+        ("index < vectors ? index : vectors - 1", "index", "out of bounds"),
+        ("head ? threadIdx.x : vectors * LANES +", "head ? 0 :", "stored twice"),
+        ("blockIdx.x == 0 &&", "blockIdx.x == 7 &&", "array_equal"),
+    ],
+)
+def test_harness_notices_what_is_wrong(right, wrong, message, tmp_path):
+    workload = Workload((66,), (66,), (66,))
+
+    def edit(source: str) -> str:
+        assert right in source
+        return source.replace(right, wrong)
+
+    emulated = Emulated.of([lowered(workload)], tmp_path, edit)
+    with pytest.raises(AssertionError, match=message):
+        check(emulated, "kernel", workload, offsets=(1, 0, 0, 0))
+        check(emulated, "kernel", workload)

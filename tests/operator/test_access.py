@@ -1,0 +1,171 @@
+"""The access pattern: merged loops, who moves, honest bytes."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from te_select.operator.access import AccessPattern, access_pattern
+from te_select.operator.dtypes import ELEMENT_TYPES
+from te_select.operator.workload import Workload
+
+
+@st.composite
+def workloads(draw: st.DrawFn, largest: int = 4, max_rank: int = 5) -> Workload:
+    full = draw(st.lists(st.integers(0, largest), max_size=max_rank))
+
+    def operand() -> tuple[int, ...]:
+        cut = full[draw(st.integers(0, len(full))) :]
+        return tuple(d if draw(st.booleans()) else 1 for d in cut)
+
+    dtype = draw(st.sampled_from(list(ELEMENT_TYPES)))
+    return Workload(operand(), operand(), operand(), dtype, "multidirectional")
+
+
+def carried_shapes(workload: Workload) -> tuple[tuple[Any, ...], ...]:
+    """Shapes of cond, then, else and out in carried elements: 16 bytes are a pair, but for cond."""
+    pair = (2,) if workload.element.width == 16 else ()
+    branches = (workload.then_shape, workload.else_shape, workload.out_shape)
+    lone = (1,) if pair else ()
+    return (*workload.cond_shape, *lone), *((*shape, *pair) for shape in branches)
+
+
+def movers(workload: Workload) -> list[str]:
+    return [loop.movers for loop in access_pattern(workload).loops]
+
+
+def text(*shapes: tuple[Any, ...]) -> str:
+    return str(access_pattern(Workload(*shapes, auto_broadcast="multidirectional")))
+
+
+@given(workloads())
+def test_linear_loops_reach_the_elements_that_numpy_reaches(workload: Workload) -> None:
+    """Walk the merged nest with one running offset per operand, as a compact array is walked."""
+    pattern = access_pattern(workload)
+    extents = [loop.extent or 0 for loop in pattern.loops]
+    *shapes, out_shape = carried_shapes(workload)
+    for letter, shape in zip("cte", shapes, strict=True):
+        strides, step = [], 1
+        for loop, extent in zip(reversed(pattern.loops), reversed(extents), strict=True):
+            strides.append(step if letter in loop.movers else 0)
+            step *= extent if letter in loop.movers else 1
+        walked = [
+            sum(i * s for i, s in zip(at, reversed(strides), strict=True))
+            for at in itertools.product(*map(range, extents))
+        ]
+        elements = np.arange(math.prod(shape)).reshape(shape)
+        assert walked == np.broadcast_to(elements, out_shape).ravel().tolist()
+
+
+@given(workloads())
+def test_neighbouring_loops_differ_in_who_moves(workload: Workload) -> None:
+    assert all(a != b for a, b in itertools.pairwise(movers(workload)))
+
+
+@given(workloads())
+def test_loops_cover_every_axis_but_those_of_extent_one_in_order(workload: Workload) -> None:
+    covered = [axis for loop in access_pattern(workload).loops for axis in loop.axes]
+    assert covered == [axis for axis, dim in enumerate(carried_shapes(workload)[-1]) if dim != 1]
+
+
+@given(workloads())
+def test_elements_are_those_carried_to_the_output(workload: Workload) -> None:
+    assert access_pattern(workload).elements == math.prod(carried_shapes(workload)[-1])
+
+
+@given(workloads())
+def test_bytes_count_every_array_once(workload: Workload) -> None:
+    if 0 in workload.out_shape:
+        return
+    width = workload.element.width
+    expected = math.prod(workload.cond_shape) + width * sum(
+        math.prod(s) for s in (workload.then_shape, workload.else_shape, workload.out_shape)
+    )
+    assert access_pattern(workload).bytes_moved() == expected
+
+
+def test_contiguous_operands_make_one_loop_at_any_rank() -> None:
+    shape = (2, 3) * 6
+    pattern = access_pattern(Workload(shape, shape, shape))
+    assert [loop.extent for loop in pattern.loops] == [6**6]
+    assert pattern.loops[0].movers == "cte"
+
+
+def test_16_byte_elements_are_pairs_of_which_cond_decides_both() -> None:
+    pattern = access_pattern(Workload((4, 1), (4, 3), (), "complex128"))
+    assert str(pattern) == "4:ct x 3:t x 2:te"
+    assert pattern.width == 8
+    assert pattern.bytes_moved() == 4 + 16 * (12 + 1 + 12)
+    assert str(access_pattern(Workload((4, 1), (4, 3), (1, 3), "complex128"))) == "4:ct x 6:te"
+
+
+def test_single_element_has_no_loop() -> None:
+    assert text((), (), ()) == "a single element"
+    assert text((1, 1), (1,), ()) == "a single element"
+
+
+@pytest.mark.parametrize(
+    ("shapes", "expected"),
+    [
+        (((1, 1, 8, 8), (1, 12, 8, 8), ()), "12:t x 64:ct"),
+        (((4096, 1), (4096, 1024), (4096, 1024)), "4096:cte x 1024:te"),
+        (((4, 1), (1, 8), (1,)), "4:c x 8:t"),
+        (((4, 1, 2, 1), (4, 3, 2, 5), ()), "4:ct x 3:t x 2:ct x 5:t"),
+        (((2, 1, 3), (2, 1, 3), (2, 1, 3)), "6:cte"),
+    ],
+)
+def test_known_patterns(shapes: Any, expected: str) -> None:
+    assert text(*shapes) == expected
+
+
+def test_named_dims_merge_like_sizes() -> None:
+    pattern = access_pattern(Workload((1, "n", 4), ("b", "n", 4), (), "float64"))
+    assert str(pattern) == "b:t x n*4:ct"
+    assert pattern.elements is None
+    assert pattern.loops[1].bound({"n": 3, "b": 2}) == 12
+    assert pattern.bytes_moved({"n": 3, "b": 2}) == 12 + 8 * (24 + 1 + 24)
+
+
+@given(workloads(), st.data())
+def test_pattern_of_names_bound_is_the_pattern_of_sizes(
+    workload: Workload, data: st.DataObject
+) -> None:
+    """Naming a dim changes no loop, whatever its size turns out to be, unless it is 1."""
+    size = data.draw(st.integers(2, 5))
+
+    def named(shape: tuple[Any, ...]) -> list[Any]:
+        return [dim if dim in (0, 1) else f"d{dim}" for dim in shape]
+
+    shapes = (workload.cond_shape, workload.then_shape, workload.else_shape)
+    symbolic = Workload(*map(named, shapes), workload.dtype, workload.auto_broadcast)
+    bound = symbolic.bind(dict.fromkeys(symbolic.dim_names, size))
+    assert movers(symbolic) == movers(bound)
+    sizes = dict.fromkeys(symbolic.dim_names, size)
+    assert access_pattern(symbolic).bytes_moved(sizes) == access_pattern(bound).bytes_moved()
+
+
+def test_empty_operands_move_no_bytes() -> None:
+    pattern = access_pattern(Workload((0,), (0,), (0,)))
+    assert pattern.elements == 0
+    assert pattern.bytes_moved() == 0
+
+
+@given(workloads())
+def test_pattern_is_read_back_from_its_key(workload):
+    pattern = access_pattern(workload)
+    read = AccessPattern.from_key(pattern.key)
+    assert read.key == pattern.key
+    assert (read.width, read.bytes_moved()) == (pattern.width, pattern.bytes_moved())
+    assert [loop.movers for loop in read.loops] == [loop.movers for loop in pattern.loops]
+
+
+@pytest.mark.parametrize("key", ["", "w4_", "w3_8cte", "w4_8x", "w4_ncte", "w4_8ctee", "w4_8cte\n"])
+def test_what_is_no_key_is_refused(key):
+    with pytest.raises(ValueError, match="no access pattern"):
+        AccessPattern.from_key(key)

@@ -1,0 +1,259 @@
+"""Workloads: the systems they come from, their names, and their JSON form."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import pickle
+import re
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from te_select.errors import BroadcastError, DTypeError, SelectError
+from te_select.operator.broadcast import RULES
+from te_select.operator.dtypes import ELEMENT_TYPES
+from te_select.operator.workload import Workload
+
+DIMS = st.integers(0, 5) | st.sampled_from(["n", "m", "x", "n_x2", "c1", "e"])
+
+
+@st.composite
+def workloads(draw: st.DrawFn) -> Workload:
+    full = draw(st.lists(DIMS, max_size=5))
+    rule = draw(st.sampled_from(RULES))
+
+    def operand() -> tuple[Any, ...]:
+        return tuple(full if rule == "none" else (d if draw(st.booleans()) else 1 for d in full))
+
+    axis = draw(st.sampled_from([-1, 0])) if rule == "pdpd" else -1
+    branches = tuple(full)
+    return Workload(
+        operand(), branches, operand(), draw(st.sampled_from(list(ELEMENT_TYPES))), rule, axis
+    )
+
+
+@given(workloads())
+def test_name_is_a_c_identifier(workload: Workload) -> None:
+    assert re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", workload.name, re.ASCII)
+    assert len(workload.name) <= 255
+
+
+@given(workloads(), workloads())
+def test_names_are_equal_exactly_where_workloads_are(a: Workload, b: Workload) -> None:
+    assert (a.name == b.name) == (a == b)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ((("axb",), ("axb",), ()), (("a", "b"), ("a", "b"), ())),
+        ((("n_tn",), ("n_tn",), ()), (("n",), ("n",), ())),
+        (((10,), (10,), ()), ((1, 10), (10,), ())),
+        (((2, 1), (2, 1), ()), ((21,), (21,), ())),
+    ],
+)
+def test_names_of_shapes_that_read_alike_differ(a: Any, b: Any) -> None:
+    assert Workload(*a, auto_broadcast="multidirectional").name != (
+        Workload(*b, auto_broadcast="multidirectional").name
+    )
+
+
+def test_names_of_long_shapes_differ_behind_the_cut() -> None:
+    long = (2,) * 48
+    a, b = Workload(long, long, ()), Workload(long, long, (1,))
+    assert a.name != b.name
+    assert len(a.name) < 255
+
+
+def test_name_is_readable_and_stays_what_it_is() -> None:
+    workload = Workload((1, 1, 128, 128), (4, 12, 128, 128), ())
+    assert workload.name == "select_float32_numpy_c1x1x128x128_t4x12x128x128_e"
+    pdpd = Workload((3,), (2, 3, 4), (3, 1), "bfloat16", "pdpd", 1)
+    assert pdpd.name == "select_bfloat16_pdpd1_c3_t2x3x4_e3x1"
+    named = Workload(("n",), ("n",), ())
+    assert re.fullmatch(r"select_float32_numpy_cn_tn_e_h[0-9a-f]{10}", named.name)
+
+
+def test_name_is_the_same_in_another_process() -> None:
+    code = (
+        "from te_select.operator.workload import Workload; "
+        "print(Workload(('batch', 3), ('batch', 3), (1,)).name)"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == Workload(("batch", 3), ("batch", 3), (1,)).name
+
+
+@given(workloads())
+def test_json_leads_back_to_an_equal_workload(workload: Workload) -> None:
+    back = Workload.from_json(json.loads(json.dumps(workload.to_json())))
+    assert back == workload
+    assert hash(back) == hash(workload)
+    assert back.out_shape == workload.out_shape
+
+
+@given(workloads())
+def test_pickle_leads_back_to_an_equal_workload(workload: Workload) -> None:
+    assert pickle.loads(pickle.dumps(workload)) == workload
+
+
+def test_lists_and_numpy_dims_and_types_make_the_same_workload() -> None:
+    a = Workload([np.int64(2), 3], np.array([2, 3]), [], np.dtype("float16"))  # type: ignore[arg-type]
+    assert a == Workload((2, 3), (2, 3), (), "float16")
+    assert a.to_json()["cond_shape"] == [2, 3]
+
+
+def test_workload_does_not_change() -> None:
+    workload = Workload((2,), (2,), ())
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        workload.dtype = "int8"  # type: ignore[misc]
+
+
+@given(workloads(), st.data())
+def test_bound_names_give_the_same_shapes_with_sizes(
+    workload: Workload, data: st.DataObject
+) -> None:
+    sizes = {name: data.draw(st.integers(0, 9)) for name in workload.dim_names}
+
+    def bound(shape: tuple[Any, ...]) -> tuple[int, ...]:
+        return tuple(sizes.get(dim, dim) for dim in shape)
+
+    result = workload.bind(sizes)
+    assert result.dim_names == ()
+    assert result.then_shape == bound(workload.then_shape)
+    assert result.out_shape == bound(workload.out_shape)
+
+
+def test_bind_names_the_missing_dims() -> None:
+    with pytest.raises(BroadcastError, match="m"):
+        Workload(("n",), ("m", "n"), ()).bind({"n": 3})
+
+
+def test_dim_names_are_sorted_and_listed_once() -> None:
+    assert Workload(("a", 1), ("a", "b"), ("b",)).dim_names == ("a", "b")
+
+
+def test_str_says_shapes_type_and_rule() -> None:
+    text = str(Workload((3,), ("n", 3), (), "int8", "pdpd", 1))
+    assert text == "cond [3] then [n,3] else [] -> [n,3] int8 pdpd axis 1"
+
+
+def test_onednn_cond_does_not_widen() -> None:
+    with pytest.raises(BroadcastError):
+        Workload.onednn_select((5, 3), (3,), (3,))
+    assert Workload.onednn_select((1,), (3,), (2, 1)).auto_broadcast == "numpy"
+
+
+@pytest.mark.parametrize("name", sorted(ELEMENT_TYPES))
+def test_onednn_takes_its_three_types_only(name: str) -> None:
+    if name in ("float32", "float16", "bfloat16"):
+        assert Workload.onednn_select((3,), (3,), (3,), name).dtype == name
+    else:
+        with pytest.raises(DTypeError, match="float32, float16, bfloat16"):
+            Workload.onednn_select((3,), (3,), (3,), name)
+
+
+def test_onednn_has_no_pdpd() -> None:
+    with pytest.raises(BroadcastError, match="none, numpy"):
+        Workload.onednn_select((3,), (3,), (3,), auto_broadcast="pdpd")
+
+
+def test_openvino_numpy_lets_cond_widen() -> None:
+    workload = Workload.openvino_select((5, 4, 1, 1, 1), (5, 1, 8, 1, 1), (1, 1, 5, 1))
+    assert workload.auto_broadcast == "multidirectional"
+    with pytest.raises(BroadcastError):
+        Workload.openvino_select((5, 1, 1, 1, 1), (5, 1, 8, 1, 1), (1, 1, 5, 1), "int8", "none")
+
+
+def test_openvino_pdpd_keeps_its_axis_and_other_modes_drop_it() -> None:
+    assert Workload.openvino_select((3,), (2, 3, 4), (3,), auto_broadcast="pdpd", axis=1).axis == 1
+    assert Workload.openvino_select((4,), (2, 3, 4), (4,), axis=1).axis == -1
+
+
+@pytest.mark.parametrize("name", ["complex64", "complex128"])
+def test_openvino_has_no_complex_types(name: str) -> None:
+    with pytest.raises(DTypeError, match=name):
+        Workload.openvino_select((3,), (3,), (3,), name)
+
+
+def test_openvino_has_no_multidirectional_mode() -> None:
+    with pytest.raises(BroadcastError, match="none, numpy, pdpd"):
+        Workload.openvino_select((3,), (3,), (3,), auto_broadcast="multidirectional")
+
+
+def test_onnx_broadcasts_in_all_directions() -> None:
+    assert Workload.onnx_where((3, 1), (2,), (2,)).out_shape == (3, 2)
+
+
+def test_onnx_bfloat16_begins_with_opset_16() -> None:
+    assert Workload.onnx_where((3,), (3,), (3,), "bfloat16", opset=16).dtype == "bfloat16"
+    with pytest.raises(DTypeError, match="opset 16"):
+        Workload.onnx_where((3,), (3,), (3,), "bfloat16", opset=15)
+
+
+@pytest.mark.parametrize("opset", [8, 0, -1, True, "16", None])
+def test_onnx_where_begins_with_opset_9(opset: Any) -> None:
+    with pytest.raises(BroadcastError, match="9"):
+        Workload.onnx_where((3,), (3,), (3,), opset=opset)
+
+
+@pytest.mark.parametrize("name", ["float8_e4m3fn", "float8_e5m2"])
+def test_onnx_has_no_float8(name: str) -> None:
+    with pytest.raises(DTypeError, match=name):
+        Workload.onnx_where((3,), (3,), (3,), name)
+
+
+def test_unknown_field_in_json_is_refused() -> None:
+    data = {**Workload((3,), (3,), ()).to_json(), "layout": "NCHW"}
+    with pytest.raises(BroadcastError, match="layout"):
+        Workload.from_json(data)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        {2, 3},
+        {2: 3},
+        "23",
+        3,
+        None,
+        [True],
+        pytest.param([10**5000], id="huge"),
+        [-1],
+        [2.0],
+        ["a b"],
+        itertools.repeat(1),
+        [2**56, 2],
+    ],
+)
+def test_shape_that_is_none_is_an_error_of_one_short_line(shape):
+    with pytest.raises(BroadcastError) as error:
+        Workload(shape, (3,), (3,))
+    assert "\n" not in str(error.value)
+    assert len(str(error.value)) < 400
+
+
+@pytest.mark.parametrize("fields", [{}, {"cond_shape": [2]}, {"unheard": 1}, None])
+def test_fields_that_make_no_workload_are_an_error(fields):
+    with pytest.raises(SelectError):
+        Workload.from_json(fields)
+
+
+@pytest.mark.parametrize(
+    ("rule", "axis"),
+    [([], -1), ({}, -1), (None, -1), pytest.param("pdpd", 10**5000, id="huge"), ("pdpd", 1.0)],
+)
+def test_rule_or_axis_that_is_none_is_an_error(rule, axis):
+    with pytest.raises(BroadcastError):
+        Workload((3,), (3,), (3,), "float32", rule, axis)
+
+
+def test_dtype_that_numpy_chokes_on_is_an_error():
+    with pytest.raises(DTypeError):
+        Workload((3,), (3,), (3,), {"names": ["a"]})

@@ -1,0 +1,332 @@
+"""Logs of tuning: what MetaSchedule reads, what damage costs, what a killed process leaves."""
+
+import base64
+import dataclasses
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import tvm_ffi
+from tvm import IRModule
+from tvm.s_tir import meta_schedule as ms
+
+import te_select
+from te_select import Workload
+from te_select.compiler import schedule
+from te_select.machines.targets import resolve
+from te_select.operator.access import access_pattern
+from te_select.records import log, manage, metaschedule, store
+from te_select.schedules import cpu
+from te_select.tuning.record import recorded
+from te_select.tuning.search import candidates
+from tests.support.tuning_fakes import BIG, FEW, ROWS, SMALL
+
+V4 = resolve("x86-64-v4")
+SESSION = {"workload": "w", "trials": 3}
+
+
+def make(workload, seconds=1e-3, config=None):
+    config = config or cpu.default_config(access_pattern(workload), V4.tvm)
+    return metaschedule.entry(workload, V4, config, seconds, SESSION)
+
+
+@pytest.fixture(scope="module")
+def entries():
+    return [make(workload) for workload in (BIG, SMALL, ROWS)]
+
+
+def keys(folder):
+    return [entry.key for entry in log.read(folder).entries]
+
+
+def edit(folder, name, change):
+    path = folder / name
+    lines = path.read_text().splitlines()
+    change(lines)
+    path.write_text("".join(f"{line}\n" for line in lines))
+
+
+@pytest.mark.parametrize("workload", [FEW, SMALL, ROWS, BIG], ids=str)
+def test_record_rebuilds_exactly_the_function_that_was_measured(workload):
+    configs = candidates(workload, V4)
+    for config in random.Random(0).sample(configs, min(6, len(configs))):
+        entry = make(workload, config=config)
+        replayed = metaschedule.replay(entry).mod["main"]
+        measured = schedule(workload, V4, config=dataclasses.asdict(config)).func
+        assert tvm_ffi.structural_equal(replayed, measured)
+        assert cpu.config_from(entry.knobs) == config == cpu.config_of(replayed)
+
+
+def test_metaschedule_loads_the_files_and_finds_the_schedule(tmp_path, entries):
+    store.put(tmp_path, entries)
+    database = ms.database.JSONDatabase(work_dir=str(tmp_path))
+    assert len(database.get_all_tuning_records()) == 3
+    mod = te_select.operator.definition.definition(ROWS)
+    found = database.query_schedule(IRModule({"main": mod}), V4.tvm, "main")
+    assert tvm_ffi.structural_equal(found.mod["main"], schedule(ROWS, V4, False).func)
+
+
+def test_records_keep_their_order_so_that_diffs_read_well(tmp_path, entries):
+    store.put(tmp_path, entries)
+    before = (tmp_path / log.RECORDS).read_text().splitlines()
+    store.put(tmp_path, [make(SMALL, 2e-3), make(FEW)])
+    after = (tmp_path / log.RECORDS).read_text().splitlines()
+    assert [after[0], after[2]] == [before[0], before[2]]
+    assert keys(tmp_path) == [*(entry.key for entry in entries), make(FEW).key]
+    assert log.read(tmp_path).best(entries[1].key).seconds == 2e-3
+
+
+def test_what_is_read_is_what_was_written(tmp_path, entries):
+    store.put(tmp_path, entries)
+    assert list(log.read(tmp_path).entries) == entries
+
+
+def test_another_broadcast_of_the_same_kernel_takes_the_place_of_its_record(tmp_path):
+    store.put(tmp_path, [make(SMALL), make(Workload((4, 256), (4, 256), (4, 256)))])
+    assert keys(tmp_path) == ["w4_1024cte"]
+    assert len((tmp_path / log.WORKLOADS).read_text().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "line", ["{", "[1]", "[7,[[[],[]],[1.0],{},[]]]", "[0,[[[],[]],[1.0],{},[]]]"]
+)
+def test_damaged_record_is_reported_with_its_number_and_the_rest_is_used(tmp_path, entries, line):
+    store.put(tmp_path, entries)
+    edit(tmp_path, log.RECORDS, lambda lines: lines.__setitem__(1, line))
+    found = log.read(tmp_path)
+    assert [entry.key for entry in found.entries] == [entries[0].key, entries[2].key]
+    assert [(damage.file, damage.line) for damage in found.damaged] == [(log.RECORDS, 2)]
+    assert found.complaints()[0].startswith(f"{tmp_path / log.RECORDS} line 2 is left out: ")
+
+
+def change_body(entry, change):
+    body = json.loads(entry.body)
+    change(body)
+    return f"[1,{json.dumps(body)}]"
+
+
+@pytest.mark.parametrize(
+    "shape", [[None], None, 5, "x", [[]], [1.5], [True], [-1], [1 << 63], float("nan")], ids=str
+)
+def test_arguments_that_would_crash_tvm_are_refused(tmp_path, entries, shape):
+    store.put(tmp_path / "logs" / V4.name, entries)
+    line = change_body(entries[1], lambda body: body[3][0].__setitem__(2, shape))
+    edit(tmp_path / "logs" / V4.name, log.RECORDS, lambda lines: lines.__setitem__(1, line))
+    (refused,) = manage.merge(tmp_path / "logs", tmp_path / "mine").refused
+    assert "line 2 is left out: " in refused
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda body: body.__setitem__(3, None),
+        lambda body: body[3].__setitem__(0, None),
+        lambda body: body[3][0].__setitem__(1, None),
+        lambda body: body[0][0][-1][2].__setitem__(0, 5),
+        lambda body: body[1].__setitem__(0, float("inf")),
+    ],
+)
+def test_edited_record_is_reported_with_its_number(tmp_path, entries, change):
+    store.put(tmp_path, entries)
+    line = change_body(entries[1], change)
+    edit(tmp_path, log.RECORDS, lambda lines: lines.__setitem__(1, line))
+    found = log.read(tmp_path)
+    assert [(damage.file, damage.line) for damage in found.damaged] == [(log.RECORDS, 2)]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({"default_seconds": value} for value in ("x", {}, float("inf"), 0.0, -1.0, 1)),
+        *({name: value} for name in ("trials", "failed") for value in (float("inf"), -1, "x")),
+        *({"config": {"vector_bytes": value}} for value in (None, [1], float("inf"))),
+        {"config": None},
+        {"machine": 5},
+    ],
+    ids=str,
+)
+def test_edited_session_is_reported_with_its_number_and_its_record_serves(tmp_path, entries, wrong):
+    store.put(tmp_path, entries)
+    session = json.dumps({**entries[1].session, **wrong})
+    edit(tmp_path, log.SESSIONS, lambda lines: lines.__setitem__(1, session))
+    found = log.read(tmp_path)
+    assert [(damage.file, damage.line) for damage in found.damaged] == [(log.SESSIONS, 2)]
+    assert found.best(entries[1].key).session == {}
+    with pytest.warns(RuntimeWarning, match=r"sessions\.json line 2 is left out: "):
+        assert recorded(tmp_path, SMALL, entries[1].tvm) is None
+
+
+def test_damaged_line_is_set_aside_by_the_next_write(tmp_path, entries):
+    store.put(tmp_path, entries)
+    edit(tmp_path, log.RECORDS, lambda lines: lines.__setitem__(1, lines[1][:70]))
+    store.put(tmp_path, [make(FEW)])
+    assert log.read(tmp_path).damaged == ()
+    assert keys(tmp_path) == [entries[0].key, entries[2].key, make(FEW).key]
+    assert entries[1].body[:60] in (tmp_path / store.ASIDE).read_text()
+    ms.database.JSONDatabase(work_dir=str(tmp_path))
+
+
+def test_damaged_workload_costs_its_own_records_only(tmp_path, entries):
+    store.put(tmp_path, entries)
+    edit(tmp_path, log.WORKLOADS, lambda lines: lines.__setitem__(0, '["1", "!"]'))
+    found = log.read(tmp_path)
+    assert [entry.key for entry in found.entries] == [entry.key for entry in entries[1:]]
+    assert {damage.file for damage in found.damaged} == {log.WORKLOADS, log.RECORDS}
+    store.put(tmp_path, [])
+    ms.database.JSONDatabase(work_dir=str(tmp_path))
+    assert keys(tmp_path) == [entry.key for entry in entries[1:]]
+
+
+def test_truncated_file_loses_its_last_line_only(tmp_path, entries):
+    store.put(tmp_path, entries)
+    path = tmp_path / log.RECORDS
+    path.write_bytes(path.read_bytes()[:-30])
+    assert keys(tmp_path) == [entry.key for entry in entries[:2]]
+
+
+@pytest.mark.parametrize("data", [b"\x7fELF\x00\xff" * 9, b"{}\n", b"no\nlog\n"])
+def test_file_without_a_usable_line_is_no_log(tmp_path, entries, data):
+    store.put(tmp_path, entries)
+    (tmp_path / log.RECORDS).write_bytes(data)
+    with pytest.raises(te_select.TuningError, match=r"holds no usable line \(line 1: ") as caught:
+        log.read(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+def test_records_serve_without_a_usable_session(tmp_path, entries):
+    store.put(tmp_path, entries)
+    (tmp_path / log.SESSIONS).write_bytes(b"\xff\n{}\n")
+    found = log.read(tmp_path)
+    assert [entry.key for entry in found.entries] == [entry.key for entry in entries]
+    assert len(found.damaged) == 2
+
+
+def test_folder_in_the_place_of_a_file_is_refused(tmp_path):
+    (tmp_path / log.RECORDS).mkdir()
+    with pytest.raises(te_select.TuningError, match="not a regular file"):
+        log.read(tmp_path)
+
+
+def test_write_that_was_cut_short_is_read_and_finished(tmp_path, entries):
+    store.put(tmp_path, entries)
+    texts = {
+        name: (tmp_path / name).read_text() for name in (log.WORKLOADS, log.RECORDS, log.SESSIONS)
+    }
+    store.put(tmp_path, [make(SMALL, 9e-3), make(FEW)])
+    # As if the process had died after the first of three files.
+    (tmp_path / log.PENDING).write_text(json.dumps(texts))
+    assert list(log.read(tmp_path).entries) == entries
+    store.put(tmp_path, [make(FEW)])
+    assert not (tmp_path / log.PENDING).exists()
+    assert keys(tmp_path) == [*(entry.key for entry in entries), make(FEW).key]
+
+
+def test_writers_at_once_lose_nothing(tmp_path):
+    made = [make(Workload((n,), (n,), (n,))) for n in range(100, 124)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda entry: store.put(tmp_path, [entry]), made))
+    assert sorted(keys(tmp_path)) == sorted(entry.key for entry in made)
+    ms.database.JSONDatabase(work_dir=str(tmp_path))
+
+
+def test_killed_writer_leaves_logs_that_load_and_every_trial_it_reported(tmp_path, entries):
+    source = tmp_path / "source"
+    store.put(source, entries)
+    script = textwrap.dedent(f"""
+        import itertools
+        from pathlib import Path
+        from te_select.records import log, store
+        from te_select.tuning.journal import Journal, Trial
+        entries = log.read(Path({str(source)!r})).entries
+        folder = Path({str(tmp_path / "t")!r})
+        journal = Journal(folder, "w4_1c", {{}})
+        with store.locked(journal.folder):
+            start = len(journal.read())
+        for i in itertools.count(start):
+            journal.append(Trial({{"piece": i}}, 1e-3))
+            print(i, flush=True)
+            store.put(folder, [entries[i % 3]])
+    """)
+    from te_select.tuning.journal import Journal
+
+    chance = random.Random(0)
+    reported = -1
+    for _ in range(10):
+        with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as child:
+            for _ in range(chance.randrange(1, 6)):
+                reported = int(child.stdout.readline())
+            for _ in range(chance.randrange(20_000)):
+                pass
+            os.kill(child.pid, signal.SIGKILL)
+            rest = child.stdout.read().split()
+            reported = int(rest[-1]) if rest else reported
+        trials = Journal(tmp_path / "t", "w4_1c", {}).read()
+        assert {dict(key)["piece"] for key in trials} >= set(range(reported + 1))
+        assert set(keys(tmp_path / "t")) <= {entry.key for entry in entries}
+        assert log.read(tmp_path / "t").damaged == ()
+    store.put(tmp_path / "t", entries)
+    assert len(ms.database.JSONDatabase(work_dir=str(tmp_path / "t")).get_all_tuning_records()) == 3
+
+
+def of_another_tvm(entry):
+    digest, encoded = json.loads(entry.workload)
+    data = base64.b64decode(encoded)
+    # Same length: the text is preceded by it.
+    text = data.replace(entry.tvm.encode(), b"0.1".ljust(len(entry.tvm), b"x"))
+    assert text != data
+    return dataclasses.replace(
+        entry, workload=json.dumps([digest, base64.b64encode(text).decode()])
+    )
+
+
+def test_import_takes_new_and_faster_records_and_refuses_those_of_another_tvm(tmp_path, entries):
+    source, mine = tmp_path / "source", tmp_path / "mine"
+    store.put(source / V4.name, [make(BIG, 2e-3), make(SMALL, 5e-4), make(FEW)])
+    store.put(source / "znver5", [of_another_tvm(make(ROWS))])
+    store.put(mine / V4.name, entries[:2])
+    merged = manage.merge(source, mine)
+    assert merged.taken == (f"{V4.name}/w4_1024cte", f"{V4.name}/w4")
+    assert merged.kept == (f"{V4.name}/w4_48t_1048576ct",)
+    assert len(merged.refused) == 1
+    assert "it is of TVM 0.1" in merged.refused[0]
+    assert log.read(mine / V4.name).best("w4_1024cte").seconds == 5e-4
+
+
+def test_import_refuses_a_record_beside_the_workload_of_another(tmp_path, entries):
+    swapped = dataclasses.replace(entries[0], workload=entries[1].workload)
+    store.put(tmp_path / "source" / V4.name, [swapped])
+    merged = manage.merge(tmp_path / "source", tmp_path / "mine")
+    assert merged.taken == ()
+    assert "workload" in merged.refused[0]
+
+
+def test_import_of_nothing_is_an_error(tmp_path):
+    with pytest.raises(te_select.TuningError, match="is missing"):
+        manage.merge(tmp_path / "none", tmp_path)
+    with pytest.raises(te_select.TuningError, match="no record of target"):
+        manage.merge(tmp_path, tmp_path / "mine")
+
+
+def test_prune_drops_what_no_compilation_uses(tmp_path, entries):
+    folder = tmp_path / V4.name
+    store.put(folder, [entries[0], of_another_tvm(entries[1]), entries[2]])
+    slower = (folder / log.RECORDS).read_text().splitlines()[0].replace("[0.001", "[0.5", 1)
+    edit(folder, log.RECORDS, lambda lines: lines.extend([slower, "torn"]))
+    gone = manage.prune(tmp_path)
+    assert keys(folder) == [entries[0].key, entries[2].key]
+    assert log.read(folder).best(entries[0].key).seconds == 1e-3
+    assert len(gone) == 3
+    assert manage.prune(tmp_path) == []
+
+
+def test_targets_that_are_json_have_folders_too():
+    assert log.folder_name("znver5") == "znver5"
+    name = log.folder_name('{"kind": "llvm", "mattr": ["-avx2"]}')
+    assert name.startswith("target-")
+    assert "/" not in name

@@ -1,0 +1,211 @@
+"""Which record a workload is compiled with, and why."""
+
+import dataclasses
+import re
+
+import numpy as np
+import pytest
+
+import te_select
+from te_select import Workload
+from te_select.compiler import schedule
+from te_select.machines.targets import resolve
+from te_select.operator.access import access_pattern
+from te_select.records import log, lookup, metaschedule, store
+from te_select.records.lookup import find
+from te_select.records.origin import explain
+from te_select.schedules import cpu
+from tests.records.test_log import of_another_tvm
+
+V3, V4 = resolve("x86-64-v3"), resolve("x86-64-v4")
+
+
+def flat(n, dtype="float32"):
+    return Workload((n,), (n,), (n,), dtype)
+
+
+def add(logs, workload, target=V4, **knobs):
+    """Record a config that differs from the default, so that it is seen to be taken."""
+    pattern = access_pattern(workload)
+    knobs = knobs or {"unroll": 2}
+    config = dataclasses.replace(cpu.default_config(pattern, target.tvm), **knobs)
+    entry = metaschedule.entry(workload, target, config, 1e-3, {})
+    store.put(logs / target.name, [entry])
+    return config
+
+
+def origin(workload, logs, target=V4):
+    found = find(workload, target, logs)
+    return None if found is None else found.origin
+
+
+def test_own_record_comes_first(tmp_path):
+    config = add(tmp_path, flat(20_000))
+    add(tmp_path, flat(20_001), unroll=1)
+    found = find(flat(20_000), V4, tmp_path)
+    assert (found.config, found.origin) == (config, "tuned:x86-64-v4/w4_20000cte")
+
+
+@pytest.mark.parametrize("same", [flat(20_000, "int32"), flat(20_000, "uint32")], ids=str)
+def test_element_types_of_one_width_share_a_record(tmp_path, same):
+    add(tmp_path, flat(20_000))
+    assert origin(same, tmp_path) == "tuned:x86-64-v4/w4_20000cte"
+
+
+def test_nearest_size_is_taken_else(tmp_path):
+    for n in (6_000, 20_000, 60_000):
+        add(tmp_path, flat(n))
+    assert origin(flat(25_000), tmp_path) == "nearest:x86-64-v4/w4_20000cte"
+    assert origin(flat(4_000), tmp_path) == "nearest:x86-64-v4/w4_6000cte"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        flat(20_000, "float64"),
+        flat(20_000 * 5),
+        flat(20_000 // 5),
+        Workload((20_000,), (20_000,), ()),
+        Workload((1, 20_000), (3, 20_000), (3, 20_000)),
+    ],
+    ids=str,
+)
+def test_other_widths_movers_and_sizes_take_the_default(tmp_path, other):
+    add(tmp_path, flat(20_000))
+    assert origin(other, tmp_path) is None
+
+
+def test_size_that_the_schedule_treats_differently_is_not_near(tmp_path):
+    add(tmp_path, flat(30_000))
+    small, large = (cpu.default_config(access_pattern(flat(n)), V4.tvm) for n in (30_000, 60_000))
+    assert small.bytes_per_thread != large.bytes_per_thread
+    assert origin(flat(60_000), tmp_path) is None
+
+
+def test_named_size_takes_the_nearest_static_record(tmp_path):
+    add(tmp_path, Workload((64, 4096), (64, 4096), ()))
+    config = add(tmp_path, Workload((1 << 13, 1 << 10), (1 << 13, 1 << 10), ()), piece=4096)
+    found = find(Workload(("n", 1024), ("n", 1024), ()), V4, tmp_path)
+    assert (found.config, found.origin) == (config, "nearest:x86-64-v4/w4_8388608ct")
+
+
+def test_record_of_another_target_of_the_family_is_nearest(tmp_path):
+    add(tmp_path, flat(20_000), resolve("znver4"))
+    assert origin(flat(20_000), tmp_path) == "nearest:znver4/w4_20000cte"
+    assert origin(flat(20_000), tmp_path, V3) is None  # of narrower vectors
+    add(tmp_path, flat(40_000))
+    assert origin(flat(20_001), tmp_path) == "nearest:x86-64-v4/w4_40000cte"
+
+
+@pytest.mark.parametrize(
+    ("knob", "value"),
+    [
+        ("bytes_per_thread", -1),
+        ("piece", 0),
+        ("vector_bytes", 48),
+        ("unroll", 3),
+        ("rows", 1),
+        ("skip", 7),
+    ],
+)
+def test_record_whose_config_does_not_fit_is_left_out_with_a_warning(tmp_path, knob, value):
+    add(tmp_path, flat(20_000))
+    path = tmp_path / V4.name / log.RECORDS
+    name = re.escape(f'"te_select.knob.{knob}"')
+    damaged, count = re.subn(
+        rf'(\["l\d+",)\d+(\],\[{name}\])', rf"\g<1>{value}\2", path.read_text()
+    )
+    assert count == 1
+    path.write_text(damaged)
+    with (
+        pytest.warns(
+            RuntimeWarning, match=rf"1 of \d records are left out \(w4_20000cte: .*\b{knob}\b"
+        ),
+        pytest.raises(te_select.TuningError, match="no record that this te_select can use"),
+    ):
+        find(flat(20_000), V4, tmp_path)
+
+
+def test_records_of_other_knobs_are_left_out_with_a_warning(tmp_path):
+    add(tmp_path, flat(20_000))
+    add(tmp_path, flat(30_000))
+    path = tmp_path / V4.name / log.RECORDS
+    first, second = path.read_text().splitlines()
+    old = first.replace("te_select.knob.bytes_per_thread", "te_select.knob.parallel")
+    path.write_text(f"{old}\n{second}\n")
+    with pytest.warns(RuntimeWarning, match=r"left out \(w4_20000cte: its config does not fit"):
+        assert origin(flat(20_000), tmp_path) == "nearest:x86-64-v4/w4_30000cte"
+    path.write_text(f"{old}\n")
+    with (
+        pytest.warns(RuntimeWarning, match=r"left out \(w4_20000cte: its config does not fit"),
+        pytest.raises(te_select.TuningError, match="no record that this te_select can use"),
+    ):
+        find(flat(20_000), V4, tmp_path)
+
+
+def test_damaged_line_is_warned_of_and_the_rest_is_used(tmp_path):
+    add(tmp_path, flat(20_000))
+    with (tmp_path / V4.name / log.RECORDS).open("a") as file:
+        file.write("torn")
+    with pytest.warns(RuntimeWarning, match=r"database_tuning_record\.json line 2 is left out"):
+        assert origin(flat(20_000), tmp_path) == "tuned:x86-64-v4/w4_20000cte"
+
+
+def test_records_of_another_tvm_are_refused(tmp_path):
+    add(tmp_path, flat(20_000))
+    (entry,) = log.read(tmp_path / V4.name).entries
+    store.put(tmp_path / V4.name, [of_another_tvm(entry)])
+    with (
+        pytest.warns(RuntimeWarning, match=r"records are left out .*of TVM 0\.1"),
+        pytest.raises(te_select.TuningError, match="no record that this te_select can use"),
+    ):
+        find(flat(20_000), V4, tmp_path)
+
+
+@pytest.mark.parametrize("make", [lambda path: None, lambda path: path.touch()])
+def test_folder_that_is_none_is_refused(tmp_path, make):
+    make(tmp_path / "logs")
+    with pytest.raises(te_select.TuningError, match="te-select tune has written"):
+        te_select.compile(flat(8), tuning_logs=tmp_path / "logs")
+
+
+def test_folder_without_records_is_refused(tmp_path):
+    with pytest.raises(te_select.TuningError, match="holds no record"):
+        te_select.compile(flat(8), tuning_logs=tmp_path)
+
+
+def test_shipped_logs_are_read_by_default_and_false_reads_none(tmp_path, monkeypatch):
+    monkeypatch.setattr(lookup, "SHIPPED", tmp_path)
+    assert schedule(flat(20_000), V4).origin == "default"
+    config = add(tmp_path, flat(20_000))
+    assert schedule(flat(20_000), V4).config == config
+    assert schedule(flat(20_000), V4, False).origin == "default"
+
+
+def test_shipped_folder_lies_in_the_package():
+    assert (lookup.SHIPPED / "README.md").is_file()
+
+
+def test_kernel_and_manifest_say_where_the_config_comes_from(tmp_path):
+    native = resolve("native")
+    config = add(tmp_path, flat(20_000), native)
+    kernel = te_select.compile(flat(20_001), tuning_logs=tmp_path)
+    assert kernel.origin == f"nearest:{native.name}/w4_20000cte"
+    assert dict(kernel.config) == dataclasses.asdict(config)
+    assert te_select.load(kernel.export(tmp_path / "select.so")).origin == kernel.origin
+    rng = np.random.default_rng(0)
+    cond, then, else_ = rng.random(20_001) < 0.5, *rng.random((2, 20_001)).astype(np.float32)
+    assert np.array_equal(kernel(cond, then, else_), np.where(cond, then, else_))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("default", "the schedule's default"),
+        ("tuned:znver5/w4_20000cte", "this access pattern was tuned for znver5"),
+        ("nearest:znver5/w4_10000cte", "tuned for znver5 with the same loops and element width, 2"),
+        ("nearest:znver5/nonsense", "tuned for znver5"),
+    ],
+)
+def test_origin_is_explained(text, message):
+    assert message in explain(text, flat(20_000))

@@ -1,0 +1,424 @@
+"""Linking, exporting and loading: whole files or clear errors."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import textwrap
+
+import numpy as np
+import pytest
+
+from te_select import Workload, compile
+from te_select.errors import ArtifactError, ToolchainError
+from te_select.machines.c_compiler import c_compiler
+from te_select.machines.cpu import link
+from te_select.runtime import artifact, stored
+from te_select.runtime.artifact import Library
+from te_select.runtime.manifest import FIRST_FORMAT
+from tests.support.libraries import edit_beside, make_first_format
+from tests.support.runtime_standin import build, manifest
+
+W = Workload((8,), (8,), (8,), "float32")
+ARGS = np.array([1, 0] * 4, bool), np.ones(8, "f4"), np.zeros(8, "f4")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    return build([W], tmp_path_factory.mktemp("built") / "select.so")
+
+
+@pytest.fixture
+def copied(built, tmp_path):
+    return stored.write(stored.read(built), tmp_path / "new" / "folder" / "select.so")
+
+
+@pytest.fixture
+def first(copied):
+    """A library of the first format, whose manifest is the file beside it."""
+    return make_first_format(copied)
+
+
+def test_loaded_kernel_says_what_it_is(copied):
+    k = artifact.load(copied)
+    assert (k.workload, k.target, k.origin, k.path) == (W, "x86-64", "default", copied)
+    assert dict(k.config) == {"lanes": 8}
+    assert (k(*ARGS) == ARGS[0]).all()
+
+
+def test_library_of_many_kernels(tmp_path):
+    workloads = [W, Workload(("n",), ("n",), (), "uint16"), Workload((), (), (), "bool")]
+    library = artifact.load(build(workloads, tmp_path / "many.so", bytes_per_thread=1))
+    assert isinstance(library, Library)
+    assert list(library) == [w.name for w in workloads]
+    assert (library[W.name](*ARGS) == ARGS[0]).all()
+    one = artifact.load(library[W.name].export(tmp_path / "one.so"))
+    assert (one(*ARGS) == ARGS[0]).all()
+
+
+def test_kernel_that_a_library_lacks_is_a_key_error_with_names_near_it(tmp_path):
+    library = artifact.load(build([W, Workload((9,), (9,), (9,), "int8")], tmp_path / "two.so"))
+    name = Workload((9,), (9,), (9,), "int8").name
+    with pytest.raises(KeyError, match=rf"none of the 2 kernels of .*expected one such as {name}"):
+        library[name[:-1]]
+    with pytest.raises(KeyError, match=r"'foo' is none .*such as select_"):
+        library["foo"]
+    assert library.get("foo") is None and "foo" not in library and name in library
+
+
+def test_same_input_gives_the_same_bytes(built, tmp_path):
+    assert build([W], tmp_path / "again.so").read_bytes() == built.read_bytes()
+
+
+def test_only_tvm_ffi_functions_are_exported(built):
+    symbols = subprocess.run(
+        ["nm", "-D", "--defined-only", built], capture_output=True, text=True, check=True
+    ).stdout.split()[2::3]
+    names = [W.name, f"{W.name}__bits", "te_select_manifest", "te_select_run_serially"]
+    assert sorted(symbols) == [f"__tvm_ffi_{name}" for name in names]
+
+
+def test_export_over_a_loaded_library_harms_nobody(copied, tmp_path):
+    old = artifact.load(copied)
+    other = Workload((8,), (8,), (8,), "int32")
+    artifact.load(build([other], tmp_path / "other.so")).export(copied)
+    assert artifact.load(copied).workload == other
+    # The same symbols with other code: swapped operands make the difference visible.
+    swapped = tmp_path / "swapped.so"
+    build([W], swapped)
+    source = swapped.with_suffix(".c")
+    source.write_text(source.read_text().replace("j->c[at[0]] ?", "!j->c[at[0]] ?"))
+    subprocess.run(["cc", "-fPIC", "-c", source, "-o", swapped.with_suffix(".o")], check=True)
+    entry = link.KernelEntry(W, "te_select_kernel_0")
+    link.link(swapped.with_suffix(".o"), [entry], manifest([W]), swapped)
+    stored.write(stored.read(swapped), copied)
+    assert (artifact.load(copied)(*ARGS) != ARGS[0]).all()
+    assert (old(*ARGS) == ARGS[0]).all()
+    assert not list(copied.parent.glob(".*"))
+
+
+def test_kernel_is_exported_after_its_file_is_gone(copied, tmp_path):
+    k = artifact.load(copied)
+    copied.unlink()
+    assert (artifact.load(k.export(tmp_path / "saved.so"))(*ARGS) == ARGS[0]).all()
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"format": 3}, "has format 3; this te_select reads formats 1 and 2"),
+        ({"format": True}, "has format True"),
+        ({"format": 1.0}, "has format 1.0"),
+        ({"kernels": []}, "kernels is empty"),
+        ({"kernels": [{"symbol": "x"}]}, "workload is None, expected a dict"),
+        ({"kernels": "x"}, "kernels is 'x', expected a list"),
+        ({"target": {"name": "x", "cpu_features": [1]}}, "cpu_features holds 1"),
+        ({"target": {"name": "x", "cpu_features": ["a\nb"]}}, "strings of one line"),
+        ({"target": {"name": "x", "cpu_features": [], "archs": 5}}, "archs is 5, expected a list"),
+        ({"target": {"name": "x", "cpu_features": [], "archs": [1]}}, "archs holds 1"),
+        (
+            {"target": {"name": "x", "cpu_features": [], "kind": []}},
+            r"kind is \[\], expected a str",
+        ),
+        ({"sha256": 3}, "sha256 is 3, expected a str"),
+        ({"sha256": "0" * 64}, "the SHA-256 differs"),
+        (
+            {"target": {"name": "moon", "cpu_features": ["fpu", "cheese"]}},
+            "compiled for moon and this CPU lacks cheese; compile it for a target",
+        ),
+    ],
+)
+def test_bad_manifest_is_explained(first, fields, text):
+    edit_beside(first, **fields)
+    with pytest.raises(ArtifactError, match=text) as caught:
+        artifact.load(first)
+    assert "\n" not in str(caught.value)
+
+
+def test_symbol_of_another_workload_is_refused(first):
+    kernels = json.loads(first.with_suffix(".json").read_text())["kernels"]
+    edit_beside(first, kernels=[kernels[0] | {"symbol": "other"}])
+    with pytest.raises(ArtifactError, match="symbol 'other' is not the name of its workload"):
+        artifact.load(first)
+    other = {"symbol": "", "workload": {**kernels[0]["workload"], "shape": 1}}
+    edit_beside(first, kernels=[kernels[0] | other])
+    with pytest.raises(ArtifactError, match="is not a manifest"):
+        artifact.load(first)
+
+
+def test_two_kernels_of_one_symbol_are_refused(first):
+    kernels = json.loads(first.with_suffix(".json").read_text())["kernels"]
+    edit_beside(first, kernels=kernels * 2)
+    with pytest.raises(ArtifactError, match="two kernels have one symbol"):
+        artifact.load(first)
+
+
+@pytest.mark.parametrize("path", [None, 5, b"x.so", "a\0.so", "\ud800.so"])
+def test_what_is_no_path_is_refused(built, path):
+    for call in (artifact.load, artifact.load(built).export):
+        with pytest.raises(
+            ArtifactError, match=r"is not a path of valid text; expected one ending in \.so"
+        ):
+            call(path)
+    with pytest.raises(ArtifactError):
+        stored.write(stored.read(built), path)
+
+
+def test_name_too_long_for_its_manifest_is_refused(built, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ArtifactError, match="cannot be written: File name too long"):
+        artifact.load(built).export("a" * 252 + ".so")
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(ArtifactError, match="cannot be read: File name too long"):
+        artifact.load("a" * 253 + ".so")
+
+
+@pytest.mark.parametrize("suffix", [".so", ".json"])
+def test_pipe_is_refused_and_not_read(first, suffix):
+    path = first.with_suffix(suffix)
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(ArtifactError, match=f"select{suffix} is not a regular file"):
+        artifact.load(first)
+
+
+def test_folder_in_the_place_of_the_manifest(built, tmp_path):
+    (tmp_path / "x.json").mkdir()
+    with pytest.raises(ArtifactError, match=r"x\.json cannot be written: it is a folder"):
+        artifact.load(built).export(tmp_path / "x.so")
+    assert [path.name for path in tmp_path.iterdir()] == ["x.json"]
+
+
+def test_temporary_folder_that_is_missing(built, first, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", "/nonexistent")
+    with pytest.raises(ArtifactError, match=r"cannot be loaded: .*nonexistent"):
+        artifact.load(first)
+    entry = link.KernelEntry(W, "te_select_kernel_0")
+    monkeypatch.setenv("CC", "cc -O1")  # nothing was compiled with this one
+    with pytest.raises(ArtifactError, match=r"no temporary folder can be made: .*nonexistent"):
+        link.link(built.with_suffix(".o"), [entry], manifest([W]), tmp_path / "x.so")
+    monkeypatch.undo()
+    with pytest.raises(ToolchainError, match=r"cannot be linked: .*missing"):
+        link.link(built.with_suffix(".o"), [entry], manifest([W]), tmp_path / "missing" / "x.so")
+
+
+def test_function_that_the_library_lacks(tmp_path):
+    other = Workload((9,), (9,), (9,), "float32")
+    path = build([W], tmp_path / "lacks.so", described=manifest([other]))
+    with pytest.raises(ArtifactError, match=f"has no function {other.name}"):
+        artifact.load(path)
+
+
+@pytest.mark.parametrize("spoil", [lambda b: b[:1000], lambda b: b[:-1], lambda b: b"", None])
+def test_damaged_library_is_refused(copied, spoil):
+    data = bytearray(copied.read_bytes())
+    data[len(data) // 2] ^= 1
+    copied.write_bytes(spoil(copied.read_bytes()) if spoil else data)
+    with pytest.raises(ArtifactError, match="the SHA-256 differs"):
+        artifact.load(copied)
+
+
+def test_library_that_the_system_cannot_load(tmp_path):
+    path = tmp_path / "text.so"
+    path.write_bytes(b"not a library")
+    digest = hashlib.sha256(b"not a library").hexdigest()
+    path.with_suffix(".json").write_bytes(manifest([W]).to_text(digest, FIRST_FORMAT))
+    with pytest.raises(
+        ArtifactError, match=r"text\.so cannot be loaded: .*export it again"
+    ) as caught:
+        artifact.load(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_files_and_bad_paths(first, tmp_path):
+    with pytest.raises(ArtifactError, match=r"does not end in \.so"):
+        artifact.load(tmp_path / "select.json")
+    with pytest.raises(ArtifactError, match=r"does not end in \.so"):
+        artifact.load(first).export(tmp_path / "select.dll")
+    with pytest.raises(ArtifactError, match="cannot be written"):
+        artifact.load(first).export(first / "select.so")
+    first.with_suffix(".json").write_text("{")
+    with pytest.raises(ArtifactError, match="is not JSON"):
+        artifact.load(first)
+    first.with_suffix(".json").unlink()
+    with pytest.raises(ArtifactError, match=r"select\.json is missing; expected a library"):
+        artifact.load(first)
+
+
+def test_compiler_that_is_missing_or_fails(built, tmp_path, monkeypatch):
+    entry = link.KernelEntry(W, "no_such_symbol")
+    with pytest.raises(ToolchainError, match="no_such_symbol") as caught:
+        link.link(built.with_suffix(".o"), [entry], manifest([W]), tmp_path / "x.so")
+    assert "\n" not in str(caught.value)
+    monkeypatch.setenv("CC", "echo")
+    with pytest.raises(ToolchainError, match="echo wrote no file; set CC to a C compiler"):
+        link.link(built.with_suffix(".o"), [entry], manifest([W]), tmp_path / "x.so")
+    monkeypatch.setenv("CC", "no-such-compiler -O2")
+    with pytest.raises(ToolchainError, match="CC is 'no-such-compiler -O2', not a program"):
+        c_compiler()
+    monkeypatch.delenv("CC")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ToolchainError, match=r"no C compiler is found .* set CC"):
+        c_compiler()
+    assert not list(tmp_path.iterdir())
+
+
+def run_alone(code, *args, **environment):
+    """Run code in a process that must not hang or crash."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code), *map(str, args)],
+        env={"PATH": "/usr/bin:/bin", "TE_SELECT_NUM_THREADS": "4", **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+PARALLEL = """
+    import os, sys, threading
+    import numpy as np
+    from te_select.runtime import artifact, stored
+    assert "tvm" not in sys.modules
+    k = artifact.load(sys.argv[1])
+    shape = (64, 64)
+    cond = np.random.default_rng(0).integers(0, 2, shape).astype(bool)
+    then, else_ = np.ones(shape, "f4"), np.zeros(shape, "f4")
+    threads = lambda: len(os.listdir("/proc/self/task"))
+    before = threads()
+    assert (k(cond, then, else_) == cond).all()
+    print(threads() - before)
+"""
+
+
+@pytest.fixture(scope="module")
+def parallel(tmp_path_factory):
+    shape = (64, 64)
+    path = tmp_path_factory.mktemp("parallel") / "select.so"
+    return build([Workload(shape, shape, shape, "float32")], path, bytes_per_thread=1024)
+
+
+def test_parallel_kernel_survives_a_fork(parallel):
+    code = (
+        PARALLEL
+        + """
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if (k(cond, then, else_) == cond).all() else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert (k(cond, then, else_) == cond).all()
+    """
+    )
+    assert run_alone(code, parallel, PYTHONPATH=".").split() == ["3"]
+
+
+def test_libraries_of_a_forked_child_run_serially(parallel, tmp_path):
+    other = Workload((64, 64), (64, 64), (64, 64), "uint8")
+    path = build([other], tmp_path / "other.so", bytes_per_thread=1024)
+    code = (
+        PARALLEL
+        + """
+    child = os.fork()
+    if child == 0:
+        import signal
+        signal.alarm(30)
+        from pathlib import Path
+        from te_select.operator.workload import Workload
+        from tests.support.runtime_standin import build
+        other = artifact.load(sys.argv[2])
+        right = (other(cond, then.astype("u1"), else_.astype("u1")) == cond).all()
+        w = Workload(shape, shape, shape, "float64")
+        made = artifact.load(build([w], Path(sys.argv[3]), bytes_per_thread=1024))
+        right &= (made(cond, then.astype("f8"), else_.astype("f8")) == cond).all()
+        os._exit(0 if right else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    """
+    )
+    assert run_alone(code, parallel, path, tmp_path / "made.so", PYTHONPATH=".").split() == ["3"]
+
+
+@pytest.mark.parametrize(("value", "extra"), [("1", "0"), ("2", "1"), ("4", "3")])
+def test_thread_count_is_read_from_the_environment(parallel, value, extra):
+    out = run_alone(PARALLEL, parallel, PYTHONPATH=".", TE_SELECT_NUM_THREADS=value)
+    assert out.split() == [extra]
+
+
+def test_empty_thread_count_is_none(parallel):
+    code = (
+        PARALLEL
+        + """
+    import ctypes
+    print(ctypes.CDLL("libgomp.so.1").omp_get_max_threads() - 1)
+    """
+    )
+    started, allowed = run_alone(code, parallel, PYTHONPATH=".", TE_SELECT_NUM_THREADS="").split()
+    assert started == allowed
+
+
+REFUSED = """
+    import sys, tvm_ffi
+    import numpy as np
+    from te_select.errors import ArgumentError
+    from te_select.runtime import artifact, stored
+    try:
+        artifact.load(sys.argv[1])
+    except ArgumentError as error:
+        print(error)
+    # As a C++ program would, which knows nothing of te_select's load.
+    out = np.full((64, 64), 7, "f4")
+    select = tvm_ffi.load_module(sys.argv[1]).get_function(sys.argv[2])
+    try:
+        select(np.ones((64, 64), bool), np.ones((64, 64), "f4"), np.ones((64, 64), "f4"), out)
+    except ValueError as error:
+        print(error)
+    assert (out == 7).all()
+"""
+
+
+@pytest.mark.parametrize(
+    "value", ["x", "0", "000", "-3", "+3", "1e3", "3x", " ", "\u0664", "x" * 999]
+)
+def test_thread_count_that_is_no_number_is_refused(parallel, value):
+    name = artifact.load(parallel).workload.name
+    out = run_alone(REFUSED, parallel, name, PYTHONPATH=".", TE_SELECT_NUM_THREADS=value)
+    loading, calling = out.splitlines()
+    for said in (loading, calling):
+        assert "TE_SELECT_NUM_THREADS is '" in said
+        assert "expected a positive whole number" in said
+    if value.isascii():
+        assert f"is '{value[:40]}" in loading and f"is '{value[:40]}" in calling
+
+
+def test_huge_thread_count_starts_no_more_than_the_system_bears(tmp_path):
+    shape = (64, 64)
+    path = build([Workload(shape, shape, shape)], tmp_path / "select.so", bytes_per_thread=1)
+    extra = run_alone(PARALLEL, path, PYTHONPATH=".", TE_SELECT_NUM_THREADS="9" * 30)
+    assert int(extra) == max(64, len(os.sched_getaffinity(0))) - 1
+
+
+def test_bytes_decide_how_many_threads_are_worth_it(tmp_path):
+    shape = (64, 64)
+    path = tmp_path / "select.so"
+    build([Workload(shape, shape, shape, "float32")], path, bytes_per_thread=20000)
+    assert run_alone(PARALLEL, path, PYTHONPATH=".").split() == ["1"]
+
+
+def test_a_process_may_load_more_libraries_than_static_tls_has_room_for(tmp_path):
+    compile(Workload((4,), (4,), (4,)), tuning_logs=False).export(tmp_path / "one.so")
+    code = """
+        import pathlib, shutil, sys
+        from te_select.runtime import artifact, stored
+        folder = pathlib.Path(sys.argv[1])
+        for i in range(600):
+            for suffix in (".so", ".json"):
+                shutil.copy(folder / f"one{suffix}", folder / f"k{i}{suffix}")
+            artifact.load(folder / f"k{i}.so")
+    """
+    command = [sys.executable, "-c", textwrap.dedent(code), str(tmp_path)]
+    subprocess.run(command, check=True, timeout=120)

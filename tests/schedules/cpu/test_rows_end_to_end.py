@@ -1,0 +1,139 @@
+"""Rows that are walked end to end, against NumPy, bit for bit."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+
+import te_select
+from te_select import Workload
+from te_select.machines.targets import resolve
+from te_select.operator.access import access_pattern
+from te_select.schedules import cpu as seam
+from te_select.schedules.cpu import rows_end_to_end
+from te_select.schedules.cpu import schedule as cpu
+from te_select.schedules.cpu.span import Span
+from tests.support import strategies as s
+
+ROWS = (0, 1, 2, 3, 17, 40)
+
+
+@pytest.fixture
+def end_to_end(monkeypatch):
+    """Let the default be rows end to end, past the cache whatever the size of the output."""
+    default = seam.default_config
+
+    def config(pattern, target):
+        chosen = default(pattern, target)
+        return dataclasses.replace(chosen, rows=len(pattern.loops) > 1, stream_from=1, piece=16)
+
+    monkeypatch.setattr(seam, "default_config", config)
+
+
+def patterns(inner: int, dtype: str) -> list[Workload]:
+    """Every way in which three operands can move in rows of ``inner`` elements."""
+    shapes = [(1, 1), ("r", 1), (1, inner), ("r", inner)]
+    every = [
+        Workload(*each, dtype, "multidirectional") for each in itertools.product(shapes, repeat=3)
+    ]
+    return [
+        workload
+        for workload in every
+        if len(loops := access_pattern(workload).loops) == 2
+        and loops[-1].extent * access_pattern(workload).width >= 128
+    ]
+
+
+def are_end_to_end(workload: Workload) -> bool:
+    target = resolve("native").tvm
+    pattern = access_pattern(workload)
+    return cpu.span_of(pattern, seam.default_config(pattern, target)).end_to_end
+
+
+@pytest.mark.parametrize(
+    ("dtype", "inner"),
+    [
+        ("uint8", 131),
+        ("uint8", 192),
+        ("float16", 77),
+        ("float32", 33),
+        ("float32", 64),
+        ("float32", 255),
+        ("float64", 17),
+        ("complex128", 29),
+    ],
+)
+def test_every_way_to_move_at_every_alignment_of_out(dtype, inner, end_to_end, tmp_path):
+    workloads = patterns(inner, dtype)
+    assert len(workloads) >= 6
+    assert all(are_end_to_end(workload) for workload in workloads)
+    library = te_select.load(te_select.export(workloads, tmp_path / "rows.so"))
+    rng = np.random.default_rng(inner)
+    for workload, rows in itertools.product(workloads, ROWS):
+        static = workload.bind({"r": rows})
+        cond = s.random_cond(rng, static.cond_shape)
+        then = s.random_bits(rng, static.then_shape, dtype)
+        else_ = s.random_bits(rng, static.else_shape, dtype)
+        want = s.expected(static, cond, then, else_)
+        shift = int(rng.integers(0, 64))
+        shift -= shift % then.itemsize if rng.integers(0, 4) else 0
+        memory = np.full(want.size + 128, 0x5A, np.uint8)
+        out = memory[shift : shift + want.size].view(then.dtype).reshape(static.out_shape)
+        library[workload.name](cond, then, else_, out=out)
+        assert np.array_equal(s.as_bytes(out), want), (str(workload), rows, shift)
+        beyond = np.concatenate([memory[:shift], memory[shift + want.size :]])
+        assert (beyond == 0x5A).all(), (str(workload), rows, shift)
+
+
+@pytest.mark.parametrize("vector_bytes", [16, 32, 64])
+@pytest.mark.parametrize("side", ["then", "else_"])
+def test_in_place_of_a_side(vector_bytes, side, end_to_end, monkeypatch):
+    default = seam.default_config
+    monkeypatch.setattr(
+        seam,
+        "default_config",
+        lambda *known: dataclasses.replace(default(*known), vector_bytes=vector_bytes),
+    )
+    workload = Workload((301, 1), (301, 63), (301, 63))
+    assert are_end_to_end(workload)
+    rng = np.random.default_rng(vector_bytes)
+    cond = s.random_cond(rng, workload.cond_shape)
+    sides = {name: s.random_bits(rng, workload.out_shape, "float32") for name in ("then", "else_")}
+    want = s.expected(workload, cond, **sides)
+    out = te_select.compile(workload, tuning_logs=False)(cond, **sides, out=sides[side])
+    assert np.array_equal(s.as_bytes(out), want)
+
+
+def test_rows_of_any_named_length_past_the_cache(end_to_end):
+    kernel = te_select.compile(Workload(("r", 1), ("r", "c"), ("c",)), tuning_logs=False)
+    rng = np.random.default_rng(0)
+    for columns, rows in itertools.product((1, 3, 8, 15, 16, 31, 32, 33, 63, 64, 255, 256), ROWS):
+        static = kernel.workload.bind({"r": rows, "c": columns})
+        cond = s.random_cond(rng, static.cond_shape)
+        then = s.random_bits(rng, static.then_shape, "float32")
+        else_ = s.random_bits(rng, static.else_shape, "float32")
+        out = kernel(cond, then, else_)
+        assert np.array_equal(s.as_bytes(out), s.expected(static, cond, then, else_))
+
+
+def test_rows_end_to_end_are_the_default_for_what_is_stored_past_the_cache():
+    def rows(*shape):
+        return are_end_to_end(Workload((shape[0], 1), shape, shape))
+
+    assert rows(65537, 63)
+    assert rows(65537, 255)
+    assert not rows(65537, 256)
+    assert not rows(65537, 31)
+    assert not rows(4096, 63)
+
+
+def test_text_assumes_alignment_only_where_it_stores_past_the_cache():
+    text = rows_end_to_end.source(Span(4, "o", "f", "i", 0, 64, 1, True, False, end_to_end=True))
+    accesses = [line for line in text.splitlines() if " load " in line or " store " in line]
+    past = [line for line in accesses if "!nontemporal" in line]
+    assert past
+    assert all(" store " in line and "align 64, " in line for line in past)
+    assert all(line.endswith("align 1") for line in accesses if line not in past)

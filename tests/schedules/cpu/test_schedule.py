@@ -1,0 +1,225 @@
+"""The x86 schedule, read from the IR that it makes."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+import tvm_ffi
+from tvm import s_tir, tirx
+
+import te_select
+from te_select import Workload
+from te_select.compiler import schedule
+from te_select.machines.cpu.machine import lower
+from te_select.machines.targets import resolve
+from te_select.operator.access import access_pattern
+from te_select.operator.definition import definition
+from te_select.schedules import cpu as seam
+from te_select.schedules.annotations import ANNOTATION
+from te_select.schedules.cpu import schedule as cpu
+from tests.support import strategies as s
+
+V3 = resolve("x86-64-v3")
+
+
+def scheduled_loops(workload, **knobs):
+    pattern = access_pattern(workload)
+    config = dataclasses.replace(cpu.default_config(pattern, V3.tvm), **knobs)
+    sch = s_tir.Schedule(definition(workload))
+    cpu.apply(sch, pattern, V3.tvm, config)
+    loops = []
+    tvm_ffi.structural_walk(sch.mod["main"].body, (tirx.For, loops.append), order="pre")
+    return loops
+
+
+def spans_of(loops):
+    return [str(loop.annotations[ANNOTATION]) for loop in loops if loop.annotations]
+
+
+def test_loops_that_the_same_operands_move_along_are_fused():
+    shape = (4, 5, 6, 7)
+    loops = scheduled_loops(Workload(shape, shape, shape))
+    assert len(loops) == 1
+    assert int(loops[0].extent) == 4 * 5 * 6 * 7
+
+
+def test_small_work_has_no_parallel_loop_and_big_work_has_one():
+    small = scheduled_loops(Workload((1000,), (1000,), (1000,)))
+    big = scheduled_loops(Workload((1 << 22,), (1 << 22,), (1 << 22,)))
+    assert not any(loop.kind == tirx.ForKind.PARALLEL for loop in small)
+    assert [loop.kind == tirx.ForKind.PARALLEL for loop in big] == [True, False]
+
+
+def test_named_size_may_run_in_parallel():
+    loops = scheduled_loops(Workload(["n"], ["n"], ["n"]))
+    assert loops[0].kind == tirx.ForKind.PARALLEL
+
+
+@pytest.mark.parametrize(
+    ("shapes", "moves"),
+    [
+        (((64, 64), (64, 64), (64, 64)), "fff_i1"),
+        (((64, 64), (64, 64), ()), "ffs_i1"),
+        (((64, 1), (64, 64), (64,)), "sff_i1"),
+        (((65,), (1,), ()), "fss_i1"),
+        (((64, 1), (64, 3), (64, 3)), "off_i3"),
+        (((64, 1), (64, 3), (3,)), "ofi_i3"),
+        (((64, 3), (64, 1), ()), "fos_i3"),
+    ],
+)
+def test_span_is_chosen_by_the_innermost_access_pattern(shapes, moves):
+    (symbol,) = spans_of(scheduled_loops(Workload(*shapes, auto_broadcast="multidirectional")))
+    assert symbol.startswith(f"te_select_span_w4_{moves}_v64_")
+
+
+@pytest.mark.parametrize(
+    ("target", "width"), [("x86-64", 16), ("x86-64-v3", 32), ("x86-64-v4", 64)]
+)
+def test_widest_registers_are_known_by_target(target, width):
+    assert cpu.register_bytes(resolve(target).tvm) == width
+
+
+def test_same_config_makes_the_same_function():
+    workload = Workload((1, 1, 512, 512), (4, 12, 512, 512), ())
+    first, second = (schedule(workload, V3).func for _ in range(2))
+    assert tvm_ffi.structural_equal(first, second)
+    config = dataclasses.asdict(schedule(workload, V3).config)
+    assert tvm_ffi.structural_equal(first, schedule(workload, V3, None, config).func)
+
+
+def test_element_types_of_one_width_are_one_function():
+    shape = (33, 65)
+    functions = [
+        schedule(Workload(shape, shape, (65,), dtype), V3).func
+        for dtype in ("float32", "int32", "uint32")
+    ]
+    assert all(tvm_ffi.structural_equal(functions[0], other) for other in functions[1:])
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        [(70_001,)] * 3,
+        [(9_001, 1), (9_001, 3), (3,)],
+        [(401, 1), (401, 77), (77,)],
+        [(5, 1, 65), (1, 131, 1), (5, 131, 65)],
+    ],
+)
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "complex128"])
+def test_every_config_of_the_space_selects_the_same_bits(shapes, dtype, monkeypatch):
+    workload = Workload(*shapes, dtype, "multidirectional")
+    pattern = access_pattern(workload)
+    native = resolve("native")
+    space = cpu.space(pattern, native.tvm)
+    assert set(space) == {field.name for field in dataclasses.fields(cpu.Config)}
+    configs = [
+        cpu.Config(**dict(zip(space, values, strict=True)))
+        for values in itertools.product(*space.values())
+    ]
+    rng = np.random.default_rng(0)
+    cond = s.random_cond(rng, workload.cond_shape)
+    cond.reshape(-1)[: cond.size // 3] = True
+    cond.reshape(-1)[cond.size // 2 : cond.size // 2 + cond.size // 4] = False
+    operands = [
+        cond,
+        s.random_bits(rng, workload.then_shape, dtype),
+        s.random_bits(rng, workload.else_shape, dtype),
+    ]
+    want = s.expected(workload, *operands)
+    drawn_configs = [
+        config
+        for rows in space["rows"]
+        for config in rng.choice([c for c in configs if c.rows == rows], 12, replace=False)
+    ]
+    for drawn in drawn_configs:
+        # What may be streamed is streamed, whatever its size.
+        config = dataclasses.replace(drawn, stream_from=min(1, drawn.stream_from))
+        monkeypatch.setattr(seam, "default_config", lambda *_, chosen=config: chosen)
+        kernel = te_select.compile(workload, tuning_logs=False)
+        assert dict(kernel.config) == dataclasses.asdict(config)
+        assert np.array_equal(s.as_bytes(kernel(*operands)), want), config
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "complex128"])
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        [("n", 1), ("n", "c"), ("n", "c")],
+        [("n", 1), ("n", "c"), ("c",)],
+        [("n", "c"), ("n", 1), ()],
+        [("n", 1, 1), ("n", "c", 3), ("c", 3)],
+    ],
+)
+def test_rows_of_any_named_length_select_the_same_bits(shapes, dtype):
+    kernel = te_select.compile(Workload(*shapes, dtype, "multidirectional"))
+    rng = np.random.default_rng(1)
+    for length in [*range(34), 127, 128, 300]:
+        sizes = {"n": int(rng.integers(1, 200)), "c": length}
+        static = kernel.workload.bind(sizes)
+        operands = [
+            s.random_cond(rng, static.cond_shape),
+            s.random_bits(rng, static.then_shape, dtype),
+            s.random_bits(rng, static.else_shape, dtype),
+        ]
+        assert np.array_equal(s.as_bytes(kernel(*operands)), s.expected(static, *operands)), sizes
+
+
+@pytest.mark.parametrize(
+    ("shapes", "others"),
+    [
+        ([("n", 1), ("n", "c"), ("n", "c")], ["kernel_small", "kernel_short_rows"]),
+        ([(9, 1), (9, "c"), (9, "c")], ["kernel_small", "kernel_short_rows"]),
+        ([("n", 1), ("n", 3), ("n", 3)], ["kernel_small"]),
+        ([("n",), ("n",), ("n",)], ["kernel_small"]),
+        ([(1 << 20,), (1 << 20,), (1 << 20,)], []),
+    ],
+)
+def test_where_names_decide_there_are_functions_for_short_rows_and_small_calls(shapes, others):
+    main, *rest = lower(schedule(Workload(*shapes), V3), "kernel")
+    assert [str(func.attrs["global_symbol"]) for func in rest] == others
+    for func in rest:
+        assert f'"{func.attrs["global_symbol"]}"' in main.script()
+
+
+def test_function_for_small_calls_has_no_parallel_loop():
+    small = lower(schedule(Workload(["n"], ["n"], ["n"]), V3), "kernel")[1]
+    assert "parallel" not in small.script()
+
+
+def test_config_of_one_thread_needs_no_function_for_small_calls():
+    workload = Workload(["n"], ["n"], ["n"])
+    default = cpu.default_config(access_pattern(workload), V3.tvm)
+    config = dataclasses.asdict(dataclasses.replace(default, bytes_per_thread=0))
+    assert len(lower(schedule(workload, V3, config=config), "kernel")) == 1
+
+
+def test_skipping_is_the_default_where_a_side_may_be_left_unread_and_memory_is_the_limit():
+    def default(*shapes):
+        return schedule(Workload(*shapes, auto_broadcast="multidirectional"), V3).config.skip
+
+    big = (1 << 22,)
+    assert default(big, big, big)
+    assert default(big, big, ())
+    assert not default(big, (), ())
+    assert not default((), big, big)
+    assert not default((1024,), (1024,), (1024,))
+
+
+@pytest.mark.parametrize(
+    "workload",
+    [Workload((), (), ()), Workload((9001, 1), (9001, 3), (3,)), Workload(["n"], ["n"], ["n"])],
+    ids=str,
+)
+def test_config_is_read_back_from_the_function(workload):
+    pattern = access_pattern(workload)
+    for unroll, skip in itertools.product((1, 8), (False, True)):
+        default = cpu.default_config(pattern, V3.tvm)
+        config = dataclasses.replace(default, unroll=unroll, skip=skip, piece=4096)
+        func = schedule(workload, V3, config=dataclasses.asdict(config)).func
+        assert cpu.config_of(func) == config
+
+
+def test_function_without_a_leaf_has_no_config():
+    with pytest.raises(ValueError, match="no leaf"):
+        cpu.config_of(definition(Workload((4,), (4,), (4,))))

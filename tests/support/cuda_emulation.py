@@ -1,0 +1,123 @@
+"""Runs the source of CUDA kernels on the CPU, with every access checked."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from te_select import Workload
+from te_select.machines.cuda.lowering import CudaFunction, translation_unit
+
+HEADER = Path(__file__).with_name("cuda_emulator.h")
+OPTIONS = ("-std=c++17", "-O0", "-fPIC", "-shared", "-Wall", "-Wno-unknown-pragmas")
+
+
+def build(source: str, symbols: Sequence[str], folder: Path, more: str = "") -> Path:
+    """Compile CUDA C++ to a library of CPU functions.
+
+    Parameters
+    ----------
+    source
+        A translation unit.
+    symbols
+        Its kernels.
+    folder
+        Where to write.
+    more
+        C++ to put after the kernels.
+
+    Returns
+    -------
+    Path
+        A library that exports, for every symbol,
+        ``void te_select_emulated_SYMBOL(int64_t blocks, int threads, void** params)``, with a
+        pointer to each parameter as cuLaunchKernel takes them, and the ``te_select_emulator_``
+        functions of cuda_emulator.h.
+    """
+    compiler = next(filter(None, map(shutil.which, ("g++", "clang++", "c++"))), None)
+    if compiler is None:
+        pytest.skip("needs a C++ compiler")
+    entries = "".join(
+        f'extern "C" void te_select_emulated_{symbol}(int64_t blocks, int threads, void** params) '
+        f"{{ emulator::launch(&{symbol}, blocks, threads, params); }}\n"
+        for symbol in symbols
+    )
+    text = folder / "emulated.cc"
+    text.write_text(f'#include "{HEADER}"\n{source}\n{entries}{more}', encoding="utf-8")
+    library = folder / "libemulated.so"
+    command = [compiler, *OPTIONS, str(text), "-o", str(library)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:4000]
+    return library
+
+
+@dataclass
+class Emulated:
+    """Kernels that run on the CPU, and what the last run loaded."""
+
+    library: ctypes.CDLL
+    functions: Mapping[str, CudaFunction]
+    loaded: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        functions: Sequence[CudaFunction],
+        folder: Path,
+        edit: Callable[[str], str] = lambda source: source,
+    ) -> Emulated:
+        """Compile kernels, after an edit of their source."""
+        by_symbol = {function.symbol: function for function in functions}
+        grids = "".join(
+            f'extern "C" int64_t blocks_of_{f.symbol}(const int64_t* sizes) '
+            f"{{ return {f.blocks}; }}\n"
+            for f in functions
+        )
+        path = build(edit(translation_unit(functions)), list(by_symbol), folder, grids)
+        library = ctypes.CDLL(str(path))
+        library.te_select_emulator_error.restype = ctypes.c_char_p
+        library.te_select_emulator_loaded.restype = ctypes.c_int64
+        return cls(library, by_symbol)
+
+    def run(
+        self,
+        symbol: str,
+        workload: Workload,
+        sizes: Mapping[str, int],
+        operands: Sequence[np.ndarray],
+        *,
+        by_value: bool = False,
+    ) -> None:
+        """Run a kernel on cond, then, else_ and out; with ``by_value``, rank 0 without pointers."""
+        emulator, function = self.library, self.functions[symbol]
+        emulator.te_select_emulator_reset()
+        scalars = np.zeros((3, 16), np.uint8)
+        pointers = []
+        for k, array in enumerate(operands):
+            pointer = array.ctypes.data
+            emulator.te_select_emulator_allow(
+                ctypes.c_void_p(pointer), ctypes.c_int64(array.nbytes), int(k == len(operands) - 1)
+            )
+            if by_value and array.ndim == 0 and k < len(scalars):
+                scalars[k, : array.nbytes] = np.frombuffer(array.tobytes(), np.uint8)
+                pointer = 0
+            pointers.append(ctypes.c_void_p(pointer))
+        dims = [ctypes.c_int64(sizes[name]) for name in workload.dim_names]
+        values = [*pointers, *dims, (ctypes.c_uint8 * 48).from_buffer(scalars)]
+        params = (ctypes.c_void_p * len(values))(*(ctypes.addressof(v) for v in values))
+        grid = getattr(emulator, f"blocks_of_{symbol}")
+        grid.restype = ctypes.c_int64
+        blocks = grid((ctypes.c_int64 * max(1, len(dims)))(*(dim.value for dim in dims)))
+        launch = getattr(emulator, f"te_select_emulated_{symbol}")
+        launch(ctypes.c_int64(blocks), ctypes.c_int(function.threads), params)
+        error = emulator.te_select_emulator_error().decode()
+        assert not error, error
+        names = ("cond", "then", "else_", "out")
+        self.loaded = {name: emulator.te_select_emulator_loaded(k) for k, name in enumerate(names)}

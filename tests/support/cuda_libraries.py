@@ -1,0 +1,87 @@
+"""Stand-ins for CuPy and JAX on the stand-in for the driver: as much of them as a call asks for."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+
+from te_select.operator.dtypes import element_type
+from te_select.runtime.operands import numpy_dtype
+from tests.support import cuda_standin
+
+STREAM = 0x7000
+
+
+class Array:
+    """A tensor on device 0 that remembers for which streams it was handed over."""
+
+    def __init__(self, values, step=1):
+        values = np.asarray(values)
+        self.dtype, self.shape, self.streams = values.dtype, values.shape, []
+        spread = np.zeros((*values.shape[:-1], values.shape[-1] * step), values.dtype)
+        spread[..., ::step] = values
+        self._memory = cuda_standin.on_device(spread)
+        rows = spread.shape[-1]
+        self._strides = (rows, step) if step > 1 else None
+
+    @classmethod
+    def empty(cls, shape, dtype, **_where):
+        return cls(np.zeros(shape, dtype))
+
+    @property
+    def values(self):
+        whole = self._memory.numpy(numpy_dtype(element_type(self.dtype)))
+        return whole if self._strides is None else whole[..., :: self._strides[-1]]
+
+    def __dlpack_device__(self):
+        return self._memory.__dlpack_device__()
+
+    def __dlpack__(self, *, stream=None, max_version=None):
+        self.streams.append(stream)
+        if self._strides is None:
+            return self._memory.__dlpack__()
+        return cuda_standin.Strided(self._memory, self._strides, self.shape).__dlpack__()
+
+
+class CupyArray(Array):
+    device = contextlib.nullcontext()
+
+    def __setitem__(self, _everything, other):
+        whole = self._memory.numpy(self.dtype)
+        step = 1 if self._strides is None else self._strides[-1]
+        whole[..., ::step] = other.values
+        self._memory.write(whole)
+
+
+CupyArray.__module__ = "cupy"
+
+
+class JaxArray(Array):
+    waited = 0
+
+    def block_until_ready(self):
+        self.waited += 1
+        return self
+
+    def devices(self):
+        return {"device 0"}
+
+
+def install(monkeypatch, stream=STREAM):
+    """Put the stand-ins in the place of CuPy and JAX, CuPy's current stream being ``stream``."""
+    cupy = SimpleNamespace(
+        ndarray=CupyArray,
+        empty=CupyArray.empty,
+        ascontiguousarray=lambda array: CupyArray(array.values),
+        cuda=SimpleNamespace(get_current_stream=lambda: SimpleNamespace(ptr=stream)),
+    )
+    jax = SimpleNamespace(
+        Array=JaxArray,
+        numpy=SimpleNamespace(empty=JaxArray.empty),
+        dtypes=SimpleNamespace(canonicalize_dtype=lambda dtype: dtype),
+    )
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    monkeypatch.setitem(sys.modules, "jax", jax)

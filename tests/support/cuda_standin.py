@@ -1,0 +1,217 @@
+"""A stand-in for the NVIDIA driver, and kernels in plain C that it runs in the place of CUDA's."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import itertools
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from te_select.machines.c_compiler import c_compiler
+from te_select.machines.cuda import link
+from te_select.machines.cuda.compilers import CudaBinary
+from te_select.operator.dtypes import ELEMENT_TYPES
+from te_select.operator.workload import Workload
+from te_select.runtime import artifact
+from te_select.runtime.cuda.device_array import DeviceArray
+from te_select.runtime.cuda.kernel import CudaKernel
+from te_select.runtime.manifest import KernelRecord, Manifest
+from te_select.runtime.operands import numpy_dtype
+from tests.support.runtime_standin import c_source
+
+SOURCE = Path(__file__).with_name("fake_cuda.c")
+ARCHS = ("sm_80", "sm_90")
+THREADS = 128
+_builds = itertools.count()
+
+_RUNNER = """
+void run_{i}(int64_t blocks, int threads, void** p) {{
+  char* scalars = p[{last}];
+  void* at[4];
+  for (int k = 0; k < 4; ++k) {{
+    at[k] = *(void**)p[k];
+    if (!at[k] && k < 3) at[k] = scalars + 16 * k;
+  }}
+  te_select_kernel_{i}(at[0], at[1], at[2], at[3]{dims}, 0);
+}}
+"""
+
+
+class Launch(ctypes.Structure):
+    _fields_ = (
+        ("symbol", ctypes.c_char * 64),
+        ("blocks", ctypes.c_uint),
+        ("threads", ctypes.c_uint),
+        ("stream", ctypes.c_void_p),
+        ("device", ctypes.c_int),
+        ("pointers", ctypes.c_void_p * 4),
+    )
+
+
+@functools.cache
+def folder() -> Path:
+    made = tempfile.TemporaryDirectory(prefix="te-select-test-")
+    _folders.append(made)
+    return Path(made.name)
+
+
+_folders: list[Any] = []
+_numbers = itertools.count()
+
+
+def compile_c(source: Path, out: Path, *options: str) -> Path:
+    command = (*c_compiler(), "-std=gnu11", "-O1", "-w", "-fPIC", "-shared", *options)
+    subprocess.run([*command, str(source), "-o", str(out)], check=True)
+    return out
+
+
+@functools.cache
+def fake_library() -> ctypes.CDLL:
+    """The stand-in; whoever asks the loader for libcuda.so.1 from now on gets it."""
+    out = compile_c(SOURCE, folder() / "libcuda.so.1", "-Wl,-soname,libcuda.so.1")
+    library = ctypes.CDLL(str(out))
+    library.fake_last.restype = ctypes.POINTER(Launch)
+    library.fake_image.restype = ctypes.c_char_p
+    return library
+
+
+def real_driver() -> bool:
+    with contextlib.suppress(OSError):
+        ctypes.CDLL("libcuda.so.1")
+        return True
+    return False
+
+
+@contextlib.contextmanager
+def fake_driver(*archs: int) -> Iterator[ctypes.CDLL]:
+    """Devices of these archs, such as 90, for as long as the block lasts."""
+    if not fake_library.cache_info().currsize and real_driver():
+        pytest.skip("a real NVIDIA driver is installed, in whose place nothing can be put")
+    library = fake_library()
+    library.fake_reset()
+    for arch in archs:
+        library.fake_device(arch)
+    try:
+        yield library
+    finally:
+        library.fake_reset()
+
+
+def build(
+    workloads: Sequence[Workload], path: Path, *, archs: Sequence[str] = ARCHS, blocks: str = "7"
+) -> Path:
+    """Link and describe a library whose machine code is a line of text."""
+    cubins = {arch: f"cubin {arch}".encode() for arch in archs}
+    entries = [
+        link.CudaEntry(w, f"te_select_kernel_{i}", THREADS, blocks) for i, w in enumerate(workloads)
+    ]
+    manifest = Manifest(
+        tuple(KernelRecord(w, {"threads": THREADS}) for w in workloads),
+        {
+            "name": f"cuda:{','.join(archs)}",
+            "kind": "cuda",
+            "archs": list(archs),
+            "cpu_features": [],
+        },
+        {"te-select": "0", "build": str(next(_builds))},  # no two are one image
+    )
+    link.link(CudaBinary(cubins, f"ptx {archs[-1]}"), entries, manifest, path)
+    return path
+
+
+@functools.cache
+def kernel(workload: Workload, archs: Sequence[str] = ARCHS, blocks: str = "7") -> CudaKernel:
+    """A loaded kernel; each is built once per process."""
+    loaded = artifact.load(
+        build([workload], folder() / f"{next(_numbers)}.so", archs=archs, blocks=blocks)
+    )
+    assert isinstance(loaded, CudaKernel)
+    return loaded
+
+
+def fresh_kernel(workload: Workload, **how: Any) -> CudaKernel:
+    """A kernel of a library of its own, which no device has seen."""
+    loaded = artifact.load(build([workload], folder() / f"{next(_numbers)}.so", **how))
+    assert isinstance(loaded, CudaKernel)
+    return loaded
+
+
+@functools.cache
+def runner(workload: Workload) -> Any:
+    """A scalar loop that computes the workload from a launch's parameters."""
+    source = folder() / f"{next(_numbers)}.c"
+    dims = "".join(f", *(int64_t*)p[{4 + k}]" for k in range(len(workload.dim_names)))
+    last = 4 + len(workload.dim_names)
+    source.write_text(c_source([workload]) + _RUNNER.format(i=0, last=last, dims=dims))
+    library = ctypes.CDLL(str(compile_c(source, source.with_suffix(".so"))))
+    return library.run_0
+
+
+@contextlib.contextmanager
+def running(workload: Workload, arch: int = 90) -> Iterator[ctypes.CDLL]:
+    """A device that computes the workload whatever kernel is launched first."""
+    with fake_driver(arch) as library:
+        library.fake_runner(b"te_select_kernel_0", runner(workload))
+        yield library
+
+
+def on_device(array: Any, dtype: str | None = None, device: int = 0) -> DeviceArray:
+    """A copy of a NumPy array in the stand-in's memory."""
+    array = np.asarray(array, order="C")
+    element = ELEMENT_TYPES[dtype or array.dtype.name]
+    made = DeviceArray.empty(element, array.shape, device)
+    made.write(array)
+    return made
+
+
+def empty_on_device(workload: Workload, device: int = 0) -> DeviceArray:
+    shape = tuple(dim for dim in workload.out_shape if isinstance(dim, int))
+    return DeviceArray.empty(workload.element, shape, device)
+
+
+def read(array: DeviceArray) -> Any:
+    return array.numpy(numpy_dtype(array.element))
+
+
+class Strided:
+    """A tensor of no known library, whose strides are what a test wants."""
+
+    def __init__(
+        self, array: DeviceArray, strides: Sequence[int], shape: Sequence[int], offset: int = 0
+    ) -> None:
+        self.array = DeviceArray(array.memory, array.element, tuple(shape), offset)
+        self._strides = (ctypes.c_int64 * len(strides))(*strides)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.array.__dlpack_device__()
+
+    def __dlpack__(self, **options: Any) -> Any:
+        from te_select.runtime.cuda import device_array
+
+        before = set(device_array._exported)
+        capsule = self.array.__dlpack__(**options)
+        (made,) = set(device_array._exported) - before
+        tensor = device_array._exported[made][0].tensor
+        tensor.strides = ctypes.cast(self._strides, ctypes.POINTER(ctypes.c_int64))
+        return capsule
+
+
+SHAPE = (3, 5)
+
+
+def data(dtype="float32", shape=SHAPE):
+    rng = np.random.default_rng(3)
+    dtype = numpy_dtype(ELEMENT_TYPES[dtype])
+    sides = [rng.integers(0, 256, (*shape, dtype.itemsize), np.uint8) for _ in range(2)]
+    if dtype == np.bool_:
+        sides = [side & 1 for side in sides]
+    cond = rng.integers(0, 2, shape).astype(bool)
+    return cond, *(side.view(dtype).reshape(shape) for side in sides)

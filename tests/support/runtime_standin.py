@@ -1,0 +1,147 @@
+"""Kernels in plain C, in the place of TVM's, so that the runtime half is tested on its own."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from te_select.machines.c_compiler import c_compiler
+from te_select.machines.cpu import link
+from te_select.operator.workload import Workload
+from te_select.runtime import artifact
+from te_select.runtime.kernel import Kernel
+from te_select.runtime.manifest import KernelRecord, Manifest
+
+_HEAD = """\
+#include <stdint.h>
+#include <string.h>
+struct env { void* sync; int32_t num_task; };
+int (*__TVMBackendParallelLaunch)(int (*)(int, struct env*, void*), void*, int);
+"""
+
+_SERIAL_HEAD = (
+    "#include <stdint.h>\n#include <string.h>\nstruct env { void* sync; int num_task; };\n"
+)
+
+_KERNEL = """
+struct job_{i} {{ char *c, *t, *e, *o; int64_t total; int64_t dim[{rank}], s[3][{rank}]; }};
+static int task_{i}(int id, struct env* env, void* data) {{
+  struct job_{i}* j = data;
+  int64_t step = (j->total + env->num_task - 1) / env->num_task;
+  int64_t end = (id + 1) * step < j->total ? (id + 1) * step : j->total;
+  for (int64_t i = id * step; i < end; ++i) {{
+    int64_t at[3] = {{0, 0, 0}}, rest = i;
+    for (int a = {out_rank} - 1; a >= 0; --a) {{
+      int64_t index = rest % j->dim[a];
+      rest /= j->dim[a];
+      for (int k = 0; k < 3; ++k) at[k] += index * j->s[k][a];
+    }}
+    memcpy(j->o + i * {width}, j->c[at[0]] ? j->t + at[1] * {width} : j->e + at[2] * {width},
+           {width});
+  }}
+  return {status};
+}}
+int32_t te_select_kernel_{i}(void* c, void* t, void* e, void* o{params}, int64_t stream) {{
+  struct job_{i} j = {{c, t, e, o, 1, {{0}}, {{{{0}}}}}};
+  int64_t step;
+  {setup}
+  {run}
+}}
+"""
+
+
+def c_source(workloads: Sequence[Workload], *, parallel: bool = False, status: int = 0) -> str:
+    """One scalar loop per workload, over tasks if parallel."""
+    head = _HEAD if parallel else _SERIAL_HEAD
+    return head + "".join(_kernel(i, w, parallel, status) for i, w in enumerate(workloads))
+
+
+def _kernel(i: int, w: Workload, parallel: bool, status: int) -> str:
+    names = w.dim_names
+    setup = []
+    for axis, dim in enumerate(w.out_shape):
+        setup.append(f"j.dim[{axis}] = {_extent(dim, names)}; j.total *= j.dim[{axis}];")
+    sides = (
+        (w.cond_shape, w.broadcast.cond_axes),
+        (w.then_shape, w.broadcast.then_axes),
+        (w.else_shape, w.broadcast.else_axes),
+    )
+    for k, (shape, axes) in enumerate(sides):
+        setup.append("step = 1;")
+        for dim, axis in zip(reversed(shape), reversed(axes), strict=True):
+            if axis is not None:
+                setup.append(f"j.s[{k}][{axis}] = step;")
+            setup.append(f"step *= {_extent(dim, names)};")
+    run = (
+        f"return __TVMBackendParallelLaunch(task_{i}, &j, 0);"
+        if parallel
+        else f"struct env env = {{0, 1}}; return task_{i}(0, &env, &j);"
+    )
+    return _KERNEL.format(
+        i=i,
+        rank=max(len(w.out_shape), 1),
+        out_rank=len(w.out_shape),
+        width=w.element.width,
+        params="".join(f", int64_t dim{k}" for k in range(len(names))),
+        setup="\n  ".join(setup),
+        run=run,
+        status=status,
+    )
+
+
+def _extent(dim: int | str, names: Sequence[str]) -> str:
+    return str(dim) if isinstance(dim, int) else f"dim{names.index(dim)}"
+
+
+def build(
+    workloads: Sequence[Workload],
+    path: Path,
+    *,
+    bytes_per_thread: int = 0,
+    status: int = 0,
+    cpu_features: Sequence[str] = (),
+    described: Manifest | None = None,
+) -> Path:
+    """Compile, link and describe a library at ``path``."""
+    source = path.with_suffix(".c")
+    source.write_text(c_source(workloads, parallel=bytes_per_thread > 0, status=status))
+    objects = path.with_suffix(".o")
+    command = (*c_compiler(), "-O1", "-fPIC", "-c", str(source), "-o", str(objects))
+    subprocess.run(command, check=True)
+    entries = [
+        link.KernelEntry(w, f"te_select_kernel_{i}", bytes_per_thread)
+        for i, w in enumerate(workloads)
+    ]
+    link.link(objects, entries, described or manifest(workloads, cpu_features), path)
+    return path
+
+
+def manifest(workloads: Sequence[Workload], cpu_features: Sequence[str] = ()) -> Manifest:
+    """A manifest as the compiler would write it."""
+    return Manifest(
+        tuple(KernelRecord(w, {"lanes": 8}) for w in workloads),
+        {"name": "x86-64", "cpu_features": list(cpu_features)},
+        {"te-select": "0"},
+    )
+
+
+@functools.cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="te-select-test-")
+
+
+_numbers = itertools.count()
+
+
+@functools.cache
+def kernel(workload: Workload, bytes_per_thread: int = 0, status: int = 0) -> Kernel:
+    """A loaded kernel; each is built once per process."""
+    path = Path(_folder().name, f"{next(_numbers)}.so")
+    build([workload], path, bytes_per_thread=bytes_per_thread, status=status)
+    loaded = artifact.load(path)
+    assert isinstance(loaded, Kernel)
+    return loaded

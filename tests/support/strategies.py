@@ -1,0 +1,138 @@
+"""Hypothesis strategies: workloads of every rule, and operands laid out in awkward ways."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import strategies as st
+
+from te_select import Workload
+from te_select.operator.dtypes import ELEMENT_TYPES
+
+CARRIER = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}
+AWKWARD_EXTENTS = (1, 1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 127, 129)
+
+
+def numpy_dtype(name: str) -> np.dtype:
+    """The NumPy or ml_dtypes type of an element type name."""
+    try:
+        return np.dtype(name)
+    except TypeError:
+        import ml_dtypes
+
+        return np.dtype(getattr(ml_dtypes, name))
+
+
+@st.composite
+def workloads(draw: st.DrawFn, dtypes: tuple[str, ...] = tuple(ELEMENT_TYPES)) -> Workload:
+    """A workload that broadcasts, of up to rank 5 and some 10^5 elements."""
+    rank = draw(st.integers(0, 5))
+    out: list[int] = []
+    for _ in range(rank):
+        most = max(1, 100_000 // max(1, int(np.prod(out, dtype=np.int64))))
+        fitting = [e for e in (*AWKWARD_EXTENTS, 0, 1000, 4099) if e <= most]
+        out.append(draw(st.sampled_from(fitting)))
+    rule = draw(st.sampled_from(["none", "numpy", "pdpd", "multidirectional"]))
+    if rule == "none":
+        return Workload(out, out, out, draw(st.sampled_from(dtypes)), "none")
+
+    def operand(lead: int = 0) -> tuple[int, ...]:
+        return tuple(1 if draw(st.booleans()) else dim for dim in out[lead:])
+
+    axis = -1
+    if rule == "pdpd":
+        then = tuple(out)
+        axis = draw(st.integers(-1, rank))
+        spans = [out[axis : draw(st.integers(axis, rank))] if axis >= 0 else None] * 2
+        cond, else_ = (
+            tuple(1 if draw(st.booleans()) else dim for dim in span)
+            if span is not None
+            else operand(draw(st.integers(0, rank)))
+            for span in spans
+        )
+    else:
+        then, else_ = (operand(draw(st.integers(0, rank))) for _ in range(2))
+        cond = operand(draw(st.integers(0, rank)))
+        if rule == "numpy":
+            branches = np.broadcast_shapes(then, else_)
+            cond = tuple(
+                1 if dim != have else dim
+                for dim, have in zip(
+                    cond[len(cond) - min(len(cond), len(branches)) :],
+                    branches[len(branches) - min(len(cond), len(branches)) :],
+                    strict=True,
+                )
+            )
+    return Workload(cond, then, else_, draw(st.sampled_from(dtypes)), rule, axis)
+
+
+def random_bits(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    """An array of random bits, so that NaN payloads and -0.0 occur; bools are 0 or 1."""
+    kind = numpy_dtype(dtype)
+    size = int(np.prod(shape, dtype=np.int64))
+    if kind == np.bool_:
+        return (rng.integers(0, 2, size, np.uint8) != 0).reshape(shape)
+    return np.frombuffer(rng.bytes(size * kind.itemsize), kind).copy().reshape(shape)
+
+
+def random_cond(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """A boolean array of random bytes: any nonzero byte is true."""
+    size = int(np.prod(shape, dtype=np.int64))
+    values = rng.integers(0, 256, size, np.uint8) * rng.integers(0, 2, size, np.uint8)
+    return values.view(np.bool_).reshape(shape)
+
+
+def expected(
+    workload: Workload, cond: np.ndarray, then: np.ndarray, else_: np.ndarray
+) -> np.ndarray:
+    """What NumPy selects, as raw bytes with a trailing axis of the element width."""
+    width = workload.element.width
+
+    def aligned(array: np.ndarray, axes: tuple[int | None, ...], trailing: tuple[int, ...]):
+        shape = [1] * len(workload.out_shape)
+        for axis, dim in zip(axes, array.shape[: len(axes)], strict=True):
+            if axis is not None:
+                shape[axis] = dim
+        return array.reshape(*shape, *trailing)
+
+    where = workload.broadcast
+    truth = np.ascontiguousarray(cond).view(np.uint8).reshape(cond.shape) != 0
+    sides = [
+        aligned(
+            np.frombuffer(np.ascontiguousarray(a).tobytes(), np.uint8).reshape(*a.shape, width),
+            axes,
+            (width,),
+        )
+        for a, axes in ((then, where.then_axes), (else_, where.else_axes))
+    ]
+    out = np.where(aligned(truth, where.cond_axes, (1,)), *sides)
+    return np.broadcast_to(out, (*workload.out_shape, width))
+
+
+def as_bytes(array: np.ndarray) -> np.ndarray:
+    """The bytes of an array, with a trailing axis of the element width."""
+    raw = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
+    return raw.reshape(*array.shape, array.dtype.itemsize)
+
+
+def strided(array: np.ndarray, how: str) -> np.ndarray:
+    """The same values in another of the `LAYOUTS`."""
+    if how == "reversed" and array.ndim:
+        return np.ascontiguousarray(array[::-1])[::-1]
+    if how == "sliced" and array.ndim:
+        wide = np.repeat(array, 2, axis=-1)
+        return wide[..., ::2]
+    if how == "transposed" and array.ndim:
+        return np.asfortranarray(array)
+    if how == "misaligned":
+        raw = np.empty(array.nbytes + 1, np.uint8)
+        moved = raw[1:].view(np.uint8)[: array.nbytes].view(array.dtype).reshape(array.shape)
+        moved[...] = array
+        return moved
+    if how == "read-only":
+        frozen = array.copy()
+        frozen.flags.writeable = False
+        return frozen
+    return array
+
+
+LAYOUTS = ("compact", "reversed", "sliced", "transposed", "misaligned", "read-only")

@@ -1,0 +1,54 @@
+"""A build worker that builds what a candidate's config asks for under "fault", else the truth."""
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from te_select.compiler import versions
+from te_select.machines.c_compiler import c_compiler
+from te_select.machines.cpu import link
+from te_select.runtime.manifest import KernelRecord, Manifest
+from te_select.tuning.measuring import build_worker
+from te_select.tuning.measuring.candidate import Candidate
+from te_select.tuning.measuring.serve import serve
+
+KERNELS = {
+    "crash": "*(volatile int*)8 = 1;",
+    "hang": 'for (;;) __asm__ volatile("");',
+    "nothing": ";",
+    "outside": "((char*)out)[-1] = 0;",
+    "abort": "abort();",
+}
+
+
+def build(message):
+    fault = message["candidate"]["config"].pop("fault", None)
+    if fault is None:
+        return build_worker.build(message)
+    if fault == "build crash":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if fault == "build hang":
+        time.sleep(1000)
+    if fault == "build memory":
+        bytearray(2 * build_worker.MEMORY)
+    candidate = Candidate.from_json(message["candidate"])
+    path = Path(message["path"])
+    path.parent.mkdir()
+    source, compiled = path.with_suffix(".c"), path.with_suffix(".o")
+    source.write_text(
+        "#include <stdint.h>\n#include <stdlib.h>\n"
+        "int32_t bad(void* cond, void* then, void* else_, void* out, int64_t stream) {"
+        f"{KERNELS[fault]} return 0; }}"
+    )
+    subprocess.run([*c_compiler(), "-fPIC", "-c", source, "-o", compiled], check=True)
+    record = KernelRecord(candidate.workload, candidate.config)
+    target = {"name": candidate.target, "cpu_features": []}
+    manifest = Manifest((record,), target, versions())
+    link.link(compiled, [link.KernelEntry(candidate.workload, "bad")], manifest, path)
+    return {}
+
+
+if __name__ == "__main__":
+    serve({"build": build}, build_worker.MEMORY)

@@ -1,0 +1,44 @@
+"""Candidates for the tests of measuring, and the processes that they start."""
+
+import os
+from dataclasses import asdict
+from pathlib import Path
+
+from te_select import Workload
+from te_select.machines.targets import resolve
+from te_select.operator.access import access_pattern
+from te_select.schedules import cpu
+from te_select.tuning.measuring import Candidate
+
+BAD_BUILDER = "tests.support.tuning_bad_builder"
+W = Workload((64, 1), (64, 500), ())
+
+
+def candidate(workload=W, **knobs):
+    default = cpu.default_config(access_pattern(workload), resolve("native").tvm)
+    return Candidate(workload, "native", {**asdict(default), **knobs})
+
+
+def children(pid):
+    """Processes that a process has started, and that still run."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            if int(fields[1]) == pid and fields[0] != "Z":
+                found.append(int(entry.name))
+    return found
+
+
+def is_running(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def environment():
+    return {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}

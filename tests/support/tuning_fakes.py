@@ -1,0 +1,58 @@
+"""A measurer that measures nothing: times are a function of the config."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+
+from te_select import Workload
+from te_select.tuning.measuring import Candidate, Measurement
+
+Seconds = Callable[[Candidate], float | None]
+
+ROWS = Workload((1 << 20, 1), (1 << 20, 3), (1 << 20, 3))  # a hundred configs; rows share vectors
+SMALL = Workload((1024,), (1024,), (1024,))
+FEW = Workload((), (), ())  # one element: a config for each vector width
+BIG = Workload((1, 1, 1024, 1024), (4, 12, 1024, 1024), ())
+
+
+def by_unroll(candidate: Candidate) -> float:
+    """Twice as fast with 8 vectors in flight as with 4, and so on."""
+    return 1e-3 / candidate.config["unroll"]
+
+
+def flat(_candidate: Candidate) -> float:
+    """All alike."""
+    return 1e-3
+
+
+class FakeMeasurer:
+    """In the place of `te_select.tuning.measuring.Measurer`."""
+
+    def __init__(self, seconds: Seconds = by_unroll, stop_after: int | None = None) -> None:
+        self.seconds = seconds
+        self.stop_after = stop_after
+        self.measured: list[Candidate] = []
+        self.rounds: list[int] = []
+        self.noise = itertools.cycle((1.0, 1.004, 0.996, 1.002))
+        self.closed = False
+
+    def measure(self, candidates: Sequence[Candidate]) -> Iterator[Measurement]:
+        for candidate in candidates:
+            if self.stop_after is not None and len(self.measured) == self.stop_after:
+                raise KeyboardInterrupt
+            self.measured.append(candidate)
+            yield self._measurement(candidate, 3)
+
+    def interleave(self, candidates: Sequence[Candidate], rounds: int) -> list[Measurement]:
+        self.rounds.append(rounds)
+        return [self._measurement(candidate, rounds) for candidate in candidates]
+
+    def close(self) -> None:
+        self.closed = True
+
+    def _measurement(self, candidate: Candidate, count: int) -> Measurement:
+        seconds = self.seconds(candidate)
+        if seconds is None:
+            return Measurement(candidate, None, "it crashed: SIGSEGV")
+        return Measurement(candidate, tuple(seconds * next(self.noise) for _ in range(count)), None)

@@ -1,0 +1,152 @@
+import contextlib
+import socket
+import threading
+
+import pytest
+
+import te_select
+from te_select import Workload
+from te_select.tuning.fleet import measurer as fleet
+from te_select.tuning.fleet import tracker
+from te_select.tuning.measuring import building, open_measurer
+from te_select.tuning.measuring.candidate import Built
+from te_select.tuning.measuring.jobs import Job, Jobs
+from tests.support.tuning_candidates import BAD_BUILDER, W, candidate
+from tests.support.tuning_fleet import HOST, KEY, Fleet, free_port
+
+
+@pytest.fixture(scope="module")
+def one(tmp_path_factory):
+    """A fleet of one server, for tests that leave it alive."""
+    started = Fleet(1, tmp_path_factory.mktemp("one"))
+    yield started
+    started.close()
+
+
+def test_run_survives_the_end_of_a_server_and_stops_when_none_is_left(tmp_path, monkeypatch):
+    monkeypatch.setattr(fleet, "PATIENCE", 300)  # a busy machine takes long to import tvm
+    with (
+        contextlib.closing(Fleet(2, tmp_path)) as servers,
+        open_measurer(servers.url, jobs=1) as measurer,
+    ):
+        found = []
+        for each in measurer.measure(candidate(unroll=1 << i % 4) for i in range(12)):
+            found.append(each)
+            if len(found) == 5:
+                servers.end(0)
+        assert [each.failure for each in found] == [None] * 12
+        assert all(0 < min(each.seconds) < 1 for each in found)
+        assert servers.registered() == 1
+
+        monkeypatch.setattr(fleet, "PATIENCE", 3)
+        rest = measurer.measure(candidate() for _ in range(8))
+        assert next(rest).seconds
+        servers.end(1)
+        with pytest.raises(te_select.TuningError, match="no server was there for 3 s"):
+            list(rest)
+
+
+def test_server_checks_every_width_and_lets_finalists_take_turns(one):
+    with open_measurer(one.url, jobs=1) as measurer:
+        kinds = ["bool", "float8_e5m2", "bfloat16", "complex64", "complex128"]
+        others = [Workload((5, 1), (5, 33), (), dtype) for dtype in kinds]
+        others.append(Workload((0, 3), (0, 3), ()))
+        assert [each.failure for each in measurer.measure(map(candidate, others))] == [None] * 6
+        turns = measurer.interleave([candidate(), candidate(unroll=3), candidate(unroll=1)], 4)
+        assert [each.seconds and len(each.seconds) for each in turns] == [4, None, 4]
+
+
+@pytest.mark.parametrize("grace", [fleet.GRACE_SECONDS, 0.0])
+def test_abandoned_run_gives_its_server_back(one, monkeypatch, grace):
+    """Where there is no grace, the client dies while the server is at work."""
+    monkeypatch.setattr(fleet, "GRACE_SECONDS", grace)
+    with open_measurer(one.url, jobs=1) as measurer:
+        abandoned = measurer.measure(candidate() for _ in range(4))
+        assert next(abandoned).seconds
+        abandoned.close()
+        (again,) = measurer.measure([candidate()])
+        assert again.seconds
+    assert one.registered() == 1
+
+
+def test_candidates_that_crash_hang_or_err_leave_the_server_alive(one, monkeypatch):
+    monkeypatch.setattr(building, "BUILD_WORKER", BAD_BUILDER)
+    expected = {
+        "crash": "the run lost 2 servers, as a crash does",
+        "hang": "the run took longer than 4 s",
+        "nothing": "computed wrong bits: out[0,0] is not what NumPy selects",
+        "build crash": "the build crashed",
+    }
+    with open_measurer(one.url, jobs=1, timeout=4) as measurer:
+        faulty = {fault: candidate(fault=fault) for fault in expected}
+        good = candidate()
+        found = {id(each.candidate): each for each in measurer.measure([*faulty.values(), good])}
+        for fault, message in expected.items():
+            assert found[id(faulty[fault])].failure.startswith(message), fault
+        assert found[id(good)].seconds
+    assert one.registered() == 1
+
+
+def test_key_that_nobody_serves_is_an_error_that_names_those_served(one):
+    with pytest.raises(te_select.TuningError, match=f"'other'.*expected one of {KEY}"):
+        open_measurer(f"rpc://{HOST}:{one.port}/other")
+
+
+def test_tracker_that_is_not_there_is_an_error():
+    with pytest.raises(te_select.TuningError, match=r"does not answer.*rpc_tracker"):
+        open_measurer(f"rpc://{HOST}:{free_port()}/{KEY}")
+
+
+@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", None])
+def test_what_is_no_tracker_is_an_error(answer, monkeypatch):
+    monkeypatch.setattr(tracker, "ANSWER_SECONDS", 0.5)
+    with socket.create_server((HOST, 0)) as server:
+
+        def serve():
+            with contextlib.suppress(OSError):
+                connection, _ = server.accept()
+                if answer is None:
+                    connection.recv(1 << 16)
+                    connection.recv(1 << 16)  # until the client has given up
+                else:
+                    connection.sendall(answer)
+                connection.close()
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        with pytest.raises(te_select.TuningError, match="does not answer"):
+            open_measurer(f"rpc://{HOST}:{server.getsockname()[1]}/{KEY}")
+        thread.join()
+
+
+def job():
+    return Job({}, [Built(candidate(W), None, None)])
+
+
+def test_job_is_handed_back_once_and_blamed_the_second_time():
+    jobs = Jobs([job()], servers=2)
+    first = jobs.take()
+    jobs.lost(first, "power")
+    assert jobs.take() is first
+    jobs.lost(first, "power again")
+    ((done, answer),) = jobs.answers(patience=60)
+    assert done is first
+    assert answer["failure"].endswith("power again")
+    assert jobs.take() is None
+
+
+def test_error_of_a_thread_ends_the_run():
+    jobs = Jobs([job()], servers=1)
+    jobs.failed(OSError("no space left"))
+    with pytest.raises(OSError, match="no space"):
+        list(jobs.answers(patience=60))
+
+
+def test_answers_end_with_an_error_where_no_server_comes():
+    jobs = Jobs([job(), job()], servers=1)
+    jobs.done(jobs.take(), {"seconds": [1.0]})
+    jobs.disconnected("it went")
+    answers = jobs.answers(patience=0.1)
+    assert next(answers)[1] == {"seconds": [1.0]}
+    with pytest.raises(te_select.TuningError, match=r"0\.1 s: it went"):
+        next(answers)

@@ -1,0 +1,317 @@
+import itertools
+import os
+import select
+import signal
+import statistics
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import te_select
+from te_select import Workload
+from te_select.timing.samples import time_calls
+from te_select.tuning.measuring import building, local, open_measurer, problem
+from te_select.tuning.measuring.problem import Problem, memory_needed
+from tests.support.tuning_candidates import (
+    BAD_BUILDER,
+    W,
+    candidate,
+    children,
+    environment,
+    is_running,
+)
+
+PATIENCE = 60  # seconds for a process to do what it always does
+OTHER = Workload((7,), (7,), (7,), "int8")
+
+
+@pytest.fixture(scope="module")
+def measurer():
+    with open_measurer(jobs=1) as opened:
+        yield opened
+
+
+@pytest.fixture
+def bad_measurer(monkeypatch):
+    monkeypatch.setattr(building, "BUILD_WORKER", BAD_BUILDER)
+    with open_measurer(jobs=1, timeout=4) as opened:
+        yield opened
+
+
+def command(pid):
+    return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+
+
+def outcome(measurements, cand):
+    return next(m for m in measurements if m.candidate is cand)
+
+
+def test_candidate_is_timed_and_an_impossible_config_fails_alone(measurer):
+    good, bad, other = candidate(), candidate(unroll=3), candidate(OTHER)
+    found = list(measurer.measure([good, bad, other]))
+    assert len(found) == 3
+    for one in (good, other):
+        seconds = outcome(found, one).seconds
+        assert len(seconds) >= 7
+        assert 0 < statistics.median(seconds) < 1
+        assert outcome(found, one).failure is None
+    assert outcome(found, bad).seconds is None
+    assert "unroll" in outcome(found, bad).failure
+    assert "\n" not in outcome(found, bad).failure
+
+
+@pytest.mark.parametrize("dtype", ["bool", "float8_e4m3fn", "bfloat16", "complex64", "complex128"])
+def test_every_kind_of_element_is_measured(measurer, dtype):
+    (found,) = measurer.measure([candidate(Workload((5, 1), (5, 33), (33,), dtype))])
+    assert found.failure is None
+    assert found.seconds
+
+
+def test_other_rules_and_no_dims_are_measured(measurer):
+    workloads = [
+        Workload((3, 5), (2, 3, 5, 4), (3, 5), "int16", auto_broadcast="pdpd", axis=1),
+        Workload((), (), (), "float64"),
+        Workload((0, 3), (0, 3), ()),
+        Workload((9, 1), (1, 8), (), auto_broadcast="multidirectional"),
+    ]
+    found = list(measurer.measure(map(candidate, workloads)))
+    assert [one.failure for one in found] == [None] * 4
+
+
+def test_faulty_candidates_fail_for_a_reason_and_the_next_is_measured(bad_measurer):
+    expected = {
+        "crash": "the run crashed (Segmentation fault)",
+        "abort": "the run crashed (Aborted)",
+        "hang": "the run took longer than 4 s",
+        "nothing": "computed wrong bits: out[0,0] is 0xa5a5a5a5, NumPy selects",
+        "outside": "wrote outside out",
+        "build crash": "the build crashed (Segmentation fault)",
+        "build hang": "the build took longer than 4 s",
+        "build memory": "MemoryError",
+    }
+    faulty = {fault: candidate(fault=fault) for fault in expected}
+    good = [candidate() for _ in expected]
+    mixed = itertools.chain.from_iterable(zip(faulty.values(), good, strict=True))
+    found = list(bad_measurer.measure(mixed))
+    assert all(outcome(found, one).failure is None for one in good)
+    for fault, message in expected.items():
+        failure = outcome(found, faulty[fault]).failure
+        assert failure.startswith(message), fault
+        assert len(failure.splitlines()) == 1
+
+
+def test_turns_have_a_sample_each_and_a_faulty_candidate_none(bad_measurer):
+    good, bad, wrong = candidate(), candidate(fault="build crash"), candidate(fault="nothing")
+    found = bad_measurer.interleave([bad, good, wrong, candidate(unroll=1)], 3)
+    assert [one.seconds and len(one.seconds) for one in found] == [None, 3, None, 3]
+    assert "crashed" in found[0].failure
+    assert "wrong bits" in found[2].failure
+
+
+def test_turns_of_candidates_that_crash_are_failures(bad_measurer):
+    found = bad_measurer.interleave([candidate(), candidate(fault="crash")], 2)
+    assert all("crashed" in one.failure for one in found)
+    (again,) = bad_measurer.measure([candidate()])
+    assert again.seconds
+
+
+def test_turns_are_of_one_workload_and_at_least_one(measurer):
+    with pytest.raises(te_select.ArgumentError, match="2 workloads"):
+        measurer.interleave([candidate(), candidate(OTHER)], 2)
+    with pytest.raises(te_select.ArgumentError, match="rounds is 0"):
+        measurer.interleave([candidate()], 0)
+    assert measurer.interleave([], 1) == []
+
+
+def test_measuring_may_be_abandoned_and_begun_again(measurer):
+    first = measurer.measure(candidate(unroll=unroll) for unroll in (1, 2, 4, 8))
+    assert next(first).seconds
+    first.close()
+    (again,) = measurer.measure([candidate()])
+    assert again.seconds
+
+
+def test_libraries_are_deleted_when_they_are_done_and_the_rest_on_closing():
+    with open_measurer(jobs=1) as opened:
+        list(opened.measure([candidate(), candidate(unroll=3)]))
+        opened.interleave([candidate()], 1)
+        assert list(opened.folder.rglob("*.so")) == []
+        assert opened.folder.is_dir()
+        assert [pid for pid in children(os.getpid()) if str(opened.folder) in command(pid)]
+    assert not opened.folder.exists()
+    assert not [pid for pid in children(os.getpid()) if str(opened.folder) in command(pid)]
+
+
+def test_run_worker_is_replaced_after_some_libraries(measurer, monkeypatch):
+    list(measurer.measure([candidate()]))
+    monkeypatch.setattr(local, "RECYCLE_AFTER", 1)
+    before = measurer._worker.generation
+    assert all(one.seconds for one in measurer.measure([candidate(), candidate()]))
+    assert measurer._worker.generation == before + 2
+
+
+def test_worker_that_died_between_two_candidates_is_replaced(measurer):
+    list(measurer.measure([candidate()]))
+    os.kill(measurer._worker.start().pid, signal.SIGKILL)
+    time.sleep(0.2)
+    (found,) = measurer.measure([candidate()])
+    assert found.seconds
+
+
+def test_workloads_that_cannot_be_run_are_failures(measurer):
+    huge = Workload((1,), (1 << 36,), ())
+    named = Workload(("n",), ("n",), ())
+    found = {one.candidate.workload: one for one in measurer.measure(map(candidate, (huge, named)))}
+    assert "GiB of memory are available" in found[huge].failure
+    assert "named dims n" in found[named].failure
+
+
+def test_worker_that_cannot_be_started_is_an_error(monkeypatch):
+    monkeypatch.setattr(building, "BUILD_WORKER", "te_select.there_is_no_such_module")
+    with (
+        open_measurer(jobs=1) as opened,
+        pytest.raises(te_select.TuningError, match="there_is_no_such_module"),
+    ):
+        list(opened.measure([candidate()]))
+
+
+@pytest.mark.parametrize("runner", ["", "remote", "rpc://h/k", "rpc://h:0/k", "rpc://h:99999/k", 3])
+def test_unknown_runner_is_refused(runner):
+    with pytest.raises(te_select.TuningError, match="expected local or rpc://HOST:PORT/KEY"):
+        open_measurer(runner)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("jobs", 0),
+        ("jobs", "two"),
+        ("jobs", 1025),
+        ("timeout", 0),
+        ("timeout", float("nan")),
+        ("timeout", float("inf")),
+    ],
+)
+def test_jobs_and_timeout_are_positive(name, value):
+    with pytest.raises(te_select.ArgumentError, match=f"{name} is {value!r}"):
+        open_measurer(**{name: value})
+
+
+def test_measuring_imports_no_tvm_but_in_the_build_worker():
+    modules = "te_select.tuning.measuring, te_select.tuning.measuring.run_worker"
+    script = f"import sys, {modules}; print('tvm' in sys.modules)"
+    run = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment(),
+    )
+    assert run.stdout.strip() == "False", run.stderr
+
+
+SESSION = """
+    import sys
+    from tests.support.tuning_candidates import candidate
+    from te_select.tuning.measuring import building, open_measurer
+    building.BUILD_WORKER = "tests.support.tuning_bad_builder"
+    measurer = open_measurer(jobs=1, timeout=300)
+    print(measurer.folder, flush=True)
+    for found in measurer.measure(candidate() for _ in range(2)):
+        print(found.failure, flush=True)
+    try:
+        list(measurer.measure([candidate(fault=sys.argv[1])]))
+    except KeyboardInterrupt:
+        (again,) = measurer.measure([candidate()])
+        measurer.close()
+        print("interrupted", again.failure, flush=True)
+"""
+
+
+@pytest.fixture(params=["hang", "build hang"])
+def session(request):
+    """A process that measures, and hangs in a candidate."""
+    with subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(SESSION), request.param],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment(),
+        start_new_session=True,
+    ) as process:
+        try:
+            folder = Path(process.stdout.readline().strip())
+            assert [process.stdout.readline().strip() for _ in range(2)] == ["None", "None"]
+            time.sleep(1.5)  # until it is inside
+            yield process, folder
+        finally:
+            process.kill()
+
+
+def test_workers_end_with_their_parent_also_inside_a_candidate(session):
+    process, folder = session
+    workers = children(process.pid)
+    assert len(workers) == 2
+    process.kill()
+    process.wait()
+    end = time.monotonic() + PATIENCE
+    while any(is_running(pid) for pid in workers) or folder.exists():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def test_interrupt_is_orderly_and_measuring_can_go_on(session):
+    process, folder = session
+    os.killpg(process.pid, signal.SIGINT)
+    assert select.select([process.stdout], [], [], PATIENCE)[0]
+    assert process.stdout.readline().strip() == "interrupted None"
+    assert process.wait(PATIENCE) == 0
+    assert not folder.exists()
+
+
+def test_operands_hold_special_values_runs_and_random_bits():
+    made = Problem(Workload((1000, 200), (1000, 200), ()))
+    flat = made.checked_cond.reshape(-1).view(np.uint8)
+    first, second = flat[: flat.size // 2], flat[flat.size // 2 :]
+    assert 0.4 < np.count_nonzero(first) / first.size < 0.6
+    assert first.max() > 1
+    assert np.count_nonzero(np.diff(second)) < second.size / 100
+    assert 0.45 < made.cond.mean() < 0.55
+    assert np.isnan(made.then).any()
+    assert (made.then.reshape(-1)[:200].view(np.uint32) == 0x80000000).any()
+    assert made.then.ctypes.data % 64 == made.out.ctypes.data % 64 == 0
+    reference = np.where(
+        made.checked_cond.view(np.uint8) != 0, made.then.view("u4"), made.else_.view("u4")
+    )
+    assert np.array_equal(made.expected, reference)
+
+
+def test_check_finds_one_wrong_bit_and_memory_that_is_too_small(monkeypatch):
+    made = Problem(W)
+
+    def right(cond, then, else_, out):
+        out.view("u4")[...] = made.expected
+
+    def wrong(cond, then, else_, out):
+        right(cond, then, else_, out)
+        out.view("u4")[63, 499] ^= 1
+
+    assert made.check(right) == ""
+    assert made.check(wrong).startswith("computed wrong bits: out[63,499]")
+    monkeypatch.setattr(problem, "memory_available", lambda: memory_needed(W) - 1)
+    with pytest.raises(te_select.TuningError, match="GiB"):
+        Problem(W)
+
+
+def test_short_calls_are_timed_in_bundles_and_long_ones_singly():
+    calls = []
+    short = time_calls(lambda: calls.append(0))
+    assert len(short) < len(calls) / 10
+    calls.clear()
+    long = time_calls(lambda: calls.append(time.sleep(0.011)))
+    assert 7 <= len(long) <= len(calls) <= len(long) + 3
+    assert min(long) >= 0.011

@@ -1,0 +1,322 @@
+"""Tuning for CUDA devices: search, records and the whole session, on a stand-in for the driver."""
+
+import dataclasses
+import itertools
+import json
+import random
+
+import pytest
+import tvm_ffi
+from typer.testing import CliRunner
+
+import te_select
+from te_select import Workload
+from te_select.bench.suite import DEFAULT
+from te_select.cli import app
+from te_select.compiler import schedule
+from te_select.errors import TuningError
+from te_select.machines.cuda import compilers, machine
+from te_select.machines.targets import resolve
+from te_select.operator.access import access_pattern
+from te_select.records import log, manage, metaschedule, store
+from te_select.records.lookup import find
+from te_select.records.sizes import representative
+from te_select.schedules.cpu import schedule as cpu
+from te_select.schedules.cuda import schedule as cuda
+from te_select.timing.cuda import clocks
+from te_select.timing.cuda.roof import SETS, sets_for
+from te_select.tuning import session as session_module
+from te_select.tuning.measuring import building, local
+from te_select.tuning.measuring.on_cuda import Cuda
+from te_select.tuning.measuring.place import place_of
+from te_select.tuning.measuring.problem import Problem
+from te_select.tuning.record import UntunableError
+from te_select.tuning.search import Evolution, candidates, open_search
+from tests.support import cuda_standin
+from tests.support.cuda_standin import fake_driver, running
+from tests.support.tuning_fakes import BIG, FEW, ROWS, FakeMeasurer
+
+TARGET = "cuda:sm_90"
+SM90, SM80, V4 = resolve(TARGET), resolve("cuda:sm_80"), resolve("x86-64-v4")
+SMALL = Workload((64, 1), (64, 500), ())
+FOLDER = "cuda-sm_90"
+
+
+def flat(n, dtype="float32"):
+    return Workload((n,), (n,), (n,), dtype)
+
+
+def config(workload, **knobs):
+    return dataclasses.replace(cuda.default_config(access_pattern(workload), SM90.tvm), **knobs)
+
+
+def record(workload, seconds=1e-3, target=SM90, **knobs):
+    """A record of a config that differs from the default, so that it is seen to be taken."""
+    knobs = knobs or {"threads": 1024}
+    return metaschedule.entry(workload, target, config(workload, **knobs), seconds, {})
+
+
+def add(logs, workload, target=SM90, **knobs):
+    store.put(logs / target.records, [record(workload, target=target, **knobs)])
+
+
+def origin(workload, logs, target=SM90):
+    found = find(workload, target, logs)
+    return None if found is None else found.origin
+
+
+# ---- search
+
+
+@pytest.mark.parametrize("entry", DEFAULT, ids=lambda entry: entry.name)
+def test_default_comes_first_and_no_two_candidates_do_the_same(entry):
+    pattern, configs = access_pattern(entry.workload), candidates(entry.workload, SM90)
+    assert configs[0] == cuda.default_config(pattern, SM90.tvm)
+    assert len({cuda.effect(pattern, each) for each in configs}) == len(configs)
+
+
+@pytest.mark.parametrize("workload", [FEW, ROWS, flat(300_000, "float16")], ids=str)
+def test_configs_make_one_kernel_where_their_effect_is_one(workload):
+    pattern = access_pattern(workload)
+    space = cuda.space(pattern, SM90.tvm)
+    configs = [
+        cuda.Config(**dict(zip(space, values, strict=True)))
+        for values in itertools.product(*space.values())
+    ]
+    by_effect, kernels = {}, {}
+    for each in random.Random(1).sample(configs, 48):
+        scheduled = schedule(workload, SM90, config=dataclasses.asdict(each))
+        made = machine._lower(scheduled, "f")
+        whole = (made.kernel, made.threads, made.blocks)
+        effect = cuda.effect(pattern, each)
+        assert by_effect.setdefault(effect, whole) == whole
+        assert kernels.setdefault(whole, effect) == effect
+
+
+def test_large_space_is_searched_and_every_trial_is_another_config():
+    search = open_search(BIG, SM90, 40, seed=0)
+    assert isinstance(search, Evolution)
+    tried = []
+    while batch := search.ask():
+        tried += batch
+        search.tell([1e-3 / each.vectors for each in batch])
+    assert tried[0] == config(BIG)
+    assert len({cuda.effect(access_pattern(BIG), each) for each in tried}) == len(tried) == 40
+    assert len({each.threads for each in tried}) == len(cuda.THREADS)
+
+
+# ---- records
+
+
+@pytest.mark.parametrize("workload", [FEW, ROWS, BIG, flat(4099, "complex128")], ids=str)
+def test_record_rebuilds_exactly_the_function_that_was_measured(workload):
+    for each in random.Random(0).sample(candidates(workload, SM90), 5):
+        entry = metaschedule.entry(workload, SM90, each, 1e-3, {})
+        replayed = metaschedule.replay(entry).mod["main"]
+        measured = schedule(workload, SM90, config=dataclasses.asdict(each)).func
+        assert tvm_ffi.structural_equal(replayed, measured)
+        assert cuda.config_from(entry.knobs) == each == cuda.config_of(replayed)
+        assert entry.kind == "cuda"
+
+
+@pytest.mark.parametrize(
+    ("target", "name"),
+    [
+        (TARGET, FOLDER),
+        ("cuda:sm_80,sm_90", FOLDER),
+        ({"kind": "cuda", "arch": "sm_80"}, "cuda-sm_80"),
+        ("x86-64-v4", "x86-64-v4"),
+    ],
+)
+def test_records_of_an_architecture_have_a_folder_and_several_use_that_of_the_newest(target, name):
+    assert log.folder_name(resolve(target).records) == name
+
+
+def test_record_is_found_exactly_then_nearest_then_of_another_architecture(tmp_path):
+    add(tmp_path, flat(1 << 24))
+    own = f"{FOLDER}/w4_16777216cte"
+    assert origin(flat(1 << 24, "int32"), tmp_path) == f"tuned:{own}"
+    assert origin(flat(1 << 24), tmp_path, resolve("cuda:sm_80,sm_90")) == f"tuned:{own}"
+    assert origin(flat(3 << 23), tmp_path) == f"nearest:{own}"
+    assert origin(flat(1 << 24), tmp_path, SM80) == f"nearest:{own}"
+    assert origin(flat(1 << 20), tmp_path) is None
+
+
+def test_size_that_the_schedule_treats_differently_is_not_near(tmp_path):
+    add(tmp_path, flat(5 << 20))  # 20 MB of output are left in the cache, 48 are not
+    assert origin(flat(6 << 20), tmp_path) is not None
+    assert origin(flat(3 << 22), tmp_path) is None
+
+
+def test_named_size_takes_the_record_of_its_representative(tmp_path):
+    named = Workload(("n", 1), ("n", 64), ("n", 64))
+    add(tmp_path, representative(named))
+    assert origin(named, tmp_path).startswith(f"nearest:{FOLDER}/")
+
+
+def test_records_of_cpus_and_of_cuda_devices_never_serve_each_other(tmp_path):
+    pattern = access_pattern(flat(1 << 20))
+    add(tmp_path, flat(1 << 20))
+    assert origin(flat(1 << 20), tmp_path, V4) is None
+    of_cpu = metaschedule.entry(flat(1 << 20), V4, cpu.default_config(pattern, V4.tvm), 1e-3, {})
+    store.put(tmp_path / "other" / V4.records, [of_cpu])
+    assert origin(flat(1 << 20), tmp_path / "other") is None
+    # Nor where someone has put it into the wrong folder.
+    store.put(tmp_path / "moved" / FOLDER, [of_cpu])
+    assert origin(flat(1 << 20), tmp_path / "moved") is None
+
+
+def test_records_are_imported_where_their_config_fits_the_schedule_of_their_machine(tmp_path):
+    wrong = record(flat(64))
+    foreign = dataclasses.replace(wrong, body=wrong.body.replace("knob.threads", "knob.unroll"))
+    strange = record(flat(128))
+    strange = dataclasses.replace(
+        strange, body=strange.body.replace('"kind":"cuda"', '"kind":"vulkan"')
+    )
+    store.put(tmp_path / "source" / FOLDER, [record(BIG), foreign, strange])
+    merged = manage.merge(tmp_path / "source", tmp_path / "mine")
+    assert merged.taken == (f"{FOLDER}/w4_48t_1048576ct",)
+    assert "does not fit the schedule" in merged.refused[0]
+    assert "of no kind of machine" in merged.refused[1]
+
+
+@pytest.mark.skipif(compilers.find() is None, reason="needs nvcc or NVRTC")
+def test_recorded_config_is_compiled_and_inspect_says_why(tmp_path):
+    add(tmp_path, SMALL, threads=128, vectors=2, max_blocks=0)
+    flags = ["--cond", "64,1", "--then", "64,500", "--else", "", "--target", TARGET]
+    done = CliRunner().invoke(app, ["inspect", *flags, "--tuning-logs", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    assert f"this access pattern was tuned for {FOLDER}" in done.stdout
+    path = te_select.export([SMALL], tmp_path / "select.so", TARGET, tmp_path)
+    kernel = json.loads(path.with_suffix(".json").read_text())["kernels"][0]
+    assert kernel["origin"] == f"tuned:{FOLDER}/{record(SMALL).key}"
+    assert kernel["config"] == dataclasses.asdict(config(SMALL, threads=128, vectors=2))
+    assert "THREADS = 128" in te_select.compiler.source(SMALL, TARGET, kernel["config"], "cuda")
+
+
+# ---- sessions
+
+
+def fake_measurer(monkeypatch):
+    measurer = FakeMeasurer(lambda candidate: 1e-3 / candidate.config["vectors"])
+    monkeypatch.setattr(session_module, "open_measurer", lambda *_: measurer)
+    return measurer
+
+
+def test_session_records_the_fastest_and_the_device(tmp_path, monkeypatch):
+    fake_measurer(monkeypatch)
+    with fake_driver(90):
+        found = te_select.tune(SMALL, TARGET, tuning_logs=tmp_path, trials=60)
+    assert found.config["vectors"] == 8
+    assert found.name == f"{FOLDER}/{record(SMALL).key}"
+    (entry,) = log.read(tmp_path / FOLDER).entries
+    assert (entry.session["machine"], entry.session["cpus"]) == ("Fake GPU", None)
+    assert "cuda_compiler" in entry.session["versions"]
+    assert dataclasses.asdict(find(SMALL, SM90, tmp_path).config) == dict(found.config)
+
+
+@pytest.mark.parametrize(
+    ("devices", "target", "message"),
+    [
+        ((), TARGET, r"NVIDIA driver does not start.*run this on a machine with an NVIDIA GPU"),
+        ((80,), TARGET, "device 0 is Fake GPU, of architecture sm_80; expected cuda:sm_80"),
+        ((90,), "cuda:sm_80,sm_90", "names 2 architectures; expected one"),
+    ],
+)
+def test_target_that_cannot_be_measured_here_is_refused_before_any_trial(
+    tmp_path, monkeypatch, devices, target, message
+):
+    measurer = fake_measurer(monkeypatch)
+    with fake_driver(*devices), pytest.raises(TuningError, match=message) as caught:
+        te_select.tune(SMALL, target, tuning_logs=tmp_path)
+    assert "\n" not in str(caught.value)
+    assert not measurer.measured
+
+
+def test_command_line_says_so_in_one_line(tmp_path):
+    flags = ["--cond", "8", "--then", "8", "--else", "8", "--target", TARGET]
+    with fake_driver():
+        done = CliRunner().invoke(app, ["tune", *flags, "--tuning-logs", str(tmp_path)])
+    assert done.exit_code == 1
+    assert "cannot be measured here" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_fleet_is_refused_for_cuda(tmp_path):
+    with pytest.raises(TuningError, match="expected local"):
+        te_select.tune(SMALL, TARGET, tuning_logs=tmp_path, runner="rpc://127.0.0.1:9/key")
+
+
+@pytest.fixture
+def workers(monkeypatch):
+    """Workers that need neither a GPU nor a CUDA compiler."""
+    monkeypatch.setattr(building, "BUILD_WORKER", "tests.support.tuning_cuda_builder")
+    monkeypatch.setattr(local, "RUN_WORKER", "tests.support.tuning_cuda_runner")
+    monkeypatch.setattr(clocks, "SHORTEST_SAMPLE", 1e-5)
+    with fake_driver(90):
+        yield
+
+
+def test_workload_is_tuned_from_the_shell_and_the_roof_is_of_the_device(tmp_path, workers):
+    flags = ["--cond", "64,1", "--then", "64,500", "--else", "", "--target", TARGET, "--json"]
+    more = ["--trials", "3", "--jobs", "1", "--tuning-logs", str(tmp_path)]
+    done = CliRunner().invoke(app, ["tune", *flags, *more])
+    assert done.exit_code == 0, done.output
+    (outcome,) = json.loads(done.stdout)["workloads"]
+    assert (outcome["record"]["trials"], outcome["record"]["failed"]) == (3, 0)
+    assert outcome["roof_bytes_per_second"] > 0
+    assert origin(SMALL, tmp_path) == f"tuned:{outcome['record']['name']}"
+
+
+def test_kernel_that_computes_wrong_bits_is_never_recorded(tmp_path, workers):
+    with pytest.raises(UntunableError, match="default config failed: computed wrong bits"):
+        te_select.tune(flat(70, "float64"), TARGET, tuning_logs=tmp_path, trials=2, jobs=1)
+    assert log.read(tmp_path / FOLDER).entries == ()
+
+
+# ---- places
+
+
+@pytest.mark.parametrize("dtype", ["bool", "float8_e4m3fn", "bfloat16", "complex64", "complex128"])
+def test_every_kind_of_element_is_checked_and_timed_on_the_device(dtype, monkeypatch):
+    monkeypatch.setattr(clocks, "SHORTEST_SAMPLE", 1e-5)
+    workload = Workload((5, 1), (5, 33), (33,), dtype)
+    with running(workload):
+        kernel = cuda_standin.kernel(workload)
+        place = place_of(kernel, Problem(workload))
+        assert isinstance(place, Cuda)
+        assert place.check(kernel) == ""
+        assert min(place.time(kernel)) > 0
+        turns = place.take_turns({"a": kernel, "b": kernel}, 3)
+        assert {name: len(each.seconds) for name, each in turns.items()} == {"a": 3, "b": 3}
+
+
+def test_operands_go_round_so_that_the_cache_does_not_hold_them():
+    with running(SMALL) as fake:
+        kernel = cuda_standin.kernel(SMALL)
+        call = Cuda(Problem(SMALL))._call(kernel)
+        count = sets_for(access_pattern(SMALL).bytes_moved(), 1 << 20)
+        assert 2 < count < SETS[1]
+        seen = []
+        for _ in range(2 * count):
+            call()
+            seen.append(tuple(fake.fake_last().contents.pointers))
+        assert seen[:count] == seen[count:]
+        assert len({then for _, then, *_ in seen}) == count
+
+
+def test_device_without_memory_for_the_operands_is_an_error_of_tuning():
+    with running(SMALL) as fake:
+        fake.fake_fail(b"cuMemAlloc_v2", 2)
+        with pytest.raises(TuningError, match="cannot be put on the device"):
+            Cuda(Problem(SMALL))
+
+
+def test_failing_launch_is_an_error_and_not_a_time(monkeypatch):
+    with running(SMALL) as fake:
+        kernel = cuda_standin.fresh_kernel(SMALL)
+        place = Cuda(Problem(SMALL))
+        assert place.check(kernel) == ""
+        fake.fake_fail(b"cuLaunchKernel", 700)
+        with pytest.raises(Exception, match="cannot be launched"):
+            place.time(kernel)

@@ -1,0 +1,123 @@
+"""Which configs a session tries."""
+
+import dataclasses
+import itertools
+
+import pytest
+
+from te_select import Workload
+from te_select.bench.suite import DEFAULT
+from te_select.compiler import schedule
+from te_select.machines.cpu.machine import lower
+from te_select.machines.targets import resolve
+from te_select.operator.access import access_pattern
+from te_select.schedules.cpu import schedule as cpu
+from te_select.tuning.search import Enumeration, Evolution, candidates, open_search
+from tests.support.tuning_fakes import BIG, FEW, ROWS, SMALL
+
+V4 = resolve("x86-64-v4")
+V4_BYTES = cpu.register_bytes(V4.tvm)
+
+
+def proposed(search, seconds):
+    """All configs that a search proposes when it is told these times."""
+    configs = []
+    while batch := search.ask():
+        configs += batch
+        search.tell([seconds(config) for config in batch])
+    return configs
+
+
+def by_piece(config):
+    return 1e-3 + abs(config.piece - 4096) * 1e-9
+
+
+def effects(workload, configs):
+    return [cpu.effect(access_pattern(workload), config) for config in configs]
+
+
+@pytest.mark.parametrize("entry", DEFAULT, ids=lambda entry: entry.name)
+def test_default_comes_first_and_no_two_candidates_do_the_same(entry):
+    configs = candidates(entry.workload, V4)
+    assert configs[0] == cpu.default_config(access_pattern(entry.workload), V4.tvm)
+    found = effects(entry.workload, configs)
+    assert len(set(found)) == len(found)
+
+
+@pytest.mark.parametrize("workload", [FEW, ROWS, Workload((3, 1), (3, 70_000), (70_000,))], ids=str)
+def test_what_is_left_out_does_the_same_as_a_candidate(workload):
+    pattern = access_pattern(workload)
+    space = cpu.space(pattern, V4.tvm)
+    kept = set(effects(workload, candidates(workload, V4)))
+    for values in itertools.product(*space.values()):
+        assert cpu.effect(pattern, cpu.Config(**dict(zip(space, values, strict=True)))) in kept
+
+
+@pytest.mark.parametrize("workload", [FEW, ROWS, Workload((9, 1), (9, 3000), (3000,))], ids=str)
+def test_configs_of_one_effect_make_one_function(workload):
+    pattern = access_pattern(workload)
+    space = cpu.space(pattern, V4.tvm)
+    by_effect = {}
+    for values in itertools.product(*space.values()):
+        config = cpu.Config(**dict(zip(space, values, strict=True)))
+        # What never streams is the same too, but has another name; so has every vector length.
+        if config.stream_from == 0 and config.vector_bytes == V4_BYTES:
+            scheduled = schedule(workload, V4, config=dataclasses.asdict(config))
+            text = "".join(str(func.script()) for func in lower(scheduled, "f"))
+            if "T.parallel" in text:  # the launcher is given the bytes of a thread beside it
+                text += f"on {pattern.bytes_moved() // config.bytes_per_thread} threads"
+            assert by_effect.setdefault(cpu.effect(pattern, config), text) == text
+    assert len(set(by_effect.values())) == len(by_effect)
+
+
+def test_thread_counts_are_tried_as_far_as_there_are_cpus():
+    def grains(cpus):
+        return {config.bytes_per_thread for config in candidates(BIG, V4, cpus)}
+
+    default = cpu.default_config(access_pattern(BIG), V4.tvm).bytes_per_thread
+    moved = access_pattern(BIG).bytes_moved()
+    assert grains(2) == {0, default}
+    assert {min(64, moved // grain) for grain in grains(64) - {0}} == {64, 24}
+    assert grains(None) == {0, *cpu.GRAINS}
+    small = candidates(Workload((16_384,), (16_384,), ()), V4, 64)
+    assert {config.bytes_per_thread for config in small} == {0, 1 << 16}
+
+
+def test_short_rows_are_tried_each_for_itself_too():
+    assert {config.rows for config in candidates(ROWS, V4)} == {True, False}
+    assert {config.rows for config in candidates(BIG, V4)} == {False}
+
+
+def test_small_space_is_enumerated_whole():
+    search = open_search(FEW, V4, 64, seed=0)
+    assert isinstance(search, Enumeration)
+    assert proposed(search, by_piece) == candidates(FEW, V4)
+
+
+def test_large_space_is_searched_and_every_trial_is_another_config():
+    search = open_search(BIG, V4, 40, seed=0)
+    assert isinstance(search, Evolution)
+    configs = proposed(search, by_piece)
+    assert configs[0] == candidates(BIG, V4)[0]
+    assert len(set(effects(BIG, configs))) == len(configs) == 40
+
+
+def test_same_seed_and_times_propose_the_same_configs_and_another_seed_others():
+    first, second, other = (
+        proposed(open_search(BIG, V4, 40, seed), by_piece) for seed in (3, 3, 4)
+    )
+    assert first == second
+    assert first != other
+
+
+def test_search_goes_on_where_configs_fail():
+    configs = proposed(
+        open_search(BIG, V4, 40, seed=0), lambda config: None if config.skip else by_piece(config)
+    )
+    assert len(configs) == 40
+
+
+def test_space_that_is_barely_larger_than_the_trials_is_used_up():
+    every = candidates(SMALL, V4)
+    configs = proposed(open_search(SMALL, V4, len(every) - 1, seed=0), by_piece)
+    assert len(set(effects(SMALL, configs))) == len(every) - 1

@@ -1,0 +1,278 @@
+"""A tuning session, told times that nobody measured."""
+
+import dataclasses
+import json
+
+import pytest
+
+import te_select
+from te_select import Workload
+from te_select.machines.targets import resolve
+from te_select.operator.access import access_pattern
+from te_select.records import log
+from te_select.records.sizes import representative
+from te_select.schedules import cpu
+from te_select.timing.rounds import Timing
+from te_select.tuning import session as module
+from te_select.tuning import trials
+from te_select.tuning.journal import FOLDER, Journal, Trial, config_key
+from te_select.tuning.record import Options, UntunableError
+from te_select.tuning.search import candidates
+from te_select.tuning.session import Session
+from te_select.tuning.trials import wins
+from tests.support.tuning_fakes import BIG, FEW, SMALL, FakeMeasurer, by_unroll, flat
+
+TARGET = "x86-64-v4"
+V4 = resolve(TARGET)
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Tune with a fake measurer; returns the record, and keeps the measurer."""
+
+    def tune(workload, measurer=None, **options):
+        tune.measurer = measurer or FakeMeasurer()
+        monkeypatch.setattr(module, "open_measurer", lambda *_: tune.measurer)
+        return te_select.tune(workload, TARGET, tuning_logs=tmp_path, **options)
+
+    tune.folder = tmp_path / TARGET
+    return tune
+
+
+def default_of(workload):
+    return cpu.default_config(access_pattern(workload), V4.tvm)
+
+
+def trials_in(folder):
+    return [path for path in (folder / FOLDER).glob("*.jsonl")]
+
+
+def test_default_is_trial_0_and_the_fastest_is_recorded(run):
+    record = run(SMALL, trials=80)
+    assert dict(run.measurer.measured[0].config) == dataclasses.asdict(default_of(SMALL))
+    assert record.config["unroll"] == 8
+    assert record.seconds == pytest.approx(1e-3 / 8, rel=0.01)
+    assert record.default_seconds == pytest.approx(1e-3 / 4, rel=0.01)
+    assert (record.trials, record.failed) == (len(candidates(SMALL, V4)), 0)
+    assert run.measurer.closed
+
+
+def test_compile_takes_the_record_and_says_so(run, tmp_path):
+    record = run(SMALL, trials=80)
+    scheduled = te_select.compiler.schedule(SMALL, V4, tmp_path)
+    assert dataclasses.asdict(scheduled.config) == dict(record.config)
+    assert scheduled.origin == f"tuned:{record.name}" == f"tuned:{TARGET}/w4_1024cte"
+
+
+def test_default_is_recorded_where_nothing_beats_it_beyond_the_noise(run):
+    record = run(SMALL, FakeMeasurer(flat), trials=80)
+    assert dict(record.config) == dataclasses.asdict(default_of(SMALL))
+    assert record.seconds == record.default_seconds
+
+
+def test_config_that_wins_only_once_does_not_replace_the_default(run):
+    class Lucky(FakeMeasurer):
+        def interleave(self, candidates, rounds):
+            self.seconds = by_unroll if not self.rounds else flat
+            return super().interleave(candidates, rounds)
+
+    record = run(SMALL, Lucky(), trials=80)
+    assert dict(record.config) == dataclasses.asdict(default_of(SMALL))
+    assert run.measurer.rounds == [trials.ROUNDS, trials.DUEL_ROUNDS]
+
+
+def test_failed_configs_are_counted_and_never_recorded(run):
+    def seconds(candidate):
+        return None if candidate.config["unroll"] == 8 else by_unroll(candidate)
+
+    record = run(SMALL, FakeMeasurer(seconds), trials=80)
+    assert record.config["unroll"] == 4
+    assert record.failed == sum(c.unroll == 8 for c in candidates(SMALL, V4)) > 0
+
+
+def test_finalist_that_fails_in_the_finals_is_not_recorded(run):
+    class Flaky(FakeMeasurer):
+        def interleave(self, candidates, rounds):
+            self.seconds = lambda c: None if c.config["unroll"] == 8 else by_unroll(c)
+            return super().interleave(candidates, rounds)
+
+    assert run(SMALL, Flaky(), trials=80).config["unroll"] == 4
+
+
+def test_failing_default_ends_the_workload_and_is_tried_again_next_time(run):
+    with pytest.raises(UntunableError, match="default config failed: it crashed: SIGSEGV"):
+        run(SMALL, FakeMeasurer(lambda _: None))
+    assert log.read(run.folder).entries == ()
+    assert run(SMALL, trials=80).trials == len(candidates(SMALL, V4))
+
+
+def test_interrupted_session_goes_on_where_it_was(run):
+    with pytest.raises(KeyboardInterrupt):
+        run(BIG, FakeMeasurer(stop_after=25), trials=40)
+    assert len(trials_in(run.folder)) == 1
+    first = run.measurer.measured
+    record = run(BIG, trials=40)
+    assert record.trials == 40
+    assert len(run.measurer.measured) == 15
+    assert not any(candidate in first for candidate in run.measurer.measured)
+    assert trials_in(run.folder) == []
+
+
+def test_resumed_session_measures_what_an_uninterrupted_one_does(run, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        run(BIG, FakeMeasurer(stop_after=25), trials=40)
+    measured = run.measurer.measured
+    run(BIG, trials=40)
+    measured += run.measurer.measured
+    whole = FakeMeasurer()
+    run(BIG, whole, trials=40, force=True)
+    assert [c.config for c in measured] == [c.config for c in whole.measured]
+
+
+def test_tuned_workload_is_skipped_unless_forced(run):
+    record = run(SMALL, trials=80)
+    assert run(SMALL, trials=80) == record
+    assert run.measurer.measured == []
+    run(SMALL, trials=80, force=True)
+    assert run.measurer.measured
+    assert len(log.read(run.folder).entries) == 1
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        Workload((1024,), (1024,), (1024,), "int32"),
+        Workload((4, 256), (4, 256), (4, 256)),
+        Workload((1, 1024), (1, 1024), (1, 1024), "uint32", "none"),
+    ],
+    ids=str,
+)
+def test_workloads_that_are_one_kernel_share_a_record(run, same):
+    name = run(SMALL, trials=80).name
+    assert run(same, trials=80).name == name
+    assert run.measurer.measured == []
+
+
+def test_named_dims_are_tuned_at_representative_sizes(run, tmp_path):
+    named = Workload(("batch", 1024), ("batch", 1024), ())
+    record = run(named, trials=8)
+    assert {candidate.workload for candidate in run.measurer.measured} == {representative(named)}
+    scheduled = te_select.compiler.schedule(named, V4, tmp_path)
+    assert scheduled.origin == f"nearest:{record.name}"
+    assert dataclasses.asdict(scheduled.config) == dict(record.config)
+
+
+def test_representative_sizes_move_about_64_mb():
+    for shapes in ([("n",)] * 3, [("b", 1, "s", "s"), ("b", 12, "s", "s"), ()]):
+        pattern = access_pattern(representative(Workload(*shapes)))
+        assert 1 << 22 < pattern.bytes_moved() <= 64 << 20
+
+
+def test_observer_sees_every_trial_the_best_and_the_first_failure(run):
+    seen = []
+
+    def seconds(candidate):
+        return None if candidate.config["unroll"] == 1 else by_unroll(candidate)
+
+    run(SMALL, FakeMeasurer(seconds), trials=80, observe=seen.append)
+    total = len(candidates(SMALL, V4))
+    assert {progress.done for progress in seen} == set(range(1, total + 1))
+    assert {progress.total for progress in seen} == {total}
+    assert seen[-1].phase == "finalists"
+    assert seen[-1].default == pytest.approx(1e-3 / 4, rel=0.01)
+    assert seen[-1].best == pytest.approx(1e-3 / 8, rel=0.01)
+    assert seen[-1].failure == "it crashed: SIGSEGV"
+
+
+def test_session_says_what_it_measured_where_and_how_to_do_it_again(run):
+    run(FEW, seed=5, trials=9)
+    (entry,) = log.read(run.folder).entries
+    said = dict(entry.session)
+    assert {"machine", "cpus", "versions", "trials", "failed", "default_seconds"} <= set(said)
+    assert "--trials 9 --seed 5" in said["command"]
+    assert json.dumps(FEW.to_json()) in said["command"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"trials": 0}, "trials is 0"), ({"trials": -3}, "at least 1"), ({"seed": -1}, "seed is -1")],
+)
+def test_numbers_out_of_range_are_refused(options, message):
+    with pytest.raises(te_select.ArgumentError, match=message):
+        Options(**options)
+
+
+def test_workload_without_elements_cannot_be_tuned(run):
+    with pytest.raises(te_select.TuningError, match="no elements"):
+        run(Workload((0, 4), (0, 4), ()))
+
+
+@pytest.mark.parametrize("wrong", [None, False, 3])
+def test_logs_that_are_no_path_are_refused(wrong):
+    with pytest.raises(te_select.TuningError, match="no path"):
+        Session(TARGET, wrong)
+
+
+def test_folder_that_cannot_be_written_is_refused_before_anything_is_measured(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(te_select.TuningError, match="cannot be written"):
+        Session(TARGET, tmp_path / "file")
+
+
+def test_trials_of_another_version_do_not_count(tmp_path):
+    trial = Trial({"unroll": 4}, 1e-3)
+    (tmp_path / FOLDER).mkdir()
+    Journal(tmp_path, "w4_8c", {"tvm": "1"}).append(trial)
+    assert Journal(tmp_path, "w4_8c", {"tvm": "1"}).read() == {config_key(trial.config): trial}
+    assert Journal(tmp_path, "w4_8c", {"tvm": "2"}).read() == {}
+
+
+@pytest.mark.parametrize("torn", [b'{"config": {"unr', b"\xff\x00", b"[]", b'{"seconds": 1}'])
+def test_trial_after_a_torn_line_is_kept(tmp_path, torn):
+    journal = Journal(tmp_path, "w4_8c", {"tvm": "1"})
+    (tmp_path / FOLDER).mkdir()
+    journal.path.write_bytes(torn)
+    trial = Trial({"unroll": 4}, None, "it hung")
+    journal.append(trial)
+    with pytest.warns(RuntimeWarning, match=r"w4_8c\.jsonl line 1 is left out: "):
+        assert list(journal.read().values()) == [trial]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[" * 100_000,
+        *(f'{{"config": {{"unroll": {x}}}, "seconds": 1.0' for x in ("Infinity", "1.5", "null")),
+        *(
+            f'{{"config": {{"unroll": 4}}, "seconds": {x}'
+            for x in ('"x"', "[1]", "-1.0", "0.0", "NaN", "1e400", f"1{'0' * 400}")
+        ),
+    ],
+    ids=lambda line: line[-20:],
+)
+def test_line_that_is_no_trial_is_reported_and_left_out(tmp_path, line):
+    journal = Journal(tmp_path, "w4_8c", {})
+    (tmp_path / FOLDER).mkdir()
+    journal.path.write_text(f'\n{line}, "failure": null, "versions": {{}}}}\n')
+    with pytest.warns(RuntimeWarning, match="line 2 is left out: "):
+        assert journal.read() == {}
+
+
+@pytest.mark.parametrize(
+    ("mine", "its", "won"),
+    [
+        ((1.0,) * 8, (1.1,) * 8, True),
+        ((1.0,) * 8, (1.005,) * 8, False),
+        ((1.0,) * 8, (1.1, 1.1, 1.1, 1.1, 0.9, 0.9, 0.9, 1.1), False),
+        ((1.0,) * 8, (4.0, 4.0, 4.0, 4.0, 4.0, 4.0, 4.0, 0.9), False),
+    ],
+)
+def test_config_must_win_three_of_four_turns_and_the_best_by_a_percent(mine, its, won):
+    assert wins(Timing(mine), Timing(its)) is won
+
+
+def test_tune_measures_for_real(tmp_path):
+    record = te_select.tune(FEW, tuning_logs=tmp_path, trials=2, timeout=60)
+    assert record.trials == 2
+    assert record.failed == 0
+    assert te_select.compile(FEW, tuning_logs=tmp_path).origin == f"tuned:{record.name}"
