@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from te_select.broadcast import Shape
-from te_select.workload import Workload
+from te_select.operator.broadcast import Shape
+from te_select.operator.workload import Workload
 
 Status = Literal["compiled", "dispatched", "shape", "folded", "refused"]
 

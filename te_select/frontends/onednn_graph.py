@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from te_select.broadcast import Shape, format_shape, shown
 from te_select.errors import ModelError
 from te_select.frontends.model_node import ModelNode
 from te_select.frontends.onednn_shapes import dtype_of, shape_of
@@ -16,6 +15,7 @@ from te_select.frontends.symbolic.expressions import UNKNOWN, Scalar
 from te_select.frontends.symbolic.names import Names
 from te_select.frontends.symbolic.status import Judge, Rule, Site
 from te_select.frontends.symbolic.tensors import Dims, Sizes, Tensor
+from te_select.operator.broadcast import Shape, format_shape, shown
 
 _OPEN = -(2**63)  # DNNL_GRAPH_UNKNOWN_DIM
 _LARGEST = 4 << 20  # bytes; a dumped graph has some thousands

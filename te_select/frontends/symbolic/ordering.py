@@ -45,11 +45,8 @@ def maximum(a: Dim, b: Dim) -> Scalar:
 
 def at_least(a: Scalar, b: Scalar) -> bool:
     """Whether ``a >= b`` whatever the sizes; False where that cannot be told."""
-    low = least(subtract(a, b))
-    if low is None and isinstance(b, int):
-        low = least(a)
-        return low is not None and low >= b
-    return low is not None and low >= 0
+    low, bound = (least(a), b) if isinstance(b, int) else (least(subtract(a, b)), 0)
+    return low is not None and low >= bound
 
 
 def equal(a: Scalar, b: Scalar) -> bool | Unknown:
