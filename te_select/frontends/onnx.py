@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from te_select.errors import ModelError, ToolchainError
 from te_select.frontends.model_node import ModelNode
 from te_select.frontends.symbolic.status import Judge, Rule, Site, one_view
-from te_select.frontends.symbolic.tensors import Tensor
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from te_select.frontends.onnx_graph.interpreter import Interpreter
 
 _LARGEST = 2**31 - 1  # bytes; protobuf takes no longer message
-_UNSEEN = (Tensor(), Tensor(), Tensor())
 
 
 def read_onnx(path: Path, *, expand: bool) -> list[ModelNode]:
@@ -95,6 +93,6 @@ def _parsed(path: Path) -> ModelProto:
 
 def _node(site: Site, walk: Interpreter, judge: Judge) -> ModelNode:
     opset = int(site.op.rpartition("-")[2])
-    operands = one_view(list(walk.views.get(site.place, {_UNSEEN: None})), walk.sizes)
+    operands = one_view(walk.views(site.place), walk.sizes)
     site = replace(site, conditional=site.place not in walk.surely_run)
     return judge.node(site, operands, Rule("onnx_where", opset=opset))

@@ -31,7 +31,10 @@ from te_select.frontends.words import words
 T = TypeVar("T")
 
 _IR_WITH_CONSTANTS = 4  # before it, every initializer was listed as an input too
-_MOST_NODES = 60_000  # walked; bodies and functions count each time
+_MAIN = "graph"
+_NOTHING = (Tensor(), Tensor(), Tensor())
+MOST_STEPS = 30_000  # nodes walked, bodies and functions each time; more in a file of more nodes
+_MOST_FILE_STEPS = 100_000
 _MOST_VIEWS = 32  # of one Where, from as many calls
 _DEEPEST = 32  # calls of functions in each other
 _RANDOM = words(
@@ -53,7 +56,8 @@ class Interpreter:
     def __init__(self, model: ModelProto, *, expand: bool = False) -> None:
         self.sizes = Sizes()
         self.names = Names(self.sizes)
-        self.views: dict[str, dict[Operands, None]] = {}
+        self._views: dict[str, dict[Operands, None]] = {}
+        self._gave_up = False
         self.surely_run: set[str] = set()
         self.inside_operators: list[Site] = []
         self._expand = expand
@@ -61,18 +65,29 @@ class Interpreter:
         self._functions = {(f.domain, f.name, f.overload): f for f in model.functions}
         self._orders: dict[str, Sequence[int]] = {}
         self._calls: list[str] = []
-        self._steps = 0
+        in_file = sum(len(part.node) for part in (model.graph, *model.functions))
+        self._steps = max(MOST_STEPS, min(2 * in_file, _MOST_FILE_STEPS))  # that are left
 
     def run(self) -> None:
         """Walk the main graph, and from there all that it calls."""
         graph = self._model.graph
-        scope = Scope("graph", opsets_of(self._model.opset_import))
+        scope = Scope(_MAIN, opsets_of(self._model.opset_import))
         defaults = {tensor.name for tensor in graph.initializer}
         overridable = self._model.ir_version >= _IR_WITH_CONSTANTS
         inputs = [i for i in graph.input if overridable or i.name not in defaults]
         self._declare(inputs, scope)
         self._initializers(graph, scope)
         self._nodes(graph.node, scope, Stated(graph.value_info))
+
+    def views(self, place: str) -> list[Operands]:
+        """What is known of the operands of a Where, for each way in which it is called.
+
+        Where the walk was given up, other calls of what stands in bodies and functions may be
+        missing, so nothing is known of these.
+        """
+        if self._gave_up and not place.startswith(f"{_MAIN}#"):
+            return [_NOTHING]
+        return list(self._views.get(place, {_NOTHING: None}))
 
     def run_body(self, graph: GraphProto, scope: Scope, inputs: Sequence[Tensor]) -> list[Tensor]:
         """Walk a body; its outputs.
@@ -131,8 +146,9 @@ class Interpreter:
         inputs = [scope.look_up(name, place) for name in proto.input]
         if proto.op_type == "Where" and is_default(proto.domain):
             self._note(place, inputs, conditional=scope.conditional)
-        self._steps += 1
-        if self._steps > _MOST_NODES:
+        self._steps -= 1
+        if self._steps < 0:
+            self._gave_up = True
             return []
         function = self._functions.get((proto.domain, proto.op_type, proto.overload))
         if function is not None:
@@ -151,10 +167,10 @@ class Interpreter:
         cond, then, else_ = (
             Tensor() if tensor is None else replace(tensor, values=None) for tensor in inputs
         )
-        seen = self.views.setdefault(place, {})
+        seen = self._views.setdefault(place, {})
         seen[cond, then, else_] = None
         if len(seen) > _MOST_VIEWS:
-            self.views[place] = {(Tensor(), Tensor(), Tensor()): None}
+            self._views[place] = {_NOTHING: None}
 
     def _call(
         self,
@@ -168,6 +184,7 @@ class Interpreter:
         if path in self._calls:
             raise ModelError(f"{path} calls itself, through {' -> '.join(self._calls)}")
         if len(self._calls) >= _DEEPEST:
+            self._gave_up = True
             return []
         given = [*function.attribute_proto, *Node(proto, 0, outer.given).proto.attribute]
         scope = self._walk_function(function, path, given, inputs, outer)

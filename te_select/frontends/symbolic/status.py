@@ -200,6 +200,11 @@ def _status(
         return "shape", f"a handful of {dtype} from which shapes are made"
     if all(tensor.constant for tensor in operands):
         return "folded", "all three operands are constant, so the output is"
+    known = [shape for shape in shapes if shape is not None]
+    if len(known) == len(shapes) and (contradiction := _contradiction(known, rule)):
+        if not site.conditional:
+            raise ModelError(f"{site.op} at {site.place}: {contradiction}")
+        return "dispatched", f"if it ever runs: {contradiction}"
     reason = _open(dtype, shapes, rule, named)
     return ("dispatched", reason) if reason else ("compiled", "")
 
@@ -270,6 +275,16 @@ def _uncut(shapes: Sequence[Dims], rule: Rule) -> list[Dims]:
             dims[i] = next((other for other in others if is_cut(dim, other)), dim)
         found.append(tuple(dims))
     return found
+
+
+def _contradiction(shapes: Sequence[Dims], rule: Rule) -> str:
+    """Where two ints meet that do not broadcast; empty where nowhere."""
+    for axis, dims in _aligned(shapes, rule):
+        ints = {dim: operand for operand, dim in dims if isinstance(dim, int) and dim != 1}
+        if len(ints) > 1:
+            (a, one), (b, two) = list(ints.items())[:2]
+            return f"axis {axis} is {a} of {one} and {b} of {two}, which do not broadcast"
+    return ""
 
 
 def _clash(shapes: Sequence[Dims], rule: Rule, named: Named) -> str:

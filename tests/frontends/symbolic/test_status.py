@@ -101,7 +101,9 @@ def test_handful_of_ints_that_makes_shapes_is_shape():
 
 
 def test_shapes_that_contradict_each_other_are_an_error_where_the_node_surely_runs():
-    with pytest.raises(ModelError, match=r"graph#0.*do not broadcast"):
+    with pytest.raises(
+        ModelError, match=r"graph#0.*3 of cond and 4 of then, which do not broadcast"
+    ):
         judged((3,), (4,), ())
     never = Site("node", "graph#0", "Where-16", "Not", conditional=True)
     assert judged((3,), (4,), (), site=never).status == "dispatched"
