@@ -60,6 +60,7 @@ class Interpreter:
         self._gave_up = False
         self.surely_run: set[str] = set()
         self.inside_operators: list[Site] = []
+        self.main = Scope(_MAIN, {})
         self._expand = expand
         self._model = model
         self._functions = {(f.domain, f.name, f.overload): f for f in model.functions}
@@ -71,7 +72,7 @@ class Interpreter:
     def run(self) -> None:
         """Walk the main graph, and from there all that it calls."""
         graph = self._model.graph
-        scope = Scope(_MAIN, opsets_of(self._model.opset_import))
+        scope = self.main = Scope(_MAIN, opsets_of(self._model.opset_import))
         defaults = {tensor.name for tensor in graph.initializer}
         overridable = self._model.ir_version >= _IR_WITH_CONSTANTS
         inputs = [i for i in graph.input if overridable or i.name not in defaults]
