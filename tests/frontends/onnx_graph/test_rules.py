@@ -1,13 +1,12 @@
 """What the rules say of shapes, types and values, against what ONNX computes."""
 
-import warnings
-
 import numpy as np
 import pytest
 
 from te_select.frontends.onnx_graph.interpreter import Interpreter
 from te_select.frontends.symbolic.expressions import Expression
 from tests.support.models import ints, model, tensor, value_of
+from tests.support.onnx_cases import node_cases
 
 onnx = pytest.importorskip("onnx")
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
@@ -19,14 +18,6 @@ def walked(made):
     walk = Interpreter(made)
     walk.run()
     return walk.main.tensors
-
-
-def node_tests():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # ONNX computes its data, infinities and NaN included
-        from onnx.backend.test.loader import load_model_tests
-
-        return load_model_tests(kind="node")
 
 
 def named_by_size(proto, feeds, unlike):
@@ -87,21 +78,15 @@ def test_rules_agree_with_every_node_test_of_onnx():
     """With dims that are ints, that are named by their size, and that all have other names."""
     compared = 0
     ways = ("ints", "by size", "all unlike")
-    for case, dims in ((case, dims) for case in node_tests() for dims in ways):
-        given, wanted = case.data_sets[0]
-        names = [info.name for info in case.model.graph.input]
-        feeds = {
-            name: value
-            for name, value in zip(names, given, strict=False)
-            if isinstance(value, np.ndarray)
-        }
+    for case, dims in ((case, dims) for case in node_cases() for dims in ways):
+        feeds = {name: v for name, v in case.feeds.items() if isinstance(v, np.ndarray)}
         made = case.model
         if dims != "all unlike":
             made = with_constants(made, feeds)
         if dims != "ints":
             made = named_by_size(made, feeds, dims == "all unlike")
         outputs = [info.name for info in made.graph.output]
-        pairs = zip(outputs, wanted, strict=True)
+        pairs = zip(outputs, case.outputs, strict=True)
         results = {name: value for name, value in pairs if isinstance(value, np.ndarray)}
         found = list(contradictions(walked(made), feeds, results))
         assert not found, (case.name, dims, found)
