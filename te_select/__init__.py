@@ -24,6 +24,7 @@ from te_select.operator.workload import Workload
 if TYPE_CHECKING:
     from te_select.compiler import compile, export
     from te_select.frontends import ModelNode, read_model
+    from te_select.functional.onnx_reference import onnx_reference
     from te_select.runtime.artifact import Library, load
     from te_select.runtime.kernel import Kernel
     from te_select.tuning.record import Record
@@ -37,6 +38,7 @@ _LAZY = {
     "compile": "te_select.compiler",
     "export": "te_select.compiler",
     "load": "te_select.runtime.artifact",
+    "onnx_reference": "te_select.functional.onnx_reference",
     "read_model": "te_select.frontends",
     "tune": "te_select.tuning.session",
 }
@@ -59,6 +61,7 @@ __all__ = [
     "compile",
     "export",
     "load",
+    "onnx_reference",
     "read_model",
     "tune",
 ]

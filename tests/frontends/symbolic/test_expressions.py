@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from te_select.frontends.symbolic.expressions import (
@@ -51,6 +51,7 @@ def expressions(draw, depth=3):
     return function(left, right), lambda env: python(left_value(env), right_value(env))
 
 
+@settings(deadline=None)
 @given(expressions(), sizes)
 def test_expression_has_the_value_of_its_arithmetic(made, env):
     expression, value = made
@@ -58,6 +59,7 @@ def test_expression_has_the_value_of_its_arithmetic(made, env):
         assert value_of(expression, env) == value(env)
 
 
+@settings(deadline=None)
 @given(expressions(), expressions(), sizes)
 def test_what_is_said_of_order_holds_at_all_sizes(one, two, env):
     (a, a_value), (b, b_value) = one, two
@@ -74,6 +76,7 @@ def test_what_is_said_of_order_holds_at_all_sizes(one, two, env):
         assert left >= low
 
 
+@settings(deadline=None)
 @given(expressions())
 def test_text_of_an_expression_is_read_back(made):
     expression, _ = made
