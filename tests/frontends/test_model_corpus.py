@@ -6,10 +6,14 @@ there, so nothing here may be special to a file, but for the notes in `ARGUED`.
 
 import functools
 
+import numpy as np
 import pytest
 
+import te_select
 from te_select import read_model
+from te_select.functional.select import select
 from tests.support.models import corpus
+from tests.support.strategies import numpy_dtype
 
 CORPUS = corpus()
 pytestmark = pytest.mark.skipif(CORPUS is None, reason="TE_SELECT_MODELS is not set")
@@ -118,6 +122,40 @@ def test_onednn_file_is_read_as_it_says(entry):
         for shape, said in zip(shapes_of(node), known["inputs"], strict=True):
             if said["shape"] and min(said["shape"]) >= 0:
                 assert list(shape) == said["shape"]
+
+
+def random_operands(operands):
+    """Arrays of random bits with the shapes and types that a run brought."""
+    rng = np.random.default_rng(5)
+    cond, *sides = operands
+    yield rng.integers(0, 2, cond["shape"]).astype(bool)
+    for side in sides:
+        dtype = numpy_dtype(side["elem"])
+        count = int(np.prod(side["shape"], dtype=int)) * dtype.itemsize
+        bits = rng.integers(0, 2 if side["elem"] == "bool" else 256, count, np.uint8)
+        yield bits.view(dtype).reshape(side["shape"])
+
+
+def test_kernels_give_the_bits_of_numpy_at_what_every_run_brought(tmp_path):
+    """Those of compiled nodes, and for dispatched ones `select`, which merges axes at the call."""
+    entries = [entry for entry in INDEX if entry["kind"] == "onnx"]
+    nodes = [node for entry in entries for node in read(entry)]
+    library = te_select.load(te_select.export(nodes, tmp_path / "corpus.so", tuning_logs=False))
+    calls = 0
+    for entry in entries:
+        for node in read(entry):
+            if node.status not in ("compiled", "dispatched"):
+                continue
+            kernel = select if node.workload is None else library[node.workload.name]
+            for run in entry["runs"]:
+                for seen in (run["nodes"] or {}).get(node.place, ()):
+                    cond, then, else_ = random_operands(seen["inputs"])
+                    out = kernel(cond, then, else_)
+                    want = np.where(cond, then, else_).astype(then.dtype)
+                    assert out.shape == want.shape, (entry["file"], node)
+                    assert out.tobytes() == want.tobytes(), (entry["file"], node)
+                    calls += 1
+    assert calls > 300
 
 
 def test_most_nodes_have_a_kernel_of_their_own():
