@@ -93,7 +93,7 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
     sources = (library is not None, model is not None, suite is not None or only is not None)
     if given + sum(sources) > 1:
         raise UsageError(
-            "more than one of workload flags, --suite or --only, --library and --model is given; "
+            "more than one of workload flags, --suite or --only, --model and --library is given; "
             "expected one"
         )
     wanted = models.listed(model, size, expand, bind=False)
