@@ -23,6 +23,8 @@ from te_select.operator.workload import Workload
 
 if TYPE_CHECKING:
     from te_select.compiler import compile, export
+    from te_select.frontends import ModelNode, read_model
+    from te_select.functional.onnx_reference import onnx_reference
     from te_select.runtime.artifact import Library, load
     from te_select.runtime.kernel import Kernel
     from te_select.tuning.record import Record
@@ -31,10 +33,13 @@ if TYPE_CHECKING:
 _LAZY = {
     "Kernel": "te_select.runtime.kernel",
     "Library": "te_select.runtime.artifact",
+    "ModelNode": "te_select.frontends",
     "Record": "te_select.tuning.record",
     "compile": "te_select.compiler",
     "export": "te_select.compiler",
     "load": "te_select.runtime.artifact",
+    "onnx_reference": "te_select.functional.onnx_reference",
+    "read_model": "te_select.frontends",
     "tune": "te_select.tuning.session",
 }
 
@@ -46,6 +51,7 @@ __all__ = [
     "Kernel",
     "Library",
     "ModelError",
+    "ModelNode",
     "Record",
     "SelectError",
     "TargetError",
@@ -55,6 +61,8 @@ __all__ = [
     "compile",
     "export",
     "load",
+    "onnx_reference",
+    "read_model",
     "tune",
 ]
 

@@ -11,7 +11,7 @@ import itertools
 import os
 import platform
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
 from importlib import metadata
@@ -29,12 +29,13 @@ from te_select.machines.targets import ResolvedTarget, resolve
 from te_select.operator.access import AccessPattern, access_pattern
 from te_select.operator.broadcast import shown
 from te_select.operator.definition import definition
+from te_select.operator.node import Node
 from te_select.operator.workload import Workload
 from te_select.records import lookup
 from te_select.records.origin import DEFAULT, NONE_NEAR, NOT_ASKED
 from te_select.runtime import artifact, scratch, stored
 from te_select.runtime.kernel import Kernel
-from te_select.runtime.manifest import KernelRecord, Manifest
+from te_select.runtime.manifest import KernelRecord, Manifest, NodeRecord
 
 TuningLogs = str | Path | Literal[False] | None
 _INT32_LITERAL = "exceeds range of int32"  # what sch.fuse of TVM 0.27 fails with
@@ -87,21 +88,27 @@ def compile(
 
 
 def export(
-    workloads: Iterable[Workload],
+    workloads: Iterable[Workload | Node],
     path: str | Path,
     target: str | dict[str, Any] = "native",
     tuning_logs: TuningLogs = None,
+    *,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Path:
     """Compile many workloads into one shared library.
 
     Parameters
     ----------
     workloads
-        What to compile; equal workloads are stored once.
+        What to compile; equal workloads are stored once. Nodes of a model, as `read_model` lists
+        them, are compiled where their status is ``"compiled"``; the manifest says of every node
+        which function serves it, or why none does.
     path
         The ``.so`` to write; its manifest is the ``.json`` beside it.
     target, tuning_logs
         As for `compile`. The target need not be one that this machine can run.
+    progress
+        Called with the number of steps done and of all steps.
 
     Returns
     -------
@@ -111,45 +118,40 @@ def export(
     Raises
     ------
     ArgumentError
-        If there is no workload.
+        If there is no workload, or none of the nodes has one.
     ArtifactError
         If the path cannot be written.
     """
     if isinstance(workloads, Workload) or not isinstance(workloads, Iterable):
         raise ArgumentError(f"workloads is {shown(workloads)}; expected a list of workloads")
-    unique = list(dict.fromkeys(map(_checked, workloads)))
+    given = list(workloads)
+    nodes = [item for item in given if isinstance(item, Node)]
+    wanted = [item.workload if isinstance(item, Node) else _checked(item) for item in given]
+    unique = list(dict.fromkeys(workload for workload in wanted if workload is not None))
+    if not unique and nodes:
+        statuses = ", ".join(sorted({node.status for node in nodes}))
+        raise ArgumentError(
+            f"none of the {len(nodes)} nodes has a workload to compile; they are {statuses}"
+        )
     if not unique:
         raise ArgumentError("no workloads are given; a library holds at least one")
     with scratch.folder(scratch.ROOM + len(unique) * scratch.KERNEL_ROOM) as folder:
         built = folder / "library.so"
-        build(unique, built, target, tuning_logs)
+        resolved = resolve(target)
+        step = progress or (lambda _done, _total: None)
+        chosen: list[Scheduled] = []
+        for workload in unique:
+            step(len(chosen), len(unique) + 1)  # the last step makes code of all of them
+            chosen.append(schedule(workload, resolved, tuning_logs))
+        step(len(chosen), len(unique) + 1)
+        build_scheduled(chosen, built, resolved, nodes)
         return stored.write(stored.read(built), path)
 
 
-def build(
-    workloads: list[Workload],
-    path: Path,
-    target: str | dict[str, Any] = "native",
-    tuning_logs: TuningLogs = None,
+def build_scheduled(
+    chosen: Sequence[Scheduled], path: Path, target: ResolvedTarget, nodes: Sequence[Node] = ()
 ) -> None:
-    """Build a shared library at ``path``.
-
-    Parameters
-    ----------
-    workloads
-        What to compile; they differ.
-    path
-        The ``.so`` to write, into a folder of its own.
-    target, tuning_logs
-        As for `compile`.
-    """
-    resolved = resolve(target)
-    chosen = [schedule(workload, resolved, tuning_logs) for workload in workloads]
-    build_scheduled(chosen, path, resolved)
-
-
-def build_scheduled(chosen: Sequence[Scheduled], path: Path, target: ResolvedTarget) -> None:
-    """Build scheduled workloads; `build`, and a tuner that has chosen the configs itself.
+    """Build scheduled workloads; `export`, and a tuner that has chosen the configs itself.
 
     Parameters
     ----------
@@ -159,6 +161,8 @@ def build_scheduled(chosen: Sequence[Scheduled], path: Path, target: ResolvedTar
         The ``.so`` to write, into a folder of its own.
     target
         The target they were scheduled for.
+    nodes
+        The nodes of a model that they serve, which the manifest lists.
     """
     kind = machine(target.kind)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -168,6 +172,7 @@ def build_scheduled(chosen: Sequence[Scheduled], path: Path, target: ResolvedTar
         ),
         target={"name": target.name, **kind.requirements(target)},
         versions=versions() | kind.versions(),
+        nodes=tuple(map(NodeRecord.of, nodes)),
     )
     kind.build(chosen, target, manifest, path)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from te_select import kinds
-from te_select.cli import workloads
+from te_select.cli import models, workloads
 from te_select.cli.console import (
     FAILED,
     INTERRUPTED,
@@ -28,6 +28,7 @@ from te_select.cli.console import (
 )
 from te_select.cli.paths import check_folder, check_results
 from te_select.errors import ArgumentError, ArtifactError
+from te_select.operator.workload import Workload
 
 if TYPE_CHECKING:
     from te_select.bench.row import Row
@@ -65,6 +66,9 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
     axis: workloads.Axis = None,
     workload: workloads.WorkloadJson = None,
     workloads_file: workloads.WorkloadsFile = None,
+    model: models.Model = None,
+    size: models.Sizes = None,
+    expand: models.Expand = False,
     density: Density = "50",
     block: Block = "1",
     peers: PeerNames = "all",
@@ -86,10 +90,8 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
     Example: te-select bench --only "attention-*" --peers numpy,torch --plot build/bench.png
     """
     flags = workloads.fields(cond, then, else_, dtype, op, auto_broadcast, axis)
-    given = any(value is not None for value in (*flags.values(), workload, workloads_file))
-    if given and (suite is not None or only is not None):
-        raise UsageError("a suite and workload flags are given; expected one or the other")
-    entries = _listed(flags, workload, workloads_file) if given else _suite(suite, only)
+    listed = models.listed(model, size, expand, bind=True)
+    entries = _entries(listed, flags, workload, workloads_file, suite, only)
     densities = parse_with(_densities, "--density", density)
     blocks = parse_with(_blocks, "--block", block)
     check_results("--csv", csv, ())
@@ -174,19 +176,33 @@ def _suite(name: str | None, only: str | None) -> list[Entry]:
     return chosen
 
 
-def _listed(
-    flags: dict[str, str | int | None], texts: list[str] | None, file: Path | None
+def _entries(
+    listed: list[tuple[str, Workload]] | None,
+    flags: dict[str, str | int | None],
+    texts: list[str] | None,
+    file: Path | None,
+    suite: str | None,
+    only: str | None,
 ) -> list[Entry]:
+    """What is to be measured: of a model, of workload flags, or else of a suite."""
     from te_select.bench.suite import Entry  # noqa: PLC0415 - kept off --help
 
-    entries = [Entry(w.name, w, "given") for w in workloads.gather(flags, texts, file)]
-    for entry in entries:
-        if names := entry.workload.dim_names:
+    given = any(value is not None for value in (*flags.values(), texts, file))
+    if given + (listed is not None) + (suite is not None or only is not None) > 1:
+        raise UsageError(
+            "more than one of workload flags, --suite or --only, and --model is given; expected one"
+        )
+    if listed is None and not given:
+        return _suite(suite, only)
+    if listed is None:
+        listed = [(w.name, w) for w in workloads.gather(flags, texts, file)]
+    for _, workload in listed:
+        if names := workload.dim_names:
             raise ArgumentError(
                 f"the dims {', '.join(names)} have no size; give sizes, and --named to measure "
                 "with names in their place"
             )
-    return entries
+    return [Entry(name, workload, "given") for name, workload in listed]
 
 
 def _densities(text: str) -> list[float]:

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import te_select
-from te_select.cli import workloads
+from te_select.cli import models, workloads
 from te_select.cli.console import (
     JsonFlag,
     LogsOption,
     TargetOption,
+    no_meaning,
     print_json,
     progress,
     tuning_logs,
 )
 from te_select.cli.manifest import describe, print_kernel, read_manifest
 from te_select.cli.paths import check_folder, check_output
+
+if TYPE_CHECKING:
+    from te_select.frontends import ModelNode
 
 Output = Annotated[
     Path | None, typer.Option("-o", "--output", help="The .so to write; the manifest lies beside.")
@@ -36,24 +40,36 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
     axis: workloads.Axis = None,
     workload: workloads.WorkloadJson = None,
     workloads_file: workloads.WorkloadsFile = None,
+    model: models.Model = None,
+    expand: models.Expand = False,
     target: TargetOption = "native",
     logs: LogsOption = None,
     output: Output = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Compile workloads into one shared library.
+    """Compile workloads, or all that a model needs, into one shared library.
 
-    Example: te-select compile --cond 1,1,128,128 --then 4,12,128,128 --else "" -o build/select.so
+    Of a model, every distinct workload becomes a function, and the manifest says which node is
+    served by which.
+
+    Example: te-select compile --cond 1,1,128,128 --then 4,12,128,128 --else "" -o build/mask.so
+    Example: te-select compile --model model.onnx -o build/model.so
     """
     output = check_output("-o", output)
     check_folder("--tuning-logs", logs, "none")
     flags = workloads.fields(cond, then, else_, dtype, op, auto_broadcast, axis)
-    wanted = workloads.gather(flags, workload, workloads_file)
+    nodes: list[ModelNode] = []
+    if model is not None:
+        no_meaning("--model", **flags, workload=workload, workloads=workloads_file)
+        nodes = models.read_nodes(model, expand=expand)
+    else:
+        models.no_sizes(None, expand)
+    wanted = nodes or workloads.gather(flags, workload, workloads_file)
     start = time.perf_counter()
-    with progress(f"compiling {len(wanted)} workloads"):
+    with progress("compiling") as step:
         export = te_select.export  # imports TVM
         imported = time.perf_counter()
-        path = export(wanted, output, target, tuning_logs(logs))
+        path = export(wanted, output, target, tuning_logs(logs), progress=step)
     end = time.perf_counter()
     manifest = read_manifest(path)
     document: dict[str, Any] = {
@@ -64,6 +80,9 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
         "target": manifest["target"],
         "kernels": [describe(entry) for entry in manifest["kernels"]],
     }
+    if model is not None:
+        document["model"] = str(model)
+        document["nodes"] = [models.describe(node, {}) for node in nodes]
     if as_json:
         print_json(document)
         return
@@ -74,3 +93,7 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
     )
     for kernel in document["kernels"]:
         print_kernel(kernel)
+    if model is not None:
+        print(f"{model}: {models.counted(nodes)}")
+        if waiting := [node.place for node in nodes if node.status == "dispatched"]:
+            print(f"not in the library, because the call decides: {', '.join(waiting)}")

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from te_select import kinds
-from te_select.cli import workloads
+from te_select.cli import models, workloads
 from te_select.cli.console import (
     JsonFlag,
     LogsOption,
@@ -42,20 +42,33 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
     op: workloads.Op = None,
     auto_broadcast: workloads.AutoBroadcast = None,
     axis: workloads.Axis = None,
+    model: models.Model = None,
+    size: models.Sizes = None,
+    expand: models.Expand = False,
     target: OptionalTarget = None,
     logs: LogsOption = None,
     source: Source = None,
     kernel: KernelName = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Show what a library or a workload is, from which config, and its source at each level.
+    """Show what a library or a workload is, or what the nodes of a model become.
 
-    Example: te-select inspect build/select.so --source asm
+    Of a library and a workload: from which config, and its source at each level. Of a model: a
+    table of its Where or Select nodes, with what te-select does with each.
+
+    Example: te-select inspect build/mask.so --source asm
     (or sass, of a library for CUDA)
+    Example: te-select inspect --model model.onnx --size batch=8 --size sequence=512
     """
     if source not in (None, *_KNOWN):
         raise UsageError(f"--source {source!r} is not known; expected one of {', '.join(_KNOWN)}")
     flags = workloads.fields(cond, then, else_, dtype, op, auto_broadcast, axis)
+    if model is not None:
+        other = {"library": path, "tuning-logs": logs, "source": source, "kernel": kernel}
+        no_meaning("--model", **flags, **other, target=target)
+        _show_model(model, size, expand, as_json)
+        return
+    models.no_sizes(size, expand)
     if path is not None and any(value is not None for value in (*flags.values(), logs)):
         raise UsageError("a library and workload flags are given; expected one or the other")
     if path is not None:
@@ -79,6 +92,17 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
         _print(document)
 
 
+def _show_model(path: Path, size: list[str] | None, expand: bool, as_json: bool) -> None:
+    nodes = models.read_nodes(path, expand=expand)
+    sizes = models.parse_sizes(size, nodes)
+    if as_json:
+        described = [models.describe(node, sizes) for node in nodes]
+        print_json({"model": str(path), "sizes": sizes, "nodes": described})
+        return
+    print(f"{path}: {models.counted(nodes)}")
+    models.print_nodes(nodes, sizes)
+
+
 def _of_library(path: Path) -> dict[str, Any]:
     manifest = read_manifest(path, check=False)
     return {
@@ -86,6 +110,7 @@ def _of_library(path: Path) -> dict[str, Any]:
         "target": manifest["target"],
         "versions": manifest["versions"],
         "kernels": [describe(entry) for entry in manifest["kernels"]],
+        "nodes": manifest.get("nodes", []),
     }
 
 
@@ -161,3 +186,5 @@ def _print(document: dict[str, Any]) -> None:
     for kernel in document["kernels"]:
         print()
         print_kernel(kernel)
+    for node in document["nodes"]:
+        print(f"{node['place']} {node['name']}: {node['symbol'] or node['reason']}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from te_select import kinds
-from te_select.cli import workloads
+from te_select.cli import models, workloads
 from te_select.cli.console import (
     FAILED,
     INTERRUPTED,
@@ -68,6 +68,9 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
     suite: Suite = None,
     only: Only = None,
     library: LibraryFile = None,
+    model: models.Model = None,
+    size: models.Sizes = None,
+    expand: models.Expand = False,
     target: TargetOption = "native",
     tuning_logs: Logs = Path("tuning_logs"),
     trials: Trials = 64,
@@ -87,16 +90,18 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
     """
     flags = workloads.fields(cond, then, else_, dtype, op, auto_broadcast, axis)
     given = any(value is not None for value in (*flags.values(), workload, workloads_file))
-    if given + (library is not None) + (suite is not None or only is not None) > 1:
+    sources = (library is not None, model is not None, suite is not None or only is not None)
+    if given + sum(sources) > 1:
         raise UsageError(
-            "more than one of workload flags, --suite or --only, and --library is given; "
+            "more than one of workload flags, --suite or --only, --model and --library is given; "
             "expected one"
         )
-    if library is not None:
+    wanted = models.listed(model, size, expand, bind=False)
+    if wanted is None and library is not None:
         wanted = _library(library)
-    elif suite is not None or only is not None:
+    elif wanted is None and (suite is not None or only is not None):
         wanted = _suite(suite or "default", only)
-    else:
+    elif wanted is None:
         wanted = [(w.name, w) for w in workloads.gather(flags, workload, workloads_file)]
 
     from te_select.tuning.display import Display, interruption  # noqa: PLC0415 - imports rich

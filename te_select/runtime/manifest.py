@@ -10,17 +10,19 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from te_select import kinds
 from te_select.errors import ArtifactError, SelectError
 from te_select.kinds import Kind
+from te_select.operator.node import Node
 from te_select.operator.workload import Workload
 from te_select.runtime import files
 
 FORMAT, FIRST_FORMAT = 2, 1
+_NODE_TEXTS = ("place", "name", "op", "status", "reason")
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,32 @@ class KernelRecord:
 
 
 @dataclass(frozen=True)
+class NodeRecord:
+    """What a manifest says about one node of the model that the library was built for.
+
+    Parameters
+    ----------
+    place, name, op, status, reason
+        As a `te_select.ModelNode` has them.
+    symbol
+        The kernel that serves it; None where none of the library does.
+    """
+
+    place: str
+    name: str
+    op: str
+    status: str
+    reason: str
+    symbol: str | None
+
+    @classmethod
+    def of(cls, node: Node) -> NodeRecord:
+        """Make the record of a node."""
+        symbol = None if node.workload is None else node.workload.name
+        return cls(node.place, node.name, node.op, node.status, node.reason, symbol)
+
+
+@dataclass(frozen=True)
 class Manifest:
     """What a shared library holds, and what it needs.
 
@@ -58,11 +86,14 @@ class Manifest:
         the first manifests said nothing; and the requirements of that kind (`te_select.kinds`).
     versions
         Of the packages that built it.
+    nodes
+        The nodes of the model that it was built for, where it was built for one.
     """
 
     kernels: tuple[KernelRecord, ...]
     target: Mapping[str, Any]
     versions: Mapping[str, str]
+    nodes: tuple[NodeRecord, ...] = ()
 
     @property
     def kind(self) -> Kind:
@@ -86,6 +117,7 @@ class Manifest:
             ],
             "target": dict(self.target),
             "versions": dict(self.versions),
+            **({"nodes": [asdict(node) for node in self.nodes]} if self.nodes else {}),
         }
 
     def to_text(self, sha256: str, form: int = FORMAT) -> bytes:
@@ -158,11 +190,15 @@ def parse(text: bytes, place: str) -> tuple[Manifest, str, int]:
         sha256 = _typed(data, "sha256", str)
         if not kernels:
             raise ValueError("kernels is empty")
-        if len({record.workload.name for record in kernels}) < len(kernels):
+        symbols = {record.workload.name for record in kernels}
+        if len(symbols) < len(kernels):
             raise ValueError("two kernels have one symbol")
+        nodes = tuple(
+            _parse_node(item, symbols) for item in _typed({"nodes": []} | data, "nodes", list)
+        )
     except (ValueError, TypeError, SelectError) as error:
         raise ArtifactError(f"{place} is not a manifest: {error}; export it again") from error
-    return Manifest(kernels, target, versions), sha256, found
+    return Manifest(kernels, target, versions, nodes), sha256, found
 
 
 def _parse_kernel(item: Any) -> KernelRecord:
@@ -174,6 +210,16 @@ def _parse_kernel(item: Any) -> KernelRecord:
         raise ValueError(f"symbol {symbol!r} is not the name of its workload, {workload.name!r}")
     why = _typed({"why": "", **item}, "why", str)  # the first libraries were written without it
     return KernelRecord(workload, _typed(item, "config", dict), _typed(item, "origin", str), why)
+
+
+def _parse_node(item: Any, symbols: set[str]) -> NodeRecord:
+    if not isinstance(item, dict):
+        raise TypeError(f"node {item!r} is not an object")
+    symbol = item.get("symbol")
+    if symbol is not None and symbol not in symbols:
+        raise ValueError(f"node {item.get('place')!r} is served by {symbol!r}, which is not there")
+    texts = {field: _typed(item, field, str) for field in _NODE_TEXTS}
+    return NodeRecord(**texts, symbol=symbol)
 
 
 def _typed(data: Mapping[str, Any], key: str, kind: type) -> Any:

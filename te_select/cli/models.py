@@ -1,0 +1,250 @@
+"""The flags about models that the verbs share, and how the nodes of a model are shown."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import te_select
+from te_select.cli.console import UsageError, print_table
+from te_select.errors import BroadcastError, DTypeError, ModelError
+from te_select.operator.access import access_pattern
+from te_select.operator.broadcast import Shape, format_shape
+from te_select.operator.workload import Workload
+
+if TYPE_CHECKING:
+    from te_select.frontends import ModelNode
+
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_SIZE = re.compile(rf"({_NAME.pattern})=(\d{{1,18}})", re.ASCII)
+_NOT_KNOWN = "?"
+
+Model = Annotated[
+    Path | None,
+    typer.Option(
+        "--model", help="An ONNX file, an OpenVINO IR (.xml) or a oneDNN Graph dump (.json)."
+    ),
+]
+Sizes = Annotated[
+    list[str] | None, typer.Option("--size", help="Of a dim that is a name: batch=8; repeatable.")
+]
+Expand = Annotated[
+    bool,
+    typer.Option("--expand", help="With --model: look into operators that ONNX has as functions."),
+]
+
+
+def read_nodes(path: Path, *, expand: bool = False) -> list[ModelNode]:
+    """Read the nodes of a model.
+
+    Raises
+    ------
+    ModelError
+        If it cannot be read, or has none.
+    """
+    nodes = te_select.read_model(path, expand=expand)
+    if not nodes:
+        raise ModelError(f"{path} holds no Where and no Select")
+    return nodes
+
+
+def parse_sizes(texts: Sequence[str] | None, nodes: Sequence[ModelNode]) -> dict[str, int]:
+    """Read the values of ``--size``.
+
+    Raises
+    ------
+    UsageError
+        If one is malformed, or names no dim of the nodes.
+    """
+    sizes: dict[str, int] = {}
+    for text in texts or ():
+        match = _SIZE.fullmatch(text)
+        if match is None:
+            raise UsageError(f"--size {text!r} is no size of a dim; expected such as batch=8")
+        sizes[match[1]] = int(match[2])
+    known = {name for node in nodes for name in _names(node)}
+    for name in sizes:
+        if name not in known:
+            raise UsageError(
+                f"--size {name} names no dim of the model; expected one of "
+                f"{', '.join(sorted(known)) or 'none: all its dims are numbers'}"
+            )
+    return sizes
+
+
+def no_sizes(texts: Sequence[str] | None, expand: bool) -> None:
+    """Refuse the flags that only have a meaning beside ``--model``.
+
+    Raises
+    ------
+    UsageError
+        If one is given.
+    """
+    if texts or expand:
+        flag = "--size" if texts else "--expand"
+        raise UsageError(f"{flag} has no meaning without --model; leave it out")
+
+
+def listed(
+    path: Path | None, size: Sequence[str] | None, expand: bool, *, bind: bool
+) -> list[tuple[str, Workload]] | None:
+    """The workloads that ``--model`` names, as `workloads_of` has them; None without it."""
+    if path is None:
+        no_sizes(size, expand)
+        return None
+    nodes = read_nodes(path, expand=expand)
+    return workloads_of(nodes, parse_sizes(size, nodes), bind=bind)
+
+
+def workloads_of(
+    nodes: Iterable[ModelNode], sizes: dict[str, int], *, bind: bool
+) -> list[tuple[str, Workload]]:
+    """The distinct workloads of nodes, each with the place of the first node that has it.
+
+    Parameters
+    ----------
+    nodes
+        The nodes; those without a workload are passed over.
+    sizes
+        Sizes of named dims.
+    bind
+        Whether every dim must have a size; else names without one stay.
+
+    Raises
+    ------
+    UsageError
+        If a dim must have a size and has none, or no node has a workload.
+    """
+    found: dict[Workload, str] = {}
+    for node in nodes:
+        if node.workload is None:
+            continue
+        known = _sizes(node, sizes)
+        missing = [name for name in node.workload.dim_names if name not in known]
+        if missing and bind:
+            raise UsageError(
+                f"the dims {', '.join(missing)} of {node.place} have no size; expected such as "
+                f"--size {missing[0]}=8"
+            )
+        bound = node.workload if missing else node.workload.bind(known)
+        found.setdefault(bound, node.place)
+    if not found:
+        raise UsageError("no node of the model has a kernel of its own; see inspect --model")
+    return [(place, workload) for workload, place in found.items()]
+
+
+def describe(node: ModelNode, sizes: dict[str, int]) -> dict[str, Any]:
+    """What is known of a node, as JSON types.
+
+    Parameters
+    ----------
+    node
+        The node.
+    sizes
+        Sizes of named dims, for ``bytes_per_call``.
+    """
+    shapes = {
+        name: None if shape is None else list(shape)
+        for name, shape in (
+            ("cond_shape", node.cond_shape),
+            ("then_shape", node.then_shape),
+            ("else_shape", node.else_shape),
+            ("out_shape", node.out_shape),
+        )
+    }
+    return {
+        "place": node.place,
+        "name": node.name,
+        "op": node.op,
+        "status": node.status,
+        "reason": node.reason,
+        "symbol": None if node.workload is None else node.workload.name,
+        "dtype": node.dtype,
+        **shapes,
+        "dims": dict(node.dims),
+        "cond_producer": node.cond_producer,
+        "bytes_per_call": bytes_per_call(node, sizes),
+    }
+
+
+def bytes_per_call(node: ModelNode, sizes: dict[str, int]) -> int | None:
+    """Bytes that a call reads and writes at the given sizes; None where that is not known."""
+    known = _sizes(node, sizes)
+    shapes = [_bound(s, known) for s in (node.cond_shape, node.then_shape, node.else_shape)]
+    try:
+        if node.workload is not None:
+            return access_pattern(node.workload.bind(known)).bytes_moved()
+        if node.status == "dispatched":
+            cond, then, else_ = shapes
+            workload = Workload(cond or (), then or (), else_ or (), node.dtype, "multidirectional")
+            return None if None in shapes else access_pattern(workload.bind({})).bytes_moved()
+    except (BroadcastError, DTypeError):  # a size is missing, or the model does not run at these
+        return None
+    return None
+
+
+def counted(nodes: Sequence[ModelNode]) -> str:
+    """How many nodes have which status: ``9 nodes: 4 compiled, 5 shape``."""
+    counts = Counter(node.status for node in nodes)
+    return f"{len(nodes)} nodes: " + ", ".join(f"{n} {status}" for status, n in counts.items())
+
+
+def print_nodes(nodes: Sequence[ModelNode], sizes: dict[str, int]) -> None:
+    """Print a table of nodes, what their names stand for, and why some have no kernel."""
+    headers = ("place", "node", "cond", "then", "else", "out", "type", "status", "cond made by")
+    rows = []
+    for node in nodes:
+        moved = bytes_per_call(node, sizes)
+        shapes = (node.cond_shape, node.then_shape, node.else_shape, node.out_shape)
+        rows.append(
+            (
+                node.place,
+                node.name,
+                *(_NOT_KNOWN if shape is None else format_shape(shape) for shape in shapes),
+                node.dtype or _NOT_KNOWN,
+                node.status,
+                node.cond_producer,
+                _NOT_KNOWN if moved is None else str(moved),
+            )
+        )
+    print_table((*headers, "bytes a call"), rows)
+    texts = {name: text for node in nodes for name, text in node.dims.items() if name != text}
+    for name, text in sorted(texts.items()):
+        print(f"{name}: {text}" if _is_of_file(name) else f"{name}: a size of its own in each node")
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for node in nodes:
+        if node.status in ("dispatched", "refused"):
+            reasons.setdefault((node.status, node.reason), []).append(node.place)
+    for (status, reason), places in reasons.items():
+        print(f"{status}: {', '.join(places)}: {reason}")
+
+
+def _is_of_file(name: str) -> bool:
+    """Whether a name is one size in the whole file."""
+    return re.fullmatch(r"d\d+", name) is None
+
+
+def _names(node: ModelNode) -> set[str]:
+    """The names of a node's dims, and those of which they are made."""
+    from te_select.frontends.symbolic.text import parse  # noqa: PLC0415 - kept off --help
+
+    in_texts = {name for text in node.dims.values() for name in parse(text).names}
+    return {name for name in in_texts | set(node.dims) if _NAME.fullmatch(name)}
+
+
+def _sizes(node: ModelNode, sizes: dict[str, int]) -> dict[str, int]:
+    """The sizes of a node's names: those given, and those that follow."""
+    from te_select.frontends.symbolic.text import evaluate  # noqa: PLC0415 - kept off --help
+
+    found = {name: sizes.get(name, evaluate(text, sizes)) for name, text in node.dims.items()}
+    return {name: size for name, size in found.items() if size is not None}
+
+
+def _bound(shape: Shape | None, sizes: dict[str, int]) -> Shape | None:
+    """A shape with the sizes that are known in the place of names."""
+    return None if shape is None else tuple(sizes.get(str(dim), dim) for dim in shape)

@@ -1,0 +1,71 @@
+"""Reads model files: every Where or Select in them, and what te-select does with it.
+
+ONNX files, OpenVINO IR files and oneDNN Graph JSON files. Nothing here needs a compiler; the onnx
+and defusedxml packages come with ``pip install 'te-select[models]'``.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from te_select.errors import ModelError
+from te_select.frontends.model_node import ModelNode
+from te_select.frontends.onednn_graph import read_onednn
+from te_select.frontends.onnx import read_onnx
+from te_select.frontends.openvino import read_openvino
+
+__all__ = ["ModelNode", "read_model"]
+
+_LOOKED_AT = 512  # bytes at the start of a file whose name does not tell what it is
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def read_model(path: str | os.PathLike[str], *, expand: bool = False) -> list[ModelNode]:
+    """Find every Where or Select of a model file.
+
+    Parameters
+    ----------
+    path
+        An ONNX file (``.onnx``), an OpenVINO IR (``.xml``) or a oneDNN Graph dump (``.json``). A
+        file of another name is told by how it begins.
+    expand
+        Whether to list the Where nodes in the bodies of operators that ONNX defines as functions,
+        such as Shrink. Other formats have none.
+
+    Returns
+    -------
+    list of ModelNode
+        In the order of the file; empty where it has none.
+
+    Raises
+    ------
+    ModelError
+        If the file cannot be read, is no model, or contradicts itself.
+    ToolchainError
+        If a package is missing that reads the format.
+    """
+    path = Path(path)
+    try:
+        kind = path.suffix.lower() if path.suffix.lower() in _SUFFIXES else _begins_as(path)
+        if kind == ".xml":
+            return read_openvino(path)
+        if kind == ".json":
+            return read_onednn(path)
+        return read_onnx(path, expand=expand)
+    except OSError as error:
+        raise ModelError(f"{path} cannot be read: {error.strerror or error}") from error
+    except ModelError as error:
+        raise ModelError(f"{path}: {error}") from error
+
+
+_SUFFIXES = (".onnx", ".xml", ".json")
+
+
+def _begins_as(path: Path) -> str:
+    """The format that the first bytes of a file belong to, as its usual suffix."""
+    with path.open("rb") as file:
+        start = file.read(_LOOKED_AT).removeprefix(_BYTE_ORDER_MARK).lstrip()
+    if start.startswith(b"<"):
+        return ".xml"
+    return ".json" if start.startswith((b"{", b"[")) else ".onnx"

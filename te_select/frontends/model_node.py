@@ -1,0 +1,66 @@
+"""A Where or Select of a model, and what te-select does with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from te_select.operator.broadcast import Shape
+from te_select.operator.workload import Workload
+
+Status = Literal["compiled", "dispatched", "shape", "folded", "refused"]
+
+
+@dataclass(frozen=True)
+class ModelNode:
+    """One Where or Select of a model.
+
+    Parameters
+    ----------
+    name
+        Its name in the file; may be empty, and need not be the only one of that name.
+    place
+        Where it stands, unique in the file. ONNX: ``graph#56``, ``graph/3:If.then_branch#0``,
+        ``function:domain::name#4``, and with ``expand`` ``graph/12:Shrink#3``; the last number is
+        the index in that graph's list of nodes. OpenVINO: ``net#<layer id>``,
+        ``net/<layer id>:<type>.<body>#<layer id>``. oneDNN Graph: ``graph#<index>``.
+    op
+        The operator: ``Where-9``, ``Where-16``, ``Select-1`` (OpenVINO), ``Select`` (oneDNN).
+    status
+        ``"compiled"``: a kernel of its own, for `workload`. ``"dispatched"``: which dims broadcast,
+        the rank or the element type is known at the call only. ``"shape"``: a handful of ints from
+        which shapes are made; nothing is built. ``"folded"``: the same at every call, so computed
+        once. ``"refused"``: no kernel can serve it.
+    workload
+        The workload of a ``"compiled"`` node, else None.
+    reason
+        Why the status is not ``"compiled"``; empty where it is.
+    cond_producer
+        What makes cond: the type of an operator (with its domain where that is not the format's
+        own: ``my.ops::leaky``), ``graph input``, ``body input``, ``function input`` or
+        ``initializer``.
+    cond_shape, then_shape, else_shape, out_shape
+        The shapes, by the names of the workload; None where the rank is not known. A dim of
+        `out_shape` that is known at the call only is ``"?"``.
+    dtype
+        Element type of then, else and out; the format's own name where te_select has none; None
+        where it is not known.
+    dims
+        What each name in the shapes stands for: the file's own text for it, an expression of such
+        texts, or the tensor and axis where it is met.
+    """
+
+    name: str
+    place: str
+    op: str
+    status: Status
+    workload: Workload | None
+    reason: str
+    cond_producer: str
+    cond_shape: Shape | None = None
+    then_shape: Shape | None = None
+    else_shape: Shape | None = None
+    out_shape: Shape | None = None
+    dtype: str | None = None
+    dims: Mapping[str, str] = field(default_factory=dict, hash=False)

@@ -1,0 +1,233 @@
+"""Reads oneDNN Graph JSON files, as the library dumps them and benchdnn takes them."""
+
+from __future__ import annotations
+
+import graphlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from te_select.errors import ModelError
+from te_select.frontends.model_node import ModelNode
+from te_select.frontends.onednn_shapes import dtype_of, shape_of
+from te_select.frontends.symbolic.expressions import UNKNOWN, Scalar
+from te_select.frontends.symbolic.names import Names
+from te_select.frontends.symbolic.status import Judge, Rule, Site
+from te_select.frontends.symbolic.tensors import Dims, Sizes, Tensor
+from te_select.operator.broadcast import Shape, format_shape, shown
+
+_OPEN = -(2**63)  # DNNL_GRAPH_UNKNOWN_DIM
+_LARGEST = 4 << 20  # bytes; a dumped graph has some thousands
+
+
+def read_onednn(path: Path) -> list[ModelNode]:
+    """Read every Select of a oneDNN Graph JSON file.
+
+    Parameters
+    ----------
+    path
+        The file: what ``ONEDNN_GRAPH_DUMP=graph`` writes, or an input of benchdnn's graph driver.
+
+    Returns
+    -------
+    list of ModelNode
+        In the order of the file.
+
+    Raises
+    ------
+    ModelError
+        If the file is no oneDNN graph, or contradicts itself.
+
+    Notes
+    -----
+    oneDNN Graph specification, operation Select. A shape of one unknown dim is how an unknown rank
+    is written, so it is taken as that.
+    """
+    ops = _operations(path)
+    graph = _Graph(ops)
+    order = _in_order(ops)
+    for index in order:
+        graph.infer(index)
+    return [graph.node(index) for index, op in enumerate(ops) if op.get("kind") == "Select"]
+
+
+class _Graph:
+    """The tensors of a file by id, as far as they are known."""
+
+    def __init__(self, ops: Sequence[Mapping[str, Any]]) -> None:
+        self._ops = ops
+        self._sizes = Sizes()
+        names = Names(self._sizes)
+        self._judge = Judge(names)
+        self._makers = {t["id"]: str(op["kind"]) for op in ops for t in op["outputs"]}
+        self._tensors: dict[int, Tensor] = {}
+        self._texts: list[tuple[Any, str, str]] = []
+        for index, op in enumerate(ops):
+            for tensor in (*op["inputs"], *op["outputs"]):
+                self._state(tensor, index)
+        names.give(self._texts)
+        self._stated_out = [
+            self._tensors[op["outputs"][0]["id"]].shape if op["outputs"] else None for op in ops
+        ]
+
+    def infer(self, index: int) -> None:
+        """Add to what the file says of an operation's output what follows from its inputs."""
+        op = self._ops[index]
+        inputs = [self._tensors[tensor["id"]] for tensor in op["inputs"]]
+        shape = shape_of(op, inputs)
+        if shape is None or not op["outputs"]:
+            return
+        tensor_id = op["outputs"][0]["id"]
+        known = self._tensors[tensor_id]
+        said: Sequence[Scalar] = (UNKNOWN,) * len(shape) if known.shape is None else known.shape
+        if len(said) != len(shape):
+            return
+        met = f"tensor {tensor_id}"
+        dims = tuple(
+            p if isinstance(p, int) else self._sizes.known(q, met, axis)
+            for axis, (p, q) in enumerate(zip(said, shape, strict=True))
+        )
+        self._tensors[tensor_id] = Tensor(known.dtype, dims)
+
+    def node(self, index: int) -> ModelNode:
+        """Make the node of a Select."""
+        op, place = self._ops[index], f"graph#{index}"
+        if len(op["inputs"]) != 3 or len(op["outputs"]) != 1:  # noqa: PLR2004 - cond, then, else
+            raise ModelError(
+                f"Select {place} has {len(op['inputs'])} inputs and {len(op['outputs'])} outputs; "
+                "expected three and one"
+            )
+        cond, then, else_ = (tensor["id"] for tensor in op["inputs"])
+        mode = op["attrs"].get("auto_broadcast", {"value": "numpy"})
+        mode = mode.get("value") if isinstance(mode, Mapping) else mode
+        if mode not in ("none", "numpy"):
+            raise ModelError(
+                f"Select {place} has auto_broadcast {shown(mode)}; expected none or numpy"
+            )
+        site = Site(str(op.get("name", "")), place, "Select", self._makers.get(cond, "graph input"))
+        operands = (self._tensors[cond], self._tensors[then], self._tensors[else_])
+        node = self._judge.node(site, operands, Rule("onednn_select", mode))
+        stated = self._stated_out[index]
+        if node.workload is not None and not _agree(node.workload.out_shape, stated):
+            raise ModelError(
+                f"the output of Select {place} is {list(stated or ())}, and its inputs make "
+                f"{format_shape(node.workload.out_shape)}"
+            )
+        return node
+
+    def _state(self, stated: Mapping[str, Any], index: int) -> None:
+        """Take what the file says of a tensor in one place."""
+        shape = stated["shape"]
+        dims = None if shape == [_OPEN] else tuple(shape)
+        dtype = dtype_of(stated["dtype"])
+        tensor_id = stated["id"]
+        if dims is None:
+            self._merge(tensor_id, Tensor(dtype), index)
+            return
+        known = self._tensors.get(tensor_id, Tensor()).shape
+        known = known if known is not None and len(known) == len(dims) else None
+        sized = []
+        for axis, dim in enumerate(dims):
+            if dim >= 0:
+                sized.append(dim)
+            elif known is not None:
+                sized.append(known[axis])
+            else:
+                text = f"dim {axis} of tensor {tensor_id}"
+                sized.append(self._sizes.fresh(text))
+                if tensor_id not in self._makers:
+                    self._texts.append((sized[-1], text, f"t{tensor_id}_{axis}"))
+        self._merge(tensor_id, Tensor(dtype, tuple(sized)), index)
+
+    def _merge(self, tensor_id: int, said: Tensor, index: int) -> None:
+        """Bring together two statements about one tensor; ints and known types win."""
+        known = self._tensors.get(tensor_id, Tensor())
+        if known.dtype and said.dtype and known.dtype != said.dtype:
+            self._contradiction(tensor_id, index, known.dtype, said.dtype)
+        shape = said.shape if known.shape is None else known.shape
+        if known.shape is not None and said.shape is not None:
+            if len(known.shape) != len(said.shape):
+                self._contradiction(tensor_id, index, known.shape, said.shape)
+            pairs = list(zip(known.shape, said.shape, strict=True))
+            if any(isinstance(p, int) and isinstance(q, int) and p != q for p, q in pairs):
+                self._contradiction(tensor_id, index, known.shape, said.shape)
+            shape = tuple(p if isinstance(p, int) else q for p, q in pairs)
+        self._tensors[tensor_id] = Tensor(known.dtype or said.dtype, shape)
+
+    @staticmethod
+    def _contradiction(tensor_id: int, index: int, known: Any, said: Any) -> None:
+        one, two = (
+            value if isinstance(value, str) else f"[{', '.join(map(str, value))}]"
+            for value in (known, said)
+        )
+        raise ModelError(f"tensor {tensor_id} is {one}, and {two} in graph#{index}")
+
+
+def _agree(shape: Shape, stated: Dims | None) -> bool:
+    if stated is None:
+        return True
+    pairs = list(zip(shape, stated, strict=False))
+    return len(shape) == len(stated) and not any(
+        isinstance(p, int) and isinstance(q, int) and p != q for p, q in pairs
+    )
+
+
+def _operations(path: Path) -> list[Mapping[str, Any]]:
+    """The operations of a file, checked as far as they are read."""
+    if path.stat().st_size > _LARGEST:
+        raise ModelError(f"the file is larger than {_LARGEST >> 20} MiB, which no oneDNN graph is")
+    try:
+        document = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"the file is no oneDNN graph: {error}") from error
+    ops = document.get("graph") if isinstance(document, Mapping) else None
+    if not isinstance(ops, list):
+        raise ModelError('the file is no oneDNN graph: it has no list "graph"')
+    for index, op in enumerate(ops):
+        if not isinstance(op, dict) or not isinstance(op.get("kind"), str):
+            raise ModelError(f"graph#{index} is no operation: {shown(op)}")
+        op.setdefault("attrs", {})
+        if not isinstance(op["attrs"], Mapping):
+            raise ModelError(f"graph#{index} has attrs {shown(op['attrs'])}; expected an object")
+        for ports in ("inputs", "outputs"):
+            op.setdefault(ports, [])
+            if not isinstance(op[ports], list) or not all(map(_is_tensor, op[ports])):
+                raise ModelError(
+                    f"graph#{index} has {ports} {shown(op[ports])}; expected tensors with id, "
+                    "dtype and shape"
+                )
+    return ops
+
+
+def _is_tensor(value: Any) -> bool:
+    if not isinstance(value, Mapping) or type(value.get("id")) is not int:
+        return False
+    shape = value.get("shape")
+    return (
+        isinstance(value.get("dtype"), str)
+        and isinstance(shape, list)
+        and all(type(dim) is int and (dim >= 0 or dim == _OPEN) for dim in shape)
+    )
+
+
+def _in_order(ops: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Indices of the operations, each behind those whose outputs it reads."""
+    makers: dict[int, int] = {}
+    for index, op in enumerate(ops):
+        for tensor in op["outputs"]:
+            if tensor["id"] in makers:
+                raise ModelError(
+                    f"tensor {tensor['id']} is made by graph#{makers[tensor['id']]} and by "
+                    f"graph#{index}; expected one operation"
+                )
+            makers[tensor["id"]] = index
+    waits = {
+        index: {makers[tensor["id"]] for tensor in op["inputs"] if tensor["id"] in makers}
+        for index, op in enumerate(ops)
+    }
+    try:
+        return list(graphlib.TopologicalSorter(waits).static_order())
+    except graphlib.CycleError as error:
+        cycle = " -> ".join(f"graph#{index}" for index in error.args[1][:8])
+        raise ModelError(f"operations wait for each other in a cycle: {cycle}") from error

@@ -1,0 +1,211 @@
+"""If, Loop and Scan: what is known of their outputs, and of what their bodies see."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from onnx import GraphProto
+
+from te_select.frontends.onnx_graph.nodes import Node
+from te_select.frontends.onnx_graph.scopes import Scope
+from te_select.frontends.symbolic.expressions import Dim
+from te_select.frontends.symbolic.tensors import Dims, Sizes, Tensor, join, newer
+
+_MOST_ROUNDS = 4  # of a loop, before the shapes of its state are given up
+
+
+class Walker(Protocol):
+    """What walks a body."""
+
+    sizes: Sizes
+
+    def run_body(self, graph: GraphProto, scope: Scope, inputs: Sequence[Tensor]) -> list[Tensor]:
+        """Walk a body; its outputs."""
+
+
+def outputs(
+    walker: Walker, node: Node, index: int, inputs: Sequence[Tensor | None], scope: Scope
+) -> list[Tensor]:
+    """Walk the bodies of a node, and say what is known of its outputs.
+
+    Parameters
+    ----------
+    walker
+        Walks the bodies.
+    node
+        The node: If, Loop, Scan, or another that has bodies.
+    index
+        Its index in its graph.
+    inputs
+        What is known of its inputs.
+    scope
+        The scope that it stands in.
+    """
+    given = [Tensor() if tensor is None else tensor for tensor in inputs]
+    scopes = {
+        name: scope.inside(f"{index}:{node.proto.op_type}.{name}", conditional=True)
+        for name, _ in node.bodies
+    }
+    graphs = dict(node.bodies)
+    if node.op == "If" and {"then_branch", "else_branch"} <= graphs.keys() and given:
+        return _if(walker, graphs, scopes, given[0], scope)
+    if node.op == "Loop" and "body" in graphs and len(given) > 1:
+        return _loop(walker, graphs["body"], scopes["body"], given)
+    if node.op == "Scan" and "body" in graphs:
+        return _scan(walker, graphs["body"], scopes["body"], node, given)
+    for name, graph in node.bodies:
+        walker.run_body(graph, scopes[name], ())
+    return []
+
+
+def _if(
+    walker: Walker,
+    graphs: dict[str, GraphProto],
+    scopes: dict[str, Scope],
+    cond: Tensor,
+    outer: Scope,
+) -> list[Tensor]:
+    taken = cond.values.item() if cond.values is not None and cond.values.size == 1 else None
+    if isinstance(taken, bool):
+        name = "then_branch" if taken else "else_branch"
+        scopes[name].conditional = outer.conditional
+    then = walker.run_body(graphs["then_branch"], scopes["then_branch"], ())
+    else_ = walker.run_body(graphs["else_branch"], scopes["else_branch"], ())
+    if isinstance(taken, bool):
+        return then if taken else else_
+    met = f"an output of {scopes['then_branch'].path}"
+    return [
+        replace(
+            join(a, b, walker.sizes, met),
+            constant=cond.constant and a.constant and b.constant,
+        )
+        for a, b in zip(then, else_, strict=False)
+    ]
+
+
+def _loop(walker: Walker, graph: GraphProto, scope: Scope, given: list[Tensor]) -> list[Tensor]:
+    """``M, cond, state... -> state..., scan outputs...``."""
+    mark = walker.sizes.mark()
+    counter, going = Tensor("int64", ()), Tensor("bool", ())
+    state, found = _settled(walker, graph, scope, given[2:], [counter, going], skip=1)
+    trips = walker.sizes.fresh(f"the trips of {scope.path}")
+    rows = found[1 + len(state) :]
+    return [_leaving(walker, tensor, mark, scope) for tensor in state] + [
+        _stacked(_leaving(walker, row, mark, scope), trips, 0) for row in rows
+    ]
+
+
+def _scan(
+    walker: Walker, graph: GraphProto, scope: Scope, node: Node, given: list[Tensor]
+) -> list[Tensor]:
+    """``state..., scan inputs... -> state..., scan outputs...``, from opset 9 on."""
+    count = len(given) - int(node.get("num_scan_inputs", 0))
+    if not 0 <= count <= len(given):
+        walker.run_body(graph, scope, ())
+        return []
+    mark = walker.sizes.mark()
+    scanned = given[count:]
+    axes = _axes(node, "scan_input_axes", len(scanned))
+    rows = [_row(tensor, axis) for tensor, axis in zip(scanned, axes, strict=True)]
+    state, found = _settled(walker, graph, scope, given[:count], rows, skip=0, state_first=True)
+    length: Dim = walker.sizes.fresh(f"the length of {scope.path}")
+    for tensor, axis in zip(scanned, axes, strict=True):
+        if tensor.shape is not None and -len(tensor.shape) <= axis < len(tensor.shape):
+            length = tensor.shape[axis]
+            break
+    outs = found[count:]
+    out_axes = _axes(node, "scan_output_axes", len(outs))
+    return [_leaving(walker, tensor, mark, scope) for tensor in state] + [
+        _stacked(_leaving(walker, row, mark, scope), length, axis)
+        for row, axis in zip(outs, out_axes, strict=True)
+    ]
+
+
+def _settled(
+    walker: Walker,
+    graph: GraphProto,
+    scope: Scope,
+    first: Sequence[Tensor],
+    others: Sequence[Tensor],
+    *,
+    skip: int,
+    state_first: bool = False,
+) -> tuple[list[Tensor], list[Tensor]]:
+    """Walk a body until what is known of its state holds for every trip.
+
+    Returns
+    -------
+    tuple
+        The state, and the body's outputs in the last walk, of which the state is those from
+        ``skip`` on.
+    """
+    state = [Tensor(tensor.dtype, tensor.shape) for tensor in first]
+    wide: set[Dim] = set()
+    for trip in range(_MOST_ROUNDS + 1):
+        scope.tensors.clear()
+        inputs = [*state, *others] if state_first else [*others, *state]
+        found = walker.run_body(graph, scope, inputs)
+        after = found[skip : skip + len(state)]
+        after += [Tensor()] * (len(state) - len(after))
+        if trip >= _MOST_ROUNDS:
+            break
+        met = f"a state of {scope.path}"
+        merged = [_widened(p, q, wide, walker, met) for p, q in zip(state, after, strict=True)]
+        if merged == state:
+            break
+        state = merged
+        if trip == _MOST_ROUNDS - 1:
+            state = [Tensor() for _ in state]
+    return state, found
+
+
+def _widened(before: Tensor, after: Tensor, wide: set[Dim], walker: Walker, met: str) -> Tensor:
+    """What holds of a state before and after a trip; dims that change are sizes of their own."""
+    dtype = before.dtype if before.dtype == after.dtype else None
+    if before.shape is None or after.shape is None or len(before.shape) != len(after.shape):
+        return Tensor(dtype)
+    dims: list[Dim] = []
+    for axis, (p, q) in enumerate(zip(before.shape, after.shape, strict=True)):
+        if p == q or p in wide:
+            dims.append(p)
+        else:
+            fresh = walker.sizes.fresh(f"dim {axis} of {met}")
+            wide.add(fresh)
+            dims.append(fresh)
+    return Tensor(dtype, tuple(dims))
+
+
+def _leaving(walker: Walker, tensor: Tensor, mark: int, scope: Scope) -> Tensor:
+    """A tensor as it is seen behind the loop: sizes of one trip say nothing there."""
+    if tensor.shape is None:
+        return Tensor(tensor.dtype)
+    dims = tuple(
+        walker.sizes.fresh(f"dim {axis} of an output of {scope.path}") if newer(dim, mark) else dim
+        for axis, dim in enumerate(tensor.shape)
+    )
+    return Tensor(tensor.dtype, dims)
+
+
+def _stacked(row: Tensor, count: Dim, axis: int) -> Tensor:
+    """The rows of all trips as one tensor."""
+    if row.shape is None:
+        return row
+    dims = list(row.shape)
+    dims.insert(axis if axis >= 0 else len(dims) + 1 + axis, count)
+    return Tensor(row.dtype, tuple(dims))
+
+
+def _row(tensor: Tensor, axis: int) -> Tensor:
+    """What one trip sees of a tensor that is scanned."""
+    if tensor.shape is None or not -len(tensor.shape) <= axis < len(tensor.shape):
+        return Tensor(tensor.dtype)
+    dims: Dims = tensor.shape
+    at = axis % len(dims)
+    return Tensor(tensor.dtype, dims[:at] + dims[at + 1 :])
+
+
+def _axes(node: Node, name: str, count: int) -> list[int]:
+    axes = [int(axis) for axis in node.get(name, ())][:count]
+    return axes + [0] * (count - len(axes))

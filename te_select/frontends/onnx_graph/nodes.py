@@ -1,0 +1,149 @@
+"""A node of an ONNX graph with its attributes, and the element types of ONNX by name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, helper, numpy_helper
+
+from te_select.frontends.symbolic.expressions import UNKNOWN
+from te_select.frontends.symbolic.tensors import Tensor, Values
+
+_SPELLED = {"float": "float32", "double": "float64", "float8e4m3fn": "float8_e4m3fn"}
+_SPELLED |= {"float8e5m2": "float8_e5m2"}
+DTYPES: dict[int, str] = {
+    number: _SPELLED.get(name.lower(), name.lower())
+    for name, number in TensorProto.DataType.items()
+    if number != TensorProto.UNDEFINED
+}
+NUMBERS = {name: number for number, name in DTYPES.items()}
+INTS = ("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8", "bool")
+_FLOATS = ("float32", "float64", "float16")
+MOST_VALUES = 1024  # elements of a tensor whose values are followed
+_DEFAULT_DOMAINS = ("", "ai.onnx")
+
+
+class Node:
+    """A node, with its attributes read when they are asked for.
+
+    Parameters
+    ----------
+    proto
+        The node.
+    opset
+        Version of its domain's operator set; 0 where the file imports none.
+    given
+        The attributes of the function call that the node stands in.
+    """
+
+    def __init__(
+        self, proto: NodeProto, opset: int, given: Mapping[str, AttributeProto] | None = None
+    ) -> None:
+        self.proto = _with_given(proto, given) if given is not None else proto
+        self.opset = opset
+
+    @cached_property
+    def op(self) -> str:
+        """Type of the operator, with its domain unless that is ONNX's own."""
+        domain, op = text(self.proto.domain), text(self.proto.op_type)
+        return op if is_default(domain) else f"{domain}::{op}"
+
+    @cached_property
+    def attributes(self) -> dict[str, AttributeProto]:
+        """The attributes by name."""
+        return {attribute.name: attribute for attribute in self.proto.attribute}
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value of an attribute, or the default."""
+        attribute = self.attributes.get(name)
+        return default if attribute is None else helper.get_attribute_value(attribute)
+
+    def ints(self, name: str, inputs: Sequence[Tensor | None], index: int) -> list[int] | None:
+        """Ints that are an attribute, or an input in later opsets; None where not known."""
+        if name in self.attributes:
+            return [int(value) for value in self.get(name)]
+        return literal_ints(inputs[index]) if len(inputs) > index else None
+
+    @cached_property
+    def held(self) -> Tensor:
+        """What is known of the tensor that is the attribute ``value``."""
+        proto = self.get("value")
+        return Tensor() if proto is None else tensor_of(proto)
+
+    @property
+    def bodies(self) -> list[tuple[str, GraphProto]]:
+        """The graphs among its attributes, with the names by which places tell them apart."""
+        return bodies(self.proto)
+
+
+def bodies(proto: NodeProto) -> list[tuple[str, GraphProto]]:
+    """The graphs among the attributes of a node, by attribute."""
+    found = []
+    for attribute in proto.attribute:
+        if attribute.HasField("g"):
+            found.append((attribute.name, attribute.g))
+        found += [(f"{attribute.name}[{i}]", graph) for i, graph in enumerate(attribute.graphs)]
+    return found
+
+
+def text(value: str | bytes) -> str:
+    """A string of the file; protobuf leaves it as bytes where it is no UTF-8."""
+    return value if isinstance(value, str) else value.decode(errors="replace")
+
+
+def is_default(domain: str) -> bool:
+    """Whether a domain is ONNX's own."""
+    return domain in _DEFAULT_DOMAINS
+
+
+def literal_ints(tensor: Tensor | None) -> list[int] | None:
+    """The elements of a tensor whose every value is an int, else None."""
+    if tensor is None or tensor.values is None:
+        return None
+    flat = tensor.values.reshape(-1).tolist()
+    return flat if all(isinstance(value, int) for value in flat) else None
+
+
+def tensor_of(proto: TensorProto) -> Tensor:
+    """What is known of a tensor that the file holds; its data is read where it is small."""
+    dtype, shape = DTYPES.get(proto.data_type), tuple(proto.dims)
+    values = None
+    if math.prod(shape) <= MOST_VALUES and proto.data_location != TensorProto.EXTERNAL:
+        values = _values(proto, dtype)
+    return Tensor(dtype, shape, values, constant=True)
+
+
+def all_unknown(shape: Sequence[int]) -> Values:
+    """Elements of which nothing is known."""
+    values = np.empty(shape, object)
+    values.fill(UNKNOWN)
+    return values
+
+
+def _values(proto: TensorProto, dtype: str | None) -> Values | None:
+    if dtype not in (*INTS, *_FLOATS):
+        return None
+    try:
+        return numpy_helper.to_array(proto).astype(object)
+    except Exception:  # whatever malformed data leads to
+        return None
+
+
+def _with_given(proto: NodeProto, given: Mapping[str, AttributeProto]) -> NodeProto:
+    """Put the attributes of a function call in the place of references to them."""
+    if not any(attribute.ref_attr_name for attribute in proto.attribute):
+        return proto
+    filled = onnx.NodeProto()
+    filled.CopyFrom(proto)
+    del filled.attribute[:]
+    for attribute in proto.attribute:
+        value = given.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
+        if value is not None:
+            filled.attribute.add().CopyFrom(value)
+            filled.attribute[-1].name = attribute.name
+    return filled

@@ -1,0 +1,192 @@
+"""The tensors that the nodes of a graph can see, and the order in which its nodes run."""
+
+from __future__ import annotations
+
+import graphlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from onnx import AttributeProto, GraphProto, NodeProto, TypeProto, ValueInfoProto
+
+from te_select.errors import ModelError
+from te_select.frontends.onnx_graph.nodes import DTYPES, bodies, is_default, text
+from te_select.frontends.symbolic.expressions import Dim
+from te_select.frontends.symbolic.tensors import Sizes, Tensor, is_open, newer
+from te_select.frontends.symbolic.text import parse
+
+_SHOWN = 8  # nodes of a cycle
+
+
+@dataclass
+class Scope:
+    """The tensors of one graph while it is walked, and those of the graphs around it.
+
+    Parameters
+    ----------
+    path
+        The graph's place.
+    opsets
+        Version of each domain's operator set.
+    tensors
+        What is known of each tensor.
+    outer
+        The graph around it.
+    given
+        Inside a function: the attributes of the call.
+    conditional
+        Whether the graph may never run.
+    """
+
+    path: str
+    opsets: Mapping[str, int]
+    tensors: dict[str, Tensor] = field(default_factory=dict)
+    outer: Scope | None = None
+    given: Mapping[str, AttributeProto] | None = None
+    conditional: bool = False
+
+    def look_up(self, name: str, reader: str) -> Tensor | None:
+        """Find a tensor; None where the name is empty, which is how an input is left out.
+
+        Raises
+        ------
+        ModelError
+            If nothing makes it.
+        """
+        if not name:
+            return None
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.tensors:
+                return scope.tensors[name]
+            scope = scope.outer
+        raise ModelError(f"{reader} reads {name!r}, which nothing before it makes")
+
+    def inside(self, body: str, *, conditional: bool) -> Scope:
+        """The scope of a body of one of its nodes."""
+        return replace(
+            self,
+            path=f"{self.path}/{body}",
+            tensors={},
+            outer=self,
+            conditional=self.conditional or conditional,
+        )
+
+    def opset(self, domain: str) -> int:
+        """Version of a domain's operator set; 0 where none is imported."""
+        return self.opsets.get("" if is_default(domain) else domain, 0)
+
+
+def opsets_of(imports: Iterable[object]) -> dict[str, int]:
+    """Version of each imported operator set by domain, ONNX's own under the empty name."""
+    pairs = [(str(getattr(i, "domain", "")), int(getattr(i, "version", 0))) for i in imports]
+    return {"" if is_default(domain) else domain: version for domain, version in pairs}
+
+
+def declared(proto: TypeProto, met: str, sizes: Sizes) -> Tensor:
+    """What a type says: its names are taken as sizes, and a dim that it leaves open is one."""
+    if not proto.HasField("tensor_type"):
+        return Tensor()
+    tensor = proto.tensor_type
+    dtype = DTYPES.get(tensor.elem_type)
+    if not tensor.HasField("shape"):
+        return Tensor(dtype)
+    dims: list[Dim] = []
+    for axis, dim in enumerate(tensor.shape.dim):
+        if dim.HasField("dim_value") and dim.dim_value >= 0:
+            dims.append(dim.dim_value)
+        elif dim.dim_param:
+            dims.append(parse(text(dim.dim_param)))
+        else:  # some exporters write -1 for what they do not know
+            dims.append(sizes.fresh(f"dim {axis} of {met}"))
+    return Tensor(dtype, tuple(dims))
+
+
+class Stated:
+    """What a graph says of the tensors inside of it, as far as that is taken.
+
+    Element types and ints are. Names are not: TorchScript calls a size after the operator that made
+    it, so that one name stands for two sizes. Where a name is right, it follows from the inputs.
+    """
+
+    def __init__(self, infos: Iterable[ValueInfoProto]) -> None:
+        self._types = {info.name: info.type for info in infos}
+
+    def refine(self, name: str, tensor: Tensor, mark: int, sizes: Sizes) -> Tensor:
+        """Add to what is known of a tensor what the graph says of it.
+
+        Parameters
+        ----------
+        name
+            The tensor.
+        tensor
+            What is known of it.
+        mark
+            Only dims that were unknown since then are replaced: others are known to be equal to
+            those of another tensor.
+        sizes
+            The file's sizes.
+        """
+        proto = self._types.get(name)
+        if proto is None:
+            return tensor
+        said = declared(proto, repr(name), sizes)
+        tensor = replace(tensor, dtype=tensor.dtype or said.dtype)
+        if said.shape is None:
+            return tensor
+        dims = tensor.shape
+        if dims is None:
+            dims = tuple(sizes.fresh(f"dim {axis} of {name!r}") for axis in range(len(said.shape)))
+        if len(dims) == len(said.shape):
+            dims = tuple(
+                q if isinstance(q, int) and is_open(p) and newer(p, mark) else p
+                for p, q in zip(dims, said.shape, strict=True)
+            )
+        return replace(tensor, shape=dims)
+
+
+def in_order(nodes: Sequence[NodeProto], path: str) -> Sequence[int]:
+    """Indices of the nodes, each behind those whose outputs it reads.
+
+    Raises
+    ------
+    ModelError
+        If two nodes make one tensor, or the nodes wait for each other.
+    """
+    maker: dict[str, int] = {}
+    for index, node in enumerate(nodes):
+        for name in node.output:
+            if name and name in maker:
+                raise ModelError(
+                    f"{path}#{index} makes {name!r}, and so does {path}#{maker[name]}; "
+                    "expected one node for each tensor"
+                )
+            maker[name] = index
+    maker.pop("", None)
+    if all(maker.get(name, -1) < i for i, node in enumerate(nodes) for name in node.input):
+        return range(len(nodes))
+    waits = {
+        i: {maker[name] for name in reads(node) if name in maker} for i, node in enumerate(nodes)
+    }
+    try:
+        return list(graphlib.TopologicalSorter(waits).static_order())
+    except graphlib.CycleError as error:
+        cycle = " -> ".join(f"{path}#{index}" for index in error.args[1][:_SHOWN])
+        raise ModelError(f"nodes wait for each other in a cycle: {cycle}") from error
+
+
+def reads(node: NodeProto) -> set[str]:
+    """The names of the tensors that a node reads, its bodies included."""
+    names = set(node.input)
+    for _, graph in bodies(node):
+        names |= free_names(graph)
+    return names - {""}
+
+
+def free_names(graph: GraphProto) -> set[str]:
+    """The names that a body reads from the graphs around it."""
+    own = {info.name for info in graph.input} | {tensor.name for tensor in graph.initializer}
+    used = {info.name for info in graph.output}
+    for node in graph.node:
+        used |= reads(node)
+        own |= set(node.output)
+    return used - own

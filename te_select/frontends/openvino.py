@@ -1,0 +1,60 @@
+"""Reads OpenVINO IR files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from te_select.errors import ModelError
+from te_select.frontends.model_node import ModelNode
+from te_select.frontends.openvino_ir.document import Layer, read_document
+from te_select.frontends.openvino_ir.walk import Walker
+from te_select.frontends.symbolic.status import Judge, Rule
+
+_AXIS = ("auto_broadcast.auto_broadcast_axis", "auto_broadcast_axis", "axis")
+
+
+def read_openvino(path: Path) -> list[ModelNode]:
+    """Read every Select of an OpenVINO IR file.
+
+    Parameters
+    ----------
+    path
+        The ``.xml``. The ``.bin`` beside it is not read.
+
+    Returns
+    -------
+    list of ModelNode
+        In the order of the file, those of a body behind the layer that holds it.
+
+    Raises
+    ------
+    ModelError
+        If the file is no IR, or contradicts itself.
+    ToolchainError
+        If the defusedxml package is missing.
+
+    Notes
+    -----
+    OpenVINO operation set, Select-1; its ``numpy`` mode is what OpenVINO runs, see
+    `Workload.openvino_select`.
+    """
+    walker = Walker()
+    judge = Judge(walker.names)
+    return [
+        judge.node(found.site, found.operands, _rule(found.layer, found.site.place))
+        for found in walker.walk(read_document(path))
+    ]
+
+
+def _rule(layer: Layer, place: str) -> Rule:
+    mode = layer.data.get("auto_broadcast", "numpy").lower()
+    if mode not in ("none", "numpy", "pdpd"):
+        raise ModelError(
+            f"Select {place} has auto_broadcast {mode[:40]!r}; expected none, numpy or pdpd"
+        )
+    said = next((layer.data[name] for name in _AXIS if name in layer.data), "-1")
+    try:
+        axis = int(said) if mode == "pdpd" else None
+    except ValueError as error:
+        raise ModelError(f"Select {place} has the axis {said[:40]!r}; expected an int") from error
+    return Rule("openvino_select", mode, axis)

@@ -1,0 +1,1 @@
+"""Reads the XML of OpenVINO IR files, and walks its networks."""

@@ -1,0 +1,223 @@
+"""The networks, layers, ports and edges of an IR file, from its XML."""
+
+from __future__ import annotations
+
+import xml.sax.handler
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from te_select.errors import ModelError, ToolchainError
+
+_DEEPEST = 32  # bodies in each other
+_MOST_LAYERS = 100_000
+_MOST_TAGS = 8 * _DEEPEST  # in each other
+
+
+@dataclass(slots=True)
+class Port:
+    """An input or output of a layer.
+
+    Parameters
+    ----------
+    id
+        Its id, by which edges name it.
+    precision
+        The element type as the file spells it; empty where it is left out.
+    dims
+        The dims as the file has them: -1 is not known; none for a scalar, and where the rank is not
+        known.
+    """
+
+    id: str
+    precision: str
+    dims: tuple[int, ...] = ()
+
+
+@dataclass(slots=True)
+class Layer:
+    """A layer.
+
+    Parameters
+    ----------
+    id, name, type, version
+        As the file has them.
+    data
+        The attributes of the operator.
+    inputs, outputs
+        Its ports.
+    bodies
+        The networks inside of it, by the tag that holds them.
+    maps
+        How ports are tied to layers of the bodies: tag, direction and attributes.
+    carried
+        Ids of the layers of a body that are fed by the trip before.
+    """
+
+    id: str
+    name: str
+    type: str
+    version: str
+    data: Mapping[str, str] = field(default_factory=dict)
+    inputs: list[Port] = field(default_factory=list)
+    outputs: list[Port] = field(default_factory=list)
+    bodies: dict[str, Net] = field(default_factory=dict)
+    maps: list[tuple[str, str, dict[str, str]]] = field(default_factory=list)
+    carried: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class Net:
+    """A network: its layers by id, and for each input port the output port that feeds it."""
+
+    layers: dict[str, Layer] = field(default_factory=dict)
+    edges: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
+
+
+def read_document(path: Path) -> Net:
+    """Read the XML of an IR file.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Returns
+    -------
+    Net
+        The main network.
+
+    Raises
+    ------
+    ModelError
+        If the file is no XML, declares entities or a document type, or is no IR.
+    ToolchainError
+        If the defusedxml package is missing.
+    """
+    try:
+        import defusedxml.sax  # noqa: PLC0415 - optional
+        from defusedxml.common import DefusedXmlException  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise ToolchainError(
+            "OpenVINO IR files are read with defusedxml; pip install 'te-select[models]'"
+        ) from error
+    handler = _Handler()
+    parser = defusedxml.sax.make_parser()
+    parser.forbid_dtd = True
+    parser.setContentHandler(handler)
+    try:
+        with path.open("rb") as file:
+            parser.parse(file)
+    except (xml.sax.SAXException, DefusedXmlException, UnicodeError) as error:
+        raise ModelError(f"the file is no OpenVINO IR: {_text(error)}") from error
+    if handler.main is None:
+        raise ModelError("the file is no OpenVINO IR: it holds no net")
+    return handler.main
+
+
+def _text(error: Exception) -> str:
+    """What is wrong, and where, without the file's name."""
+    if isinstance(error, xml.sax.SAXParseException):
+        return f"line {error.getLineNumber()}: {error.getMessage()}"
+    return (
+        "it declares a document type or entities" if isinstance(error, ValueError) else str(error)
+    )
+
+
+class _Handler(xml.sax.handler.ContentHandler):
+    """Builds the networks while the XML goes by; nothing of the XML itself is kept."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.main: Net | None = None
+        self._tags: list[str] = []
+        self._nets: list[Net] = []
+        self._layers: list[Layer] = []
+        self._port: Port | None = None
+        self._dims: list[int] = []
+        self._text: list[str] | None = None
+        self._count = 0
+
+    def startElement(self, name: str, attrs: Any) -> None:
+        """Take up an element."""
+        parent = self._tags[-1] if self._tags else ""
+        self._tags.append(name)
+        if len(self._tags) > _MOST_TAGS:
+            raise ModelError(f"elements lie in each other more than {_MOST_TAGS} deep")
+        if not parent:
+            if name != "net":
+                raise ModelError(f"the XML holds <{name}>; expected an OpenVINO IR's <net>")
+            self.main = Net()
+            self._nets.append(self.main)
+        elif name == "dim":
+            self._text = []
+        elif name == "port" and self._layers:
+            self._port = Port(attrs.get("id", ""), attrs.get("precision", ""))
+            layer = self._layers[-1]
+            (layer.inputs if parent == "input" else layer.outputs).append(self._port)
+        elif name == "edge":
+            self._edge(parent, attrs)
+        elif name == "layer":
+            self._layer(attrs)
+        elif name == "data" and parent == "layer":
+            self._layers[-1].data = dict(attrs)
+        elif parent.endswith("port_map") and self._layers:
+            self._layers[-1].maps.append((parent, name, dict(attrs)))
+        elif parent == "layer" and name.endswith("body"):
+            if len(self._nets) > _DEEPEST:
+                raise ModelError(f"bodies lie in each other more than {_DEEPEST} deep")
+            self._layers[-1].bodies[name] = Net()
+            self._nets.append(self._layers[-1].bodies[name])
+
+    def endElement(self, name: str) -> None:
+        """Close an element."""
+        self._tags.pop()
+        parent = self._tags[-1] if self._tags else ""
+        if name == "dim" and self._text is not None:
+            self._dims.append(_int("".join(self._text), "dim"))
+            self._text = None
+        elif name == "port" and self._port is not None:
+            self._port.dims = tuple(self._dims)
+            self._dims, self._port = [], None
+        elif name == "layer":
+            self._layers.pop()
+        elif parent == "layer" and name.endswith("body"):
+            self._nets.pop()
+
+    def characters(self, content: str) -> None:
+        """Collect the text of a dim."""
+        if self._text is not None:
+            self._text.append(content)
+
+    def _layer(self, attrs: Any) -> None:
+        layer = Layer(
+            attrs.get("id", ""),
+            attrs.get("name", ""),
+            attrs.get("type", ""),
+            attrs.get("version", ""),
+        )
+        net = self._nets[-1]
+        if layer.id in net.layers:
+            raise ModelError(f"two layers have the id {layer.id!r}; expected one of each")
+        net.layers[layer.id] = layer
+        self._count += 1
+        if self._count > _MOST_LAYERS:
+            raise ModelError(f"the file has more than {_MOST_LAYERS} layers")
+        self._layers.append(layer)
+
+    def _edge(self, parent: str, attrs: Any) -> None:
+        if parent == "back_edges" and self._layers:
+            self._layers[-1].carried.add(attrs.get("to-layer", ""))
+        elif parent == "edges":
+            to = attrs.get("to-layer", ""), attrs.get("to-port", "")
+            if to in self._nets[-1].edges:
+                raise ModelError(f"two edges lead to port {to[1]} of layer {to[0]}; expected one")
+            self._nets[-1].edges[to] = attrs.get("from-layer", ""), attrs.get("from-port", "")
+
+
+def _int(text: str, what: str) -> int:
+    try:
+        return int(text)
+    except ValueError as error:
+        raise ModelError(f"{what} {text.strip()[:40]!r} is no int") from error

@@ -1,0 +1,254 @@
+"""Walks the layers of IR networks and notes what is known of the operands of every Select."""
+
+from __future__ import annotations
+
+import graphlib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from te_select.errors import ModelError
+from te_select.frontends.openvino_ir.document import Layer, Net, Port
+from te_select.frontends.openvino_ir.shapes import dtype_after, is_scalar, shape_of
+from te_select.frontends.openvino_ir.types import dtype_of
+from te_select.frontends.symbolic.expressions import Dim, Unknown
+from te_select.frontends.symbolic.names import Names
+from te_select.frontends.symbolic.status import Operands, Site
+from te_select.frontends.symbolic.tensors import Dims, Sizes, Tensor
+from te_select.frontends.words import words
+
+_CHANGES = frozenset(("Assign", "Multinomial", "Parameter", "RandomUniform", "ReadValue"))
+_INTERVAL = re.compile(r"(\d*)\.\.(\d*)")
+_INTEGER_ARITHMETIC = words(
+    "Abs Add Broadcast Concat Convert Divide Equal Floor FloorMod Gather Maximum Minimum Mod "
+    "Multiply Negative ReduceMax ReduceMin ReduceProd ReduceSum Reshape ScatterElementsUpdate "
+    "ScatterNDUpdate ScatterUpdate Select Slice Split Squeeze StridedSlice Subtract Tile "
+    "Unsqueeze VariadicSplit"
+)
+_READS_SHAPES: dict[str, tuple[int, ...]] = {
+    "Broadcast": (1,),
+    "Interpolate": (1,),
+    "Pad": (1, 2),
+    "RandomUniform": (0,),
+    "Range": (0, 1, 2),
+    "Reshape": (1,),
+    "Slice": (1, 2),
+    "StridedSlice": (1, 2),
+    "Tile": (1,),
+    "TopK": (1,),
+    "VariadicSplit": (2,),
+}
+
+
+@dataclass(frozen=True)
+class Found:
+    """A Select with what is known of its operands."""
+
+    site: Site
+    layer: Layer
+    operands: Operands
+
+
+class Walker:
+    """Walks a file's networks, the main one first."""
+
+    def __init__(self) -> None:
+        self.sizes = Sizes()
+        self.names = Names(self.sizes)
+
+    def walk(
+        self,
+        net: Net,
+        path: str = "net",
+        fed: dict[str, Tensor] | None = None,
+        *,
+        conditional: bool = False,
+    ) -> Iterator[Found]:
+        """Find every Select of a network and of the bodies in it.
+
+        Parameters
+        ----------
+        net
+            The network.
+        path
+            Its place.
+        fed
+            For a body: what is known of its parameters, by layer id.
+        conditional
+            Whether it may never run.
+        """
+        known: dict[tuple[str, str], Tensor] = {}
+        found: dict[str, list[Found]] = {}
+        makes_shapes = _shape_layers(net)
+        for layer in _in_order(net, path):
+            inputs = [self._input(net, layer, port, known, path) for port in layer.inputs]
+            outputs = self._outputs(layer, inputs, path, fed)
+            known.update({(layer.id, port.id): outputs[i] for i, port in enumerate(layer.outputs)})
+            if layer.type == "Select" and layer.version in ("", "opset1"):
+                site = replace(
+                    _site(net, layer, path),
+                    makes_shapes=layer.id in makes_shapes,
+                    conditional=conditional,
+                )
+                found[layer.id] = [Found(site, layer, (inputs[0], inputs[1], inputs[2]))]
+            found.setdefault(layer.id, [])
+            for tag, body in layer.bodies.items():
+                place = f"{path}/{layer.id}:{layer.type}.{tag}"
+                passed = _passed(layer, tag, inputs)
+                found[layer.id] += self.walk(body, place, passed, conditional=True)
+        for layer_id in net.layers:
+            yield from found[layer_id]
+
+    def _input(
+        self, net: Net, layer: Layer, port: Port, known: dict[tuple[str, str], Tensor], path: str
+    ) -> Tensor:
+        """What is known of an input: what its producer says, else what the port says."""
+        place = f"{path}#{layer.id}"
+        source = net.edges.get((layer.id, port.id))
+        if source is None:
+            raise ModelError(f"no edge leads to port {port.id} of layer {place}")
+        if source not in known:
+            raise ModelError(f"{place} reads port {source[1]} of layer {source[0]}, which has none")
+        tensor = known[source]
+        if tensor.shape is not None and port.dims and not _agree(tensor.shape, port.dims):
+            raise ModelError(
+                f"input {port.id} of layer {place} is {list(port.dims)}, and what feeds it is "
+                f"[{', '.join(map(str, tensor.shape))}]; expected the same shape"
+            )
+        return replace(tensor, dtype=tensor.dtype or dtype_of(port.precision))
+
+    def _outputs(
+        self, layer: Layer, inputs: list[Tensor], path: str, fed: dict[str, Tensor] | None
+    ) -> list[Tensor]:
+        if layer.type == "Parameter" and layer.outputs:
+            return [self._parameter(layer, fed)] * len(layer.outputs)
+        constant = not layer.bodies and layer.type not in _CHANGES
+        constant = constant and all(tensor.constant for tensor in inputs)
+        outputs = []
+        for i, port in enumerate(layer.outputs):
+            if any(dim < -1 for dim in port.dims):
+                raise ModelError(f"layer {path}#{layer.id} has the dims {list(port.dims)}")
+            follows = shape_of(layer, inputs) if i == 0 else None
+            dtype = dtype_of(port.precision) or (dtype_after(layer, inputs) if i == 0 else None)
+            if layer.type == "Const":
+                dtype = dtype or dtype_of(layer.data.get("element_type", ""))
+                follows = follows if port.dims else ()
+            constants = [tensor.constant for tensor in inputs]
+            if not port.dims and follows is None and is_scalar(layer, inputs, constants):
+                follows = ()
+            dims = port.dims or (None if follows is None else (-1,) * len(follows))
+            if dims is None:
+                outputs.append(Tensor(dtype, constant=constant))
+                continue
+            if follows is None or len(follows) != len(dims):
+                follows = (Unknown(),) * len(dims)
+            met = f"layer {layer.name!r}"
+            shape = tuple(
+                stated if stated >= 0 else self.sizes.known(dim, met, axis)
+                for axis, (stated, dim) in enumerate(zip(dims, follows, strict=True))
+            )
+            outputs.append(Tensor(dtype, shape, constant=constant))
+        return outputs
+
+    def _parameter(self, layer: Layer, fed: dict[str, Tensor] | None) -> Tensor:
+        """What is known of an input of the network, or of a body."""
+        given = (fed or {}).get(layer.id, Tensor())
+        port = layer.outputs[0]
+        dtype = dtype_of(port.precision) or dtype_of(layer.data.get("element_type", ""))
+        said = layer.data.get("shape")
+        if said is None and port.dims:
+            said = ",".join("?" if dim == -1 else str(dim) for dim in port.dims)
+        if said is None or "..." in said:
+            return Tensor(dtype or given.dtype, given.shape)
+        words = [word.strip() for word in said.split(",")] if said.strip() else []
+        shape = given.shape if given.shape and len(given.shape) == len(words) else None
+        dims: list[Dim] = []
+        names = []
+        for axis, word in enumerate(words):
+            dim: Dim
+            if word.isdecimal():
+                dim = int(word)
+            elif word not in ("?", "-1") and not _INTERVAL.fullmatch(word):
+                raise ModelError(
+                    f"Parameter {layer.name!r} has the dim {word[:40]!r}; expected a size, an "
+                    "interval such as 1..8, or ?"
+                )
+            elif shape is not None:
+                dim = shape[axis]
+            else:
+                text = f"dim {axis} of Parameter {layer.name!r}"
+                text += f", {word}" if ".." in word else ""
+                dim = self.sizes.fresh(text)
+                names.append((dim, text, f"{layer.name}_{axis}"))
+            dims.append(dim)
+        if fed is None:
+            self.names.give(names)
+        return Tensor(dtype, tuple(dims))
+
+
+def _agree(shape: Dims, stated: Sequence[int]) -> bool:
+    """Whether what a port says does not contradict what is known of the tensor."""
+    return len(shape) == len(stated) and all(
+        q in (p, -1) for p, q in zip(shape, stated, strict=True) if isinstance(p, int)
+    )
+
+
+def _site(net: Net, layer: Layer, path: str) -> Site:
+    if len(layer.inputs) != 3:  # noqa: PLR2004 - cond, then and else
+        raise ModelError(f"Select {path}#{layer.id} has {len(layer.inputs)} inputs; expected three")
+    maker = net.layers[net.edges[layer.id, layer.inputs[0].id][0]].type
+    if maker == "Parameter":
+        maker = "graph input" if path == "net" else "body input"
+    maker = "initializer" if maker == "Const" else maker
+    return Site(layer.name, f"{path}#{layer.id}", "Select-1", maker)
+
+
+def _passed(layer: Layer, tag: str, inputs: Sequence[Tensor]) -> dict[str, Tensor]:
+    """What is known of the parameters of a body that are whole tensors, the same in each trip."""
+    by_port = {port.id: tensor for port, tensor in zip(layer.inputs, inputs, strict=True)}
+    wanted = f"{tag.removesuffix('body')}port_map"
+    return {
+        entry.get("internal_layer_id", ""): replace(
+            by_port[entry["external_port_id"]], constant=False
+        )
+        for place, direction, entry in layer.maps
+        if place == wanted
+        and direction == "input"
+        and "axis" not in entry
+        and entry.get("external_port_id") in by_port
+        and entry.get("internal_layer_id") not in layer.carried
+    }
+
+
+def _in_order(net: Net, path: str) -> list[Layer]:
+    """The layers, each behind those that feed it."""
+    waits: dict[str, set[str]] = {layer_id: set() for layer_id in net.layers}
+    for (to, _), (source, _) in net.edges.items():
+        if to not in waits or source not in waits:
+            missing = to if to not in waits else source
+            raise ModelError(f"an edge of {path} names layer {missing!r}, which is not there")
+        waits[to].add(source)
+    try:
+        order = list(graphlib.TopologicalSorter(waits).static_order())
+    except graphlib.CycleError as error:
+        cycle = " -> ".join(f"{path}#{layer_id}" for layer_id in error.args[1][:8])
+        raise ModelError(f"layers wait for each other in a cycle: {cycle}") from error
+    return [net.layers[layer_id] for layer_id in order]
+
+
+def _shape_layers(net: Net) -> set[str]:
+    """Ids of the layers from whose output shapes are made through arithmetic of ints."""
+    sources: dict[str, list[str]] = {}
+    ids: set[str] = set()
+    for layer in net.layers.values():
+        ports = [port.id for port in layer.inputs]
+        feeds = [net.edges[layer.id, port][0] for port in ports if (layer.id, port) in net.edges]
+        sources[layer.id] = feeds if layer.type in _INTEGER_ARITHMETIC else []
+        ids |= {feeds[i] for i in _READS_SHAPES.get(layer.type, ()) if i < len(feeds)}
+    waiting = list(ids)
+    while waiting:
+        for source in sources.get(waiting.pop(), ()):
+            if source not in ids:
+                ids.add(source)
+                waiting.append(source)
+    return ids

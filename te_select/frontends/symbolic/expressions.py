@@ -1,0 +1,306 @@
+"""Sizes known at the call only: polynomials over named sizes, with int coefficients.
+
+Two expressions are equal where their canonical forms are: ``a*(b + 1)`` and ``a + a*b`` are one.
+A quotient, a remainder, a minimum and a maximum are atoms, as a name is. Division by zero has no
+result: a model that divides by zero does not run.
+
+What cannot be told, or would grow too long, is `UNKNOWN`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+
+class Unknown:
+    """A number of which nothing is known."""
+
+    def __repr__(self) -> str:
+        """Write it as a question mark."""
+        return "?"
+
+
+UNKNOWN = Unknown()
+_MOST_TERMS = 24
+_LONGEST = 400  # characters of an atom: deeper nesting helps nobody, and could grow without end
+_HIGHEST_DEGREE = 8
+_LARGEST = 2**62  # of a coefficient
+
+
+@dataclass(frozen=True, order=True)
+class Atom:
+    """A factor that is taken as a whole: a name, or a function of expressions.
+
+    Parameters
+    ----------
+    key
+        Its canonical text; what makes two atoms equal.
+    nonneg
+        Whether it is known to be >= 0. A name is a size, and so it is.
+    function, args
+        For a function: its name and what it is applied to.
+    """
+
+    key: str
+    nonneg: bool = field(default=True, compare=False)
+    function: str = field(default="", compare=False)
+    args: tuple[Dim, ...] = field(default=(), compare=False)
+
+
+Monomial = tuple[Atom, ...]
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A polynomial that is no int: ``sum(coefficient * product(atoms))``.
+
+    Parameters
+    ----------
+    terms
+        Pairs of a monomial and its coefficient, sorted.
+    is_size
+        Whether it is the extent of an axis, and so >= 0 whatever its form.
+    """
+
+    terms: tuple[tuple[Monomial, int], ...]
+    is_size: bool = field(default=False, compare=False)
+
+    @functools.cached_property
+    def atoms(self) -> frozenset[Atom]:
+        """Every atom, those inside of functions too."""
+        found: set[Atom] = set()
+        for monomial, _ in self.terms:
+            for atom in monomial:
+                found.add(atom)
+                for arg in atom.args:
+                    found |= arg.atoms if isinstance(arg, Expression) else set()
+        return frozenset(found)
+
+    @property
+    def only_atom(self) -> Atom | None:
+        """The atom that is the whole expression; None where there is more."""
+        if len(self.terms) != 1:
+            return None
+        ((monomial, count),) = self.terms
+        return monomial[0] if count == 1 and len(monomial) == 1 else None
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names it is made of."""
+        return frozenset(atom.key for atom in self.atoms if not atom.function)
+
+    def __str__(self) -> str:
+        """Write it as arithmetic: ``2*batch*heads - 1``."""
+        constant_last = sorted(self.terms, key=lambda term: not term[0])
+        text = " + ".join(_term_text(monomial, count) for monomial, count in constant_last)
+        return text.replace("+ -", "- ")
+
+
+Dim = int | Expression
+Scalar = int | Expression | Unknown
+
+
+def symbol(name: str) -> Expression:
+    """The expression that is one name."""
+    return Expression((((Atom(name),), 1),))
+
+
+def call(function: str, args: Iterable[Dim], *, nonneg: bool = False) -> Scalar:
+    """Apply a function of which no more is known than its name."""
+    args = tuple(args)
+    if function in _INFIX:
+        key = function.join(_operand(str(arg)) for arg in args)
+    else:
+        key = f"{function}({', '.join(map(str, args))})"
+    if len(key) > _LONGEST:
+        return UNKNOWN
+    return Expression((((Atom(key, nonneg, function, args),), 1),))
+
+
+_INFIX = ("//", "%")
+
+
+def as_size(value: Scalar) -> Scalar:
+    """Note that ``value`` is the extent of an axis, and so >= 0."""
+    return Expression(value.terms, is_size=True) if isinstance(value, Expression) else value
+
+
+def least(value: Scalar) -> int | None:
+    """A number that ``value`` never falls below, or None where there is none in sight."""
+    if not isinstance(value, Expression):
+        return value if isinstance(value, int) else None
+    constant = 0
+    for monomial, count in value.terms:
+        if not monomial:
+            constant = count
+        elif count < 0 or not all(atom.nonneg for atom in monomial):
+            return 0 if value.is_size else None
+    return max(constant, 0) if value.is_size else constant
+
+
+def known(function: Callable[[Dim, Dim], Scalar]) -> Callable[[Scalar, Scalar], Scalar]:
+    """Make a function of two numbers answer `UNKNOWN` where one is that, or no int."""
+
+    @functools.wraps(function)
+    def guarded(a: Scalar, b: Scalar) -> Scalar:
+        if isinstance(a, int | Expression) and isinstance(b, int | Expression):
+            return function(a, b)
+        return UNKNOWN
+
+    return guarded
+
+
+@known
+def add(a: Dim, b: Dim) -> Scalar:
+    """``a + b``."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a + b
+    return _collect([*_terms(a), *_terms(b)])
+
+
+@known
+def multiply(a: Dim, b: Dim) -> Scalar:
+    """``a * b``."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a * b
+    left, right = _terms(a), _terms(b)
+    if len(left) * len(right) > _MOST_TERMS:
+        return UNKNOWN
+    return _collect([(tuple(sorted(m + n)), p * q) for m, p in left for n, q in right])
+
+
+def subtract(a: Scalar, b: Scalar) -> Scalar:
+    """``a - b``."""
+    return add(a, multiply(b, -1))
+
+
+def product(values: Iterable[Scalar]) -> Scalar:
+    """Multiply all of them."""
+    result: Scalar = 1
+    for value in values:
+        result = multiply(result, value)
+    return result
+
+
+def total(values: Iterable[Scalar]) -> Scalar:
+    """Add all of them."""
+    result: Scalar = 0
+    for value in values:
+        result = add(result, value)
+    return result
+
+
+@known
+def floor_divide(a: Dim, b: Dim) -> Scalar:
+    """``a // b``, rounded down; ``b`` is not zero."""
+    if isinstance(b, Expression):
+        return _divide_by_expression(a, b)
+    if isinstance(a, int) or b <= 0:
+        return a // b if b and isinstance(a, int) else UNKNOWN
+    whole = _collect([(monomial, count // b) for monomial, count in a.terms])
+    rest = _collect([(monomial, count % b) for monomial, count in a.terms])
+    if isinstance(rest, int | Unknown):
+        return whole if isinstance(rest, int) else UNKNOWN
+    inner = _only_quotient(rest)
+    if inner is not None:  # (x // a + k) // b is (x + a*k) // (a*b)
+        numerator, denominator, constant = inner
+        shifted = add(numerator, multiply(denominator, constant))
+        return add(whole, floor_divide(shifted, multiply(denominator, b)))
+    rest = rest if whole else a  # which may be known to be a size
+    return add(whole, call("//", (rest, b), nonneg=is_nonneg(rest)))
+
+
+@known
+def modulo(a: Dim, b: Dim) -> Scalar:
+    """``a % b`` for ``b > 0``, >= 0."""
+    if isinstance(b, Expression):
+        return 0 if a == b else call("%", (a, b), nonneg=is_nonneg(a) and is_nonneg(b))
+    if b <= 0:
+        return UNKNOWN
+    if isinstance(a, int):
+        return a % b
+    rest = _collect([(monomial, count % b) for monomial, count in a.terms])
+    if isinstance(rest, Unknown):
+        return UNKNOWN
+    return rest % b if isinstance(rest, int) else call("%", (rest, b), nonneg=True)
+
+
+def is_nonneg(value: Scalar) -> bool:
+    """Whether ``value`` is >= 0 whatever the sizes; False where that cannot be told."""
+    low = least(value)
+    return low is not None and low >= 0
+
+
+def _terms(value: Dim) -> tuple[tuple[Monomial, int], ...]:
+    if isinstance(value, Expression):
+        return value.terms
+    return (((), int(value)),) if value else ()
+
+
+def _collect(terms: Iterable[tuple[Monomial, int]]) -> Scalar:
+    """Add up terms of one monomial; an int where no other is left."""
+    sums: dict[Monomial, int] = {}
+    for monomial, count in terms:
+        sums[monomial] = sums.get(monomial, 0) + count
+    kept = {monomial: count for monomial, count in sums.items() if count}
+    if not kept.keys() - {()}:
+        return kept.get((), 0)
+    if len(kept) > _MOST_TERMS or any(
+        len(monomial) > _HIGHEST_DEGREE or abs(count) > _LARGEST for monomial, count in kept.items()
+    ):
+        return UNKNOWN
+    return Expression(tuple(sorted(kept.items())))
+
+
+def _divide_by_expression(a: Dim, b: Expression) -> Scalar:
+    if a == b:
+        return 1
+    if a == 0:
+        return 0
+    if len(b.terms) == 1 and b.terms[0][1] > 0:
+        ((divisor, count),) = b.terms
+        exact = [_without(monomial, divisor) for monomial, _ in _terms(a)]
+        if all(rest is not None for rest in exact) and not any(c % count for _, c in _terms(a)):
+            pairs = zip(exact, _terms(a), strict=True)
+            return _collect([(rest, c // count) for rest, (_, c) in pairs if rest is not None])
+    return call("//", (a, b), nonneg=is_nonneg(a) and is_nonneg(b))
+
+
+def _without(monomial: Monomial, divisor: Monomial) -> Monomial | None:
+    """The monomial divided by another, or None where that leaves a rest."""
+    rest = list(monomial)
+    for atom in divisor:
+        if atom not in rest:
+            return None
+        rest.remove(atom)
+    return tuple(rest)
+
+
+def _only_quotient(value: Expression) -> tuple[Dim, int, int] | None:
+    """``(x, a, k)`` where ``value`` is ``x // a + k`` with ints a and k, else None."""
+    (*others, (monomial, count)) = value.terms
+    constant = 0
+    if others:
+        if len(others) > 1 or others[0][0]:
+            return None
+        constant = others[0][1]
+    if count != 1 or len(monomial) != 1 or monomial[0].function != "//":
+        return None
+    numerator, denominator = monomial[0].args
+    return (numerator, denominator, constant) if isinstance(denominator, int) else None
+
+
+def _operand(text: str) -> str:
+    return text if text.isalnum() else f"({text})"
+
+
+def _term_text(monomial: Monomial, count: int) -> str:
+    if not monomial:
+        return str(count)
+    alone = len(monomial) == 1 and count == 1
+    text = "*".join(
+        atom.key if alone or atom.function not in _INFIX else f"({atom.key})" for atom in monomial
+    )
+    return text if count == 1 else f"-{text}" if count == -1 else f"{count}*{text}"

@@ -1,0 +1,326 @@
+"""What te-select does with a Where or Select, by what is known of its operands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from te_select.errors import BroadcastError, DTypeError, ModelError
+from te_select.frontends.model_node import ModelNode, Status
+from te_select.frontends.symbolic.expressions import Dim, Expression, Unknown
+from te_select.frontends.symbolic.names import Named, Names
+from te_select.frontends.symbolic.tensors import Dims, Sizes, Tensor, broadcast_dims, is_cut
+from te_select.operator.dtypes import ELEMENT_TYPES
+from te_select.operator.workload import Workload
+
+Operands = tuple[Tensor, Tensor, Tensor]
+"""cond, then and else."""
+
+_OPERANDS = ("cond", "then", "else")
+_OF_TEXT = "string"
+MOST_SHAPE_ELEMENTS = 64  # a shape has that many dims at most
+SHAPE_TYPES = ("int64", "int32")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How a format's operator combines its operands.
+
+    Parameters
+    ----------
+    system
+        The constructor of `Workload` that knows the format's operator.
+    auto_broadcast, axis
+        As the node has them; ONNX has neither.
+    opset
+        Version of the operator set, where the format has one.
+    """
+
+    system: Literal["onnx_where", "openvino_select", "onednn_select"]
+    auto_broadcast: str | None = None
+    axis: int | None = None
+    opset: int | None = None
+
+    @property
+    def start(self) -> int:
+        """The axis at which else and cond start; -1 where they end with then."""
+        return -1 if self.axis is None else self.axis
+
+    def make(self, node: ModelNode) -> Workload:
+        """Make the workload of a node whose shapes and element type are known."""
+        said = {"auto_broadcast": self.auto_broadcast, "axis": self.axis, "opset": self.opset}
+        given = {name: value for name, value in said.items() if value is not None}
+        maker = getattr(Workload, self.system)
+        made: Workload = maker(
+            node.cond_shape, node.then_shape, node.else_shape, node.dtype, **given
+        )
+        return made
+
+
+@dataclass(frozen=True)
+class Site:
+    """A Where or Select as it stands in the file.
+
+    Parameters
+    ----------
+    name, place, op, cond_producer
+        As a `ModelNode` has them.
+    makes_shapes
+        Whether shapes are made from its output.
+    conditional
+        Whether it may never run; then contradictions are no error.
+    """
+
+    name: str
+    place: str
+    op: str
+    cond_producer: str = ""
+    makes_shapes: bool = False
+    conditional: bool = False
+
+
+def one_view(views: Sequence[Operands], sizes: Sizes) -> Operands:
+    """What holds of the operands whichever of several calls is made.
+
+    Dims that are the same in each of the views stay. Others are sizes of their own; two that differ
+    in the same way are one.
+    """
+    first, *others = views
+    if not others:
+        return first
+    joined: dict[tuple[Dim, ...], Dim] = {}
+
+    def one_dim(dims: tuple[Dim, ...]) -> Dim:
+        if all(dim == dims[0] for dim in dims):
+            return dims[0]
+        if dims not in joined:
+            joined[dims] = sizes.fresh("one of " + ", ".join(sorted({str(dim) for dim in dims})))
+        return joined[dims]
+
+    def one_tensor(tensors: tuple[Tensor, ...]) -> Tensor:
+        dtypes = {tensor.dtype for tensor in tensors}
+        shapes = [tensor.shape for tensor in tensors if tensor.shape is not None]
+        shape = None
+        if len(shapes) == len(tensors) and len({len(shape) for shape in shapes}) == 1:
+            shape = tuple(one_dim(dims) for dims in zip(*shapes, strict=True))
+        constant = all(tensor.constant for tensor in tensors)
+        return Tensor(dtypes.pop() if len(dtypes) == 1 else None, shape, constant=constant)
+
+    cond, then, else_ = (one_tensor(tensors) for tensors in zip(*views, strict=True))
+    return cond, then, else_
+
+
+class Judge:
+    """Decides what becomes of each node of a file, once for all nodes that are alike.
+
+    Parameters
+    ----------
+    names
+        The names of the file's sizes.
+    """
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._judged: dict[tuple[object, ...], ModelNode] = {}
+
+    def node(self, site: Site, operands: Operands, rule: Rule) -> ModelNode:
+        """Decide the status of a node, and make its workload.
+
+        Parameters
+        ----------
+        site
+            The node.
+        operands
+            What is known of cond, then and else, without values.
+        rule
+            The operator's rule.
+
+        Raises
+        ------
+        ModelError
+            If the operands contradict each other, and the node surely runs.
+        """
+        key = (operands, rule, site.makes_shapes, site.conditional)
+        if key not in self._judged:
+            self._judged[key] = _model_node(site, operands, rule, self._names)
+        return replace(
+            self._judged[key],
+            name=site.name,
+            place=site.place,
+            op=site.op,
+            cond_producer=site.cond_producer,
+        )
+
+
+def _model_node(site: Site, operands: Operands, rule: Rule, names: Names) -> ModelNode:
+    shapes: Sequence[Dims | None] = [tensor.shape for tensor in operands]
+    if rule.auto_broadcast == "none" and None not in shapes:
+        shapes = _one_shape([shape for shape in shapes if shape is not None])
+    known = [shape for shape in shapes if shape is not None]
+    if len(known) == len(shapes):
+        shapes = known = _uncut(known, rule)
+    named = names.of_node(known)
+    dtype = _dtype(site, operands)
+    texts = [None if shape is None else named.shape(shape) for shape in shapes]
+    out = _out_shape(known, rule, named) if len(known) == len(shapes) else None
+    status, reason = _status(site, operands, dtype, shapes, rule, named)
+    node = ModelNode(
+        site.name,
+        site.place,
+        site.op,
+        status,
+        None,
+        reason,
+        site.cond_producer,
+        cond_shape=texts[0],
+        then_shape=texts[1],
+        else_shape=texts[2],
+        out_shape=out,
+        dtype=dtype,
+        dims=named.texts,
+    )
+    return _compiled(node, site, rule) if status == "compiled" else node
+
+
+def _status(
+    site: Site,
+    operands: Operands,
+    dtype: str | None,
+    shapes: Sequence[Dims | None],
+    rule: Rule,
+    named: Named,
+) -> tuple[Status, str]:
+    """The status and the reason, as long as no workload has been tried."""
+    if dtype == _OF_TEXT:
+        return "refused", "strings have no kernel; NumPy selects them on the host"
+    if dtype is not None and dtype not in ELEMENT_TYPES:
+        return "refused", f"{dtype} has no kernel: its elements are no whole bytes of a known type"
+    if site.makes_shapes and dtype in SHAPE_TYPES and _is_handful(shapes):
+        return "shape", f"a handful of {dtype} from which shapes are made"
+    if all(tensor.constant for tensor in operands):
+        return "folded", "all three operands are constant, so the output is"
+    known = [shape for shape in shapes if shape is not None]
+    if len(known) == len(shapes) and (contradiction := _contradiction(known, rule)):
+        if not site.conditional:
+            raise ModelError(f"{site.op} at {site.place}: {contradiction}")
+        return "dispatched", f"if it ever runs: {contradiction}"
+    reason = _open(dtype, shapes, rule, named)
+    return ("dispatched", reason) if reason else ("compiled", "")
+
+
+def _open(dtype: str | None, shapes: Sequence[Dims | None], rule: Rule, named: Named) -> str:
+    """What a kernel must know and is known at the call only; empty where that is nothing."""
+    if dtype is None:
+        return "the element type is known at the call only"
+    for operand, shape in zip(_OPERANDS, shapes, strict=True):
+        if shape is None:
+            return f"the rank of {operand} is known at the call only"
+    return _clash([shape for shape in shapes if shape is not None], rule, named)
+
+
+def _compiled(node: ModelNode, site: Site, rule: Rule) -> ModelNode:
+    try:
+        workload = rule.make(node)
+    except DTypeError as error:
+        return replace(node, status="refused", reason=str(error))
+    except BroadcastError as error:
+        if not node.dims and not site.conditional:
+            raise ModelError(f"{site.op} at {site.place}: {error}") from error
+        return replace(node, status="dispatched", reason=f"if it ever runs: {error}")
+    return replace(node, workload=workload, out_shape=workload.out_shape)
+
+
+def _dtype(site: Site, operands: Operands) -> str | None:
+    cond, then, else_ = (tensor.dtype for tensor in operands)
+    if cond not in (None, "bool"):
+        raise ModelError(f"{site.op} at {site.place}: cond is {cond}; expected bool")
+    if None not in (then, else_) and then != else_:
+        raise ModelError(
+            f"{site.op} at {site.place}: then is {then} and else is {else_}; expected one type"
+        )
+    return else_ if then is None else then
+
+
+def _is_handful(shapes: Sequence[Dims | None]) -> bool:
+    for shape in shapes:
+        if shape is None or len(shape) > 1 or any(isinstance(dim, Expression) for dim in shape):
+            return False
+    dims = [dim for shape in shapes if shape is not None for dim in shape]
+    return all(isinstance(dim, int) and dim <= MOST_SHAPE_ELEMENTS for dim in dims)
+
+
+def _one_shape(shapes: Sequence[Dims]) -> list[Dims | None]:
+    """Give shapes that must be equal the same dims: ints where one of them has it."""
+    if len({len(shape) for shape in shapes}) > 1:
+        return list(shapes)
+    one: list[Dims] = []
+    for dims in zip(*shapes, strict=True):
+        ints = [dim for dim in dims if isinstance(dim, int)]
+        same = ints[0] if ints else dims[0]
+        one.append(tuple(same if isinstance(dim, Expression) else dim for dim in dims))
+    if not one:
+        return list(shapes)
+    return [tuple(dims) for dims in zip(*one, strict=True)]
+
+
+def _uncut(shapes: Sequence[Dims], rule: Rule) -> list[Dims]:
+    """Put a size in the place of what is cut to ``min(n, size)`` and must be equal to it."""
+    met = dict(_aligned(shapes, rule))
+    found: list[Dims] = []
+    for start, shape in zip(_starts(shapes, rule), shapes, strict=True):
+        dims = list(shape)
+        for i, dim in enumerate(dims):
+            others = [other for _, other in met[start + i]]
+            dims[i] = next((other for other in others if is_cut(dim, other)), dim)
+        found.append(tuple(dims))
+    return found
+
+
+def _contradiction(shapes: Sequence[Dims], rule: Rule) -> str:
+    """Where two ints meet that do not broadcast; empty where nowhere."""
+    for axis, dims in _aligned(shapes, rule):
+        ints = {dim: operand for operand, dim in dims if isinstance(dim, int) and dim != 1}
+        if len(ints) > 1:
+            (a, one), (b, two) = list(ints.items())[:2]
+            return f"axis {axis} is {a} of {one} and {b} of {two}, which do not broadcast"
+    return ""
+
+
+def _clash(shapes: Sequence[Dims], rule: Rule, named: Named) -> str:
+    """Where it is known at the call only which of two dims broadcasts; empty where nowhere."""
+    for axis, dims in _aligned(shapes, rule):
+        wide = {dim: operand for operand, dim in dims if dim != 1}
+        sized = [dim for dim in wide if isinstance(dim, Expression)]
+        if sized and len(wide) > 1:
+            a, b = list(wide)[:2]
+            one, two = (f"{named.shape((dim,))[0]} of {wide[dim]}" for dim in (a, b))
+            return f"axis {axis} is {one} and {two}: which is 1 is known at the call only"
+    return ""
+
+
+def _starts(shapes: Sequence[Dims], rule: Rule) -> list[int]:
+    """The axis of each operand's first dim, counted from the right end of the output."""
+    return [
+        -len(shape) if rule.start == -1 or shape is shapes[1] else rule.start - len(shapes[1])
+        for shape in shapes
+    ]
+
+
+def _aligned(shapes: Sequence[Dims], rule: Rule) -> list[tuple[int, list[tuple[str, Dim]]]]:
+    """The dims that meet on each axis, with their operands."""
+    met: dict[int, list[tuple[str, Dim]]] = {}
+    for operand, start, shape in zip(_OPERANDS, _starts(shapes, rule), shapes, strict=True):
+        for axis, dim in enumerate(shape, start=start):
+            met.setdefault(axis, []).append((operand, dim))
+    return sorted(met.items())
+
+
+def _out_shape(shapes: Sequence[Dims], rule: Rule, named: Named) -> tuple[int | str, ...]:
+    dims = named.shape(shapes[1]) if rule.start != -1 else ()
+    if dims:
+        return dims
+    return tuple(
+        "?" if isinstance(dim, Unknown) else named.shape((dim,))[0]
+        for dim in broadcast_dims(shapes)
+    )

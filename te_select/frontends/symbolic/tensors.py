@@ -1,0 +1,176 @@
+"""What is known of a tensor before the model runs, and how two such views are made one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from te_select.frontends.symbolic.expressions import (
+    UNKNOWN,
+    Dim,
+    Expression,
+    Scalar,
+    as_size,
+    symbol,
+)
+
+Dims = tuple[Dim, ...]
+Values = NDArray[Any]
+"""Objects: ints, bools, floats, expressions, or `UNKNOWN`."""
+
+_FRESH = "?"
+_LARGEST_DIM = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """What is known of a tensor.
+
+    Parameters
+    ----------
+    dtype
+        Name of the element type, as the format spells it; None where it is not known.
+    shape
+        Its dims; None where not even the rank is known.
+    values
+        Its elements, for small tensors of ints that shapes are made of; else None.
+    constant
+        Whether it is the same at every call.
+    """
+
+    dtype: str | None = None
+    shape: Dims | None = None
+    values: Values | None = None
+    constant: bool = False
+
+
+class Sizes:
+    """Names for sizes that nothing is known of, and where each of them was met."""
+
+    def __init__(self) -> None:
+        self._met: list[str] = []
+
+    def fresh(self, met: str) -> Expression:
+        """Name a size that is equal to no other.
+
+        Parameters
+        ----------
+        met
+            What it is the size of, for people.
+        """
+        self._met.append(met)
+        return symbol(f"{_FRESH}{len(self._met) - 1}")
+
+    def met(self, name: str) -> str:
+        """Say what a fresh size is the size of."""
+        return self._met[int(name.removeprefix(_FRESH))]
+
+    def mark(self) -> int:
+        """Remember which sizes have been named up to now."""
+        return len(self._met)
+
+    def known(self, value: Scalar, tensor: str, axis: int) -> Dim:
+        """The dim that ``value`` is, or a fresh one."""
+        dim = as_size(value)
+        if isinstance(dim, Expression) or (isinstance(dim, int) and 0 <= dim <= _LARGEST_DIM):
+            return dim
+        return self.fresh(f"dim {axis} of {tensor}")
+
+
+def is_fresh(name: str) -> bool:
+    """Whether a name was given by `Sizes.fresh`."""
+    return name.startswith(_FRESH)
+
+
+def newer(dim: Dim, mark: int) -> bool:
+    """Whether a dim is made of sizes that were named after `Sizes.mark`."""
+    names = dim.names if isinstance(dim, Expression) else ()
+    return any(is_fresh(name) and int(name.removeprefix(_FRESH)) >= mark for name in names)
+
+
+def is_open(dim: Dim) -> bool:
+    """Whether a dim is one fresh size, of which nothing is known."""
+    atom = dim.only_atom if isinstance(dim, Expression) else None
+    return atom is not None and is_fresh(atom.key)
+
+
+def broadcast_dim(dims: Iterable[Dim]) -> Scalar:
+    """The dim that several broadcast to, in a model that runs; `UNKNOWN` if it cannot be told."""
+    wide = without_cut({dim for dim in dims if dim != 1})
+    if not wide:
+        return 1
+    ints = [dim for dim in wide if isinstance(dim, int)]
+    if ints:
+        return ints[0] if len(ints) == 1 else UNKNOWN
+    return wide.pop() if len(wide) == 1 else UNKNOWN
+
+
+def without_cut(dims: set[Dim]) -> set[Dim]:
+    """Leave out ``min(n, size)`` beside ``size``, for an int n above 1.
+
+    The two broadcast where they are equal, and nowhere else: the smaller one is not 1 without being
+    the size itself. A table of n rows is cut so to the length of a sequence.
+    """
+    return {dim for dim in dims if not any(is_cut(dim, other) for other in dims)}
+
+
+def is_cut(dim: Dim, size: Dim) -> bool:
+    """Whether a dim is ``min(n, size)`` for an int n above 1."""
+    atom = dim.only_atom if isinstance(dim, Expression) else None
+    if atom is None or atom.function != "min":
+        return False
+    limit, other = atom.args
+    return isinstance(limit, int) and limit > 1 and other == size
+
+
+def broadcast_dims(shapes: Sequence[Dims]) -> tuple[Scalar, ...]:
+    """The dims that shapes broadcast to, aligned to the right."""
+    rank = max(map(len, shapes), default=0)
+    return tuple(
+        broadcast_dim(shape[axis] for shape in shapes if -axis <= len(shape))
+        for axis in range(-rank, 0)
+    )
+
+
+def join(a: Tensor, b: Tensor, sizes: Sizes, met: str) -> Tensor:
+    """What holds of a tensor that is one of two.
+
+    Parameters
+    ----------
+    a, b
+        The two.
+    sizes
+        Names the dims that differ.
+    met
+        What the tensor is, for people.
+    """
+    dtype = a.dtype if a.dtype == b.dtype else None
+    if a.shape is None or b.shape is None or len(a.shape) != len(b.shape):
+        return Tensor(dtype)
+    shape = tuple(
+        p if p == q else sizes.fresh(f"dim {axis} of {met}")
+        for axis, (p, q) in enumerate(zip(a.shape, b.shape, strict=True))
+    )
+    values = None
+    if a.values is not None and b.values is not None and a.values.shape == b.values.shape:
+        values = _SAME(a.values, b.values)
+    return Tensor(dtype, shape, np.asarray(values, object) if values is not None else None)
+
+
+def alike(a: Tensor, b: Tensor) -> bool:
+    """Whether the same is known of both."""
+    if a.values is None or b.values is None:
+        return replace(a, values=None) == replace(b, values=None) and a.values is b.values
+    same = a.values.shape == b.values.shape and bool((a.values == b.values).all())
+    return same and replace(a, values=None) == replace(b, values=None)
+
+
+def _same(p: Scalar, q: Scalar) -> Scalar:
+    return p if type(p) is type(q) and p == q else UNKNOWN
+
+
+_SAME = np.frompyfunc(_same, 2, 1)

@@ -1,0 +1,1 @@
+"""Select as a function of arrays, and what is made with it."""

@@ -1,0 +1,81 @@
+"""ONNX's reference evaluator with our Where, so that a node is checked in its model."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from te_select.errors import ModelError, ToolchainError
+from te_select.functional.select import select
+from te_select.operator.dtypes import ELEMENT_TYPES
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+    from onnx.reference import ReferenceEvaluator
+
+
+def onnx_reference(model: ModelProto | bytes | str | os.PathLike[str]) -> ReferenceEvaluator:
+    """Make an evaluator of an ONNX model whose Where nodes run through our kernels.
+
+    Parameters
+    ----------
+    model
+        The model, its bytes, or its path; data that lies beside the file is read.
+
+    Returns
+    -------
+    onnx.reference.ReferenceEvaluator
+        ``run(None, {"input": array})`` computes the outputs. Bodies and local functions are
+        evaluated so too. Strings, and elements that are no whole bytes, are selected by NumPy.
+
+    Raises
+    ------
+    ModelError
+        If there is no such file, or it is no model.
+    ToolchainError
+        If the onnx package is missing.
+
+    Notes
+    -----
+    ONNX operators, Where-9 and Where-16; ``onnx.reference``, "new_ops".
+    """
+    try:
+        import onnx  # noqa: PLC0415 - optional
+    except ModuleNotFoundError as error:
+        raise ToolchainError(
+            "onnx_reference needs the onnx package; pip install 'te-select[models]'"
+        ) from error
+    if isinstance(model, bytes | str | os.PathLike):
+        try:
+            model = onnx.load_from_string(model) if isinstance(model, bytes) else onnx.load(model)
+        except Exception as error:  # protobuf's own kinds, and those of files
+            shown = "the bytes" if isinstance(model, bytes) else model
+            raise ModelError(f"{shown}: no ONNX model can be read: {error}") from error
+    evaluator: ReferenceEvaluator = _evaluator()(model)
+    return evaluator
+
+
+def _evaluator() -> Any:
+    """The class of evaluators with our Where; made late, because onnx is optional."""
+    from onnx.reference import ReferenceEvaluator  # noqa: PLC0415
+    from onnx.reference.op_run import OpRun  # noqa: PLC0415
+
+    class Where(OpRun):  # the name is that of the operator
+        """Where through our kernels."""
+
+        op_domain = ""
+
+        def _run(self, condition: Any, x: Any, y: Any) -> tuple[Any]:
+            if x.dtype.name in ELEMENT_TYPES:
+                return (select(np.asarray(condition), np.asarray(x), np.asarray(y)),)
+            return (np.where(condition, x, y).astype(x.dtype),)
+
+    class SelectEvaluator(ReferenceEvaluator):
+        """A reference evaluator that evaluates bodies and functions by its own kind."""
+
+        def __init__(self, proto: Any, **given: Any) -> None:
+            super().__init__(proto, **(given | {"new_ops": [Where]}))
+
+    return SelectEvaluator

@@ -1,0 +1,36 @@
+"""A node of a model, as far as the compiler needs to know it."""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+from te_select.operator.workload import Workload
+
+
+@runtime_checkable
+class Node(Protocol):
+    """A node of a model; `te_select.ModelNode` is one."""
+
+    @property
+    def place(self) -> str:
+        """Where it stands in the model."""
+
+    @property
+    def name(self) -> str:
+        """Its name there."""
+
+    @property
+    def op(self) -> str:
+        """Its operator."""
+
+    @property
+    def status(self) -> str:
+        """What te-select does with it."""
+
+    @property
+    def reason(self) -> str:
+        """Why, where it has no kernel."""
+
+    @property
+    def workload(self) -> Workload | None:
+        """Its workload, where it has a kernel."""

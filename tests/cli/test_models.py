@@ -1,0 +1,168 @@
+"""Tests of --model: what the verbs do with the nodes of a model file."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import te_select
+from tests.cli.test_cli import run, run_json
+from tests.frontends.test_onednn_graph import op, select, tensor
+
+
+@pytest.fixture
+def graph(tmp_path):
+    """Four Selects: two that are alike, one of named dims, and one of a rank that is not known."""
+    path = tmp_path / "graph.json"
+
+    def at(first, cond, then, dtype="f32"):
+        given = select(cond, then, [], dtype=dtype)
+        for i, one in enumerate((*given["inputs"], *given["outputs"])):
+            one["id"] = first + i
+        return given
+
+    ops = [
+        at(0, [1, 4], [2, 4]),
+        at(10, [1, 4], [2, 4]),
+        at(20, [1, 1], [-(2**63), 4]),
+        at(30, [4], [-(2**63)]),
+        op("Abs", [tensor(50, [4])], [tensor(51, [4])]),
+    ]
+    path.write_text(json.dumps({"graph": ops}))
+    return path
+
+
+def test_library_of_a_model_has_a_function_per_distinct_workload(graph, tmp_path):
+    path = tmp_path / "model.so"
+    result = run("compile", "--model", graph, "-o", path)
+    assert result.exit_code == 0, result.output
+    assert "2 kernel(s)" in result.stdout
+    assert "4 nodes: 3 compiled, 1 dispatched" in result.stdout
+    assert "not in the library, because the call decides: graph#3" in result.stdout
+    assert len(te_select.load(path)) == 2
+
+
+def test_manifest_says_which_node_is_served_by_which_function(graph, tmp_path):
+    path = tmp_path / "model.so"
+    document = run_json("compile", "--model", graph, "-o", path)
+    nodes = json.loads(path.with_suffix(".json").read_text())["nodes"]
+    assert [node["place"] for node in nodes] == ["graph#0", "graph#1", "graph#2", "graph#3"]
+    symbols = [node["symbol"] for node in nodes]
+    assert symbols[0] == symbols[1] != symbols[2]
+    assert symbols[3] is None
+    assert "rank" in nodes[3]["reason"]
+    assert set(symbols[:3]) == set(te_select.load(path))
+    assert [node["symbol"] for node in document["nodes"]] == symbols
+    assert run_json("inspect", path)["nodes"] == nodes
+    assert "graph#1 mask: select_float32" in run("inspect", path).stdout
+
+
+def test_one_kernel_of_a_model_is_exported_without_the_nodes(graph, tmp_path):
+    path = te_select.export(te_select.read_model(graph), tmp_path / "model.so")
+    alone = next(iter(te_select.load(path).values())).export(tmp_path / "one.so")
+    assert "nodes" not in json.loads(alone.with_suffix(".json").read_text())
+
+
+def test_export_takes_nodes_beside_workloads(graph, tmp_path):
+    own = te_select.Workload((3,), (3,), ())
+    path = te_select.export([own, *te_select.read_model(graph)], tmp_path / "both.so")
+    assert own.name in te_select.load(path)
+    with pytest.raises(te_select.ArgumentError, match="none of the 1 nodes has a workload"):
+        te_select.export(te_select.read_model(graph)[3:], tmp_path / "none.so")
+
+
+def test_inspect_shows_a_table(graph):
+    result = run("inspect", "--model", graph, "--size", "t21_0=8")
+    assert result.exit_code == 0, result.output
+    lines = {line.split()[0]: line for line in result.stdout.splitlines() if line.strip()}
+    for word in ("mask", "[1,4]", "[2,4]", "[]", "float32", "compiled", "graph input"):
+        assert word in lines["graph#0"]
+    assert lines["graph#0"].split()[-1] == str(4 + 4 * (8 + 1 + 8))
+    assert lines["graph#2"].split()[-1] == str(1 + 4 * (32 + 1 + 32))
+    assert lines["graph#3"].split()[-1] == "?"
+    assert "t21_0: dim 0 of tensor 21" in result.stdout
+    assert "dispatched: graph#3: the rank of then" in result.stdout
+
+
+def test_inspect_says_the_same_as_json(graph):
+    document = run_json("inspect", "--model", graph)
+    assert document["model"] == str(graph)
+    first, _, third, last = document["nodes"]
+    assert first["bytes_per_call"] == 72
+    assert (third["bytes_per_call"], third["then_shape"]) == (None, ["t21_0", 4])
+    assert third["dims"] == {"t21_0": "dim 0 of tensor 21"}
+    assert (last["status"], last["then_shape"], last["symbol"]) == ("dispatched", None, None)
+
+
+def test_sizes_that_are_expressions_follow_from_the_names_in_them(tmp_path):
+    pytest.importorskip("onnx")
+    from onnx import helper
+
+    from tests.support.models import model
+    from tests.support.models import tensor as onnx_tensor
+
+    where = helper.make_node("Where", ["c", "x", "x"], ["out"])
+    inputs = [onnx_tensor("c", "bool", ["past + new"]), onnx_tensor("x", "int8", ["past + new"])]
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model([where], inputs).SerializeToString())
+    found = run_json("inspect", "--model", path, "--size", "past=3", "--size", "new=4")
+    assert found["nodes"][0]["bytes_per_call"] == 7 + 3 * 7
+    assert found["nodes"][0]["dims"] == {"past_new": "past + new"}
+
+
+def test_expand_looks_into_operators(tmp_path):
+    pytest.importorskip("onnx")
+    from onnx import helper
+
+    from tests.support.models import model
+    from tests.support.models import tensor as onnx_tensor
+
+    path = tmp_path / "model.onnx"
+    shrink = helper.make_node("Shrink", ["x"], ["y"])
+    inputs = [onnx_tensor("x", "float32", [4])]
+    path.write_bytes(model([shrink], inputs, opsets={"": 18}).SerializeToString())
+    assert run("inspect", "--model", path).exit_code == 1
+    assert "graph/0:Shrink#12" in run("inspect", "--model", path, "--expand").stdout
+
+
+def test_bench_and_tune_take_a_model(graph, tmp_path):
+    result = run("bench", "--model", graph)
+    assert result.exit_code == 2
+    assert "dims t21_0 of graph#2 have no size; expected such as --size t21_0=8" in result.stderr
+    flags = ("--model", graph, "--size", "t21_0=8")
+    rows = run_json("bench", *flags, "--peers", "none", "--rounds", "1")["rows"]
+    assert [row["name"] for row in rows] == ["graph#0", "graph#2"]
+    logs = tmp_path / "logs"
+    tuned = run_json("tune", *flags, "--trials", "1", "--tuning-logs", logs)
+    assert [one["name"] for one in tuned["workloads"]] == ["graph#0", "graph#2"]
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["compile", "--model", "M", "--cond", "4", "-o", "x.so"], "no meaning beside --model"),
+        (["compile", "--expand", "--cond", "4", "-o", "x.so"], "no meaning without --model"),
+        (["inspect", "--model", "M", "--target", "native"], "no meaning beside --model"),
+        (["inspect", "--model", "M", "--size", "batch"], "expected such as batch=8"),
+        (["inspect", "--model", "M", "--size", "batch=8"], "expected one of t21_0"),
+        (["inspect", "--size", "n=8", "--cond", "4"], "no meaning without --model"),
+        (["bench", "--model", "M", "--size", "t21_0=8", "--cond", "4"], "expected one"),
+        (["tune", "--model", "M", "--library", "x.so"], "expected one"),
+    ],
+)
+def test_flags_that_contradict_each_other_are_bad_usage(graph, args, said):
+    result = run(*(graph if arg == "M" else arg for arg in args))
+    assert result.exit_code == 2
+    assert said in result.stderr
+
+
+def test_model_that_cannot_be_read_is_a_failure(tmp_path):
+    path = tmp_path / "graph.json"
+    path.write_text("{}")
+    for verb in (["inspect"], ["compile", "-o", "x.so"], ["bench"], ["tune"]):
+        result = run(*verb, "--model", path)
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert "no oneDNN graph" in result.stderr
+    path.write_text('{"graph": []}')
+    assert "holds no Where and no Select" in run("inspect", "--model", path).stderr

@@ -1,0 +1,238 @@
+import pytest
+
+from te_select import ModelError
+from te_select.frontends.onnx_graph import interpreter
+from tests.support.models import ints, model, read, tensor
+
+onnx = pytest.importorskip("onnx")
+from onnx import helper  # noqa: E402
+
+COND = tensor("c", "bool", ["batch", 1])
+X = tensor("x", "float32", ["batch", 4])
+K = tensor("k", "bool", [])
+TRIPS = tensor("trips", "int64", [])
+
+
+def node(op, inputs, outputs, **attributes):
+    return helper.make_node(op, inputs, outputs, **attributes)
+
+
+def graph(nodes, inputs, outputs):
+    return helper.make_graph(nodes, "body", inputs, outputs)
+
+
+def by_place(nodes):
+    return {found.place: found for found in nodes}
+
+
+def test_branches_of_if_see_the_tensors_around_them(tmp_path):
+    out = [tensor("out", "float32", None)]
+    then = graph([node("Where", ["c", "x", "y"], ["out"])], [], out)
+    else_ = graph([node("Neg", ["x"], ["z"]), node("Where", ["c", "z", "x"], ["out"])], [], out)
+    nodes = [
+        node("Neg", ["x"], ["y"]),
+        node("If", ["k"], ["both"], then_branch=then, else_branch=else_),
+        node("Where", ["c", "both", "x"], ["end"]),
+    ]
+    found = by_place(read(model(nodes, [COND, X, K]), tmp_path))
+    assert set(found) == {"graph/1:If.then_branch#0", "graph/1:If.else_branch#1", "graph#2"}
+    for one in found.values():
+        assert one.then_shape == ("batch", 4)
+    assert found["graph/1:If.else_branch#1"].cond_producer == "graph input"
+    assert found["graph#2"].cond_producer == "graph input"
+
+
+def test_branches_that_differ_leave_a_size_open(tmp_path):
+    out = [tensor("out", "float32", None)]
+    then = graph([node("Identity", ["x"], ["out"])], [], out)
+    else_ = graph([node("Concat", ["x", "x"], ["out"], axis=1)], [], out)
+    nodes = [
+        node("If", ["k"], ["both"], then_branch=then, else_branch=else_),
+        node("Where", ["c", "both", "x"], ["end"]),
+    ]
+    found = by_place(read(model(nodes, [COND, X, K]), tmp_path))["graph#1"]
+    assert found.then_shape == ("batch", "d0")
+    assert found.status == "dispatched"
+
+
+def test_branch_that_cannot_run_is_no_error(tmp_path):
+    """TorchScript exports both branches of a test of the rank, and one does not fit."""
+    out = [tensor("out", "float32", None)]
+    bad = graph([node("Where", ["m", "x", "x"], ["out"])], [], out)
+    good = graph([node("Identity", ["x"], ["out"])], [], out)
+    nodes = [node("If", ["k"], ["end"], then_branch=bad, else_branch=good)]
+    found = by_place(read(model(nodes, [tensor("m", "bool", [3]), X, K]), tmp_path))
+    assert found["graph/0:If.then_branch#0"].status == "dispatched"
+    surely = [node("Where", ["m", "x", "x"], ["out"])]
+    with pytest.raises(ModelError):
+        read(model(surely, [tensor("m", "bool", [3]), X]), tmp_path)
+
+
+def loop(body_nodes, state, outs=(), inputs=("trips", "k", "x"), results=("end",)):
+    body = graph(
+        [node("Identity", ["going"], ["goes_on"]), *body_nodes],
+        [tensor("i", "int64", []), tensor("going", "bool", []), tensor("s", "float32", None)],
+        [tensor("goes_on", "bool", []), tensor(state, "float32", None), *outs],
+    )
+    return node("Loop", list(inputs), list(results), body=body)
+
+
+def test_state_of_a_loop_that_keeps_its_shape_is_known(tmp_path):
+    nodes = [
+        loop([node("Where", ["c", "s", "x"], ["t"])], "t"),
+        node("Where", ["c", "end", "x"], ["o"]),
+    ]
+    inside, behind = read(model(nodes, [COND, X, K, TRIPS]), tmp_path)
+    assert inside.place == "graph/0:Loop.body#1"
+    assert inside.then_shape == behind.then_shape == ("batch", 4)
+    assert inside.status == behind.status == "compiled"
+
+
+def test_state_of_a_loop_that_grows_is_open(tmp_path):
+    grows = [node("Where", ["c", "s", "s"], ["t"]), node("Concat", ["t", "x"], ["u"], axis=1)]
+    nodes = [loop(grows, "u"), node("Where", ["c", "end", "x"], ["o"])]
+    inside, behind = read(model(nodes, [COND, X, K, TRIPS]), tmp_path)
+    assert (inside.then_shape, inside.status) == (("batch", "d0"), "compiled")
+    assert (behind.then_shape, behind.status) == (("batch", "d0"), "dispatched")
+
+
+def test_state_of_a_loop_whose_rank_grows_is_dispatched(tmp_path):
+    grows = [node("Where", ["c", "s", "s"], ["t"]), node("Unsqueeze", ["t", "zero"], ["u"])]
+    made = model([loop(grows, "u")], [COND, X, K, TRIPS], initializer=[ints("zero", [0])])
+    (inside,) = read(made, tmp_path)
+    assert (inside.status, inside.then_shape) == ("dispatched", None)
+
+
+def test_rows_of_a_loop_are_stacked_by_a_size_of_their_own(tmp_path):
+    body = [node("Where", ["c", "s", "x"], ["t"]), node("Identity", ["t"], ["row"])]
+    out = [tensor("row", "float32", None)]
+    nodes = [
+        loop(body, "t", out, results=("end", "rows")),
+        node("Where", ["k", "rows", "rows"], ["o"]),
+    ]
+    behind = by_place(read(model(nodes, [COND, X, K, TRIPS]), tmp_path))["graph#1"]
+    assert behind.then_shape == ("d0", "batch", 4)
+
+
+def test_size_of_one_trip_is_not_taken_out_of_the_loop(tmp_path):
+    """What NonZero finds in one trip says nothing of the next."""
+    body = [
+        node("NonZero", ["s"], ["rows"]),
+        node("Cast", ["rows"], ["found"], to=onnx.TensorProto.FLOAT),
+        node("Identity", ["s"], ["t"]),
+    ]
+    made = loop(body, "t", [tensor("found", "float32", None)], results=("end", "all"))
+    nodes = [made, node("Where", ["k", "all", "all"], ["o"])]
+    behind = by_place(read(model(nodes, [X, K, TRIPS]), tmp_path))["graph#1"]
+    assert behind.then_shape == ("d0", 2, "d1")
+
+
+def test_body_of_a_scan_sees_one_row(tmp_path):
+    body = graph(
+        [node("Where", ["m", "s", "row"], ["t"]), node("Identity", ["t"], ["u"])],
+        [tensor("s", "float32", None), tensor("row", "float32", None)],
+        [tensor("t", "float32", None), tensor("u", "float32", None)],
+    )
+    nodes = [
+        node("Scan", ["first", "x"], ["end", "rows"], body=body, num_scan_inputs=1),
+        node("Where", ["k", "rows", "x"], ["o"]),
+    ]
+    inputs = [tensor("m", "bool", [4]), tensor("first", "float32", [4]), X, K]
+    inside, behind = read(model(nodes, inputs), tmp_path)
+    assert (inside.place, inside.then_shape) == ("graph/0:Scan.body#0", (4,))
+    assert behind.then_shape == ("batch", 4)
+
+
+def function(name, nodes, inputs=("m", "v"), outputs=("o",), **parts):
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid("local", 1)]
+    return helper.make_function("local", name, inputs, outputs, nodes, imports, **parts)
+
+
+MASKED = function("masked", [node("Where", ["m", "v", "v"], ["o"])])
+OPSETS = {"": 17, "local": 1}
+
+
+def test_local_function_sees_what_it_is_called_with(tmp_path):
+    nodes = [
+        node("masked", ["c", "x"], ["y"], domain="local"),
+        node("Where", ["c", "y", "x"], ["o"]),
+    ]
+    found = by_place(read(model(nodes, [COND, X], functions=[MASKED], opsets=OPSETS), tmp_path))
+    assert list(found) == ["graph#1", "function:local::masked#0"]
+    assert found["function:local::masked#0"].workload == found["graph#1"].workload
+    assert found["function:local::masked#0"].cond_producer == "function input"
+
+
+def test_function_that_is_called_with_two_shapes_has_names_for_what_differs(tmp_path):
+    nodes = [
+        node("masked", ["c", "x"], ["y"], domain="local"),
+        node("masked", ["c5", "x5"], ["z"], domain="local"),
+    ]
+    inputs = [COND, X, tensor("c5", "bool", [3, 1]), tensor("x5", "float32", [3, 5])]
+    (found,) = read(model(nodes, inputs, functions=[MASKED], opsets=OPSETS), tmp_path)
+    assert found.cond_shape == ("d0", 1)
+    assert found.then_shape == ("d0", "d1")
+    assert found.status == "compiled"
+
+
+def test_function_that_is_called_with_two_ranks_is_dispatched(tmp_path):
+    nodes = [
+        node("masked", ["c", "x"], ["y"], domain="local"),
+        node("masked", ["k", "x"], ["z"], domain="local"),
+    ]
+    (found,) = read(model(nodes, [COND, X, K], functions=[MASKED], opsets=OPSETS), tmp_path)
+    assert (found.status, found.cond_shape) == ("dispatched", None)
+
+
+def test_function_that_is_never_called_is_dispatched(tmp_path):
+    made = model([node("Neg", ["x"], ["o"])], [X], functions=[MASKED], opsets=OPSETS)
+    (found,) = read(made, tmp_path)
+    assert found.status == "dispatched"
+
+
+def test_attribute_of_the_call_is_used_in_the_function(tmp_path):
+    inner = node("Concat", ["v", "v"], ["w"])
+    reference = inner.attribute.add(name="axis", ref_attr_name="along")
+    reference.type = onnx.AttributeProto.INT
+    both = function("both", [inner, node("Where", ["m", "w", "w"], ["o"])], attributes=["along"])
+    nodes = [node("both", ["c", "x"], ["y"], domain="local", along=1)]
+    (found,) = read(model(nodes, [COND, X], functions=[both], opsets=OPSETS), tmp_path)
+    assert found.then_shape == ("batch", 8)
+
+
+def test_function_that_calls_itself_is_an_error(tmp_path):
+    itself = function("again", [node("again", ["m", "v"], ["o"], domain="local")])
+    made = model(
+        [node("again", ["c", "x"], ["y"], domain="local")],
+        [COND, X],
+        functions=[itself],
+        opsets=OPSETS,
+    )
+    with pytest.raises(ModelError, match="calls itself"):
+        read(made, tmp_path)
+
+
+def test_functions_that_call_each_other_a_billion_times_are_given_up(tmp_path, monkeypatch):
+    """Thirty functions, each of which calls the one before twice."""
+    monkeypatch.setattr(interpreter, "MOST_STEPS", 1000)
+    functions = [function("f0", MASKED.node)]
+    for i in range(1, 31):
+        calls = [
+            node(f"f{i - 1}", ["m", "v"], ["a"], domain="local"),
+            node(f"f{i - 1}", ["m", "a"], ["o"], domain="local"),
+        ]
+        functions.append(function(f"f{i}", calls))
+    nodes = [node("f30", ["c", "x"], ["y"], domain="local")]
+    (found,) = read(model(nodes, [COND, X], functions=functions, opsets=OPSETS), tmp_path)
+    assert found.place == "function:local::f0#0"
+    assert found.status == "dispatched"
+
+
+def test_loops_in_loops_are_given_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(interpreter, "MOST_STEPS", 1000)
+    nodes = [node("Where", ["c", "s", "s"], ["w"]), node("Concat", ["w", "x"], ["t"], axis=1)]
+    for _ in range(20):
+        nodes = [loop(nodes, "t", inputs=("trips", "k", "x"), results=("t",))]
+    (found,) = read(model(nodes, [COND, X, K, TRIPS]), tmp_path)
+    assert found.place.count("Loop.body") == 20
+    assert found.status == "dispatched"

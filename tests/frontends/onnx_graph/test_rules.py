@@ -1,0 +1,221 @@
+"""What the rules say of shapes, types and values, against what ONNX computes."""
+
+import numpy as np
+import pytest
+
+from te_select.frontends.onnx_graph.interpreter import Interpreter
+from te_select.frontends.symbolic.expressions import Expression
+from tests.support.models import ints, model, tensor, value_of
+from tests.support.onnx_cases import node_cases
+
+onnx = pytest.importorskip("onnx")
+from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+from onnx.reference import ReferenceEvaluator  # noqa: E402
+
+
+def walked(made):
+    """What is known of the tensors of the main graph."""
+    walk = Interpreter(made)
+    walk.run()
+    return walk.main.tensors
+
+
+def named_by_size(proto, feeds, unlike):
+    """The model with names for dims: by size, or with a name for every dim."""
+    named = onnx.ModelProto()
+    named.CopyFrom(proto)
+    for info in named.graph.input:
+        if info.name not in feeds or not info.type.tensor_type.HasField("shape"):
+            continue
+        for axis, dim in enumerate(info.type.tensor_type.shape.dim):
+            size = feeds[info.name].shape[axis]
+            dim.dim_param = f"{info.name}__{axis}" if unlike else f"s{size}"
+    del named.graph.value_info[:]
+    return named
+
+
+def with_constants(proto, feeds):
+    """The model with its vectors of int64 as constants: what decides on shapes is among them."""
+    fixed = onnx.ModelProto()
+    fixed.CopyFrom(proto)
+    for info in list(fixed.graph.input):
+        value = feeds.get(info.name)
+        if value is not None and value.dtype == np.int64 and value.ndim <= 1 and len(feeds) > 1:
+            fixed.graph.initializer.append(numpy_helper.from_array(value, info.name))
+            fixed.graph.input.remove(info)
+    return fixed
+
+
+def contradictions(tensors, feeds, results):
+    """Where what is known contradicts what was computed."""
+    sizes = {}
+    for name, value in feeds.items():
+        for dim, size in zip(tensors[name].shape or (), value.shape, strict=False):
+            if isinstance(dim, Expression):
+                sizes.setdefault(dim.only_atom.key, size)
+    for name, value in results.items():
+        known = tensors[name]
+        if known.dtype not in (None, "string", str(value.dtype)):
+            yield name, known.dtype, value.dtype
+        if known.shape is None:
+            continue
+        if len(known.shape) != value.ndim:
+            yield name, known.shape, value.shape
+            continue
+        for dim, size in zip(known.shape, value.shape, strict=True):
+            said = value_of(dim, sizes)
+            if said is None and dim.only_atom is not None and not dim.only_atom.function:
+                sizes[dim.only_atom.key] = size
+            elif said not in (None, size):
+                yield name, str(dim), value.shape
+        values = known.values.flat if known.values is not None else ()
+        for said, is_ in zip(values, value.flat, strict=False):
+            if isinstance(said, int | Expression) and value_of(said, sizes) not in (None, is_):
+                yield name, str(said), is_
+
+
+def test_rules_agree_with_every_node_test_of_onnx():
+    """With dims that are ints, that are named by their size, and that all have other names."""
+    compared = 0
+    ways = ("ints", "by size", "all unlike")
+    for case, dims in ((case, dims) for case in node_cases() for dims in ways):
+        feeds = {name: v for name, v in case.feeds.items() if isinstance(v, np.ndarray)}
+        made = case.model
+        if dims != "all unlike":
+            made = with_constants(made, feeds)
+        if dims != "ints":
+            made = named_by_size(made, feeds, dims == "all unlike")
+        outputs = [info.name for info in made.graph.output]
+        pairs = zip(outputs, case.outputs, strict=True)
+        results = {name: value for name, value in pairs if isinstance(value, np.ndarray)}
+        found = list(contradictions(walked(made), feeds, results))
+        assert not found, (case.name, dims, found)
+        compared += len(results)
+    assert compared > 4500
+
+
+def node(op, inputs, outputs, **attributes):
+    return helper.make_node(op, inputs, outputs, **attributes)
+
+
+def pick(output, *indices):
+    """Some elements of the shape of x."""
+    return node("Gather", ["shape", f"at_{output}"], [output]), ints(f"at_{output}", indices)
+
+
+ARITHMETIC = {
+    "product": [node("ReduceProd", ["shape"], ["out"], keepdims=0)],
+    "sum": [node("ReduceSum", ["shape", "zero"], ["out"])],
+    "largest": [node("ReduceMax", ["shape"], ["out"])],
+    "cut": [node("Min", ["shape", "three"], ["out"])],
+    "at_least": [node("Max", ["shape", "three"], ["out"])],
+    "add": [node("Add", ["shape", "three"], ["out"])],
+    "subtract": [node("Sub", ["shape", "three"], ["out"])],
+    "negate": [node("Neg", ["shape"], ["out"])],
+    "absolute": [node("Sub", ["shape", "three"], ["d"]), node("Abs", ["d"], ["out"])],
+    "halves": [node("Div", ["shape", "two"], ["out"])],
+    "rest": [node("Mod", ["shape", "two"], ["out"])],
+    "rest_of_negative": [node("Neg", ["shape"], ["n"]), node("Mod", ["n", "two"], ["out"], fmod=1)],
+    "quotient_of_negative": [node("Neg", ["shape"], ["n"]), node("Div", ["n", "two"], ["out"])],
+    "compare": [node("Equal", ["shape", "minus"], ["b"]), node("Not", ["b"], ["out"])],
+    "less": [node("Less", ["shape", "three"], ["out"])],
+    "not_less": [node("GreaterOrEqual", ["shape", "zero"], ["out"])],
+    "or": [
+        node("Greater", ["shape", "minus"], ["p"]),
+        node("LessOrEqual", ["shape", "three"], ["q"]),
+        node("Or", ["p", "q"], ["out"]),
+    ],
+    "and": [
+        node("Less", ["shape", "zero"], ["p"]),
+        node("Less", ["shape", "three"], ["q"]),
+        node("And", ["p", "q"], ["out"]),
+    ],
+    "where": [
+        node("Equal", ["shape", "minus"], ["b"]),
+        node("Where", ["b", "two", "shape"], ["out"]),
+    ],
+    "slice": [node("Slice", ["shape", "one", "three"], ["out"])],
+    "backwards": [node("Slice", ["shape", "minus", "far", "zero", "minus"], ["out"])],
+    "concat": [node("Concat", ["shape", "two", "shape"], ["out"], axis=0)],
+    "unsqueeze": [node("Unsqueeze", ["shape", "zero"], ["u"]), node("Squeeze", ["u"], ["out"])],
+    "reshape": [node("Reshape", ["shape", "three_one"], ["r"]), node("Transpose", ["r"], ["out"])],
+    "split": [node("Split", ["shape", "one_two"], ["first", "out"])],
+    "tile": [node("Tile", ["shape", "two"], ["out"])],
+    "expand": [node("Expand", ["shape", "two_three"], ["out"])],
+    "scatter": [node("ScatterND", ["shape", "zero_zero", "two"], ["out"])],
+    "cast": [
+        node("Cast", ["shape"], ["s"], to=TensorProto.INT32),
+        node("Mul", ["s", "s"], ["out"]),
+    ],
+    "to_bool": [node("Cast", ["shape"], ["out"], to=TensorProto.BOOL)],
+    "range": [node("Size", ["three"], ["n"]), node("Range", ["nought", "n", "step"], ["out"])],
+    "filled": [
+        node("ConstantOfShape", ["three"], ["out"], value=numpy_helper.from_array(np.array([7])))
+    ],
+    "part_of_shape": [node("Shape", ["x"], ["out"], start=-2, end=9)],
+    "identity": [node("Identity", ["shape"], ["out"])],
+}
+KNOWN = {
+    "zero": [0],
+    "one": [1],
+    "two": [2],
+    "three": [3],
+    "minus": [-1],
+    "far": [-(2**63)],
+    "one_two": [1, 2],
+    "two_three": [2, 3],
+    "three_one": [3, 1],
+}
+
+
+OPEN = ("rest_of_negative", "quotient_of_negative", "less", "absolute", "to_bool")  # at any size
+
+
+@pytest.mark.parametrize("name", ARITHMETIC)
+@pytest.mark.parametrize("sizes", [(4, 7, 2), (1, 1, 1), (0, 5, 3)])
+def test_values_agree_with_what_onnx_computes(name, sizes):
+    parts = [ints(key, value) for key, value in KNOWN.items()]
+    parts += [
+        helper.make_tensor("nought", TensorProto.INT64, [], [0]),
+        helper.make_tensor("step", TensorProto.INT64, [], [1]),
+        helper.make_tensor("zero_zero", TensorProto.INT64, [1, 1], [0]),
+    ]
+    inputs = [tensor("x", "float32", ["a", "b", "c"])]
+    nodes = [node("Shape", ["x"], ["shape"]), *ARITHMETIC[name]]
+    made = model(nodes, inputs, initializer=parts, outputs=[tensor("out", "int64", None)])
+    known = walked(made)["out"]
+    feeds = {"x": np.zeros(sizes, np.float32)}
+    (want,) = ReferenceEvaluator(made).run(["out"], feeds)
+    assert (known.values is None) == (name in OPEN)
+    assert not list(contradictions(walked(made), feeds, {"out": np.asarray(want)}))
+
+
+def test_arithmetic_past_the_element_type_is_not_followed():
+    nodes = [node("Mul", ["big", "big"], ["out"])]
+    assert walked(model(nodes, [], initializer=[ints("big", [2**40])]))["out"].values is None
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        node("Transpose", ["x"], ["out"], perm=[0, 0, 9]),
+        node("Gather", ["x", "two"], ["out"], axis=7),
+        node("GatherND", ["x", "two"], ["out"], batch_dims=-(2**31)),
+        node("Reshape", ["x", "far"], ["out"]),
+        node("Squeeze", ["x", "far"], ["out"]),
+        node("Concat", ["x", "two"], ["out"], axis=2**40),
+        node("Conv", ["x", "x"], ["out"], strides=[0], kernel_shape=[2**60]),
+        node("MaxPool", ["x"], ["out"]),
+        node("Split", ["x"], ["out", "p", "q"], num_outputs=2),
+        node("Einsum", ["x"], ["out"], equation="ab->c"),
+        node("LayerNormalization", ["x", "x"], ["out"], axis=2**31),
+        node("Expand", ["x"], ["out"]),
+        node("TopK", ["x", "two"], ["out"], axis=-9),
+        node("LSTM", ["x"], ["out"]),
+    ],
+    ids=lambda bad: bad.op_type,
+)
+def test_malformed_node_says_nothing_of_its_output(bad):
+    parts = [ints("two", [2]), ints("far", [-(2**63), 2**63 - 1])]
+    made = model([bad], [tensor("x", "float32", ["a", "b", "c"])], initializer=parts)
+    assert walked(made)["out"].dtype in (None, "float32")

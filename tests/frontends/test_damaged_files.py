@@ -1,0 +1,138 @@
+"""Files that are damaged: each is refused in one line, or read; never a crash, never endless."""
+
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from te_select import ModelError, read_model
+from tests.support.models import corpus
+
+CHILD = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
+from tests.frontends.test_damaged_files import damage_all
+damage_all(sys.argv[1], sys.argv[2], *map(int, sys.argv[3:]))
+"""
+
+
+def damaged(data, rng):
+    """One way in which bytes come to harm."""
+    data = bytearray(data)
+    at = rng.randrange(len(data))
+    kind = rng.randrange(6)
+    if kind == 0:
+        del data[at:]
+    elif kind == 1:
+        for _ in range(rng.choice((1, 2, 8))):
+            data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+    elif kind == 2:
+        data[at:at] = rng.randbytes(rng.randrange(1, 20))
+    elif kind == 3:
+        del data[at : at + rng.randrange(1, 40)]
+    elif kind == 4:
+        data[at:at] = data[at : at + rng.randrange(1, 2000)]
+    else:
+        for _ in range(6):
+            data[rng.randrange(len(data))] = rng.choice((0, 1, 2, 9, 48, 57, 127, 128, 255))
+    return bytes(data)
+
+
+def damaged_graph(data, rng):
+    """An ONNX model whose nodes, attributes and dims are no longer those that they were."""
+    import onnx
+
+    made = onnx.ModelProto()
+    made.ParseFromString(data)
+    numbers = (0, 1, -1, 2, 7, 64, 2**31, 2**63 - 1, -(2**63), -(2**31))
+    ops = [schema.name for schema in onnx.defs.get_all_schemas()]
+    for _ in range(rng.choice((1, 3, 12))):
+        node = rng.choice(made.graph.node)
+        kind = rng.randrange(5)
+        if kind == 0:
+            node.op_type = rng.choice(ops)
+        elif kind == 1 and node.attribute:
+            attribute = rng.choice(node.attribute)
+            attribute.i = rng.choice(numbers)
+            attribute.ints.append(rng.choice(numbers))
+        elif kind == 2 and node.input:
+            other = rng.choice(made.graph.node)
+            node.input[rng.randrange(len(node.input))] = rng.choice([*other.output, ""])
+        elif kind == 3 and made.graph.input:
+            dims = rng.choice(made.graph.input).type.tensor_type.shape.dim
+            dims.add().dim_value = rng.choice(numbers)
+        elif made.graph.initializer:
+            rng.choice(made.graph.initializer).dims.append(rng.choice(numbers))
+    return made.SerializeToString()
+
+
+def damage_all(source, folder, seed, rounds):
+    """Read many damaged copies of a file, in a process of its own."""
+    path = Path(source)
+    target = Path(folder) / path.name
+    rng = random.Random(seed)
+    for _ in range(rounds):
+        harm = damaged_graph if path.suffix == ".onnx" and rng.random() < 0.6 else damaged
+        target.write_bytes(harm(path.read_bytes(), rng))
+        try:
+            read_model(target, expand=rng.random() < 0.2)
+        except ModelError as error:
+            assert "\n" not in str(error), error
+            assert len(str(error)) < 2000, error
+
+
+def own_files(folder):
+    """A small file of each format, where the corpus is not at hand."""
+    import json
+
+    from onnx import helper
+
+    from tests.frontends.test_onednn_graph import select as onednn_select
+    from tests.frontends.test_openvino import select as openvino_select
+    from tests.support.models import model, tensor
+
+    nodes = [
+        helper.make_node("Shape", ["x"], ["s"]),
+        helper.make_node("Reshape", ["x", "s"], ["y"]),
+        helper.make_node("Softmax", ["y"], ["z"], axis=-1),
+        helper.make_node("IsNaN", ["z"], ["c"]),
+        helper.make_node("Where", ["c", "y", "z"], ["out"]),
+    ]
+    made = model(nodes, [tensor("x", "float32", ["batch", 4])])
+    (folder / "own.onnx").write_bytes(made.SerializeToString())
+    (folder / "own.xml").write_text(openvino_select("?,4", "2,4", "", auto_broadcast="numpy"))
+    (folder / "own.json").write_text(json.dumps({"graph": [onednn_select([4], [2, 4], [])]}))
+    return sorted(folder.glob("own.*"))
+
+
+def of_corpus():
+    """Some files of the corpus, other ones of each architecture first."""
+    found = corpus()
+    if found is None:
+        return []
+    folder, index = found
+    small = [entry for entry in index if entry["bytes"] < 100_000]
+    first = {(entry["kind"], entry["arch"]): folder / entry["file"] for entry in small}
+    return list(first.values())
+
+
+def check(source, folder, seed, rounds):
+    command = [sys.executable, "-c", CHILD, str(source), str(folder), str(seed), str(rounds)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, (source, done.returncode, done.stderr[-2000:])
+
+
+def test_damaged_files_are_refused_in_one_line_or_read(tmp_path):
+    pytest.importorskip("onnx")
+    pytest.importorskip("defusedxml")
+    (tmp_path / "sources").mkdir()
+    for seed, source in enumerate(own_files(tmp_path / "sources")):
+        check(source, tmp_path, seed, 150)
+
+
+@pytest.mark.skipif(not of_corpus(), reason="TE_SELECT_MODELS is not set")
+@pytest.mark.parametrize("source", of_corpus(), ids=lambda path: path.name)
+def test_damaged_files_of_the_corpus_are_refused_in_one_line_or_read(source, tmp_path):
+    check(source, tmp_path, 7, 30)

@@ -1,0 +1,165 @@
+"""The reference corpus of model files: what the reader says against what its index saw at run time.
+
+``TE_SELECT_MODELS`` names its folder. Of the files that were kept aside to check the reader none is
+there, so nothing here may be special to a file, but for the notes in `ARGUED`.
+"""
+
+import functools
+
+import numpy as np
+import pytest
+
+import te_select
+from te_select import read_model
+from te_select.functional.select import select
+from tests.support.models import corpus
+from tests.support.strategies import numpy_dtype
+
+CORPUS = corpus()
+pytestmark = pytest.mark.skipif(CORPUS is None, reason="TE_SELECT_MODELS is not set")
+FOLDER, INDEX = CORPUS or (None, [])
+ARGUED: dict[tuple[str, str], str] = {}
+"""Nodes that are called ``shape`` where the index's heuristic disagrees, with the reason."""
+
+
+def of_kind(kind):
+    files = [entry for entry in INDEX if entry["kind"] == kind]
+    return pytest.mark.parametrize("entry", files, ids=lambda entry: entry["file"])
+
+
+@functools.cache
+def nodes_of(file):
+    return read_model(FOLDER / file)
+
+
+def read(entry):
+    return nodes_of(entry["file"])
+
+
+def agrees(shape, seen, names):
+    """Whether a shape is that of a run, in which each name has one size."""
+    if shape is None:
+        return True
+    return len(shape) == len(seen) and all(
+        dim == size if isinstance(dim, int) else names.setdefault(dim, size) == size
+        for dim, size in zip(shape, seen, strict=True)
+    )
+
+
+def shapes_of(node):
+    return (node.cond_shape, node.then_shape, node.else_shape)
+
+
+def check_status(node, index_says_shape=None):
+    """Whether a status follows from what the node says of itself."""
+    known = None not in shapes_of(node)
+    assert (node.workload is not None) == (node.status == "compiled")
+    assert bool(node.reason) == (node.status != "compiled")
+    if node.status == "refused":
+        assert node.dtype in ("string", "int4", "uint4", "i4", "u4", "nf4", "f4e2m1")
+    elif node.status == "compiled":
+        assert known
+        assert node.workload.out_shape == node.out_shape
+        assert (node.workload.cond_shape, node.workload.then_shape) == shapes_of(node)[:2]
+    elif node.status == "dispatched":
+        assert not known or node.dtype is None or "?" in (node.out_shape or ()) or node.dims
+    elif node.status == "shape":
+        assert node.dtype in ("int64", "int32")
+        assert index_says_shape in (True, None)
+
+
+@of_kind("onnx")
+def test_onnx_file_is_read_as_it_ran(entry):
+    nodes = read(entry)
+    assert [node.place for node in nodes] == [known["id"] for known in entry["nodes"]]
+    for node, known in zip(nodes, entry["nodes"], strict=True):
+        argued = (entry["file"], node.place) in ARGUED
+        check_status(node, None if argued else known["shape_arithmetic"])
+        assert node.name == known["name"]
+        assert node.cond_producer == known["cond_producer"]["op"]
+        for run in entry["runs"]:
+            for seen in (run["nodes"] or {}).get(node.place, ()):
+                names = {}
+                for shape, operand in zip(shapes_of(node), seen["inputs"], strict=True):
+                    assert agrees(shape, operand["shape"], names), (node, seen)
+                assert seen["inputs"][1]["elem"] == node.dtype
+                given = {name: run["sizes"].get(name, size) for name, size in names.items()}
+                assert names == given, node
+
+
+@of_kind("onnx")
+def test_onnx_shape_arithmetic_is_not_built(entry):
+    for node, known in zip(read(entry), entry["nodes"], strict=True):
+        if known["shape_arithmetic"]:
+            assert node.status in ("shape", "folded"), node
+
+
+@of_kind("ir")
+def test_ir_file_is_read_as_openvino_sees_it(entry):
+    nodes = read(entry)
+    assert [n.place for n in nodes] == [f"{k['path']}#{k['id']}" for k in entry["nodes"]]
+    for node, known in zip(nodes, entry["nodes"], strict=True):
+        check_status(node)
+        assert node.name == known["name"]
+        if node.status != "refused":
+            assert node.dtype == known["output"]["elem"]
+        producer = known["cond_producer"]["type"]
+        words = {"Parameter": ("graph input", "body input"), "Const": ("initializer",)}
+        assert node.cond_producer in words.get(producer, (producer,))
+        for shape, port in zip(shapes_of(node), known["inputs"], strict=True):
+            dims = [dim if isinstance(dim, int) else -1 for dim in shape or ()]
+            assert dims == port["dims"]
+
+
+@of_kind("onednn")
+def test_onednn_file_is_read_as_it_says(entry):
+    nodes = read(entry)
+    assert [node.place for node in nodes] == [f"graph#{k['index']}" for k in entry["nodes"]]
+    for node, known in zip(nodes, entry["nodes"], strict=True):
+        check_status(node)
+        assert node.name == known["name"]
+        assert node.cond_producer == known["cond_producer"]["op"]
+        for shape, said in zip(shapes_of(node), known["inputs"], strict=True):
+            if said["shape"] and min(said["shape"]) >= 0:
+                assert list(shape) == said["shape"]
+
+
+def random_operands(operands):
+    """Arrays of random bits with the shapes and types that a run brought."""
+    rng = np.random.default_rng(5)
+    cond, *sides = operands
+    yield rng.integers(0, 2, cond["shape"]).astype(bool)
+    for side in sides:
+        dtype = numpy_dtype(side["elem"])
+        count = int(np.prod(side["shape"], dtype=int)) * dtype.itemsize
+        bits = rng.integers(0, 2 if side["elem"] == "bool" else 256, count, np.uint8)
+        yield bits.view(dtype).reshape(side["shape"])
+
+
+def test_kernels_give_the_bits_of_numpy_at_what_every_run_brought(tmp_path):
+    """Those of compiled nodes, and for dispatched ones `select`, which merges axes at the call."""
+    entries = [entry for entry in INDEX if entry["kind"] == "onnx"]
+    nodes = [node for entry in entries for node in read(entry)]
+    library = te_select.load(te_select.export(nodes, tmp_path / "corpus.so", tuning_logs=False))
+    calls = 0
+    for entry in entries:
+        for node in read(entry):
+            if node.status not in ("compiled", "dispatched"):
+                continue
+            kernel = select if node.workload is None else library[node.workload.name]
+            for run in entry["runs"]:
+                for seen in (run["nodes"] or {}).get(node.place, ()):
+                    cond, then, else_ = random_operands(seen["inputs"])
+                    out = kernel(cond, then, else_)
+                    want = np.where(cond, then, else_).astype(then.dtype)
+                    assert out.shape == want.shape, (entry["file"], node)
+                    assert out.tobytes() == want.tobytes(), (entry["file"], node)
+                    calls += 1
+    assert calls > 300
+
+
+def test_most_nodes_have_a_kernel_of_their_own():
+    """What is not shape arithmetic, nor told at the call by other ranks or sizes, is compiled."""
+    statuses = [node.status for entry in INDEX if entry["kind"] == "onnx" for node in read(entry)]
+    built = [status for status in statuses if status not in ("shape", "folded")]
+    assert built.count("compiled") > 0.9 * len(built)

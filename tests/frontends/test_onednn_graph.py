@@ -1,0 +1,164 @@
+import json
+
+import pytest
+
+from te_select import ModelError, Workload, read_model
+
+OPEN = -(2**63)
+
+
+def tensor(number, shape, dtype="f32"):
+    return {"id": number, "dtype": dtype, "shape": shape, "stride": [], "layout_type": "strided"}
+
+
+def op(kind, inputs, outputs, name="", **attrs):
+    typed = {key: {"type": "string", "value": value} for key, value in attrs.items()}
+    return {"kind": kind, "name": name, "attrs": typed, "inputs": inputs, "outputs": outputs}
+
+
+def select(cond, then, else_, out=(OPEN,), dtype="f32", **attrs):
+    inputs = [tensor(0, cond, "boolean"), tensor(1, then, dtype), tensor(2, else_, dtype)]
+    return op("Select", inputs, [tensor(3, list(out), dtype)], "mask", **attrs)
+
+
+def read(ops, folder):
+    path = folder / "graph.json"
+    path.write_text(json.dumps({"version": "3.9.0", "engine_kind": "cpu", "graph": ops}))
+    return read_model(path)
+
+
+def only(ops, folder):
+    (found,) = read(ops, folder)
+    return found
+
+
+def test_select_is_read_with_its_place_and_producer(tmp_path):
+    compare = op("GreaterEqual", [tensor(7, [4]), tensor(8, [4])], [tensor(0, [4], "boolean")])
+    found = only([compare, select([4], [2, 4], [])], tmp_path)
+    assert found.workload == Workload.onednn_select((4,), (2, 4), ())
+    assert (found.place, found.op, found.name) == ("graph#1", "Select", "mask")
+    assert (found.status, found.cond_producer) == ("compiled", "GreaterEqual")
+
+
+def test_numpy_mode_is_the_two_step_one(tmp_path):
+    found = only([select([4], [2, 4], [], auto_broadcast="numpy")], tmp_path)
+    assert found.workload is not None
+    assert found.workload.auto_broadcast == "numpy"
+
+
+def test_none_wants_equal_shapes(tmp_path):
+    found = only([select([2, 4], [2, 4], [2, 4], auto_broadcast="none")], tmp_path)
+    assert found.workload is not None
+    assert found.workload.auto_broadcast == "none"
+
+
+def test_open_shape_is_an_open_rank(tmp_path):
+    found = only([select([4], [OPEN], [])], tmp_path)
+    assert (found.status, found.then_shape) == ("dispatched", None)
+
+
+def test_open_dim_is_a_name(tmp_path):
+    found = only([select([1, 1], [OPEN, 4], [])], tmp_path)
+    assert (found.status, found.then_shape) == ("compiled", ("t1_0", 4))
+    assert found.dims == {"t1_0": "dim 0 of tensor 1"}
+
+
+def test_tensor_is_known_by_what_the_file_says_of_it_anywhere(tmp_path):
+    made = op("MatMul", [tensor(8, [2, 3]), tensor(9, [3, 4])], [tensor(1, [2, 4])])
+    found = only([made, select([4], [OPEN], [])], tmp_path)
+    assert found.then_shape == (2, 4)
+
+
+@pytest.mark.parametrize(
+    ("producer", "shape"),
+    [
+        (op("MatMul", [tensor(8, [2, 3, 5]), tensor(9, [5, 4])], [tensor(1, [OPEN])]), (2, 3, 4)),
+        (op("Divide", [tensor(8, [2, 1, 4]), tensor(9, [3, 1])], [tensor(1, [OPEN])]), (2, 3, 4)),
+        (op("SoftMax", [tensor(8, [2, 3, 4])], [tensor(1, [OPEN])]), (2, 3, 4)),
+        (
+            op("StaticTranspose", [tensor(8, [3, 4, 2])], [tensor(1, [OPEN])], order=[2, 0, 1]),
+            (2, 3, 4),
+        ),
+        (
+            op(
+                "StaticReshape",
+                [tensor(8, [2, 12])],
+                [tensor(1, [OPEN])],
+                shape=[0, -1, 4],
+                special_zero=True,
+            ),
+            (2, 3, 4),
+        ),
+        (
+            op("Concat", [tensor(8, [2, 1, 4]), tensor(9, [2, 2, 4])], [tensor(1, [OPEN])], axis=1),
+            (2, 3, 4),
+        ),
+        (
+            op("ReduceSum", [tensor(8, [2, 3, 5, 4])], [tensor(1, [OPEN])], axes=[-2]),
+            (2, 3, 4),
+        ),
+        (op("Wildcard", [tensor(8, [2, 3, 4])], [tensor(1, [OPEN])]), None),
+        (op("StaticTranspose", [tensor(8, [3, 4])], [tensor(1, [OPEN])], order=[5, 5]), None),
+    ],
+    ids=lambda value: value["kind"] if isinstance(value, dict) else None,
+)
+def test_output_that_is_to_be_inferred_is_inferred(tmp_path, producer, shape):
+    assert only([producer, select([4], [OPEN], [])], tmp_path).then_shape == shape
+
+
+@pytest.mark.parametrize("dtype", ["s4", "u4", "f4_e2m1"])
+def test_parts_of_bytes_are_refused(tmp_path, dtype):
+    assert only([select([4], [4], [], dtype=dtype)], tmp_path).status == "refused"
+
+
+def test_type_that_is_not_said_is_dispatched(tmp_path):
+    assert only([select([4], [4], [], dtype="undef")], tmp_path).status == "dispatched"
+
+
+def test_file_without_a_select_has_no_nodes(tmp_path):
+    assert read([], tmp_path) == []
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("ops", "said"),
+    [
+        ([select([3], [4], [])], "do not broadcast"),
+        ([select([5, 4], [4], [])], "cond"),
+        ([select([4], [4], [], [5])], "the output of Select graph#0 is [5]"),
+        ([select([4], [4], [], auto_broadcast="pdpd")], "expected none or numpy"),
+        ([op("Select", [tensor(0, [4], "boolean")], [tensor(1, [4])])], "expected three and one"),
+        ([op("Abs", [tensor(1, [3])], [tensor(9, [3])]), select([4], [4], [])], "tensor 1 is [3]"),
+        ([op("Abs", [tensor(1, [4], "s8")], [tensor(9, [4])]), select([4], [4], [])], "int8"),
+        (
+            [
+                op("Abs", [tensor(1, [4])], [tensor(2, [4])]),
+                op("Abs", [tensor(2, [4])], [tensor(1, [4])]),
+            ],
+            "cycle",
+        ),
+        ([op("Abs", [tensor(1, [4])], [tensor(2, [4])])] * 2, "is made by"),
+        ([{"kind": 3}], "no operation"),
+        ([op("Abs", [tensor(1, [-4])], [])], "expected tensors"),
+        ([op("Abs", [tensor(1, [True])], [])], "expected tensors"),
+        ([op("Abs", [tensor("x", [4])], [])], "expected tensors"),
+        ([{"kind": "Abs", "attrs": 7}], "expected an object"),
+    ],
+)  # fmt: skip
+def test_graph_that_contradicts_itself_is_one_clear_line(tmp_path, ops, said):
+    with pytest.raises(ModelError) as caught:
+        read(ops, tmp_path)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "{}", '{"graph": 3}', "[" * 100_000, "\xff", "NaN"]
+)
+def test_file_that_is_no_graph_is_one_clear_line(tmp_path, text):
+    path = tmp_path / "graph.json"
+    path.write_text(text, encoding="latin-1")
+    with pytest.raises(ModelError, match="no oneDNN graph"):
+        read_model(path)

@@ -1,0 +1,114 @@
+import subprocess
+import sys
+
+import pytest
+
+import te_select
+from te_select import ModelError, read_model
+from tests.frontends.test_onednn_graph import select as onednn_select
+from tests.support.models import model, tensor
+
+
+def test_it_is_exported_and_needs_no_compiler():
+    code = (
+        "import sys, te_select; te_select.read_model; te_select.ModelNode; "
+        "bad = [m for m in ('tvm', 'onnx', 'defusedxml') if m in sys.modules]; assert not bad, bad"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert {"ModelNode", "read_model"} <= set(te_select.__all__)
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "model.xml", "graph.json", "model"])
+def test_file_that_is_not_there(tmp_path, name):
+    with pytest.raises(ModelError, match=r"cannot be read: No such file"):
+        read_model(tmp_path / name)
+
+
+def test_folder(tmp_path):
+    with pytest.raises(ModelError, match="cannot be read"):
+        read_model(tmp_path)
+
+
+def test_format_is_told_by_the_first_bytes_where_the_name_does_not_say(tmp_path):
+    pytest.importorskip("onnx")
+    from onnx import helper
+
+    path = tmp_path / "model.bin"
+    path.write_text('\ufeff {"graph": []}', encoding="utf-8")
+    assert read_model(path) == []
+    path.write_text('{"graph": []}')
+    assert read_model(path) == []
+    path.write_text('<net name="n" version="11"/>')
+    assert read_model(path) == []
+    where = helper.make_node("Where", ["c", "x", "x"], ["out"])
+    inputs = [tensor("c", "bool", [4]), tensor("x", "float32", [4])]
+    path.write_bytes(model([where], inputs).SerializeToString())
+    assert [node.status for node in read_model(path)] == ["compiled"]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\x00" * 64,
+        b"\xff" * 64,
+        b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n",
+        b"MZ\x90\x00 no model",
+        b"\x08\x08\x3a\xff\xff\xff\xff\x0f",
+    ],
+)
+def test_bytes_that_are_no_model(tmp_path, data):
+    pytest.importorskip("onnx")
+    path = tmp_path / "model.onnx"
+    path.write_bytes(data)
+    with pytest.raises(ModelError, match="no ONNX model"):
+        read_model(path)
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "model.xml", "graph.json"])
+def test_two_gigabytes_of_nothing_are_refused(tmp_path, name):
+    pytest.importorskip("onnx")
+    pytest.importorskip("defusedxml")
+    path = tmp_path / name
+    with path.open("wb") as file:
+        file.truncate(2**31)
+    with pytest.raises(ModelError):
+        read_model(path)
+
+
+def test_flood_of_empty_nodes_is_refused_before_it_is_parsed(tmp_path):
+    pytest.importorskip("onnx")
+    nodes = b"\x0a\x00" * 1_000_000
+    length = b"\x80\x89\x7a"  # two million
+    path = tmp_path / "model.onnx"
+    path.write_bytes(b"\x3a" + length + nodes)
+    with pytest.raises(ModelError, match="more than 300000 nodes"):
+        read_model(path)
+
+
+def test_flood_of_layers_is_refused(tmp_path):
+    pytest.importorskip("defusedxml")
+    layers = "".join(f'<layer id="{i}" type="A"/>' for i in range(100_001))
+    path = tmp_path / "model.xml"
+    path.write_text(f"<net><layers>{layers}</layers></net>")
+    with pytest.raises(ModelError, match="more than 100000 layers"):
+        read_model(path)
+
+
+def test_graph_that_is_too_large_is_refused(tmp_path):
+    path = tmp_path / "graph.json"
+    path.write_text('{"graph": [' + " " * (4 << 20) + "]}")
+    with pytest.raises(ModelError, match="larger than 4 MiB"):
+        read_model(path)
+
+
+def test_nodes_are_values(tmp_path):
+    import json
+
+    path = tmp_path / "graph.json"
+    path.write_text(json.dumps({"graph": [onednn_select([4], [4], [])]}))
+    (one,), (two,) = read_model(path), read_model(path)
+    assert one == two
+    assert hash(one) == hash(two)
+    with pytest.raises(AttributeError):
+        one.status = "refused"

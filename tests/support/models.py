@@ -1,0 +1,86 @@
+"""Small model files, and the reference corpus of model files with its index."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from te_select import ModelNode, read_model
+from te_select.frontends.symbolic.expressions import Expression
+
+
+def tensor(name: str, dtype: str, shape: Sequence[int | str | None] | None) -> Any:
+    """An input or output of a graph."""
+    from onnx import helper
+
+    from te_select.frontends.onnx_graph.nodes import NUMBERS
+
+    return helper.make_tensor_value_info(name, NUMBERS[dtype], shape)
+
+
+def ints(name: str, values: Sequence[int]) -> Any:
+    """An initializer of int64."""
+    from onnx import TensorProto, helper
+
+    return helper.make_tensor(name, TensorProto.INT64, [len(values)], values)
+
+
+def model(nodes: Sequence[Any], inputs: Sequence[Any], **parts: Any) -> Any:
+    """An ONNX model; ``parts`` are those of the graph, of the model, and ``opsets``."""
+    from onnx import helper
+
+    opsets = parts.pop("opsets", {"": 17})
+    of_model = {k: parts.pop(k) for k in ("functions", "ir_version") if k in parts}
+    outputs = parts.pop("outputs", [])
+    graph = helper.make_graph(nodes, "graph", inputs, outputs, **parts)
+    imports = [helper.make_opsetid(domain, version) for domain, version in opsets.items()]
+    return helper.make_model(graph, opset_imports=imports, **of_model)
+
+
+def read(proto: Any, folder: Path, *, expand: bool = False) -> list[ModelNode]:
+    """Write a model and read its nodes."""
+    path = folder / "model.onnx"
+    path.write_bytes(proto.SerializeToString())
+    return read_model(path, expand=expand)
+
+
+def value_of(dim: Any, sizes: Mapping[str, int]) -> int | None:
+    """The value of a dim at given sizes of names; None where a name has no size."""
+    if not isinstance(dim, Expression):
+        return dim
+    total = 0
+    for monomial, count in dim.terms:
+        value: int | None = count
+        for atom in monomial:
+            factor = _atom(atom, sizes)
+            if factor is None:
+                return None
+            value *= factor
+        total += value
+    return total
+
+
+def corpus() -> tuple[Path, list[dict[str, Any]]] | None:
+    """The folder that ``TE_SELECT_MODELS`` names and its index; None where it is not set."""
+    folder = os.environ.get("TE_SELECT_MODELS")
+    if folder is None:
+        return None
+    return Path(folder), json.loads((Path(folder) / "index.json").read_text())
+
+
+def _atom(atom: Any, sizes: Mapping[str, int]) -> int | None:
+    if not atom.function:
+        return sizes.get(atom.key)
+    args = [value_of(arg, sizes) for arg in atom.args]
+    if None in args:
+        return None
+    functions = {
+        "//": lambda a, b: a // b,
+        "%": lambda a, b: a % b,
+        "min": min,
+        "max": max,
+    }
+    return functions[atom.function](*args)
