@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import tvm
+from tvm.target import Target
 
 from te_select.machines import schedule_of
+from te_select.machines.targets import ResolvedTarget
 from te_select.records.log import Entry
 
 
@@ -19,3 +23,14 @@ def misfit(entry: Entry) -> str | None:
     except ValueError as error:
         return f"its config does not fit the schedule: {error}"
     return None
+
+
+def is_of(entry: Entry, target: ResolvedTarget) -> bool:
+    """Whether a record is of a target.
+
+    The folder alone does not say so: those of targets in JSON are named by ten digits of a digest.
+    """
+    try:
+        return str(Target(json.loads(entry.target))) == str(target.tvm)
+    except (ValueError, TypeError, RuntimeError, KeyError):
+        return False

@@ -25,7 +25,7 @@ from te_select.operator.access import access_pattern
 from te_select.operator.broadcast import shown
 from te_select.operator.workload import Workload
 from te_select.records import log
-from te_select.records.fit import misfit
+from te_select.records.fit import is_of, misfit
 from te_select.records.log import Entry
 from te_select.records.origin import NEAREST, TUNED, explain, outcome, ratio
 from te_select.records.sizes import representative
@@ -89,7 +89,7 @@ def find(
     others = (name for name in log.target_folders(folder) if name.name != own)
     usable = 0
     for place in (folder / own, *others):
-        entries = _usable(place)
+        entries = _usable(place, must=place.name == own)
         usable += len(entries)
         found = _nearest(workload, target, entries, place.name, exact=place.name == own)
         if found is not None:
@@ -113,11 +113,16 @@ def _given(logs: str | Path) -> Path:
     return folder
 
 
-def _usable(place: Path) -> list[Entry]:
-    """The records of a folder that this te_select wrote."""
-    found = log.read(place)
-    for complaint in found.complaints():
-        warnings.warn(complaint, RuntimeWarning, stacklevel=2)
+def _usable(place: Path, must: bool) -> list[Entry]:
+    """The records of a folder that this te_select wrote; it must be readable, or may not be."""
+    try:
+        found = log.read(place)
+    except TuningError as error:
+        if must:
+            raise
+        warnings.warn(str(error), RuntimeWarning, stacklevel=2)
+        return []
+    found.warn()
     judged = [(entry, misfit(entry)) for entry in found.entries]
     odd = [f"{entry.key}: {problem}" for entry, problem in judged if problem is not None]
     if odd:
@@ -143,7 +148,7 @@ def _nearest(
             apart = abs(math.log((entry.pattern.elements or 1) / (elements or 1)))
             ranked.append((factor, apart, entry.seconds, entry))
     for factor, *_, entry in sorted(ranked, key=lambda each: each[:3]):
-        own = exact and factor == 1 and not workload.dim_names
+        own = exact and factor == 1 and not workload.dim_names and is_of(entry, target)
         if not own and not schedule.alike(pattern, entry.pattern, target.tvm):
             continue
         try:

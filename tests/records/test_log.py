@@ -19,37 +19,17 @@ from tvm.s_tir import meta_schedule as ms
 import te_select
 from te_select import Workload
 from te_select.compiler import schedule
-from te_select.machines.targets import resolve
-from te_select.operator.access import access_pattern
 from te_select.records import log, manage, metaschedule, store
 from te_select.schedules import cpu
 from te_select.tuning.record import recorded
 from te_select.tuning.search import candidates
 from tests.support.tuning_fakes import BIG, FEW, ROWS, SMALL
-
-V4 = resolve("x86-64-v4")
-SESSION = {"workload": "w", "trials": 3}
-
-
-def make(workload, seconds=1e-3, config=None):
-    config = config or cpu.default_config(access_pattern(workload), V4.tvm)
-    return metaschedule.entry(workload, V4, config, seconds, SESSION)
+from tests.support.tuning_records import V4, edit, keys, make
 
 
 @pytest.fixture(scope="module")
 def entries():
     return [make(workload) for workload in (BIG, SMALL, ROWS)]
-
-
-def keys(folder):
-    return [entry.key for entry in log.read(folder).entries]
-
-
-def edit(folder, name, change):
-    path = folder / name
-    lines = path.read_text().splitlines()
-    change(lines)
-    path.write_text("".join(f"{line}\n" for line in lines))
 
 
 @pytest.mark.parametrize("workload", [FEW, SMALL, ROWS, BIG], ids=str)
@@ -211,20 +191,6 @@ def test_folder_in_the_place_of_a_file_is_refused(tmp_path):
     (tmp_path / log.RECORDS).mkdir()
     with pytest.raises(te_select.TuningError, match="not a regular file"):
         log.read(tmp_path)
-
-
-def test_write_that_was_cut_short_is_read_and_finished(tmp_path, entries):
-    store.put(tmp_path, entries)
-    texts = {
-        name: (tmp_path / name).read_text() for name in (log.WORKLOADS, log.RECORDS, log.SESSIONS)
-    }
-    store.put(tmp_path, [make(SMALL, 9e-3), make(FEW)])
-    # As if the process had died after the first of three files.
-    (tmp_path / log.PENDING).write_text(json.dumps(texts))
-    assert list(log.read(tmp_path).entries) == entries
-    store.put(tmp_path, [make(FEW)])
-    assert not (tmp_path / log.PENDING).exists()
-    assert keys(tmp_path) == [*(entry.key for entry in entries), make(FEW).key]
 
 
 def test_writers_at_once_lose_nothing(tmp_path):
