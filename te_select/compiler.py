@@ -10,7 +10,6 @@ import atexit
 import itertools
 import os
 import platform
-import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
@@ -23,7 +22,7 @@ from tvm import s_tir
 
 from te_select import kinds
 from te_select.errors import ArgumentError, ArtifactError, TargetError
-from te_select.machines import machine, schedule_of
+from te_select.machines import limits, machine, schedule_of
 from te_select.machines.scheduled import Scheduled
 from te_select.machines.targets import ResolvedTarget, resolve
 from te_select.operator.access import AccessPattern, access_pattern
@@ -37,7 +36,6 @@ from te_select.runtime.kernel import Kernel
 from te_select.runtime.manifest import KernelRecord, Manifest
 
 TuningLogs = str | Path | Literal[False] | None
-_INT32_LITERAL = "exceeds range of int32"  # what sch.fuse of TVM 0.27 fails with
 _builds = itertools.count()
 
 
@@ -159,7 +157,13 @@ def build_scheduled(chosen: Sequence[Scheduled], path: Path, target: ResolvedTar
         The ``.so`` to write, into a folder of its own.
     target
         The target they were scheduled for.
+
+    Raises
+    ------
+    ArgumentError
+        If two workloads have one name, or TVM cannot lower one of them.
     """
+    _check_names(chosen)
     kind = machine(target.kind)
     path.parent.mkdir(parents=True, exist_ok=True)
     manifest = Manifest(
@@ -214,15 +218,8 @@ def schedule(
     functions = {}
     for variant in rules.variants(pattern, chosen):
         sch = s_tir.Schedule(definition(workload))
-        try:
+        with limits.explained(workload):
             rules.apply(sch, pattern, target.tvm, variant.config)
-        except ValueError as error:
-            if _INT32_LITERAL not in str(error):
-                raise
-            raise ArgumentError(
-                f"{workload} cannot be compiled: TVM makes one loop of axes only where those "
-                "behind the first have fewer than 2^31 elements together; merge axes by reshaping"
-            ) from error
         functions[variant] = sch.mod["main"]
     return Scheduled(workload, chosen, origin, why, functions)
 
@@ -286,6 +283,18 @@ def check_runs_here(target: ResolvedTarget) -> None:
         )
 
 
+def _check_names(chosen: Sequence[Scheduled]) -> None:
+    """Refuse two workloads of one name; long names end in a digest of 40 bits."""
+    by_name: dict[str, Workload] = {}
+    for one in chosen:
+        other = by_name.setdefault(one.workload.name, one.workload)
+        if other != one.workload:
+            raise ArgumentError(
+                f"{other} and {one.workload} have one name, {other.name}; put them into two "
+                "libraries, or rename a dim"
+            )
+
+
 def _checked(workload: Workload) -> Workload:
     if not isinstance(workload, Workload):
         raise ArgumentError(f"{shown(workload)} is not a te_select.Workload")
@@ -320,10 +329,5 @@ def _config_from_manifest(config: Mapping[str, Any], pattern: AccessPattern, rul
 def _build_folder(process: int) -> Path:
     """A folder for what a process compiles, removed when it ends; a forked child has its own."""
     folder = scratch.make()
-
-    def remove() -> None:
-        if os.getpid() == process:
-            shutil.rmtree(folder, ignore_errors=True)
-
-    atexit.register(remove)
+    atexit.register(scratch.remove, folder)
     return folder

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import math
-import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from tvm import IRModule, s_tir
 from tvm.s_tir import meta_schedule as ms
 
 from te_select.errors import TuningError
-from te_select.machines import schedule_of
+from te_select.machines import limits, schedule_of
 from te_select.machines.targets import ResolvedTarget
 from te_select.operator.access import access_pattern
 from te_select.operator.definition import definition
 from te_select.operator.workload import Workload
 from te_select.records import log
 from te_select.records.log import Entry
+from te_select.runtime import scratch
 
 
 def entry(
@@ -52,10 +51,10 @@ def entry(
     pattern = access_pattern(workload)
     mod = IRModule({"main": definition(workload)})
     sch = s_tir.Schedule(mod)
-    schedule_of(target.kind).apply(sch, pattern, target.tvm, config)
-    with tempfile.TemporaryDirectory(prefix="te_select-") as name:
-        folder = Path(name)
-        database = ms.database.JSONDatabase(work_dir=name)
+    with limits.explained(workload):
+        schedule_of(target.kind).apply(sch, pattern, target.tvm, config)
+    with scratch.folder() as folder:
+        database = ms.database.JSONDatabase(work_dir=str(folder))
         arguments = ms.arg_info.ArgInfo.from_prim_func(mod["main"])
         committed = database.commit_workload(mod)
         database.commit_tuning_record(
@@ -83,11 +82,11 @@ def replay(record: Entry) -> s_tir.Schedule:
     TuningError
         If the trace does not fit the workload, or the record is of another one.
     """
-    with tempfile.TemporaryDirectory(prefix="te_select-") as name:
-        (Path(name) / log.WORKLOADS).write_text(f"{record.workload}\n")
-        (Path(name) / log.RECORDS).write_text(f"[0,{record.body}]\n")
+    with scratch.folder() as folder:
+        (folder / log.WORKLOADS).write_text(f"{record.workload}\n")
+        (folder / log.RECORDS).write_text(f"[0,{record.body}]\n")
         try:
-            database = ms.database.JSONDatabase(work_dir=name)
+            database = ms.database.JSONDatabase(work_dir=str(folder))
             (loaded,) = database.get_all_tuning_records()
             mod = loaded.workload.mod
             sch = s_tir.Schedule(mod)

@@ -10,7 +10,6 @@ import atexit
 import ctypes
 import fcntl
 import os
-import shutil
 import threading
 from pathlib import Path
 
@@ -110,24 +109,17 @@ def _from_copy(image: bytes, path: Path) -> tvm_ffi.Module:
         folder = scratch.make(len(image) + scratch.ROOM)
     except SelectError as error:
         raise ArtifactError(f"{path} cannot be loaded: {error}") from error
-    owner = os.getpid()
     try:
         copy = folder / path.name
         copy.write_bytes(image)
         copy.chmod(0o500)
         module = _dlopen(str(copy))
     except (OSError, RuntimeError) as error:
-        shutil.rmtree(folder, ignore_errors=True)
+        scratch.remove(folder)
         reason = " ".join(str(error).split()).replace(str(folder), str(path.parent))
         raise ArtifactError(f"{path} cannot be loaded: {reason}; {_advice(reason)}") from error
-    atexit.register(_remove, folder, owner)
+    atexit.register(scratch.remove, folder)
     return module
-
-
-def _remove(folder: Path, owner: int) -> None:
-    """Remove a copy, unless this is a forked child of the process that made it."""
-    if os.getpid() == owner:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _advice(reason: str) -> str:

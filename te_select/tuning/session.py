@@ -33,7 +33,7 @@ from te_select.tuning.record import (
     UntunableError,
     recorded,
 )
-from te_select.tuning.search import open_search
+from te_select.tuning.search import Search, open_search
 from te_select.tuning.trials import Run
 
 _BUILDERS = ("te_select", "tvm")  # whose versions, with the machine's own, decide what is built
@@ -187,8 +187,7 @@ class Session:
                 return found
             run = Run(sized, self._target, self.measurer, journal, observe)
             cpus = self._machine.tuned_on(self.target)[1] if self.runner == LOCAL else None
-            search = open_search(sized, self.target, self.options.trials, self.options.seed, cpus)
-            trials = run.trials(search)
+            trials = run.trials(self._search(sized, cpus))
             config, seconds, default = run.finals()
             failed = sum(trial.seconds is None for trial in trials)
             entry = metaschedule.entry(
@@ -216,6 +215,12 @@ class Session:
             f"{self.folder.name}/{key}",
             sized,
         )
+
+    def _search(self, workload: Workload, cpus: int | None) -> Search:
+        try:
+            return open_search(workload, self.target, self.options.trials, self.options.seed, cpus)
+        except ArgumentError as error:
+            raise UntunableError(str(error)) from error
 
     def _provenance(self, workload: Workload) -> dict[str, Any]:
         """The machine, the versions and the command, as a record's reader needs them."""

@@ -207,6 +207,11 @@ def test_workload_without_elements_cannot_be_tuned(run):
         run(Workload((0, 4), (0, 4), ()))
 
 
+def test_workload_that_tvm_cannot_fuse_leaves_the_session_to_others(run):
+    with pytest.raises(UntunableError, match=r"fewer than 2\^31"):
+        run(Workload((2, 1 << 31), (2, 1 << 31), (), "int8"), trials=2)
+
+
 @pytest.mark.parametrize("wrong", [None, False, 3])
 def test_logs_that_are_no_path_are_refused(wrong):
     with pytest.raises(te_select.TuningError, match="no path"):
