@@ -20,7 +20,7 @@ from typing import Any, Literal
 import tvm
 from tvm import s_tir
 
-from te_select import kinds
+from te_select import forks, kinds
 from te_select.errors import ArgumentError, ArtifactError, TargetError
 from te_select.machines import limits, machine, schedule_of
 from te_select.machines.scheduled import Scheduled
@@ -39,6 +39,7 @@ TuningLogs = str | Path | Literal[False] | None
 _builds = itertools.count()
 
 
+@forks.held_off()
 def compile(
     workload: Workload,
     target: str | dict[str, Any] = "native",
@@ -84,6 +85,7 @@ def compile(
     return loaded
 
 
+@forks.held_off()
 def export(
     workloads: Iterable[Workload],
     path: str | Path,
@@ -124,6 +126,7 @@ def export(
         return stored.write(stored.read(built), path)
 
 
+@forks.held_off()
 def build(
     workloads: list[Workload],
     path: Path,
@@ -146,6 +149,7 @@ def build(
     build_scheduled(chosen, path, resolved)
 
 
+@forks.held_off()
 def build_scheduled(chosen: Sequence[Scheduled], path: Path, target: ResolvedTarget) -> None:
     """Build scheduled workloads; `build`, and a tuner that has chosen the configs itself.
 
@@ -176,6 +180,7 @@ def build_scheduled(chosen: Sequence[Scheduled], path: Path, target: ResolvedTar
     kind.build(chosen, target, manifest, path)
 
 
+@forks.held_off()
 def schedule(
     workload: Workload,
     target: ResolvedTarget,
@@ -224,6 +229,7 @@ def schedule(
     return Scheduled(workload, chosen, origin, why, functions)
 
 
+@forks.held_off()
 def source(
     workload: Workload,
     target: str | dict[str, Any],

@@ -10,6 +10,7 @@ from typing import Any
 from tvm import IRModule, s_tir
 from tvm.s_tir import meta_schedule as ms
 
+from te_select import forks
 from te_select.errors import TuningError
 from te_select.machines import limits, schedule_of
 from te_select.machines.targets import ResolvedTarget
@@ -21,6 +22,7 @@ from te_select.records.log import Entry
 from te_select.runtime import scratch
 
 
+@forks.held_off()
 def entry(
     workload: Workload,
     target: ResolvedTarget,
@@ -64,6 +66,7 @@ def entry(
     return replace(written, session={"record": written.key, **session})
 
 
+@forks.held_off()
 def replay(record: Entry) -> s_tir.Schedule:
     """Have MetaSchedule load a record and apply its trace to its workload.
 

@@ -21,6 +21,7 @@ from tvm.s_tir import meta_schedule as ms
 from tvm.s_tir.meta_schedule.logging import get_logging_func
 from tvm.s_tir.meta_schedule.mutator import PyMutator
 
+from te_select import forks
 from te_select.errors import ArgumentError
 from te_select.machines import limits, schedule_of
 from te_select.machines.targets import ResolvedTarget
@@ -79,6 +80,7 @@ def candidates(workload: Workload, target: ResolvedTarget, cpus: int | None = No
     return list(distinct.values())
 
 
+@forks.held_off()
 def open_search(
     workload: Workload, target: ResolvedTarget, trials: int, seed: int, cpus: int | None = None
 ) -> Search:
@@ -188,6 +190,7 @@ class Evolution:
             cost_model=ms.cost_model.RandomModel(seed=seed),
         )
 
+    @forks.held_off()
     def ask(self) -> list[Any]:
         """Return the default, then what evolution proposes, then others while trials are left."""
         if self._first is not None:
@@ -207,6 +210,7 @@ class Evolution:
             self._notify()
         return []
 
+    @forks.held_off()
     def tell(self, seconds: Sequence[float | None]) -> None:
         """Learn the times of the last proposal."""
         for config, time in zip(self._batch, seconds, strict=True):
