@@ -76,8 +76,8 @@ def take(folder: Path) -> Snapshot:
     """
     for _ in range(_TRIES):
         before = stamps(folder)
-        waiting = _bytes(folder / PENDING)
-        data = {name: _bytes(folder / name) or b"" for name in FILES}
+        waiting = contents(folder / PENDING)
+        data = {name: contents(folder / name) or b"" for name in FILES}
         if stamps(folder) == before:
             return _judged(data, waiting)
         time.sleep(_PAUSE)
@@ -124,8 +124,14 @@ def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _bytes(path: Path) -> bytes | None:
-    """The bytes of a file, or None where it is missing."""
+def contents(path: Path) -> bytes | None:
+    """The bytes of a file, or None where it is missing.
+
+    Raises
+    ------
+    TuningError
+        If it cannot be read, or is no file (reading a pipe would wait).
+    """
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise TuningError(f"{path} is not a regular file; expected a tuning log")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import tvm_ffi
 
-from te_select.errors import ArtifactError, SelectError
+from te_select.errors import ArtifactError
 from te_select.runtime import scratch
 from te_select.runtime.stored import Stored
 
@@ -107,8 +107,8 @@ def _from_copy(image: bytes, path: Path) -> tvm_ffi.Module:
     """Load a file of our own, which lies in a folder of its own until the process ends."""
     try:
         folder = scratch.make(len(image) + scratch.ROOM)
-    except SelectError as error:
-        raise ArtifactError(f"{path} cannot be loaded: {error}") from error
+    except scratch.NoRoomError as error:
+        raise scratch.NoRoomError(f"{path} cannot be loaded: {error}") from error
     try:
         copy = folder / path.name
         copy.write_bytes(image)

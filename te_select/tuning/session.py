@@ -21,6 +21,7 @@ from te_select.operator.access import access_pattern
 from te_select.operator.broadcast import shown
 from te_select.operator.workload import Workload
 from te_select.records import log, metaschedule, store
+from te_select.records.fit import is_of
 from te_select.records.sizes import representative
 from te_select.tuning.journal import Journal
 from te_select.tuning.measuring import LOCAL, Measurer, open_measurer
@@ -138,7 +139,18 @@ class Session:
                 f"local, on a machine of that kind"
             )
         with store.locked(self.folder):  # find out before minutes of measuring
-            pass
+            self._check_target()
+
+    def _check_target(self) -> None:
+        """Refuse a folder that another target has, whose JSON has the same ten digits of digest."""
+        if self.folder.name == self.target.records:
+            return
+        for entry in log.read(self.folder).entries:
+            if entry.tvm == self._versions["tvm"] and not is_of(entry, self.target):
+                raise TuningError(
+                    f"{self.folder} is of another target, {entry.target}; expected a folder of "
+                    "logs without it"
+                )
 
     @property
     def measurer(self) -> Measurer:

@@ -75,6 +75,27 @@ def test_other_widths_movers_and_sizes_take_the_default(tmp_path, other):
     assert origin(other, tmp_path) is None
 
 
+def test_record_in_a_folder_of_its_digest_is_not_that_of_another_target(tmp_path, monkeypatch):
+    """Targets in JSON have folders that are named by ten digits."""
+    add(tmp_path, flat(20_000))
+    (tmp_path / V4.name).rename(tmp_path / "target-0123456789")
+    monkeypatch.setattr(log, "folder_name", lambda target: "target-0123456789")
+    other = resolve({"kind": "llvm", "mcpu": "x86-64-v4", "mattr": ["-avx512vbmi"]})
+    assert origin(flat(20_000), tmp_path, V4) == "tuned:target-0123456789/w4_20000cte"
+    assert origin(flat(20_000), tmp_path, other) == "nearest:target-0123456789/w4_20000cte"
+
+
+def test_logs_of_another_target_that_are_none_cost_a_warning(tmp_path):
+    add(tmp_path, flat(20_000))
+    (tmp_path / "znver5").mkdir()
+    (tmp_path / "znver5" / log.RECORDS).write_text("no log\n")
+    with pytest.warns(RuntimeWarning, match=r"znver5.*holds no usable line"):
+        assert origin(flat(90_000), tmp_path) is None
+    (tmp_path / V4.name / log.RECORDS).write_text("no log\n")
+    with pytest.raises(te_select.TuningError, match="holds no usable line"):
+        origin(flat(20_000), tmp_path)
+
+
 def test_size_that_the_schedule_treats_differently_is_not_near(tmp_path):
     add(tmp_path, flat(30_000))
     small, large = (cpu.default_config(access_pattern(flat(n)), V4.tvm) for n in (30_000, 60_000))
