@@ -80,6 +80,26 @@ def test_nothing_is_dropped_when_the_files_are_written_back(folder, entries, nam
     assert_none_is_paired_anew(log.read(folder).entries, entries)
 
 
+def test_workload_of_the_same_pattern_and_other_shapes_is_another(tmp_path):
+    """It is one kernel, but the trace of the record is of other loops."""
+    flat, square = make(Workload((16,), (16,), (16,))), make(Workload((4, 4), (4, 4), (4, 4)))
+    assert flat.key == square.key
+    store.put(tmp_path, [flat, make(Workload((), (), ()))])
+    edit(tmp_path, log.WORKLOADS, lambda lines: lines.__setitem__(0, square.workload))
+    assert keys(tmp_path) == ["w4"]
+    (damage,) = log.read(tmp_path).damaged
+    assert "is of other shapes: lines were moved or deleted" in damage.reason
+
+
+def test_complaint_names_both_patterns(folder):
+    edit(folder, log.WORKLOADS, lambda lines: lines.pop(1))
+    complaint = log.read(folder).complaints()[0]
+    assert complaint.endswith(
+        "line 2 is left out: it is of w4_101cte, but line 2 of the workloads, which it names, is "
+        "of w4_102cte: lines were moved or deleted"
+    )
+
+
 def assert_none_is_paired_anew(found, entries):
     own = {entry.body: entry.workload for entry in entries}
     assert all(entry.workload == own.get(entry.body, entry.workload) for entry in found)

@@ -9,6 +9,7 @@ import threading
 import pytest
 from tvm.s_tir import meta_schedule as ms
 
+import te_select
 from te_select.records import log, snapshot, store
 from tests.support.tuning_fakes import FEW
 from tests.support.tuning_records import V4, edit, flat, keys, make
@@ -28,8 +29,12 @@ KILLED_WRITER = """
         survived -= 1
         replace(path, data)
 
-    store.files.replace = die_after
-    Path.unlink = lambda path, **how: os.kill(os.getpid(), signal.SIGKILL)
+    def die_at(path, **how):
+        if path.name == log.PENDING:
+            os.kill(os.getpid(), signal.SIGKILL)
+        unlink(path, **how)
+
+    store.files.replace, Path.unlink = die_after, die_at
     store.put(folder, log.read(source).entries)
 """
 
@@ -52,11 +57,16 @@ def cut_short(tmp_path, old, new):
     def make_it(survived):
         store.put(tmp_path / "source", new)
         store.put(tmp_path / "t", old)
+        before = {name: (tmp_path / "t" / name).read_bytes() for name in snapshot.FILES}
         words = [sys.executable, "-c", textwrap.dedent(KILLED_WRITER)]
         done = subprocess.run(
             [*words, str(tmp_path / "t"), str(tmp_path / "source"), str(survived)], check=False
         )
         assert done.returncode == -9
+        after = {name: (tmp_path / "t" / name).read_bytes() for name in snapshot.FILES}
+        replaced = [name for name in snapshot.FILES if after[name] != before[name]]
+        assert replaced == [*snapshot.FILES[: max(survived - 1, 0)]]
+        assert (tmp_path / "t" / snapshot.PENDING).exists() == (survived > 0)
         return tmp_path / "t"
 
     return make_it
@@ -170,6 +180,37 @@ def test_file_rewritten_in_its_place_with_as_many_bytes_is_read_again(tmp_path, 
     after = path.stat()
     assert (before.st_size, before.st_ino) == (after.st_size, after.st_ino)
     assert times(tmp_path) == {**OLD, "w4_100cte": 9e-3}
+
+
+@pytest.mark.parametrize("name", REPLACED)
+def test_reader_that_a_write_overtakes_reads_again(tmp_path, old, new, monkeypatch, name):
+    store.put(tmp_path, old)
+    contents = snapshot.contents
+
+    def overtaken(path):
+        read = contents(path)
+        if path.name == name:
+            monkeypatch.undo()
+            store.put(tmp_path, new)
+        return read
+
+    monkeypatch.setattr(snapshot, "contents", overtaken)
+    assert times(tmp_path) == NEW
+    assert log.read(tmp_path).damaged == log.read(tmp_path).unused == ()
+
+
+def test_files_that_change_all_the_time_are_given_up(tmp_path, old, monkeypatch):
+    store.put(tmp_path, old)
+    contents = snapshot.contents
+
+    def touched(path):
+        (tmp_path / log.RECORDS).touch()
+        return contents(path)
+
+    monkeypatch.setattr(snapshot, "contents", touched)
+    monkeypatch.setattr(snapshot, "_PAUSE", 0)
+    with pytest.raises(te_select.TuningError, match="change all the time"):
+        log.read(tmp_path)
 
 
 def test_reader_never_sees_half_a_write(tmp_path):
