@@ -118,7 +118,8 @@ def target_folders(logs: Path) -> list[Path]:
         If there is no such folder, or it cannot be read.
     """
     try:
-        return sorted(path.parent for path in logs.glob(f"*/{RECORDS}"))
+        files = [*logs.glob(f"*/{RECORDS}"), *logs.glob(f"*/{PENDING}")]
+        return sorted({path.parent for path in files})
     except OSError as error:
         raise TuningError(f"{logs} cannot be read: {error.strerror or error}") from error
 

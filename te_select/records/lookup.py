@@ -8,15 +8,11 @@ that fits a cache.
 
 from __future__ import annotations
 
-import functools
-import json
 import math
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-from tvm.target import Target
 
 from te_select.errors import TuningError
 from te_select.machines import schedule_of
@@ -25,7 +21,7 @@ from te_select.operator.access import access_pattern
 from te_select.operator.broadcast import shown
 from te_select.operator.workload import Workload
 from te_select.records import log
-from te_select.records.fit import is_of, misfit
+from te_select.records.fit import family_of, is_of, misfit
 from te_select.records.log import Entry
 from te_select.records.origin import NEAREST, TUNED, explain, outcome, ratio
 from te_select.records.sizes import representative
@@ -140,11 +136,11 @@ def _nearest(
     pattern = access_pattern(workload)
     elements = access_pattern(representative(workload)).elements
     schedule = schedule_of(target.kind)
-    family = schedule.family(target.tvm)
+    family = (target.kind, schedule.family(target.tvm))
     ranked = []
     for entry in entries:
         factor = ratio(pattern, entry.pattern)
-        if factor is not None and factor <= NEAR and _family(target.kind, entry.target) == family:
+        if factor is not None and factor <= NEAR and family_of(entry) == family:
             apart = abs(math.log((entry.pattern.elements or 1) / (elements or 1)))
             ranked.append((factor, apart, entry.seconds, entry))
     for factor, *_, entry in sorted(ranked, key=lambda each: each[:3]):
@@ -159,12 +155,3 @@ def _nearest(
         why = explain(origin, workload, outcome(entry.seconds, entry.session))
         return Found(config, origin, why)
     return None
-
-
-@functools.cache
-def _family(kind: str, target: str) -> object:
-    """The family of a record's target among those of a kind of machine."""
-    try:
-        return schedule_of(kind).family(Target(json.loads(target)))
-    except (ValueError, TypeError, RuntimeError, KeyError):
-        return None

@@ -1,7 +1,11 @@
 """Which record a workload is compiled with, and why."""
 
 import dataclasses
+import json
 import re
+import subprocess
+import sys
+import textwrap
 
 import numpy as np
 import pytest
@@ -230,3 +234,41 @@ def test_kernel_and_manifest_say_where_the_config_comes_from(tmp_path):
 )
 def test_origin_is_explained(text, message):
     assert message in explain(text, flat(20_000))
+
+
+NO_TARGETS = (
+    {"mtriple": "foo-bar-baz"},  # over which LLVM ends the process
+    {"mcpu": "nonsense"},
+    {"mattr": ["+zzz"]},
+    {"mattr": 5},
+    {"jit": "zz"},
+    {"vector-width": 99_999},
+    {"kind": ["llvm"]},
+    {"kind": "cuda", "arch": "sm_xx"},
+    {"kind": None},
+)
+FIND = """
+    import sys
+    from te_select import Workload
+    from te_select.machines.targets import resolve
+    from te_select.records.lookup import find
+
+    shape = (int(sys.argv[2]),)
+    print(find(Workload(shape, shape, shape), resolve(sys.argv[3]), sys.argv[1]).origin)
+"""
+
+
+def test_records_of_targets_that_are_none_are_left_out_with_a_warning(tmp_path):
+    add(tmp_path, flat(20_000))
+    path = tmp_path / V4.name / log.RECORDS
+    index, (trace, seconds, target, arguments) = json.loads(path.read_text())
+    with path.open("a") as file:
+        for wrong in NO_TARGETS:
+            faster = [index, [trace, [seconds[0] / 2], {**target, **wrong}, arguments]]
+            file.write(json.dumps(faster, separators=(",", ":")) + "\n")
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(FIND), str(tmp_path), "20000", V4.name],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout == "tuned:x86-64-v4/w4_20000cte\n", done.stderr
+    assert f"{len(NO_TARGETS)} of {len(NO_TARGETS) + 1} records are left out" in done.stderr
