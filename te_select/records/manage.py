@@ -85,7 +85,7 @@ class Merged:
 def merge(source: Path, destination: Path, target: str = "*", only: str = "*") -> Merged:
     """Copy records into another folder of logs, where they are faster or new.
 
-    Every record is replayed by MetaSchedule first: what is not of its workload is not copied.
+    Every record is replayed by MetaSchedule first: what does not fit its workload is not copied.
 
     Parameters
     ----------
@@ -170,10 +170,4 @@ def _is_better(new: Entry, old: Entry) -> bool:
 
 def _problem(entry: Entry) -> str | None:
     """Why a record is of no use here, if it is."""
-    if (problem := misfit(entry)) is not None:
-        return problem
-    try:
-        metaschedule.replay(entry)
-    except TuningError as error:
-        return str(error)
-    return None
+    return misfit(entry) or metaschedule.problem(entry)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import math
+import os
+import signal
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Any, NoReturn
 
 from tvm import IRModule, s_tir
 from tvm.s_tir import meta_schedule as ms
@@ -20,6 +22,8 @@ from te_select.operator.workload import Workload
 from te_select.records import log
 from te_select.records.log import Entry
 from te_select.runtime import scratch
+
+_PATIENCE = 60  # seconds; a record takes some ms
 
 
 @forks.held_off()
@@ -73,7 +77,7 @@ def replay(record: Entry) -> s_tir.Schedule:
     Parameters
     ----------
     record
-        The record.
+        The record; `problem` tells first whether TVM survives it.
 
     Returns
     -------
@@ -83,34 +87,52 @@ def replay(record: Entry) -> s_tir.Schedule:
     Raises
     ------
     TuningError
-        If the trace does not fit the workload, or the record is of another one.
+        If the trace does not fit the workload.
     """
     with scratch.folder() as folder:
-        (folder / log.WORKLOADS).write_text(f"{record.workload}\n")
-        (folder / log.RECORDS).write_text(f"[0,{record.body}]\n")
-        try:
-            database = ms.database.JSONDatabase(work_dir=str(folder))
-            (loaded,) = database.get_all_tuning_records()
-            mod = loaded.workload.mod
-            sch = s_tir.Schedule(mod)
-            loaded.trace.apply_to_schedule(sch, remove_postproc=False)
-            arguments = ms.arg_info.ArgInfo.from_prim_func(mod["main"])
-        except Exception as error:  # TVM raises many kinds
-            raise TuningError(f"record {record.key} cannot be replayed on its workload") from error
-    shapes = [list(info.shape) for info in arguments]
-    if shapes != [list(info.shape) for info in loaded.args_info] or not _fits(record, shapes):
-        raise TuningError(f"record {record.key} is of another workload than the one it names")
-    return sch
+        return _replay(record, folder)
 
 
-def _fits(record: Entry, shapes: list[list[int]]) -> bool:
-    """Whether the shapes of cond, then, else and out are such as the record's access pattern has.
+def problem(record: Entry) -> str | None:
+    """Say why a record cannot be replayed; None where it can be.
 
-    Elements of 16 bytes are pairs there, along a loop that may have been merged with others.
+    A child tries, for TVM ends the process over some traces and workloads that somebody has edited.
     """
-    loops = record.pattern.loops
-    moved = [
-        math.prod(loop.extent or 0 for loop in loops if letter in f"{loop.movers}o")
-        for letter in "cteo"
-    ]
-    return moved == [math.prod(shape) for shape in shapes]
+    with scratch.folder() as folder:
+        child = os.fork()
+        if not child:
+            _try(record, folder)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if code == -signal.SIGALRM:
+        return f"it takes longer than {_PATIENCE} s to be replayed on its workload"
+    if code < 0:
+        return f"TVM crashes ({signal.strsignal(-code)}) as it replays it on its workload"
+    return "it cannot be replayed on its workload" if code else None
+
+
+def _try(record: Entry, folder: Path) -> NoReturn:
+    """Exit with 0 if a record can be replayed."""
+    code = 1
+    try:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(_PATIENCE)
+        silence = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(silence, 1)
+        os.dup2(silence, 2)
+        _replay(record, folder)
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _replay(record: Entry, folder: Path) -> s_tir.Schedule:
+    (folder / log.WORKLOADS).write_text(f"{record.workload}\n")
+    (folder / log.RECORDS).write_text(f"[0,{record.body}]\n")
+    try:
+        database = ms.database.JSONDatabase(work_dir=str(folder))
+        (loaded,) = database.get_all_tuning_records()
+        sch = s_tir.Schedule(loaded.workload.mod)
+        loaded.trace.apply_to_schedule(sch, remove_postproc=False)
+    except Exception as error:  # TVM raises many kinds
+        raise TuningError(f"record {record.key} cannot be replayed on its workload") from error
+    return sch

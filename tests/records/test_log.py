@@ -5,6 +5,7 @@ import dataclasses
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -270,6 +271,31 @@ def test_import_refuses_a_record_beside_the_workload_of_another(tmp_path, entrie
     merged = manage.merge(tmp_path / "source", tmp_path / "mine")
     assert merged.taken == ()
     assert "workload" in merged.refused[0]
+
+
+@pytest.mark.parametrize("knob", ["piece", "skip"])
+def test_import_survives_a_record_over_which_tvm_ends_the_process(tmp_path, entries, knob):
+    """A null in the place of a loop."""
+    source = tmp_path / "source" / V4.name
+    store.put(source, entries)
+    lines = (source / log.RECORDS).read_text().splitlines()
+    edited = re.sub(rf'\["l\d+",(\d+\],\["te_select\.knob\.{knob})', r"[null,\1", lines[1])
+    assert edited != lines[1]
+    edit(source, log.RECORDS, lambda lines: lines.__setitem__(1, edited))
+    merged = manage.merge(tmp_path / "source", tmp_path / "mine")
+    assert merged.taken == tuple(f"{V4.name}/{entry.key}" for entry in (entries[0], entries[2]))
+    (refused,) = merged.refused
+    assert refused.startswith(f"{V4.name}/w4_1024cte: ")
+    assert "on its workload" in refused
+    assert manage.prune(tmp_path / "source") == [refused]
+
+
+def test_record_that_takes_too_long_to_be_replayed_is_refused(entries, monkeypatch):
+    monkeypatch.setattr(metaschedule, "_PATIENCE", 1)
+    monkeypatch.setattr(metaschedule, "_replay", lambda *_: signal.pause())
+    assert metaschedule.problem(entries[0]) == (
+        "it takes longer than 1 s to be replayed on its workload"
+    )
 
 
 def test_import_of_nothing_is_an_error(tmp_path):

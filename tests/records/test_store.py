@@ -53,7 +53,7 @@ def test_prune_and_import_beside_writers_lose_nothing(tmp_path, monkeypatch):
     made = [make(flat(n)) for n in range(100, 112)]
     imported = [make(flat(n), 5e-4) for n in range(106, 118)]
     store.put(tmp_path / "theirs" / V4.name, imported)
-    monkeypatch.setattr(metaschedule, "replay", lambda entry: None)
+    monkeypatch.setattr(metaschedule, "problem", lambda entry: None)
     store.put(folder, made[:1])
 
     def put(entry):
@@ -73,11 +73,11 @@ def test_prune_keeps_what_was_recorded_while_it_looked(tmp_path, entries, monkey
     store.put(folder, entries)
     edit(folder, log.RECORDS, lambda lines: lines.append("torn"))
 
-    def replay(entry):
+    def looking(entry):
         monkeypatch.undo()
         store.put(folder, [make(FEW)])
 
-    monkeypatch.setattr(metaschedule, "replay", replay)
+    monkeypatch.setattr(metaschedule, "problem", looking)
     manage.prune(tmp_path)
     assert keys(folder) == [*(entry.key for entry in entries), "w4"]
 
@@ -86,11 +86,11 @@ def test_import_does_not_replace_what_was_recorded_faster_while_it_looked(tmp_pa
     folder = tmp_path / "mine" / V4.name
     store.put(tmp_path / "theirs" / V4.name, [make(FEW, 2e-3)])
 
-    def replay(entry):
+    def looking(entry):
         monkeypatch.undo()
         store.put(folder, [make(FEW, 1e-3)])
 
-    monkeypatch.setattr(metaschedule, "replay", replay)
+    monkeypatch.setattr(metaschedule, "problem", looking)
     merged = manage.merge(tmp_path / "theirs", tmp_path / "mine")
     assert (merged.taken, merged.kept) == ((), (f"{V4.name}/w4",))
     assert log.read(folder).best("w4").seconds == 1e-3
