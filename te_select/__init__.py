@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from te_select import forks
 from te_select.errors import (
     ArgumentError,
     ArtifactError,
@@ -74,7 +75,8 @@ def __getattr__(name: str) -> Any:
     import importlib  # noqa: PLC0415 - kept off the import path
 
     try:
-        value = getattr(importlib.import_module(_LAZY[name]), name)
+        with forks.held_off():
+            value = getattr(importlib.import_module(_LAZY[name]), name)
     except ModuleNotFoundError as error:
         if error.name is None or not error.name.startswith("tvm"):
             raise

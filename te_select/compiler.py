@@ -10,7 +10,6 @@ import atexit
 import itertools
 import os
 import platform
-import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
@@ -21,9 +20,9 @@ from typing import Any, Literal
 import tvm
 from tvm import s_tir
 
-from te_select import kinds
+from te_select import forks, kinds
 from te_select.errors import ArgumentError, ArtifactError, TargetError
-from te_select.machines import machine, schedule_of
+from te_select.machines import limits, machine, schedule_of
 from te_select.machines.scheduled import Scheduled
 from te_select.machines.targets import ResolvedTarget, resolve
 from te_select.operator.access import AccessPattern, access_pattern
@@ -38,10 +37,10 @@ from te_select.runtime.kernel import Kernel
 from te_select.runtime.manifest import KernelRecord, Manifest, NodeRecord
 
 TuningLogs = str | Path | Literal[False] | None
-_INT32_LITERAL = "exceeds range of int32"  # what sch.fuse of TVM 0.27 fails with
 _builds = itertools.count()
 
 
+@forks.held_off()
 def compile(
     workload: Workload,
     target: str | dict[str, Any] = "native",
@@ -87,6 +86,7 @@ def compile(
     return loaded
 
 
+@forks.held_off()
 def export(
     workloads: Iterable[Workload | Node],
     path: str | Path,
@@ -148,6 +148,7 @@ def export(
         return stored.write(stored.read(built), path)
 
 
+@forks.held_off()
 def build_scheduled(
     chosen: Sequence[Scheduled], path: Path, target: ResolvedTarget, nodes: Sequence[Node] = ()
 ) -> None:
@@ -163,7 +164,13 @@ def build_scheduled(
         The target they were scheduled for.
     nodes
         The nodes of a model that they serve, which the manifest lists.
+
+    Raises
+    ------
+    ArgumentError
+        If two workloads have one name, or TVM cannot lower one of them.
     """
+    _check_names(chosen)
     kind = machine(target.kind)
     path.parent.mkdir(parents=True, exist_ok=True)
     manifest = Manifest(
@@ -177,6 +184,7 @@ def build_scheduled(
     kind.build(chosen, target, manifest, path)
 
 
+@forks.held_off()
 def schedule(
     workload: Workload,
     target: ResolvedTarget,
@@ -219,19 +227,13 @@ def schedule(
     functions = {}
     for variant in rules.variants(pattern, chosen):
         sch = s_tir.Schedule(definition(workload))
-        try:
+        with limits.explained(workload):
             rules.apply(sch, pattern, target.tvm, variant.config)
-        except ValueError as error:
-            if _INT32_LITERAL not in str(error):
-                raise
-            raise ArgumentError(
-                f"{workload} cannot be compiled: TVM makes one loop of axes only where those "
-                "behind the first have fewer than 2^31 elements together; merge axes by reshaping"
-            ) from error
         functions[variant] = sch.mod["main"]
     return Scheduled(workload, chosen, origin, why, functions)
 
 
+@forks.held_off()
 def source(
     workload: Workload,
     target: str | dict[str, Any],
@@ -291,6 +293,18 @@ def check_runs_here(target: ResolvedTarget) -> None:
         )
 
 
+def _check_names(chosen: Sequence[Scheduled]) -> None:
+    """Refuse two workloads of one name; long names end in a digest of 40 bits."""
+    by_name: dict[str, Workload] = {}
+    for one in chosen:
+        other = by_name.setdefault(one.workload.name, one.workload)
+        if other != one.workload:
+            raise ArgumentError(
+                f"{other} and {one.workload} have one name, {other.name}; put them into two "
+                "libraries, or rename a dim"
+            )
+
+
 def _checked(workload: Workload) -> Workload:
     if not isinstance(workload, Workload):
         raise ArgumentError(f"{shown(workload)} is not a te_select.Workload")
@@ -325,10 +339,5 @@ def _config_from_manifest(config: Mapping[str, Any], pattern: AccessPattern, rul
 def _build_folder(process: int) -> Path:
     """A folder for what a process compiles, removed when it ends; a forked child has its own."""
     folder = scratch.make()
-
-    def remove() -> None:
-        if os.getpid() == process:
-            shutil.rmtree(folder, ignore_errors=True)
-
-    atexit.register(remove)
+    atexit.register(scratch.remove, folder)
     return folder

@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -10,6 +11,7 @@ import pytest
 import te_select
 from te_select import Workload
 from te_select.kinds import KINDS
+from te_select.machines import limits
 from te_select.machines.targets import resolve
 from tests.support.libraries import make_first_format
 
@@ -255,3 +257,50 @@ def test_axes_too_large_to_be_one_loop_are_refused_with_advice(target, tmp_path)
         te_select.export([workload], tmp_path / "k.so", target)
     flat = te_select.Workload((1 << 32,), (1 << 32,), (), "uint8")
     assert te_select.compiler.schedule(flat, resolve(target)).workload == flat
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        ((255, 2, 1 << 30, 1), (255, 2, 1, "m"), (255, 2, 1 << 30, "m")),
+        (((1 << 32) + 1, "n", "n", "m"), ((1 << 32) + 1, "n", 1, "m"), (1, "n", "m")),
+    ],
+)
+def test_axes_that_only_lowering_cannot_fuse_are_refused_with_advice(shapes, tmp_path):
+    workload = te_select.Workload(*shapes, auto_broadcast="multidirectional")
+    target = "x86-64-v4"
+    assert te_select.compiler.source(workload, target, None, "scheduled")
+    for level in ("tir", "llvm", "asm"):
+        with pytest.raises(te_select.ArgumentError, match=r"fewer than 2\^31.*reshaping"):
+            te_select.compiler.source(workload, target, None, level)
+    with pytest.raises(te_select.ArgumentError, match=re.escape(f"{workload} cannot be compiled")):
+        te_select.export([te_select.Workload((3,), (3,), ()), workload], tmp_path / "k.so", target)
+    assert not list(tmp_path.iterdir())
+
+
+def test_failure_of_tvm_in_a_build_of_many_is_one_of_them():
+    few = [Workload((n,), (n,), ()) for n in (3, 4)]
+    for workloads, which in ((few[:1], str(few[0])), (few, "one of 2 workloads")):
+        with (
+            pytest.raises(te_select.ArgumentError, match=re.escape(f"{which} cannot be compiled")),
+            limits.explained(*workloads),
+        ):
+            raise ValueError("Literal value 2147483648 exceeds range of int32")
+    with pytest.raises(ValueError, match="another"), limits.explained(*few):
+        raise ValueError("another")
+
+
+def test_two_workloads_of_one_name_are_refused_before_anything_is_built(tmp_path):
+    """A collision of the 40 bits of a digest, found by trying two million."""
+    names = [letter * 60 for letter in "lmk"]
+    long = [f"{'n' * 40}{number}" for number in (267532, 2237558)]
+    first, second = (
+        Workload((*names, dim), (), (), auto_broadcast="multidirectional") for dim in long
+    )
+    assert first != second
+    assert first.name == second.name
+    with pytest.raises(te_select.ArgumentError, match="have one name") as caught:
+        te_select.export([first, second], tmp_path / "k.so", "x86-64-v4")
+    assert all(text in str(caught.value) for text in (str(first), str(second), first.name))
+    assert not list(tmp_path.iterdir())
+    assert te_select.export([first, first], tmp_path / "k.so", "x86-64-v4")

@@ -146,7 +146,7 @@ def _runtime_objects(compiler: tuple[str, ...], half: HostHalf) -> tuple[Path, .
 @functools.cache
 def _compile_runtime(compiler: tuple[str, ...], half: HostHalf, pid: int) -> tuple[Path, ...]:
     folder = scratch.make()
-    atexit.register(_remove, folder, pid)
+    atexit.register(scratch.remove, folder)
     objects = []
     for source in half.sources:
         target = folder / f"{Path(source).name}.o"
@@ -154,12 +154,6 @@ def _compile_runtime(compiler: tuple[str, ...], half: HostHalf, pid: int) -> tup
         _run(*compiler, *options, output=target)
         objects.append(target)
     return tuple(objects)
-
-
-def _remove(folder: Path, pid: int) -> None:
-    """Delete what this process made; a forked child must leave its parent's files alone."""
-    if os.getpid() == pid:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 @functools.cache

@@ -183,17 +183,17 @@ def access_pattern(workload: Workload) -> AccessPattern:
     if width > LARGEST_INTEGER:
         pair = Loop((len(workload.out_shape),), (width // LARGEST_INTEGER,), False, True, True)
         loops.append(pair)
-    return AccessPattern(tuple(_merge(loops)), min(width, LARGEST_INTEGER))
+    return AccessPattern(tuple(merged(loops)), min(width, LARGEST_INTEGER))
 
 
-def _merge(loops: list[Loop]) -> list[Loop]:
+def merged(loops: list[Loop]) -> list[Loop]:
     """Make one loop of neighbours along which the same operands move."""
-    merged: list[Loop] = []
+    nest: list[Loop] = []
     for loop in loops:
-        if merged and merged[-1].movers == loop.movers:
-            before = merged.pop()
+        if nest and nest[-1].movers == loop.movers:
+            before = nest.pop()
             axes, dims = (*before.axes, *loop.axes), (*before.dims, *loop.dims)
-            merged.append(Loop(axes, dims, loop.cond, loop.then, loop.else_))
+            nest.append(Loop(axes, dims, loop.cond, loop.then, loop.else_))
         else:
-            merged.append(loop)
-    return merged
+            nest.append(loop)
+    return nest

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import json
+
 import tvm
 
+from te_select.errors import TargetError
 from te_select.machines import schedule_of
+from te_select.machines.targets import ResolvedTarget, resolve
 from te_select.records.log import Entry
 
 
@@ -14,8 +19,39 @@ def misfit(entry: Entry) -> str | None:
         return f"it is of TVM {entry.tvm}, this is {tvm.__version__}"
     if entry.kind is None:
         return f"its target {entry.target} is of no kind of machine that te_select knows"
+    if _resolved(entry.target) is None:
+        return f"its target {entry.target} is none that te_select takes"
     try:
         schedule_of(entry.kind).config_from(entry.knobs).checked(entry.pattern)
     except ValueError as error:
         return f"its config does not fit the schedule: {error}"
     return None
+
+
+def is_of(entry: Entry, target: ResolvedTarget) -> bool:
+    """Whether a record is of a target.
+
+    The folder alone does not say so: those of targets in JSON are named by ten digits of a digest.
+    """
+    own = _resolved(entry.target)
+    return own is not None and str(own.tvm) == str(target.tvm)
+
+
+def family_of(entry: Entry) -> tuple[str, object] | None:
+    """The kind of machine of a record, and its family among those; None where it has none."""
+    return _family(entry.target)
+
+
+@functools.cache
+def _family(text: str) -> tuple[str, object] | None:
+    own = _resolved(text)
+    return None if own is None else (own.kind, schedule_of(own.kind).family(own.tvm))
+
+
+@functools.cache
+def _resolved(text: str) -> ResolvedTarget | None:
+    """A record's target; None where it is none: TVM or LLVM would end the process over some."""
+    try:
+        return resolve(json.loads(text))
+    except TargetError:
+        return None

@@ -6,97 +6,48 @@ every knob. No TVM object is made, since compiling is to take a tenth of a secon
 
 from __future__ import annotations
 
-import base64
 import functools
 import hashlib
-import json
 import re
-import stat
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
-from te_select import kinds
 from te_select.errors import TuningError
-from te_select.operator.access import AccessPattern
 from te_select.operator.broadcast import shown
-from te_select.records import fields
-from te_select.schedules.annotations import KNOB, PATTERN
+from te_select.records import snapshot, workload_line
+from te_select.records.entry import Entry, read_record, read_session
+from te_select.records.snapshot import (
+    PENDING,
+    RECORDS,
+    SESSIONS,
+    WORKLOADS,
+    Damage,
+    Snapshot,
+)
 
-WORKLOADS, RECORDS = "database_workload.json", "database_tuning_record.json"
-SESSIONS, PENDING = "sessions.json", ".pending.json"
+__all__ = [
+    "PENDING",
+    "RECORDS",
+    "SESSIONS",
+    "WORKLOADS",
+    "Damage",
+    "Entry",
+    "Log",
+    "check_folder",
+    "folder_name",
+    "parse",
+    "read",
+    "target_folders",
+]
+
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}")
-_INDEXED = re.compile(r"\[(\d+),(.*)\]", re.DOTALL)
-_VERSION = re.compile(rb'"tvm_version":\s*"([^"]*)"')
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One record of a log.
-
-    Parameters
-    ----------
-    key
-        `AccessPattern.key` of the workload; the record's name.
-    knobs
-        The config, as ints.
-    seconds
-        Its measured time for one call.
-    target
-        The TVM target as JSON text, keys sorted.
-    tvm
-        The TVM version that wrote it.
-    workload
-        Its line of `WORKLOADS`.
-    body
-        Its line of `RECORDS`, without the number of the workload.
-    session
-        What `SESSIONS` says of it; empty where nothing.
-    """
-
-    key: str
-    knobs: Mapping[str, int]
-    seconds: float
-    target: str
-    tvm: str
-    workload: str
-    body: str
-    session: Mapping[str, Any]
-
-    @property
-    def pattern(self) -> AccessPattern:
-        """The access pattern it was measured for."""
-        return AccessPattern.from_key(self.key)
-
-    @property
-    def kind(self) -> str | None:
-        """The kind of machine it was measured on; None where te_select knows no such kind."""
-        found = kinds.of_tvm(str(json.loads(self.target).get("kind")))
-        return None if found is None else found.name
-
-
-@dataclass(frozen=True)
-class Damage:
-    """A line that cannot be used.
-
-    Parameters
-    ----------
-    file
-        The name of the file.
-    line
-        Its number, from 1.
-    reason
-        What is wrong with it.
-    text
-        The line.
-    """
-
-    file: str
-    line: int
-    reason: str
-    text: str
+_MOST_WARNINGS = 5  # for one log; a line that was deleted may cost hundreds of records
+_UNREADABLE = (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError)
+Parsed = TypeVar("Parsed")
 
 
 @dataclass(frozen=True)
@@ -108,14 +59,18 @@ class Log:
     folder
         Where they lie.
     entries
-        The usable records, in the order of their workloads; one workload may have several.
+        The usable records, in the order of their lines; one workload may have several.
     damaged
         The lines that are not usable.
+    unused
+        Workloads and sessions that no usable record has. Nothing is wrong with them, but the next
+        write leaves them out of the files.
     """
 
     folder: Path
     entries: tuple[Entry, ...]
     damaged: tuple[Damage, ...]
+    unused: tuple[Damage, ...]
 
     def best(self, key: str) -> Entry | None:
         """The fastest record of an access pattern."""
@@ -128,6 +83,23 @@ class Log:
             f"{self.folder / each.file} line {each.line} is left out: {each.reason}"
             for each in self.damaged
         ]
+
+    def warn(self) -> None:
+        """Warn of the damaged lines: of each, or where they are many, of the first few.
+
+        Warns
+        -----
+        RuntimeWarning
+            With what is wrong.
+        """
+        complaints = self.complaints()
+        said = complaints[:_MOST_WARNINGS]
+        if more := len(complaints) - len(said):
+            said.append(
+                f"{self.folder}: {more} more lines are left out; te-select logs list names them"
+            )
+        for complaint in said:
+            warnings.warn(complaint, RuntimeWarning, stacklevel=3)
 
 
 def folder_name(target: str) -> str:
@@ -146,7 +118,8 @@ def target_folders(logs: Path) -> list[Path]:
         If there is no such folder, or it cannot be read.
     """
     try:
-        return sorted(path.parent for path in logs.glob(f"*/{RECORDS}"))
+        files = [*logs.glob(f"*/{RECORDS}"), *logs.glob(f"*/{PENDING}")]
+        return sorted({path.parent for path in files})
     except OSError as error:
         raise TuningError(f"{logs} cannot be read: {error.strerror or error}") from error
 
@@ -181,152 +154,80 @@ def read(folder: Path) -> Log:
     TuningError
         If a file cannot be read, or has lines and not one that is usable.
     """
-    stamps = tuple(_stamp(folder / name) for name in (PENDING, WORKLOADS, RECORDS, SESSIONS))
-    return _read(folder, stamps)
+    return _read(folder, snapshot.stamps(folder))
 
 
 @functools.lru_cache(maxsize=64)
 def _read(folder: Path, _stamps: tuple[object, ...]) -> Log:
-    texts = pending(folder) or {}
-    damaged: list[Damage] = []
-    workloads = _parse(folder, WORKLOADS, texts, _parse_workload, damaged)
-    sessions = _parse(folder, SESSIONS, texts, _parse_session, damaged)
-    by_name = {str(session["record"]): session for session in sessions.values()}
-
-    def parse_record(text: str) -> Entry:
-        match = _INDEXED.fullmatch(text)
-        if match is None:
-            raise ValueError("expected [workload, [trace, seconds, target, arguments]]")
-        index = int(match[1])
-        if index not in workloads:
-            raise ValueError(f"{WORKLOADS} has no usable line {index + 1}, its workload")
-        workload, tvm = workloads[index]
-        return _entry(match[2], workload, tvm, by_name)
-
-    entries = _parse(folder, RECORDS, texts, parse_record, damaged)
-    return Log(folder, tuple(entries.values()), tuple(damaged))
+    return parse(folder, snapshot.take(folder))
 
 
-def pending(folder: Path) -> dict[str, str] | None:
-    """The files of a write that was cut short: all of them, or None where there was none."""
-    data = _bytes(folder / PENDING)
-    if not data and not (folder / PENDING).exists():
-        return None
-    try:
-        texts = json.loads(data)
-        complete = set(texts) == {WORKLOADS, RECORDS, SESSIONS}
-        for text in texts.values():
-            text.encode()
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise TuningError(f"{folder / PENDING} cannot be read: {error}; remove it") from error
-    if not complete:
-        raise TuningError(f"{folder / PENDING} is not what te-select writes; remove it")
-    return dict(texts)
+def parse(folder: Path, taken: Snapshot) -> Log:
+    """Read the logs of a target from the bytes of its files.
+
+    Parameters
+    ----------
+    folder
+        Where they lie.
+    taken
+        The bytes.
+
+    Returns
+    -------
+    Log
+        As `read`.
+
+    Raises
+    ------
+    TuningError
+        If a file has lines and not one that is usable.
+    """
+    damaged = list(taken.damage)
+    lines = partial(_lines, folder, taken, damaged)
+    workloads = lines(WORKLOADS, workload_line.read)
+    sessions = lines(SESSIONS, read_session)
+    by_number = {number: workload for number, (_, workload) in workloads.items()}
+    known = [session for _, session in sessions.values()]
+    records = lines(RECORDS, lambda text: read_record(text, by_number, known))
+    entries = tuple(entry for _, entry in records.values())
+    unused = [
+        Damage(WORKLOADS, number + 1, "no usable record names it", text)
+        for number, (text, _) in workloads.items()
+        if not any(entry.workload is text for entry in entries)
+    ]
+    for number, (text, session) in sessions.items():
+        if any(entry.session is session for entry in entries):
+            continue
+        alone = Damage(SESSIONS, number + 1, f"no usable record is its {session['record']}", text)
+        others = {entry.key for entry in entries if not entry.session}
+        (damaged if session["record"] in others else unused).append(alone)
+    return Log(folder, entries, tuple(damaged), tuple(unused))
 
 
-def _parse(
-    folder: Path, name: str, texts: Mapping[str, str], parse: Any, damaged: list[Damage]
-) -> dict[int, Any]:
-    """Parse the lines of a file, by their indices from 0."""
-    data = texts[name].encode() if name in texts else _bytes(folder / name)
-    lines = data.split(b"\n")
-    parsed: dict[int, Any] = {}
+def _lines(
+    folder: Path,
+    taken: Snapshot,
+    damaged: list[Damage],
+    name: str,
+    parse_line: Callable[[str], Parsed],
+) -> dict[int, tuple[str, Parsed]]:
+    """The usable lines of a file, by their indices from 0; adds the others to ``damaged``."""
+    usable: dict[int, tuple[str, Parsed]] = {}
     wrong = []
-    for index, raw in enumerate(lines):
+    for index, raw in enumerate(taken.data[name].split(b"\n")):
         if not raw.strip():
             continue
         try:
-            parsed[index] = parse(raw.decode())
-        except (
-            ValueError,
-            TypeError,
-            KeyError,
-            IndexError,
-            OverflowError,
-            RecursionError,
-        ) as error:
+            text = raw.decode().strip()
+            usable[index] = text, parse_line(text)
+        except _UNREADABLE as error:
             reason = "it is not text" if isinstance(error, UnicodeDecodeError) else str(error)
             text = raw.decode(errors="backslashreplace")
             wrong.append(Damage(name, index + 1, " ".join(reason.split())[:200], text))
-    if wrong and not parsed and name != SESSIONS:  # without that one, records serve all the same
+    if wrong and not usable and name != SESSIONS:  # without that one, records serve all the same
         raise TuningError(
             f"{folder / name} holds no usable line (line {wrong[0].line}: {wrong[0].reason}); "
             "expected what te-select tune writes"
         )
     damaged += wrong
-    return parsed
-
-
-def _parse_workload(text: str) -> tuple[str, str]:
-    """A line and the TVM version that wrote it."""
-    line = json.loads(text)
-    digest, encoded = line
-    if not (isinstance(digest, str) and digest.lstrip("-").isdigit()):
-        raise ValueError("expected [hash, base64]")
-    match = _VERSION.search(base64.b64decode(encoded, validate=True))
-    if match is None:
-        raise ValueError("no TVM version is in it")
-    return text, match[1].decode()
-
-
-def _parse_session(text: str) -> dict[str, Any]:
-    session = fields.parse(text)
-    if not isinstance(session, dict) or not isinstance(session.get("record"), str):
-        raise ValueError("expected an object with the name of a record")
-    for name, check in _SESSION.items():
-        if name in session:
-            check(session[name])
-    return session
-
-
-_SESSION: Mapping[str, Callable[[Any], None]] = {
-    "config": fields.check_config,
-    "default_seconds": partial(fields.check_seconds, "default_seconds"),
-    **{name: partial(fields.check_count, name) for name in ("trials", "failed")},
-    **{name: partial(fields.check_text, name) for name in ("workload", "machine", "command")},
-}
-"""What checks each field that somebody reads; all of them may be missing."""
-
-
-def _entry(body: str, workload: str, tvm: str, sessions: Mapping[str, dict[str, Any]]) -> Entry:
-    trace, seconds, target, arguments = fields.parse(body)
-    fields.check_arguments(arguments)
-    notes = {
-        attributes[0]: inputs[1] for kind, inputs, attributes, _ in trace[0] if kind == "Annotate"
-    }
-    if odd := [name for name in notes if not isinstance(name, str)]:
-        raise ValueError(f"the name of an annotation is {shown(odd[0])}; expected a string")
-    if PATTERN not in notes:
-        raise ValueError("it has no access pattern: it is not of te_select's schedules")
-    key = json.loads(notes[PATTERN])
-    if AccessPattern.from_key(key).key != key:
-        raise ValueError(f"access pattern {key!r} is malformed")
-    knobs = {name[len(KNOB) :]: value for name, value in notes.items() if name.startswith(KNOB)}
-    if not all(type(value) is int for value in knobs.values()):
-        raise ValueError(f"knobs {knobs} are not ints")
-    mean = sum(seconds) / len(seconds) if seconds else 0.0
-    if not 0 < mean < float("inf"):
-        raise ValueError(f"seconds {seconds} are not positive")
-    if not isinstance(target, dict):
-        raise ValueError(f"target {target!r} is not an object")
-    canonical = json.dumps(target, sort_keys=True)
-    return Entry(key, knobs, mean, canonical, tvm, workload, body, sessions.get(key, {}))
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise TuningError(f"{path} is not a regular file; expected a tuning log")
-        return path.read_bytes()
-    except FileNotFoundError:
-        return b""
-    except OSError as error:
-        raise TuningError(f"{path} cannot be read: {error.strerror or error}") from error
-
-
-def _stamp(path: Path) -> object:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return usable

@@ -8,15 +8,11 @@ that fits a cache.
 
 from __future__ import annotations
 
-import functools
-import json
 import math
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-from tvm.target import Target
 
 from te_select.errors import TuningError
 from te_select.machines import schedule_of
@@ -25,7 +21,7 @@ from te_select.operator.access import access_pattern
 from te_select.operator.broadcast import shown
 from te_select.operator.workload import Workload
 from te_select.records import log
-from te_select.records.fit import misfit
+from te_select.records.fit import family_of, is_of, misfit
 from te_select.records.log import Entry
 from te_select.records.origin import NEAREST, TUNED, explain, outcome, ratio
 from te_select.records.sizes import representative
@@ -89,7 +85,7 @@ def find(
     others = (name for name in log.target_folders(folder) if name.name != own)
     usable = 0
     for place in (folder / own, *others):
-        entries = _usable(place)
+        entries = _usable(place, must=place.name == own)
         usable += len(entries)
         found = _nearest(workload, target, entries, place.name, exact=place.name == own)
         if found is not None:
@@ -113,11 +109,16 @@ def _given(logs: str | Path) -> Path:
     return folder
 
 
-def _usable(place: Path) -> list[Entry]:
-    """The records of a folder that this te_select wrote."""
-    found = log.read(place)
-    for complaint in found.complaints():
-        warnings.warn(complaint, RuntimeWarning, stacklevel=2)
+def _usable(place: Path, must: bool) -> list[Entry]:
+    """The records of a folder that this te_select wrote; it must be readable, or may not be."""
+    try:
+        found = log.read(place)
+    except TuningError as error:
+        if must:
+            raise
+        warnings.warn(str(error), RuntimeWarning, stacklevel=2)
+        return []
+    found.warn()
     judged = [(entry, misfit(entry)) for entry in found.entries]
     odd = [f"{entry.key}: {problem}" for entry, problem in judged if problem is not None]
     if odd:
@@ -135,15 +136,15 @@ def _nearest(
     pattern = access_pattern(workload)
     elements = access_pattern(representative(workload)).elements
     schedule = schedule_of(target.kind)
-    family = schedule.family(target.tvm)
+    family = (target.kind, schedule.family(target.tvm))
     ranked = []
     for entry in entries:
         factor = ratio(pattern, entry.pattern)
-        if factor is not None and factor <= NEAR and _family(target.kind, entry.target) == family:
+        if factor is not None and factor <= NEAR and family_of(entry) == family:
             apart = abs(math.log((entry.pattern.elements or 1) / (elements or 1)))
             ranked.append((factor, apart, entry.seconds, entry))
     for factor, *_, entry in sorted(ranked, key=lambda each: each[:3]):
-        own = exact and factor == 1 and not workload.dim_names
+        own = exact and factor == 1 and not workload.dim_names and is_of(entry, target)
         if not own and not schedule.alike(pattern, entry.pattern, target.tvm):
             continue
         try:
@@ -154,12 +155,3 @@ def _nearest(
         why = explain(origin, workload, outcome(entry.seconds, entry.session))
         return Found(config, origin, why)
     return None
-
-
-@functools.cache
-def _family(kind: str, target: str) -> object:
-    """The family of a record's target among those of a kind of machine."""
-    try:
-        return schedule_of(kind).family(Target(json.loads(target)))
-    except (ValueError, TypeError, RuntimeError, KeyError):
-        return None

@@ -85,7 +85,7 @@ class Merged:
 def merge(source: Path, destination: Path, target: str = "*", only: str = "*") -> Merged:
     """Copy records into another folder of logs, where they are faster or new.
 
-    Every record is replayed by MetaSchedule first: what is not of its workload is not copied.
+    Every record is replayed by MetaSchedule first: what does not fit its workload is not copied.
 
     Parameters
     ----------
@@ -109,20 +109,16 @@ def merge(source: Path, destination: Path, target: str = "*", only: str = "*") -
     refused: list[str] = []
     for listed in contents(source, target, only):
         refused += listed.complaints
-        there = log.read(destination / listed.target)
-        chosen = []
+        fastest: dict[str, Entry] = {}
         for entry in listed.entries:
-            name = f"{listed.target}/{entry.key}"
-            mine = there.best(entry.key)
             if (problem := _problem(entry)) is not None:
-                refused.append(f"{name}: {problem}")
-            elif mine is not None and mine.tvm == entry.tvm and mine.seconds <= entry.seconds:
-                kept.append(name)
-            else:
-                chosen.append(entry)
-        if chosen:
-            store.put(destination / listed.target, chosen)
-            taken += [f"{listed.target}/{entry.key}" for entry in chosen]
+                refused.append(f"{listed.target}/{entry.key}: {problem}")
+            elif entry.key not in fastest or entry.seconds < fastest[entry.key].seconds:
+                fastest[entry.key] = entry
+        if fastest:
+            put = store.put(destination / listed.target, [*fastest.values()], _is_better)
+            taken += [f"{listed.target}/{entry.key}" for entry in put]
+            kept += [f"{listed.target}/{e.key}" for e in fastest.values() if e not in put]
     if not taken and not kept and not refused:
         raise TuningError(
             f"{source} holds no record of target {target!r} and name {only!r}; expected "
@@ -156,23 +152,22 @@ def prune(logs: Path, target: str = "*") -> list[str]:
     gone: list[str] = []
     for listed in contents(logs, target):
         gone += listed.complaints
-        problems = {entry.key: _problem(entry) for entry in listed.entries}
-        dropped = {key: problem for key, problem in problems.items() if problem is not None}
-        gone += [f"{listed.target}/{key}: {problem}" for key, problem in dropped.items()]
+        problems = [(entry, _problem(entry)) for entry in listed.entries]
+        useless = [entry for entry, problem in problems if problem is not None]
+        gone += [f"{listed.target}/{entry.key}: {why}" for entry, why in problems if why]
         if not listed.entries:
             continue
-        count = store.keep(logs / listed.target, set(problems) - set(dropped))
-        if slower := count - len(dropped):
-            gone.append(f"{listed.target}: {slower} slower records")
+        dropped = store.drop(logs / listed.target, useless)
+        if slower := [entry for entry in dropped if entry not in useless]:
+            gone.append(f"{listed.target}: {len(slower)} slower records")
     return gone
+
+
+def _is_better(new: Entry, old: Entry) -> bool:
+    """Whether a record may take another's place: it is faster, or the other is of another TVM."""
+    return new.tvm != old.tvm or new.seconds < old.seconds
 
 
 def _problem(entry: Entry) -> str | None:
     """Why a record is of no use here, if it is."""
-    if (problem := misfit(entry)) is not None:
-        return problem
-    try:
-        metaschedule.replay(entry)
-    except TuningError as error:
-        return str(error)
-    return None
+    return misfit(entry) or metaschedule.problem(entry)

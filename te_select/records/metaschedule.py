@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-import math
-import tempfile
+import os
+import signal
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from tvm import IRModule, s_tir
 from tvm.s_tir import meta_schedule as ms
 
+from te_select import forks
 from te_select.errors import TuningError
-from te_select.machines import schedule_of
+from te_select.machines import limits, schedule_of
 from te_select.machines.targets import ResolvedTarget
 from te_select.operator.access import access_pattern
 from te_select.operator.definition import definition
 from te_select.operator.workload import Workload
 from te_select.records import log
 from te_select.records.log import Entry
+from te_select.runtime import scratch
+
+_PATIENCE = 60  # seconds; a record takes some ms
 
 
+@forks.held_off()
 def entry(
     workload: Workload,
     target: ResolvedTarget,
@@ -52,10 +57,10 @@ def entry(
     pattern = access_pattern(workload)
     mod = IRModule({"main": definition(workload)})
     sch = s_tir.Schedule(mod)
-    schedule_of(target.kind).apply(sch, pattern, target.tvm, config)
-    with tempfile.TemporaryDirectory(prefix="te_select-") as name:
-        folder = Path(name)
-        database = ms.database.JSONDatabase(work_dir=name)
+    with limits.explained(workload):
+        schedule_of(target.kind).apply(sch, pattern, target.tvm, config)
+    with scratch.folder() as folder:
+        database = ms.database.JSONDatabase(work_dir=str(folder))
         arguments = ms.arg_info.ArgInfo.from_prim_func(mod["main"])
         committed = database.commit_workload(mod)
         database.commit_tuning_record(
@@ -65,13 +70,14 @@ def entry(
     return replace(written, session={"record": written.key, **session})
 
 
+@forks.held_off()
 def replay(record: Entry) -> s_tir.Schedule:
     """Have MetaSchedule load a record and apply its trace to its workload.
 
     Parameters
     ----------
     record
-        The record.
+        The record; `problem` tells first whether TVM survives it.
 
     Returns
     -------
@@ -81,34 +87,52 @@ def replay(record: Entry) -> s_tir.Schedule:
     Raises
     ------
     TuningError
-        If the trace does not fit the workload, or the record is of another one.
+        If the trace does not fit the workload.
     """
-    with tempfile.TemporaryDirectory(prefix="te_select-") as name:
-        (Path(name) / log.WORKLOADS).write_text(f"{record.workload}\n")
-        (Path(name) / log.RECORDS).write_text(f"[0,{record.body}]\n")
-        try:
-            database = ms.database.JSONDatabase(work_dir=name)
-            (loaded,) = database.get_all_tuning_records()
-            mod = loaded.workload.mod
-            sch = s_tir.Schedule(mod)
-            loaded.trace.apply_to_schedule(sch, remove_postproc=False)
-            arguments = ms.arg_info.ArgInfo.from_prim_func(mod["main"])
-        except Exception as error:  # TVM raises many kinds
-            raise TuningError(f"record {record.key} cannot be replayed on its workload") from error
-    shapes = [list(info.shape) for info in arguments]
-    if shapes != [list(info.shape) for info in loaded.args_info] or not _fits(record, shapes):
-        raise TuningError(f"record {record.key} is of another workload than the one it names")
+    with scratch.folder() as folder:
+        return _replay(record, folder)
+
+
+def problem(record: Entry) -> str | None:
+    """Say why a record cannot be replayed; None where it can be.
+
+    A child tries, for TVM ends the process over some traces and workloads that somebody has edited.
+    """
+    with scratch.folder() as folder:
+        child = os.fork()
+        if not child:
+            _try(record, folder)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if code == -signal.SIGALRM:
+        return f"it takes longer than {_PATIENCE} s to be replayed on its workload"
+    if code < 0:
+        return f"TVM crashes ({signal.strsignal(-code)}) as it replays it on its workload"
+    return "it cannot be replayed on its workload" if code else None
+
+
+def _try(record: Entry, folder: Path) -> NoReturn:
+    """Exit with 0 if a record can be replayed."""
+    code = 1
+    try:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(_PATIENCE)
+        silence = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(silence, 1)
+        os.dup2(silence, 2)
+        _replay(record, folder)
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _replay(record: Entry, folder: Path) -> s_tir.Schedule:
+    (folder / log.WORKLOADS).write_text(f"{record.workload}\n")
+    (folder / log.RECORDS).write_text(f"[0,{record.body}]\n")
+    try:
+        database = ms.database.JSONDatabase(work_dir=str(folder))
+        (loaded,) = database.get_all_tuning_records()
+        sch = s_tir.Schedule(loaded.workload.mod)
+        loaded.trace.apply_to_schedule(sch, remove_postproc=False)
+    except Exception as error:  # TVM raises many kinds
+        raise TuningError(f"record {record.key} cannot be replayed on its workload") from error
     return sch
-
-
-def _fits(record: Entry, shapes: list[list[int]]) -> bool:
-    """Whether the shapes of cond, then, else and out are such as the record's access pattern has.
-
-    Elements of 16 bytes are pairs there, along a loop that may have been merged with others.
-    """
-    loops = record.pattern.loops
-    moved = [
-        math.prod(loop.extent or 0 for loop in loops if letter in f"{loop.movers}o")
-        for letter in "cteo"
-    ]
-    return moved == [math.prod(shape) for shape in shapes]

@@ -1,23 +1,25 @@
 """Writes logs: under a lock, all files of a target together or none.
 
 The files belong together, since records name their workloads by line number. So the texts of all
-go into one pending file first, which appears at once; whoever finds one, reads it in their place,
-and the next writer finishes the work. A process that is killed at any moment leaves either the old
-logs or the new ones.
+go into one pending file first, which appears at once (`te_select.records.snapshot`); the next
+writer finishes a write that was cut short. A process that is killed at any moment leaves either the
+old logs or the new ones.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from filelock import FileLock
 
 from te_select.errors import ArtifactError, TuningError
-from te_select.records import log
+from te_select.records import log, snapshot
 from te_select.records.log import Damage, Entry
+from te_select.records.snapshot import Snapshot
 from te_select.runtime import files
 
 LOCK, ASIDE = ".lock", "damaged.txt"
@@ -36,9 +38,10 @@ def locked(folder: Path, name: str = LOCK) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(folder / name)
         lock.acquire()
-    except OSError as error:
+    except (OSError, ValueError, NotImplementedError) as error:
         raise TuningError(
-            f"{folder} cannot be written: {error.strerror or error}; expected a folder of yours"
+            f"{folder} cannot be written: {getattr(error, 'strerror', None) or error}; expected a "
+            "folder of yours"
         ) from error
     try:
         yield
@@ -46,7 +49,11 @@ def locked(folder: Path, name: str = LOCK) -> Iterator[None]:
         lock.release()
 
 
-def put(folder: Path, entries: Sequence[Entry]) -> None:
+def put(
+    folder: Path,
+    entries: Sequence[Entry],
+    wanted: Callable[[Entry, Entry], bool] = lambda new, old: True,
+) -> list[Entry]:
     """Put records into a target's logs, each in the place of those of its access pattern.
 
     Parameters
@@ -54,58 +61,95 @@ def put(folder: Path, entries: Sequence[Entry]) -> None:
     folder
         The folder of the target; made if it is missing.
     entries
-        The records.
+        The records, one of an access pattern.
+    wanted
+        Whether a record, the first, may take the place of an old one, the second. It is asked
+        about every old one of the access pattern.
+
+    Returns
+    -------
+    list of Entry
+        Those that were put.
 
     Raises
     ------
     TuningError
         If it cannot be written, or holds files that are no logs.
     """
-    new = {entry.key: entry for entry in entries}
     with locked(folder):
-        found = log.read(folder)
-        kept = {entry.key: entry for entry in _best(found)}
-        _write(folder, [*{**kept, **new}.values()], found.damaged)
+        taken = snapshot.take(folder)
+        found = log.parse(folder, taken)
+        new = {
+            entry.key: entry
+            for entry in entries
+            if all(wanted(entry, old) for old in found.entries if old.key == entry.key)
+        }
+        left = dict(new)
+        written = []
+        for old in found.entries:
+            if old.key not in new:
+                written.append(old)
+            elif old.key in left:
+                written.append(left.pop(old.key))
+        _write(folder, taken, [*written, *left.values()], found)
+    return [*new.values()]
 
 
-def keep(folder: Path, keys: Iterable[str]) -> int:
-    """Keep the best record of these access patterns only, and set damaged lines aside.
+def drop(folder: Path, useless: Sequence[Entry]) -> list[Entry]:
+    """Drop records, and of each access pattern all that are left but the fastest.
+
+    What is damaged is set aside. Records that others have put since the caller looked stay.
+
+    Parameters
+    ----------
+    folder
+        The folder of the target.
+    useless
+        The records to drop.
 
     Returns
     -------
-    int
-        How many records have gone.
+    list of Entry
+        Those that have gone.
+
+    Raises
+    ------
+    TuningError
+        If it cannot be written, or holds files that are no logs.
     """
-    wanted = set(keys)
     with locked(folder):
-        found = log.read(folder)
-        kept = [entry for entry in _best(found) if entry.key in wanted]
-        _write(folder, kept, found.damaged)
-    return len(found.entries) - len(kept)
+        taken = snapshot.take(folder)
+        found = log.parse(folder, taken)
+        fastest: dict[str, int] = {}
+        for i, entry in enumerate(found.entries):
+            if entry in useless:
+                continue
+            best = fastest.setdefault(entry.key, i)
+            if entry.seconds < found.entries[best].seconds:
+                fastest[entry.key] = i
+        kept = sorted(fastest.values())
+        if len(kept) < len(found.entries) or found.damaged:
+            _write(folder, taken, [found.entries[i] for i in kept], found)
+    return [entry for i, entry in enumerate(found.entries) if i not in kept]
 
 
-def _best(found: log.Log) -> list[Entry]:
-    """The fastest record of each access pattern, in the order of the log."""
-    keys = dict.fromkeys(entry.key for entry in found.entries)
-    return [entry for entry in map(found.best, keys) if entry is not None]
-
-
-def _write(folder: Path, entries: Sequence[Entry], damaged: Sequence[Damage]) -> None:
-    if damaged:
-        _set_aside(folder, damaged)
+def _write(folder: Path, taken: Snapshot, entries: Sequence[Entry], found: log.Log) -> None:
+    """Write records in the place of what was found, and set aside what that leaves out."""
+    if left_out := (*found.damaged, *found.unused):
+        _set_aside(folder, left_out)
     workloads = {line: i for i, line in enumerate(dict.fromkeys(e.workload for e in entries))}
     records = [f"[{workloads[entry.workload]},{entry.body}]" for entry in entries]
-    sessions = [json.dumps(dict(entry.session)) for entry in entries if entry.session]
+    sessions = dict.fromkeys(json.dumps(dict(e.session)) for e in entries if e.session)
     texts = {
         name: "".join(f"{line}\n" for line in lines)
         for name, lines in (
             (log.WORKLOADS, list(workloads)),
             (log.RECORDS, records),
-            (log.SESSIONS, sessions),
+            (log.SESSIONS, list(sessions)),
         )
     }
     try:
-        files.replace(folder / log.PENDING, json.dumps(texts).encode())
+        files.replace(folder / log.PENDING, snapshot.pending(texts, taken.digests))
         for name, text in texts.items():
             files.replace(folder / name, text.encode())
         (folder / log.PENDING).unlink()
@@ -113,11 +157,19 @@ def _write(folder: Path, entries: Sequence[Entry], damaged: Sequence[Damage]) ->
         raise TuningError(f"{folder} cannot be written: {error}") from error
 
 
-def _set_aside(folder: Path, damaged: Sequence[Damage]) -> None:
-    """Keep what is dropped: somebody may be able to mend it."""
+def _set_aside(folder: Path, lines: Sequence[Damage]) -> None:
+    """Keep what is left out: somebody may be able to mend it."""
+    path = folder / ASIDE
     try:
-        with (folder / ASIDE).open("a") as file:
-            for each in damaged:
-                file.write(f"{each.file} line {each.line}: {each.reason}\n{each.text}\n")
+        with path.open("a+b") as file:
+            file.seek(0)
+            there = set(file.read().split(b"\n"))
+            for each in lines:
+                text = each.text.encode()
+                if text not in there:  # as it is where an earlier write was cut short
+                    said = f"{each.file} line {each.line}: {each.reason}\n".encode()
+                    file.write(said + text + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
     except OSError as error:
-        raise TuningError(f"{folder / ASIDE} cannot be written: {error.strerror}") from error
+        raise TuningError(f"{path} cannot be written: {error.strerror or error}") from error

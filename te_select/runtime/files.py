@@ -119,7 +119,7 @@ def replace_all(files: Mapping[Path, bytes]) -> None:
                 temporary.replace(path)
         for folder in {path.parent for path in files}:
             with contextlib.suppress(OSError):  # the files are there; some systems sync no folders
-                _sync_folder(folder)
+                sync_folder(folder)
 
 
 def write_output(path: Path, data: bytes) -> None:
@@ -187,7 +187,8 @@ def _open_without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Bring to the disk which files a folder has; raises OSError where a system cannot."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(handle)

@@ -10,13 +10,12 @@ import atexit
 import ctypes
 import fcntl
 import os
-import shutil
 import threading
 from pathlib import Path
 
 import tvm_ffi
 
-from te_select.errors import ArtifactError, SelectError
+from te_select.errors import ArtifactError
 from te_select.runtime import scratch
 from te_select.runtime.stored import Stored
 
@@ -108,26 +107,19 @@ def _from_copy(image: bytes, path: Path) -> tvm_ffi.Module:
     """Load a file of our own, which lies in a folder of its own until the process ends."""
     try:
         folder = scratch.make(len(image) + scratch.ROOM)
-    except SelectError as error:
-        raise ArtifactError(f"{path} cannot be loaded: {error}") from error
-    owner = os.getpid()
+    except scratch.NoRoomError as error:
+        raise scratch.NoRoomError(f"{path} cannot be loaded: {error}") from error
     try:
         copy = folder / path.name
         copy.write_bytes(image)
         copy.chmod(0o500)
         module = _dlopen(str(copy))
     except (OSError, RuntimeError) as error:
-        shutil.rmtree(folder, ignore_errors=True)
+        scratch.remove(folder)
         reason = " ".join(str(error).split()).replace(str(folder), str(path.parent))
         raise ArtifactError(f"{path} cannot be loaded: {reason}; {_advice(reason)}") from error
-    atexit.register(_remove, folder, owner)
+    atexit.register(scratch.remove, folder)
     return module
-
-
-def _remove(folder: Path, owner: int) -> None:
-    """Remove a copy, unless this is a forked child of the process that made it."""
-    if os.getpid() == owner:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _advice(reason: str) -> str:

@@ -2,11 +2,16 @@
 
 LLVM ends the process where an object file cannot be written, and a C compiler blames a file that
 nobody knows. So the room is asked for before they run.
+
+A folder is locked by the process that made it, as long as that lives. What a killed process has
+left is so told from what another one works in, and the next process that makes a folder removes it.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import functools
 import os
 import shutil
 import tempfile
@@ -17,7 +22,16 @@ from te_select.errors import ArtifactError
 
 ROOM = 1 << 20  # bytes; the objects, the stub and the library of one kernel take a quarter of it
 KERNEL_ROOM = 1 << 16  # bytes that another kernel takes; it was 15 KB where a hundred were linked
+PREFIX = "te_select-scratch-"
 _ADVICE = "free some room, or set TMPDIR to another folder"
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+_held: dict[Path, tuple[int, int]] = {}
+"""The descriptors by which folders are locked, and the processes that made them."""
+
+
+class NoRoomError(ArtifactError):
+    """No temporary folder has as much room as is needed, which is no fault of a kernel."""
 
 
 @contextlib.contextmanager
@@ -36,35 +50,86 @@ def folder(room: int = ROOM) -> Iterator[Path]:
 
     Raises
     ------
-    ArtifactError
+    NoRoomError
         If no folder can be made, or there is not as much room.
     """
     made = make(room)
     try:
         yield made
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        remove(made)
 
 
 def make(room: int = ROOM) -> Path:
-    """Make a temporary folder, as `folder` does, for the caller to remove."""
+    """Make a temporary folder, as `folder` does, for the caller to `remove`."""
     try:
-        made = Path(tempfile.mkdtemp(prefix="te_select-"))
+        parent = Path(tempfile.gettempdir())
+        with contextlib.suppress(OSError):
+            _clear(parent)
+        made = _locked_folder()
     except OSError as error:  # its text lists the folders that Python has tried
         where = "" if error.filename is None else f": {error.filename}"
-        raise ArtifactError(
+        raise NoRoomError(
             f"no temporary folder can be made: {error.strerror or error}{where}; {_ADVICE}"
         ) from error
     try:
         if room:
             _reserve(made / "room", room)
     except OSError as error:
-        shutil.rmtree(made, ignore_errors=True)
-        raise ArtifactError(
+        remove(made)
+        raise NoRoomError(
             f"{made.parent} has no room for {-(-room // 2**20)} MiB of temporary files: "
             f"{error.strerror or error}; {_ADVICE}"
         ) from error
     return made
+
+
+def remove(made: Path) -> None:
+    """Remove a folder that `make` has made, unless this is a forked child of its maker."""
+    handle, owner = _held.get(made, (-1, -1))
+    if owner == os.getpid():
+        shutil.rmtree(made, ignore_errors=True)
+        del _held[made]
+        os.close(handle)
+
+
+def _locked_folder() -> Path:
+    while True:
+        made = Path(tempfile.mkdtemp(prefix=PREFIX))
+        with contextlib.suppress(FileNotFoundError, BlockingIOError):  # taken for left behind
+            handle = os.open(made, _FOLDER)
+            try:
+                _lock(handle)
+                if made.exists():
+                    _held[made] = handle, os.getpid()
+                    return made
+            finally:
+                if made not in _held:
+                    os.close(handle)
+
+
+def _lock(handle: int) -> None:
+    """Lock a folder; where the file system has no locks, nobody takes it for left behind."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise
+    except OSError:
+        return
+
+
+@functools.cache
+def _clear(parent: Path) -> None:
+    """Remove the folders that killed processes of this user have left, once in a process."""
+    for left in parent.glob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError):
+            handle = os.open(left, _FOLDER)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if os.fstat(handle).st_uid == os.geteuid():
+                    shutil.rmtree(left, ignore_errors=True)
+            finally:
+                os.close(handle)
 
 
 def _reserve(path: Path, room: int) -> None:

@@ -6,11 +6,12 @@ record takes the journal's place.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,12 @@ from typing import Any
 from te_select.errors import TuningError
 from te_select.operator.broadcast import shown
 from te_select.records import fields
+from te_select.records.snapshot import contents
+from te_select.runtime import files
 
 FOLDER = "trials"  # beside the records of the same target
-_LONGEST_NAME = 200
+_LONGEST_NAME = 200  # a file system takes 255; longer ones are cut, and end in a digest
+_CUT = 120
 ConfigKey = tuple[tuple[str, int], ...]
 
 
@@ -77,7 +81,7 @@ class Journal:
 
     def __init__(self, folder: Path, record: str, versions: Mapping[str, str]) -> None:
         if len(record) > _LONGEST_NAME:
-            record = f"{record[:_LONGEST_NAME]}-{hashlib.sha256(record.encode()).hexdigest()[:10]}"
+            record = f"{record[:_CUT]}-{hashlib.sha256(record.encode()).hexdigest()}"
         self.folder = folder / FOLDER
         self.path = self.folder / f"{record}.jsonl"
         self._versions = dict(versions)
@@ -90,13 +94,8 @@ class Journal:
         RuntimeWarning
             For every line that is no trial, as one is that was cut short.
         """
-        try:
-            data = self.path.read_bytes()
-        except FileNotFoundError:
-            return {}
-        except OSError as error:
-            raise TuningError(f"{self.path} cannot be read: {error.strerror or error}") from error
         trials = {}
+        data = contents(self.path) or b""
         for number, line in enumerate(data.splitlines(), 1):
             if not line:
                 continue
@@ -119,17 +118,27 @@ class Journal:
             If it cannot be written.
         """
         line = json.dumps({**trial.__dict__, "versions": self._versions}).encode()
-        try:
+        with self._explained():
+            new = not self.path.exists()
             with self.path.open("ab") as file:
                 # A line that was cut short must not take this one with it.
                 file.write(b"\n" + line + b"\n")
                 file.flush()
                 os.fsync(file.fileno())
+            if new:
+                with contextlib.suppress(OSError):  # some systems sync no folders
+                    files.sync_folder(self.folder)
+
+    def remove(self) -> None:
+        """Forget the trials; their outcome has been recorded."""
+        with self._explained():
+            self.path.unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
         except OSError as error:
             raise TuningError(
                 f"{self.path} cannot be written: {error.strerror or error}"
             ) from error
-
-    def remove(self) -> None:
-        """Forget the trials; their outcome has been recorded."""
-        self.path.unlink(missing_ok=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -150,12 +149,11 @@ def recorded(folder: Path, workload: Workload, tvm: str) -> Record | None:
     """
     sized = representative(workload)
     found = log.read(folder)
-    for complaint in found.complaints():
-        warnings.warn(complaint, RuntimeWarning, stacklevel=2)
-    entry = found.best(access_pattern(sized).key)
-    if entry is None or entry.tvm != tvm:
-        return None
-    return from_entry(folder, sized, entry)
+    found.warn()
+    key = access_pattern(sized).key
+    own = [entry for entry in found.entries if entry.key == key and entry.tvm == tvm]
+    fastest = min(own, key=lambda entry: entry.seconds, default=None)
+    return None if fastest is None else from_entry(folder, sized, fastest)
 
 
 def from_entry(folder: Path, workload: Workload, entry: Entry) -> Record | None:

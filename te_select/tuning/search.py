@@ -6,6 +6,7 @@ proposes the same configs, so that a session that was interrupted can be followe
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import logging
 import random
@@ -20,7 +21,9 @@ from tvm.s_tir import meta_schedule as ms
 from tvm.s_tir.meta_schedule.logging import get_logging_func
 from tvm.s_tir.meta_schedule.mutator import PyMutator
 
-from te_select.machines import schedule_of
+from te_select import forks
+from te_select.errors import ArgumentError
+from te_select.machines import limits, schedule_of
 from te_select.machines.targets import ResolvedTarget
 from te_select.operator.access import access_pattern
 from te_select.operator.definition import definition
@@ -77,6 +80,7 @@ def candidates(workload: Workload, target: ResolvedTarget, cpus: int | None = No
     return list(distinct.values())
 
 
+@forks.held_off()
 def open_search(
     workload: Workload, target: ResolvedTarget, trials: int, seed: int, cpus: int | None = None
 ) -> Search:
@@ -99,6 +103,11 @@ def open_search(
     -------
     Search
         Its first proposal is the default config alone.
+
+    Raises
+    ------
+    ArgumentError
+        If the space is to be searched, and TVM cannot fuse the loops of the default config.
     """
     every = candidates(workload, target, cpus)
     if len(every) <= trials:
@@ -139,9 +148,11 @@ class Evolution:
     ) -> None:
         self._schedule = schedule_of(target.kind)
         self._target = target.tvm
+        self._sized = workload
         self._pattern = access_pattern(workload)
         self._cpus = cpus
         self._mod = IRModule({"main": definition(workload)})
+        self._apply(s_tir.Schedule(self._mod), every[0])  # or there is nothing to be found
         self._known: dict[tuple[object, ...], float | None] = {}
         self._batch: list[Any] = []
         self._proposed: list[Any] = []
@@ -179,6 +190,7 @@ class Evolution:
             cost_model=ms.cost_model.RandomModel(seed=seed),
         )
 
+    @forks.held_off()
     def ask(self) -> list[Any]:
         """Return the default, then what evolution proposes, then others while trials are left."""
         if self._first is not None:
@@ -198,6 +210,7 @@ class Evolution:
             self._notify()
         return []
 
+    @forks.held_off()
     def tell(self, seconds: Sequence[float | None]) -> None:
         """Learn the times of the last proposal."""
         for config, time in zip(self._batch, seconds, strict=True):
@@ -241,7 +254,10 @@ class Evolution:
         every: Sequence[Any],
         numbers: dict[str, list[int]],
     ) -> list[s_tir.Schedule]:
-        """One schedule for each structure, its numbers being random variables."""
+        """One schedule for each structure, its numbers being random variables.
+
+        A structure for which TVM cannot fuse loops as large as these is left out.
+        """
         fixed: dict[str, Any] = dict.fromkeys(numbers, 1)
         structures = dict.fromkeys(replace(config, **fixed) for config in every)
         designs = []
@@ -251,9 +267,14 @@ class Evolution:
                 name: design.sample_categorical(values, [1.0 / len(values)] * len(values))
                 for name, values in numbers.items()
             }
-            self._schedule.apply(design, self._pattern, self._target, replace(structure, **drawn))
-            designs.append(design)
+            with contextlib.suppress(ArgumentError):
+                self._apply(design, replace(structure, **drawn))
+                designs.append(design)
         return designs
+
+    def _apply(self, sch: s_tir.Schedule, config: Any) -> None:
+        with limits.explained(self._sized):
+            self._schedule.apply(sch, self._pattern, self._target, config)
 
 
 def _mutator(seed: int) -> Any:

@@ -21,6 +21,7 @@ from te_select.operator.access import access_pattern
 from te_select.operator.broadcast import shown
 from te_select.operator.workload import Workload
 from te_select.records import log, metaschedule, store
+from te_select.records.fit import is_of
 from te_select.records.sizes import representative
 from te_select.tuning.journal import Journal
 from te_select.tuning.measuring import LOCAL, Measurer, open_measurer
@@ -33,7 +34,7 @@ from te_select.tuning.record import (
     UntunableError,
     recorded,
 )
-from te_select.tuning.search import open_search
+from te_select.tuning.search import Search, open_search
 from te_select.tuning.trials import Run
 
 _BUILDERS = ("te_select", "tvm")  # whose versions, with the machine's own, decide what is built
@@ -138,7 +139,18 @@ class Session:
                 f"local, on a machine of that kind"
             )
         with store.locked(self.folder):  # find out before minutes of measuring
-            pass
+            self._check_target()
+
+    def _check_target(self) -> None:
+        """Refuse a folder that another target has, whose JSON has the same ten digits of digest."""
+        if self.folder.name == self.target.records:
+            return
+        for entry in log.read(self.folder).entries:
+            if entry.tvm == self._versions["tvm"] and not is_of(entry, self.target):
+                raise TuningError(
+                    f"{self.folder} is of another target, {entry.target}; expected a folder of "
+                    "logs without it"
+                )
 
     @property
     def measurer(self) -> Measurer:
@@ -187,8 +199,7 @@ class Session:
                 return found
             run = Run(sized, self._target, self.measurer, journal, observe)
             cpus = self._machine.tuned_on(self.target)[1] if self.runner == LOCAL else None
-            search = open_search(sized, self.target, self.options.trials, self.options.seed, cpus)
-            trials = run.trials(search)
+            trials = run.trials(self._search(sized, cpus))
             config, seconds, default = run.finals()
             failed = sum(trial.seconds is None for trial in trials)
             entry = metaschedule.entry(
@@ -216,6 +227,12 @@ class Session:
             f"{self.folder.name}/{key}",
             sized,
         )
+
+    def _search(self, workload: Workload, cpus: int | None) -> Search:
+        try:
+            return open_search(workload, self.target, self.options.trials, self.options.seed, cpus)
+        except ArgumentError as error:
+            raise UntunableError(str(error)) from error
 
     def _provenance(self, workload: Workload) -> dict[str, Any]:
         """The machine, the versions and the command, as a record's reader needs them."""

@@ -5,6 +5,7 @@ import dataclasses
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -19,37 +20,17 @@ from tvm.s_tir import meta_schedule as ms
 import te_select
 from te_select import Workload
 from te_select.compiler import schedule
-from te_select.machines.targets import resolve
-from te_select.operator.access import access_pattern
 from te_select.records import log, manage, metaschedule, store
 from te_select.schedules import cpu
 from te_select.tuning.record import recorded
 from te_select.tuning.search import candidates
 from tests.support.tuning_fakes import BIG, FEW, ROWS, SMALL
-
-V4 = resolve("x86-64-v4")
-SESSION = {"workload": "w", "trials": 3}
-
-
-def make(workload, seconds=1e-3, config=None):
-    config = config or cpu.default_config(access_pattern(workload), V4.tvm)
-    return metaschedule.entry(workload, V4, config, seconds, SESSION)
+from tests.support.tuning_records import V4, edit, keys, make
 
 
 @pytest.fixture(scope="module")
 def entries():
     return [make(workload) for workload in (BIG, SMALL, ROWS)]
-
-
-def keys(folder):
-    return [entry.key for entry in log.read(folder).entries]
-
-
-def edit(folder, name, change):
-    path = folder / name
-    lines = path.read_text().splitlines()
-    change(lines)
-    path.write_text("".join(f"{line}\n" for line in lines))
 
 
 @pytest.mark.parametrize("workload", [FEW, SMALL, ROWS, BIG], ids=str)
@@ -213,20 +194,6 @@ def test_folder_in_the_place_of_a_file_is_refused(tmp_path):
         log.read(tmp_path)
 
 
-def test_write_that_was_cut_short_is_read_and_finished(tmp_path, entries):
-    store.put(tmp_path, entries)
-    texts = {
-        name: (tmp_path / name).read_text() for name in (log.WORKLOADS, log.RECORDS, log.SESSIONS)
-    }
-    store.put(tmp_path, [make(SMALL, 9e-3), make(FEW)])
-    # As if the process had died after the first of three files.
-    (tmp_path / log.PENDING).write_text(json.dumps(texts))
-    assert list(log.read(tmp_path).entries) == entries
-    store.put(tmp_path, [make(FEW)])
-    assert not (tmp_path / log.PENDING).exists()
-    assert keys(tmp_path) == [*(entry.key for entry in entries), make(FEW).key]
-
-
 def test_writers_at_once_lose_nothing(tmp_path):
     made = [make(Workload((n,), (n,), (n,))) for n in range(100, 124)]
     with ThreadPoolExecutor(8) as pool:
@@ -304,6 +271,31 @@ def test_import_refuses_a_record_beside_the_workload_of_another(tmp_path, entrie
     merged = manage.merge(tmp_path / "source", tmp_path / "mine")
     assert merged.taken == ()
     assert "workload" in merged.refused[0]
+
+
+@pytest.mark.parametrize("knob", ["piece", "skip"])
+def test_import_survives_a_record_over_which_tvm_ends_the_process(tmp_path, entries, knob):
+    """A null in the place of a loop."""
+    source = tmp_path / "source" / V4.name
+    store.put(source, entries)
+    lines = (source / log.RECORDS).read_text().splitlines()
+    edited = re.sub(rf'\["l\d+",(\d+\],\["te_select\.knob\.{knob})', r"[null,\1", lines[1])
+    assert edited != lines[1]
+    edit(source, log.RECORDS, lambda lines: lines.__setitem__(1, edited))
+    merged = manage.merge(tmp_path / "source", tmp_path / "mine")
+    assert merged.taken == tuple(f"{V4.name}/{entry.key}" for entry in (entries[0], entries[2]))
+    (refused,) = merged.refused
+    assert refused.startswith(f"{V4.name}/w4_1024cte: ")
+    assert "on its workload" in refused
+    assert manage.prune(tmp_path / "source") == [refused]
+
+
+def test_record_that_takes_too_long_to_be_replayed_is_refused(entries, monkeypatch):
+    monkeypatch.setattr(metaschedule, "_PATIENCE", 1)
+    monkeypatch.setattr(metaschedule, "_replay", lambda *_: signal.pause())
+    assert metaschedule.problem(entries[0]) == (
+        "it takes longer than 1 s to be replayed on its workload"
+    )
 
 
 def test_import_of_nothing_is_an_error(tmp_path):

@@ -1,7 +1,11 @@
 """Which record a workload is compiled with, and why."""
 
 import dataclasses
+import json
 import re
+import subprocess
+import sys
+import textwrap
 
 import numpy as np
 import pytest
@@ -73,6 +77,27 @@ def test_nearest_size_is_taken_else(tmp_path):
 def test_other_widths_movers_and_sizes_take_the_default(tmp_path, other):
     add(tmp_path, flat(20_000))
     assert origin(other, tmp_path) is None
+
+
+def test_record_in_a_folder_of_its_digest_is_not_that_of_another_target(tmp_path, monkeypatch):
+    """Targets in JSON have folders that are named by ten digits."""
+    add(tmp_path, flat(20_000))
+    (tmp_path / V4.name).rename(tmp_path / "target-0123456789")
+    monkeypatch.setattr(log, "folder_name", lambda target: "target-0123456789")
+    other = resolve({"kind": "llvm", "mcpu": "x86-64-v4", "mattr": ["-avx512vbmi"]})
+    assert origin(flat(20_000), tmp_path, V4) == "tuned:target-0123456789/w4_20000cte"
+    assert origin(flat(20_000), tmp_path, other) == "nearest:target-0123456789/w4_20000cte"
+
+
+def test_logs_of_another_target_that_are_none_cost_a_warning(tmp_path):
+    add(tmp_path, flat(20_000))
+    (tmp_path / "znver5").mkdir()
+    (tmp_path / "znver5" / log.RECORDS).write_text("no log\n")
+    with pytest.warns(RuntimeWarning, match=r"znver5.*holds no usable line"):
+        assert origin(flat(90_000), tmp_path) is None
+    (tmp_path / V4.name / log.RECORDS).write_text("no log\n")
+    with pytest.raises(te_select.TuningError, match="holds no usable line"):
+        origin(flat(20_000), tmp_path)
 
 
 def test_size_that_the_schedule_treats_differently_is_not_near(tmp_path):
@@ -209,3 +234,41 @@ def test_kernel_and_manifest_say_where_the_config_comes_from(tmp_path):
 )
 def test_origin_is_explained(text, message):
     assert message in explain(text, flat(20_000))
+
+
+NO_TARGETS = (
+    {"mtriple": "foo-bar-baz"},  # over which LLVM ends the process
+    {"mcpu": "nonsense"},
+    {"mattr": ["+zzz"]},
+    {"mattr": 5},
+    {"jit": "zz"},
+    {"vector-width": 99_999},
+    {"kind": ["llvm"]},
+    {"kind": "cuda", "arch": "sm_xx"},
+    {"kind": None},
+)
+FIND = """
+    import sys
+    from te_select import Workload
+    from te_select.machines.targets import resolve
+    from te_select.records.lookup import find
+
+    shape = (int(sys.argv[2]),)
+    print(find(Workload(shape, shape, shape), resolve(sys.argv[3]), sys.argv[1]).origin)
+"""
+
+
+def test_records_of_targets_that_are_none_are_left_out_with_a_warning(tmp_path):
+    add(tmp_path, flat(20_000))
+    path = tmp_path / V4.name / log.RECORDS
+    index, (trace, seconds, target, arguments) = json.loads(path.read_text())
+    with path.open("a") as file:
+        for wrong in NO_TARGETS:
+            faster = [index, [trace, [seconds[0] / 2], {**target, **wrong}, arguments]]
+            file.write(json.dumps(faster, separators=(",", ":")) + "\n")
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(FIND), str(tmp_path), "20000", V4.name],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout == "tuned:x86-64-v4/w4_20000cte\n", done.stderr
+    assert f"{len(NO_TARGETS)} of {len(NO_TARGETS) + 1} records are left out" in done.stderr

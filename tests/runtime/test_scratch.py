@@ -1,7 +1,9 @@
-"""What is said and left behind where there is no room on the disk; each in its own process."""
+"""What is said where there is no room on the disk, and what killed processes leave behind."""
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -11,6 +13,7 @@ from typing import Any
 import pytest
 
 import te_select
+from te_select.runtime import scratch
 
 FLAGS = ["--cond", "4,1", "--then", "4,5", "--else", ""]
 LIMITED = """
@@ -162,3 +165,142 @@ def test_full_standard_output_is_one_line(words: list[str]) -> None:
     with Path("/dev/full").open("w") as full:
         done = alone(COMMAND, -1, *words, stdout=full)
     assert "standard output cannot be used: No space left on device" in one_error(done)
+
+
+MAKER = """
+    import os, signal, sys, time
+    from te_select.runtime import scratch
+    made = scratch.make(room=int(sys.argv[1]))
+    (made / "kernels.o").write_bytes(b"x" * 1000)
+    if "fork" in sys.argv and not os.fork():
+        os.close(1)
+        time.sleep(600)
+    print(made, flush=True)
+    if "die" in sys.argv:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if "leave" in sys.argv:
+        os._exit(0)
+    if "wait" in sys.argv:
+        sys.stdin.read()
+    scratch.remove(made)
+"""
+
+
+@pytest.fixture
+def temporary(tmp_path: Path) -> dict[str, str]:
+    return {"PATH": "/usr/bin:/bin", "TMPDIR": str(tmp_path)}
+
+
+def made_by(environment: dict[str, str], *words: Any) -> Path:
+    done = alone(MAKER, *words, env=environment)
+    assert done.returncode == (-signal.SIGKILL if "die" in words else 0), done.stderr
+    return Path(done.stdout.strip())
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("room", [0, 1 << 16])
+@pytest.mark.parametrize("end", ["die", "leave"])
+def test_folder_of_a_killed_process_is_removed_by_the_next_that_makes_one(
+    tmp_path: Path, temporary: dict[str, str], end: str, room: int
+) -> None:
+    left = [made_by(temporary, room, end) for _ in range(2)]
+    assert not left[0].exists()  # by the second
+    assert (left[1] / "kernels.o").exists()
+    assert not made_by(temporary, room).exists()
+    assert names(tmp_path) == set()
+
+
+def test_folder_of_a_living_process_stays(tmp_path: Path, temporary: dict[str, str]) -> None:
+    words = [sys.executable, "-c", textwrap.dedent(MAKER), "0", "wait"]
+    with subprocess.Popen(
+        words, env=temporary, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as living:
+        assert living.stdout is not None
+        made = Path(living.stdout.readline().strip())
+        made_by(temporary, 0)
+        assert (made / "kernels.o").exists()
+    made_by(temporary, 0)
+    assert names(tmp_path) == set()
+
+
+def test_folder_stays_while_a_forked_child_may_use_it(
+    tmp_path: Path, temporary: dict[str, str]
+) -> None:
+    code = textwrap.dedent(MAKER).replace("os.close(1)", "print(os.getpid(), flush=True)")
+    words = [sys.executable, "-c", code, "0", "fork", "die"]
+    with subprocess.Popen(words, env=temporary, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        said = {parent.stdout.readline().strip() for _ in range(2)}
+        (child,) = (int(line) for line in said if line.isdigit())
+        try:
+            (made,) = (Path(line) for line in said if not line.isdigit())
+            parent.wait()
+            made_by(temporary, 0)
+            assert made.exists()
+        finally:
+            os.kill(child, signal.SIGKILL)
+        parent.stdout.read()  # ends with the child
+    made_by(temporary, 0)
+    assert names(tmp_path) == set()
+
+
+def test_folders_that_are_not_ours_stay(tmp_path: Path, temporary: dict[str, str]) -> None:
+    (tmp_path / "te_select-older").mkdir()
+    (tmp_path / "te_select-scratch-file").touch()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "precious").touch()
+    (tmp_path / "te_select-scratch-link").symlink_to(tmp_path / "elsewhere")
+    others = tmp_path / "te_select-scratch-others"
+    others.mkdir()
+    if os.geteuid() == 0:
+        os.chown(others, 65534, 65534)
+    else:
+        others.rmdir()
+    before = names(tmp_path)
+    made_by(temporary, 0)
+    assert names(tmp_path) == before
+    assert (tmp_path / "elsewhere" / "precious").exists()
+
+
+def test_forked_child_leaves_its_parents_folder_alone() -> None:
+    with scratch.folder(room=0) as folder:
+        child = os.fork()
+        if not child:
+            scratch.remove(folder)
+            os._exit(0)
+        os.waitpid(child, 0)
+        assert folder.exists()
+    assert not folder.exists()
+    scratch.remove(folder)
+
+
+def test_folder_that_is_taken_for_left_behind_as_it_is_made_is_made_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Another process may look between making and locking."""
+    made: list[Path] = []
+
+    def taken_at_once(handle: int, operation: int) -> None:
+        made.append(Path(f"/proc/self/fd/{handle}").readlink())
+        if len(made) == 1:
+            made[0].rmdir()
+        if len(made) == 2:
+            raise BlockingIOError
+
+    monkeypatch.setattr(scratch, "_clear", lambda parent: None)
+    monkeypatch.setattr(scratch.fcntl, "flock", taken_at_once)
+    with scratch.folder(room=0) as folder:
+        assert folder == made[2]
+        assert folder.is_dir()
+    made[1].rmdir()
+
+
+def test_no_descriptor_is_left_open() -> None:
+    before = len([*Path("/proc/self/fd").iterdir()])
+    for _ in range(20):
+        with scratch.folder():
+            pass
+    assert len([*Path("/proc/self/fd").iterdir()]) == before

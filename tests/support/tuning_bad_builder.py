@@ -10,6 +10,7 @@ from te_select.compiler import versions
 from te_select.machines.c_compiler import c_compiler
 from te_select.machines.cpu import link
 from te_select.runtime.manifest import KernelRecord, Manifest
+from te_select.runtime.scratch import NoRoomError
 from te_select.tuning.measuring import build_worker
 from te_select.tuning.measuring.candidate import Candidate
 from te_select.tuning.measuring.serve import serve
@@ -31,6 +32,8 @@ def build(message):
         os.kill(os.getpid(), signal.SIGSEGV)
     if fault == "build hang":
         time.sleep(1000)
+    if fault == "no room":
+        raise NoRoomError("no temporary folder can be made: No space left on device")
     if fault == "build memory":
         bytearray(2 * build_worker.MEMORY)
     candidate = Candidate.from_json(message["candidate"])

@@ -2,6 +2,9 @@
 
 import dataclasses
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeoutError
 
 import pytest
 
@@ -207,6 +210,11 @@ def test_workload_without_elements_cannot_be_tuned(run):
         run(Workload((0, 4), (0, 4), ()))
 
 
+def test_workload_that_tvm_cannot_fuse_leaves_the_session_to_others(run):
+    with pytest.raises(UntunableError, match=r"fewer than 2\^31"):
+        run(Workload((2, 1 << 31), (2, 1 << 31), (), "int8"), trials=2)
+
+
 @pytest.mark.parametrize("wrong", [None, False, 3])
 def test_logs_that_are_no_path_are_refused(wrong):
     with pytest.raises(te_select.TuningError, match="no path"):
@@ -217,6 +225,61 @@ def test_folder_that_cannot_be_written_is_refused_before_anything_is_measured(tm
     (tmp_path / "file").touch()
     with pytest.raises(te_select.TuningError, match="cannot be written"):
         Session(TARGET, tmp_path / "file")
+
+
+def test_two_sessions_of_one_workload_measure_it_once(tmp_path, monkeypatch):
+    """The second waits for the first, and then takes its record."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    class Slow(FakeMeasurer):
+        def measure(self, candidates):
+            begun.set()
+            assert go_on.wait(60)
+            yield from super().measure(candidates)
+
+    first, second = Slow(), FakeMeasurer()
+    opened = iter([first, second])
+    monkeypatch.setattr(module, "open_measurer", lambda *_: next(opened))
+
+    def tune():
+        return te_select.tune(SMALL, TARGET, tuning_logs=tmp_path, trials=80)
+
+    with ThreadPoolExecutor(2) as pool:
+        one = pool.submit(tune)
+        assert begun.wait(60)
+        with Session(TARGET, tmp_path) as other:  # which has the workers to measure at once
+            assert other.measurer is second
+            two = pool.submit(other.tune, SMALL, lambda progress: None)
+            with pytest.raises(FutureTimeoutError):
+                two.result(0.5)
+            assert second.measured == []
+            go_on.set()
+            assert two.result(60) == one.result(60)
+    assert second.measured == []
+    assert len(first.measured) == len(candidates(SMALL, V4))
+
+
+def test_sessions_of_two_workloads_do_not_wait_for_each_other(tmp_path, monkeypatch):
+    class Nested(FakeMeasurer):
+        def measure(self, candidates):
+            if not self.measured:
+                te_select.tune(FEW, TARGET, tuning_logs=tmp_path, trials=2)
+            yield from super().measure(candidates)
+
+    opened = iter([Nested(), FakeMeasurer()])
+    monkeypatch.setattr(module, "open_measurer", lambda *_: next(opened))
+    te_select.tune(SMALL, TARGET, tuning_logs=tmp_path, trials=80)
+    assert {entry.key for entry in log.read(tmp_path / TARGET).entries} == {"w4", "w4_1024cte"}
+
+
+def test_folder_of_another_target_with_the_same_digest_is_refused(tmp_path, monkeypatch, run):
+    """Targets in JSON have folders that are named by ten digits."""
+    run(FEW, trials=2)
+    (tmp_path / TARGET).rename(tmp_path / "target-0123456789")
+    monkeypatch.setattr(log, "folder_name", lambda target: "target-0123456789")
+    with pytest.raises(te_select.TuningError, match=r"is of another target, .*x86-64-v4"):
+        Session({"kind": "llvm", "mcpu": "x86-64-v4", "mattr": ["-avx512f"]}, tmp_path)
+    Session(TARGET, tmp_path)
 
 
 def test_trials_of_another_version_do_not_count(tmp_path):

@@ -10,6 +10,7 @@ from typing import Any
 import tvm
 from tvm import tirx
 
+from te_select.machines import limits
 from te_select.machines.cpu import link, lowering
 from te_select.machines.cpu.target import CpuTarget
 from te_select.machines.scheduled import Scheduled, symbol
@@ -39,10 +40,12 @@ def build(chosen: Sequence[Scheduled], target: CpuTarget, manifest: Manifest, pa
     path
         The ``.so`` to write; its folder exists.
     """
+    functions = [func for i, one in enumerate(chosen) for func in lower(one, symbol(i))]
+    with limits.explained(*(one.workload for one in chosen)):
+        module = lowering.build(functions, target.tvm)
     with scratch.folder(scratch.ROOM + len(chosen) * scratch.KERNEL_ROOM) as folder:
         object_file = folder / "kernels.o"
-        functions = [func for i, one in enumerate(chosen) for func in lower(one, symbol(i))]
-        lowering.build(functions, target.tvm).write_to_file(str(object_file), "o")
+        module.write_to_file(str(object_file), "o")
         entries = [
             link.KernelEntry(one.workload, (symbol(i),), _decisions(one))
             for i, one in enumerate(chosen)
@@ -83,7 +86,8 @@ def source(one: Scheduled, target: CpuTarget, level: str) -> str:
     lowered = lower(one, symbol(0))
     if level == "tir":
         return "\n\n".join(str(func.script()) for func in lowered)
-    module = lowering.build(lowered, target.tvm)
+    with limits.explained(one.workload):
+        module = lowering.build(lowered, target.tvm)
     return str(module.inspect_source("ll" if level == "llvm" else "asm"))
 
 
@@ -102,9 +106,10 @@ def lower(one: Scheduled, name: str) -> list[tirx.PrimFunc]:
     spans = (one.workload.dim_names, ANNOTATION, schedule.span_source)
     instead: dict[str, Condition] = {}
     others = []
-    for variant, func in reversed(list(one.functions.items())):  # the last is asked first
-        if variant.applies is not None:
-            other = f"{name}_{variant.name}"
-            instead[other] = variant.applies
-            others.append(lowering.lower(func, other, *spans))
-    return [lowering.lower(one.func, name, *spans, instead), *others]
+    with limits.explained(one.workload):
+        for variant, func in reversed(list(one.functions.items())):  # the last is asked first
+            if variant.applies is not None:
+                other = f"{name}_{variant.name}"
+                instead[other] = variant.applies
+                others.append(lowering.lower(func, other, *spans))
+        return [lowering.lower(one.func, name, *spans, instead), *others]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from te_select.machines.c_compiler import HostHalf, link_stub
 from te_select.machines.cuda.compilers import CudaBinary
 from te_select.machines.stub import exported_functions, shape_tables, signature
 from te_select.operator.workload import Workload
+from te_select.runtime import scratch
 from te_select.runtime.manifest import Manifest
 
 CUDA = HostHalf(("host.c", "cuda/host_cuda.c"), ("-pthread", "-ldl"))
@@ -96,8 +96,7 @@ def link(binary: CudaBinary, entries: Sequence[CudaEntry], manifest: Manifest, o
         If there is no C compiler, or it fails.
     """
     archs = sorted(binary.cubins, key=_number)
-    with tempfile.TemporaryDirectory(prefix="te-select-") as name:
-        folder = Path(name)
+    with scratch.folder() as folder:
         for arch, cubin in binary.cubins.items():
             (folder / f"{arch}.cubin").write_bytes(cubin)
         (folder / "newest.ptx").write_text(binary.ptx)

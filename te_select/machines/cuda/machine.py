@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from te_select.errors import TuningError
+from te_select.machines import limits
 from te_select.machines.cuda import compilers, link, lowering
 from te_select.machines.cuda.lowering import CudaFunction
 from te_select.machines.cuda.target import CudaTarget
@@ -102,4 +103,5 @@ def tuned_on(target: CudaTarget) -> tuple[str, int | None]:
 
 
 def _lower(one: Scheduled, name: str) -> CudaFunction:
-    return lowering.lower(one.func, name, one.workload.dim_names, access_pattern(one.workload))
+    with limits.explained(one.workload):
+        return lowering.lower(one.func, name, one.workload.dim_names, access_pattern(one.workload))

@@ -7,11 +7,11 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from te_select.errors import ToolchainError
+from te_select.runtime import scratch
 
 OPTIONS = ("-std=c++17",)
 SOURCE = "kernels.cu"
@@ -56,14 +56,13 @@ def compile_for(source: str, arch: str) -> tuple[bytes, str]:
     ToolchainError
         If nvcc refuses the source or the arch.
     """
-    with tempfile.TemporaryDirectory(prefix="te_select-") as folder:
-        (Path(folder) / SOURCE).write_text(source, encoding="utf-8")
+    with scratch.folder() as folder:
+        (folder / SOURCE).write_text(source, encoding="utf-8")
         # Names without the folder: the same source gives the same bytes.
         ptx, cubin = (str(Path(SOURCE).with_suffix(suffix)) for suffix in (".ptx", ".cubin"))
         _nvcc(*OPTIONS, f"-arch={arch}", "-ptx", SOURCE, "-o", ptx, folder=folder)
         _nvcc(f"-arch={arch}", "-cubin", ptx, "-o", cubin, folder=folder)
-        made = Path(folder)
-        return (made / cubin).read_bytes(), (made / ptx).read_text(encoding="utf-8")
+        return (folder / cubin).read_bytes(), (folder / ptx).read_text(encoding="utf-8")
 
 
 def disassemble(cubin: bytes) -> str:
@@ -79,8 +78,8 @@ def disassemble(cubin: bytes) -> str:
         raise ToolchainError(
             "no nvdisasm is found; install the CUDA toolkit, or pip install 'te-select[cuda]'"
         )
-    with tempfile.TemporaryDirectory(prefix="te_select-") as folder:
-        path = Path(folder) / "kernels.cubin"
+    with scratch.folder() as folder:
+        path = folder / "kernels.cubin"
         path.write_bytes(cubin)
         return _run([nvdisasm, "-c", str(path)]).decode()
 
@@ -91,11 +90,11 @@ def last_lines(text: bytes) -> str:
     return "; ".join(line.strip() for line in lines)
 
 
-def _nvcc(*arguments: str, folder: str | None = None) -> bytes:
+def _nvcc(*arguments: str, folder: Path | None = None) -> bytes:
     return _run([utility("nvcc") or "nvcc", *arguments], folder)
 
 
-def _run(command: Sequence[str], folder: str | None = None) -> bytes:
+def _run(command: Sequence[str], folder: Path | None = None) -> bytes:
     try:
         done = subprocess.run(command, capture_output=True, check=False, cwd=folder)
     except OSError as error:

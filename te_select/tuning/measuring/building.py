@@ -67,6 +67,8 @@ class Builders:
             for future in futures:
                 if not future.cancelled():
                     future.exception()
+            for worker in self._workers:
+                worker.kill()  # and wait for its end, or the next request would meet it dying
             raise
 
     def close(self) -> None:

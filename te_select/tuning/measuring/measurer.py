@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from pathlib import Path
 from types import TracebackType
 
 from te_select.errors import ArgumentError
 from te_select.operator.broadcast import shown
+from te_select.runtime import scratch
 from te_select.tuning.measuring.building import Builders
 from te_select.tuning.measuring.candidate import Built, Candidate, Measurement
 
@@ -50,7 +49,7 @@ class Measurer(ABC):
             )
         self.jobs = jobs or min(len(os.sched_getaffinity(0)), MOST_JOBS)
         self.timeout = timeout
-        self.folder = Path(tempfile.mkdtemp(prefix="te_select-tune-"))
+        self.folder = scratch.make(room=0)
         self._builders = Builders(self.folder, self.jobs, timeout)
 
     def measure(self, candidates: Iterable[Candidate]) -> Iterator[Measurement]:
@@ -106,11 +105,11 @@ class Measurer(ABC):
         """
         if type(rounds) is not int or rounds < 1:
             raise ArgumentError(f"rounds is {shown(rounds)}; expected an int of at least 1")
-        workloads = {candidate.workload.name for candidate in candidates}
+        workloads = dict.fromkeys(candidate.workload for candidate in candidates)
         if len(workloads) > 1:
+            named = ", ".join(workload.name for workload in workloads)
             raise ArgumentError(
-                f"the candidates are of {len(workloads)} workloads ({', '.join(sorted(workloads))})"
-                "; expected one"
+                f"the candidates are of {len(workloads)} workloads ({named}); expected one"
             )
         built = self.build(candidates)
         try:
@@ -172,7 +171,7 @@ class Measurer(ABC):
     def close(self) -> None:
         """End the workers and remove everything that is theirs."""
         self._builders.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        scratch.remove(self.folder)
 
     @property
     def batch(self) -> int:

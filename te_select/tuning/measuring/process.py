@@ -75,16 +75,19 @@ class Worker:
         WorkerError
             If the worker died.
         TuningError
-            If no worker can be started.
+            If no worker can be started, or it has no room for temporary files.
         """
         process = self.start()
         try:
             with contextlib.suppress(BrokenPipeError):  # the answer will be the cause of its death
                 _write(process, pack({**message, "seconds": seconds + GRACE_SECONDS}))
-            return self._answer(process, seconds)
+            answer = self._answer(process, seconds)
         except BaseException:  # also Ctrl-C: the answer to come would be taken for that to the next
             self.kill()
             raise
+        if "fatal" in answer:
+            raise TuningError(f"measuring cannot go on: {answer['fatal']}")
+        return answer
 
     def is_running(self) -> bool:
         """Whether there is a process."""

@@ -9,6 +9,7 @@ from te_select.errors import ArtifactError, TuningError
 from te_select.operator.workload import Workload
 from te_select.runtime import artifact
 from te_select.runtime.kernel import Kernel
+from te_select.runtime.scratch import NoRoomError
 from te_select.tuning.measuring.place import Place, place_of
 from te_select.tuning.measuring.problem import Problem
 from te_select.tuning.measuring.serve import reason, serve
@@ -39,6 +40,8 @@ class Runner:
         for path in message["paths"]:
             try:
                 kernels[path], place = self._checked(path)
+            except NoRoomError:
+                raise
             except (ArtifactError, TuningError) as error:
                 failures[path] = reason(error)
         timings = place.take_turns(kernels, message["rounds"]) if kernels else {}

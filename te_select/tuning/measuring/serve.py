@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import IO, Any
 
 from te_select.errors import SelectError
+from te_select.runtime.scratch import NoRoomError
 from te_select.tuning.measuring.frames import HEADER, one_line, pack, unpack
 
 Handler = Callable[[dict[str, Any]], dict[str, Any]]
@@ -22,9 +23,10 @@ Handler = Callable[[dict[str, Any]], dict[str, Any]]
 def serve(handlers: Mapping[str, Handler], memory: int | None = None) -> None:
     """Answer messages until the pipe ends or ``exit`` is asked.
 
-    An exception of a handler is the answer ``{"failure": reason}``. Where the pipe ends unasked,
-    the measurer is dead: its folder (the first argument) is removed, and this process ends whatever
-    it is doing.
+    An exception of a handler is the answer ``{"failure": reason}``, or ``{"fatal": reason}`` where
+    there is no room for temporary files, which is no fault of a candidate. Where the pipe ends
+    unasked, the measurer is dead: its folder (the first argument) is removed, and this process ends
+    whatever it is doing.
 
     Parameters
     ----------
@@ -76,6 +78,8 @@ def _end_with_parent(pipe: int) -> None:
 def _answer(handlers: Mapping[str, Handler], message: dict[str, Any]) -> dict[str, Any]:
     try:
         return handlers[message["op"]](message)
+    except NoRoomError as error:  # the next candidate would have none either
+        return {"fatal": reason(error)}
     except Exception as error:  # whatever a candidate raises is its failure, not the worker's
         return {"failure": reason(error)}
 

@@ -105,6 +105,15 @@ def test_faulty_candidates_fail_for_a_reason_and_the_next_is_measured(bad_measur
         assert len(failure.splitlines()) == 1
 
 
+def test_full_disk_ends_the_session_and_is_no_failure_of_a_candidate(bad_measurer):
+    with pytest.raises(te_select.TuningError, match="cannot go on: no temporary folder can be"):
+        list(bad_measurer.measure([candidate(fault="no room")]))
+    with pytest.raises(te_select.TuningError, match="No space left on device"):
+        bad_measurer.interleave([candidate(), candidate(fault="no room")], 3)
+    (after,) = bad_measurer.measure([candidate()])
+    assert after.failure is None
+
+
 def test_turns_have_a_sample_each_and_a_faulty_candidate_none(bad_measurer):
     good, bad, wrong = candidate(), candidate(fault="build crash"), candidate(fault="nothing")
     found = bad_measurer.interleave([bad, good, wrong, candidate(unroll=1)], 3)

@@ -1,0 +1,41 @@
+"""Records for tests, made as a session makes them, and edits of their files by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from te_select import Workload
+from te_select.machines.targets import resolve
+from te_select.operator.access import access_pattern
+from te_select.records import log, metaschedule
+from te_select.records.log import Entry
+from te_select.schedules import cpu
+
+V4 = resolve("x86-64-v4")
+SESSION = {"workload": "w", "trials": 3}
+
+
+def make(workload: Workload, seconds: float = 1e-3, config: Any = None) -> Entry:
+    """A record of a config, or of the default."""
+    config = config or cpu.default_config(access_pattern(workload), V4.tvm)
+    return metaschedule.entry(workload, V4, config, seconds, SESSION)
+
+
+def flat(n: int) -> Workload:
+    """One loop along which everything moves."""
+    return Workload((n,), (n,), (n,))
+
+
+def keys(folder: Path) -> list[str]:
+    """The names of a folder's records, in their order."""
+    return [entry.key for entry in log.read(folder).entries]
+
+
+def edit(folder: Path, name: str, change: Callable[[list[str]], Any]) -> None:
+    """Change the lines of a file by hand."""
+    path = folder / name
+    lines = path.read_text().splitlines()
+    change(lines)
+    path.write_text("".join(f"{line}\n" for line in lines))
