@@ -62,6 +62,7 @@ def test_kernel_inside_a_parallel_region_is_right_and_starts_no_threads(tmp_path
         check=True,
     )
     caller = ctypes.CDLL(str(library))
+    openmp = ctypes.CDLL("libgomp.so.1")
     n, team = 1 << 20, 3
     kernel = te_select.compile(Workload((n,), (n,), (n,)))
     assert kernel.config["bytes_per_thread"]
@@ -74,7 +75,14 @@ def test_kernel_inside_a_parallel_region_is_right_and_starts_no_threads(tmp_path
 
     pointers = [ctypes.c_void_p(array.ctypes.data) for array in (cond, then, else_, out)]
     before = len(list(Path("/proc/self/task").iterdir()))
-    failed = caller.call_from_team(run, team, ctypes.c_int64(n), *pointers, ctypes.byref(threads))
+    levels = openmp.omp_get_max_active_levels()
+    openmp.omp_set_max_active_levels(2)  # by default, OpenMP itself starts no threads there
+    try:
+        failed = caller.call_from_team(
+            run, team, ctypes.c_int64(n), *pointers, ctypes.byref(threads)
+        )
+    finally:
+        openmp.omp_set_max_active_levels(levels)
     assert failed == 0
     assert threads.value - before <= team - 1
     assert all(np.array_equal(row, np.where(cond, then, else_)) for row in out)
