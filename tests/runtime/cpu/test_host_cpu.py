@@ -2,103 +2,24 @@
 
 from __future__ import annotations
 
-import ctypes
-import itertools
-import subprocess
-from dataclasses import replace
-
-import numpy as np
 import pytest
-import tvm_ffi
 
-from te_select import Workload
-from te_select.machines.c_compiler import c_compiler
-from te_select.machines.cpu import link
+from tests.support import cpu_probe
 
-PROBE = """
-#include <stdint.h>
-struct env { void* sync; int32_t num_task; };
-int (*__TVMBackendParallelLaunch)(int (*)(int, struct env*, void*), void*, int);
-struct {
-  int64_t calls, stream, small, tasks, ran, sizes[2], pointers[4], wanted, fails;
-} __tvm_ffi_seen;
-int64_t __tvm_ffi_fences;
-
-static int task(int id, struct env* env, void* data) {
-  __atomic_store_n(&__tvm_ffi_seen.tasks, env->num_task, __ATOMIC_SEQ_CST);
-  __atomic_add_fetch(&__tvm_ffi_seen.ran, 1 << (8 * id), __ATOMIC_SEQ_CST);
-  return id + 1 == __tvm_ffi_seen.fails;
-}
-
-int32_t te_select_kernel_0(void* c, void* t, void* e, void* o, int64_t a, int64_t b, int64_t stream,
-                           int64_t small) {
-  void* pointers[] = {c, t, e, o};
-  ++__tvm_ffi_seen.calls;
-  __tvm_ffi_seen.stream = stream;
-  __tvm_ffi_seen.small = small;
-  __tvm_ffi_seen.ran = 0;
-  __tvm_ffi_seen.sizes[0] = a;
-  __tvm_ffi_seen.sizes[1] = b;
-  for (int i = 0; i < 4; ++i) __tvm_ffi_seen.pointers[i] = (int64_t)pointers[i];
-  return __TVMBackendParallelLaunch(task, 0, __tvm_ffi_seen.wanted);
-}
-"""
-COUNTING = """
-extern __attribute__((visibility("default"))) long __tvm_ffi_fences;
-#define __builtin_ia32_sfence() __atomic_add_fetch(&__tvm_ffi_fences, 1, __ATOMIC_SEQ_CST)
-"""
 THREADS = 4
 
 
-class Seen(ctypes.Structure):
-    _fields_ = (
-        *((name, ctypes.c_int64) for name in ("calls", "stream", "small", "tasks", "ran")),
-        ("sizes", ctypes.c_int64 * 2),
-        ("pointers", ctypes.c_int64 * 4),
-        ("wanted", ctypes.c_int64),
-        ("fails", ctypes.c_int64),
-    )
-
-
-class Probe:
-    """A library whose one kernel, of ``b`` rows of ``a`` floats, says what it was called with."""
-
-    def __init__(self, folder, **how):
-        object_file, path = folder / "probe.o", folder / f"{next(_numbers)}.so"
-        workload = Workload(("b", "a"), ("b", "a"), ("b", "a"))
-        link.link(object_file, [link.KernelEntry(workload, "te_select_kernel_0", **how)], path)
-        self.call = tvm_ffi.load_module(str(path)).get_function(workload.name)
-        image = ctypes.CDLL(str(path))
-        self.seen = Seen.in_dll(image, "__tvm_ffi_seen")
-        self.fences = ctypes.c_int64.in_dll(image, "__tvm_ffi_fences")
-
-    def __call__(self, b, a=1):
-        """Move 13 bytes an element, 4 of which are of out."""
-        arrays = [np.ones((b, a), bool), *(np.zeros((b, a), "f4") for _ in range(3))]
-        self.fences.value = 0
-        self.call(*arrays)
-        return arrays
-
-
-_numbers = itertools.count()
-
-
 @pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("probe")
-    (folder / "probe.c").write_text(PROBE)
-    (folder / "counting.h").write_text(COUNTING)
-    command = [*c_compiler(), "-O1", "-fPIC", "-c", folder / "probe.c", "-o", folder / "probe.o"]
-    subprocess.run(command, check=True)
-    return folder
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("probe")
+    cpu_probe.build(made)
+    return made
 
 
 @pytest.fixture
-def probe(built, monkeypatch):
+def probe(folder, monkeypatch):
     monkeypatch.setenv("TE_SELECT_NUM_THREADS", str(THREADS))
-    options = (*link.CPU.options, "-include", str(built / "counting.h"))
-    monkeypatch.setattr(link, "CPU", replace(link.CPU, options=options))
-    return lambda **how: Probe(built, **how)
+    return lambda **how: cpu_probe.Probe(folder, **how)
 
 
 def test_pointers_and_sizes_are_those_of_the_operands(probe):
