@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 
 import numpy as np
@@ -17,6 +18,7 @@ from te_select.bench.peers import (
     Peer,
     UnsupportedError,
     choose_peers,
+    metaschedule,
     onednn,
 )
 from te_select.checking.reference import first_difference, placed
@@ -62,15 +64,45 @@ def differences(peer: Peer, workload: Workload, count: int = 1) -> list[str]:
     return found
 
 
+@pytest.fixture
+def dnnl() -> OneDnn:
+    peer = OneDnn()
+    if (reason := peer.available()) is not None:
+        pytest.skip(reason)
+    return peer
+
+
+@pytest.fixture(scope="module")
+def intrinsics() -> None:
+    """Import what MetaSchedule needs in a thread of its own.
+
+    TVM looks at the whole stack for each of them, and pytest's made that take 30 s.
+    """
+    with ThreadPoolExecutor(1) as alone:
+        alone.submit(metaschedule._import_intrinsics).result()
+
+
+@pytest.fixture
+def tuned(intrinsics) -> MetaSchedule:
+    peer = MetaSchedule(trials=2)
+    if (reason := peer.available()) is not None:
+        pytest.skip(reason)
+    return peer
+
+
 # Compiling with Inductor starts worker processes, for 20 s.
 @pytest.mark.parametrize(
     "peer", [peer for peer in PEERS if peer.name != "torch.compile"], ids=lambda peer: peer.name
 )
 @pytest.mark.filterwarnings("ignore")
-def test_a_peer_selects_into_each_set_or_says_why_not(peer: type[Peer]) -> None:
+def test_a_peer_selects_into_each_set_or_says_why_not(
+    peer: type[Peer], request: pytest.FixtureRequest
+) -> None:
     made = peer()
     if (reason := made.available()) is not None:
         pytest.skip(reason)
+    if peer is MetaSchedule:
+        request.getfixturevalue("intrinsics")
     for name, workload in WORKLOADS.items():
         if (why := UNSUPPORTED.get(peer.name, {}).get(name)) is None:
             assert differences(made, workload, 2) == ["", ""], name
@@ -85,22 +117,6 @@ def test_peers_are_chosen_by_name() -> None:
     assert len(choose_peers("all")) == len(PEERS)
     with pytest.raises(ValueError, match=r"'x'.; expected all, none or numpy"):
         choose_peers("numpy,x")
-
-
-@pytest.fixture
-def dnnl() -> OneDnn:
-    peer = OneDnn()
-    if (reason := peer.available()) is not None:
-        pytest.skip(reason)
-    return peer
-
-
-@pytest.fixture
-def tuned() -> MetaSchedule:
-    peer = MetaSchedule(trials=2)
-    if (reason := peer.available()) is not None:
-        pytest.skip(reason)
-    return peer
 
 
 @pytest.mark.parametrize("dtype", sorted(onednn.TYPES))
