@@ -72,6 +72,9 @@ def test_tune_says_where_others_used_the_cores(
     assert "others were using 1.2 cores when this began" in result.stdout
     again = run("tune", *FLAGS, *ON, "--trials", "2", "--tuning-logs", tmp_path)
     assert "others were using" not in again.stdout
+    both = [*FLAGS, "--workload", json.dumps(FEW.to_json())]
+    document = run_json("tune", *both, *ON, "--trials", "2", "--tuning-logs", tmp_path)
+    assert document["busy_cores"] == 1.25  # of the one that was measured
 
 
 def test_tune_prints_what_it_found_and_records_it(tmp_path: Path, fake: Any) -> None:
@@ -290,6 +293,8 @@ def test_logs_list_shows_records_and_exits_1_where_a_line_is_damaged(
     (row,) = run_json("logs", "list", "--tuning-logs", tmp_path)["records"]
     assert (row["record"], row["trials"] > 0) == ("w4_1024cte", True)
     assert row["microseconds"] == pytest.approx(125, rel=0.01)
+    assert row["default_microseconds"] == pytest.approx(250, rel=0.01)
+    assert row["gain"] == "2.00x"
     assert "w4_1024cte" in run("logs", "list", "--tuning-logs", tmp_path).stdout
     with (tmp_path / TARGET / log.RECORDS).open("a") as file:
         file.write("torn")
