@@ -38,6 +38,9 @@ typedef struct {
 int te_select_check(const te_select_kernel* kernel, const TVMFFIAny* args, int32_t num_args,
                     TVMFFIAny* result, int as_bits, int64_t* sizes, te_select_memory* operands);
 
+/* The text of the library's manifest, in its ELF note. */
+extern const char te_select_manifest_text[] __attribute__((visibility("hidden")));
+
 /* ---- messages ------------------------------------------------------------------------------- */
 
 typedef struct {

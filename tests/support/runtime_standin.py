@@ -104,6 +104,7 @@ def build(
     bytes_per_thread: int = 0,
     status: int = 0,
     cpu_features: Sequence[str] = (),
+    described: Manifest | None = None,
 ) -> Path:
     """Compile, link and describe a library at ``path``."""
     source = path.with_suffix(".c")
@@ -115,8 +116,7 @@ def build(
         link.KernelEntry(w, f"te_select_kernel_{i}", bytes_per_thread)
         for i, w in enumerate(workloads)
     ]
-    link.link(objects, entries, path)
-    artifact.write(path, manifest(workloads, cpu_features))
+    link.link(objects, entries, described or manifest(workloads, cpu_features), path)
     return path
 
 

@@ -15,6 +15,7 @@ from te_select.machines.cpu.target import CpuTarget
 from te_select.machines.scheduled import Scheduled, symbol
 from te_select.runtime import scratch
 from te_select.runtime.cpu import features
+from te_select.runtime.manifest import Manifest
 from te_select.schedules import cpu as schedule
 from te_select.schedules.annotations import ANNOTATION
 from te_select.schedules.variant import Condition
@@ -22,7 +23,7 @@ from te_select.schedules.variant import Condition
 __all__ = ["build", "device", "missing", "requirements", "source", "tuned_on", "versions"]
 
 
-def build(chosen: Sequence[Scheduled], target: CpuTarget, path: Path) -> None:
+def build(chosen: Sequence[Scheduled], target: CpuTarget, manifest: Manifest, path: Path) -> None:
     """Write the shared library of scheduled workloads.
 
     Parameters
@@ -31,6 +32,8 @@ def build(chosen: Sequence[Scheduled], target: CpuTarget, path: Path) -> None:
         The workloads, which differ.
     target
         What they were scheduled for.
+    manifest
+        What the library holds, which goes into it.
     path
         The ``.so`` to write; its folder exists.
     """
@@ -48,7 +51,7 @@ def build(chosen: Sequence[Scheduled], target: CpuTarget, path: Path) -> None:
             )
             for i, one in enumerate(chosen)
         ]
-        link.link(object_file, entries, path)
+        link.link(object_file, entries, manifest, path)
 
 
 def requirements(target: CpuTarget) -> dict[str, Any]:
