@@ -14,6 +14,7 @@ import tvm_ffi
 from te_select import Workload
 from te_select.machines.c_compiler import c_compiler, link_stub
 from te_select.machines.cpu import link
+from tests.support.runtime_standin import manifest
 
 PROBE = """
 #include <stdint.h>
@@ -86,7 +87,8 @@ class Probe:
         workload = Workload(("b", "a"), ("b", "a"), ("b", "a"))
         stub = link.stub_source([link.KernelEntry(workload, "te_select_kernel_0", **how)])
         options = (*link.CPU.options, "-include", str(folder / "counting.h"))
-        link_stub(stub, [folder / "probe.o"], replace(link.CPU, options=options), path)
+        half = replace(link.CPU, options=options)
+        link_stub(stub, [folder / "probe.o"], half, manifest([workload]), path)
         self.call = tvm_ffi.load_module(str(path)).get_function(workload.name)
         image = ctypes.CDLL(str(path))
         self.address = image[f"__tvm_ffi_{workload.name}"]
