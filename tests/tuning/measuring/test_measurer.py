@@ -19,6 +19,7 @@ from te_select.tuning.measuring import building, local, open_measurer, problem
 from te_select.tuning.measuring.problem import Problem, memory_needed
 from tests.support.tuning_candidates import (
     BAD_BUILDER,
+    INSIDE,
     W,
     candidate,
     children,
@@ -45,6 +46,13 @@ def bad_measurer(monkeypatch):
 
 def command(pid):
     return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+
+
+def wait_for(condition):
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
 
 
 def outcome(measurements, cand):
@@ -157,8 +165,9 @@ def test_run_worker_is_replaced_after_some_libraries(measurer, monkeypatch):
 
 def test_worker_that_died_between_two_candidates_is_replaced(measurer):
     list(measurer.measure([candidate()]))
-    os.kill(measurer._worker.start().pid, signal.SIGKILL)
-    time.sleep(0.2)
+    worker = measurer._worker.start()
+    worker.kill()
+    worker.wait()
     (found,) = measurer.measure([candidate()])
     assert found.seconds
 
@@ -234,19 +243,20 @@ SESSION = """
 
 
 @pytest.fixture(params=["hang", "build hang"])
-def session(request):
+def session(request, tmp_path):
     """A process that measures, and hangs in a candidate."""
+    inside = tmp_path / "inside"
     with subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(SESSION), request.param],
         stdout=subprocess.PIPE,
         text=True,
-        env=environment(),
+        env={**environment(), INSIDE: str(inside)},
         start_new_session=True,
     ) as process:
         try:
             folder = Path(process.stdout.readline().strip())
             assert [process.stdout.readline().strip() for _ in range(2)] == ["None", "None"]
-            time.sleep(1.5)  # until it is inside
+            wait_for(inside.exists)
             yield process, folder
         finally:
             process.kill()
@@ -258,10 +268,7 @@ def test_workers_end_with_their_parent_also_inside_a_candidate(session):
     assert len(workers) == 2
     process.kill()
     process.wait()
-    end = time.monotonic() + PATIENCE
-    while any(is_running(pid) for pid in workers) or folder.exists():
-        assert time.monotonic() < end
-        time.sleep(0.1)
+    wait_for(lambda: not any(map(is_running, workers)) and not folder.exists())
 
 
 def test_interrupt_is_orderly_and_measuring_can_go_on(session):
