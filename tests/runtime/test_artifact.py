@@ -50,6 +50,13 @@ def test_loaded_kernel_says_what_it_is(copied):
     assert (k(*ARGS) == ARGS[0]).all()
 
 
+def test_config_of_a_kernel_cannot_be_changed(copied):
+    k = artifact.load(copied)
+    with pytest.raises(TypeError):
+        k.config["lanes"] = 4
+    assert dict(artifact.load(copied).config) == dict(k.config) == {"lanes": 8}
+
+
 def test_library_of_many_kernels(tmp_path):
     workloads = [W, Workload(("n",), ("n",), (), "uint16"), Workload((), (), (), "bool")]
     library = artifact.load(build(workloads, tmp_path / "many.so", bytes_per_thread=1))
