@@ -58,8 +58,10 @@ def call(tmp_path_factory):
         check=True,
     )
     caller, openmp = ctypes.CDLL(str(library)), ctypes.CDLL("libgomp.so.1")
-    levels = openmp.omp_get_max_active_levels()
-    openmp.omp_set_max_active_levels(2)  # by default OpenMP itself starts no threads there
+    # By default OpenMP itself starts no threads there; how to change that depends on its version.
+    levels, nested = openmp.omp_get_max_active_levels(), openmp.omp_get_nested()
+    openmp.omp_set_nested(1)
+    openmp.omp_set_max_active_levels(2)
 
     def run(function, cond, then, else_):
         out = np.zeros((TEAM, *then.shape), np.float32)
@@ -69,6 +71,7 @@ def call(tmp_path_factory):
         return out
 
     yield run
+    openmp.omp_set_nested(nested)
     openmp.omp_set_max_active_levels(levels)
 
 
