@@ -82,7 +82,7 @@ def test_bench_reports_to_people_and_machines(
 ) -> None:
     monkeypatch.setattr(peers_module, "PEERS", (peers_module.NumPy, Missing, Liar))
     table = tmp_path / "x.csv"
-    result = bench(*SMALL, "--density", "0,50", "--csv", table)
+    result = bench(*SMALL, "--density", "0,100", "--csv", table)
     assert result.exit_code == 0, result.output
     for shown in ("absent: missing: No module", "pip install no-such-package", "WRONG: "):
         assert shown in result.stdout
