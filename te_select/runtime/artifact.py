@@ -94,6 +94,7 @@ def load(path: str | os.PathLike[str]) -> Kernel | Library:
             alone,
             function=_function(module, name, path),
             bits=_function(module, f"{name}__bits", path),
+            attempt=_function(module, f"{name}__try", path) if found.sealed else None,
             path=path,
             # The bytes are kept, so that exporting does not depend on what happens to the file.
             exporter=functools.partial(_export_alone, found, alone),

@@ -85,7 +85,13 @@ def test_only_tvm_ffi_functions_are_exported(built):
     symbols = subprocess.run(
         ["nm", "-D", "--defined-only", built], capture_output=True, text=True, check=True
     ).stdout.split()[2::3]
-    names = [W.name, f"{W.name}__bits", "te_select_manifest", "te_select_run_serially"]
+    names = [
+        W.name,
+        f"{W.name}__bits",
+        f"{W.name}__try",
+        "te_select_manifest",
+        "te_select_run_serially",
+    ]
     assert sorted(symbols) == [f"__tvm_ffi_{name}" for name in names]
 
 
