@@ -162,6 +162,14 @@ def test_sizes_of_2_to_the_57_and_more_are_refused(shape, text):
         strict(w, *huge)
 
 
+@pytest.mark.parametrize("extent", [-1, -(2**63)])
+def test_negative_extents_are_refused(extent):
+    w = Workload(("n",), ("n",), ("n",), "float32")
+    tensors = [tensor(x, shape=(extent,)) for x in (COND, THEN, ELSE, ELSE)]
+    with pytest.raises(ValueError, match=rf"cond has shape \[{extent}\]; expected \[n\]"):
+        strict(w, *tensors)
+
+
 def test_memory_of_another_device_is_refused():
     with pytest.raises(ValueError, match=r"cond is on DLPack device \(2,0\); .*memory of the CPU"):
         strict(SAME, tensor(COND, device=CUDA), THEN, ELSE, ELSE)
