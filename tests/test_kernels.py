@@ -91,7 +91,7 @@ def test_short_rows_of_named_and_literal_count(inner, tmp_path):
         for dtype in ("uint8", "float32", "float64")
     ]
     sizes = (0, 1, 3, 8, 15, 16, 17, 64, 65, 200)
-    literal = [w.bind({"r": rows}) for w in named for rows in (1, 7, 65)]
+    literal = [w.bind({"r": rows}) for w in named for rows in (7, 65)]
     library = te_select.load(te_select.export([*named, *literal], tmp_path / "rows.so"))
     for workload in literal:
         check(library[workload.name], workload)
@@ -165,7 +165,7 @@ def test_more_elements_than_a_32_bit_index_holds():
     then = np.full(n, 9, np.uint8)
     out = kernel(cond, then, np.uint8(4))
     assert [int(out[i]) for i in (0, 1, 2**31 - 1, 2**31, 2**31 + 1, n - 1)] == [9, 4, 9, 9, 4, 9]
-    assert int(np.count_nonzero(out == 9)) == 4
+    assert int(out.sum(dtype=np.int64)) == 4 * n + 4 * (9 - 4)
 
 
 def test_many_rows_beyond_32_bits_of_output():
