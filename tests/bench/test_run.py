@@ -18,12 +18,14 @@ from te_select.bench import peers as peers_module
 from te_select.bench import run as run_module
 from te_select.bench.options import Options
 from te_select.bench.peers import Call, Peer, UnsupportedError, choose_peers
-from te_select.bench.row import OURS, Row
+from te_select.bench.row import COPY, OURS, SELECT, Row
 from te_select.bench.run import run
 from te_select.bench.suite import Entry
 from te_select.cli import app
 from te_select.operator.workload import Workload
 from te_select.timing.operands import Mask, Operands, make_operands
+from te_select.timing.roof import Probe
+from te_select.timing.rounds import Timing
 
 ENTRY = Entry("small", Workload((4, 1), (4, 5), ()), "a test")
 SMALL = ["--cond", "4,1", "--then", "4,5", "--else", "", "--rounds", "1"]
@@ -75,6 +77,53 @@ def test_named_dims_and_cold_caches_are_measured_too(cold: bool) -> None:
         OURS, "te-select, dims named", "numpy", "roof: copy", "roof: select"
     }  # fmt: skip
     assert (row.cache == "hot") != cold
+
+
+def test_probe_is_timed_by_the_run_and_its_roof_is_of_its_own_bytes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def probe(size: int, repeats: int) -> Probe:
+        return Probe(lambda: None, repeats, size, "plain stores", 1.0)
+
+    made = {"copy": probe(100, 4), "select": probe(130, 1)}
+    monkeypatch.setattr(run_module.roof, "probes", lambda _moved, _sets: made)
+    monkeypatch.setattr(
+        run_module,
+        "take_turns",
+        lambda calls, rounds: dict.fromkeys(calls, Timing((2.0,) * rounds)),
+    )
+    (row,) = run([ENTRY], [Mask()], Options(rounds=3))
+    assert row.timings[COPY].seconds == (0.5,) * 3
+    assert row.roofs == {COPY: 200, SELECT: 65}
+    assert (row.how[COPY], row.moved) == ("plain stores", 4 + 80 + 4 + 80)
+    assert row.rate(OURS) == row.moved / 2
+
+
+def test_output_of_the_call_before_does_not_help(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a contestant leaves unwritten is found, also after one that was right."""
+    (row,) = run([ENTRY], [Mask()], Options(peers=[*choose_peers("numpy-copyto"), Liar()]))
+    assert set(row.wrong) == {"liar"}
+
+
+@pytest.mark.parametrize(
+    ("cache", "moved"), [(1 << 20, 1 << 18), (1 << 25, 1 << 20), (1 << 20, 1 << 22)]
+)
+def test_cold_operands_are_more_than_twice_the_largest_cache(
+    cache: int, moved: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_module, "last_level_cache", lambda: cache)
+    sets, said = run_module._sets(moved, True)
+    assert said == "cold"
+    assert (sets - 1) * moved > 2 * cache - moved  # what lies between two calls on one set
+    assert sets * moved > 2 * cache
+    assert run_module._sets(moved, False) == (1, "hot")
+
+
+def test_few_sets_are_called_what_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_module, "last_level_cache", lambda: 1 << 30)
+    sets, said = run_module._sets(1 << 10, True)
+    assert sets == run_module._MOST_SETS
+    assert said.startswith(f"of {sets} sets of operands in turns, less than twice")
 
 
 def test_bench_reports_to_people_and_machines(

@@ -9,26 +9,13 @@ import pytest
 
 from te_select.timing import rounds
 from te_select.timing.rounds import Timing, take_turns
+from tests.support.clock import Clock
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch):
-    """A clock that only calls move: each takes as long as its name says, in milliseconds."""
-
-    class Clock:
-        now = 0.0
-        calls: list[str] = []  # noqa: RUF012 - made anew for each test
-
-        def call(self, name: str, milliseconds: float):
-            def run() -> None:
-                self.calls.append(name)
-                self.now += milliseconds / 1e3
-
-            return run
-
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    made.calls = []
-    monkeypatch.setattr(rounds.time, "perf_counter", lambda: made.now)
+    monkeypatch.setattr(rounds, "time", made)
     return made
 
 

@@ -14,7 +14,6 @@ import pytest
 
 import te_select
 from te_select import Workload
-from te_select.timing.samples import time_calls
 from te_select.tuning.measuring import building, local, open_measurer, problem
 from te_select.tuning.measuring.problem import Problem, memory_needed
 from tests.support.tuning_candidates import (
@@ -312,13 +311,3 @@ def test_check_finds_one_wrong_bit_and_memory_that_is_too_small(monkeypatch):
     monkeypatch.setattr(problem, "memory_available", lambda: memory_needed(W) - 1)
     with pytest.raises(te_select.TuningError, match="GiB"):
         Problem(W)
-
-
-def test_short_calls_are_timed_in_bundles_and_long_ones_singly():
-    calls = []
-    short = time_calls(lambda: calls.append(0))
-    assert len(short) < len(calls) / 10
-    calls.clear()
-    long = time_calls(lambda: calls.append(time.sleep(0.011)))
-    assert 7 <= len(long) <= len(calls) <= len(long) + 3
-    assert min(long) >= 0.011
