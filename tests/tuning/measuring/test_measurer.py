@@ -9,17 +9,14 @@ import textwrap
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import te_select
 from te_select import Workload
-from te_select.tuning.measuring import building, local, open_measurer, problem
-from te_select.tuning.measuring.problem import Problem, memory_needed
+from te_select.tuning.measuring import building, local, open_measurer
 from tests.support.tuning_candidates import (
     BAD_BUILDER,
     INSIDE,
-    W,
     candidate,
     children,
     environment,
@@ -277,37 +274,3 @@ def test_interrupt_is_orderly_and_measuring_can_go_on(session):
     assert process.stdout.readline().strip() == "interrupted None"
     assert process.wait(PATIENCE) == 0
     assert not folder.exists()
-
-
-def test_operands_hold_special_values_runs_and_random_bits():
-    made = Problem(Workload((1000, 200), (1000, 200), ()))
-    flat = made.checked_cond.reshape(-1).view(np.uint8)
-    first, second = flat[: flat.size // 2], flat[flat.size // 2 :]
-    assert 0.4 < np.count_nonzero(first) / first.size < 0.6
-    assert first.max() > 1
-    assert np.count_nonzero(np.diff(second)) < second.size / 100
-    assert 0.45 < made.cond.mean() < 0.55
-    assert np.isnan(made.then).any()
-    assert (made.then.reshape(-1)[:200].view(np.uint32) == 0x80000000).any()
-    assert made.then.ctypes.data % 64 == made.out.ctypes.data % 64 == 0
-    reference = np.where(
-        made.checked_cond.view(np.uint8) != 0, made.then.view("u4"), made.else_.view("u4")
-    )
-    assert np.array_equal(made.expected, reference)
-
-
-def test_check_finds_one_wrong_bit_and_memory_that_is_too_small(monkeypatch):
-    made = Problem(W)
-
-    def right(cond, then, else_, out):
-        out.view("u4")[...] = made.expected
-
-    def wrong(cond, then, else_, out):
-        right(cond, then, else_, out)
-        out.view("u4")[63, 499] ^= 1
-
-    assert made.check(right) == ""
-    assert made.check(wrong).startswith("computed wrong bits: out[63,499]")
-    monkeypatch.setattr(problem, "memory_available", lambda: memory_needed(W) - 1)
-    with pytest.raises(te_select.TuningError, match="GiB"):
-        Problem(W)
