@@ -1,14 +1,23 @@
+import os
 import signal
+from pathlib import Path
 
 import pytest
 
 from te_select.runtime.cuda import driver
 
+NO_TORCH = Path(__file__).parent / "support" / "no_torch"
 
-def pytest_configure():
+
+def pytest_configure(config):
     # A shell ignores it for what it runs in the background, and children would inherit that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Where torch is installed tvm_ffi imports it, for 2 s in each process that a test starts. The
+    # workers of pytest-xdist need it: they hide it from their own children.
+    if not getattr(config.option, "numprocesses", None):
+        paths = [str(NO_TORCH), os.environ.get("PYTHONPATH", "")]
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
 
 
 def pytest_collection_modifyitems(items):

@@ -317,7 +317,7 @@ def _context(mod: IRModule, target: Any, space: Any, strategy: Any, seed: int) -
         strategy,
         "main",
         1,  # thread: mutators are Python, and one order of events is one result
-        seed + 1,  # 0 would be a random seed
+        seed + 1,  # TVM takes 0 for 1
         get_logging_func(logger),
     )
     tvm_ffi.get_global_func("s_tir.meta_schedule.TuneContextInitialize")(context)

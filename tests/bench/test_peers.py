@@ -1,28 +1,67 @@
-"""Tests of the peers that do more than call a function: oneDNN and MetaSchedule."""
+"""The peers: each selects what NumPy selects, or says why it cannot."""
 
 from __future__ import annotations
 
 import logging
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 
+import numpy as np
 import pytest
 
-from te_select.bench.peers import MetaSchedule, OneDnn, Peer, UnsupportedError, onednn
+from te_select.bench.peers import (
+    PEERS,
+    MetaSchedule,
+    OneDnn,
+    Peer,
+    UnsupportedError,
+    choose_peers,
+    metaschedule,
+    onednn,
+)
 from te_select.checking.reference import first_difference, placed
 from te_select.operator.workload import Workload
 from te_select.timing.operands import Mask, make_operands
+from tests.support import strategies as s
+
+WORKLOADS = {
+    "broadcast": Workload((33, 1, 40), (33, 6, 1), (6, 40)),
+    "run": Workload((70_001,), (70_001,), (70_001,)),
+    "one element": Workload((), (), ()),
+    "bfloat16": Workload((64, 1), (64, 3), (64, 3), "bfloat16"),
+    "uint8": Workload((64, 1), (64, 3), (), "uint8"),
+    "complex128": Workload((9, 7), (9, 7), (7,), "complex128"),
+    "pdpd": Workload((3,), (2, 3, 4), (3, 1), "float32", "pdpd", 1),
+}
+UNSUPPORTED = {
+    "numexpr": {"bfloat16": "unknown type bfloat16", "uint8": "could not be cast"},
+    "onnxruntime": {"bfloat16": "NOT_IMPLEMENTED", "complex128": "complex128"},
+    "onednn": {"complex128": "no select that keeps the bits of complex128"},
+    "openvino": {"complex128": "has no complex types"},
+    "iree": {"one element": "the program has no loop"},
+    "halide": {"one element": "the pipeline has no loop"},
+    "topi.where": {"complex128": "has no elements of 16 bytes"},
+    "tvm-metaschedule": {"complex128": "has no elements of 16 bytes"},
+}
+"""Which of the workloads a peer cannot run, and what it says of it."""
 
 
-def difference(peer: Peer, workload: Workload) -> str:
-    operands = make_operands(workload, Mask())
-    operands.out.reshape(-1).view("u1")[...] = 0xA5
-    (call,) = peer.prepare(workload, [operands])
-    call()
-    return first_difference(
-        operands.out, *placed(workload, operands.cond, operands.then, operands.else_)
-    )
+def differences(peer: Peer, workload: Workload, count: int = 1) -> list[str]:
+    """How a peer's result on each of some sets of operands differs from NumPy's."""
+    sets = [make_operands(workload, Mask(), seed) for seed in range(count)]
+    for operands in sets:
+        operands.out.reshape(-1).view("u1")[...] = 0xA5
+    found = []
+    for operands, call in zip(sets, peer.prepare(workload, sets), strict=True):
+        out = peer.result(call(), operands)
+        assert out.dtype == operands.out.dtype
+        want = s.expected(workload, operands.cond, operands.then, operands.else_)
+        views = placed(workload, operands.cond, operands.then, operands.else_)
+        found.append(first_difference(out, *views))
+        assert np.array_equal(s.as_bytes(out), want) == (found[-1] == "")
+    return found
 
 
 @pytest.fixture
@@ -33,28 +72,64 @@ def dnnl() -> OneDnn:
     return peer
 
 
+@pytest.fixture(scope="module")
+def intrinsics() -> None:
+    """Import what MetaSchedule needs in a thread of its own.
+
+    TVM looks at the whole stack for each of them, and pytest's made that take 30 s.
+    """
+    with ThreadPoolExecutor(1) as alone:
+        alone.submit(metaschedule._import_intrinsics).result()
+
+
 @pytest.fixture
-def tuned() -> MetaSchedule:
+def tuned(intrinsics) -> MetaSchedule:
     peer = MetaSchedule(trials=2)
     if (reason := peer.available()) is not None:
         pytest.skip(reason)
     return peer
 
 
-@pytest.mark.parametrize("dtype", sorted(onednn.TYPES))
+# Compiling with Inductor starts worker processes, for 20 s.
 @pytest.mark.parametrize(
-    "shapes",
-    [
+    "peer", [peer for peer in PEERS if peer.name != "torch.compile"], ids=lambda peer: peer.name
+)
+@pytest.mark.filterwarnings("ignore")
+def test_a_peer_selects_into_each_set_or_says_why_not(
+    peer: type[Peer], request: pytest.FixtureRequest
+) -> None:
+    made = peer()
+    if (reason := made.available()) is not None:
+        pytest.skip(reason)
+    if peer is MetaSchedule:
+        request.getfixturevalue("intrinsics")
+    for name, workload in WORKLOADS.items():
+        if (why := UNSUPPORTED.get(peer.name, {}).get(name)) is None:
+            assert differences(made, workload, 2) == ["", ""], name
+        else:
+            with pytest.raises(Exception, match=why):
+                differences(made, workload, 2)
+
+
+def test_peers_are_chosen_by_name() -> None:
+    assert [peer.name for peer in choose_peers("torch, numpy")] == ["numpy", "torch"]
+    assert choose_peers("none") == []
+    assert len(choose_peers("all")) == len(PEERS)
+    with pytest.raises(ValueError, match=r"'x'.; expected all, none or numpy"):
+        choose_peers("numpy,x")
+
+
+@pytest.mark.parametrize("dtype", sorted(onednn.TYPES))
+def test_onednn_keeps_bits_of_its_types_in_every_broadcast(dnnl, dtype) -> None:
+    for shapes in (
         ((70_001,), (70_001,), (70_001,)),
         ((9, 70), (9, 70), ()),
         ((9, 70), (9, 70), (70,)),
         ((9, 1), (9, 70), (9, 70)),
         ((1, 70), (9, 1), (70,)),
         ((), (), ()),
-    ],
-)
-def test_onednn_keeps_bits_of_its_types_in_every_broadcast(dnnl, dtype, shapes) -> None:
-    assert difference(dnnl, Workload(*shapes, dtype)) == ""
+    ):
+        assert differences(dnnl, Workload(*shapes, dtype)) == [""]
 
 
 @pytest.mark.parametrize(
@@ -89,13 +164,13 @@ def test_missing_onednn_is_absent_and_named(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize("dtype", ["uint8", "bfloat16", "float64"])
 def test_tuned_schedules_select(tuned, dtype) -> None:
-    assert difference(tuned, Workload((40, 1, 512), (40, 6, 1), (6, 512), dtype)) == ""
+    assert differences(tuned, Workload((40, 1, 512), (40, 6, 1), (6, 512), dtype)) == [""]
 
 
 def test_tuning_leaves_process_as_it_was(tuned, capfd, caplog) -> None:
     allowed = os.sched_getaffinity(0)
     with caplog.at_level(logging.WARNING):
-        assert difference(tuned, Workload((1 << 17,), (1 << 17,), ())) == ""
+        assert differences(tuned, Workload((1 << 17,), (1 << 17,), ())) == [""]
     assert os.sched_getaffinity(0) == allowed
     assert capfd.readouterr() == ("", "")
     assert not caplog.records

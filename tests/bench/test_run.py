@@ -3,46 +3,32 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pytest
-from rich.console import Console
 from typer.testing import CliRunner
 
 import te_select
 from te_select.bench import peers as peers_module
 from te_select.bench import run as run_module
-from te_select.bench.contest import decided, in_turns, name_dims
 from te_select.bench.options import Options
-from te_select.bench.peers import PEERS, Call, Peer, UnsupportedError, choose_peers
-from te_select.bench.report import Results, geometric_means, label, print_report
-from te_select.bench.row import OURS, Row
+from te_select.bench.peers import Call, Peer, UnsupportedError, choose_peers
+from te_select.bench.row import COPY, OURS, SELECT, Row
 from te_select.bench.run import run
 from te_select.bench.suite import Entry
-from te_select.checking.reference import first_difference, placed
 from te_select.cli import app
 from te_select.operator.workload import Workload
 from te_select.timing.operands import Mask, Operands, make_operands
+from te_select.timing.roof import Probe
 from te_select.timing.rounds import Timing
 
 ENTRY = Entry("small", Workload((4, 1), (4, 5), ()), "a test")
 SMALL = ["--cond", "4,1", "--then", "4,5", "--else", "", "--rounds", "1"]
-WORKLOADS = (
-    Workload((33, 1, 40), (33, 6, 1), (6, 40)),
-    Workload((70_001,), (70_001,), (70_001,)),
-    Workload((), (), ()),
-    Workload((64, 1), (64, 3), (64, 3), "bfloat16"),
-    Workload((64, 1), (64, 3), (), "uint8"),
-    Workload((9, 7), (9, 7), (7,), "complex128"),
-    Workload((3,), (2, 3, 4), (3, 1), "float32", "pdpd", 1),
-)
 
 
 def bench(*args: str | Path) -> Any:
@@ -72,41 +58,6 @@ class Picky(Peer):
         raise UnsupportedError("has no such type")
 
 
-# Compiling with Inductor starts worker processes, for 20 s.
-@pytest.mark.parametrize(
-    "peer", [peer for peer in PEERS if peer.name != "torch.compile"], ids=lambda peer: peer.name
-)
-@pytest.mark.filterwarnings("ignore")
-def test_a_peer_selects_into_each_set_or_says_why_not(peer: type[Peer]) -> None:
-    made = peer()
-    if (reason := made.available()) is not None:
-        pytest.skip(reason)
-    ran = 0
-    for workload in WORKLOADS:
-        sets = [make_operands(workload, Mask(), seed) for seed in range(2)]
-        try:
-            calls = made.prepare(workload, sets)
-            calls[0]()
-        except Exception as error:
-            assert str(error)
-            continue
-        for operands, call in zip(sets, calls, strict=True):
-            out = made.result(call(), operands)
-            assert out.dtype == operands.out.dtype
-            views = placed(workload, operands.cond, operands.then, operands.else_)
-            assert first_difference(out, *views) == ""
-        ran += 1
-    assert ran >= 3
-
-
-def test_peers_are_chosen_by_name() -> None:
-    assert [peer.name for peer in choose_peers("torch, numpy")] == ["numpy", "torch"]
-    assert choose_peers("none") == []
-    assert len(choose_peers("all")) == len(PEERS)
-    with pytest.raises(ValueError, match=r"'x'.; expected all, none or numpy"):
-        choose_peers("numpy,x")
-
-
 def test_a_wrong_result_is_shown_and_not_ranked() -> None:
     (row,) = run([ENTRY], [Mask()], Options(peers=[Liar(), Picky(), *choose_peers("numpy")]))
     assert "0xa5a5a5a5" in row.wrong["liar"]
@@ -128,75 +79,51 @@ def test_named_dims_and_cold_caches_are_measured_too(cold: bool) -> None:
     assert (row.cache == "hot") != cold
 
 
-def test_every_size_but_one_becomes_a_name() -> None:
-    named = name_dims(Workload((4, 1), (4, 5), (5,), "int8"))
-    assert named == Workload(("n4", 1), ("n4", "n5"), ("n5",), "int8")
+def test_probe_is_timed_by_the_run_and_its_roof_is_of_its_own_bytes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def probe(size: int, repeats: int) -> Probe:
+        return Probe(lambda: None, repeats, size, "plain stores", 1.0)
 
-
-def test_calls_of_several_sets_take_turns() -> None:
-    seen: list[int] = []
-    call = in_turns([lambda: seen.append(0), lambda: seen.append(1)])
-    for _ in range(3):
-        call()
-    assert seen == [0, 1, 0]
-
-
-def test_geometric_means_use_the_head_to_head() -> None:
-    def row(ours: float, duels: dict[str, float]) -> Row:
-        timings = {OURS: Timing((ours,)), "a": Timing((1.0,)), "b": Timing((4.0,))}
-        return Row(
-            entry=ENTRY,
-            mask=Mask(),
-            moved=1,
-            cache="hot",
-            config={},
-            origin="default",
-            rounds=1,
-            timings=timings,
-            roofs={},
-            how={},
-            wrong={},
-            unsupported={},
-            duels=duels,
-        )
-
-    means = geometric_means([row(0.5, {}), row(1.0, {"a": 2.0})])
-    assert means == {
-        "a": (pytest.approx(2), 2),
-        "b": (pytest.approx(32**0.5), 2),
-        "best peer": (pytest.approx(2), 2),
-    }
-
-
-def test_close_calls_are_decided_until_the_best_was_met() -> None:
-    times = {OURS: 1.0, "near": 1.01, "next": 1.02, "far": 2.0}
-    row = Row(
-        entry=ENTRY,
-        mask=Mask(),
-        moved=1,
-        cache="hot",
-        config={},
-        origin="default",
-        rounds=1,
-        timings={name: Timing((each,)) for name, each in times.items()},
-        roofs={},
-        how={},
-        wrong={},
-        unsupported={},
-        duels={},
+    made = {"copy": probe(100, 4), "select": probe(130, 1)}
+    monkeypatch.setattr(run_module.roof, "probes", lambda _moved, _sets: made)
+    monkeypatch.setattr(
+        run_module,
+        "take_turns",
+        lambda calls, rounds: dict.fromkeys(calls, Timing((2.0,) * rounds)),
     )
-    met: list[str] = []
+    (row,) = run([ENTRY], [Mask()], Options(rounds=3))
+    assert row.timings[COPY].seconds == (0.5,) * 3
+    assert row.roofs == {COPY: 200, SELECT: 65}
+    assert (row.how[COPY], row.moved) == ("plain stores", 4 + 80 + 4 + 80)
+    assert row.rate(OURS) == row.moved / 2
 
-    def turns(contestants: Mapping[str, float], _rounds: int) -> dict[str, Timing]:
-        met.extend(set(contestants) - {OURS})
-        return {name: Timing((2 * each,)) for name, each in contestants.items()} | {
-            OURS: Timing((1.9,))
-        }
 
-    decided_row = decided(row, times, turns)
-    assert met == ["near", "next"]
-    assert decided_row.duels == pytest.approx({"near": 2.02 / 1.9, "next": 2.04 / 1.9})
-    assert decided_row.best == "near"
+def test_output_of_the_call_before_does_not_help(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a contestant leaves unwritten is found, also after one that was right."""
+    (row,) = run([ENTRY], [Mask()], Options(peers=[*choose_peers("numpy-copyto"), Liar()]))
+    assert set(row.wrong) == {"liar"}
+
+
+@pytest.mark.parametrize(
+    ("cache", "moved"), [(1 << 20, 1 << 18), (1 << 25, 1 << 20), (1 << 20, 1 << 22)]
+)
+def test_cold_operands_are_more_than_twice_the_largest_cache(
+    cache: int, moved: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_module, "last_level_cache", lambda: cache)
+    sets, said = run_module._sets(moved, True)
+    assert said == "cold"
+    assert (sets - 1) * moved > 2 * cache - moved  # what lies between two calls on one set
+    assert sets * moved > 2 * cache
+    assert run_module._sets(moved, False) == (1, "hot")
+
+
+def test_few_sets_are_called_what_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_module, "last_level_cache", lambda: 1 << 30)
+    sets, said = run_module._sets(1 << 10, True)
+    assert sets == run_module._MOST_SETS
+    assert said.startswith(f"of {sets} sets of operands in turns, less than twice")
 
 
 def test_bench_reports_to_people_and_machines(
@@ -204,7 +131,7 @@ def test_bench_reports_to_people_and_machines(
 ) -> None:
     monkeypatch.setattr(peers_module, "PEERS", (peers_module.NumPy, Missing, Liar))
     table = tmp_path / "x.csv"
-    result = bench(*SMALL, "--density", "0,50", "--csv", table)
+    result = bench(*SMALL, "--density", "0,100", "--csv", table)
     assert result.exit_code == 0, result.output
     for shown in ("absent: missing: No module", "pip install no-such-package", "WRONG: "):
         assert shown in result.stdout
@@ -267,28 +194,6 @@ def test_a_plot_is_drawn(tmp_path: Path) -> None:
     assert path.read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_label_tells_masks_apart() -> None:
-    def row(mask: Mask) -> Row:
-        return Row(
-            entry=ENTRY,
-            mask=mask,
-            moved=1,
-            cache="hot",
-            config={},
-            origin="default",
-            rounds=1,
-            timings={},
-            roofs={},
-            how={},
-            wrong={},
-            unsupported={},
-            duels=None,
-        )
-
-    assert label(row(Mask())) == "small"
-    assert label(row(Mask(10, 64))) == "small 10 % x64"
-
-
 @pytest.mark.parametrize(
     ("args", "code", "message"),
     [
@@ -312,75 +217,6 @@ def test_bad_usage_says_what_is_accepted(args: list[str], code: int, message: st
     assert result.exit_code == code, result.output
     assert message in result.stderr
     assert result.stderr.count("\n") == 1
-
-
-def test_a_block_longer_than_cond_is_one_block() -> None:
-    assert len(set(Mask(block=10**30).draw(np.random.default_rng(0), 100))) == 1
-
-
-def results_of(*names: str, duels: Mapping[str, float] = MappingProxyType({})) -> Results:
-    timings = {OURS: Timing((1.0, 2.0, 3.0)), "numpy": Timing((9.0, 5.0, 7.0))}
-    rows = [
-        Row(
-            entry=Entry(name, ENTRY.workload, ""),
-            mask=Mask(),
-            moved=1,
-            cache="hot",
-            config={},
-            origin="tuned:emeraldrapids/w4_1024cte",
-            rounds=3,
-            timings=timings,
-            roofs={"roof: copy": 1.0, "roof: select": 2.0},
-            how={},
-            wrong={},
-            unsupported={},
-            duels=duels,
-        )
-        for name in names
-    ]
-    return Results(rows, {}, Options(), {"versions": {}}, "a CPU", 0.0, False)
-
-
-def printed(results: Results, width: int, terminal: bool) -> str:
-    file = io.StringIO()
-    console = Console(
-        file=file, width=width, force_terminal=terminal, color_system=None, markup=False,
-        highlight=False, soft_wrap=True,
-    )  # fmt: skip
-    print_report(results, console)
-    return file.getvalue()
-
-
-LONG = "a-workload-whose-name-is-longer-than-many-a-terminal-is-wide-" + 30 * "x"
-
-
-def test_a_table_in_a_file_is_whole() -> None:
-    text = printed(results_of(LONG, "short"), 80, terminal=False)
-    (line,) = (line for line in text.splitlines() if line.strip().startswith(LONG))
-    assert line.rstrip().endswith("tuned:emeraldrapids/w4_1024cte")
-    assert "no room for" not in text
-
-
-def test_a_table_on_a_narrow_terminal_folds_names_and_leaves_out_the_least() -> None:
-    text = printed(results_of(LONG, "short"), 80, terminal=True)
-    table = text.split("medians of")[0]
-    assert "…" not in table
-    assert max(map(len, table.split("no room")[0].splitlines())) <= 80
-    assert LONG in "".join(line.split()[0] for line in table.splitlines() if line.strip())
-    assert "no room for config, % of roof" in text
-    for column in ("best peer", "its ms", "times best"):
-        assert column in table
-    assert "no room for" not in printed(results_of("short"), 140, terminal=True)
-
-
-def test_ratios_are_those_of_the_medians_shown() -> None:
-    text = printed(results_of("short"), 200, terminal=False)
-    (line,) = (line for line in text.splitlines() if line.strip().startswith("short"))
-    assert line.split()[-3:-1] == ["3.50", "3.50"]  # 7 / 2, and not a median of 9, 2.5 and 7 / 3
-    assert "head to head" not in text
-    with_duel = printed(results_of("short", duels={"numpy": 1.25}), 200, terminal=False)
-    assert "1.25 *" in with_duel
-    assert "* of medians head to head" in with_duel
 
 
 def test_values_survive_a_peer_that_overwrites_the_output() -> None:

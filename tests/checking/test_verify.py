@@ -157,6 +157,25 @@ def test_a_check_sees_the_same_data_alone_and_in_company() -> None:
     assert seen[list(verify.CHECKS).index("misaligned")] == seen[-1]
 
 
+def test_each_check_has_the_mask_that_it_is_named_for() -> None:
+    masks: list[np.ndarray[Any, Any]] = []
+    kernel = NumPyKernel(
+        Workload((1 << 18,), (1 << 18,), (), "int8"), lambda cond, *_: masks.append(cond.copy())
+    )
+    verify.verify_kernel(kernel)
+    seen = dict(zip(verify.CHECKS, (mask.view(np.uint8) for mask in masks), strict=True))
+    assert (seen["all_true"] == 1).all()
+    assert not seen["all_false"].any()
+    for name in ("random", "misaligned", "special"):
+        assert set(seen[name]) == {0, 1}
+        assert seen[name].mean() == pytest.approx(0.5, abs=0.01)
+        assert np.count_nonzero(np.diff(seen[name])) == pytest.approx(1 << 17, rel=0.02)
+    assert set(seen["bytes"]) == set(range(256))
+    assert np.mean(seen["bytes"] == 0) == pytest.approx(0.5, abs=0.01)
+    assert set(seen["blocked"]) == {0, 1}
+    assert np.count_nonzero(np.diff(seen["blocked"])) < 1 << 9
+
+
 def test_an_unknown_check_is_named() -> None:
     with pytest.raises(ArgumentError, match="'masks' does not exist; expected random, all_true"):
         verify.verify_kernel(NumPyKernel(SMALL), checks=["masks"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from importlib import metadata
@@ -260,16 +261,18 @@ def test_verify_runs_corpus_files(tmp_path: Path) -> None:
         "cond_shape": [2], "then_shape": [2], "else_shape": [], "expect": "ok", "out_shape": [2],
     }  # fmt: skip
     good, bad = tmp_path / "good.json", tmp_path / "bad.json"
-    good.write_text(json.dumps([case, {**case, "id": "s", "dtype": "string"}]))
+    good.write_text(
+        json.dumps([{**case, "dtypes": ["i8", "f32"]}, {**case, "id": "s", "dtype": "string"}])
+    )
     bad.write_text(json.dumps([{**case, "id": "b", "out_shape": [3]}]))
     document = run_json("verify", "--corpus", good)
     assert document["systems"] == {
-        "numpy.where": {"cases": 2, "passed": 1, "failed": 0, "skipped": 1}
+        "numpy.where": {"cases": 2, "passed": 2, "failed": 0, "skipped": 1}
     }
     assert list(document["skip_reasons"].values()) == [1]
     result = run("verify", "--corpus", good, bad)
     assert result.exit_code == 1
-    assert "1 passed, 1 failed, 1 skipped" in result.stdout
+    assert "2 passed, 1 failed, 1 skipped" in result.stdout
     assert f"te-select verify --corpus {bad} --case b" in result.stdout
 
 
@@ -377,14 +380,16 @@ def test_help_imports_nothing_heavy() -> None:
     assert done.stdout.endswith("HEAVY []\n")
 
 
-def test_a_reader_that_leaves_is_no_error() -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_that_leaves_is_no_error(unbuffered: str) -> None:
+    """Whether it shows when something is printed, or when all of it is flushed at the end."""
     code = (
-        "import sys, time; sys.argv = ['te-select', 'env']\n"
+        "import sys; sys.argv = ['te-select', 'env']\n"
         "sys.stdin.read()\n"
         "from te_select.cli import main\nmain()"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", code],
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     assert process.stdin

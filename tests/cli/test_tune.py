@@ -17,9 +17,8 @@ from te_select.cli import tune as cli_module
 from te_select.machines.targets import resolve
 from te_select.records import log
 from te_select.timing import cores
-from te_select.tuning import display as display_module
 from te_select.tuning import session as session_module
-from te_select.tuning.display import Display, Outcome, duration, print_outcomes
+from te_select.tuning.display import Display
 from te_select.tuning.record import Progress
 from tests.support.tuning_fakes import BIG, FEW, FakeMeasurer, by_unroll, flat
 
@@ -72,6 +71,9 @@ def test_tune_says_where_others_used_the_cores(
     assert "others were using 1.2 cores when this began" in result.stdout
     again = run("tune", *FLAGS, *ON, "--trials", "2", "--tuning-logs", tmp_path)
     assert "others were using" not in again.stdout
+    both = [*FLAGS, "--workload", json.dumps(FEW.to_json())]
+    document = run_json("tune", *both, *ON, "--trials", "2", "--tuning-logs", tmp_path)
+    assert document["busy_cores"] == 1.25  # of the one that was measured
 
 
 def test_tune_prints_what_it_found_and_records_it(tmp_path: Path, fake: Any) -> None:
@@ -290,6 +292,8 @@ def test_logs_list_shows_records_and_exits_1_where_a_line_is_damaged(
     (row,) = run_json("logs", "list", "--tuning-logs", tmp_path)["records"]
     assert (row["record"], row["trials"] > 0) == ("w4_1024cte", True)
     assert row["microseconds"] == pytest.approx(125, rel=0.01)
+    assert row["default_microseconds"] == pytest.approx(250, rel=0.01)
+    assert row["gain"] == "2.00x"
     assert "w4_1024cte" in run("logs", "list", "--tuning-logs", tmp_path).stdout
     with (tmp_path / TARGET / log.RECORDS).open("a") as file:
         file.write("torn")
@@ -378,17 +382,3 @@ def test_panel_shows_trials_best_default_roof_failures_and_time_left() -> None:
     for part in ("1/3", "16/64", "4 ms", "2 ms", "2.00x", "of the roof", "2; the first: it hung"):
         assert part in text
     assert "for this workload" in text
-
-
-def test_failed_workload_is_a_row_with_its_reason(capsys: pytest.CaptureFixture[str]) -> None:
-    print_outcomes([Outcome("contiguous", None, "the default config failed: it hung")])
-    assert "failed: the default config failed: it hung" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(None, "-"), (2.5, "2.5 s"), (1.234e-2, "12.3 ms"), (5e-6, "5 us"), (3.21e-7, "321 ns")],
-)
-def test_times_are_shown_in_the_unit_that_fits(seconds: float | None, text: str) -> None:
-    assert duration(seconds) == text
-    assert display_module.times(2.0, 1.0) == "2.00x"

@@ -261,6 +261,14 @@ def test_number_of_elements_is_limited() -> None:
         broadcast((2**28, 1), (1, 2**29), (), "multidirectional")
 
 
+def test_empty_shape_of_huge_extents_is_limited_too() -> None:
+    """Strides are products of the other extents, and overflow whatever the empty one is."""
+    with pytest.raises(BroadcastError, match=r"2\^57"):
+        parse_shape((0, 2**40, 2**40), "cond")
+    with pytest.raises(BroadcastError, match=r"out .* 2\^57"):
+        broadcast((0, 2**40, 1), (1, 2**40), (2**40, 1), "multidirectional")
+
+
 def test_message_shows_both_shapes_and_the_axis() -> None:
     with pytest.raises(
         BroadcastError, match=r"then \[2,3\] and else_ \[4\].*axis -1 is 3"

@@ -105,6 +105,14 @@ def test_other_types_are_refused_with_the_list_of_known_ones(dtype: Any) -> None
     assert isinstance(error.value, TypeError)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "meant"), [("f32", "float32"), ("bf16", "bfloat16"), ("flaot64", "float64")]
+)
+def test_name_that_is_nearly_right_is_answered_with_the_one_meant(dtype: str, meant: str) -> None:
+    with pytest.raises(DTypeError, match=f"; did you mean {meant}\\?$"):
+        element_type(dtype)
+
+
 @pytest.mark.parametrize("name", ["int16", "float32", "complex64"])
 def test_foreign_byte_order_is_refused(name: str) -> None:
     swapped = np.dtype(name).newbyteorder("S")

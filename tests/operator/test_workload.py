@@ -130,6 +130,12 @@ def test_bound_names_give_the_same_shapes_with_sizes(
     assert result.out_shape == bound(workload.out_shape)
 
 
+@pytest.mark.parametrize("sizes", [3, None, [3], "n"])
+def test_bind_wants_a_mapping(sizes: Any) -> None:
+    with pytest.raises(BroadcastError, match="is not a mapping of names to sizes"):
+        Workload(("n",), ("n",), ()).bind(sizes)
+
+
 def test_bind_names_the_missing_dims() -> None:
     with pytest.raises(BroadcastError, match="m"):
         Workload(("n",), ("m", "n"), ()).bind({"n": 3})
@@ -207,6 +213,11 @@ def test_onnx_where_begins_with_opset_9(opset: Any) -> None:
 def test_onnx_has_no_float8(name: str) -> None:
     with pytest.raises(DTypeError, match=name):
         Workload.onnx_where((3,), (3,), (3,), name)
+
+
+def test_element_type_in_json_that_is_not_known_is_a_dtype_error() -> None:
+    with pytest.raises(DTypeError, match="'f32' is not supported"):
+        Workload.from_json({**Workload((3,), (3,), ()).to_json(), "dtype": "f32"})
 
 
 def test_unknown_field_in_json_is_refused() -> None:

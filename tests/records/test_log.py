@@ -11,9 +11,12 @@ import subprocess
 import sys
 import textwrap
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import tvm_ffi
+from filelock import FileLock, Timeout
 from tvm import IRModule
 from tvm.s_tir import meta_schedule as ms
 
@@ -21,6 +24,7 @@ import te_select
 from te_select import Workload
 from te_select.compiler import schedule
 from te_select.records import log, manage, metaschedule, store
+from te_select.runtime import files
 from te_select.schedules import cpu
 from te_select.tuning.record import recorded
 from te_select.tuning.search import candidates
@@ -194,6 +198,91 @@ def test_folder_in_the_place_of_a_file_is_refused(tmp_path):
         log.read(tmp_path)
 
 
+FILES = (log.PENDING, log.WORKLOADS, log.RECORDS, log.SESSIONS)
+
+
+class Died(BaseException):
+    """In the place of a process that dies."""
+
+
+@pytest.mark.parametrize("written", range(len(FILES) + 1))
+def test_write_that_was_cut_short_leaves_the_old_logs_or_the_new(
+    tmp_path, entries, monkeypatch, written
+):
+    """After each of its files, and before the pending one is removed."""
+    store.put(tmp_path, entries)
+    left = list(FILES[:written])
+    unlink = Path.unlink
+
+    def replace(path, data):
+        if not left:
+            raise Died
+        assert path.name == left.pop(0)
+        files.replace(path, data)
+
+    def remove(path, **options):
+        if path.name == log.PENDING:
+            raise Died
+        unlink(path, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "files", SimpleNamespace(replace=replace))
+        patched.setattr(Path, "unlink", remove)
+        with pytest.raises(Died):
+            store.keep(tmp_path, {entries[2].key})
+    assert list(log.read(tmp_path).entries) == (entries[2:] if written else entries)
+    assert (tmp_path / log.PENDING).exists() == (written > 0)
+    store.put(tmp_path, [make(FEW)])
+    assert not (tmp_path / log.PENDING).exists()
+    assert keys(tmp_path)[-2:] == [entries[2].key, make(FEW).key]
+    assert len(keys(tmp_path)) == (2 if written else 4)
+    ms.database.JSONDatabase(work_dir=str(tmp_path))
+
+
+@pytest.mark.parametrize("text", ["{}", '{"a": "b"}', "[]", "3", '{"database_workload.json": 3}'])
+def test_what_te_select_does_not_write_is_no_pending_write(tmp_path, entries, text):
+    store.put(tmp_path, entries)
+    (tmp_path / log.PENDING).write_text(text)
+    with pytest.raises(te_select.TuningError, match="remove it"):
+        log.read(tmp_path)
+
+
+@pytest.mark.parametrize("name", [log.WORKLOADS, log.RECORDS, log.SESSIONS])
+def test_file_that_was_rewritten_in_place_is_read_again(tmp_path, entries, name):
+    store.put(tmp_path, entries)
+    before = log.read(tmp_path)
+    path = tmp_path / name
+    lines = path.read_text().splitlines()
+    stamp = path.stat()
+    path.write_text("".join(f"{line}\n" for line in (" " * len(lines[0]), *lines[1:])))
+    os.utime(path, ns=(stamp.st_atime_ns, stamp.st_mtime_ns + 1))
+    after = path.stat()
+    assert (after.st_size, after.st_ino) == (stamp.st_size, stamp.st_ino)
+    assert log.read(tmp_path) != before
+
+
+@pytest.mark.parametrize("write", [store.put, lambda folder, _: store.keep(folder, [])])
+def test_logs_are_read_and_written_under_the_lock(tmp_path, entries, monkeypatch, write):
+    store.put(tmp_path, entries[1:])
+    seen = []
+
+    def watched(function):
+        def call(*args):
+            with pytest.raises(Timeout):
+                FileLock(tmp_path / store.LOCK).acquire(blocking=False)
+            seen.append(function.__name__)
+            return function(*args)
+
+        return call
+
+    monkeypatch.setattr(store.log, "read", watched(log.read))
+    monkeypatch.setattr(store.files, "replace", watched(files.replace))
+    write(tmp_path, entries[:1])
+    assert seen == ["read", *["replace"] * len(FILES)]
+    with FileLock(tmp_path / store.LOCK).acquire(blocking=False):
+        pass
+
+
 def test_writers_at_once_lose_nothing(tmp_path):
     made = [make(Workload((n,), (n,), (n,))) for n in range(100, 124)]
     with ThreadPoolExecutor(8) as pool:
@@ -218,6 +307,8 @@ def test_killed_writer_leaves_logs_that_load_and_every_trial_it_reported(tmp_pat
         for i in itertools.count(start):
             journal.append(Trial({{"piece": i}}, 1e-3))
             print(i, flush=True)
+            # Each write moves the others' lines.
+            store.keep(folder, {{entries[(i + k) % 3].key for k in (1, 2)}})
             store.put(folder, [entries[i % 3]])
     """)
     from te_select.tuning.journal import Journal

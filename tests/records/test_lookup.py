@@ -100,6 +100,14 @@ def test_logs_of_another_target_that_are_none_cost_a_warning(tmp_path):
         origin(flat(20_000), tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("n", "near"), [(20_000, True), (20_001, False), (1250, True), (1249, False)]
+)
+def test_four_times_the_size_is_the_last_that_is_near(tmp_path, n, near):
+    add(tmp_path, flat(5_000))
+    assert (origin(flat(n), tmp_path) is not None) == near
+
+
 def test_size_that_the_schedule_treats_differently_is_not_near(tmp_path):
     add(tmp_path, flat(30_000))
     small, large = (cpu.default_config(access_pattern(flat(n)), V4.tvm) for n in (30_000, 60_000))

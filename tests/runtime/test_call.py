@@ -13,6 +13,7 @@ from te_select.errors import ArgumentError
 from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.operator.workload import Workload
 from te_select.runtime.operands import numpy_dtype
+from tests.support.hand_made import HandMade
 from tests.support.runtime_standin import kernel
 
 SHAPE = (3, 5)
@@ -279,6 +280,18 @@ def test_tvm_ffi_tensors_and_mixed_kinds():
     target = tvm_ffi.from_dlpack(np.zeros(SHAPE, "f4"))
     assert k(*(tvm_ffi.from_dlpack(x) for x in (cond, then, else_)), out=target) is target
     assert bits_of(np.from_dlpack(target)) == wanted
+
+
+def test_output_is_of_numpy_where_tvm_ffi_could_not_be_handed_it():
+    """NumPy hands over none of the types of ml_dtypes, and so no new output of them."""
+    arrays = [random(SHAPE, "bfloat16", seed) for seed in (1, 2)]
+    cond = mask(SHAPE)
+    then = tvm_ffi.from_dlpack(HandMade(arrays[0].view("u2"), dtype=(4, 16, 1)))
+    assert then.dtype == "bfloat16"
+    out = kernel(same("bfloat16"))(cond, then, arrays[1])
+    assert isinstance(out, np.ndarray)
+    assert out.dtype == ml_dtypes.bfloat16
+    assert bits_of(out) == bits_of(expected(cond, *arrays))
 
 
 def test_output_is_of_the_kind_of_the_first_tensor():

@@ -58,9 +58,7 @@ def test_no_room_for_temporary_files_names_their_folder(
         "inspect": FLAGS,
         "bench": [*FLAGS, "--peers", "none", "--rounds", "1"],
     }[verb]
-    done = alone(
-        COMMAND, size, verb, *words, env={"PATH": "/usr/bin:/bin", "TMPDIR": str(temporary)}
-    )
+    done = alone(COMMAND, size, verb, *words, env={**os.environ, "TMPDIR": str(temporary)})
     said = one_error(done)
     assert str(temporary) in said
     assert "set TMPDIR to another folder" in said
@@ -69,7 +67,7 @@ def test_no_room_for_temporary_files_names_their_folder(
 
 def test_temporary_folder_that_is_missing_is_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "x.so"
-    environment = {"PATH": "/usr/bin:/bin", "TMPDIR": "/nonexistent"}
+    environment = {**os.environ, "TMPDIR": "/nonexistent"}
     done = alone(COMMAND, -1, "compile", *FLAGS, "-o", path, env=environment)
     assert done.returncode == 0, done.stderr
     assert te_select.load(path)

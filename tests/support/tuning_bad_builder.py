@@ -14,10 +14,14 @@ from te_select.runtime.scratch import NoRoomError
 from te_select.tuning.measuring import build_worker
 from te_select.tuning.measuring.candidate import Candidate
 from te_select.tuning.measuring.serve import serve
+from tests.support.tuning_candidates import INSIDE
 
 KERNELS = {
     "crash": "*(volatile int*)8 = 1;",
-    "hang": 'for (;;) __asm__ volatile("");',
+    "hang": f"""
+    const char* inside = getenv("{INSIDE}");
+    if (inside) fclose(fopen(inside, "w"));
+    for (;;) __asm__ volatile("");""",
     "nothing": ";",
     "outside": "((char*)out)[-1] = 0;",
     "abort": "abort();",
@@ -31,6 +35,8 @@ def build(message):
     if fault == "build crash":
         os.kill(os.getpid(), signal.SIGSEGV)
     if fault == "build hang":
+        if inside := os.environ.get(INSIDE):
+            Path(inside).touch()
         time.sleep(1000)
     if fault == "no room":
         raise NoRoomError("no temporary folder can be made: No space left on device")
@@ -41,7 +47,7 @@ def build(message):
     path.parent.mkdir()
     source, compiled = path.with_suffix(".c"), path.with_suffix(".o")
     source.write_text(
-        "#include <stdint.h>\n#include <stdlib.h>\n"
+        "#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n"
         "int32_t bad(void* cond, void* then, void* else_, void* out, int64_t stream) {"
         f"{KERNELS[fault]} return 0; }}"
     )

@@ -11,6 +11,7 @@ from te_select.schedules import cpu
 from te_select.tuning.measuring import Candidate
 
 BAD_BUILDER = "tests.support.tuning_bad_builder"
+INSIDE = "TE_SELECT_TEST_INSIDE"  # the file that appears once a candidate hangs
 W = Workload((64, 1), (64, 500), ())
 
 

@@ -2,8 +2,8 @@
 
 import contextlib
 import os
+import random
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +14,14 @@ from te_select.tuning.fleet.tracker import Tracker
 HOST = "127.0.0.1"
 KEY = "kind"
 STARTUP_SECONDS = 120
+TRACKER = """
+import sys
+from tvm.rpc.tracker import Tracker
+first = int(sys.argv[1])
+tracker = Tracker("127.0.0.1", port=first, port_end=first + 1000, silent=True)
+print(tracker.port, flush=True)
+tracker.proc.join()
+"""
 
 
 class Fleet:
@@ -21,13 +29,17 @@ class Fleet:
 
     def __init__(self, servers, folder):
         self.folder = folder
-        self.port = free_port()
         self._processes = []
         # Where torch is installed tvm imports it, which takes longer than all the rest.
         (folder / "torch.py").write_text("raise ImportError")
-        self._start("tracker", self.port)
-        for _ in range(servers):
-            self._start("server", free_port(), "--tracker", f"{HOST}:{self.port}", "--key", KEY)
+        # Each takes the first port that is free, and says which; few others begin at the same one.
+        first = random.randrange(10_000, 30_000)
+        tracker = self._start("-c", TRACKER, str(first), stdout=subprocess.PIPE)
+        self.port = int(tracker.stdout.readline())
+        server = ["-m", "tvm.exec.rpc_server", "--host", HOST, "--silent", "--key", KEY]
+        server += ["--tracker", f"{HOST}:{self.port}"]
+        for k in range(1, servers + 1):
+            self._start(*server, "--port", str(first + k), "--port-end", str(first + 1000))
         self.servers = self._processes[1:]
         self._wait(servers)
 
@@ -51,19 +63,18 @@ class Fleet:
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
-    def _start(self, what, port, *arguments):
-        command = [sys.executable, "-m", f"tvm.exec.rpc_{what}", "--host", HOST, "--silent"]
-        command += ["--port", str(port), "--port-end", str(port + 1), *arguments]
-        with (self.folder / f"{what}{len(self._processes)}.log").open("wb") as log:
+    def _start(self, *arguments, stdout=None):
+        with (self.folder / f"{len(self._processes)}.log").open("wb") as log:
             process = subprocess.Popen(
-                command,
-                stdout=log,
+                [sys.executable, *arguments],
+                stdout=stdout or log,
                 stderr=log,
                 start_new_session=True,
                 cwd=self.folder,
                 env=self._environment(),
             )
         self._processes.append(process)
+        return process
 
     def _environment(self):
         paths = [str(self.folder), os.environ.get("PYTHONPATH", "")]
@@ -82,9 +93,3 @@ class Fleet:
                 logs = "\n".join(log.read_text() for log in self.folder.glob("*.log"))
                 raise RuntimeError(f"the fleet did not start:\n{logs}")
             time.sleep(0.2)
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return probe.getsockname()[1]

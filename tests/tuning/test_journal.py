@@ -76,3 +76,52 @@ def test_digest_of_a_long_name_is_whole():
     path = Journal(Path("x"), "w4" + "_2t_3c" * 100, {}).path
     assert len(path.stem.rpartition("-")[2]) == 64
     assert module._CUT + 64 < 200
+
+
+def test_trials_of_another_version_do_not_count(tmp_path):
+    trial = Trial({"unroll": 4}, 1e-3)
+    (tmp_path / FOLDER).mkdir()
+    Journal(tmp_path, "w4_8c", {"tvm": "1"}).append(trial)
+    assert Journal(tmp_path, "w4_8c", {"tvm": "1"}).read() == {config_key(trial.config): trial}
+    assert Journal(tmp_path, "w4_8c", {"tvm": "2"}).read() == {}
+
+
+@pytest.mark.parametrize("torn", [b'{"config": {"unr', b"\xff\x00", b"[]", b'{"seconds": 1}'])
+def test_trial_after_a_torn_line_is_kept(tmp_path, torn):
+    journal = Journal(tmp_path, "w4_8c", {"tvm": "1"})
+    (tmp_path / FOLDER).mkdir()
+    journal.path.write_bytes(torn)
+    trial = Trial({"unroll": 4}, None, "it hung")
+    journal.append(trial)
+    with pytest.warns(RuntimeWarning, match=r"w4_8c\.jsonl line 1 is left out: "):
+        assert list(journal.read().values()) == [trial]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[" * 100_000,
+        *(f'{{"config": {{"unroll": {x}}}, "seconds": 1.0' for x in ("Infinity", "1.5", "null")),
+        *(
+            f'{{"config": {{"unroll": 4}}, "seconds": {x}'
+            for x in ('"x"', "[1]", "-1.0", "0.0", "NaN", "1e400", f"1{'0' * 400}")
+        ),
+    ],
+    ids=lambda line: line[-20:],
+)
+def test_line_that_is_no_trial_is_reported_and_left_out(tmp_path, line):
+    journal = Journal(tmp_path, "w4_8c", {})
+    (tmp_path / FOLDER).mkdir()
+    journal.path.write_text(f'\n{line}, "failure": null, "versions": {{}}}}\n')
+    with pytest.warns(RuntimeWarning, match="line 2 is left out: "):
+        assert journal.read() == {}
+
+
+def test_trials_of_a_workload_that_is_done_are_forgotten(tmp_path):
+    (tmp_path / FOLDER).mkdir()
+    journals = [Journal(tmp_path, name, {}) for name in ("w4_8c", "w4_9c")]
+    for each in journals:
+        each.append(Trial({"unroll": 1}, 1e-3))
+    journals[0].remove()
+    assert [len(each.read()) for each in journals] == [0, 1]
+    journals[0].remove()

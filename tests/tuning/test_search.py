@@ -12,11 +12,12 @@ from te_select.machines.cpu.machine import lower
 from te_select.machines.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.schedules.cpu import schedule as cpu
-from te_select.tuning.search import Enumeration, Evolution, candidates, open_search
-from tests.support.tuning_fakes import BIG, FEW, ROWS, SMALL
+from te_select.tuning.search import BATCH, Enumeration, Evolution, candidates, open_search
+from tests.support.tuning_fakes import BIG, FEW, ROWS
 
 V4 = resolve("x86-64-v4")
 V4_BYTES = cpu.register_bytes(V4.tvm)
+TRIALS = 1 + BATCH + BATCH // 2  # the default, what is sampled, and what evolves of it
 
 
 def proposed(search, seconds):
@@ -95,16 +96,16 @@ def test_small_space_is_enumerated_whole():
 
 
 def test_large_space_is_searched_and_every_trial_is_another_config():
-    search = open_search(BIG, V4, 40, seed=0)
+    search = open_search(BIG, V4, TRIALS, seed=0)
     assert isinstance(search, Evolution)
     configs = proposed(search, by_piece)
     assert configs[0] == candidates(BIG, V4)[0]
-    assert len(set(effects(BIG, configs))) == len(configs) == 40
+    assert len(set(effects(BIG, configs))) == len(configs) == TRIALS
 
 
 def test_same_seed_and_times_propose_the_same_configs_and_another_seed_others():
     first, second, other = (
-        proposed(open_search(BIG, V4, 40, seed), by_piece) for seed in (3, 3, 4)
+        proposed(open_search(BIG, V4, TRIALS, seed), by_piece) for seed in (3, 3, 4)
     )
     assert first == second
     assert first != other
@@ -112,12 +113,15 @@ def test_same_seed_and_times_propose_the_same_configs_and_another_seed_others():
 
 def test_search_goes_on_where_configs_fail():
     configs = proposed(
-        open_search(BIG, V4, 40, seed=0), lambda config: None if config.skip else by_piece(config)
+        open_search(BIG, V4, TRIALS, seed=0),
+        lambda config: None if config.skip else by_piece(config),
     )
-    assert len(configs) == 40
+    assert len(configs) == TRIALS
 
 
 def test_space_that_is_barely_larger_than_the_trials_is_used_up():
-    every = candidates(SMALL, V4)
-    configs = proposed(open_search(SMALL, V4, len(every) - 1, seed=0), by_piece)
-    assert len(set(effects(SMALL, configs))) == len(every) - 1
+    workload = Workload((), (17,), (17,))
+    every = candidates(workload, V4)
+    assert len(every) > 10
+    configs = proposed(open_search(workload, V4, len(every) - 1, seed=0), by_piece)
+    assert len(set(effects(workload, configs))) == len(every) - 1

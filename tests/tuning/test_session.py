@@ -1,24 +1,27 @@
 """A tuning session, told times that nobody measured."""
 
+import contextlib
 import dataclasses
+import functools
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 
 import pytest
+from filelock import FileLock
 
 import te_select
 from te_select import Workload
 from te_select.machines.targets import resolve
 from te_select.operator.access import access_pattern
-from te_select.records import log
+from te_select.records import log, store
 from te_select.records.sizes import representative
 from te_select.schedules import cpu
 from te_select.timing.rounds import Timing
 from te_select.tuning import session as module
 from te_select.tuning import trials
-from te_select.tuning.journal import FOLDER, Journal, Trial, config_key
+from te_select.tuning.journal import FOLDER
 from te_select.tuning.record import Options, UntunableError
 from te_select.tuning.search import candidates
 from te_select.tuning.session import Session
@@ -139,6 +142,46 @@ def test_tuned_workload_is_skipped_unless_forced(run):
     run(SMALL, trials=80, force=True)
     assert run.measurer.measured
     assert len(log.read(run.folder).entries) == 1
+
+
+def test_workload_is_measured_by_one_session_at_a_time(run, tmp_path, monkeypatch):
+    """While one measures, another one would wait: here it is told that it may not."""
+    measured = []
+
+    class Meeting(FakeMeasurer):
+        def measure(self, candidates):
+            measured.extend(candidates)
+            with monkeypatch.context() as impatient, Session(TARGET, tmp_path) as other:
+                impatient.setattr(store, "FileLock", functools.partial(FileLock, timeout=0))
+                with pytest.raises(te_select.TuningError, match="cannot be written"):
+                    other.tune(SMALL, lambda progress: None)
+            return super().measure(candidates)
+
+    run(SMALL, Meeting(), trials=80)
+    assert len(measured) == len(candidates(SMALL, V4))
+
+
+def test_session_that_waited_takes_the_record_that_another_made_meanwhile(
+    run, tmp_path, monkeypatch
+):
+    first = FakeMeasurer()
+    others = [first, FakeMeasurer()]
+    monkeypatch.setattr(module, "open_measurer", lambda *_: others.pop(0))
+    locked, records = store.locked, []
+
+    @contextlib.contextmanager
+    def waiting(folder, *name):
+        """Wait until another session is done, before the workload's own lock is held."""
+        if name and not records:
+            records.append(None)
+            records[0] = te_select.tune(SMALL, TARGET, tuning_logs=tmp_path, trials=80)
+        with locked(folder, *name):
+            yield
+
+    monkeypatch.setattr(store, "locked", waiting)
+    assert te_select.tune(SMALL, TARGET, tuning_logs=tmp_path, trials=80) == records[0]
+    assert first.measured
+    assert len(others) == 1  # nobody opened it
 
 
 @pytest.mark.parametrize(
@@ -280,45 +323,6 @@ def test_folder_of_another_target_with_the_same_digest_is_refused(tmp_path, monk
     with pytest.raises(te_select.TuningError, match=r"is of another target, .*x86-64-v4"):
         Session({"kind": "llvm", "mcpu": "x86-64-v4", "mattr": ["-avx512f"]}, tmp_path)
     Session(TARGET, tmp_path)
-
-
-def test_trials_of_another_version_do_not_count(tmp_path):
-    trial = Trial({"unroll": 4}, 1e-3)
-    (tmp_path / FOLDER).mkdir()
-    Journal(tmp_path, "w4_8c", {"tvm": "1"}).append(trial)
-    assert Journal(tmp_path, "w4_8c", {"tvm": "1"}).read() == {config_key(trial.config): trial}
-    assert Journal(tmp_path, "w4_8c", {"tvm": "2"}).read() == {}
-
-
-@pytest.mark.parametrize("torn", [b'{"config": {"unr', b"\xff\x00", b"[]", b'{"seconds": 1}'])
-def test_trial_after_a_torn_line_is_kept(tmp_path, torn):
-    journal = Journal(tmp_path, "w4_8c", {"tvm": "1"})
-    (tmp_path / FOLDER).mkdir()
-    journal.path.write_bytes(torn)
-    trial = Trial({"unroll": 4}, None, "it hung")
-    journal.append(trial)
-    with pytest.warns(RuntimeWarning, match=r"w4_8c\.jsonl line 1 is left out: "):
-        assert list(journal.read().values()) == [trial]
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "[" * 100_000,
-        *(f'{{"config": {{"unroll": {x}}}, "seconds": 1.0' for x in ("Infinity", "1.5", "null")),
-        *(
-            f'{{"config": {{"unroll": 4}}, "seconds": {x}'
-            for x in ('"x"', "[1]", "-1.0", "0.0", "NaN", "1e400", f"1{'0' * 400}")
-        ),
-    ],
-    ids=lambda line: line[-20:],
-)
-def test_line_that_is_no_trial_is_reported_and_left_out(tmp_path, line):
-    journal = Journal(tmp_path, "w4_8c", {})
-    (tmp_path / FOLDER).mkdir()
-    journal.path.write_text(f'\n{line}, "failure": null, "versions": {{}}}}\n')
-    with pytest.warns(RuntimeWarning, match="line 2 is left out: "):
-        assert journal.read() == {}
 
 
 @pytest.mark.parametrize(

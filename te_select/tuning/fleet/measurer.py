@@ -24,7 +24,7 @@ from te_select.tuning.measuring.process import Worker, WorkerError, WorkerTimeou
 
 FLEET_WORKER = "te_select.tuning.fleet.worker"
 PATIENCE = 60.0  # seconds without any server; one that was ended by mistake is back before
-CONNECT_SECONDS = 20.0
+CONNECT_SECONDS = 60.0  # 1 on an idle machine; who gives up before takes the server down
 NETWORK_SECONDS = 15.0  # past a job's own limit, which the server keeps: to send and to answer
 GRACE_SECONDS = 2.0  # for the candidates that run when a run is abandoned; a run takes 0.3 s
 RETRY_SECONDS = 1.0  # between attempts to get a server
@@ -50,6 +50,7 @@ class Server:
     def __init__(self, folder: Path, probe: Path) -> None:
         self.worker = Worker(FLEET_WORKER, folder)
         self.is_connected = False
+        self._connecting = threading.Lock()
         self._probe = probe
         self._generation = 0  # of the worker that made the connection
         self._prepared: Workload | None = None
@@ -70,14 +71,16 @@ class Server:
             return False
         host, port, match = chosen
         request = {"op": "connect", "host": host, "port": port, "match": match}
-        try:
-            answer = self.worker.request({**request, "probe": str(self._probe)}, CONNECT_SECONDS)
-        except WorkerError as error:
-            raise LostError(f"the connection to {host}:{port} {error}") from error
-        if "failure" in answer:
-            raise LostError(f"{host}:{port} cannot be reached: {answer['failure']}")
-        self.is_connected, self._prepared = True, None
-        self._generation = self.worker.generation
+        request["probe"] = str(self._probe)
+        with self._connecting:
+            try:
+                answer = self.worker.request(request, CONNECT_SECONDS)
+            except WorkerError as error:
+                raise LostError(f"the connection to {host}:{port} {error}") from error
+            if "failure" in answer:
+                raise LostError(f"{host}:{port} cannot be reached: {answer['failure']}")
+            self.is_connected, self._prepared = True, None
+            self._generation = self.worker.generation
         return True
 
     def run(self, job: Job, limit: float) -> dict[str, Any]:
@@ -121,6 +124,16 @@ class Server:
         if any(each.get("tainted") for each in (answer, *answer.get("results", ()))):
             self.disconnect()
         return answer
+
+    def interrupt(self) -> None:
+        """Let what another thread waits for fail.
+
+        Not before a connection that is being made is there, with the probe at its other end: a
+        client that dies earlier takes the server with it.
+        """
+        with self._connecting:
+            if self.is_connected:
+                self.worker.interrupt()
 
     def disconnect(self) -> None:
         """Give the server back."""
@@ -225,7 +238,7 @@ class FleetMeasurer(Measurer):
         for server, thread in zip(self._servers, threads, strict=True):
             thread.join(max(0.0, end - time.monotonic()))
             if thread.is_alive():
-                server.worker.interrupt()
+                server.interrupt()
                 thread.join()
             server.disconnect()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
 import itertools
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from tvm import s_tir
 
 from te_select import Workload
+from te_select.machines.cuda import lowering
 from te_select.machines.cuda.lowering import CudaFunction, lower
 from te_select.operator.access import access_pattern
 from te_select.operator.definition import definition
@@ -212,6 +214,55 @@ def test_indices_of_64_bits_select_the_same_bits(dtype, tmp_path):
             sizes = {"a": 33, "b": inner} if workload.dim_names else {}
             check(emulated, function.symbol, workload, sizes, seed=inner)
             check(emulated, function.symbol, workload, sizes, offsets=(1, 1, 0, 1))
+
+
+@pytest.mark.parametrize("extent", ["n", 2**31 - 1, 2**31])
+def test_indices_have_64_bits_from_2_to_the_31_elements_on(extent, tmp_path):
+    def edit(source: str) -> str:
+        """Say which way is taken, and go none of them."""
+        for bits in (32, 64):
+            call = f"span<K, u{bits}>(loops, operands);"
+            assert call in source
+            source = source.replace(call, f'emulator::error = "{bits}";')
+        return source
+
+    function = lowered(Workload((extent,), (extent,), (), "uint8"))
+    library = Emulated.of([function], tmp_path, edit).library
+    for n in (1000, 2**31 - 1, 2**31, 2**40) if extent == "n" else (extent,):
+        pointers = [ctypes.c_void_p() for _ in range(4)]
+        values = [*pointers, *([ctypes.c_int64(n)] if extent == "n" else [])]
+        values.append((ctypes.c_uint8 * 48)())
+        params = (ctypes.c_void_p * len(values))(*(ctypes.addressof(v) for v in values))
+        library.te_select_emulated_kernel(ctypes.c_int64(1), 1, params)
+        assert library.te_select_emulator_error() == (b"32" if n < 2**31 else b"64")
+
+
+def test_named_size_of_more_tiles_than_a_grid_may_have_is_done_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr(lowering, "LARGEST_GRID", 3)
+    workload = Workload(["n"], ["n"], ["n"])
+    emulated, _ = emulate([workload], tmp_path, vectors=1, threads=128)
+    tile = 128 * 4
+    for tiles in (1, 3, 4, 10):
+        check(emulated, "kernel_0", workload, {"n": tiles * tile + 5})
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_named_rows_of_whole_vectors_are_read_as_literal_ones_are(dtype, tmp_path):
+    named = [
+        Workload(["r", 1], ["r", "n"], ["n"], dtype),
+        Workload(["r", "n"], ["r", 1], ["n"], dtype, "multidirectional"),
+        Workload(["r", "n"], ["n"], ["r", 1], dtype, "multidirectional"),
+    ]
+    sizes = {"r": 40, "n": 64}
+    literal = [workload.bind(sizes) for workload in named]
+    emulated, symbols = emulate([*named, *literal], tmp_path, vectors=1)
+    loaded = []
+    for symbol, workload in symbols.items():
+        shape = workload.bind(sizes).cond_shape
+        cond = (np.arange(np.prod(shape)) % 2 == 0).reshape(shape)
+        check(emulated, symbol, workload, sizes if workload.dim_names else {}, cond=cond)
+        loaded.append(dict(emulated.loaded))
+    assert loaded[: len(named)] == loaded[len(named) :]
 
 
 @pytest.mark.parametrize("side", ["then", "else_"])

@@ -2,33 +2,28 @@
 
 import ctypes
 import subprocess
-from pathlib import Path
 
 import numpy as np
+import pytest
 from tvm_ffi import libinfo
 
 import te_select
 from te_select import Workload
 from te_select.machines.c_compiler import c_compiler
+from tests.support import cpu_probe
 
 CALLER = r"""
-#include <dirent.h>
+#include <stdint.h>
 #include <tvm/ffi/c_api.h>
 
 typedef int (*kernel)(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 
-static int count_threads(void) {
-  DIR* tasks = opendir("/proc/self/task");
-  int n = 0;
-  while (readdir(tasks)) ++n;
-  closedir(tasks);
-  return n - 2; /* . and .. */
-}
-
 /* Calls the kernel from each of `team` threads, every one with an output of its own. */
-int call_from_team(kernel run, int team, int64_t n, char* cond, float* then, float* other,
-                   float* out, int* threads) {
+int call_from_team(kernel run, int team, int ndim, int64_t* shape, char* cond, float* then,
+                   float* other, float* out) {
   int failed = 0;
+  int64_t n = 1;
+  for (int i = 0; i < ndim; ++i) n *= shape[i];
 #pragma omp parallel num_threads(team) reduction(+ : failed)
   {
     extern int omp_get_thread_num(void);
@@ -38,43 +33,66 @@ int call_from_team(kernel run, int team, int64_t n, char* cond, float* then, flo
     for (int i = 0; i < 4; ++i) {
       DLDataType type = {i ? kDLFloat : kDLBool, i ? 32 : 8, 1};
       DLDevice cpu = {kDLCPU, 0};
-      tensors[i] = (DLTensor){data[i], cpu, 1, type, &n, 0, 0};
+      tensors[i] = (DLTensor){data[i], cpu, ndim, type, shape, 0, 0};
       args[i].type_index = kTVMFFIDLTensorPtr;
       args[i].zero_padding = 0;
       args[i].v_ptr = &tensors[i];
     }
     for (int k = 0; k < 5; ++k) failed += run(0, args, 4, &result) != 0;
-#pragma omp barrier
-#pragma omp master
-    *threads = count_threads();
   }
   return failed;
 }
 """
+TEAM = 3
 
 
-def test_kernel_inside_a_parallel_region_is_right_and_starts_no_threads(tmp_path):
-    source, library = tmp_path / "caller.c", tmp_path / "caller.so"
+@pytest.fixture(scope="module")
+def call(tmp_path_factory):
+    """Calls an exported function from each thread of a team, in which there may be another."""
+    folder = tmp_path_factory.mktemp("caller")
+    source, library = folder / "caller.c", folder / "caller.so"
     source.write_text(CALLER, encoding="ascii")
     includes = [f"-I{path}" for path in libinfo.include_paths()]
     subprocess.run(
         [*c_compiler(), "-shared", "-fPIC", "-fopenmp", *includes, source, "-o", library],
         check=True,
     )
-    caller = ctypes.CDLL(str(library))
-    n, team = 1 << 20, 3
+    caller, openmp = ctypes.CDLL(str(library)), ctypes.CDLL("libgomp.so.1")
+    # By default OpenMP itself starts no threads there; how to change that depends on its version.
+    levels, nested = openmp.omp_get_max_active_levels(), openmp.omp_get_nested()
+    openmp.omp_set_nested(1)
+    openmp.omp_set_max_active_levels(2)
+
+    def run(function, cond, then, else_):
+        out = np.zeros((TEAM, *then.shape), np.float32)
+        shape = (ctypes.c_int64 * then.ndim)(*then.shape)
+        pointers = [ctypes.c_void_p(array.ctypes.data) for array in (cond, then, else_, out)]
+        assert caller.call_from_team(function, TEAM, then.ndim, shape, *pointers) == 0
+        return out
+
+    yield run
+    openmp.omp_set_nested(nested)
+    openmp.omp_set_max_active_levels(levels)
+
+
+def test_kernel_inside_a_parallel_region_is_right(call):
+    n = 1 << 20
     kernel = te_select.compile(Workload((n,), (n,), (n,)))
     assert kernel.config["bytes_per_thread"]
-    run = ctypes.CDLL(str(kernel.path))[f"__tvm_ffi_{kernel.workload.name}"]
+    function = ctypes.CDLL(str(kernel.path))[f"__tvm_ffi_{kernel.workload.name}"]
     rng = np.random.default_rng(0)
     cond = rng.random(n) < 0.5
     then, else_ = (rng.random(n).astype(np.float32) for _ in range(2))
-    out = np.zeros((team, n), np.float32)
-    threads = ctypes.c_int()
+    for row in call(function, cond, then, else_):
+        assert np.array_equal(row, np.where(cond, then, else_))
 
-    pointers = [ctypes.c_void_p(array.ctypes.data) for array in (cond, then, else_, out)]
-    before = len(list(Path("/proc/self/task").iterdir()))
-    failed = caller.call_from_team(run, team, ctypes.c_int64(n), *pointers, ctypes.byref(threads))
-    assert failed == 0
-    assert threads.value - before <= team - 1
-    assert all(np.array_equal(row, np.where(cond, then, else_)) for row in out)
+
+def test_kernel_inside_a_parallel_region_starts_no_threads(call, tmp_path, monkeypatch):
+    monkeypatch.setenv("TE_SELECT_NUM_THREADS", "4")
+    cpu_probe.build(tmp_path)
+    probe = cpu_probe.Probe(tmp_path, bytes_per_thread=100)
+    cond, then = np.ones((1000, 1), bool), np.zeros((1000, 1), np.float32)
+    call(probe.address, cond, then, then)
+    assert probe.seen.most == 1
+    probe(1000)
+    assert probe.seen.most == 4

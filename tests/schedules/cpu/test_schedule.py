@@ -187,6 +187,50 @@ def test_function_for_small_calls_has_no_parallel_loop():
     assert "parallel" not in small.script()
 
 
+def taken(workload, small, **sizes):
+    """The name of the function that a call takes."""
+    pattern = access_pattern(workload)
+    found = cpu.variants(pattern, cpu.default_config(pattern, V3.tvm))
+    dims = {name: tirx.IntImm("int64", size) for name, size in sizes.items()}
+    flags = {"small": tirx.IntImm("int64", small), "stream": tirx.IntImm("int64", 0)}
+    return next(
+        variant.name
+        for variant in found
+        if variant.applies is None or bool(variant.applies(dims, flags))
+    )
+
+
+def test_call_takes_the_function_that_is_for_it():
+    run = Workload(["n"], ["n"], ["n"])
+    assert [taken(run, small, n=9) for small in (1, 0)] == ["small", ""]
+    rows = Workload(["n", 1], ["n", "c"], ["n", "c"])
+    assert [taken(rows, 1, n=9, c=c) for c in (1, 255, 256)] == ["short_rows"] * 2 + ["small"]
+    assert [taken(rows, 0, n=9, c=c) for c in (1, 255, 256)] == ["short_rows"] * 2 + [""]
+    pixels = Workload(["n", 1, 1], ["n", "c", 4], ["n", "c", 4])
+    assert [taken(pixels, 0, n=9, c=c) for c in (63, 64)] == ["short_rows", ""]
+
+
+def test_function_for_short_rows_takes_few_of_them_at_a_time():
+    pattern = access_pattern(Workload(["n", 1], ["n", "c"], ["n", "c"]))
+    config = dataclasses.replace(cpu.default_config(pattern, V3.tvm), piece=1 << 14)
+    short, _, main = cpu.variants(pattern, config)
+    assert (short.config.piece, main.config.piece) == (cpu.NAMED_ROWS, 1 << 14)
+    assert short.config.rows and not main.config.rows
+    fewer = dataclasses.replace(config, piece=64)
+    assert cpu.variants(pattern, fewer)[0].config.piece == 64
+
+
+def test_function_for_small_calls_does_nothing_that_pays_for_large_ones_only():
+    pattern = access_pattern(Workload(["n"], ["n"], ["n"]))
+    small, main = cpu.variants(pattern, cpu.default_config(pattern, V3.tvm))
+    assert (small.config.bytes_per_thread, small.config.stream_from, small.config.skip) == (
+        0,
+        0,
+        False,
+    )
+    assert main.config.bytes_per_thread and main.config.stream_from and main.config.skip
+
+
 def test_config_of_one_thread_needs_no_function_for_small_calls():
     workload = Workload(["n"], ["n"], ["n"])
     default = cpu.default_config(access_pattern(workload), V3.tvm)

@@ -117,12 +117,6 @@ def test_small_work_has_fewer_vectors_per_thread_and_keeps_its_output_in_the_cac
     assert config(BIG).vectors > 1 and config(BIG).stream
 
 
-def test_indices_have_64_bits_only_where_sizes_need_them():
-    small, large = (lowered(Workload((n,), (n,), (), "uint8")) for n in (1000, 1 << 32))
-    assert "return 1000ull" in small.kernel and "return 4294967296ull" in large.kernel
-    assert "if constexpr (K{}.total() <= SHORT)" in small.source
-
-
 def test_element_types_of_one_width_are_one_kernel():
     kernels = {
         lowered(Workload((33, 65), (33, 65), (65,), dtype)).kernel

@@ -12,7 +12,7 @@ from te_select.tuning.measuring import building, open_measurer
 from te_select.tuning.measuring.candidate import Built
 from te_select.tuning.measuring.jobs import Job, Jobs
 from tests.support.tuning_candidates import BAD_BUILDER, W, candidate
-from tests.support.tuning_fleet import HOST, KEY, Fleet, free_port
+from tests.support.tuning_fleet import HOST, KEY, Fleet
 
 
 @pytest.fixture(scope="module")
@@ -93,8 +93,11 @@ def test_key_that_nobody_serves_is_an_error_that_names_those_served(one):
 
 
 def test_tracker_that_is_not_there_is_an_error():
-    with pytest.raises(te_select.TuningError, match=r"does not answer.*rpc_tracker"):
-        open_measurer(f"rpc://{HOST}:{free_port()}/{KEY}")
+    with socket.socket() as taken:
+        taken.bind((HOST, 0))  # and nobody listens
+        port = taken.getsockname()[1]
+        with pytest.raises(te_select.TuningError, match=r"does not answer.*rpc_tracker"):
+            open_measurer(f"rpc://{HOST}:{port}/{KEY}")
 
 
 @pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", None])
@@ -117,6 +120,46 @@ def test_what_is_no_tracker_is_an_error(answer, monkeypatch):
         with pytest.raises(te_select.TuningError, match="does not answer"):
             open_measurer(f"rpc://{HOST}:{server.getsockname()[1]}/{KEY}")
         thread.join()
+
+
+def test_client_is_not_ended_while_it_connects(tmp_path):
+    """The server would take that for its own end; once connected, the probe tells it better."""
+    server = fleet.Server(tmp_path, tmp_path / "probe.so")
+    connecting, go, done = threading.Event(), threading.Event(), []
+
+    class SlowWorker:
+        generation = 1
+
+        def start(self):
+            pass
+
+        def request(self, message, _seconds):
+            connecting.set()
+            go.wait()
+            done.append(message["op"])
+            return {}
+
+        def interrupt(self):
+            done.append("interrupt")
+
+    class FreeServer:
+        def request(self, _wanted):
+            return HOST, 1, "match"
+
+    server.worker = SlowWorker()
+    server.interrupt()
+    assert done == []  # nothing runs
+    connect = threading.Thread(target=server.connect, args=(FreeServer(), lambda: True))
+    connect.start()
+    connecting.wait()
+    end = threading.Thread(target=server.interrupt)
+    end.start()
+    end.join(0.2)
+    go.set()
+    connect.join()
+    end.join()
+    assert done == ["connect", "interrupt"]
+    assert server.is_connected
 
 
 def job():

@@ -57,7 +57,13 @@ def search(strategy):
     return context, target
 
 
-@pytest.mark.parametrize("strategy", ["replay-trace", "evolutionary"])
+# By default evolution samples 512 schedules at a time, for 10 s.
+EVOLUTION = ms.search_strategy.EvolutionarySearch(population_size=16, init_min_unmeasured=8)
+
+
+@pytest.mark.parametrize(
+    "strategy", ["replay-trace", EVOLUTION], ids=["replay-trace", "evolutionary"]
+)
 def test_search_of_metaschedule_runs_through_the_measurer(strategy, measurer, monkeypatch):
     # A TuneContext imports it, and parses 248 intrinsics of other targets: 40 s inside pytest.
     name = "tvm.s_tir.tensor_intrin"

@@ -1,0 +1,132 @@
+"""The contestants of a row: who is ranked, and which calls are met again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import te_select
+from te_select.bench.contest import (
+    CLOSE,
+    DUEL_ROUNDS,
+    Contest,
+    decided,
+    difference,
+    in_turns,
+    name_dims,
+)
+from te_select.bench.options import Options
+from te_select.bench.peers import Call, UnsupportedError
+from te_select.bench.row import NAMED, OURS
+from te_select.operator.workload import Workload
+from te_select.timing.operands import Mask, Operands, make_operands
+from te_select.timing.rounds import Timing
+from tests.support.bench_rows import ENTRY, row
+
+SETS = [make_operands(ENTRY.workload, Mask(), seed) for seed in range(2)]
+
+
+def contest(check: Callable[..., str] = lambda *_: "") -> Contest[Operands, Call]:
+    return Contest(SETS, check, lambda call: call)
+
+
+def test_every_size_but_one_becomes_a_name() -> None:
+    named = name_dims(Workload((4, 1), (4, 5), (5,), "int8"))
+    assert named == Workload(("n4", 1), ("n4", "n5"), ("n5",), "int8")
+    pdpd = Workload((3,), (2, 3), (3,), "int8", "pdpd", 1)
+    assert name_dims(pdpd) == Workload(("n3",), ("n2", "n3"), ("n3",), "int8", "pdpd", 1)
+
+
+def test_calls_of_several_sets_take_turns() -> None:
+    seen: list[int] = []
+    call = in_turns([lambda: seen.append(0), lambda: seen.append(1)])
+    for _ in range(3):
+        call()
+    assert seen == [0, 1, 0]
+
+
+def test_contestant_is_checked_on_the_first_set_before_it_is_timed() -> None:
+    checked: list[Any] = []
+
+    def check(call: Call, operands: Operands, result: Any) -> str:
+        checked.append((call(), operands, result))
+        return "" if call() == "right" else "wrong bits"
+
+    made = contest(check)
+    made.add("good", lambda: [lambda: "right", lambda: "right"], result := lambda *_: SETS[0].out)
+    made.add("bad", lambda: [lambda: "wrong"] * 2, result)
+    assert checked[0] == ("right", SETS[0], result)
+    assert set(made.contestants) == {"good"}
+    assert made.wrong == {"bad": "wrong bits"}
+    assert made.unsupported == {}
+
+
+@pytest.mark.parametrize("error", [UnsupportedError("no such type"), ValueError("no such type")])
+def test_contestant_that_cannot_run_is_named_with_the_reason(error: Exception) -> None:
+    def fail() -> Sequence[Call]:
+        raise error
+
+    made = contest()
+    made.add("picky", fail, lambda *_: SETS[0].out)
+    assert made.unsupported == {"picky": "no such type"}
+    assert not made.contestants and not made.wrong
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_kernel_of_ours_that_cannot_run_is_wrong_and_no_gap(named: bool) -> None:
+    def fails(kernel: te_select.Kernel, _sets: Sequence[Operands]) -> Sequence[Call]:
+        if kernel.workload.dim_names and named:
+            return [lambda: None] * 2
+        raise ValueError("the kernel failed")
+
+    made = contest()
+    made.add_kernels(ENTRY.workload, Options(named=named), fails, lambda *_: SETS[0].out)
+    assert made.wrong == {OURS: "the kernel failed"}
+    assert made.unsupported == {}
+    assert set(made.contestants) == ({NAMED} if named else set())
+
+
+def test_difference_is_of_bits_type_and_shape() -> None:
+    operands = SETS[0]
+    right = np.where(operands.cond, operands.then, operands.else_)
+    assert difference(right, operands) == ""
+    wrong = right.copy()
+    wrong.view("u4")[2, 3] ^= 1
+    assert difference(wrong, operands).startswith("out[2,3] is 0x")
+    assert difference(right.astype("f8"), operands) == "is float64 [4, 5], expected float32 [4, 5]"
+    assert "[5, 4], expected float32 [4, 5]" in difference(right.T, operands)
+
+
+def test_close_calls_are_decided_until_the_best_was_met() -> None:
+    times = {OURS: 1.0, "near": 1.01, "next": 1.02, "far": 2.0}
+    met: list[tuple[set[str], int]] = []
+
+    def turns(contestants: Mapping[str, float], rounds: int) -> dict[str, Timing]:
+        met.append((set(contestants), rounds))
+        slower = {name: Timing((2 * each,)) for name, each in contestants.items()}
+        return slower | {OURS: Timing((1.9,))}
+
+    found = decided(row(times), times, turns)
+    assert met == [({OURS, "near"}, DUEL_ROUNDS), ({OURS, "next"}, DUEL_ROUNDS)]
+    assert found.duels == pytest.approx({"near": 2.02 / 1.9, "next": 2.04 / 1.9})
+    assert found.best == "near"
+
+
+@pytest.mark.parametrize(
+    ("times", "rounds"),
+    [
+        ({OURS: 1.0, "peer": 1 + 1.01 * CLOSE}, 15),
+        ({OURS: 1.0, "peer": 1 - 1.01 * CLOSE}, 15),
+        ({OURS: 1.0, "peer": 1.0}, DUEL_ROUNDS),
+        ({"peer": 1.0}, 15),
+        ({OURS: 1.0}, 15),
+    ],
+)
+def test_what_is_clear_is_not_met_again(times: dict[str, float], rounds: int) -> None:
+    def turns(*_: Any) -> dict[str, Timing]:
+        raise AssertionError
+
+    assert decided(row(times, rounds=rounds), times, turns).duels == {}

@@ -1,0 +1,244 @@
+"""What the reports of the bench say: each figure, in its unit."""
+
+from __future__ import annotations
+
+import csv
+import io
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from te_select.bench.options import Options
+from te_select.bench.peers import NumPy, choose_peers
+from te_select.bench.report import (
+    Results,
+    command,
+    document,
+    geometric_means,
+    label,
+    print_report,
+    write_csv,
+)
+from te_select.bench.row import COPY, NAMED, OURS, SELECT
+from te_select.bench.suite import DEFAULT, Entry
+from te_select.timing.operands import Mask
+from tests.support.bench_rows import ENTRY, row
+
+# 1 GB in 4 ms is 250 GB/s, of a roof of 400; the peer takes 7 ms.
+MEASURED: dict[str, Any] = {
+    "times": {OURS: (4e-3, 1e-3, 9e-3), "numpy": (9e-3, 5e-3, 7e-3), COPY: 2e-3, SELECT: 3e-3},
+    "moved": 10**9,
+    "roofs": {COPY: 4e11, SELECT: 3e11},
+    "origin": "tuned:emeraldrapids/w4_1024cte",
+    "how": {COPY: "plain stores", SELECT: "streaming stores"},
+}
+LONG = "a-workload-whose-name-is-longer-than-many-a-terminal-is-wide-" + 30 * "x"
+
+
+def results(*rows: Any, **fields: Any) -> Results:
+    known = {
+        "absent": {},
+        "options": Options(),
+        "machine": {"versions": {}},
+        "device": "a CPU",
+        "busy": 0.0,
+        "interrupted": False,
+    }
+    return Results(list(rows), **{**known, **fields})
+
+
+def measured(name: str = "short", **fields: Any) -> Any:
+    return row(**{**MEASURED, "entry": Entry(name, ENTRY.workload, ""), **fields})
+
+
+def printed(found: Results, width: int = 200, terminal: bool = False) -> str:
+    file = io.StringIO()
+    console = Console(
+        file=file, width=width, force_terminal=terminal, color_system=None, markup=False,
+        highlight=False, soft_wrap=True,
+    )  # fmt: skip
+    print_report(found, console)
+    return file.getvalue()
+
+
+def cells(found: Results, name: str = "short") -> dict[str, str]:
+    """The row of a name in the printed table, by column."""
+    lines = printed(found).splitlines()
+    columns = ("ms", "GB/s", "% of roof", "best peer", "its ms", "times best", "times NumPy")
+    (line,) = (line for line in lines if line.strip().startswith(name))
+    (head,) = (line for line in lines if "GB/s" in line and "best peer" in line)
+    assert [head.index(column) for column in columns] == sorted(head.index(c) for c in columns)
+    return dict(zip(("workload", *columns, "config"), line.split(), strict=True))
+
+
+def test_each_cell_has_its_figure_in_its_unit() -> None:
+    assert cells(results(measured())) == {
+        "workload": "short",
+        "ms": "4.00",
+        "GB/s": "250.0",
+        "% of roof": "62",
+        "best peer": "numpy",
+        "its ms": "7.00",
+        "times best": "1.75",
+        "times NumPy": "1.75",
+        "config": "tuned:emeraldrapids/w4_1024cte",
+    }
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(123e-3, "123"), (4e-3, "4.00"), (56.7e-6, "0.0567"), (1.5, "1.50e+03")]
+)
+def test_times_are_milliseconds_of_three_digits(seconds: float, shown: str) -> None:
+    found = cells(results(measured(times={OURS: seconds, "numpy": 2 * seconds})))
+    assert found["ms"] == shown
+
+
+def test_csv_has_a_line_for_each_contestant_with_its_figures(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    found = measured(
+        mask=Mask(10, 64), wrong={"liar": "out[0] is 0x1"}, unsupported={"picky": "no such type"}
+    )
+    write_csv(path, results(found))
+    lines = {line["contestant"]: line for line in csv.DictReader(path.open())}
+    assert set(lines) == {OURS, "numpy", COPY, SELECT, "liar", "picky"}
+    ours, numpy, copy = (lines[name] for name in (OURS, "numpy", COPY))
+    figures = ("median", "p20", "p80", "gb_per_s", "share_of_roof", "te_select_times")
+    assert [float(ours[name]) for name in figures] == pytest.approx(
+        [4e-3, 1e-3, 9e-3, 250, 0.625, 1]
+    )
+    assert [float(numpy[name]) for name in figures] == pytest.approx(
+        [7e-3, 5e-3, 9e-3, 1e9 / 7e-3 / 1e9, 1 / 7e-3 / 400, 1.75]
+    )
+    assert float(copy["gb_per_s"]) == pytest.approx(400)  # of its own bytes
+    assert (ours["name"], ours["density"], ours["block"]) == ("short", "10", "64")
+    assert (ours["bytes"], ours["rounds"], ours["cache"]) == ("1000000000", "3", "hot")
+    assert lines["liar"]["problem"] == "wrong: out[0] is 0x1"
+    assert lines["picky"]["problem"] == "unsupported: no such type"
+    assert lines["picky"]["rounds"] == "0" and lines["picky"]["median"] == ""
+    assert all(line["command"] == command(found, Options()) for line in lines.values())
+
+
+def test_document_has_the_figures_of_each_row() -> None:
+    found = document(results(measured(duels={"numpy": 1.25})))
+    (shown,) = found["rows"]
+    assert shown["seconds"][OURS] == {"median": 4e-3, "p20": 1e-3, "p80": 9e-3}
+    assert shown["bytes_per_second"] == pytest.approx(
+        {OURS: 250e9, "numpy": 1e9 / 7e-3, COPY: 400e9, SELECT: 300e9}
+    )
+    assert shown["roof"]["bytes_per_second"] == 400e9
+    assert shown["share_of_roof"] == pytest.approx(0.625)
+    assert (shown["best_peer"], shown["head_to_head"]) == ("numpy", {"numpy": 1.25})
+    assert shown["times"] == pytest.approx({"numpy": 1.25, COPY: 0.5, SELECT: 0.75})
+    assert found["geometric_means"] == {
+        "numpy": {"times": pytest.approx(1.25), "rows": 1},
+        "best peer": {"times": pytest.approx(1.25), "rows": 1},
+    }
+
+
+def test_geometric_means_use_the_head_to_head() -> None:
+    peers = {"a": 1.0, "b": 4.0}
+    rows = [row({OURS: 0.5, **peers}), row({OURS: 1.0, **peers}, duels={"a": 2.0})]
+    assert geometric_means([*rows, row(peers)]) == {
+        "a": (pytest.approx(2), 2),
+        "b": (pytest.approx(32**0.5), 2),
+        "best peer": (pytest.approx(2), 2),
+    }
+
+
+def test_a_label_tells_masks_apart() -> None:
+    assert label(row()) == "small"
+    assert label(row(mask=Mask(10, 64))) == "small 10 % x64"
+
+
+def test_command_measures_the_same_row_again() -> None:
+    options = Options("x86-64-v3", choose_peers("numpy,torch"), None, True, True, "logs")
+    words = shlex.split(command(row(mask=Mask(10, 64), rounds=7), options))
+    assert words[:2] == ["te-select", "bench"]
+    flags = dict(zip(words[2:-2:2], words[3:-2:2], strict=True))
+    assert flags.pop("--workload").startswith('{"cond_shape": [4, 1]')
+    assert flags == {
+        "--density": "10",
+        "--block": "64",
+        "--peers": "numpy,torch",
+        "--rounds": "7",
+        "--target": "x86-64-v3",
+        "--tuning-logs": "logs",
+    }
+    assert words[-2:] == ["--named", "--cold"]
+    by_name = command(row(entry=DEFAULT[0]), Options(peers=choose_peers("all"), tuning_logs=False))
+    assert "--only scalar" in by_name and "--peers all" in by_name
+    assert by_name.endswith("--tuning-logs none")
+    assert "--peers none" in command(row(), Options())
+
+
+def test_a_table_in_a_file_is_whole() -> None:
+    text = printed(results(measured(LONG), measured()), 80)
+    (line,) = (line for line in text.splitlines() if line.strip().startswith(LONG))
+    assert line.rstrip().endswith("tuned:emeraldrapids/w4_1024cte")
+    assert "no room for" not in text
+
+
+def test_a_table_on_a_narrow_terminal_folds_names_and_leaves_out_the_least() -> None:
+    text = printed(results(measured(LONG), measured()), 80, terminal=True)
+    table = text.split("medians of")[0]
+    assert "…" not in table
+    assert max(map(len, table.split("no room")[0].splitlines())) <= 80
+    assert LONG in "".join(line.split()[0] for line in table.splitlines() if line.strip())
+    assert "no room for config, % of roof" in text
+    for column in ("best peer", "its ms", "times best"):
+        assert column in table
+    assert "no room for" not in printed(results(measured()), 140, terminal=True)
+
+
+def test_ratios_are_those_of_the_medians_shown() -> None:
+    text = printed(results(measured()))
+    (line,) = (line for line in text.splitlines() if line.strip().startswith("short"))
+    assert line.split()[-3:-1] == ["1.75", "1.75"]  # 7 / 4, and not a median of ratios
+    assert "head to head" not in text
+    with_duel = printed(results(measured(duels={"numpy": 1.25})))
+    assert "1.25 *" in with_duel
+    assert "* of medians head to head" in with_duel
+
+
+def test_what_the_table_leaves_out_is_said_under_it() -> None:
+    first = measured(unsupported={"picky": "no such type"}, cache="cold", queued=("slow",))
+    second = measured("other", wrong={"liar": "out[0] is 0x1"}, unsupported={"picky": "later"})
+    text = printed(
+        results(first, second, absent={"missing": "pip install it"}, busy=1.26, interrupted=True)
+    )
+    for said in (
+        "medians of 3 rounds in turns; caches cold, hot; the roof is the faster of a copy and a",
+        "with the cost of launches, not from a CUDA graph: slow",
+        "others were using 1.3 cores when this began",
+        "  1.75 times as fast as numpy (geometric mean of 2 rows)",
+        "absent: missing: pip install it",
+        "does not run 2 of 2 rows: picky: no such type",
+        "WRONG: other: liar: out[0] is 0x1",
+        f"  {command(first, Options())}",
+        "interrupted: rows are missing",
+    ):
+        assert said in text
+    idle = printed(results(measured(), busy=0.1))
+    assert "others were using" not in idle and "interrupted" not in idle
+
+
+def test_kernel_that_is_wrong_is_said_so_in_its_row() -> None:
+    found = printed(results(measured(times={"numpy": 1e-3}, wrong={OURS: "out[0] is 0x1"})))
+    (line,) = (line for line in found.splitlines() if line.strip().startswith("short"))
+    assert line.split()[1] == "WRONG"
+    assert f"WRONG: short: {OURS}: out[0] is 0x1" in found
+
+
+def test_named_dims_have_a_column_where_they_were_measured() -> None:
+    times = {**MEASURED["times"], NAMED: 5e-3, NumPy.name: 7e-3}
+    found = printed(results(measured(times=times), options=Options(named=True)))
+    (line,) = (line for line in found.splitlines() if line.strip().startswith("short"))
+    assert line.split()[-1] == "1.25"
+
+
+def test_nothing_measured_is_said() -> None:
+    assert printed(results()) == "nothing was measured\n"
+    assert printed(results(interrupted=True)) == "nothing was measured: interrupted\n"

@@ -1,0 +1,53 @@
+"""What a library for CPUs is built of."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from te_select import Workload
+from te_select.compiler import build_scheduled, schedule
+from te_select.machines.cpu import link
+from te_select.machines.targets import resolve
+from te_select.operator.access import access_pattern
+from te_select.schedules import cpu
+
+V3 = resolve("x86-64-v3")
+
+
+def test_library_is_told_of_each_kernel_what_its_config_says(tmp_path, monkeypatch):
+    workloads = [Workload((n,), (n,), (), "int8") for n in (5, 1 << 22)] + [
+        Workload(["n"], ["n"], ["n"])
+    ]
+    entries = []
+    monkeypatch.setattr(link, "link", lambda _object, given, *_: entries.extend(given))
+    configs = []
+    for k, workload in enumerate(workloads):
+        default = cpu.default_config(access_pattern(workload), V3.tvm)
+        configs.append(dataclasses.replace(default, bytes_per_thread=1000 * k, stream_from=7 * k))
+    chosen = [
+        schedule(workload, V3, config=dataclasses.asdict(config))
+        for workload, config in zip(workloads, configs, strict=True)
+    ]
+    build_scheduled(chosen, tmp_path / "x.so", V3)
+    assert [entry.workload for entry in entries] == workloads
+    assert [(e.bytes_per_thread, e.stream_from) for e in entries] == [(0, 0), (1000, 7), (2000, 14)]
+    assert len({entry.symbol for entry in entries}) == 3
+
+
+@pytest.mark.parametrize(
+    ("target", "has", "lacks"),
+    [
+        ("x86-64", set(), {"sse4_2", "avx2"}),
+        ("x86-64-v2", {"ssse3", "sse4_2", "popcnt"}, {"avx2"}),
+        ("x86-64-v3", {"sse4_2", "avx2", "bmi2", "fma", "f16c"}, {"avx512bw"}),
+        ("x86-64-v4", {"avx2", "avx512f", "avx512bw", "avx512vl"}, {"avx512vbmi"}),
+        ("znver5", {"avx2", "avx512vbmi2", "avx512_vpopcntdq"} - {"avx512vbmi2"}, {"xop"}),
+    ],
+)
+def test_manifest_asks_for_what_code_generation_may_use(target, has, lacks):
+    """As /proc/cpuinfo spells it; what is forgotten here ends a process at its first call."""
+    found = set(resolve(target).cpu_features)
+    assert has <= found
+    assert not lacks & found

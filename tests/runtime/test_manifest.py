@@ -1,0 +1,93 @@
+"""Manifests: what is read back, and what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from te_select.errors import ArtifactError
+from te_select.operator.workload import Workload
+from te_select.runtime.manifest import (
+    FIRST_FORMAT,
+    FORMAT,
+    KernelRecord,
+    Manifest,
+    is_manifest,
+    parse,
+)
+
+W = Workload((8, "n"), (8, "n"), (), "bfloat16")
+RECORD = KernelRecord(W, {"lanes": 8, "rows": True}, "tuned:znver5/w2_8cte", "it was tuned")
+MANIFEST = Manifest(
+    (RECORD, KernelRecord(Workload((), (), ()), {})),
+    {"name": "znver5", "kind": "cpu", "cpu_features": ["avx2", "fma"]},
+    {"te_select": "1", "llvm": "20"},
+)
+DIGEST = "5" * 64
+
+
+def changed(**fields):
+    return json.dumps(MANIFEST.to_json(DIGEST) | fields).encode()
+
+
+def test_what_was_written_is_read_back():
+    for form in (FORMAT, FIRST_FORMAT):
+        assert parse(MANIFEST.to_text(DIGEST, form), "x.json") == (MANIFEST, DIGEST, form)
+    assert MANIFEST.kind.name == "cpu"
+
+
+def test_first_manifests_named_no_kind_and_gave_no_reason():
+    data = MANIFEST.to_json(DIGEST, FIRST_FORMAT)
+    del data["target"]["kind"]
+    for kernel in data["kernels"]:
+        del kernel["why"]
+    found, *_ = parse(json.dumps(data).encode(), "x.json")
+    assert found.kind.name == "cpu"
+    assert [record.why for record in found.kernels] == ["", ""]
+    assert found.kernels[0].config == RECORD.config
+
+
+def test_kind_may_have_its_former_name():
+    found, *_ = parse(changed(target={**MANIFEST.target, "kind": "x86"}), "x.json")
+    assert found.kind.name == "cpu"
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"target": {**MANIFEST.target, "kind": "rocm"}}, "kind is 'rocm', expected cpu or cuda"),
+        ({"target": {"name": "cuda:sm_90", "kind": "cuda"}}, "archs is None, expected a list"),
+        ({"target": {"name": "x"}}, "cpu_features is None, expected a list"),
+        ({"target": {"kind": "cpu", "cpu_features": []}}, "name is None, expected a str"),
+        ({"versions": {"llvm": 20}}, "versions holds 20"),
+        ({"versions": []}, r"versions is \[\], expected a dict"),
+        ({"kernels": [3]}, "kernel 3 is not an object"),
+    ],
+)
+def test_what_is_no_manifest_is_said_in_one_line(fields, text):
+    with pytest.raises(ArtifactError, match=rf"^x\.json is not a manifest: .*{text}") as caught:
+        parse(changed(**fields), "x.json")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("field", ["workload", "symbol", "config", "origin"])
+def test_kernel_that_lacks_a_field_is_refused(field):
+    data = MANIFEST.to_json(DIGEST)
+    del data["kernels"][0][field]
+    with pytest.raises(ArtifactError, match=f"{field} is None, expected"):
+        parse(json.dumps(data).encode(), "x.json")
+
+
+def test_reason_is_text():
+    data = MANIFEST.to_json(DIGEST)
+    data["kernels"][0]["why"] = 3
+    with pytest.raises(ArtifactError, match="why is 3, expected a str"):
+        parse(json.dumps(data).encode(), "x.json")
+
+
+def test_file_of_others_is_no_manifest():
+    assert is_manifest(MANIFEST.to_text(DIGEST))
+    assert is_manifest(changed(format=99, kernels=[]))
+    for text in (b"", b"{", b"[]", b"3", b'{"name": "package"}', b"[" * 100_000, b"\xff"):
+        assert not is_manifest(text)

@@ -1,0 +1,99 @@
+"""What the CPU schedule chooses without measuring, and from which sizes on."""
+
+from __future__ import annotations
+
+import pytest
+
+from te_select import Workload
+from te_select.machines.targets import resolve
+from te_select.operator.access import access_pattern
+from te_select.schedules.cpu import defaults
+from te_select.schedules.cpu.defaults import (
+    BYTES_PER_THREAD,
+    FILL_FROM_BYTES,
+    STREAM_FROM_BYTES,
+    default_config,
+    pays_to_stream,
+)
+
+V3 = resolve("x86-64-v3").tvm
+N = 1 << 20
+
+
+def pattern(*shapes, dtype="float32"):
+    return access_pattern(Workload(*shapes, dtype, "multidirectional"))
+
+
+@pytest.mark.parametrize(
+    ("shapes", "dtype", "fills"),
+    [
+        ([(N,), (N,), (N,)], "float32", False),
+        ([(N,), (N,), ()], "float32", False),
+        ([(), (N,), (N,)], "float32", False),
+        ([(1, N), (9, N), ()], "float64", False),
+        ([(N,), (), ()], "uint8", False),  # half as many bytes are read as written, or more
+        ([(N,), (), ()], "float16", False),
+        ([(N,), (), ()], "float32", True),
+        ([(N,), (), ()], "float64", True),
+        ([(9, 1), (1, N), ()], "float32", True),  # then is read again for every row
+        ([(9, N), (9, 1), (1, N)], "float32", True),
+    ],
+)
+def test_what_is_mostly_written_stays_in_the_cache_for_longer(shapes, dtype, fills):
+    found = pays_to_stream(pattern(*shapes, dtype=dtype))
+    assert found == (FILL_FROM_BYTES if fills else STREAM_FROM_BYTES)
+
+
+def test_stores_go_past_the_cache_from_that_size_of_the_output_on():
+    n = STREAM_FROM_BYTES // 4
+    for size, stream_from in ((n - 1, 0), (n, STREAM_FROM_BYTES), ("n", STREAM_FROM_BYTES)):
+        assert default_config(pattern(*[(size,)] * 3), V3).stream_from == stream_from
+
+
+def test_threads_begin_where_two_have_enough_to_move():
+    n = -(-2 * BYTES_PER_THREAD // 13)
+    for size, grain in ((n - 1, 0), (n, BYTES_PER_THREAD), ("n", BYTES_PER_THREAD)):
+        assert default_config(pattern(*[(size,)] * 3), V3).bytes_per_thread == grain
+
+
+@pytest.mark.parametrize(
+    ("target", "registers", "vector_bytes", "unroll"),
+    [
+        ("x86-64", 16, 16, 4),
+        ("x86-64-v2", 16, 16, 4),
+        ("x86-64-v3", 32, 64, 8),
+        ("x86-64-v4", 64, 64, 4),
+    ],
+)
+def test_vectors_are_as_wide_as_registers_or_lines(target, registers, vector_bytes, unroll):
+    tvm_target = resolve(target).tvm
+    assert defaults.register_bytes(tvm_target) == registers
+    config = default_config(pattern((N,), (N,), (N,)), tvm_target)
+    assert (config.vector_bytes, config.unroll) == (vector_bytes, unroll)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "dtype", "inner"),
+    [
+        ([(N,), (N,), (N,)], "float32", 1),
+        ([(N,), (N,), (N,)], "uint8", 1),
+        ([(N, 1), (N, 3), (N, 3)], "float32", 3),
+        ([(N, 1), (N, 7), (N, 7)], "float64", 7),
+    ],
+)
+def test_piece_is_some_64_kb_of_whole_iterations(shapes, dtype, inner):
+    chosen = default_config(pattern(*shapes, dtype=dtype), V3)
+    width = pattern(*shapes, dtype=dtype).width
+    step = 4 * chosen.vector_bytes // width
+    assert chosen.piece % step == 0
+    piece_bytes = chosen.piece * inner * width
+    assert defaults.PIECE_BYTES - step * inner * width < piece_bytes <= defaults.PIECE_BYTES
+
+
+def test_rows_are_the_leaf_where_they_are_short_or_stored_past_the_cache():
+    def rows(r, c):
+        return default_config(pattern((r, 1), (r, c), (r, c)), V3).rows
+
+    assert rows(100, 31) and not rows(100, 32)  # of 128 bytes
+    assert rows(1 << 16, 32) and rows(1 << 16, 255) and not rows(1 << 16, 256)  # of 1 KB
+    assert rows(9, "c")

@@ -1,0 +1,69 @@
+"""Short rows that share vectors, stored past the cache, against NumPy, bit for bit."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+
+import te_select
+from te_select import Workload
+from te_select.machines.targets import resolve
+from te_select.operator.access import access_pattern
+from te_select.schedules import cpu as seam
+from te_select.schedules.cpu import schedule as cpu
+from tests.support import strategies as s
+
+LINE = 64
+ROWS = (1, 17, 1001)  # 1 KB and more go past the cache
+
+
+@pytest.fixture
+def past_the_cache(monkeypatch):
+    """Let the default store past the cache whatever the size of the output."""
+    default = seam.default_config
+
+    def config(pattern, target):
+        return dataclasses.replace(default(pattern, target), stream_from=1, piece=1 << 20)
+
+    monkeypatch.setattr(seam, "default_config", config)
+
+
+def span_of(workload: Workload):
+    pattern = access_pattern(workload)
+    return cpu.span_of(pattern, seam.default_config(pattern, resolve("native").tvm))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "inners"),
+    [("uint8", (3, 100)), ("float16", (5, 12)), ("float32", (3, 6)), ("float64", (7,))],
+)
+def test_every_alignment_of_out(dtype, inners, past_the_cache, tmp_path):
+    workloads = [
+        Workload(*shapes, dtype, "multidirectional")
+        for inner in inners
+        for shapes in (
+            [("r", 1), ("r", inner), (inner,)],
+            [("r", inner), ("r", inner), ("r", 1)],
+        )
+    ]
+    assert all(span_of(w).streaming and span_of(w).inner > 1 for w in workloads)
+    library = te_select.load(te_select.export(workloads, tmp_path / "rows.so"))
+    rng = np.random.default_rng(len(dtype))
+    width = np.dtype(dtype).itemsize
+    for workload, rows in itertools.product(workloads, ROWS):
+        static = workload.bind({"r": rows})
+        cond = s.random_cond(rng, static.cond_shape)
+        then = s.random_bits(rng, static.then_shape, dtype)
+        else_ = s.random_bits(rng, static.else_shape, dtype)
+        want = s.expected(static, cond, then, else_)
+        for shift in (*range(0, LINE, max(width, 4)), 1, 35):
+            memory = np.full(want.size + 3 * LINE, 0x5A, np.uint8)
+            start = -memory.ctypes.data % LINE + shift
+            out = memory[start : start + want.size].view(then.dtype).reshape(static.out_shape)
+            library[workload.name](cond, then, else_, out=out)
+            assert np.array_equal(s.as_bytes(out), want), (str(workload), rows, shift)
+            beyond = np.concatenate([memory[:start], memory[start + want.size :]])
+            assert (beyond == 0x5A).all(), (str(workload), rows, shift)

@@ -1,0 +1,37 @@
+"""Rows of the bench that nobody measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from te_select.bench.row import Row
+from te_select.bench.suite import Entry
+from te_select.operator.workload import Workload
+from te_select.timing.operands import Mask
+from te_select.timing.rounds import Timing
+
+ENTRY = Entry("small", Workload((4, 1), (4, 5), ()), "a test")
+
+
+def row(times: Mapping[str, float | tuple[float, ...]] | None = None, **fields: Any) -> Row:
+    """A row in which each contestant took so many seconds, in one round or in several."""
+    timings = {
+        name: Timing(seconds if isinstance(seconds, tuple) else (seconds,))
+        for name, seconds in (times or {}).items()
+    }
+    known: dict[str, Any] = {
+        "entry": ENTRY,
+        "mask": Mask(),
+        "moved": 1,
+        "cache": "hot",
+        "config": {},
+        "origin": "default",
+        "rounds": max([1, *(len(each.seconds) for each in timings.values())]),
+        "timings": timings,
+        "roofs": {},
+        "how": {},
+        "wrong": {},
+        "unsupported": {},
+    }
+    return Row(**{**known, **fields})

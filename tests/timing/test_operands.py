@@ -1,0 +1,60 @@
+"""What is measured on: aligned arrays, and masks of a density and a block length."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import te_select
+from te_select.timing.operands import PAGE, Mask, make_operands
+from tests.support import strategies as s
+
+
+@pytest.mark.parametrize("density", [0, 1, 50, 100])
+@pytest.mark.parametrize("block", [1, 64, 4096])
+def test_a_mask_has_its_density_and_blocks(density: float, block: int) -> None:
+    mask = Mask(density, block).draw(np.random.default_rng(0), 2000 * block + 7)
+    assert mask.shape == (2000 * block + 7,)
+    assert 100 * mask.mean() == pytest.approx(density, abs=5)
+    whole = mask[: 2000 * block].reshape(-1, block)
+    assert (whole == whole[:, :1]).all()
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "bfloat16", "float8_e5m2", "complex128"])
+def test_operands_begin_on_a_page_and_hold_valid_values(dtype: str) -> None:
+    workload = te_select.Workload((5, 1), (5, 3), (), dtype)
+    operands = make_operands(workload, Mask())
+    arrays = (operands.cond, operands.then, operands.else_, operands.out)
+    assert [array.shape for array in arrays] == [(5, 1), (5, 3), (), (5, 3)]
+    assert all(array.ctypes.data % PAGE == 0 for array in arrays)
+    assert operands.then.dtype.name == dtype
+    if dtype == "bool":
+        assert operands.then.view(np.uint8).max() <= 1
+
+
+def test_aligned_operands_broadcast_as_the_rule_says() -> None:
+    workload = te_select.Workload((3,), (2, 3, 4), (3, 1), "int32", "pdpd", 1)
+    operands = make_operands(workload, Mask())
+    want = s.expected(workload, operands.cond, operands.then, operands.else_)
+    assert np.array_equal(s.as_bytes(np.where(*operands.aligned())), want)
+
+
+def test_sets_differ_and_a_seed_makes_the_same_again() -> None:
+    workload = te_select.Workload((100,), (100,), (100,))
+    first, again, second = (make_operands(workload, Mask(), seed) for seed in (0, 0, 1))
+    for name in ("cond", "then", "else_"):
+        values = [getattr(operands, name).tobytes() for operands in (first, again, second)]
+        assert values[0] == values[1] != values[2]
+    assert first.then.tobytes() != first.else_.tobytes()
+
+
+def test_merged_operands_have_an_axis_for_each_loop_they_move_along() -> None:
+    workload = te_select.Workload((2, 1, 3), (2, 5, 3), (5, 1), "complex128")
+    pattern, arrays = make_operands(workload, Mask()).merged()
+    assert [loop.movers for loop in pattern.loops] == ["ct", "te", "ct", "te"]
+    assert [array.shape for array in arrays] == [(2, 3), (2, 5, 3, 2), (5, 2), (2, 5, 3, 2)]
+    assert [array.dtype.itemsize for array in arrays] == [1, 8, 8, 8]
+
+
+def test_a_block_longer_than_cond_is_one_block() -> None:
+    assert len(set(Mask(block=10**30).draw(np.random.default_rng(0), 100))) == 1

@@ -1,0 +1,60 @@
+"""The probes of the roof."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from te_select.timing import roof
+from te_select.timing.operands import LINE
+from tests.support.clock import Clock
+
+
+@pytest.mark.parametrize("name", ["copy", "select"])
+@pytest.mark.parametrize("stream", [0, 1])
+def test_a_probe_does_the_work_it_is_timed_for(name: str, stream: int) -> None:
+    elements = 5 * LINE
+    memory = roof.probe_memory(name, elements)
+    for k, array in enumerate(memory[-3:]):
+        array[...] = np.arange(elements) + 1000 * k
+    roof.runner(name, [memory], elements, stream, 2)(1)
+    want = np.where(memory[0] != 0, *memory[1:3]) if name == "select" else memory[0]
+    np.testing.assert_array_equal(memory[-1], want)
+
+
+def test_probes_move_about_as_many_bytes_as_the_workload() -> None:
+    for probe in roof.probes(1_000_000, 3).values():
+        assert probe.bytes == pytest.approx(1_000_000, rel=0.01)
+        probe.call()
+
+
+def test_bytes_are_those_of_all_operands() -> None:
+    """Of float32: two for a copy, and a byte and three for a select."""
+    for name, width in (("copy", 8), ("select", 13)):
+        memory = roof.probe_memory(name, 5 * LINE)
+        assert sum(array.nbytes for array in memory) == width * 5 * LINE
+        probe = roof.probes(width * 100 * LINE)[name]
+        assert probe.bytes == width * 100 * LINE
+
+
+def test_seconds_are_those_of_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(roof, "time", clock)
+    ran: list[int] = []
+
+    def run(repeats: int) -> None:
+        ran.append(repeats)
+        clock.now += repeats * 3e-6
+
+    assert roof._fastest(run, 8) == pytest.approx(3e-6)
+    assert ran[0] == 8 and len(ran) > 3
+    assert roof._repeats(run) == 32  # the first to last longer than 50 us
+
+
+def test_bandwidth_is_that_of_the_faster_probe(monkeypatch: pytest.MonkeyPatch) -> None:
+    def probe(size: int, seconds: float) -> roof.Probe:
+        return roof.Probe(lambda: None, 1, size, "", seconds)
+
+    made = {"copy": probe(800, 2e-9), "select": probe(1300, 4e-9)}
+    monkeypatch.setattr(roof, "probes", lambda _moved: made)
+    assert roof.bandwidth(1) == pytest.approx(400e9)

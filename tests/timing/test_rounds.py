@@ -1,0 +1,88 @@
+"""Timing in turns: who is called when, and what a figure is made of."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+
+import pytest
+
+from te_select.timing import rounds
+from te_select.timing.rounds import Timing, take_turns
+from tests.support.clock import Clock
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(rounds, "time", made)
+    return made
+
+
+def test_quantiles_are_of_the_sorted_times() -> None:
+    timing = Timing((5.0, 1.0, 4.0, 2.0, 3.0, 9.0))
+    assert [timing.quantile(q) for q in (0, 0.2, 0.5, 0.8, 1)] == [1, 2, 3, 5, 9]
+    assert Timing((3.0, 1.0, 2.0)).median == 2
+    assert Timing((7.0,)).median == 7
+
+
+def test_ratio_is_of_the_rounds_and_above_1_where_it_is_faster() -> None:
+    mine, other = Timing((1.0, 1.0, 10.0)), Timing((2.0, 3.0, 40.0))
+    assert mine.ratio(other) == 3
+    assert other.ratio(mine) == pytest.approx(1 / 3)
+
+
+def test_each_contestant_has_a_time_a_round(clock) -> None:
+    found = take_turns({"a": clock.call("a", 1), "b": clock.call("b", 4)}, rounds=5)
+    assert found["a"].seconds == pytest.approx([1e-3] * 5)
+    assert found["b"].seconds == pytest.approx([4e-3] * 5)
+
+
+def test_short_calls_are_bundled_and_their_time_is_that_of_one(clock) -> None:
+    found = take_turns({"short": clock.call("short", 1e-3)}, rounds=3)
+    assert found["short"].seconds == pytest.approx([1e-6] * 3)
+    assert len(clock.calls) >= 3 * rounds.SHORTEST_SAMPLE / 1e-6
+
+
+def test_each_turn_begins_with_calls_that_are_not_counted(clock) -> None:
+    slow_first = itertools.count()
+
+    def cold() -> None:
+        clock.now += 1e-3 if next(slow_first) % 50 else 1.0
+
+    clock.call("a", 1)
+    found = take_turns({"cold": cold}, rounds=1)
+    assert max(found["cold"].seconds) == pytest.approx(1e-3)
+
+
+def test_order_changes_from_round_to_round(clock) -> None:
+    names = "abcd"
+    take_turns({name: clock.call(name, 20) for name in names}, rounds=12)
+    counted = clock.calls[8:]  # behind those that tell how long a call is; two a turn
+    turns = ["".join(dict.fromkeys(counted[k : k + 8])) for k in range(0, len(counted), 8)]
+    assert len(turns) == 12
+    assert len(set(turns)) > 1
+    assert {"".join(sorted(turn)) for turn in turns} == {names}
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_garbage_is_collected_afterwards_only_where_it_was_before(enabled: bool) -> None:
+    during: list[bool] = []
+
+    def fail() -> None:
+        during.append(gc.isenabled())
+        if len(during) > 40:
+            raise RuntimeError
+
+    before = gc.isenabled()
+    try:
+        (gc.enable if enabled else gc.disable)()
+        take_turns({"a": lambda: during.append(gc.isenabled())}, rounds=1)
+        assert gc.isenabled() is enabled
+        assert during[-1] is False
+        during[:] = [False] * 40
+        with pytest.raises(RuntimeError):
+            take_turns({"a": fail}, rounds=1)
+        assert gc.isenabled() is enabled
+    finally:
+        (gc.enable if before else gc.disable)()

@@ -1,0 +1,113 @@
+"""What candidates are run on, and how a wrong one is found."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import te_select
+from te_select import Workload
+from te_select.tuning.measuring import problem
+from te_select.tuning.measuring.problem import GUARD, Problem, memory_needed
+from tests.support import strategies as s
+
+W = Workload((64, 1), (64, 500), ())
+
+
+@pytest.fixture(scope="module")
+def made():
+    return Problem(W)
+
+
+def right(made):
+    def kernel(cond, then, else_, out):
+        out.view("u4")[...] = made.expected
+
+    return kernel
+
+
+def test_operands_hold_special_values_runs_and_random_bits():
+    made = Problem(Workload((1000, 200), (1000, 200), ()))
+    flat = made.checked_cond.reshape(-1).view(np.uint8)
+    first, second = flat[: flat.size // 2], flat[flat.size // 2 :]
+    assert 0.4 < np.count_nonzero(first) / first.size < 0.6
+    assert first.max() > 1
+    assert np.count_nonzero(np.diff(second)) < second.size / 100
+    assert 0.45 < made.cond.mean() < 0.55
+    assert np.isnan(made.then).any()
+    assert (made.then.reshape(-1)[:200].view(np.uint32) == 0x80000000).any()
+    assert made.then.ctypes.data % 64 == made.out.ctypes.data % 64 == 0
+    reference = np.where(
+        made.checked_cond.view(np.uint8) != 0, made.then.view("u4"), made.else_.view("u4")
+    )
+    assert np.array_equal(made.expected, reference)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "bfloat16", "complex128"])
+def test_expected_is_what_numpy_selects(dtype):
+    for workload in (
+        Workload((5, 1), (5, 33), (33,), dtype),
+        Workload((3,), (2, 3, 4), (3, 1), dtype, "pdpd", 1),
+        Workload((), (), (), dtype),
+    ):
+        made = Problem(workload)
+        want = s.expected(workload, made.checked_cond, made.then, made.else_)
+        assert made.expected.tobytes() == want.tobytes()
+
+
+def test_one_wrong_bit_is_found(made):
+    def wrong(cond, then, else_, out):
+        right(made)(cond, then, else_, out)
+        out.view("u4")[63, 499] ^= 1
+
+    assert made.check(right(made)) == ""
+    assert made.check(wrong).startswith("computed wrong bits: out[63,499]")
+
+
+def test_what_a_candidate_before_it_wrote_does_not_help(made):
+    assert made.check(right(made)) == ""
+    assert made.check(lambda *_, **__: None).startswith("computed wrong bits: out[0,0] is 0xa5a5a5")
+
+
+@pytest.mark.parametrize("place", [-1, -GUARD, 0, GUARD - 1])
+def test_byte_outside_the_output_is_found(made, place):
+    """Before its first byte, or behind its last one."""
+    at = GUARD + place if place < 0 else GUARD + made.out.nbytes + place
+
+    def stray(cond, then, else_, out):
+        right(made)(cond, then, else_, out)
+        made._out_memory[at] ^= 1
+
+    assert made.check(stray) == "wrote outside out"
+
+
+def test_operands_that_a_candidate_changed_are_found():
+    made = Problem(W)
+
+    def greedy(cond, then, else_, out):
+        then.view("u4")[...] ^= 1
+        cond, then, else_ = (np.asarray(each) for each in (cond, then, else_))
+        out.view("u4")[...] = np.where(cond.view("u1") != 0, then.view("u4"), else_.view("u4"))
+
+    assert made.check(greedy) == "changed its operands"
+
+
+def test_memory_is_asked_for_before_it_is_taken(monkeypatch):
+    assert memory_needed(W) == 2 * 64 + 4 * (64 * 500 + 1 + 2 * 64 * 500)
+    monkeypatch.setattr(problem, "memory_available", lambda: memory_needed(W) - 1)
+    with pytest.raises(te_select.TuningError, match="GiB"):
+        Problem(W)
+    monkeypatch.setattr(problem, "memory_available", lambda: memory_needed(W))
+    assert Problem(W)
+
+
+def test_memory_is_what_the_system_or_the_group_still_gives(tmp_path, monkeypatch):
+    info, limit = tmp_path / "meminfo", tmp_path / "memory.max"
+    monkeypatch.setattr(problem, "_MEMINFO", info)
+    monkeypatch.setattr(problem, "_CGROUP_LIMIT", limit)
+    assert problem.memory_available() >= 1 << 60
+    info.write_text("MemTotal: 9 kB\nMemAvailable:    2048 kB\n")
+    limit.write_text("max\n")
+    assert problem.memory_available() == 2048 << 10
+    limit.write_text("4096\n")
+    assert problem.memory_available() == 4096
