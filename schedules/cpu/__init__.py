@@ -12,7 +12,6 @@ from te_select.schedules.cpu.schedule import (
     space,
     variants,
 )
-from te_select.schedules.cpu.span_source import span_source
 
 __all__ = [
     "NUMBERS",
@@ -25,6 +24,5 @@ __all__ = [
     "effect",
     "family",
     "space",
-    "span_source",
     "variants",
 ]

@@ -13,10 +13,9 @@ from tvm import tirx
 from te_select.machines.cpu import link, lowering
 from te_select.machines.cpu.target import CpuTarget
 from te_select.machines.scheduled import Scheduled, symbol
+from te_select.operator.access import access_pattern
 from te_select.runtime import scratch
 from te_select.runtime.cpu import features
-from te_select.schedules import cpu as schedule
-from te_select.schedules.annotations import ANNOTATION
 from te_select.schedules.variant import Condition
 
 __all__ = ["build", "device", "missing", "requirements", "source", "tuned_on", "versions"]
@@ -87,12 +86,12 @@ def tuned_on(_target: CpuTarget) -> tuple[str, int | None]:
 
 def lower(one: Scheduled, name: str) -> list[tirx.PrimFunc]:
     """Lower to a raw C function ``name``, and those that it leaves some calls to."""
-    spans = (one.workload.dim_names, ANNOTATION, schedule.span_source)
+    of = (one.workload.dim_names, access_pattern(one.workload))
     instead: dict[str, Condition] = {}
     others = []
     for variant, func in reversed(list(one.functions.items())):  # the last is asked first
         if variant.applies is not None:
             other = f"{name}_{variant.name}"
             instead[other] = variant.applies
-            others.append(lowering.lower(func, other, *spans))
-    return [lowering.lower(one.func, name, *spans, instead), *others]
+            others.append(lowering.lower(func, other, *of))
+    return [lowering.lower(one.func, name, *of, instead), *others]
