@@ -32,7 +32,7 @@ from te_select.operator.definition import definition
 from te_select.operator.workload import Workload
 from te_select.records import lookup
 from te_select.records.origin import DEFAULT, NONE_NEAR, NOT_ASKED
-from te_select.runtime import artifact, scratch
+from te_select.runtime import artifact, scratch, stored
 from te_select.runtime.kernel import Kernel
 from te_select.runtime.manifest import KernelRecord, Manifest
 
@@ -122,8 +122,8 @@ def export(
         raise ArgumentError("no workloads are given; a library holds at least one")
     with scratch.folder(scratch.ROOM + len(unique) * scratch.KERNEL_ROOM) as folder:
         built = folder / "library.so"
-        manifest = build(unique, built, target, tuning_logs)
-        return artifact.export(built, manifest, Path(path))
+        build(unique, built, target, tuning_logs)
+        return stored.write(stored.read(built), path)
 
 
 def build(
@@ -131,8 +131,8 @@ def build(
     path: Path,
     target: str | dict[str, Any] = "native",
     tuning_logs: TuningLogs = None,
-) -> Manifest:
-    """Build a shared library and its manifest at ``path``.
+) -> None:
+    """Build a shared library at ``path``.
 
     Parameters
     ----------
@@ -142,18 +142,13 @@ def build(
         The ``.so`` to write, into a folder of its own.
     target, tuning_logs
         As for `compile`.
-
-    Returns
-    -------
-    Manifest
-        What was written beside it.
     """
     resolved = resolve(target)
     chosen = [schedule(workload, resolved, tuning_logs) for workload in workloads]
-    return build_scheduled(chosen, path, resolved)
+    build_scheduled(chosen, path, resolved)
 
 
-def build_scheduled(chosen: Sequence[Scheduled], path: Path, target: ResolvedTarget) -> Manifest:
+def build_scheduled(chosen: Sequence[Scheduled], path: Path, target: ResolvedTarget) -> None:
     """Build scheduled workloads; `build`, and a tuner that has chosen the configs itself.
 
     Parameters
@@ -164,15 +159,9 @@ def build_scheduled(chosen: Sequence[Scheduled], path: Path, target: ResolvedTar
         The ``.so`` to write, into a folder of its own.
     target
         The target they were scheduled for.
-
-    Returns
-    -------
-    Manifest
-        What was written beside it.
     """
     kind = machine(target.kind)
     path.parent.mkdir(parents=True, exist_ok=True)
-    kind.build(chosen, target, path)
     manifest = Manifest(
         kernels=tuple(
             KernelRecord(one.workload, asdict(one.config), one.origin, one.why) for one in chosen
@@ -180,8 +169,7 @@ def build_scheduled(chosen: Sequence[Scheduled], path: Path, target: ResolvedTar
         target={"name": target.name, **kind.requirements(target)},
         versions=versions() | kind.versions(),
     )
-    artifact.write(path, manifest)
-    return manifest
+    kind.build(chosen, target, manifest, path)
 
 
 def schedule(

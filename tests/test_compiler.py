@@ -11,6 +11,7 @@ import te_select
 from te_select import Workload
 from te_select.kinds import KINDS
 from te_select.machines.targets import resolve
+from tests.support.libraries import make_first_format
 
 W = Workload((64, 1), (64, 5), (5,))
 TYPICAL = {
@@ -210,7 +211,7 @@ def test_export_of_something_else_is_refused(wrong, tmp_path):
     ],
 )
 def test_damaged_config_of_a_manifest_is_explained(change, tmp_path):
-    path = te_select.compile(W).export(tmp_path / "select.so")
+    path = make_first_format(te_select.compile(W).export(tmp_path / "select.so"))
     manifest = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
     manifest["kernels"][0]["config"].update(change)
     path.with_suffix(".json").write_text(json.dumps(manifest), encoding="utf-8")

@@ -23,9 +23,10 @@ from te_select.cli.manifest import describe, print_kernel, read_manifest
 from te_select.cli.paths import check_folder, check_library
 from te_select.errors import ArtifactError, SelectError
 from te_select.operator.workload import Workload
-from te_select.runtime import scratch
+from te_select.runtime import scratch, stored
 
 _KNOWN = kinds.sources()
+LOADS = "yes"
 
 Library = Annotated[Path | None, typer.Argument(help="A library; else give the workload flags.")]
 Source = Annotated[str | None, typer.Option("--source", help=f"{', '.join(_KNOWN)}.")]
@@ -62,6 +63,7 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
         check_library(path)
         document = _of_library(path)
         document["loads_here"] = _loads(path)
+        document["manifest_written"] = document["loads_here"] == LOADS and _write_beside(path)
     else:
         check_folder("--tuning-logs", logs, "none")
         workload = workloads.gather(flags, None, None)[0]
@@ -78,7 +80,7 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
 
 
 def _of_library(path: Path) -> dict[str, Any]:
-    manifest = read_manifest(path)
+    manifest = read_manifest(path, check=False)
     return {
         "path": str(path),
         "target": manifest["target"],
@@ -97,6 +99,11 @@ def _of_workload(workload: Workload, target: str, logs: str | None) -> dict[str,
     return document
 
 
+def _write_beside(path: Path) -> bool:
+    """Write the manifest beside the library again, where it is gone or does not fit."""
+    return stored.write_beside(stored.read(path), path)
+
+
 def _loads(path: Path) -> str:
     """``"yes"``, or why the library cannot be loaded on this machine."""
     import te_select  # noqa: PLC0415 - imports tvm_ffi
@@ -105,7 +112,7 @@ def _loads(path: Path) -> str:
         te_select.load(path)
     except SelectError as error:
         return f"no: {error}"
-    return "yes"
+    return LOADS
 
 
 def _chosen(kernels: list[dict[str, Any]], name: str | None) -> list[dict[str, Any]]:
@@ -149,6 +156,8 @@ def _print(document: dict[str, Any]) -> None:
     if "loads_here" in document:
         general["loads here"] = document["loads_here"]
     print_fields(general)
+    if document.get("manifest_written"):
+        print("the manifest beside the library was gone or did not fit, and was written again")
     for kernel in document["kernels"]:
         print()
         print_kernel(kernel)

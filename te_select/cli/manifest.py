@@ -10,16 +10,18 @@ from te_select.operator.access import access_pattern
 from te_select.operator.broadcast import format_shape
 from te_select.operator.workload import Workload
 from te_select.records.origin import explain
-from te_select.runtime import manifest
+from te_select.runtime import stored
 
 
-def read_manifest(path: Path) -> dict[str, Any]:
-    """Read the manifest beside a library, without loading the library.
+def read_manifest(path: Path, *, check: bool = True) -> dict[str, Any]:
+    """Read the manifest of a library, without loading the library.
 
     Parameters
     ----------
     path
         The ``.so``.
+    check
+        Whether the library must be as it was exported.
 
     Returns
     -------
@@ -29,10 +31,10 @@ def read_manifest(path: Path) -> dict[str, Any]:
     Raises
     ------
     ArtifactError
-        If it is missing or is not a manifest.
+        If the library is missing or damaged.
     """
-    held, sha256 = manifest.read_manifest(path)
-    return held.to_json(sha256)
+    found = stored.read(path, check=check)
+    return found.manifest.to_json(found.sha256)
 
 
 def describe(entry: dict[str, Any]) -> dict[str, Any]:

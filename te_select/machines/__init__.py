@@ -2,8 +2,8 @@
 
 The module ``machine`` of a folder has these names:
 
-``build(chosen, target, path)``
-    Writes the shared library of scheduled workloads.
+``build(chosen, target, manifest, path)``
+    Writes the shared library of scheduled workloads, which holds its manifest.
 ``requirements(target)``
     What a manifest says that a machine must have to run the library.
 ``missing(target)``
@@ -34,12 +34,15 @@ from te_select import kinds
 if TYPE_CHECKING:
     from te_select.machines.scheduled import Scheduled
     from te_select.machines.targets import ResolvedTarget
+    from te_select.runtime.manifest import Manifest
 
 
 class Machine(Protocol):
     """What the compiler needs of a kind of machine."""
 
-    def build(self, chosen: Sequence[Scheduled], target: ResolvedTarget, path: Path) -> None:
+    def build(
+        self, chosen: Sequence[Scheduled], target: ResolvedTarget, manifest: Manifest, path: Path
+    ) -> None:
         """Write the shared library of scheduled workloads to ``path``."""
 
     def requirements(self, target: ResolvedTarget) -> dict[str, Any]:

@@ -17,7 +17,8 @@ from pathlib import Path
 from tvm_ffi import libinfo
 
 from te_select.errors import ToolchainError
-from te_select.runtime import scratch
+from te_select.runtime import embedded, scratch
+from te_select.runtime.manifest import Manifest
 
 _RUNTIME = Path(scratch.__file__).parent
 _COMPILERS = ("cc", "gcc", "clang")
@@ -44,7 +45,9 @@ class HostHalf:
     options: tuple[str, ...]
 
 
-def link_stub(stub: str, objects: Sequence[Path], half: HostHalf, out: Path) -> None:
+def link_stub(
+    stub: str, objects: Sequence[Path], half: HostHalf, manifest: Manifest, out: Path
+) -> None:
     """Link the description of kernels, objects and a host half to a shared library.
 
     Parameters
@@ -55,6 +58,8 @@ def link_stub(stub: str, objects: Sequence[Path], half: HostHalf, out: Path) -> 
         What else it needs.
     half
         The host half.
+    manifest
+        What the library holds, which goes into it.
     out
         The library to write; it appears complete or not at all, and the same input gives the same
         bytes.
@@ -65,18 +70,22 @@ def link_stub(stub: str, objects: Sequence[Path], half: HostHalf, out: Path) -> 
         If there is no C compiler, or it fails.
     """
     try:
-        _link(stub, objects, half, out.resolve())
+        _link(stub, objects, half, manifest, out.resolve())
     except OSError as error:
         raise ToolchainError(f"{out} cannot be linked: {error}") from error
 
 
-def _link(stub: str, objects: Sequence[Path], half: HostHalf, out: Path) -> None:
+def _link(
+    stub: str, objects: Sequence[Path], half: HostHalf, manifest: Manifest, out: Path
+) -> None:
     compiler = c_compiler()
     linked = [path.resolve() for path in objects] + [*_runtime_objects(compiler, half)]
     libtvm_ffi = Path(libinfo.find_libtvm_ffi())
     with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as folder:
         source = Path(folder, "stub.c")
         source.write_text(stub)
+        note = Path(folder, "manifest.s")
+        note.write_text(embedded.assembly(manifest))
         exports = Path(folder, "exports.map")
         exports.write_text(_EXPORTS)
         library = Path(folder, "library.so")
@@ -85,7 +94,7 @@ def _link(stub: str, objects: Sequence[Path], half: HostHalf, out: Path) -> None
             *_COMPILE,
             *half.options,
             *_include_options(),
-            *(str(path) for path in (source, *linked)),
+            *(str(path) for path in (source, note, *linked)),
             *_LINK,
             "-Xlinker",  # unlike -Wl, it does not end at a comma in the path
             f"--version-script={exports}",
@@ -93,6 +102,7 @@ def _link(stub: str, objects: Sequence[Path], half: HostHalf, out: Path) -> None
             "-ltvm_ffi",
             output=library,
         )
+        library.write_bytes(embedded.seal(library.read_bytes()))
         library.replace(out)
 
 

@@ -32,17 +32,18 @@ def signature(i: int, workload: Workload, *, on_cuda: bool) -> str:
 
 
 def exported_functions(i: int, workload: Workload, call: str) -> str:
-    """Write the two exported functions of the ``i``-th kernel, which hand over to ``call``."""
+    """Write the exported functions of the ``i``-th kernel, which hand over to ``call``."""
     return "\n".join(
-        _EXPORTED.format(symbol=workload.name + suffix, i=i, as_bits=as_bits, call=call)
-        for suffix, as_bits in (("", 0), ("__bits", 1))
+        _EXPORTED.format(symbol=workload.name + suffix, i=i, mode=mode, call=call)
+        for suffix, mode in _MODES.items()
     )
 
 
+_MODES = {"": "TE_SELECT_STRICT", "__bits": "TE_SELECT_BITS", "__try": "TE_SELECT_TRY"}
 _EXPORTED = """\
 TVM_FFI_DLL_EXPORT int __tvm_ffi_{symbol}(void* self, const TVMFFIAny* args, int32_t num_args,
                                           TVMFFIAny* result) {{
-  return {call}(&kernel_{i}, args, num_args, result, {as_bits});
+  return {call}(&kernel_{i}, args, num_args, result, {mode});
 }}"""
 
 

@@ -11,6 +11,8 @@ HOST_DEVICES = (1, 3, 11)  # kDLCPU, kDLCUDAHost, kDLROCMHost
 CUDA_DEVICES = (CUDA, CUDA_MANAGED)
 _DEVICE_NAMES = {2: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 10: "ROCm", 13: "managed CUDA"}
 _MAX_VERSION = (1, 3)
+_MOST_DIMS = 64
+_ADDRESSES = 1 << 64
 _READ_ONLY = 1  # DLPACK_FLAG_BITMASK_READ_ONLY
 
 
@@ -138,8 +140,10 @@ def read(
         tensor = DLTensor.from_address(pointer)
     else:
         raise BufferError(f"{name!r} is not a DLPack capsule")
-    shape = tuple(tensor.shape[: tensor.ndim])
-    strides = tuple(tensor.strides[: tensor.ndim]) if tensor.strides else _compact(shape)
+    _check(tensor, device)
+    shape = tuple(tensor.shape[: tensor.ndim]) if tensor.ndim else ()
+    has_strides = bool(tensor.strides) and tensor.ndim > 0
+    strides = tuple(tensor.strides[: tensor.ndim]) if has_strides else _compact(shape)
     return Tensor(
         tensor.data + tensor.byte_offset if tensor.data else 0,
         shape,
@@ -149,6 +153,35 @@ def read(
         device[1],
         capsule,
     )
+
+
+def _check(tensor: DLTensor, device: tuple[int, ...]) -> None:
+    """Refuse a capsule that contradicts its producer or itself."""
+    if not 0 <= tensor.ndim <= _MOST_DIMS:
+        raise BufferError(f"it has {tensor.ndim} dims; expected 0 to {_MOST_DIMS}")
+    if tensor.ndim and not tensor.shape:
+        raise BufferError(f"it has {tensor.ndim} dims and no shape")
+    if (tensor.device_type, tensor.device_id) != device:
+        raise BufferError(
+            f"it is on device {(tensor.device_type, tensor.device_id)}, and __dlpack_device__ says "
+            f"{device}"
+        )
+    shape = tensor.shape[: tensor.ndim] if tensor.ndim else []
+    if any(extent < 0 for extent in shape):
+        raise BufferError(f"its shape is {shape}; expected no negative size")
+    strides = tensor.strides[: tensor.ndim] if tensor.strides and shape else _compact(tuple(shape))
+    width = -(-tensor.bits * tensor.lanes // 8)
+    reach = [stride * (extent - 1) * width for stride, extent in zip(strides, shape, strict=True)]
+    first = (tensor.data or 0) + tensor.byte_offset
+    last = first + sum(each for each in reach if each > 0) + width
+    if 0 not in shape and (last > _ADDRESSES or first + sum(e for e in reach if e < 0) < 0):
+        raise BufferError("its strides or its byte_offset lead out of the address space")
+
+
+def capsule_pointer(capsule: Any) -> int:
+    """The address of the struct that a DLPack capsule holds."""
+    address: int = _get_pointer(capsule, _get_name(capsule))
+    return address
 
 
 def _compact(shape: tuple[int, ...]) -> tuple[int, ...]:

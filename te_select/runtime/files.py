@@ -1,15 +1,25 @@
-"""Files of an artifact: read if they are regular files, and replaced as a whole."""
+"""Files of an artifact: read if they are regular files, and replaced as a whole.
+
+A file is written under a name of its own beside the one it is to replace, brought to the disk, and
+renamed. Its writer holds a lock on it. So what a killed process has left behind can be told from
+what another one is writing: the next writer removes what nobody holds a lock on.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
 import os
+import secrets
 import stat
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from te_select.errors import ArtifactError
+
+_MARK = ".te_select-"  # in the names of temporary files, before a random number
+_EXECUTABLE, _ORDINARY = 0o777, 0o666  # less what the umask takes away
 
 
 def library_path(path: str | os.PathLike[str]) -> Path:
@@ -18,15 +28,15 @@ def library_path(path: str | os.PathLike[str]) -> Path:
     Raises
     ------
     ArtifactError
-        If it is no path, or does not end in .so.
+        If it is no path, no valid text, or does not end in .so.
     """
     try:
         checked = Path(path)
-        usable = b"\0" not in os.fsencode(checked)
-    except (TypeError, ValueError):  # no path, or one that the file system cannot spell
+        usable = b"\0" not in str(checked).encode("utf-8")
+    except (TypeError, ValueError):  # no path, or bytes that are no text
         usable = False
     if not usable:
-        raise ArtifactError(f"{path!r} is not a path; expected one that ends in .so")
+        raise ArtifactError(f"{path!r} is not a path of valid text; expected one ending in .so")
     if checked.suffix != ".so":
         raise ArtifactError(f"{path} does not end in .so, as the path of an artifact must")
     return checked
@@ -40,6 +50,14 @@ def is_folder(path: Path) -> bool:
         return False
 
 
+def is_there(path: Path) -> bool:
+    """Whether something is there; False also where nobody can tell: writing it says why."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
 def is_missing(path: Path) -> bool:
     """Whether nothing is there; False also where nobody can tell: reading it says why."""
     try:
@@ -49,7 +67,7 @@ def is_missing(path: Path) -> bool:
 
 
 def read(path: Path, what: str = "the shared library") -> bytes:
-    """Read a file.
+    """Read a file, which is opened once.
 
     Raises
     ------
@@ -57,12 +75,17 @@ def read(path: Path, what: str = "the shared library") -> bytes:
         If it is missing, not a regular file (reading a pipe would wait), or cannot be read.
     """
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise ArtifactError(f"{path} is not a regular file; expected {what}")
-        return path.read_bytes()
+        with open(path, "rb", opener=_open_without_waiting) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise ArtifactError(f"{path} is not a regular file; expected {what}")
+            return file.read()
     except FileNotFoundError as error:
-        raise ArtifactError(f"{path} is missing, {what}; export both files again") from error
+        raise ArtifactError(f"{path} is missing, {what}; export it again") from error
+    except IsADirectoryError as error:
+        raise ArtifactError(f"{path} is not a regular file; expected {what}") from error
     except OSError as error:
+        if error.errno in (errno.ENXIO, errno.ENODEV):  # a socket, or a device without a driver
+            raise ArtifactError(f"{path} is not a regular file; expected {what}") from error
         raise ArtifactError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
@@ -77,7 +100,7 @@ def replace_all(files: Mapping[Path, bytes]) -> None:
     Parameters
     ----------
     files
-        The bytes of each file. Missing folders are made.
+        The bytes of each file, in the order in which they appear. Missing folders are made.
 
     Raises
     ------
@@ -89,15 +112,14 @@ def replace_all(files: Mapping[Path, bytes]) -> None:
         for path, data in files.items():
             with _explained(path):
                 path.parent.mkdir(parents=True, exist_ok=True)
-                handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-                temporaries.callback(Path(name).unlink, missing_ok=True)
-                with os.fdopen(handle, "wb") as file:
-                    file.write(data)
-                Path(name).chmod(0o755 if path.suffix == ".so" else 0o644)
-                written.append((Path(name), path))
+                _remove_left_behind(path)
+                written.append((temporaries.enter_context(_temporary(path, data)), path))
         for temporary, path in written:
             with _explained(path):
                 temporary.replace(path)
+        for folder in {path.parent for path in files}:
+            with contextlib.suppress(OSError):  # the files are there; some systems sync no folders
+                _sync_folder(folder)
 
 
 def write_output(path: Path, data: bytes) -> None:
@@ -115,6 +137,62 @@ def write_output(path: Path, data: bytes) -> None:
             return
         target = path.resolve()
     replace(target, data)
+
+
+@contextlib.contextmanager
+def _temporary(path: Path, data: bytes) -> Iterator[Path]:
+    """A file beside ``path`` with these bytes, on the disk, locked while this process lives."""
+    name, handle = _new_beside(path)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+            yield name
+    finally:
+        name.unlink(missing_ok=True)
+
+
+def _new_beside(path: Path) -> tuple[Path, int]:
+    mode = _EXECUTABLE if path.suffix == ".so" else _ORDINARY
+    while True:
+        name = path.with_name(f".{path.name}{_MARK}{secrets.token_hex(4)}")
+        handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        with contextlib.suppress(OSError):  # a file system without locks: nothing is removed there
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        if name.exists():  # nobody took it for left behind before it was locked
+            return name, handle
+        os.close(handle)
+
+
+def _remove_left_behind(path: Path) -> None:
+    """Remove the temporary files of writers of ``path`` that were killed."""
+    for name in path.parent.glob(f".{_escaped(path.name)}{_MARK}*"):
+        with contextlib.suppress(OSError):
+            handle = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                name.unlink()
+            finally:
+                os.close(handle)
+
+
+def _escaped(name: str) -> str:
+    """A name in which a glob finds no wildcard."""
+    return "".join(f"[{c}]" if c in "*?[" else c for c in name)
+
+
+def _open_without_waiting(path: str, flags: int) -> int:
+    """Open a file; a pipe without a writer is opened at once, to be refused."""
+    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 @contextlib.contextmanager

@@ -4,13 +4,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { MAX_DIMS_SHOWN = 64 }; /* a kernel's own rank is no greater */
+enum { MAX_DIMS = 64 }; /* of a kernel; as bits, complex numbers have one more */
 
 static const char* const operand_names[TE_SELECT_OPERANDS] = {"cond", "then", "else_", "out"};
 
 /* ---- messages ------------------------------------------------------------------------------- */
 
 void te_select_append(te_select_message* m, const char* format, ...) {
+  if (m->silent) return;
   va_list args;
   va_start(args, format);
   int n = vsnprintf(m->text + m->used, sizeof(m->text) - m->used, format, args);
@@ -24,7 +25,7 @@ static void append_dims(te_select_message* m, int32_t ndim, const int64_t* dims,
   te_select_append(m, "[");
   for (int32_t i = 0; i < ndim; ++i) {
     if (i) te_select_append(m, ",");
-    if (i == MAX_DIMS_SHOWN) {
+    if (i == MAX_DIMS) {
       te_select_append(m, "...");
       break;
     }
@@ -39,6 +40,7 @@ static void append_dims(te_select_message* m, int32_t ndim, const int64_t* dims,
 
 te_select_message te_select_begin(const te_select_kernel* kernel, int operand) {
   te_select_message m;
+  m.silent = 0;
   m.used = 0;
   te_select_append(&m, "%s: ", kernel->name);
   if (operand >= 0) te_select_append(&m, "%s ", operand_names[operand]);
@@ -46,15 +48,28 @@ te_select_message te_select_begin(const te_select_kernel* kernel, int operand) {
 }
 
 int te_select_fail(const char* kind, const te_select_message* m) {
-  TVMFFIErrorSetRaisedFromCStr(kind, m->text);
+  if (!m->silent) TVMFFIErrorSetRaisedFromCStr(kind, m->text);
   return -1;
+}
+
+/* A call, and how it is to be taken. */
+typedef struct {
+  const te_select_kernel* kernel;
+  te_select_mode mode;
+} request;
+
+static te_select_message begin(const request* r, int operand) {
+  if (r->mode != TE_SELECT_TRY) return te_select_begin(r->kernel, operand);
+  te_select_message m;
+  m.silent = 1;
+  return m;
 }
 
 /* ---- checks: 0, or -1 with an error raised ------------------------------------------------------ */
 
-static int check_shape(const te_select_kernel* kernel, int operand, const DLTensor* t, int pair,
+static int check_shape(const request* r, int operand, const DLTensor* t, int pair,
                        int64_t* sizes, int64_t* count) {
-  const te_select_shape* expected = &kernel->shapes[operand];
+  const te_select_shape* expected = &r->kernel->shapes[operand];
   int32_t ndim = expected->ndim;
   int64_t n = 1;
   int empty = 0;
@@ -71,7 +86,7 @@ static int check_shape(const te_select_kernel* kernel, int operand, const DLTens
     if (extent == 0) {
       empty = 1;
     } else if (__builtin_mul_overflow(n, extent, &n) || n > INT64_MAX / 64) {
-      te_select_message m = te_select_begin(kernel, operand);
+      te_select_message m = begin(r, operand);
       te_select_append(&m, "has too many elements: shape ");
       append_dims(&m, t->ndim, t->shape, NULL);
       te_select_append(&m, "; fewer than 2^57 are supported");
@@ -82,27 +97,27 @@ static int check_shape(const te_select_kernel* kernel, int operand, const DLTens
   return 0;
 
 mismatch:;
-  te_select_message m = te_select_begin(kernel, operand);
+  te_select_message m = begin(r, operand);
   te_select_append(&m, "has shape ");
   append_dims(&m, t->ndim, t->shape, NULL);
   te_select_append(&m, "; expected ");
-  append_dims(&m, ndim, expected->dims, kernel->names);
+  append_dims(&m, ndim, expected->dims, r->kernel->names);
   if (pair) te_select_append(&m, " and a last axis of 2");
   if (t->ndim == ndim + pair && i < ndim && expected->dims[i] < 0 && t->shape[i] >= 0) {
     int64_t name = -(expected->dims[i] + 1);
-    te_select_append(&m, " with %s = %lld as in an earlier argument or axis", kernel->names[name],
+    te_select_append(&m, " with %s = %lld as in an earlier argument or axis", r->kernel->names[name],
            (long long)sizes[name]);
   }
   return te_select_fail("ValueError", &m);
 }
 
-static int check_dtype(const te_select_kernel* kernel, int operand, DLDataType got, int as_bits,
-                       int* pair) {
-  uint8_t code = operand == COND ? (uint8_t)kDLBool : kernel->code;
-  uint8_t bits = operand == COND ? 8 : kernel->bits;
+static int check_dtype(const request* r, int operand, DLDataType got, int* pair) {
+  uint8_t code = operand == COND ? (uint8_t)kDLBool : r->kernel->code;
+  uint8_t bits = operand == COND ? 8 : r->kernel->bits;
+  int as_bits = r->mode == TE_SELECT_BITS;
   *pair = as_bits && bits == 128 && got.bits == 64;
   if (got.lanes == 1 && (got.bits == bits || *pair) && (as_bits || got.code == code)) return 0;
-  te_select_message m = te_select_begin(kernel, operand);
+  te_select_message m = begin(r, operand);
   te_select_append(&m, "has DLPack type code %d, %d bits, %d lanes; expected ", got.code, got.bits, got.lanes);
   if (as_bits) {
     te_select_append(&m, "one lane of %d bits", bits);
@@ -113,12 +128,12 @@ static int check_dtype(const te_select_kernel* kernel, int operand, DLDataType g
   return te_select_fail("TypeError", &m);
 }
 
-static int check_compact(const te_select_kernel* kernel, int operand, const DLTensor* t) {
+static int check_compact(const request* r, int operand, const DLTensor* t) {
   if (!t->strides) return 0;
   int64_t stride = 1;
   for (int32_t i = t->ndim - 1; i >= 0; --i) {
     if (t->shape[i] != 1 && t->strides[i] != stride) {
-      te_select_message m = te_select_begin(kernel, operand);
+      te_select_message m = begin(r, operand);
       te_select_append(&m, "has strides ");
       append_dims(&m, t->ndim, t->strides, NULL);
       te_select_append(&m, " for shape ");
@@ -131,89 +146,114 @@ static int check_compact(const te_select_kernel* kernel, int operand, const DLTe
   return 0;
 }
 
-static int check_device(const te_select_kernel* kernel, int operand, const DLTensor* t,
+static int check_device(const request* r, int operand, const DLTensor* t,
                         int32_t* device) {
   DLDeviceType type = t->device.device_type;
   int on_cpu = type == kDLCPU || type == kDLCUDAHost || type == kDLROCMHost;
   *device = TE_SELECT_HOST;
-  if (!kernel->on_cuda) {
+  if (!r->kernel->on_cuda) {
     if (on_cpu) return 0;
   } else if (type == kDLCUDA || type == kDLCUDAManaged) {
     *device = t->device.device_id;
     return 0;
-  } else if (on_cpu && operand != OUT && kernel->shapes[operand].ndim == 0) {
+  } else if (on_cpu && operand != OUT && r->kernel->shapes[operand].ndim == 0) {
     return 0;
   }
-  te_select_message m = te_select_begin(kernel, operand);
+  te_select_message m = begin(r, operand);
   te_select_append(&m, "is on DLPack device (%d,%d); expected memory of %s", (int)type,
-                   (int)t->device.device_id, kernel->on_cuda ? "a CUDA device" : "the CPU");
+                   (int)t->device.device_id, r->kernel->on_cuda ? "a CUDA device" : "the CPU");
   return te_select_fail("ValueError", &m);
 }
 
-static int check_operand(const te_select_kernel* kernel, int operand, const TVMFFIAny* arg,
-                         int as_bits, int64_t* sizes, te_select_memory* memory) {
+static int check_operand(const request* r, int operand, const TVMFFIAny* arg,
+                         int64_t* sizes, te_select_memory* memory) {
   const DLTensor* t;
   if (arg->type_index == kTVMFFITensor) {
     t = (const DLTensor*)((const char*)arg->v_obj + sizeof(TVMFFIObject));
   } else if (arg->type_index == kTVMFFIDLTensorPtr && arg->v_ptr) {
     t = (const DLTensor*)arg->v_ptr;
   } else {
-    te_select_message m = te_select_begin(kernel, operand);
+    te_select_message m = begin(r, operand);
     te_select_append(&m, "is not a tensor (tvm-ffi type index %d); expected a DLTensor* or an ffi::Tensor",
            arg->type_index);
     return te_select_fail("TypeError", &m);
   }
-  if (check_device(kernel, operand, t, &memory->device)) return -1;
-  if (t->ndim > 0 && !t->shape) {
-    te_select_message m = te_select_begin(kernel, operand);
-    te_select_append(&m, "has %d dims and a null shape pointer", t->ndim);
+  if (check_device(r, operand, t, &memory->device)) return -1;
+  if (t->ndim < 0 || t->ndim > MAX_DIMS + 1 || (t->ndim > 0 && !t->shape)) {
+    te_select_message m = begin(r, operand);
+    te_select_append(&m, "has %d dims%s; expected %d", t->ndim,
+                     t->shape ? "" : " and a null shape pointer", r->kernel->shapes[operand].ndim);
     return te_select_fail("ValueError", &m);
   }
   int pair;
-  if (check_dtype(kernel, operand, t->dtype, as_bits, &pair)) return -1;
-  if (check_shape(kernel, operand, t, pair, sizes, &memory->count)) return -1;
-  memory->bytes = memory->count * (operand == COND ? 1 : kernel->bits / 8);
-  memory->data = (char*)t->data + t->byte_offset;
+  if (check_dtype(r, operand, t->dtype, &pair)) return -1;
+  if (check_shape(r, operand, t, pair, sizes, &memory->count)) return -1;
+  memory->bytes = memory->count * (operand == COND ? 1 : r->kernel->bits / 8);
+  memory->data = NULL;
   if (!memory->count) return 0;
   if (!t->data) {
-    te_select_message m = te_select_begin(kernel, operand);
+    te_select_message m = begin(r, operand);
     te_select_append(&m, "has a null data pointer; expected %lld bytes", (long long)memory->bytes);
     return te_select_fail("ValueError", &m);
   }
-  return check_compact(kernel, operand, t);
+  uint64_t first, end;
+  if (__builtin_add_overflow((uint64_t)(uintptr_t)t->data, t->byte_offset, &first) ||
+      __builtin_add_overflow(first, (uint64_t)memory->bytes, &end)) {
+    te_select_message m = begin(r, operand);
+    te_select_append(&m, "has byte_offset %llu, which leads out of the address space",
+                     (unsigned long long)t->byte_offset);
+    return te_select_fail("ValueError", &m);
+  }
+  memory->data = (char*)(uintptr_t)first;
+  return check_compact(r, operand, t);
 }
 
 /* In place of then or else is safe: an output element is written after the same bytes were read, and
  * a kernel that selects an element twice finds the value it chose before. Cond has no such luck. An
  * input with out's element count has out's shape, up to axes of 1. */
-static int check_overlap(const te_select_kernel* kernel, int operand, const te_select_memory* in,
+static int check_overlap(const request* r, int operand, const te_select_memory* in,
                          const te_select_memory* out) {
-  uintptr_t a = (uintptr_t)in->data, b = (uintptr_t)out->data;
+  uintptr_t a = (uintptr_t)in->data, b = (uintptr_t)out->data; /* neither reaches past the end */
   if (a + (uint64_t)in->bytes <= b || b + (uint64_t)out->bytes <= a || !in->bytes) return 0;
   if (a == b && in->count == out->count && operand != COND) return 0;
-  te_select_message m = te_select_begin(kernel, OUT);
+  te_select_message m = begin(r, OUT);
   te_select_append(&m, "overlaps %s; expected memory of its own, or exactly that of then or else_",
          operand_names[operand]);
   return te_select_fail("ValueError", &m);
 }
 
 int te_select_check(const te_select_kernel* kernel, const TVMFFIAny* args, int32_t num_args,
-                    TVMFFIAny* result, int as_bits, int64_t* sizes, te_select_memory* operands) {
+                    TVMFFIAny* result, te_select_mode mode, int64_t* sizes,
+                    te_select_memory* operands) {
+  const request r = {kernel, mode};
   result->type_index = kTVMFFINone;
   result->zero_padding = 0;
   result->v_int64 = 0;
   if (num_args != TE_SELECT_OPERANDS) {
-    te_select_message m = te_select_begin(kernel, -1);
+    te_select_message m = begin(&r, -1);
     te_select_append(&m, "got %d arguments; expected 4: cond, then, else_, out", num_args);
     return te_select_fail("TypeError", &m);
   }
   for (int32_t i = 0; i < kernel->num_names; ++i) sizes[i] = -1;
   for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
-    if (check_operand(kernel, i, &args[i], as_bits, sizes, &operands[i])) return -1;
+    if (check_operand(&r, i, &args[i], sizes, &operands[i])) return -1;
   }
-  if (!operands[OUT].count) return 0;
-  for (int i = 0; i < OUT; ++i) {
-    if (check_overlap(kernel, i, &operands[i], &operands[OUT])) return -1;
+  for (int i = 0; i < OUT && operands[OUT].count; ++i) {
+    if (check_overlap(&r, i, &operands[i], &operands[OUT])) return -1;
   }
-  return 1;
+  if (mode == TE_SELECT_TRY) {
+    result->type_index = kTVMFFIBool;
+    result->v_int64 = 1;
+  }
+  return operands[OUT].count > 0;
+}
+
+/* The address of the manifest's text, so that whoever loaded the library can compare its digest. */
+TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_manifest(void* self, const TVMFFIAny* args,
+                                                    int32_t num_args, TVMFFIAny* result) {
+  (void)self, (void)args, (void)num_args;
+  result->type_index = kTVMFFIInt;
+  result->zero_padding = 0;
+  result->v_int64 = (int64_t)(uintptr_t)te_select_manifest_text;
+  return 0;
 }

@@ -31,16 +31,28 @@ typedef struct {
   int32_t device; /* of CUDA, or TE_SELECT_HOST */
 } te_select_memory;
 
+/* How an exported function takes its arguments: exactly the element types, or any type of their
+ * width; or it is to try, returning true where it took them and nothing where it refused them. */
+typedef enum { TE_SELECT_STRICT, TE_SELECT_BITS, TE_SELECT_TRY } te_select_mode;
+
 /* Checks the arguments (cond, then, else, out) and finds their memory and the size of every named
- * dim. A CUDA kernel's inputs of rank 0 may be in memory of the CPU. With `as_bits` nonzero, any
- * type of the right width is taken. Returns 1 where there is something to compute, 0 where out has
- * no element, and -1 with an error raised. */
+ * dim. A CUDA kernel's inputs of rank 0 may be in memory of the CPU. Returns 1 where there is
+ * something to compute, 0 where out has no element, and -1 where it refuses them: with an error
+ * raised, but for TE_SELECT_TRY. */
 int te_select_check(const te_select_kernel* kernel, const TVMFFIAny* args, int32_t num_args,
-                    TVMFFIAny* result, int as_bits, int64_t* sizes, te_select_memory* operands);
+                    TVMFFIAny* result, te_select_mode mode, int64_t* sizes,
+                    te_select_memory* operands);
+
+/* What an exported function of this mode returns whose arguments were refused. */
+static inline int te_select_refused(te_select_mode mode) { return mode == TE_SELECT_TRY ? 0 : -1; }
+
+/* The text of the library's manifest, in its ELF note. */
+extern const char te_select_manifest_text[] __attribute__((visibility("hidden")));
 
 /* ---- messages ------------------------------------------------------------------------------- */
 
 typedef struct {
+  int silent; /* nobody will read it */
   char text[1024];
   size_t used;
 } te_select_message;

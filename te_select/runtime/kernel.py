@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import functools
 import importlib
 import os
 from collections.abc import Callable, Mapping
@@ -13,7 +14,7 @@ from typing import Any
 from te_select.errors import ArtifactError
 from te_select.operator.broadcast import Shape
 from te_select.operator.workload import Workload
-from te_select.runtime import operands
+from te_select.runtime import operands, raised
 from te_select.runtime.manifest import KernelRecord, Manifest
 
 
@@ -26,8 +27,9 @@ class Kernel(abc.ABC):
         What the manifest says of it.
     manifest
         The manifest of its library.
-    function, bits
-        The exported functions ``<name>`` and ``<name>__bits``.
+    function, bits, attempt
+        The exported functions ``<name>``, ``<name>__bits`` and ``<name>__try``; libraries of the
+        first format lack the last.
     path
         The shared library that it was loaded from.
     exporter
@@ -38,7 +40,8 @@ class Kernel(abc.ABC):
     function
         The exported function itself, ``function(cond, then, else_, out)``. It takes compact tensors
         of exactly the workload's shapes and types, and raises TypeError or ValueError. On tvm-ffi
-        tensors it is the shortest way to run a kernel from Python.
+        tensors it is the shortest way to run a kernel from Python. It knows nothing of gradients,
+        and of no library whose tensors may not be written.
     """
 
     workload: Workload
@@ -56,6 +59,7 @@ class Kernel(abc.ABC):
         *,
         function: Callable[..., Any],
         bits: Callable[..., Any],
+        attempt: Callable[..., Any] | None,
         path: Path,
         exporter: Callable[[str | os.PathLike[str]], Path],
     ) -> None:
@@ -68,6 +72,8 @@ class Kernel(abc.ABC):
         self.path = path
         self.function = function
         self._bits = bits
+        # True where the arguments were taken, without an exception where they were not.
+        self._try = attempt or functools.partial(_attempt, function)
         self._exporter = exporter
         self._element = workload.element
         self._shapes = (workload.cond_shape, workload.then_shape, workload.else_shape)
@@ -159,6 +165,17 @@ class Kernel(abc.ABC):
             source if isinstance(source, int) else shapes[source[0]][source[1]]
             for source in self._sources
         )
+
+
+def _attempt(function: Callable[..., Any], *arguments: Any) -> bool:
+    """Call a function; False where it refuses the arguments."""
+    try:
+        function(*arguments)
+    except (TypeError, ValueError) as error:
+        if not raised.is_refusal(error):
+            raise
+        return False
+    return True
 
 
 def _static(shape: Shape) -> tuple[int, ...] | None:

@@ -1,4 +1,9 @@
-"""The manifest of a shared library ``NAME.so``: ``NAME.json``, what it holds and what it needs."""
+"""The manifest of a shared library: what it holds, and what it needs.
+
+The library holds it (`te_select.runtime.embedded`), and that is what `load` reads. The file
+``NAME.json`` beside ``NAME.so`` says the same to people and to other tools. In the first format it
+was the manifest, and the library held none.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +20,7 @@ from te_select.kinds import Kind
 from te_select.operator.workload import Workload
 from te_select.runtime import files
 
-FORMAT = 1
+FORMAT, FIRST_FORMAT = 2, 1
 
 
 @dataclass(frozen=True)
@@ -64,10 +69,11 @@ class Manifest:
         """The kind of machine."""
         return kinds.of_manifest(self.target)
 
-    def to_json(self, sha256: str) -> dict[str, Any]:
-        """The manifest of a library with this hash, as JSON types."""
+    def to_json(self, sha256: str, form: int = FORMAT) -> dict[str, Any]:
+        """The manifest of a library with this digest, as JSON types."""
         return {
-            "format": FORMAT,
+            "sha256": sha256,
+            "format": form,
             "kernels": [
                 {
                     "symbol": record.workload.name,
@@ -80,12 +86,11 @@ class Manifest:
             ],
             "target": dict(self.target),
             "versions": dict(self.versions),
-            "sha256": sha256,
         }
 
-    def to_text(self, sha256: str) -> bytes:
-        """The same as it is written."""
-        return (json.dumps(self.to_json(sha256), indent=1) + "\n").encode()
+    def to_text(self, sha256: str, form: int = FORMAT) -> bytes:
+        """The same as the file beside the library has it."""
+        return (json.dumps(self.to_json(sha256, form), indent=1) + "\n").encode()
 
 
 def manifest_path(path: str | os.PathLike[str]) -> Path:
@@ -99,32 +104,44 @@ def manifest_path(path: str | os.PathLike[str]) -> Path:
     return files.library_path(path).with_suffix(".json")
 
 
-def read_manifest(so: str | os.PathLike[str]) -> tuple[Manifest, str]:
-    """Read the manifest beside a shared library, without loading the library.
+def is_manifest(text: bytes) -> bool:
+    """Whether a text is a manifest, be what it says damaged or of another version."""
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(data, dict) and {"format", "kernels", "target", "sha256"} <= data.keys()
+
+
+def parse(text: bytes, place: str) -> tuple[Manifest, str, int]:
+    """Read a manifest.
+
+    Parameters
+    ----------
+    text
+        The JSON text.
+    place
+        Where it was found, for messages.
 
     Returns
     -------
     tuple
-        The manifest, and the SHA-256 of the library it describes.
+        The manifest, the SHA-256 of the library it describes, and its format.
 
     Raises
     ------
     ArtifactError
-        If it is missing, damaged or of another format version.
+        If it is damaged or of another format version.
     """
-    path = manifest_path(so)
-    if files.is_missing(path) and files.is_missing(Path(so)):
-        raise ArtifactError(f"{so} is missing; expected a library, as te_select.export makes it")
-    text = files.read(path, "the manifest that belongs beside the .so")
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ArtifactError(f"{path} is not JSON ({error}); export it again") from error
+        raise ArtifactError(f"{place} is not JSON ({error}); export it again") from error
     found = data.get("format") if isinstance(data, dict) else None
-    if type(found) is not int or found != FORMAT:
+    if type(found) is not int or found not in (FORMAT, FIRST_FORMAT):
         raise ArtifactError(
-            f"{path} has format {found!r}; this te_select reads format {FORMAT}: export it again, "
-            "or use the version that wrote it"
+            f"{place} has format {found!r}; this te_select reads formats {FIRST_FORMAT} and "
+            f"{FORMAT}: export it again, or use the version that wrote it"
         )
     try:
         target = _typed(data, "target", dict)
@@ -144,8 +161,8 @@ def read_manifest(so: str | os.PathLike[str]) -> tuple[Manifest, str]:
         if len({record.workload.name for record in kernels}) < len(kernels):
             raise ValueError("two kernels have one symbol")
     except (ValueError, TypeError, SelectError) as error:
-        raise ArtifactError(f"{path} is not a manifest: {error}; export it again") from error
-    return Manifest(kernels, target, versions), sha256
+        raise ArtifactError(f"{place} is not a manifest: {error}; export it again") from error
+    return Manifest(kernels, target, versions), sha256, found
 
 
 def _parse_kernel(item: Any) -> KernelRecord:

@@ -19,7 +19,7 @@ from te_select.errors import ArgumentError, DTypeError
 from te_select.operator import dtypes
 from te_select.operator.broadcast import Shape, format_shape
 from te_select.operator.dtypes import ELEMENT_TYPES, ElementType, element_type
-from te_select.runtime import dlpack
+from te_select.runtime import dlpack, raised
 
 BOOL = ELEMENT_TYPES["bool"]
 _ACCEPTED = "a NumPy array, a torch or JAX tensor, or anything else with __dlpack__"
@@ -111,6 +111,11 @@ def describe(
         return _from_scalar(value, name, expected, shape)
     fit = functools.partial(check_shape, name=name, expected=shape, sizes=sizes)
     torch = sys.modules.get("torch")
+    if isinstance(value, np.ma.MaskedArray):
+        raise ArgumentError(
+            f"{name} is a masked array, whose mask a kernel would ignore; use np.ma.where, or pass "
+            f"{name}.filled() or {name}.data"
+        )
     if isinstance(value, (np.ndarray, np.generic)):
         operand = _from_numpy(np.asarray(value), name, expected)
         fit(operand.view.shape)
@@ -239,6 +244,8 @@ def _from_torch(torch: Any, tensor: Any, name: str, expected: ElementType, fit: 
     try:
         address = plain.data_ptr()
     except RuntimeError as error:  # fake tensors, and those inside a torch transformation
+        if raised.is_of_signal_handler(error):
+            raise
         raise ArgumentError(f"{name} is a torch tensor without memory: {error}") from error
     strides = tuple(stride * expected.width for stride in plain.stride())
     view = _view(name, address, tuple(plain.shape), strides, expected.width, plain)
@@ -253,6 +260,8 @@ def _from_dlpack(value: Any, name: str, expected: ElementType, fit: _Fit) -> Ope
     except dlpack.WrongDeviceError as error:
         raise ArgumentError(f"{name} is {error}; expected memory of the CPU") from error
     except Exception as error:  # whatever the other library raises
+        if raised.is_of_signal_handler(error):
+            raise
         raise ArgumentError(
             f"{name} is a {type(value).__name__} that __dlpack__ does not hand over: {error}"
         ) from error

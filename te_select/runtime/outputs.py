@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from te_select.errors import ArgumentError, DTypeError
 from te_select.operator.dtypes import ElementType
+from te_select.runtime import jax_memory
 from te_select.runtime.operands import Operand, is_immutable, numpy_dtype
 
 
@@ -77,7 +78,9 @@ def check_writable(out: Operand, value: Any) -> None:
     ArgumentError
         If so.
     """
-    if is_immutable(value):
+    tvm_ffi = sys.modules.get("tvm_ffi")
+    wrapped = tvm_ffi is not None and isinstance(value, tvm_ffi.Tensor) and jax_memory.holds(value)
+    if is_immutable(value) or wrapped:
         raise ArgumentError("out is a JAX array, which is immutable; call without out")
     if out.readonly:
         raise ArgumentError(

@@ -16,6 +16,7 @@ import te_select
 from te_select.checking import verify as verify_module
 from te_select.cli import app
 from te_select.cli.workloads import parse_shape
+from tests.support.libraries import make_first_format
 
 FLAGS = ["--cond", "4,1", "--then", "4,5", "--else", ""]
 
@@ -194,7 +195,7 @@ def test_files_that_cannot_be_read_are_one_line(tmp_path: Path, one: Path) -> No
     binary, nested = tmp_path / "binary", tmp_path / "nested"
     binary.write_bytes(b"\xff\xfe\x00\x80")
     nested.write_text(deep)
-    lacking = te_select.load(one).export(tmp_path / "lacking.so")
+    lacking = make_first_format(te_select.load(one).export(tmp_path / "lacking.so"))
     manifest = lacking.with_suffix(".json")
     document = json.loads(manifest.read_text())
     del document["kernels"][0]["config"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -16,8 +17,10 @@ from te_select import Workload, compile
 from te_select.errors import ArtifactError, ToolchainError
 from te_select.machines.c_compiler import c_compiler
 from te_select.machines.cpu import link
-from te_select.runtime import artifact
+from te_select.runtime import artifact, stored
 from te_select.runtime.artifact import Library
+from te_select.runtime.manifest import FIRST_FORMAT
+from tests.support.libraries import edit_beside, make_first_format
 from tests.support.runtime_standin import build, manifest
 
 W = Workload((8,), (8,), (8,), "float32")
@@ -31,12 +34,13 @@ def built(tmp_path_factory):
 
 @pytest.fixture
 def copied(built, tmp_path):
-    return artifact.export(built, manifest([W]), tmp_path / "new" / "folder" / "select.so")
+    return stored.write(stored.read(built), tmp_path / "new" / "folder" / "select.so")
 
 
-def edit(so, **fields):
-    path = so.with_suffix(".json")
-    path.write_text(json.dumps(json.loads(path.read_text()) | fields))
+@pytest.fixture
+def first(copied):
+    """A library of the first format, whose manifest is the file beside it."""
+    return make_first_format(copied)
 
 
 def test_loaded_kernel_says_what_it_is(copied):
@@ -74,7 +78,13 @@ def test_only_tvm_ffi_functions_are_exported(built):
     symbols = subprocess.run(
         ["nm", "-D", "--defined-only", built], capture_output=True, text=True, check=True
     ).stdout.split()[2::3]
-    names = [W.name, f"{W.name}__bits", "te_select_run_serially"]
+    names = [
+        W.name,
+        f"{W.name}__bits",
+        f"{W.name}__try",
+        "te_select_manifest",
+        "te_select_run_serially",
+    ]
     assert sorted(symbols) == [f"__tvm_ffi_{name}" for name in names]
 
 
@@ -90,8 +100,8 @@ def test_export_over_a_loaded_library_harms_nobody(copied, tmp_path):
     source.write_text(source.read_text().replace("j->c[at[0]] ?", "!j->c[at[0]] ?"))
     subprocess.run(["cc", "-fPIC", "-c", source, "-o", swapped.with_suffix(".o")], check=True)
     entry = link.KernelEntry(W, "te_select_kernel_0")
-    link.link(swapped.with_suffix(".o"), [entry], swapped)
-    artifact.export(swapped, manifest([W]), copied)
+    link.link(swapped.with_suffix(".o"), [entry], manifest([W]), swapped)
+    stored.write(stored.read(swapped), copied)
     assert (artifact.load(copied)(*ARGS) != ARGS[0]).all()
     assert (old(*ARGS) == ARGS[0]).all()
     assert not list(copied.parent.glob(".*"))
@@ -106,7 +116,7 @@ def test_kernel_is_exported_after_its_file_is_gone(copied, tmp_path):
 @pytest.mark.parametrize(
     ("fields", "text"),
     [
-        ({"format": 2}, "has format 2; this te_select reads format 1"),
+        ({"format": 3}, "has format 3; this te_select reads formats 1 and 2"),
         ({"format": True}, "has format True"),
         ({"format": 1.0}, "has format 1.0"),
         ({"kernels": []}, "kernels is empty"),
@@ -128,55 +138,58 @@ def test_kernel_is_exported_after_its_file_is_gone(copied, tmp_path):
         ),
     ],
 )
-def test_bad_manifest_is_explained(copied, fields, text):
-    edit(copied, **fields)
+def test_bad_manifest_is_explained(first, fields, text):
+    edit_beside(first, **fields)
     with pytest.raises(ArtifactError, match=text) as caught:
-        artifact.load(copied)
+        artifact.load(first)
     assert "\n" not in str(caught.value)
 
 
-def test_symbol_of_another_workload_is_refused(copied):
-    kernels = json.loads(copied.with_suffix(".json").read_text())["kernels"]
-    edit(copied, kernels=[kernels[0] | {"symbol": "other"}])
+def test_symbol_of_another_workload_is_refused(first):
+    kernels = json.loads(first.with_suffix(".json").read_text())["kernels"]
+    edit_beside(first, kernels=[kernels[0] | {"symbol": "other"}])
     with pytest.raises(ArtifactError, match="symbol 'other' is not the name of its workload"):
-        artifact.load(copied)
+        artifact.load(first)
     other = {"symbol": "", "workload": {**kernels[0]["workload"], "shape": 1}}
-    edit(copied, kernels=[kernels[0] | other])
+    edit_beside(first, kernels=[kernels[0] | other])
     with pytest.raises(ArtifactError, match="is not a manifest"):
-        artifact.load(copied)
+        artifact.load(first)
 
 
-def test_two_kernels_of_one_symbol_are_refused(copied):
-    kernels = json.loads(copied.with_suffix(".json").read_text())["kernels"]
-    edit(copied, kernels=kernels * 2)
+def test_two_kernels_of_one_symbol_are_refused(first):
+    kernels = json.loads(first.with_suffix(".json").read_text())["kernels"]
+    edit_beside(first, kernels=kernels * 2)
     with pytest.raises(ArtifactError, match="two kernels have one symbol"):
-        artifact.load(copied)
+        artifact.load(first)
 
 
 @pytest.mark.parametrize("path", [None, 5, b"x.so", "a\0.so", "\ud800.so"])
 def test_what_is_no_path_is_refused(built, path):
     for call in (artifact.load, artifact.load(built).export):
-        with pytest.raises(ArtifactError, match=r"is not a path; expected one that ends in \.so"):
+        with pytest.raises(
+            ArtifactError, match=r"is not a path of valid text; expected one ending in \.so"
+        ):
             call(path)
     with pytest.raises(ArtifactError):
-        artifact.export(built, manifest([W]), path)
+        stored.write(stored.read(built), path)
 
 
 def test_name_too_long_for_its_manifest_is_refused(built, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ArtifactError, match="cannot be written: File name too long"):
         artifact.load(built).export("a" * 252 + ".so")
+    assert not list(tmp_path.iterdir())
     with pytest.raises(ArtifactError, match="cannot be read: File name too long"):
-        artifact.load("a" * 252 + ".so")
+        artifact.load("a" * 253 + ".so")
 
 
 @pytest.mark.parametrize("suffix", [".so", ".json"])
-def test_pipe_is_refused_and_not_read(copied, suffix):
-    path = copied.with_suffix(suffix)
+def test_pipe_is_refused_and_not_read(first, suffix):
+    path = first.with_suffix(suffix)
     path.unlink()
     os.mkfifo(path)
     with pytest.raises(ArtifactError, match=f"select{suffix} is not a regular file"):
-        artifact.load(copied)
+        artifact.load(first)
 
 
 def test_folder_in_the_place_of_the_manifest(built, tmp_path):
@@ -186,22 +199,22 @@ def test_folder_in_the_place_of_the_manifest(built, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["x.json"]
 
 
-def test_temporary_folder_that_is_missing(built, tmp_path, monkeypatch):
+def test_temporary_folder_that_is_missing(built, first, tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", "/nonexistent")
     with pytest.raises(ArtifactError, match=r"cannot be loaded: .*nonexistent"):
-        artifact.load(built)
+        artifact.load(first)
     entry = link.KernelEntry(W, "te_select_kernel_0")
     monkeypatch.setenv("CC", "cc -O1")  # nothing was compiled with this one
     with pytest.raises(ArtifactError, match=r"no temporary folder can be made: .*nonexistent"):
-        link.link(built.with_suffix(".o"), [entry], tmp_path / "x.so")
+        link.link(built.with_suffix(".o"), [entry], manifest([W]), tmp_path / "x.so")
     monkeypatch.undo()
     with pytest.raises(ToolchainError, match=r"cannot be linked: .*missing"):
-        link.link(built.with_suffix(".o"), [entry], tmp_path / "missing" / "x.so")
+        link.link(built.with_suffix(".o"), [entry], manifest([W]), tmp_path / "missing" / "x.so")
 
 
-def test_function_that_the_library_lacks(built, tmp_path):
+def test_function_that_the_library_lacks(tmp_path):
     other = Workload((9,), (9,), (9,), "float32")
-    path = artifact.export(built, manifest([other]), tmp_path / "lacks.so")
+    path = build([W], tmp_path / "lacks.so", described=manifest([other]))
     with pytest.raises(ArtifactError, match=f"has no function {other.name}"):
         artifact.load(path)
 
@@ -218,7 +231,8 @@ def test_damaged_library_is_refused(copied, spoil):
 def test_library_that_the_system_cannot_load(tmp_path):
     path = tmp_path / "text.so"
     path.write_bytes(b"not a library")
-    artifact.write(path, manifest([W]))
+    digest = hashlib.sha256(b"not a library").hexdigest()
+    path.with_suffix(".json").write_bytes(manifest([W]).to_text(digest, FIRST_FORMAT))
     with pytest.raises(
         ArtifactError, match=r"text\.so cannot be loaded: .*export it again"
     ) as caught:
@@ -226,29 +240,29 @@ def test_library_that_the_system_cannot_load(tmp_path):
     assert "\n" not in str(caught.value)
 
 
-def test_missing_files_and_bad_paths(copied, tmp_path):
+def test_missing_files_and_bad_paths(first, tmp_path):
     with pytest.raises(ArtifactError, match=r"does not end in \.so"):
         artifact.load(tmp_path / "select.json")
     with pytest.raises(ArtifactError, match=r"does not end in \.so"):
-        artifact.load(copied).export(tmp_path / "select.dll")
+        artifact.load(first).export(tmp_path / "select.dll")
     with pytest.raises(ArtifactError, match="cannot be written"):
-        artifact.load(copied).export(copied / "select.so")
-    copied.with_suffix(".json").write_text("{")
+        artifact.load(first).export(first / "select.so")
+    first.with_suffix(".json").write_text("{")
     with pytest.raises(ArtifactError, match="is not JSON"):
-        artifact.load(copied)
-    copied.with_suffix(".json").unlink()
-    with pytest.raises(ArtifactError, match=r"select\.json is missing, the manifest"):
-        artifact.load(copied)
+        artifact.load(first)
+    first.with_suffix(".json").unlink()
+    with pytest.raises(ArtifactError, match=r"select\.json is missing; expected a library"):
+        artifact.load(first)
 
 
 def test_compiler_that_is_missing_or_fails(built, tmp_path, monkeypatch):
     entry = link.KernelEntry(W, "no_such_symbol")
     with pytest.raises(ToolchainError, match="no_such_symbol") as caught:
-        link.link(built.with_suffix(".o"), [entry], tmp_path / "x.so")
+        link.link(built.with_suffix(".o"), [entry], manifest([W]), tmp_path / "x.so")
     assert "\n" not in str(caught.value)
     monkeypatch.setenv("CC", "echo")
     with pytest.raises(ToolchainError, match="echo wrote no file; set CC to a C compiler"):
-        link.link(built.with_suffix(".o"), [entry], tmp_path / "x.so")
+        link.link(built.with_suffix(".o"), [entry], manifest([W]), tmp_path / "x.so")
     monkeypatch.setenv("CC", "no-such-compiler -O2")
     with pytest.raises(ToolchainError, match="CC is 'no-such-compiler -O2', not a program"):
         c_compiler()
@@ -276,7 +290,7 @@ def run_alone(code, *args, **environment):
 PARALLEL = """
     import os, sys, threading
     import numpy as np
-    from te_select.runtime import artifact
+    from te_select.runtime import artifact, stored
     assert "tvm" not in sys.modules
     k = artifact.load(sys.argv[1])
     shape = (64, 64)
@@ -357,7 +371,7 @@ REFUSED = """
     import sys, tvm_ffi
     import numpy as np
     from te_select.errors import ArgumentError
-    from te_select.runtime import artifact
+    from te_select.runtime import artifact, stored
     try:
         artifact.load(sys.argv[1])
     except ArgumentError as error:
@@ -405,7 +419,7 @@ def test_a_process_may_load_more_libraries_than_static_tls_has_room_for(tmp_path
     compile(Workload((4,), (4,), (4,)), tuning_logs=False).export(tmp_path / "one.so")
     code = """
         import pathlib, shutil, sys
-        from te_select.runtime import artifact
+        from te_select.runtime import artifact, stored
         folder = pathlib.Path(sys.argv[1])
         for i in range(600):
             for suffix in (".so", ".json"):

@@ -30,6 +30,7 @@ from tests.support.runtime_standin import c_source
 SOURCE = Path(__file__).with_name("fake_cuda.c")
 ARCHS = ("sm_80", "sm_90")
 THREADS = 128
+_builds = itertools.count()
 
 _RUNNER = """
 void run_{i}(int64_t blocks, int threads, void** p) {{
@@ -112,7 +113,6 @@ def build(
     entries = [
         link.CudaEntry(w, f"te_select_kernel_{i}", THREADS, blocks) for i, w in enumerate(workloads)
     ]
-    link.link(CudaBinary(cubins, f"ptx {archs[-1]}"), entries, path)
     manifest = Manifest(
         tuple(KernelRecord(w, {"threads": THREADS}) for w in workloads),
         {
@@ -121,9 +121,9 @@ def build(
             "archs": list(archs),
             "cpu_features": [],
         },
-        {"te-select": "0"},
+        {"te-select": "0", "build": str(next(_builds))},  # no two are one image
     )
-    artifact.write(path, manifest)
+    link.link(CudaBinary(cubins, f"ptx {archs[-1]}"), entries, manifest, path)
     return path
 
 

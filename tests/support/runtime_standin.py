@@ -6,7 +6,7 @@ import functools
 import itertools
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from te_select.machines.c_compiler import c_compiler
@@ -104,10 +104,12 @@ def build(
     bytes_per_thread: int = 0,
     status: int = 0,
     cpu_features: Sequence[str] = (),
+    described: Manifest | None = None,
+    edit: Callable[[str], str] = str,
 ) -> Path:
     """Compile, link and describe a library at ``path``."""
     source = path.with_suffix(".c")
-    source.write_text(c_source(workloads, parallel=bytes_per_thread > 0, status=status))
+    source.write_text(edit(c_source(workloads, parallel=bytes_per_thread > 0, status=status)))
     objects = path.with_suffix(".o")
     command = (*c_compiler(), "-O1", "-fPIC", "-c", str(source), "-o", str(objects))
     subprocess.run(command, check=True)
@@ -115,8 +117,7 @@ def build(
         link.KernelEntry(w, f"te_select_kernel_{i}", bytes_per_thread)
         for i, w in enumerate(workloads)
     ]
-    link.link(objects, entries, path)
-    artifact.write(path, manifest(workloads, cpu_features))
+    link.link(objects, entries, described or manifest(workloads, cpu_features), path)
     return path
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from te_select.compiler import versions
 from te_select.machines.c_compiler import c_compiler
 from te_select.machines.cpu import link
-from te_select.runtime import artifact
 from te_select.runtime.manifest import KernelRecord, Manifest
 from te_select.tuning.measuring import build_worker
 from te_select.tuning.measuring.candidate import Candidate
@@ -44,10 +43,10 @@ def build(message):
         f"{KERNELS[fault]} return 0; }}"
     )
     subprocess.run([*c_compiler(), "-fPIC", "-c", source, "-o", compiled], check=True)
-    link.link(compiled, [link.KernelEntry(candidate.workload, "bad")], path)
     record = KernelRecord(candidate.workload, candidate.config)
     target = {"name": candidate.target, "cpu_features": []}
-    artifact.write(path, Manifest((record,), target, versions()))
+    manifest = Manifest((record,), target, versions())
+    link.link(compiled, [link.KernelEntry(candidate.workload, "bad")], manifest, path)
     return {}
 
 

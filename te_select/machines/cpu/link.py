@@ -9,6 +9,7 @@ from pathlib import Path
 from te_select.machines.c_compiler import HostHalf, link_stub
 from te_select.machines.stub import exported_functions, shape_tables, signature
 from te_select.operator.workload import Workload
+from te_select.runtime.manifest import Manifest
 
 CPU = HostHalf(("host.c", "cpu/host_cpu.c", "cpu/launcher.c"), ("-fopenmp",))
 
@@ -57,7 +58,7 @@ def stub_source(entries: Sequence[KernelEntry]) -> str:
     return '#include "host_cpu.h"\n' + "".join(_stub(i, entry) for i, entry in enumerate(entries))
 
 
-def link(object_file: Path, entries: Sequence[KernelEntry], out: Path) -> None:
+def link(object_file: Path, entries: Sequence[KernelEntry], manifest: Manifest, out: Path) -> None:
     """Link an object file, the argument checks and the launcher to a shared library.
 
     Parameters
@@ -66,6 +67,8 @@ def link(object_file: Path, entries: Sequence[KernelEntry], out: Path) -> None:
         Position-independent code that defines the ``symbol`` of every entry.
     entries
         The kernels to export.
+    manifest
+        What the library holds, which goes into it.
     out
         The library to write; it appears complete or not at all, and the same input gives the same
         bytes.
@@ -75,7 +78,7 @@ def link(object_file: Path, entries: Sequence[KernelEntry], out: Path) -> None:
     ToolchainError
         If there is no C compiler, or it fails.
     """
-    link_stub(stub_source(entries), [object_file], CPU, out)
+    link_stub(stub_source(entries), [object_file], CPU, manifest, out)
 
 
 def _stub(i: int, entry: KernelEntry) -> str:

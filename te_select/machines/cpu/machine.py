@@ -16,12 +16,13 @@ from te_select.machines.scheduled import Scheduled, symbol
 from te_select.operator.access import access_pattern
 from te_select.runtime import scratch
 from te_select.runtime.cpu import features
+from te_select.runtime.manifest import Manifest
 from te_select.schedules.variant import Condition
 
 __all__ = ["build", "device", "missing", "requirements", "source", "tuned_on", "versions"]
 
 
-def build(chosen: Sequence[Scheduled], target: CpuTarget, path: Path) -> None:
+def build(chosen: Sequence[Scheduled], target: CpuTarget, manifest: Manifest, path: Path) -> None:
     """Write the shared library of scheduled workloads.
 
     Parameters
@@ -30,6 +31,8 @@ def build(chosen: Sequence[Scheduled], target: CpuTarget, path: Path) -> None:
         The workloads, which differ.
     target
         What they were scheduled for.
+    manifest
+        What the library holds, which goes into it.
     path
         The ``.so`` to write; its folder exists.
     """
@@ -47,7 +50,7 @@ def build(chosen: Sequence[Scheduled], target: CpuTarget, path: Path) -> None:
             )
             for i, one in enumerate(chosen)
         ]
-        link.link(object_file, entries, path)
+        link.link(object_file, entries, manifest, path)
 
 
 def requirements(target: CpuTarget) -> dict[str, Any]:

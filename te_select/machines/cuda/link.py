@@ -11,6 +11,7 @@ from te_select.machines.c_compiler import HostHalf, link_stub
 from te_select.machines.cuda.compilers import CudaBinary
 from te_select.machines.stub import exported_functions, shape_tables, signature
 from te_select.operator.workload import Workload
+from te_select.runtime.manifest import Manifest
 
 CUDA = HostHalf(("host.c", "cuda/host_cuda.c"), ("-pthread", "-ldl"))
 _ALIGNMENT = 64  # bytes; the driver reads the header of a cubin where it lies
@@ -74,7 +75,7 @@ static te_select_cuda_library library = {{
     return '#include "host_cuda.h"\n' + "".join(blobs) + library + "".join(kernels)
 
 
-def link(binary: CudaBinary, entries: Sequence[CudaEntry], out: Path) -> None:
+def link(binary: CudaBinary, entries: Sequence[CudaEntry], manifest: Manifest, out: Path) -> None:
     """Link machine code, PTX, the argument checks and the launch to a shared library.
 
     Parameters
@@ -83,6 +84,8 @@ def link(binary: CudaBinary, entries: Sequence[CudaEntry], out: Path) -> None:
         Machine code that defines the ``symbol`` of every entry, for each architecture.
     entries
         The kernels to export.
+    manifest
+        What the library holds, which goes into it.
     out
         The library to write; it appears complete or not at all, and the same input gives the same
         bytes.
@@ -98,7 +101,7 @@ def link(binary: CudaBinary, entries: Sequence[CudaEntry], out: Path) -> None:
         for arch, cubin in binary.cubins.items():
             (folder / f"{arch}.cubin").write_bytes(cubin)
         (folder / "newest.ptx").write_text(binary.ptx)
-        link_stub(stub_source(entries, archs, folder), [], CUDA, out)
+        link_stub(stub_source(entries, archs, folder), [], CUDA, manifest, out)
 
 
 def _number(arch: str) -> int:

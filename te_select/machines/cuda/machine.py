@@ -13,11 +13,12 @@ from te_select.machines.cuda.target import CudaTarget
 from te_select.machines.scheduled import Scheduled, symbol
 from te_select.operator.access import access_pattern
 from te_select.runtime.cuda import driver
+from te_select.runtime.manifest import Manifest
 
 __all__ = ["build", "device", "missing", "requirements", "source", "tuned_on", "versions"]
 
 
-def build(chosen: Sequence[Scheduled], target: CudaTarget, path: Path) -> None:
+def build(chosen: Sequence[Scheduled], target: CudaTarget, manifest: Manifest, path: Path) -> None:
     """Write the shared library of scheduled workloads.
 
     Parameters
@@ -26,6 +27,8 @@ def build(chosen: Sequence[Scheduled], target: CudaTarget, path: Path) -> None:
         The workloads, which differ.
     target
         What they were scheduled for.
+    manifest
+        What the library holds, which goes into it.
     path
         The ``.so`` to write; its folder exists.
     """
@@ -35,7 +38,7 @@ def build(chosen: Sequence[Scheduled], target: CudaTarget, path: Path) -> None:
         link.CudaEntry(one.workload, made.symbol, made.threads, made.blocks)
         for one, made in zip(chosen, functions, strict=True)
     ]
-    link.link(binary, entries, path)
+    link.link(binary, entries, manifest, path)
 
 
 def requirements(target: CudaTarget) -> dict[str, Any]:

@@ -19,7 +19,7 @@ typedef struct {
 /* Checks the arguments and runs the kernel; nothing is written before every check has passed.
  * Follows the calling convention of TVMFFISafeCallType. */
 int te_select_call(const te_select_cpu_kernel* kernel, const TVMFFIAny* args, int32_t num_args,
-                   TVMFFIAny* result, int as_bits);
+                   TVMFFIAny* result, te_select_mode mode);
 
 /* Makes this thread's stores past the cache visible in order, as its ordinary ones are. */
 static inline void te_select_fence(void) {

@@ -13,11 +13,15 @@ import tvm_ffi
 
 from te_select.errors import ArgumentError, SelectError
 from te_select.operator.broadcast import shown
-from te_select.runtime import operands, outputs
+from te_select.runtime import jax_memory, operands, outputs, raised
 from te_select.runtime.cpu import features
 from te_select.runtime.kernel import Kernel
+from te_select.runtime.torch_state import STATE as torch_state
+from te_select.runtime.torch_state import check_unwatched
 
 _THREADS = "TE_SELECT_NUM_THREADS"
+# Looked up at every call.
+_ARRAY, _TENSOR, _empty, _modules = np.ndarray, tvm_ffi.Tensor, np.empty, sys.modules
 
 _in_forked_child = False
 
@@ -31,28 +35,12 @@ def _mark_child() -> None:
 os.register_at_fork(after_in_child=_mark_child)
 
 
-class _Torch:
-    """What a call needs of torch, once the program has imported it."""
-
-    tensor: Any = None
-    empty: Any = None
-    mark_written: Any = None
-
-    def find(self) -> None:
-        """Look for torch, without importing it."""
-        torch = sys.modules.get("torch")
-        if torch is not None:
-            self.tensor, self.empty = torch.Tensor, torch.empty
-            self.mark_written = torch.autograd.graph.increment_version
-
-
-_torch = _Torch()
-
-
 class CpuKernel(Kernel):
     """One Select compiled for CPUs; see `Kernel`."""
 
-    def __call__(self, cond: Any, then: Any, else_: Any, out: Any = None) -> Any:
+    def __call__(  # noqa: PLR0912 - the ways in, in one place: a call of a function is a tenth
+        self, cond: Any, then: Any, else_: Any, out: Any = None
+    ) -> Any:
         """Select.
 
         Parameters
@@ -80,36 +68,49 @@ class CpuKernel(Kernel):
         """
         # First what the compiled code takes as it is. It checks everything before it writes, so
         # whatever it refuses can still be adapted, or be explained in the caller's terms.
-        try:
-            kind = type(then)
-            if kind is not type(cond) or kind is not type(else_):
-                pass
-            elif kind is _torch.tensor:
-                # DLPack drops a pending negation, and the conjugation of a complex tensor.
-                if then.is_neg() or else_.is_neg() or self._is_complex:
-                    pass
-                elif out is None:
-                    new = _torch.empty(self._shape_of(cond, then, else_), dtype=then.dtype)
-                    self.function(cond, then, else_, new)
-                    return new
-                elif type(out) is kind and not (out.requires_grad or out.is_neg()):
-                    self.function(cond, then, else_, out)
-                    _torch.mark_written(out)
-                    return out
-            elif kind is np.ndarray:
-                if self._numpy_dtype is not None:
-                    if out is None:
-                        out = np.empty(self._shape_of(cond, then, else_), self._numpy_dtype)
-                    if type(out) is kind:
-                        self.function(cond, then, else_, out)
+        kind = type(then)
+        if kind is type(cond) and kind is type(else_):
+            try:
+                if kind is _ARRAY:
+                    if self._numpy_dtype is not None:
+                        if out is None:
+                            shape = self._static_shape or self._shape_of(cond, then, else_)
+                            out = _empty(shape, self._numpy_dtype)
+                        if type(out) is kind and self._try(cond, then, else_, out):
+                            return out
+                elif isinstance(then, _TENSOR):  # or of a class that tvm derives from it
+                    if (
+                        type(out) is kind
+                        and ("jax" not in _modules or not jax_memory.holds(out))
+                        and self._try(cond, then, else_, out)
+                    ):
                         return out
-            elif type(out) is kind and isinstance(out, tvm_ffi.Tensor):
-                self.function(cond, then, else_, out)
-                return out
-            elif _torch.tensor is None:
-                _torch.find()
-        except Exception:  # the path below finds out what it was
-            pass
+                elif kind is torch_state.tensor and not (
+                    # DLPack drops a pending negation, and the conjugation of a complex tensor.
+                    self._is_complex
+                    or then.is_neg()
+                    or else_.is_neg()
+                    # What torch may be recording is looked at more closely.
+                    or ((then.requires_grad or else_.requires_grad) and torch_state.records())
+                    or torch_state.is_tracing()
+                    or torch_state.active_modes()
+                    or torch_state.forward_ad._current_level >= 0
+                ):
+                    if out is None:
+                        shape = self._static_shape or self._shape_of(cond, then, else_)
+                        new = torch_state.empty(shape, dtype=then.dtype)
+                        if self._try(cond, then, else_, new):
+                            return new
+                    elif (
+                        type(out) is kind
+                        and not (out.requires_grad or out.is_neg())
+                        and self._try(cond, then, else_, out)
+                    ):
+                        torch_state.mark_written((out,))
+                        return out
+            except Exception as error:
+                if not (raised.is_refusal(error) or raised.is_of_allocation(error)):
+                    raise  # of a signal handler, or of a kernel that has failed
         return self._adapt(cond, then, else_, out)
 
     @staticmethod
@@ -142,6 +143,8 @@ class CpuKernel(Kernel):
 
     def _adapt(self, cond: Any, then: Any, else_: Any, out: Any) -> Any:
         """Check the operands one by one, and call with views or copies of them."""
+        torch_state.find()
+        check_unwatched({"cond": cond, "then": then, "else_": else_, "out": out})
         try:
             inputs, target, finish = self._prepare(cond, then, else_, out)
             views, direct = _compact(inputs, target)
@@ -149,6 +152,8 @@ class CpuKernel(Kernel):
         except SelectError:
             raise
         except Exception as error:  # of NumPy and of the operands' libraries, or no memory
+            if raised.is_of_signal_handler(error):
+                raise
             reason = str(error).strip().partition("\n")[0]
             raise ArgumentError(
                 f"the operands cannot be used: {type(error).__name__}: {reason}"
@@ -156,6 +161,8 @@ class CpuKernel(Kernel):
         try:
             self._bits(*views, written)
         except (TypeError, ValueError) as error:
+            if not raised.is_refusal(error):
+                raise
             raise ArgumentError(str(error)) from error
         if not direct:
             target[...] = written

@@ -263,11 +263,12 @@ static int launch(const te_select_cuda_kernel* kernel, te_select_memory* operand
 }
 
 int te_select_call_cuda(const te_select_cuda_kernel* kernel, const TVMFFIAny* args,
-                        int32_t num_args, TVMFFIAny* out, int as_bits) {
+                        int32_t num_args, TVMFFIAny* out, te_select_mode mode) {
   int64_t sizes[TE_SELECT_MAX_NAMES];
   te_select_memory operands[TE_SELECT_OPERANDS];
-  int found = te_select_check(&kernel->common, args, num_args, out, as_bits, sizes, operands);
-  if (found <= 0) return found;
+  int found = te_select_check(&kernel->common, args, num_args, out, mode, sizes, operands);
+  if (found < 0) return te_select_refused(mode);
+  if (!found) return 0;
   if (check_devices(kernel, operands) || prepare(kernel, operands[OUT].device)) return -1;
   return launch(kernel, operands, sizes);
 }

@@ -34,6 +34,6 @@ typedef struct {
 /* Checks the arguments and launches the kernel on the current stream of the operands' device; does
  * not wait for it. Follows the calling convention of TVMFFISafeCallType. */
 int te_select_call_cuda(const te_select_cuda_kernel* kernel, const TVMFFIAny* args,
-                        int32_t num_args, TVMFFIAny* result, int as_bits);
+                        int32_t num_args, TVMFFIAny* result, te_select_mode mode);
 
 #endif

@@ -10,7 +10,7 @@ from typing import Any
 import tvm_ffi
 
 from te_select.errors import ArgumentError, ArtifactError, SelectError
-from te_select.runtime import operands, outputs
+from te_select.runtime import operands, outputs, raised
 from te_select.runtime.cuda import driver
 from te_select.runtime.cuda import operands as device_operands
 from te_select.runtime.cuda import outputs as device_outputs
@@ -18,6 +18,8 @@ from te_select.runtime.cuda.driver import CudaError
 from te_select.runtime.cuda.operands import DeviceOperand
 from te_select.runtime.cuda.outputs import Output
 from te_select.runtime.kernel import Kernel
+from te_select.runtime.torch_state import STATE as torch_state
+from te_select.runtime.torch_state import check_unwatched
 
 _MOST_SCALARS = 64  # kept as tensors; a program has few constants, and a sweep must not pile up
 
@@ -62,30 +64,35 @@ class CudaKernel(Kernel):
         """
         # The compiled code checks everything before it launches, as on a CPU.
         try:
-            if type(then) is type(cond) is type(else_) is type(out) is tvm_ffi.Tensor:
-                self.function(cond, then, else_, out)
+            alike = type(then) is type(cond) is type(else_) is type(out)
+            if alike and isinstance(out, tvm_ffi.Tensor) and self._try(cond, then, else_, out):
                 return out
             inputs = self._torch_inputs(cond, then, else_)
             if inputs is not None:
                 torch = sys.modules["torch"]
-                if out is None:
-                    like = next(
-                        value for value in (then, else_, cond) if type(value) is torch.Tensor
-                    )
+                tensors = (each for each in (then, else_, cond) if type(each) is torch.Tensor)
+                like = next(tensors, None)
+                if out is None and like is not None:
                     shape = self._static_shape or self._shape_of(*inputs)
                     new = torch.empty(
                         shape, dtype=getattr(torch, self._element.name), device=like.device
                     )
-                    self.function(*inputs, new)
-                    return new
-                if type(out) is torch.Tensor and not (
-                    out.requires_grad or out.is_neg() or out.is_conj()
+                    if self._try(*inputs, new):
+                        return new
+                elif (
+                    type(out) is torch.Tensor
+                    and not (out.requires_grad or out.is_neg() or out.is_conj())
+                    and self._try(*inputs, out)
                 ):
-                    self.function(*inputs, out)
                     outputs.mark_written(out)
                     return out
-        except Exception:  # the path below finds out what it was
-            pass
+        except SelectError:
+            raise
+        except Exception as error:
+            if not (raised.is_refusal(error) or raised.is_of_allocation(error)):
+                if hasattr(error, "__tvm_ffi_error__"):  # the driver's, or of the launch
+                    raise ArtifactError(str(error)) from error
+                raise  # of a signal handler
         return self._adapt(cond, then, else_, out)
 
     @staticmethod
@@ -99,6 +106,7 @@ class CudaKernel(Kernel):
         torch = sys.modules.get("torch")
         if torch is None:
             return None
+        torch_state.find()
         inputs = []
         for k, value in enumerate(values):
             if type(value) is torch.Tensor:
@@ -109,7 +117,7 @@ class CudaKernel(Kernel):
                 inputs.append(self._kept_scalar(torch, k, value))
             else:
                 return None
-        return inputs
+        return None if torch_state.may_watch(*inputs) else inputs
 
     def _kept_scalar(self, torch: Any, k: int, value: Any) -> Any:
         """A scalar as a torch tensor in memory of the CPU, made once."""
@@ -132,12 +140,15 @@ class CudaKernel(Kernel):
     def _adapt(self, cond: Any, then: Any, else_: Any, out: Any) -> Any:
         """Check the operands one by one, and call with tensors of tvm-ffi or copies."""
         values = (cond, then, else_)
+        check_unwatched({"cond": cond, "then": then, "else_": else_, "out": out})
         try:
             stream = device_operands.current_stream((*values, out))
             inputs, output, device = self._described(values, out, stream)
         except SelectError:
             raise
         except Exception as error:  # of the operands' libraries, or no memory
+            if raised.is_of_signal_handler(error):
+                raise
             reason = str(error).strip().partition("\n")[0]
             raise ArgumentError(
                 f"the operands cannot be used: {type(error).__name__}: {reason}"
@@ -145,10 +156,16 @@ class CudaKernel(Kernel):
         try:
             self._launch(inputs, output, device, stream)
             return output.finish()
-        except (TypeError, ValueError) as error:
-            raise ArgumentError(str(error)) from error
-        except (RuntimeError, CudaError) as error:
+        except CudaError as error:
             raise ArtifactError(str(error)) from error
+        except Exception as error:
+            if raised.is_of_signal_handler(error):
+                raise
+            if isinstance(error, RuntimeError):
+                raise ArtifactError(str(error)) from error
+            if raised.is_refusal(error):
+                raise ArgumentError(str(error)) from error
+            raise
 
     def _launch(
         self, inputs: list[DeviceOperand], output: Output, device: int, stream: int

@@ -17,7 +17,7 @@ from te_select.errors import ArgumentError, DTypeError
 from te_select.operator import dtypes
 from te_select.operator.broadcast import Shape
 from te_select.operator.dtypes import ElementType, element_type
-from te_select.runtime import dlpack, operands
+from te_select.runtime import dlpack, operands, raised
 
 _DEFAULT_STREAM = 0
 _TORCH_BITS = {1: "uint8", 2: "int16", 4: "int32", 8: "int64"}
@@ -168,7 +168,9 @@ def _on_host(value: Any) -> bool:
         return True
     try:
         return int(value.__dlpack_device__()[0]) in dlpack.HOST_DEVICES
-    except Exception:  # no tensor, or one that says no more; the checks below say which
+    except Exception as error:  # no tensor, or one that says no more; the checks below say which
+        if raised.is_of_signal_handler(error):
+            raise
         return False
 
 
@@ -237,6 +239,8 @@ def _read(value: Any, library: str, name: str, stream: int) -> dlpack.Tensor:
             f"{name} is {error}; expected memory of a CUDA device{_how(name)}"
         ) from error
     except Exception as error:  # whatever the other library raises
+        if raised.is_of_signal_handler(error):
+            raise
         raise ArgumentError(
             f"{name} is a {type(value).__name__} that __dlpack__ does not hand over: {error}"
         ) from error

@@ -18,7 +18,7 @@ from tvm import rpc, runtime
 from te_select.checking.reference import Array, bits
 from te_select.errors import SelectError, TuningError
 from te_select.operator.workload import Workload
-from te_select.runtime.manifest import read_manifest
+from te_select.runtime import stored
 from te_select.timing.rounds import SHORTEST_SAMPLE as SHORTEST_TURN
 from te_select.timing.rounds import WARM_UP
 from te_select.timing.samples import SHORTEST_SAMPLE, enough
@@ -137,7 +137,7 @@ class Remote:
 
     def _checked(self, path: Path) -> tuple[Any, str]:
         """Load a library and compare what it computes; returns the module and its function."""
-        manifest, _ = read_manifest(path)
+        manifest = stored.read(path).manifest
         missing = sorted(set(manifest.target["cpu_features"]) - self._features)
         if missing:
             raise TuningError(

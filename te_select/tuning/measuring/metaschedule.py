@@ -22,7 +22,7 @@ from tvm.s_tir.meta_schedule.runner.runner import (
 from te_select.machines import schedule_of
 from te_select.machines.targets import resolve
 from te_select.operator.workload import Workload
-from te_select.runtime.manifest import read_manifest
+from te_select.runtime import stored
 from te_select.tuning.measuring.candidate import Built, Candidate, Measurement
 from te_select.tuning.measuring.measurer import Measurer
 from te_select.tuning.measuring.serve import reason
@@ -120,7 +120,7 @@ def _result(built: Built) -> BuilderResult:
 
 
 def _built(path: Path) -> Built:
-    manifest, _ = read_manifest(path)
+    manifest = stored.read(path).manifest
     record = manifest.kernels[0]
     candidate = Candidate(record.workload, manifest.target["name"], record.config)
     return Built(candidate, path, None)

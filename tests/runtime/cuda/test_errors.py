@@ -14,8 +14,8 @@ import tvm_ffi
 import te_select
 from te_select.errors import ArgumentError, ArtifactError, DTypeError
 from te_select.operator.workload import Workload
+from te_select.runtime import stored
 from te_select.runtime.cuda.device_array import DeviceArray
-from te_select.runtime.manifest import read_manifest
 from tests.support import cuda_standin, runtime_standin
 from tests.support.cuda_standin import (
     SHAPE,
@@ -26,6 +26,7 @@ from tests.support.cuda_standin import (
     on_device,
     running,
 )
+from tests.support.libraries import edit_inside
 
 W = Workload(SHAPE, SHAPE, SHAPE)
 
@@ -211,10 +212,9 @@ def test_library_loads_without_a_driver_and_says_what_is_missing_at_the_call(tmp
 
 def test_manifest_says_what_the_library_needs(tmp_path):
     path = cuda_standin.build([W], tmp_path / "select.so")
-    manifest, _ = read_manifest(path)
+    manifest = stored.read(path).manifest
     assert manifest.kind.name == "cuda"
     assert manifest.target["archs"] == ["sm_80", "sm_90"]
-    text = path.with_suffix(".json").read_text().replace('"kind": "cuda"', '"kind": "abacus"')
-    path.with_suffix(".json").write_text(text)
-    with pytest.raises(ArtifactError, match="kind is 'abacus', expected cpu or cuda"):
+    edit_inside(path, '"kind": "cuda"', '"kind": "abac"')
+    with pytest.raises(ArtifactError, match="kind is 'abac', expected cpu or cuda"):
         te_select.load(path)

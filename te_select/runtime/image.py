@@ -1,0 +1,148 @@
+"""Shared libraries loaded from bytes: what was checked is what runs, whatever happens to the file.
+
+The bytes go into memory that has a file descriptor (memfd), sealed against changes, or, where such
+memory cannot be executed, into a private copy. In a process there is one image per content.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import fcntl
+import os
+import shutil
+import threading
+from pathlib import Path
+
+import tvm_ffi
+
+from te_select.errors import ArtifactError, SelectError
+from te_select.runtime import scratch
+from te_select.runtime.stored import Stored
+
+PRIVATE_COPY = "TE_SELECT_PRIVATE_COPY"
+"""Set to anything: images are files, which profilers such as perf can read symbols from."""
+_LOCATOR = "te_select_manifest"  # the function that says where an image's manifest lies in memory
+_SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
+_LONGEST_NAME = 200  # bytes of a memfd's name; the system takes 249
+
+_images: dict[str, tvm_ffi.Module] = {}
+_lock = threading.Lock()
+
+
+def _renew_lock() -> None:
+    global _lock  # noqa: PLW0603 - a forked child has one of its own: its parent's may be held
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)
+
+
+def load(library: Stored, path: Path) -> tvm_ffi.Module:
+    """Load a library from its bytes.
+
+    Parameters
+    ----------
+    library
+        The library, which was checked.
+    path
+        The file it was read from, for names and messages.
+
+    Returns
+    -------
+    tvm_ffi.Module
+        The library; it stays loaded until the process ends.
+
+    Raises
+    ------
+    ArtifactError
+        If the system cannot load it.
+    """
+    with _lock:
+        module = _images.get(library.sha256)
+        if module is None:
+            if library.sealed:
+                module = _from_memory(library.image, library.sha256, path)
+            if module is None:
+                module = _from_copy(library.image, path)
+            _images[library.sha256] = module
+        return module
+
+
+def _from_memory(image: bytes, sha256: str, path: Path) -> tvm_ffi.Module | None:
+    """Load from a memfd; None where that cannot be, and the copy says why."""
+    if os.environ.get(PRIVATE_COPY):
+        return None
+    try:
+        name = os.fsencode(path.name)[:_LONGEST_NAME].decode(errors="ignore")
+        handle = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    except OSError:
+        return None
+    try:
+        # The number of the process instead of "self", so that a debugger finds the symbols, too.
+        with open(handle, "wb", closefd=False) as file:
+            file.write(image)
+        fcntl.fcntl(handle, fcntl.F_ADD_SEALS, _SEALS)
+        module = _dlopen(f"/proc/{os.getpid()}/fd/{handle}")
+    except (OSError, RuntimeError):
+        os.close(handle)
+        return None
+    if _digest_in_memory(module) != sha256:
+        # The loader takes equal paths for equal files, and somebody closed a descriptor of ours.
+        os.close(handle)
+        return None
+    return module  # the descriptor stays open: its number is the library's name
+
+
+def _digest_in_memory(module: tvm_ffi.Module) -> str:
+    """The digest that a loaded library holds."""
+    try:
+        address = module.get_function(_LOCATOR)()
+    except (AttributeError, RuntimeError):
+        return ""
+    head = len('{"sha256": "')
+    return ctypes.string_at(address + head, 64).decode("ascii", "replace")
+
+
+def _from_copy(image: bytes, path: Path) -> tvm_ffi.Module:
+    """Load a file of our own, which lies in a folder of its own until the process ends."""
+    try:
+        folder = scratch.make(len(image) + scratch.ROOM)
+    except SelectError as error:
+        raise ArtifactError(f"{path} cannot be loaded: {error}") from error
+    owner = os.getpid()
+    try:
+        copy = folder / path.name
+        copy.write_bytes(image)
+        copy.chmod(0o500)
+        module = _dlopen(str(copy))
+    except (OSError, RuntimeError) as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        reason = " ".join(str(error).split()).replace(str(folder), str(path.parent))
+        raise ArtifactError(f"{path} cannot be loaded: {reason}; {_advice(reason)}") from error
+    atexit.register(_remove, folder, owner)
+    return module
+
+
+def _remove(folder: Path, owner: int) -> None:
+    """Remove a copy, unless this is a forked child of the process that made it."""
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _advice(reason: str) -> str:
+    if "libgomp" in reason:
+        return "install GCC's OpenMP runtime (Debian: apt install libgomp1)"
+    if "failed to map" in reason or "not permitted" in reason:
+        return "set TMPDIR to a folder from which programs may be run"
+    return "export it again for this machine"
+
+
+def _dlopen(path: str) -> tvm_ffi.Module:
+    """Open a shared library by tvm-ffi, whatever the name of its file ends in."""
+    module: tvm_ffi.Module = _loader()(path, "so")
+    return module
+
+
+def _loader() -> tvm_ffi.Function:
+    return tvm_ffi.get_global_func("ffi.Module.load_from_file.so")

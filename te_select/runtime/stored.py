@@ -1,0 +1,170 @@
+"""Artifacts on the disk: read and checked without being loaded, and written as a whole.
+
+The library ``NAME.so`` holds its manifest. ``NAME.json`` beside it is derived from it, for people
+and other tools, and nothing here reads it but for libraries of the first format, which hold none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from te_select.errors import ArtifactError
+from te_select.runtime import embedded, files
+from te_select.runtime.manifest import (
+    FIRST_FORMAT,
+    FORMAT,
+    Manifest,
+    is_manifest,
+    manifest_path,
+    parse,
+)
+
+_READS = 3  # of the two files of the first format, where one was replaced in between
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A library as it lies on the disk.
+
+    Parameters
+    ----------
+    image
+        The bytes of the file.
+    manifest
+        What it holds.
+    sha256
+        Its digest.
+    sealed
+        Whether it holds its manifest itself, as all but those of the first format do.
+    """
+
+    image: bytes
+    manifest: Manifest
+    sha256: str
+    sealed: bool
+
+    def alone(self, manifest: Manifest) -> Stored:
+        """The same code with another manifest, of some of its kernels."""
+        if not self.sealed:
+            return Stored(self.image, manifest, self.sha256, sealed=False)
+        image = embedded.replace(self.image, manifest)
+        return Stored(image, manifest, embedded.digest_of(image), sealed=True)
+
+    def beside(self) -> bytes:
+        """The text of the file beside the library."""
+        return self.manifest.to_text(self.sha256, FORMAT if self.sealed else FIRST_FORMAT)
+
+
+def read(path: str | os.PathLike[str], *, check: bool = True) -> Stored:
+    """Read a library once, and check that it is as it was sealed.
+
+    Parameters
+    ----------
+    path
+        The ``.so``.
+    check
+        False to learn what a library says of itself though it was changed; it must not be loaded.
+
+    Returns
+    -------
+    Stored
+        The bytes that were checked, and what they are.
+
+    Raises
+    ------
+    ArtifactError
+        If a file is missing, damaged or of another format version.
+    """
+    path = files.library_path(path)
+    beside = manifest_path(path)
+    for _ in range(_READS):
+        image = files.read(path, "a library as te_select.export makes it")
+        held = embedded.read(image, str(path), check=check)
+        if held is not None:
+            return Stored(image, *held, sealed=True)
+        if files.is_missing(beside):
+            raise ArtifactError(
+                f"{path} holds no manifest, and {beside} is missing; expected a library as "
+                "te_select.export makes it"
+            )
+        manifest, sha256, form = parse(files.read(beside, "the manifest"), str(beside))
+        fits = not check or hashlib.sha256(image).hexdigest() == sha256
+        if form == FIRST_FORMAT and fits:
+            return Stored(image, manifest, sha256, sealed=False)
+    raise ArtifactError(
+        f"{path} is not the library its manifest describes (the SHA-256 differs): it is "
+        "truncated or was changed; export it again"
+    )
+
+
+def write(stored: Stored, path: str | os.PathLike[str]) -> Path:
+    """Write a library and the file beside it; each appears as a whole.
+
+    Parameters
+    ----------
+    stored
+        The library.
+    path
+        Where to; ends in .so. Missing folders are made. What lies there is replaced, also if it is
+        loaded. ``NAME.json`` is replaced only where it is a manifest.
+
+    Returns
+    -------
+    Path
+        Where the library now lies.
+
+    Raises
+    ------
+    ArtifactError
+        If the path does not end in .so, a file cannot be written, or a file that is no manifest
+        lies where the manifest belongs.
+    """
+    path = files.library_path(path)
+    beside = manifest_path(path)
+    if files.is_folder(beside):
+        raise ArtifactError(f"{beside} cannot be written: it is a folder")
+    if files.is_there(beside) and not _is_ours(beside):
+        raise ArtifactError(
+            f"{beside} is no manifest of te-select, and is not replaced by one; expected a library "
+            "of another name"
+        )
+    files.replace_all({path: stored.image, beside: stored.beside()})
+    return path
+
+
+def write_beside(stored: Stored, path: str | os.PathLike[str]) -> bool:
+    """Write ``NAME.json`` again where it does not say what the library does.
+
+    Parameters
+    ----------
+    stored
+        What `read` found.
+    path
+        The ``.so``.
+
+    Returns
+    -------
+    bool
+        Whether it was written. A file that is no manifest stays as it is, and so does one that
+        cannot be written.
+    """
+    beside = manifest_path(path)
+    if not stored.sealed:  # of the first format: the file is the manifest
+        return False
+    with contextlib.suppress(ArtifactError):
+        if files.is_missing(beside) or (_is_ours(beside) and files.read(beside) != stored.beside()):
+            files.replace(beside, stored.beside())
+            return True
+    return False
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a file is a manifest, which may be replaced."""
+    try:
+        return is_manifest(files.read(path, "a manifest"))
+    except ArtifactError:
+        return False

@@ -1,0 +1,41 @@
+"""Libraries as they are found: of the first format, or edited by somebody."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from te_select.runtime import embedded, stored
+from te_select.runtime.manifest import FIRST_FORMAT
+
+
+def make_first_format(path: Path) -> Path:
+    """Turn a library into one of the first format: no manifest inside, all of it beside."""
+    manifest = stored.read(path).manifest
+    image = path.read_bytes().replace(embedded.OWNER, b"te-first\0\0")
+    path.write_bytes(image)
+    text = manifest.to_text(hashlib.sha256(image).hexdigest(), FIRST_FORMAT)
+    path.with_suffix(".json").write_bytes(text)
+    return path
+
+
+def edit_beside(path: Path, **fields: Any) -> None:
+    """Change fields of the file beside a library."""
+    beside = path.with_suffix(".json")
+    beside.write_text(json.dumps(json.loads(beside.read_text()) | fields))
+
+
+def edit_inside(path: Path, before: str, after: str, *, seal: bool = True) -> None:
+    """Change a text of the manifest in a library; the seal is made to fit, or not."""
+    old, new = before.encode(), after.encode()
+    assert len(new) <= len(old), "the manifest may not grow"
+    image = path.read_bytes()
+    assert old in image
+    # Spaces behind the text make up for what it lost.
+    start = image.index(b'{"sha256": "')
+    end = image.index(b"}}", image.rindex(b'"versions"')) + 2
+    text = image[start:end].replace(old, new, 1).ljust(end - start)
+    image = image[:start] + text + image[end:]
+    path.write_bytes(embedded.seal(image) if seal else image)
