@@ -119,8 +119,3 @@ def _whole(array: Array) -> Array:
         base = base.base
     whole: Array = base.reshape(-1).view(np.uint8)
     return whole
-
-
-def runnable(kernel: Any) -> Any:
-    """The kernel as something that takes NumPy arrays, whatever machine it is for."""
-    return OnDevice(kernel) if isinstance(kernel, CudaKernel) else kernel

@@ -29,7 +29,7 @@ _KNOWN = kinds.sources()
 LOADS = "yes"
 
 Library = Annotated[Path | None, typer.Argument(help="A library; else give the workload flags.")]
-Source = Annotated[str | None, typer.Option("--source", help=f"{', '.join(_KNOWN)}.")]
+Source = Annotated[str | None, typer.Option("--source", help=f"{', '.join(kinds.sources())}.")]
 KernelName = Annotated[str | None, typer.Option("--kernel", help="Of a library that holds many.")]
 
 
@@ -53,8 +53,9 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
     Example: te-select inspect build/select.so --source asm
     (or sass, of a library for CUDA)
     """
-    if source not in (None, *_KNOWN):
-        raise UsageError(f"--source {source!r} is not known; expected one of {', '.join(_KNOWN)}")
+    levels = kinds.sources()
+    if source not in (None, *levels):
+        raise UsageError(f"--source {source!r} is not known; expected one of {', '.join(levels)}")
     flags = workloads.fields(cond, then, else_, dtype, op, auto_broadcast, axis)
     if path is not None and any(value is not None for value in (*flags.values(), logs)):
         raise UsageError("a library and workload flags are given; expected one or the other")

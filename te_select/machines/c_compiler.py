@@ -14,8 +14,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tvm_ffi import libinfo
-
 from te_select.errors import ToolchainError
 from te_select.runtime import embedded, scratch
 from te_select.runtime.manifest import Manifest
@@ -36,7 +34,7 @@ class HostHalf:
     Parameters
     ----------
     sources
-        Files of ``te_select/runtime``.
+        Files of ``te_select/runtime``, beside which lie the headers that the stub includes.
     options
         Of the C compiler, for compiling and for linking.
     """
@@ -78,6 +76,8 @@ def link_stub(
 def _link(
     stub: str, objects: Sequence[Path], half: HostHalf, manifest: Manifest, out: Path
 ) -> None:
+    from tvm_ffi import libinfo  # noqa: PLC0415 - te-select env finds the compiler without it
+
     compiler = c_compiler()
     linked = [path.resolve() for path in objects] + [*_runtime_objects(compiler, half)]
     libtvm_ffi = Path(libinfo.find_libtvm_ffi())
@@ -93,7 +93,7 @@ def _link(
             *compiler,
             *_COMPILE,
             *half.options,
-            *_include_options(),
+            *_include_options(half),
             *(str(path) for path in (source, note, *linked)),
             *_LINK,
             "-Xlinker",  # unlike -Wl, it does not end at a comma in the path
@@ -153,7 +153,7 @@ def _compile_runtime(compiler: tuple[str, ...], half: HostHalf, pid: int) -> tup
     objects = []
     for source in half.sources:
         target = folder / f"{Path(source).name}.o"
-        options = (*_COMPILE, *half.options, *_include_options(), "-c", str(_RUNTIME / source))
+        options = (*_COMPILE, *half.options, *_include_options(half), "-c", str(_RUNTIME / source))
         _run(*compiler, *options, output=target)
         objects.append(target)
     return tuple(objects)
@@ -166,11 +166,11 @@ def _remove(folder: Path, pid: int) -> None:
 
 
 @functools.cache
-def _include_options() -> tuple[str, ...]:
-    return tuple(
-        f"-I{path}"
-        for path in (_RUNTIME, _RUNTIME / "cpu", _RUNTIME / "cuda", *libinfo.include_paths())
-    )
+def _include_options(half: HostHalf) -> tuple[str, ...]:
+    from tvm_ffi import libinfo  # noqa: PLC0415 - as above
+
+    folders = dict.fromkeys((_RUNTIME / source).parent for source in half.sources)
+    return tuple(f"-I{path}" for path in (*folders, *libinfo.include_paths()))
 
 
 def _run(*command: str, output: Path) -> None:

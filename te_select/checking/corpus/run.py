@@ -14,7 +14,7 @@ import numpy as np
 import te_select
 from te_select.checking.corpus.cases import Run, read_corpus
 from te_select.checking.corpus.values import condition, laid_out, literal, operand_values
-from te_select.checking.on_device import runnable
+from te_select.checking.numpy_calls import with_numpy
 from te_select.checking.reference import Array, first_difference, ints, placed
 from te_select.compiler import check_runs_here
 from te_select.errors import BroadcastError, SelectError
@@ -149,8 +149,8 @@ def _build(
         second = _build(workloads[middle:], folder, target)
         return first[0] | second[0], first[1] | second[1]
     if isinstance(loaded, te_select.Kernel):
-        return {loaded.workload.name: runnable(loaded)}, {}
-    return {name: runnable(kernel) for name, kernel in loaded.items()}, {}
+        return {loaded.workload.name: with_numpy(loaded)}, {}
+    return {name: with_numpy(kernel) for name, kernel in loaded.items()}, {}
 
 
 def _called(
