@@ -32,7 +32,7 @@ class Kind:
     target
         The module that reads a target (`te_select.machines.targets` lists its names).
     schedule
-        The package of ``te_select.schedules`` (`te_select.schedules` lists its names).
+        The package of ``te_select.schedules`` (`te_select.schedules.seam` lists its names).
     machine
         The module that builds libraries (`te_select.machines` lists its names).
     kernel

@@ -1,4 +1,4 @@
-"""The CPU schedule: the names of the seam, which `te_select.machines` lists."""
+"""The CPU schedule, by the names of `te_select.schedules.seam`."""
 
 from te_select.schedules.cpu.config import NUMBERS, Config
 from te_select.schedules.cpu.defaults import default_config

@@ -15,20 +15,7 @@ FILL_FROM_BYTES = 1 << 25  # where reads do not displace what is written: 0.85 t
 
 
 def default_config(pattern: AccessPattern, target: Target) -> Config:
-    """Choose a good config without measuring.
-
-    Parameters
-    ----------
-    pattern
-        The workload's access pattern.
-    target
-        The TVM target.
-
-    Returns
-    -------
-    Config
-        The config.
-    """
+    """Choose a good config without measuring."""
     registers = register_bytes(target)
     # On AVX2 two registers a vector: 1.03 times as fast, as lines past the cache are stored whole.
     vector_bytes = registers if registers < AVX2_BYTES else LINE_BYTES

@@ -65,18 +65,6 @@ def variants(pattern: AccessPattern, config: Config) -> list[Variant]:
 
     ``"short_rows"`` is for rows that are not long, where a name decides. ``"small"`` is for bytes
     that one thread moves inside the caches, where named dims leave open how many there are.
-
-    Parameters
-    ----------
-    pattern
-        The workload's access pattern.
-    config
-        The config.
-
-    Returns
-    -------
-    list of Variant
-        The last one is for all calls that no other is for.
     """
     main, found = config, []
     if config.rows and pattern.loops[-1].extent is None:
@@ -105,20 +93,7 @@ def _is_small(_sizes: Mapping[str, Expression], flags: Mapping[str, Expression])
 
 
 def space(pattern: AccessPattern, target: Target) -> Mapping[str, Sequence[Any]]:
-    """List the candidates of every knob.
-
-    Parameters
-    ----------
-    pattern
-        The workload's access pattern.
-    target
-        The TVM target.
-
-    Returns
-    -------
-    Mapping[str, Sequence]
-        For each field of `Config` the values it may take.
-    """
+    """List the candidates of every knob; those of the default among them."""
     default = default_config(pattern, target)
     step = 4 * default.vector_bytes // pattern.width
     return {
@@ -133,19 +108,7 @@ def space(pattern: AccessPattern, target: Target) -> Mapping[str, Sequence[Any]]
 
 
 def apply(sch: s_tir.Schedule, pattern: AccessPattern, target: Target, config: Config) -> None:
-    """Schedule the definition.
-
-    Parameters
-    ----------
-    sch
-        Schedule of what `te_select.operator.definition` made; it is changed in place.
-    pattern
-        The same workload's access pattern.
-    target
-        The TVM target.
-    config
-        The knobs; ``piece`` may be a random variable of MetaSchedule.
-    """
+    """Schedule the definition, as the module says."""
     if pattern.elements == 0:
         return  # nothing runs, and TVM can neither inline nor split loops of extent 0
     for branch in ("then_b", "else_b"):
@@ -167,22 +130,7 @@ def apply(sch: s_tir.Schedule, pattern: AccessPattern, target: Target, config: C
 
 
 def effect(pattern: AccessPattern, config: Config, cpus: int | None = None) -> tuple[object, ...]:
-    """Tell configs apart by what they do: of those with one effect a tuner needs to try one only.
-
-    Parameters
-    ----------
-    pattern
-        The workload's access pattern, of int dims.
-    config
-        A config that fits it.
-    cpus
-        How many there are; None where that is not known.
-
-    Returns
-    -------
-    tuple
-        Hashable, and equal for configs that differ in knobs without a meaning for the pattern.
-    """
+    """Tell configs apart by the span, the pieces and the threads that they lead to."""
     streams = 0 < config.stream_from <= (pattern.out_bytes or 0)
     span = span_of(pattern, replace(config, stream_from=int(streams)))
     cut = _is_cut(pattern, config)
@@ -238,36 +186,12 @@ def span_of(pattern: AccessPattern, config: Config) -> Span:
 
 
 def family(target: Target) -> int | None:
-    """What targets have in common whose records serve each other: how wide their registers are.
-
-    Parameters
-    ----------
-    target
-        Any TVM target.
-
-    Returns
-    -------
-    int or None
-        None where the target is no CPU.
-    """
+    """How wide the registers of a CPU are, in bytes; None where the target is no CPU."""
     return register_bytes(target) if target.kind.name == "llvm" else None
 
 
 def alike(pattern: AccessPattern, measured: AccessPattern, target: Target) -> bool:
-    """Whether the schedule treats a pattern as one that was measured, so that it may serve it.
-
-    Parameters
-    ----------
-    pattern, measured
-        Patterns of the same loops and width; ``measured`` is of int dims.
-    target
-        The TVM target.
-
-    Returns
-    -------
-    bool
-        Whether their default configs are the same.
-    """
+    """Whether the default configs of two patterns are the same."""
     return default_config(pattern, target) == default_config(measured, target)
 
 

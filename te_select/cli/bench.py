@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from te_select import kinds
-from te_select.cli import workloads
+from te_select.cli import suites, workloads
 from te_select.cli.console import (
     FAILED,
     INTERRUPTED,
@@ -89,7 +89,7 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
     given = any(value is not None for value in (*flags.values(), workload, workloads_file))
     if given and (suite is not None or only is not None):
         raise UsageError("a suite and workload flags are given; expected one or the other")
-    entries = _listed(flags, workload, workloads_file) if given else _suite(suite, only)
+    entries = _listed(flags, workload, workloads_file) if given else suites.suite(suite, only)
     densities = parse_with(_densities, "--density", density)
     blocks = parse_with(_blocks, "--block", block)
     check_results("--csv", csv, ())
@@ -160,18 +160,6 @@ def _check_plot(path: Path | None) -> None:
     check_results("--plot", path, _PICTURES)
     if path is not None and importlib.util.find_spec("matplotlib") is None:
         raise ArtifactError(f"{path} cannot be drawn without matplotlib; pip install matplotlib")
-
-
-def _suite(name: str | None, only: str | None) -> list[Entry]:
-    from te_select.bench.suite import SUITES, choose  # noqa: PLC0415 - kept off --help
-
-    if name not in (None, *SUITES):
-        raise UsageError(f"--suite {name!r} is not known; expected one of {', '.join(SUITES)}")
-    entries = SUITES[name or "default"]
-    chosen: list[Entry] = parse_with(
-        lambda glob: choose(entries, glob), "--only", "*" if only is None else only
-    )
-    return chosen
 
 
 def _listed(

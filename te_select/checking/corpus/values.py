@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from te_select.checking.reference import Array, numpy_dtype
+from te_select.checking.reference import Array
 from te_select.errors import SelectError
+from te_select.operator.dtypes import numpy_dtype
 
 _FUNCTIONS = {
     name: getattr(np, name)
