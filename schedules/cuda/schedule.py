@@ -37,26 +37,8 @@ from tvm.target import Target
 
 from te_select.operator.access import AccessPattern
 from te_select.schedules import leaf
-from te_select.schedules.annotations import ANNOTATION
 from te_select.schedules.cuda.span import Span, moves
 from te_select.schedules.variant import Variant
-
-__all__ = [
-    "ANNOTATION",
-    "LARGEST_GRID",
-    "NUMBERS",
-    "Config",
-    "alike",
-    "apply",
-    "config_from",
-    "config_of",
-    "default_config",
-    "effect",
-    "family",
-    "space",
-    "span_of",
-    "variants",
-]
 
 THREADS = (128, 256, 512, 1024)
 VECTORS = (1, 2, 4, 8)

@@ -130,7 +130,7 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
 def _check(target: str, runner: str) -> None:
     """Refuse a target and a runner that are none."""
     from te_select.machines.targets import resolve  # noqa: PLC0415 - imports tvm
-    from te_select.tuning.measuring.open import parse_runner  # noqa: PLC0415 - kept off --help
+    from te_select.tuning.runners import parse_runner  # noqa: PLC0415 - kept off --help
 
     try:
         parse_runner(runner)

@@ -67,19 +67,9 @@ def take_turns(
 
 
 def sample_in_turns(samples: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, Timing]:
-    """Take samples of contestants in turns, as `take_turns` does.
+    """Take samples of contestants in turns, as `take_turns` does of calls.
 
-    Parameters
-    ----------
-    samples
-        What measures one sample of a contestant, in seconds per call, by name.
-    rounds
-        How many times each gets its turn.
-
-    Returns
-    -------
-    dict[str, Timing]
-        Times of each, round by round.
+    ``samples`` has what measures one sample of a contestant, in seconds per call, by its name.
     """
     seconds: dict[str, list[float]] = {name: [] for name in samples}
     rng = random.Random(0)
