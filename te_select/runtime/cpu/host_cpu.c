@@ -17,7 +17,7 @@ int te_select_call(const te_select_cpu_kernel* kernel, const TVMFFIAny* args, in
 
   int64_t stream = kernel->stream_from > 0 && operands[OUT].bytes >= kernel->stream_from;
   int64_t several = 0;
-  if (kernel->bytes_per_thread > 0) { /* else there is no parallel loop */
+  if (kernel->bytes_per_thread > 0) {     /* else there is no parallel loop */
     int64_t moved = operands[COND].bytes; /* each of the four is below 2^61, see check_shape */
     for (int i = THEN; i <= OUT; ++i) moved += operands[i].bytes;
     several = moved >= 2 * kernel->bytes_per_thread;

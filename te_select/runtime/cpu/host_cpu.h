@@ -4,8 +4,8 @@
 
 #include "host.h"
 
-/* cond, then, else, out, the size of every named dim, whether to store past the cache, and whether so
- * few bytes are moved that one thread does it. Nonzero means failure. */
+/* cond, then, else, out, the size of every named dim, whether to store past the cache, and whether
+ * so few bytes are moved that one thread does it. Nonzero means failure. */
 typedef int32_t (*te_select_run)(void* const data[TE_SELECT_OPERANDS], const int64_t* sizes,
                                  int64_t stream, int64_t small);
 

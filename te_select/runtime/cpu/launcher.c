@@ -19,7 +19,7 @@ typedef int (*parallel_task)(int task_id, parallel_env* env, void* cdata);
  * must never be bound instead. */
 extern void* __TVMBackendParallelLaunch __attribute__((weak, visibility("hidden")));
 
-/* Not of the initial-exec model: its memory is given to some 400 libraries, and never given back. */
+/* Not of the initial-exec model: its memory is given to some 400 libraries, never given back. */
 static _Thread_local int32_t budget = 1;
 /* libgomp ends the process where the system refuses a thread, and many more than there are
  * processors only get in each other's way. */
