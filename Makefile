@@ -9,7 +9,7 @@ install: $(INSTALLED)
 
 $(INSTALLED): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	$(BIN)/python -m pip install --quiet --editable '.[lint,test]'
 	touch $@
 
 demo: $(INSTALLED)
@@ -22,6 +22,9 @@ lint: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
+	find examples schedules te_select tests -regex '.*\.\(c\|h\|cc\|cuh\)' -exec \
+		$(BIN)/clang-format --dry-run --Werror {} +
 
 clean:
 	rm -rf .venv build dist

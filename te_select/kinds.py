@@ -32,7 +32,7 @@ class Kind:
     target
         The module that reads a target (`te_select.machines.targets` lists its names).
     schedule
-        The package of ``te_select.schedules`` (`te_select.schedules` lists its names).
+        The package of ``te_select.schedules`` (`te_select.schedules.seam` lists its names).
     machine
         The module that builds libraries (`te_select.machines` lists its names).
     kernel
@@ -50,6 +50,11 @@ class Kind:
         The function that measures the machine's bandwidth.
     place
         Where the tuner checks and times its kernels, a `te_select.tuning.measuring.place.Place`.
+    environment
+        The function that says what this machine has of the kind, for ``te-select env``: sections
+        of JSON types. It imports neither tvm nor tvm_ffi.
+    with_numpy
+        The class that calls a kernel with NumPy arrays; empty where kernels take them.
     fleet
         Whether the machines of a fleet can measure it.
     former_names
@@ -69,6 +74,8 @@ class Kind:
     peers: str
     roof: str
     place: str
+    environment: str
+    with_numpy: str = ""
     fleet: bool = False
     former_names: tuple[str, ...] = field(default=())
 
@@ -88,6 +95,7 @@ KINDS: dict[str, Kind] = {
         peers="te_select.bench.peers:PEERS",
         roof="te_select.timing.roof:bandwidth",
         place="te_select.tuning.measuring.on_cpu:Cpu",
+        environment="te_select.machines.cpu.environment:environment",
         fleet=True,
         former_names=("x86",),
     ),
@@ -105,6 +113,8 @@ KINDS: dict[str, Kind] = {
         peers="te_select.bench.cuda.peers:PEERS",
         roof="te_select.timing.cuda.roof:bandwidth",
         place="te_select.tuning.measuring.on_cuda:Cuda",
+        environment="te_select.machines.cuda.environment:environment",
+        with_numpy="te_select.checking.on_device:OnDevice",
     ),
 }
 """The kinds by name; the first is that of libraries whose manifest names none."""

@@ -9,6 +9,18 @@ from te_select.runtime.cuda import driver
 NO_TORCH = Path(__file__).parent / "support" / "no_torch"
 
 
+def pytest_addoption(parser):
+    parser.addoption(
+        "--update-golden", action="store_true", help="write the golden files anew, to be reviewed"
+    )
+
+
+@pytest.fixture
+def update_golden(request):
+    """Whether the golden files are to be written."""
+    return request.config.getoption("--update-golden")
+
+
 def pytest_configure(config):
     # A shell ignores it for what it runs in the background, and children would inherit that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

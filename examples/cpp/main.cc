@@ -19,8 +19,8 @@ constexpr const char* kSymbol = "select_float32_numpy_c4x1_t4x8_e";  // Workload
 
 // A compact tensor on the CPU over memory that stays the caller's.
 DLTensor View(void* data, DLDataType dtype, std::vector<int64_t>& shape) {
-  return DLTensor{data, {kDLCPU, 0}, static_cast<int32_t>(shape.size()), dtype,
-                  shape.data(), nullptr, 0};
+  return DLTensor{
+      data, {kDLCPU, 0}, static_cast<int32_t>(shape.size()), dtype, shape.data(), nullptr, 0};
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-"""The CPU schedule: the names of the seam, which `te_select.machines` lists."""
+"""The CPU schedule, by the names of `te_select.schedules.seam`."""
 
 from te_select.schedules.cpu.config import NUMBERS, Config
 from te_select.schedules.cpu.defaults import default_config
@@ -13,7 +13,6 @@ from te_select.schedules.cpu.schedule import (
     space,
     variants,
 )
-from te_select.schedules.cpu.span_source import span_source
 
 __all__ = [
     "NUMBERS",
@@ -27,6 +26,5 @@ __all__ = [
     "family",
     "portable",
     "space",
-    "span_source",
     "variants",
 ]

@@ -18,18 +18,6 @@ def default_config(pattern: AccessPattern, target: Target) -> Config:
 
     What depends on the machine alone, and on the sizes of a call, is left to where the library
     runs. What makes another kernel is decided here.
-
-    Parameters
-    ----------
-    pattern
-        The workload's access pattern.
-    target
-        The TVM target.
-
-    Returns
-    -------
-    Config
-        The config.
     """
     registers = register_bytes(target)
     # On AVX2 two registers a vector: 1.03 times as fast, as lines past the cache are stored whole.

@@ -69,18 +69,6 @@ def variants(pattern: AccessPattern, config: Config) -> list[Variant]:
     stores past the cache, where rows are of middling length: inside the caches each row by itself
     is 1.4 to 1.8 times as fast. ``"small"`` is for bytes that one thread moves inside the caches,
     where named dims leave open how many there are.
-
-    Parameters
-    ----------
-    pattern
-        The workload's access pattern.
-    config
-        The config.
-
-    Returns
-    -------
-    list of Variant
-        The last one is for all calls that no other is for.
     """
     main, found = config, []
     if config.rows and pattern.loops[-1].extent is None:
@@ -121,20 +109,7 @@ def _is_small(_sizes: Mapping[str, Expression], flags: Mapping[str, Expression])
 
 
 def space(pattern: AccessPattern, target: Target) -> Mapping[str, Sequence[Any]]:
-    """List the candidates of every knob.
-
-    Parameters
-    ----------
-    pattern
-        The workload's access pattern.
-    target
-        The TVM target.
-
-    Returns
-    -------
-    Mapping[str, Sequence]
-        For each field of `Config` the values it may take.
-    """
+    """List the candidates of every knob; those of the default among them."""
     default = default_config(pattern, target)
     step = 4 * default.vector_bytes // pattern.width
     return {
@@ -150,19 +125,7 @@ def space(pattern: AccessPattern, target: Target) -> Mapping[str, Sequence[Any]]
 
 
 def apply(sch: s_tir.Schedule, pattern: AccessPattern, target: Target, config: Config) -> None:
-    """Schedule the definition.
-
-    Parameters
-    ----------
-    sch
-        Schedule of what `te_select.operator.definition` made; it is changed in place.
-    pattern
-        The same workload's access pattern.
-    target
-        The TVM target.
-    config
-        The knobs; ``piece`` may be a random variable of MetaSchedule.
-    """
+    """Schedule the definition, as the module says."""
     if pattern.elements == 0:
         return  # nothing runs, and TVM can neither inline nor split loops of extent 0
     for branch in ("then_b", "else_b"):
@@ -184,22 +147,7 @@ def apply(sch: s_tir.Schedule, pattern: AccessPattern, target: Target, config: C
 
 
 def effect(pattern: AccessPattern, config: Config, cpus: int | None = None) -> tuple[object, ...]:
-    """Tell configs apart by what they do: of those with one effect a tuner needs to try one only.
-
-    Parameters
-    ----------
-    pattern
-        The workload's access pattern, of int dims.
-    config
-        A config that fits it.
-    cpus
-        How many there are; None where that is not known.
-
-    Returns
-    -------
-    tuple
-        Hashable, and equal for configs that differ in knobs without a meaning for the pattern.
-    """
+    """Tell configs apart by the span, the pieces and the threads that they lead to."""
     stream = config.stream_from
     if stream > 0:
         stream = int(stream <= (pattern.out_bytes or 0))
@@ -264,57 +212,18 @@ def span_of(pattern: AccessPattern, config: Config) -> Span:
 
 
 def family(target: Target) -> int | None:
-    """What targets have in common whose records serve each other: how wide their registers are.
-
-    Parameters
-    ----------
-    target
-        Any TVM target.
-
-    Returns
-    -------
-    int or None
-        None where the target is no CPU.
-    """
+    """How wide the registers of a CPU are, in bytes; None where the target is no CPU."""
     return register_bytes(target) if target.kind.name == "llvm" else None
 
 
 def portable(pattern: AccessPattern, target: Target, config: Config) -> Config:
-    """A config measured on one microarchitecture, as it serves a pattern on another.
-
-    Parameters
-    ----------
-    pattern
-        The pattern that it is to serve.
-    target
-        The TVM target that it is to serve.
-    config
-        The config.
-
-    Returns
-    -------
-    Config
-        The config, with the default's choice where the machine decides.
-    """
+    """Give the config the default's choice wherever the machine decides."""
     default = default_config(pattern, target)
     return replace(config, **{knob: getattr(default, knob) for knob in OF_MACHINE})
 
 
 def alike(pattern: AccessPattern, measured: AccessPattern, target: Target) -> bool:
-    """Whether the schedule treats a pattern as one that was measured, so that it may serve it.
-
-    Parameters
-    ----------
-    pattern, measured
-        Patterns of the same loops and width; ``measured`` is of int dims.
-    target
-        The TVM target.
-
-    Returns
-    -------
-    bool
-        Whether their default configs are the same.
-    """
+    """Whether the default configs of two patterns are the same."""
     return default_config(pattern, target) == default_config(measured, target)
 
 

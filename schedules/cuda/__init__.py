@@ -1,4 +1,4 @@
-"""The CUDA schedule: the names of the seam, which `te_select.machines` lists."""
+"""The CUDA schedule, by the names of `te_select.schedules.seam`."""
 
 from te_select.schedules.cuda.schedule import (
     NUMBERS,

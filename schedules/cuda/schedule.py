@@ -12,7 +12,7 @@ For a cond of rows over a [R, C] output, and likewise for every access pattern::
    `out` and the operands that move along every loop are as aligned as their pointers.
 2. A tile is threads times vectors times the lanes of 16 bytes. Vectors lie outside threads, so the
    accesses of a warp are contiguous.
-3. The loop of a thread's vectors is annotated with the span that takes its place (`spans_cuda`):
+3. The loop of a thread's vectors is annotated with the span that takes its place (`span`):
    where an operand does not move along every loop, the span finds its offset by dividing, which is
    cheap beside 16 bytes of memory, once per vector where rows are whole vectors.
 
@@ -37,26 +37,8 @@ from tvm.target import Target
 
 from te_select.operator.access import AccessPattern
 from te_select.schedules import leaf
-from te_select.schedules.annotations import ANNOTATION
 from te_select.schedules.cuda.span import Span, moves
 from te_select.schedules.variant import Variant
-
-__all__ = [
-    "ANNOTATION",
-    "LARGEST_GRID",
-    "NUMBERS",
-    "Config",
-    "alike",
-    "apply",
-    "config_from",
-    "config_of",
-    "default_config",
-    "effect",
-    "family",
-    "space",
-    "span_of",
-    "variants",
-]
 
 THREADS = (128, 256, 512, 1024)
 VECTORS = (1, 2, 4, 8)
@@ -115,20 +97,7 @@ config_of = partial(leaf.config_of, Config)
 
 
 def default_config(pattern: AccessPattern, target: Any) -> Config:
-    """Choose a good config without measuring.
-
-    Parameters
-    ----------
-    pattern
-        The workload's access pattern.
-    target
-        The target; one default serves every arch.
-
-    Returns
-    -------
-    Config
-        The config.
-    """
+    """Choose a good config without measuring; one default serves every arch."""
     most = IN_FLIGHT_NARROW if pattern.width in NARROW else IN_FLIGHT
     known = pattern.out_bytes
     vectors = max(
@@ -140,20 +109,7 @@ def default_config(pattern: AccessPattern, target: Any) -> Config:
 
 
 def space(pattern: AccessPattern, target: Any) -> Mapping[str, Sequence[Any]]:
-    """List the candidates of every knob.
-
-    Parameters
-    ----------
-    pattern
-        The workload's access pattern.
-    target
-        The target.
-
-    Returns
-    -------
-    Mapping[str, Sequence]
-        For each field of `Config` the values it may take.
-    """
+    """List the candidates of every knob."""
     skips = bool(pattern.loops) and pattern.loops[-1].cond
     return {
         "threads": list(THREADS),
@@ -170,19 +126,7 @@ def variants(_pattern: AccessPattern, config: Config) -> list[Variant]:
 
 
 def apply(sch: s_tir.Schedule, pattern: AccessPattern, target: Any, config: Config) -> None:
-    """Schedule the definition.
-
-    Parameters
-    ----------
-    sch
-        Schedule of what `te_select.operator.definition` made; it is changed in place.
-    pattern
-        The same workload's access pattern.
-    target
-        The target.
-    config
-        The knobs; those of `NUMBERS` may be random variables of MetaSchedule.
-    """
+    """Schedule the definition, as the module says."""
     if pattern.elements == 0:
         return  # nothing runs, and TVM can neither inline nor split loops of extent 0
     for branch in ("then_b", "else_b"):
@@ -209,40 +153,14 @@ def apply(sch: s_tir.Schedule, pattern: AccessPattern, target: Any, config: Conf
 
 
 def effect(pattern: AccessPattern, config: Config, cpus: int | None = None) -> tuple[object, ...]:
-    """Tell configs apart by what they do: of those with one effect a tuner needs to try one only.
-
-    Parameters
-    ----------
-    pattern
-        The workload's access pattern, of int dims.
-    config
-        A config that fits it.
-    cpus
-        Not used: a kernel is the device's alone.
-
-    Returns
-    -------
-    tuple
-        Hashable, and equal for configs that differ in knobs without a meaning for the pattern.
-    """
+    """Tell configs apart by the span and the grid that they lead to; CPUs make no difference."""
     span = span_of(pattern, config)
     tiles = -(-(pattern.elements or 0) // (config.threads * config.vectors * span.lanes))
     return (span.symbol, config.threads, config.vectors, _cap(config.max_blocks, tiles))
 
 
 def family(target: Target) -> str | None:
-    """What targets have in common whose records serve each other: all CUDA devices are one family.
-
-    Parameters
-    ----------
-    target
-        Any TVM target.
-
-    Returns
-    -------
-    str or None
-        None where the target is no CUDA device.
-    """
+    """All CUDA devices are one family; None where the target is no CUDA device."""
     kind: str = target.kind.name
     return kind if kind == "cuda" else None
 
@@ -253,20 +171,10 @@ def portable(_pattern: AccessPattern, _target: Any, config: Config) -> Config:
 
 
 def alike(pattern: AccessPattern, measured: AccessPattern, target: Target) -> bool:
-    """Whether the schedule treats a pattern as one that was measured, so that it may serve it.
+    """Whether the default configs of two patterns are the same.
 
-    Parameters
-    ----------
-    pattern, measured
-        Patterns of the same loops and width; ``measured`` is of int dims.
-    target
-        The TVM target.
-
-    Returns
-    -------
-    bool
-        Whether their default configs are the same. Where a name decides on the size, the default
-        is a guess at it, and a measured config of any size the better one.
+    Where a name decides on the size, the default is a guess at it, and a measured config of any
+    size the better one.
     """
     default = default_config(pattern, target)
     return pattern.out_bytes is None or default == default_config(measured, target)

@@ -8,12 +8,14 @@ each operand.
 from __future__ import annotations
 
 import functools
+import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from te_select.operator.access import AccessPattern
+from te_select.operator.access import STAYS, AccessPattern, Step
 
 VECTOR_BYTES = 16  # the widest load and store that every arch has
 _SYMBOL = re.compile(r"te_select_span_w(\d+)_([fiops])([fiops])([fiops])(_cs)?(_sk)?")
@@ -98,6 +100,7 @@ def kernel(
     pattern: AccessPattern,
     dim_names: Sequence[str],
     tiling: tuple[int, int, bool],
+    steps: Mapping[str, Sequence[Step]],
 ) -> str:
     """Write the kernel of one workload, without the prelude.
 
@@ -114,6 +117,9 @@ def kernel(
         The named dims, in the order of their parameters.
     tiling
         Threads per block, vectors per thread, and whether a block may take more than one tile.
+    steps
+        For ``cond``, ``then`` and ``else``, per loop of the pattern: elements from one iteration to
+        the next.
 
     Returns
     -------
@@ -125,6 +131,10 @@ def kernel(
     letters = (span.cond, span.then, span.else_)
     rows = not {"i", "o", "p"}.isdisjoint(letters)
     inner = pattern.loops[-1].extent if pattern.loops else 1
+    offsets = [
+        _offset(letter, steps[operand], names)
+        for letter, operand in zip(letters, ("cond", "then", "else"), strict=True)
+    ]
     known_whole = not rows or (inner is not None and inner % span.lanes == 0)
     constants = {
         "bool STREAM": span.streaming,
@@ -145,7 +155,7 @@ def kernel(
         f"                                      : te_select::{_MOVES[span.else_]};",
         "}",
         *_extents(pattern, names),
-        *_position(symbol, pattern, rows),
+        *_position(symbol, pattern, rows, offsets),
     ]
     body = "\n".join(f"  {line}" if line else "" for line in lines)
     sizes = "".join(f", long long {name}" for name in names.values())
@@ -178,7 +188,7 @@ def _extents(pattern: AccessPattern, names: Mapping[str, str]) -> list[str]:
     ]
 
 
-def _position(symbol: str, pattern: AccessPattern, rows: bool) -> list[str]:
+def _position(symbol: str, pattern: AccessPattern, rows: bool, offsets: Sequence[str]) -> list[str]:
     """A class that turns a flat index into one index per loop, and these into offsets."""
     indices = [f"i{k}" for k in range(len(pattern.loops))] if rows else []
     split = [
@@ -209,22 +219,40 @@ def _position(symbol: str, pattern: AccessPattern, rows: bool) -> list[str]:
         "  template <te_select::Operand OPERAND>",
         f"  {_FUNCTION} Index offset() const {{",
         *(
-            f"    if constexpr (OPERAND == te_select::{name}) return {_offset(pattern, operand)};"
-            for name, operand in (("COND", "cond"), ("THEN", "then"), ("ELSE", "else_"))
+            f"    if constexpr (OPERAND == te_select::{name}) return {offset};"
+            for name, offset in zip(("COND", "THEN", "ELSE"), offsets, strict=True)
         ),
         "  }",
         "};",
     ]
 
 
-def _offset(pattern: AccessPattern, operand: str) -> str:
-    """The offset of an operand's element: its own indices, row-major."""
-    letter = moves(pattern, operand)
+def _offset(letter: str, steps: Sequence[Step], names: Mapping[str, str]) -> str:
+    """The offset of an operand's element, over the flat index or the indices of the loops."""
     if letter in "fs":
         return "flat" if letter == "f" else "0"
+    moved = [(f"i{k}", step) for k, step in enumerate(steps) if step != STAYS]
+    behind = [step for _, step in moved[1:]]
     offset = ""
-    for k, loop in enumerate(pattern.loops):
-        if getattr(loop, operand):
-            extent = f"static_cast<Index>(loops.extent{k}())"
-            offset = f"({offset}) * {extent} + i{k}" if offset else f"i{k}"
+    for (index, step), following in zip(moved, [*behind, ()], strict=True):
+        offset = f"{offset} + {index}" if offset else index
+        if factors := _quotient(step, following):
+            product = " * ".join(
+                f"loops.{names[dim]}" if isinstance(dim, str) else f"{dim}ull" for dim in factors
+            )
+            offset = f"({offset}) * static_cast<Index>({product})"
     return offset
+
+
+def _quotient(step: Step, behind: Step) -> Step:
+    """How many steps of the next loop that moves are one of this, as a product."""
+    literal, left = _literal(step), _literal(behind)
+    names = Counter(dim for dim in step if isinstance(dim, str))
+    names.subtract(dim for dim in behind if isinstance(dim, str))
+    if literal % left or min(names.values(), default=0) < 0:
+        raise ValueError(f"steps of {step} and {behind} elements are those of no compact operand")
+    return (*([literal // left] if literal != left else []), *sorted(names.elements()))
+
+
+def _literal(step: Step) -> int:
+    return math.prod(dim for dim in step if isinstance(dim, int))

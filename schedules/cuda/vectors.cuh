@@ -8,9 +8,7 @@
 #endif
 
 // Operands passed by value: an element in the first bytes of each.
-struct alignas(16) te_select_scalars {
-  unsigned long long cond[2], then[2], else_[2];
-};
+struct alignas(16) te_select_scalars { unsigned long long cond[2], then[2], else_[2]; };
 
 namespace te_select {
 
@@ -43,9 +41,7 @@ __device__ __forceinline__ void store(void* base, u64 index, T value) {
 }
 
 // A vector of elements.
-struct Vector {
-  u32 word[4];
-};
+struct Vector { u32 word[4]; };
 
 template <int WIDTH>
 __device__ __forceinline__ void put(Vector& vector, int lane, u64 element) {

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 import te_select
 from te_select.bench.options import Options
-from te_select.bench.peers.base import Call, first_line
+from te_select.bench.peers.base import Call, Peer, first_line
 from te_select.bench.row import NAMED, OURS, Row
+from te_select.bench.suite import Entry
 from te_select.checking.reference import Array, first_difference, placed
+from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
-from te_select.timing.operands import Operands
+from te_select.timing.operands import Mask, Operands
 from te_select.timing.rounds import Timing
 
 ROUNDS, DUEL_ROUNDS = 15, 25
 CLOSE = 0.05
+POISON = 0xA5  # a contestant that writes nothing leaves this
 Set = TypeVar("Set")
 Contestant = TypeVar("Contestant")
 Result = Callable[[Any, Set], Array]  # of what a call returned, and the set that it worked on
@@ -83,6 +87,42 @@ class Contest(Generic[Set, Contestant]):
             # Ours must run every workload: that it does not is an error, not a gap in a table.
             self.wrong[OURS] = self.unsupported.pop(OURS)
         return compiled[OURS]
+
+    def add_peers(
+        self,
+        workload: Workload,
+        peers: Sequence[Peer],
+        contestant_of: Callable[[Peer], Callable[[Call], Contestant] | None] = lambda _peer: None,
+    ) -> None:
+        """Add the peers; ``contestant_of`` says how the calls of one are timed."""
+        for peer in peers:
+            prepare = functools.partial(peer.prepare, workload, self.sets)
+            self.add(peer.name, prepare, peer.result, contestant_of(peer))
+
+    def row(self, entry: Entry, mask: Mask, kernel: te_select.Kernel, **measured: Any) -> Row:
+        """The row of a contest that is over; ``measured`` are its other fields."""
+        return Row(
+            entry=entry,
+            mask=mask,
+            moved=access_pattern(entry.workload).bytes_moved(),
+            config=kernel.config,
+            origin=kernel.origin,
+            wrong=self.wrong,
+            unsupported=self.unsupported,
+            **measured,
+        )
+
+
+def rows(
+    entries: Sequence[Entry], masks: Sequence[Mask], measure: Callable[[Entry, Mask], Row]
+) -> Iterator[Row]:
+    """Measure every workload under every mask; a row comes as soon as it is measured."""
+    for entry, mask in itertools.product(entries, masks):
+        with warnings.catch_warnings():
+            # torch and JAX warn of what they are slow at, and of each other.
+            warnings.simplefilter("ignore")
+            row = measure(entry, mask)
+        yield row
 
 
 def in_turns(calls: Sequence[Call]) -> Call:

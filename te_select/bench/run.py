@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import os
 import time
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,15 @@ from typing import Any
 import tvm_ffi
 
 import te_select
-from te_select.bench.contest import ROUNDS, Contest, Result, decided, difference
+from te_select.bench.contest import (
+    POISON,
+    ROUNDS,
+    Contest,
+    Result,
+    decided,
+    difference,
+    rows,
+)
 from te_select.bench.options import Options
 from te_select.bench.peers import Call
 from te_select.bench.row import PROBE, Row
@@ -28,7 +34,6 @@ from te_select.timing.rounds import WARM_UP, Timing, take_turns
 FEWEST_ROUNDS = 5
 _ROW_SECONDS = 5.0  # what a row may take before its rounds become fewer; keeps a suite short
 _MOST_SETS = 256  # binding more to a dozen systems takes longer than measuring
-_POISON = 0xA5
 
 
 def run(entries: Sequence[Entry], masks: Sequence[Mask], options: Options) -> Iterator[Row]:
@@ -43,17 +48,12 @@ def run(entries: Sequence[Entry], masks: Sequence[Mask], options: Options) -> It
     options
         How to measure.
 
-    Yields
-    ------
-    Row
-        As soon as it is measured.
+    Returns
+    -------
+    iterator of Row
+        Each as soon as it is measured.
     """
-    for entry, mask in itertools.product(entries, masks):
-        with warnings.catch_warnings():
-            # torch and JAX warn of what they are slow at, and of each other.
-            warnings.simplefilter("ignore")
-            row = _measure(entry, mask, options)
-        yield row
+    return rows(entries, masks, lambda entry, mask: _measure(entry, mask, options))
 
 
 def _measure(entry: Entry, mask: Mask, options: Options) -> Row:
@@ -63,9 +63,7 @@ def _measure(entry: Entry, mask: Mask, options: Options) -> Row:
     made = [make_operands(workload, mask, seed) for seed in range(sets)]
     contest: Contest[Operands, Call] = Contest(made, _check, lambda call: call)
     kernel = contest.add_kernels(workload, options, calls_of, _own_output)
-    for peer in options.peers:
-        prepare = functools.partial(peer.prepare, workload, contest.sets)
-        contest.add(peer.name, prepare, peer.result)
+    contest.add_peers(workload, options.peers)
     probes = {PROBE + name: probe for name, probe in roof.probes(moved, sets).items()}
     calls = contest.contestants | {name: probe.call for name, probe in probes.items()}
     rounds = options.rounds or _affordable(calls)
@@ -73,19 +71,15 @@ def _measure(entry: Entry, mask: Mask, options: Options) -> Row:
         name: _per_run(timing, probes[name].repeats if name in probes else 1)
         for name, timing in take_turns(calls, rounds).items()
     }
-    row = Row(
-        entry=entry,
-        mask=mask,
-        moved=moved,
+    row = contest.row(
+        entry,
+        mask,
+        kernel,
         cache=cache,
-        config=kernel.config,
-        origin=kernel.origin,
         rounds=rounds,
         timings=timings,
         roofs={name: probe.bytes / timings[name].median for name, probe in probes.items()},
         how={name: probe.how for name, probe in probes.items()},
-        wrong=contest.wrong,
-        unsupported=contest.unsupported,
     )
     return decided(row, calls, take_turns)
 
@@ -108,7 +102,7 @@ def _own_output(_value: Any, operands: Operands) -> Array:
 
 
 def _check(call: Call, operands: Operands, result: Result[Operands]) -> str:
-    operands.out.reshape(-1).view("u1")[...] = _POISON
+    operands.out.reshape(-1).view("u1")[...] = POISON
     return difference(result(call(), operands), operands)
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from te_select.checking.reference import Array, numpy_dtype
+from te_select.checking.reference import Array
 from te_select.errors import ArtifactError
-from te_select.operator.dtypes import ELEMENT_TYPES, element_type
+from te_select.operator.dtypes import ELEMENT_TYPES, element_type, numpy_dtype
 from te_select.operator.workload import Workload
 from te_select.runtime.cuda.device_array import DeviceArray
 from te_select.runtime.cuda.driver import CudaError, Memory
@@ -119,8 +119,3 @@ def _whole(array: Array) -> Array:
         base = base.base
     whole: Array = base.reshape(-1).view(np.uint8)
     return whole
-
-
-def runnable(kernel: Any) -> Any:
-    """The kernel as something that takes NumPy arrays, whatever machine it is for."""
-    return OnDevice(kernel) if isinstance(kernel, CudaKernel) else kernel

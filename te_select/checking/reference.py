@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from te_select.errors import DTypeError
 from te_select.operator.broadcast import Shape
+from te_select.operator.dtypes import numpy_dtype
 from te_select.operator.workload import Workload
 
 Array = npt.NDArray[Any]
@@ -27,32 +27,6 @@ FLOAT_FIELDS = {  # bits of exponent and fraction
     "complex64": (8, 23),
     "complex128": (11, 52),
 }
-
-
-def numpy_dtype(name: str) -> np.dtype[Any]:
-    """The NumPy type of an element type.
-
-    Parameters
-    ----------
-    name
-        The element type.
-
-    Returns
-    -------
-    numpy.dtype
-        NumPy's own type, or that of ml_dtypes.
-
-    Raises
-    ------
-    DTypeError
-        If the type is one of ml_dtypes, which is not installed.
-    """
-    if name == "bfloat16" or name.startswith("float8"):
-        try:
-            import ml_dtypes  # noqa: F401, PLC0415 - registers the names; only these types need it
-        except ImportError as error:
-            raise DTypeError(f"{name} arrays in NumPy need the package ml_dtypes") from error
-    return np.dtype(name)
 
 
 def bits(array: Array) -> Array:

@@ -14,28 +14,18 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from te_select.checking.reference import (
-    Array,
-    first_difference,
-    ints,
-    numpy_dtype,
-    placed,
-    special_bits,
-)
+from te_select.checking.guarded import Bytes, Guarded
+from te_select.checking.reference import Array, first_difference, ints, placed, special_bits
 from te_select.errors import ArgumentError
 from te_select.operator.access import access_pattern
 from te_select.operator.broadcast import Shape
+from te_select.operator.dtypes import numpy_dtype
 from te_select.operator.workload import Workload
-
-Bytes = npt.NDArray[np.uint8]
 
 DIM_SIZES = (1, 7, 33, 1000)  # of named dims: the literal 1, below, across and far above a vector
 MEMORY_LIMIT = 2 << 30  # bytes of operands; named dims are made smaller to stay below it
 LONGEST_RUN = 1 << 16  # elements; long enough that skipping an unselected block shows
-_GUARD = 4096  # bytes each side of an operand: a page, further than any vector reaches
-_FILL = 0xA5
 _CACHE_LINE = 64
 _ONE = np.uint8(1)
 
@@ -171,13 +161,14 @@ class _Operands:
         }
         self.offsets = dict.fromkeys(self.buffers, 0)
         for name in ("then", "else_"):
-            self.buffers[name][:] = self._random_bytes(self.buffers[name].size)
+            memory = self.buffers[name].memory
+            memory[:] = self._random_bytes(memory.size)
 
     def start(self, check: str, seed: int) -> None:
         """Make the check's data the same whether or not others ran before it."""
         self.random = np.random.Generator(np.random.SFC64([seed, *check.encode()]))
         self.offsets = dict.fromkeys(self.buffers, 0)
-        self.buffers["out"][:] = _FILL
+        self.buffers["out"].fill()
 
     def array(self, name: str) -> Array:
         """The operand as the kernel gets it."""
@@ -187,10 +178,7 @@ class _Operands:
             "else_": (self.workload.else_shape, self.dtype),
             "out": (self.workload.out_shape, self.dtype),
         }[name]
-        start = _GUARD + self.offsets[name]
-        dims = ints(shape)
-        end = start + math.prod(dims) * dtype.itemsize
-        return self.buffers[name][start:end].view(dtype).reshape(dims)
+        return self.buffers[name].array(ints(shape), dtype, self.offsets[name])
 
     def mask(self, fill: Callable[[int], Bytes]) -> None:
         """Set cond to ``fill(number of elements)``."""
@@ -230,15 +218,11 @@ class _Operands:
 
     def guards_touched(self) -> bool:
         """Whether a byte outside ``out`` was written."""
-        buffer, start = self.buffers["out"], _GUARD + self.offsets["out"]
-        end = start + self.array("out").nbytes
-        return bool((buffer[:start] != _FILL).any() or (buffer[end:] != _FILL).any())
+        return self.buffers["out"].touched(self.offsets["out"])
 
-    def _allocate(self, shape: Shape, width: int) -> Bytes:
-        size = math.prod(ints(shape)) * width + 2 * _GUARD
-        memory = np.empty(size + _CACHE_LINE, np.uint8)
-        start = -memory.ctypes.data % _CACHE_LINE  # so that only `misalign` is off a cache line
-        return memory[start : start + size]
+    def _allocate(self, shape: Shape, width: int) -> Guarded:
+        size = math.prod(ints(shape)) * width
+        return Guarded(size, _CACHE_LINE)  # so that only `misalign` is off a cache line
 
     def _random_bytes(self, count: int) -> Bytes:
         words = self.random.integers(0, 2**64, -(-count // 8), np.uint64)

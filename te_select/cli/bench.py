@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from te_select import kinds
-from te_select.cli import models, workloads
+from te_select.cli import models, suites, workloads
 from te_select.cli.console import (
     FAILED,
     INTERRUPTED,
@@ -164,18 +164,6 @@ def _check_plot(path: Path | None) -> None:
         raise ArtifactError(f"{path} cannot be drawn without matplotlib; pip install matplotlib")
 
 
-def _suite(name: str | None, only: str | None) -> list[Entry]:
-    from te_select.bench.suite import SUITES, choose  # noqa: PLC0415 - kept off --help
-
-    if name not in (None, *SUITES):
-        raise UsageError(f"--suite {name!r} is not known; expected one of {', '.join(SUITES)}")
-    entries = SUITES[name or "default"]
-    chosen: list[Entry] = parse_with(
-        lambda glob: choose(entries, glob), "--only", "*" if only is None else only
-    )
-    return chosen
-
-
 def _entries(
     listed: list[tuple[str, Workload]] | None,
     flags: dict[str, str | int | None],
@@ -193,7 +181,7 @@ def _entries(
             "more than one of workload flags, --suite or --only, and --model is given; expected one"
         )
     if listed is None and not given:
-        return _suite(suite, only)
+        return suites.suite(suite, only)
     if listed is None:
         listed = [(w.name, w) for w in workloads.gather(flags, texts, file)]
     for _, workload in listed:

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 import typer
 from typer.core import TyperGroup
 
+from te_select import kinds
 from te_select.errors import (
     ArgumentError,
     BroadcastError,
@@ -28,8 +29,7 @@ _FILE_WIDTH = 200  # columns where a table is no terminal's
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document and no more.")]
 _TARGET = typer.Option(
     "--target",
-    help="native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4, an LLVM CPU name, cuda (the GPU of "
-    "this machine), cuda:sm_80,sm_90, or JSON.",
+    help=f"{', '.join(kind.targets for kind in kinds.KINDS.values())}, or JSON.",
 )
 TargetOption = Annotated[str, _TARGET]
 OptionalTarget = Annotated[str | None, _TARGET]  # where a library may have one already

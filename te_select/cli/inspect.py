@@ -29,7 +29,7 @@ _KNOWN = kinds.sources()
 LOADS = "yes"
 
 Library = Annotated[Path | None, typer.Argument(help="A library; else give the workload flags.")]
-Source = Annotated[str | None, typer.Option("--source", help=f"{', '.join(_KNOWN)}.")]
+Source = Annotated[str | None, typer.Option("--source", help=f"{', '.join(kinds.sources())}.")]
 KernelName = Annotated[str | None, typer.Option("--kernel", help="Of a library that holds many.")]
 
 
@@ -60,8 +60,9 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
     (or sass, of a library for CUDA)
     Example: te-select inspect --model model.onnx --size batch=8 --size sequence=512
     """
-    if source not in (None, *_KNOWN):
-        raise UsageError(f"--source {source!r} is not known; expected one of {', '.join(_KNOWN)}")
+    levels = kinds.sources()
+    if source not in (None, *levels):
+        raise UsageError(f"--source {source!r} is not known; expected one of {', '.join(levels)}")
     flags = workloads.fields(cond, then, else_, dtype, op, auto_broadcast, axis)
     if model is not None:
         other = {"library": path, "tuning-logs": logs, "source": source, "kernel": kernel}

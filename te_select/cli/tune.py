@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from te_select import kinds
-from te_select.cli import models, workloads
+from te_select.cli import models, suites, workloads
 from te_select.cli.console import (
     FAILED,
     INTERRUPTED,
     JsonFlag,
     TargetOption,
     UsageError,
-    parse_with,
     print_json,
 )
 from te_select.cli.manifest import read_manifest
@@ -100,7 +99,7 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
     if wanted is None and library is not None:
         wanted = _library(library)
     elif wanted is None and (suite is not None or only is not None):
-        wanted = _suite(suite or "default", only)
+        wanted = [(entry.name, entry.workload) for entry in suites.suite(suite, only)]
     elif wanted is None:
         wanted = [(w.name, w) for w in workloads.gather(flags, workload, workloads_file)]
 
@@ -136,7 +135,7 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
 def _check(target: str, runner: str) -> None:
     """Refuse a target and a runner that are none."""
     from te_select.machines.targets import resolve  # noqa: PLC0415 - imports tvm
-    from te_select.tuning.measuring.open import parse_runner  # noqa: PLC0415 - kept off --help
+    from te_select.tuning.runners import parse_runner  # noqa: PLC0415 - kept off --help
 
     try:
         parse_runner(runner)
@@ -170,16 +169,6 @@ def _library(path: Path) -> list[tuple[str, Workload]]:
     check_library(path)
     kernels = read_manifest(path)["kernels"]
     return [(kernel["symbol"], Workload.from_json(kernel["workload"])) for kernel in kernels]
-
-
-def _suite(name: str, only: str | None) -> list[tuple[str, Workload]]:
-    from te_select.bench.suite import SUITES, choose  # noqa: PLC0415 - kept off --help
-
-    if name not in SUITES:
-        raise UsageError(f"--suite {name!r} is not known; expected one of {', '.join(SUITES)}")
-    entries = SUITES[name]
-    chosen = parse_with(lambda glob: choose(entries, glob), "--only", "*" if only is None else only)
-    return [(entry.name, entry.workload) for entry in chosen]
 
 
 def _tune_all(

@@ -75,7 +75,7 @@ def _verify_library(
     path: Path, name: str | None, seed: int, checks: Sequence[str] | None, as_json: bool
 ) -> None:
     import te_select  # noqa: PLC0415 - imports tvm_ffi
-    from te_select.checking.on_device import runnable  # noqa: PLC0415
+    from te_select.checking.numpy_calls import with_numpy  # noqa: PLC0415
     from te_select.checking.verify import CHECKS, verify_kernel  # noqa: PLC0415 - imports NumPy
 
     for check in checks or ():
@@ -93,7 +93,7 @@ def _verify_library(
     results = []
     with progress("verifying") as step:
         for i, kernel in enumerate(chosen):
-            results.append(verify_kernel(runnable(kernel), seed, checks))
+            results.append(verify_kernel(with_numpy(kernel), seed, checks))
             step(i + 1, len(chosen))
     passed = all(result.passed for group in results for result in group)
     if as_json:

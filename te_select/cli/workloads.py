@@ -12,10 +12,10 @@ import typer
 
 from te_select.cli.console import UsageError, parse_with
 from te_select.operator.broadcast import RULES, Dim
+from te_select.operator.systems import OPS
 from te_select.operator.workload import Workload
 
 _DIM = re.compile(r"\s*(?:(\d+)|([A-Za-z_]\w*))\s*", re.ASCII)
-_OPS = ("onnx", "openvino", "onednn")
 _FIELDS = ("cond_shape", "then_shape", "else_shape", "dtype", "auto_broadcast", "axis", "op")
 
 Cond = Annotated[str | None, typer.Option("--cond", help='Shape of cond: 1,batch,128; "" scalar.')]
@@ -162,19 +162,15 @@ def _fields(item: Any, flag: str) -> dict[str, Any]:
 
 def _make(fields: dict[str, Any]) -> Workload:
     op, rule = fields.pop("op", None), fields.get("auto_broadcast")
-    if op not in (None, *_OPS):
-        raise UsageError(f"--op {op!r} is not known; expected one of {', '.join(_OPS)}")
+    if op not in (None, *OPS):
+        raise UsageError(f"--op {op!r} is not known; expected one of {', '.join(OPS)}")
     if rule is not None and rule not in RULES:
         raise UsageError(f"--auto-broadcast {rule!r} is not known; expected {', '.join(RULES)}")
-    if op == "onnx" and (rule is not None or "axis" in fields):
-        raise UsageError("--op onnx has one rule; --auto-broadcast and --axis must be left out")
-    if op == "onednn" and "axis" in fields:
-        raise UsageError("--op onednn has no axis; --axis must be left out")
-    makers: dict[str | None, Any] = {
-        None: Workload,
-        "onnx": Workload.onnx_where,
-        "openvino": Workload.openvino_select,
-        "onednn": Workload.onednn_select,
-    }
-    workload: Workload = makers[op](**fields)
-    return workload
+    if op is None:
+        return Workload(**fields)
+    of = OPS[op]
+    if not of.has_modes and (rule is not None or "axis" in fields):
+        raise UsageError(f"--op {op} has one rule; --auto-broadcast and --axis must be left out")
+    if not of.has_axis and "axis" in fields:
+        raise UsageError(f"--op {op} has no axis; --axis must be left out")
+    return Workload.of_system(of, **{"dtype": "float32", "auto_broadcast": of.mode, **fields})

@@ -18,7 +18,7 @@ The module ``machine`` of a folder has these names:
     The device of this machine on which kernels for the target are measured, and how many CPUs serve
     it; `TuningError` where there is none.
 
-The schedule of a kind is a package of ``te_select.schedules``, which lists the names of that seam.
+The schedule of a kind is a package of ``te_select.schedules``, whose ``seam`` lists its names.
 
 Importing this package imports neither tvm nor a compiler.
 """
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from te_select.machines.scheduled import Scheduled
     from te_select.machines.targets import ResolvedTarget
     from te_select.runtime.manifest import Manifest
+    from te_select.schedules.seam import Schedule
 
 
 class Machine(Protocol):
@@ -69,6 +70,6 @@ def machine(kind: str) -> Machine:
     return cast(Machine, kinds.load(kinds.kind(kind).machine))
 
 
-def schedule_of(kind: str) -> Any:
+def schedule_of(kind: str) -> Schedule:
     """The schedule of a kind of `te_select.kinds`, a package of ``te_select.schedules``."""
-    return kinds.load(kinds.kind(kind).schedule)
+    return cast("Schedule", kinds.load(kinds.kind(kind).schedule))

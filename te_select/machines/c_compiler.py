@@ -14,8 +14,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tvm_ffi import libinfo
-
 from te_select.errors import ToolchainError
 from te_select.runtime import embedded, scratch
 from te_select.runtime.manifest import Manifest
@@ -36,7 +34,7 @@ class HostHalf:
     Parameters
     ----------
     sources
-        Files of ``te_select/runtime``.
+        Files of ``te_select/runtime``, beside which lie the headers that the stub includes.
     options
         Of the C compiler, for compiling and for linking.
     """
@@ -78,6 +76,7 @@ def link_stub(
 def _link(
     stub: str, objects: Sequence[Path], half: HostHalf, manifest: Manifest, out: Path
 ) -> None:
+
     compiler = c_compiler()
     linked = [path.resolve() for path in objects] + [*_runtime_objects(compiler, half)]
     with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as folder:
@@ -92,7 +91,7 @@ def _link(
             *compiler,
             *_COMPILE,
             *half.options,
-            *_include_options(),
+            *_include_options(half),
             *(str(path) for path in (source, note, *linked)),
             *_LINK,
             "-Xlinker",  # unlike -Wl, it does not end at a comma in the path
@@ -150,18 +149,18 @@ def _compile_runtime(compiler: tuple[str, ...], half: HostHalf, pid: int) -> tup
     objects = []
     for source in half.sources:
         target = folder / f"{Path(source).name}.o"
-        options = (*_COMPILE, *half.options, *_include_options(), "-c", str(_RUNTIME / source))
+        options = (*_COMPILE, *half.options, *_include_options(half), "-c", str(_RUNTIME / source))
         _run(*compiler, *options, output=target)
         objects.append(target)
     return tuple(objects)
 
 
 @functools.cache
-def _include_options() -> tuple[str, ...]:
-    return tuple(
-        f"-I{path}"
-        for path in (_RUNTIME, _RUNTIME / "cpu", _RUNTIME / "cuda", *libinfo.include_paths())
-    )
+def _include_options(half: HostHalf) -> tuple[str, ...]:
+    from tvm_ffi import libinfo  # noqa: PLC0415 - as above
+
+    folders = dict.fromkeys((_RUNTIME / source).parent for source in half.sources)
+    return tuple(f"-I{path}" for path in (*folders, *libinfo.include_paths()))
 
 
 def _run(*command: str, output: Path) -> None:

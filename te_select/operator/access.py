@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from te_select.operator.broadcast import Dim
 from te_select.operator.workload import Workload
@@ -17,6 +18,10 @@ from te_select.operator.workload import Workload
 _KEY = re.compile(r"w([1248])(?:_\d{1,18}c?t?e?)*")
 _KEY_LOOP = re.compile(r"(\d+)(c?t?e?)")
 LARGEST_INTEGER = 8  # bytes; TVM generates code for no wider one
+
+Step: TypeAlias = tuple[Dim, ...]
+"""Elements of an operand from one iteration of a loop to the next: a product; empty for 1."""
+STAYS: Step = (0,)
 
 
 @dataclass(frozen=True)

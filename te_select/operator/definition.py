@@ -45,7 +45,7 @@ def definition(workload: Workload) -> tirx.PrimFunc:
     trailing = (lanes,) if lanes > 1 else ()
     steps = workload.broadcast
 
-    def extents(shape: Shape) -> list[ir.PrimExpr]:
+    def extents(shape: Shape) -> list[ir.Expr]:
         return [
             variables[dim] if isinstance(dim, str) else tirx.IntImm("int64", dim) for dim in shape
         ]
@@ -75,7 +75,7 @@ def definition(workload: Workload) -> tirx.PrimFunc:
     )
     out_rank = len(workload.out_shape)
 
-    def select(*i: ir.Var) -> ir.PrimExpr:
+    def select(*i: ir.Var) -> ir.Expr:
         branch = _index(i, to_branches, out_rank)
         chosen = cond[_index(i[:out_rank], steps.cond_axes, out_rank)] != tirx.const(0, "uint8")
         return tirx.Select(chosen, then_b[branch], else_b[branch])
@@ -90,7 +90,7 @@ def _within(axes: Axes, workload: Workload, rank: int) -> Axes:
     return tuple(None if axis is None else axis - lead for axis in axes)
 
 
-def _index(i: tuple[ir.Var, ...], axes: Axes, rank: int) -> tuple[ir.PrimExpr, ...]:
+def _index(i: tuple[ir.Var, ...], axes: Axes, rank: int) -> tuple[ir.Expr, ...]:
     """Index of an operand at ``i``: per axis the loop it moves along, or 0; then the rest."""
     zero = tirx.IntImm("int64", 0)
     return (*(zero if axis is None else i[axis] for axis in axes), *i[rank:])

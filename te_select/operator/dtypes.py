@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from te_select.errors import DTypeError
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _ALIKE = 0.5  # of difflib: f32 is float32 at 0.6, bf16 is bfloat16 at 0.67
 
@@ -37,6 +40,11 @@ class ElementType:
     def bits(self) -> int:
         """Bits per element."""
         return 8 * self.width
+
+    @property
+    def in_numpy(self) -> bool:
+        """Whether NumPy has the type itself; bfloat16 and float8 are those of ml_dtypes."""
+        return not self.name.startswith(("bfloat", "float8"))
 
 
 _INT, _UINT, _FLOAT, _BFLOAT, _COMPLEX, _BOOL = 0, 1, 2, 4, 5, 6
@@ -94,6 +102,36 @@ def element_type(dtype: Any) -> ElementType:
             f"dtype {repr(dtype)[:80]} is not supported; expected one of {names()}{hint}"
         )
     return found
+
+
+def numpy_dtype(name: str) -> np.dtype[Any]:
+    """The NumPy type of an element type.
+
+    Parameters
+    ----------
+    name
+        The element type.
+
+    Returns
+    -------
+    numpy.dtype
+        NumPy's own type, or that of ml_dtypes.
+
+    Raises
+    ------
+    DTypeError
+        If the type is one of ml_dtypes, which is not installed.
+    """
+    import numpy as np  # noqa: PLC0415 - names need no NumPy
+
+    if ELEMENT_TYPES[name].in_numpy:
+        return np.dtype(name)
+    try:
+        import ml_dtypes  # noqa: PLC0415 - only these types need it
+    except ImportError as error:
+        raise DTypeError(f"{name} arrays in NumPy need the package ml_dtypes") from error
+    dtype: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
+    return dtype
 
 
 def from_dlpack_code(code: int, bits: int, lanes: int) -> ElementType | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from te_select.errors import BroadcastError, DTypeError
-from te_select.operator import dtypes
+from te_select.operator import dtypes, systems
 from te_select.operator.broadcast import (
     Broadcast,
     Dim,
@@ -20,13 +20,9 @@ from te_select.operator.broadcast import (
     shown,
 )
 from te_select.operator.dtypes import ElementType, element_type
+from te_select.operator.systems import System
 
 _FIELDS = ("cond_shape", "then_shape", "else_shape", "dtype", "auto_broadcast", "axis")
-_ONEDNN_TYPES = ("float32", "float16", "bfloat16")
-_NOT_IN_OPENVINO = ("complex64", "complex128")
-_NOT_IN_ONNX = ("float8_e4m3fn", "float8_e5m2")
-_ONNX_BFLOAT16_OPSET = 16
-_ONNX_FIRST_OPSET = 9
 _LONGEST_NAME = 200  # linkers and debuggers handle longer symbols, people do not
 
 
@@ -117,14 +113,8 @@ class Workload:
         -----
         oneDNN Graph specification, operation Select.
         """
-        _check_rule("oneDNN Graph Select", auto_broadcast, ("none", "numpy"))
-        name = element_type(dtype).name
-        if name not in _ONEDNN_TYPES:
-            raise DTypeError(
-                f"oneDNN Graph Select does not take {name}; expected one of "
-                f"{', '.join(_ONEDNN_TYPES)}"
-            )
-        return cls(cond_shape, then_shape, else_shape, name, auto_broadcast)
+        of = systems.OPS["onednn"]
+        return cls.of_system(of, cond_shape, then_shape, else_shape, dtype, auto_broadcast)
 
     @classmethod
     def openvino_select(
@@ -163,12 +153,8 @@ class Workload:
         and CPU kernel merge all three shapes both ways, its tests widen the output by cond, and its
         ONNX front end relies on it. The stored rule is what it runs.
         """
-        _check_rule("OpenVINO Select-1", auto_broadcast, ("none", "numpy", "pdpd"))
-        name = element_type(dtype).name
-        if name in _NOT_IN_OPENVINO:
-            raise DTypeError(f"OpenVINO Select-1 does not take {name}; it has no complex types")
-        rule = "multidirectional" if auto_broadcast == "numpy" else auto_broadcast
-        return cls(cond_shape, then_shape, else_shape, name, rule, axis if rule == "pdpd" else -1)
+        of = systems.OPS["openvino"]
+        return cls.of_system(of, cond_shape, then_shape, else_shape, dtype, auto_broadcast, axis)
 
     @classmethod
     def onnx_where(
@@ -202,14 +188,49 @@ class Workload:
         -----
         ONNX operators, Where-9 and Where-16, "Multidirectional Broadcasting".
         """
-        name = element_type(dtype).name
-        if isinstance(opset, bool) or not isinstance(opset, int) or opset < _ONNX_FIRST_OPSET:
-            raise BroadcastError(f"opset {shown(opset)} has no Where; expected 9 or above")
-        if name == "bfloat16" and opset < _ONNX_BFLOAT16_OPSET:
-            raise DTypeError(f"Where of opset {opset} does not take bfloat16; opset 16 does")
-        if name in _NOT_IN_ONNX:
-            raise DTypeError(f"ONNX Where does not take {name}; it has no float8 types")
-        return cls(cond_shape, then_shape, else_shape, name, "multidirectional")
+        of = systems.onnx_where(opset)
+        return cls.of_system(of, cond_shape, then_shape, else_shape, dtype, of.mode)
+
+    @classmethod
+    def of_system(
+        cls,
+        system: System,
+        cond_shape: Iterable[Dim],
+        then_shape: Iterable[Dim],
+        else_shape: Iterable[Dim],
+        dtype: Any,
+        auto_broadcast: str,
+        axis: int = -1,
+    ) -> Workload:
+        """Make the workload of a system's Select or Where.
+
+        Parameters
+        ----------
+        system
+            One of `te_select.operator.systems`.
+        cond_shape, then_shape, else_shape
+            Shapes of the three inputs.
+        dtype
+            An element type that the system takes.
+        auto_broadcast
+            A broadcast mode by the system's own name; its default is ``system.mode``.
+        axis
+            Where else and cond start under ``"pdpd"``; the other modes ignore it.
+
+        Raises
+        ------
+        BroadcastError
+            If the system has no such mode, or the shapes do not combine.
+        DTypeError
+            If the system does not take the element type.
+        """
+        rule = system.rule(auto_broadcast)
+        name = system.element_type(dtype)
+        cond = parse_shape(cond_shape, "cond")
+        then = parse_shape(then_shape, "then")
+        else_ = parse_shape(else_shape, "else_")
+        system.check_shapes(cond, then, else_)
+        return cls(cond, then, else_, name, rule, axis if rule == "pdpd" else -1)
 
     @property
     def out_shape(self) -> Shape:
@@ -315,11 +336,4 @@ class Workload:
             f"cond {format_shape(self.cond_shape)} then {format_shape(self.then_shape)} "
             f"else {format_shape(self.else_shape)} -> {format_shape(self.out_shape)} "
             f"{self.dtype} {rule}"
-        )
-
-
-def _check_rule(system: str, rule: str, accepted: tuple[str, ...]) -> None:
-    if rule not in accepted:
-        raise BroadcastError(
-            f"{system} has no auto_broadcast {shown(rule)}; expected one of {', '.join(accepted)}"
         )

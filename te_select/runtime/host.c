@@ -78,10 +78,10 @@ static te_select_message begin(const request* r, int operand) {
   return m;
 }
 
-/* ---- checks: 0, or -1 with an error raised ------------------------------------------------------ */
+/* ---- checks: 0, or -1 with an error raised -------------------------------------------------- */
 
-static int check_shape(const request* r, int operand, const DLTensor* t, int pair,
-                       int64_t* sizes, int64_t* count) {
+static int check_shape(const request* r, int operand, const DLTensor* t, int pair, int64_t* sizes,
+                       int64_t* count) {
   const te_select_shape* expected = &r->kernel->shapes[operand];
   int32_t ndim = expected->ndim;
   int64_t n = 1;
@@ -118,8 +118,8 @@ mismatch:;
   if (pair) te_select_append(&m, " and a last axis of 2");
   if (t->ndim == ndim + pair && i < ndim && expected->dims[i] < 0 && t->shape[i] >= 0) {
     int64_t name = -(expected->dims[i] + 1);
-    te_select_append(&m, " with %s = %lld as in an earlier argument or axis", r->kernel->names[name],
-           (long long)sizes[name]);
+    te_select_append(&m, " with %s = %lld as in an earlier argument or axis",
+                     r->kernel->names[name], (long long)sizes[name]);
   }
   return te_select_fail("ValueError", &m);
 }
@@ -131,7 +131,8 @@ static int check_dtype(const request* r, int operand, DLDataType got, int* pair)
   *pair = as_bits && bits == 128 && got.bits == 64;
   if (got.lanes == 1 && (got.bits == bits || *pair) && (as_bits || got.code == code)) return 0;
   te_select_message m = begin(r, operand);
-  te_select_append(&m, "has DLPack type code %d, %d bits, %d lanes; expected ", got.code, got.bits, got.lanes);
+  te_select_append(&m, "has DLPack type code %d, %d bits, %d lanes; expected ", got.code, got.bits,
+                   got.lanes);
   if (as_bits) {
     te_select_append(&m, "one lane of %d bits", bits);
   } else {
@@ -159,8 +160,7 @@ static int check_compact(const request* r, int operand, const DLTensor* t) {
   return 0;
 }
 
-static int check_device(const request* r, int operand, const DLTensor* t,
-                        int32_t* device) {
+static int check_device(const request* r, int operand, const DLTensor* t, int32_t* device) {
   DLDeviceType type = t->device.device_type;
   int on_cpu = type == kDLCPU || type == kDLCUDAHost || type == kDLROCMHost;
   *device = TE_SELECT_HOST;
@@ -178,8 +178,8 @@ static int check_device(const request* r, int operand, const DLTensor* t,
   return te_select_fail("ValueError", &m);
 }
 
-static int check_operand(const request* r, int operand, const TVMFFIAny* arg,
-                         int64_t* sizes, te_select_memory* memory) {
+static int check_operand(const request* r, int operand, const TVMFFIAny* arg, int64_t* sizes,
+                         te_select_memory* memory) {
   const DLTensor* t;
   if (arg->type_index == kTVMFFITensor) {
     t = (const DLTensor*)((const char*)arg->v_obj + sizeof(TVMFFIObject));
@@ -187,8 +187,9 @@ static int check_operand(const request* r, int operand, const TVMFFIAny* arg,
     t = (const DLTensor*)arg->v_ptr;
   } else {
     te_select_message m = begin(r, operand);
-    te_select_append(&m, "is not a tensor (tvm-ffi type index %d); expected a DLTensor* or an ffi::Tensor",
-           arg->type_index);
+    te_select_append(
+        &m, "is not a tensor (tvm-ffi type index %d); expected a DLTensor* or an ffi::Tensor",
+        arg->type_index);
     return te_select_fail("TypeError", &m);
   }
   if (check_device(r, operand, t, &memory->device)) return -1;
@@ -221,9 +222,9 @@ static int check_operand(const request* r, int operand, const TVMFFIAny* arg,
   return check_compact(r, operand, t);
 }
 
-/* In place of then or else is safe: an output element is written after the same bytes were read, and
- * a kernel that selects an element twice finds the value it chose before. Cond has no such luck. An
- * input with out's element count has out's shape, up to axes of 1. */
+/* In place of then or else is safe: an output element is written after the same bytes were read,
+ * and a kernel that selects an element twice finds the value it chose before. Cond has no such
+ * luck. An input with out's element count has out's shape, up to axes of 1. */
 static int check_overlap(const request* r, int operand, const te_select_memory* in,
                          const te_select_memory* out) {
   uintptr_t a = (uintptr_t)in->data, b = (uintptr_t)out->data; /* neither reaches past the end */
@@ -231,7 +232,7 @@ static int check_overlap(const request* r, int operand, const te_select_memory* 
   if (a == b && in->count == out->count && operand != COND) return 0;
   te_select_message m = begin(r, OUT);
   te_select_append(&m, "overlaps %s; expected memory of its own, or exactly that of then or else_",
-         operand_names[operand]);
+                   operand_names[operand]);
   return te_select_fail("ValueError", &m);
 }
 

@@ -13,8 +13,9 @@ from typing import Any
 
 from te_select.errors import ArtifactError
 from te_select.operator.broadcast import Shape
+from te_select.operator.dtypes import numpy_dtype
 from te_select.operator.workload import Workload
-from te_select.runtime import operands, raised
+from te_select.runtime import raised
 from te_select.runtime.manifest import KernelRecord, Manifest
 
 
@@ -79,7 +80,8 @@ class Kernel(abc.ABC):
         self._shapes = (workload.cond_shape, workload.then_shape, workload.else_shape)
         self._out_shape = workload.out_shape
         # None where NumPy cannot hand over the type itself: those arrays always go as bits.
-        self._numpy_dtype = operands.builtin_dtype(workload.element)
+        in_numpy = workload.element.in_numpy
+        self._numpy_dtype = numpy_dtype(workload.dtype) if in_numpy else None
         self._is_complex = workload.dtype.startswith("complex")
         self._sources = _sources(workload)
         self._static_shape = _static(workload.out_shape)

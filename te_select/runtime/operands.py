@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from te_select.errors import ArgumentError, DTypeError
 from te_select.operator import dtypes
-from te_select.operator.broadcast import Shape, format_shape
-from te_select.operator.dtypes import ELEMENT_TYPES, ElementType, element_type
+from te_select.operator.broadcast import Shape, format_shape, shown
+from te_select.operator.dtypes import ELEMENT_TYPES, ElementType, element_type, numpy_dtype
 from te_select.runtime import dlpack, raised
 
 BOOL = ELEMENT_TYPES["bool"]
@@ -67,14 +67,6 @@ class _Memory:
 def is_scalar(value: Any) -> bool:
     """Whether a value is a Python or NumPy scalar."""
     return isinstance(value, (*_SCALAR_TYPES, np.generic))
-
-
-def shown(scalar: Any) -> str:
-    """A scalar as a message shows it; Python refuses to print very long ints."""
-    try:
-        return repr(scalar)
-    except ValueError:
-        return f"an int of {scalar.bit_length()} bits"
 
 
 def describe(
@@ -147,22 +139,6 @@ def check_shape(found: tuple[int, ...], name: str, expected: Shape, sizes: dict[
         f"{name} has shape {format_shape(found)}; expected {format_shape(expected)}"
         + (f" with {known}" if known else "")
     )
-
-
-def builtin_dtype(element: ElementType) -> np.dtype[Any] | None:
-    """The NumPy type of an element type, or None where it takes ml_dtypes."""
-    return None if element.name.startswith(("bfloat", "float8")) else np.dtype(element.name)
-
-
-def numpy_dtype(element: ElementType) -> np.dtype[Any]:
-    """The NumPy type of an element type; bfloat16 and float8 come from ml_dtypes."""
-    builtin = builtin_dtype(element)
-    if builtin is not None:
-        return builtin
-    import ml_dtypes  # noqa: PLC0415 - only these types need it
-
-    dtype: np.dtype[Any] = np.dtype(getattr(ml_dtypes, element.name))
-    return dtype
 
 
 def is_immutable(value: Any) -> bool:
@@ -297,7 +273,7 @@ def _from_scalar(value: Any, name: str, expected: ElementType, shape: Shape) -> 
         # The types of ml_dtypes take no int beyond 64 bits, and every float.
         number = value if exact or isinstance(value, complex) else float(value)
         with np.errstate(over="ignore", invalid="ignore"):
-            array = np.array(number, numpy_dtype(expected))
+            array = np.array(number, numpy_dtype(expected.name))
         fits = exact or _same_class(number, complex(array))
     except OverflowError:
         fits = False

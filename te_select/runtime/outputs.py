@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from te_select.errors import ArgumentError, DTypeError
-from te_select.operator.dtypes import ElementType
+from te_select.operator.dtypes import ElementType, numpy_dtype
 from te_select.runtime import jax_memory
-from te_select.runtime.operands import Operand, is_immutable, numpy_dtype
+from te_select.runtime.operands import Operand, is_immutable
 
 
 def allocate(
@@ -41,7 +41,7 @@ def allocate(
     if torch is not None and isinstance(like, torch.Tensor):
         tensor = torch.empty(shape, dtype=getattr(torch, element.name), device="cpu")
         return tensor, lambda: tensor
-    dtype = numpy_dtype(element)
+    dtype = numpy_dtype(element.name)
     jax = sys.modules.get("jax")
     tvm_ffi = sys.modules.get("tvm_ffi")
     if jax is not None and isinstance(like, jax.Array):

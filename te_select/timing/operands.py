@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from te_select.checking.reference import Array, ints, numpy_dtype
+from te_select.checking.guarded import aligned_bytes
+from te_select.checking.reference import Array, ints
 from te_select.operator.access import AccessPattern, access_pattern
+from te_select.operator.dtypes import numpy_dtype
 from te_select.operator.workload import Workload
 
 LINE = 64  # bytes; what torch, JAX and ONNX Runtime align to, and JAX needs to take an array as is
@@ -127,10 +129,8 @@ def make_operands(workload: Workload, mask: Mask, seed: int = 0) -> Operands:
 
 def aligned_empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """An uninitialized array that begins on a page, so that no contestant has luck."""
-    size = math.prod(shape) * dtype.itemsize
-    memory = np.empty(size + PAGE, np.uint8)
-    start = -memory.ctypes.data % PAGE
-    return memory[start : start + size].view(dtype).reshape(shape)
+    memory = aligned_bytes(math.prod(shape) * dtype.itemsize, PAGE)
+    return memory.view(dtype).reshape(shape)
 
 
 def _fill(rng: np.random.Generator, flat: Array) -> None:

@@ -35,9 +35,7 @@ static inline vector choose(const uint8_t* c, const float* t, const float* e) {
 static inline void fence(void) { _mm_sfence(); }
 #else
 enum { LANES = 4 };
-typedef struct {
-  uint32_t lane[4];
-} vector;
+typedef struct { uint32_t lane[4]; } vector;
 static inline vector load(const void* p) {
   vector v;
   memcpy(&v, p, sizeof v);

@@ -7,6 +7,7 @@ import random
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 SHORTEST_SAMPLE = 2e-4  # seconds; far above the clock's resolution and a call's overhead
 WARM_UP = 1e-2  # seconds; a virtual core that had been idle was seen to be slow for 5 to 8 ms
@@ -61,20 +62,32 @@ def take_turns(
     dict[str, Timing]
         Times of each, round by round.
     """
-    repeats = {name: _repeats(call) for name, call in contestants.items()}
-    seconds: dict[str, list[float]] = {name: [] for name in contestants}
+    samples = {name: partial(_sample, call, _repeats(call)) for name, call in contestants.items()}
+    return sample_in_turns(samples, rounds)
+
+
+def sample_in_turns(samples: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, Timing]:
+    """Take samples of contestants in turns, as `take_turns` does of calls.
+
+    ``samples`` has what measures one sample of a contestant, in seconds per call, by its name.
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in samples}
     rng = random.Random(0)
     collecting = gc.isenabled()
     gc.disable()
     try:
         for _ in range(rounds):
-            for name, call in rng.sample(list(contestants.items()), len(contestants)):
-                _warm_up(call)
-                seconds[name].append(_time(call, repeats[name]))
+            for name, sample in rng.sample(list(samples.items()), len(samples)):
+                seconds[name].append(sample())
     finally:
         if collecting:
             gc.enable()
     return {name: Timing(tuple(each)) for name, each in seconds.items()}
+
+
+def _sample(call: Callable[[], object], repeats: int) -> float:
+    _warm_up(call)
+    return _time(call, repeats)
 
 
 def _repeats(call: Callable[[], object]) -> int:

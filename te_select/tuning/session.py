@@ -24,7 +24,7 @@ from te_select.records import log, metaschedule, store
 from te_select.records.fit import is_of
 from te_select.records.sizes import representative
 from te_select.tuning.journal import Journal
-from te_select.tuning.measuring import LOCAL, Measurer, open_measurer
+from te_select.tuning.measuring import Measurer
 from te_select.tuning.record import (
     TIMEOUT,
     TRIALS,
@@ -34,6 +34,7 @@ from te_select.tuning.record import (
     UntunableError,
     recorded,
 )
+from te_select.tuning.runners import LOCAL, open_measurer
 from te_select.tuning.search import Search, open_search
 from te_select.tuning.trials import Run
 

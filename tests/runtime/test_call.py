@@ -10,9 +10,8 @@ import pytest
 import tvm_ffi
 
 from te_select.errors import ArgumentError
-from te_select.operator.dtypes import ELEMENT_TYPES
+from te_select.operator.dtypes import ELEMENT_TYPES, numpy_dtype
 from te_select.operator.workload import Workload
-from te_select.runtime.operands import numpy_dtype
 from tests.support.hand_made import HandMade
 from tests.support.runtime_standin import kernel
 
@@ -31,7 +30,7 @@ def bits_of(array):
 
 def random(shape, dtype, seed=0):
     """Random bits, and so NaN payloads too."""
-    dtype = np.dtype(dtype) if not isinstance(dtype, str) else numpy_dtype(ELEMENT_TYPES[dtype])
+    dtype = np.dtype(dtype) if not isinstance(dtype, str) else numpy_dtype(dtype)
     size = int(np.prod(shape)) * dtype.itemsize
     data = np.random.default_rng(seed).integers(0, 256, size, np.uint8)
     if dtype == np.bool_:
@@ -159,7 +158,7 @@ def test_zero_size(dtype):
     k = kernel(Workload((4, 0), (4, 1), (), dtype, "multidirectional"))
     out = k(np.zeros((4, 0), bool), random((4, 1), dtype), random((), dtype))
     assert out.shape == (4, 0)
-    assert out.dtype == numpy_dtype(ELEMENT_TYPES[dtype])
+    assert out.dtype == numpy_dtype(dtype)
     assert k(np.zeros((4, 0), bool), random((4, 1), dtype), random((), dtype), out=out) is out
 
 
@@ -193,7 +192,7 @@ def test_scalars_of_rank_0():
 def test_python_scalars_of_every_kind(dtype, value):
     out = kernel(Workload((3,), (), (3,), dtype))(np.ones(3, bool), value, random((3,), dtype))
     wanted = value if abs(value) < 2**63 or dtype == "uint64" else float(value)
-    assert bits_of(out) == bits_of(np.full(3, wanted, numpy_dtype(ELEMENT_TYPES[dtype])))
+    assert bits_of(out) == bits_of(np.full(3, wanted, numpy_dtype(dtype)))
 
 
 def test_named_dims_take_any_size():

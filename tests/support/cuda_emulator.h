@@ -16,15 +16,9 @@
 #define TE_SELECT_LOAD(at) emulator::load(at)
 #define TE_SELECT_STORE(at, value) emulator::store(at, value)
 
-struct alignas(8) uint2 {
-  unsigned int x, y;
-};
-struct alignas(16) uint4 {
-  unsigned int x, y, z, w;
-};
-struct dim3 {
-  unsigned int x;
-};
+struct alignas(8) uint2 { unsigned int x, y; };
+struct alignas(16) uint4 { unsigned int x, y, z, w; };
+struct dim3 { unsigned int x; };
 
 namespace {
 dim3 blockIdx, threadIdx, gridDim;
@@ -35,7 +29,7 @@ namespace emulator {
 struct Range {
   uintptr_t begin, end;
   bool writable;
-  uint64_t loaded;                  // bytes
+  uint64_t loaded;                     // bytes
   std::vector<unsigned char> written;  // how often, by byte
 };
 

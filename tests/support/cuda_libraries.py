@@ -8,8 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from te_select.operator.dtypes import element_type
-from te_select.runtime.operands import numpy_dtype
+from te_select.operator.dtypes import element_type, numpy_dtype
 from tests.support import cuda_standin
 
 STREAM = 0x7000
@@ -33,7 +32,7 @@ class Array:
 
     @property
     def values(self):
-        whole = self._memory.numpy(numpy_dtype(element_type(self.dtype)))
+        whole = self._memory.numpy(numpy_dtype(element_type(self.dtype).name))
         return whole if self._strides is None else whole[..., :: self._strides[-1]]
 
     def __dlpack_device__(self):

@@ -18,13 +18,12 @@ import pytest
 from te_select.machines.c_compiler import c_compiler
 from te_select.machines.cuda import link
 from te_select.machines.cuda.compilers import CudaBinary
-from te_select.operator.dtypes import ELEMENT_TYPES
+from te_select.operator.dtypes import ELEMENT_TYPES, numpy_dtype
 from te_select.operator.workload import Workload
 from te_select.runtime import artifact
 from te_select.runtime.cuda.device_array import DeviceArray
 from te_select.runtime.cuda.kernel import CudaKernel
 from te_select.runtime.manifest import KernelRecord, Manifest
-from te_select.runtime.operands import numpy_dtype
 from tests.support.runtime_standin import c_source
 
 SOURCE = Path(__file__).with_name("fake_cuda.c")
@@ -178,7 +177,7 @@ def empty_on_device(workload: Workload, device: int = 0) -> DeviceArray:
 
 
 def read(array: DeviceArray) -> Any:
-    return array.numpy(numpy_dtype(array.element))
+    return array.numpy(numpy_dtype(array.element.name))
 
 
 class Strided:
@@ -209,7 +208,7 @@ SHAPE = (3, 5)
 
 def data(dtype="float32", shape=SHAPE):
     rng = np.random.default_rng(3)
-    dtype = numpy_dtype(ELEMENT_TYPES[dtype])
+    dtype = numpy_dtype(dtype)
     sides = [rng.integers(0, 256, (*shape, dtype.itemsize), np.uint8) for _ in range(2)]
     if dtype == np.bool_:
         sides = [side & 1 for side in sides]

@@ -47,7 +47,7 @@ static __thread int current[DEPTH], depth;
 static void* capturing; /* the stream */
 static int captured, replayed, waits;
 
-/* ---- what tests set and ask ------------------------------------------------------------------- */
+/* ---- what tests set and ask ----------------------------------------------------------------- */
 
 void fake_reset(void) {
   devices = launches = modules = num_runners = captured = replayed = waits = 0;
@@ -72,7 +72,7 @@ void fake_runner(const char* symbol, runner run) {
 int fake_launches(void) { return launches; }
 int fake_modules(void) { return modules; }
 int fake_depth(void) { return depth; }
-int fake_waits(void) { return waits; } /* for a stream or for all work */
+int fake_waits(void) { return waits; }       /* for a stream or for all work */
 int fake_replayed(void) { return replayed; } /* nodes of the graphs that were launched */
 const char* fake_image(void) { return first_bytes; }
 const launch_record* fake_last(void) { return &last; }
@@ -80,7 +80,7 @@ const launch_record* fake_last(void) { return &last; }
 #define FAIL_IF_ASKED \
   if (!strcmp(failing, __func__)) return failing_code
 
-/* ---- the driver ------------------------------------------------------------------------------- */
+/* ---- the driver ----------------------------------------------------------------------------- */
 
 int cuInit(unsigned flags) {
   FAIL_IF_ASKED;

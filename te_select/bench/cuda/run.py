@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import functools
-import itertools
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import tvm_ffi
 
 import te_select
-from te_select.bench.contest import ROUNDS, Contest, Result, decided, difference
+from te_select.bench.contest import (
+    POISON,
+    ROUNDS,
+    Contest,
+    Result,
+    decided,
+    difference,
+    rows,
+)
 from te_select.bench.cuda.operands import DeviceSet, make_sets, poison, result, torch_tensors
 from te_select.bench.options import Options
 from te_select.bench.peers.base import Call, load
@@ -25,8 +31,6 @@ from te_select.timing.cuda.clocks import Clock, Queue, Sampler, take_turns
 from te_select.timing.cuda.graphs import Graph, replayed
 from te_select.timing.cuda.roof import probe, rate, sets_for
 from te_select.timing.operands import Mask, make_operands
-
-_POISON = 0xA5
 
 
 def run(entries: Sequence[Entry], masks: Sequence[Mask], options: Options) -> Iterator[Row]:
@@ -59,14 +63,11 @@ def run(entries: Sequence[Entry], masks: Sequence[Mask], options: Options) -> It
             f"target {options.target!r} cannot be measured here: {error}; run this on a machine "
             "with an NVIDIA GPU"
         ) from error
-    for entry, mask in itertools.product(entries, masks):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # torch and JAX warn of what they are slow at
-            yield _measure(entry, mask, options, l2)
+    yield from rows(entries, masks, lambda entry, mask: _measure(entry, mask, options, l2))
 
 
 def _check(call: Call, operands: DeviceSet, result_of: Result[DeviceSet]) -> str:
-    poison(operands, _POISON)
+    poison(operands, POISON)
     value = call()
     driver.synchronize(0)
     return difference(result_of(value, operands), operands.host)
@@ -90,26 +91,20 @@ def _measure(entry: Entry, mask: Mask, options: Options, l2: int) -> Row:
         make_sets(make_operands(workload, mask), count), _check, replayed
     )
     kernel = contest.add_kernels(workload, options, _calls, _own_output)
-    for peer in options.peers:
-        prepare = functools.partial(peer.prepare, workload, contest.sets)
-        contest.add(peer.name, prepare, peer.result, _sampler_of(peer))
+    contest.add_peers(workload, options.peers, _sampler_of)
     contestants = contest.contestants | {COPY: probe(moved, count)}
     rounds = options.rounds or ROUNDS
     timings = take_turns(contestants, rounds)
     queued = (name for name, each in contest.contestants.items() if not isinstance(each, Graph))
-    row = Row(
-        entry=entry,
-        mask=mask,
-        moved=moved,
+    row = contest.row(
+        entry,
+        mask,
+        kernel,
         cache=cache,
-        config=kernel.config,
-        origin=kernel.origin,
         rounds=rounds,
         timings=timings,
         roofs={COPY: rate(moved, timings[COPY])},
         how={COPY: "cuMemcpyDtoDAsync"},
-        wrong=contest.wrong,
-        unsupported=contest.unsupported,
         queued=tuple(queued),
     )
     return decided(row, contestants, take_turns)

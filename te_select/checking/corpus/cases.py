@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from te_select.checking.corpus.partial import Instance, instances
-from te_select.checking.corpus.systems import system
-from te_select.checking.corpus.values import DTYPES
 from te_select.errors import ArgumentError, SelectError
 from te_select.operator.broadcast import Dim
+from te_select.operator.systems import SHORT_TYPE_NAMES, system
 
 _OPEN = "dynamic"  # an element type left open in the source
 _MALFORMED = (
@@ -125,7 +124,7 @@ def _runs(path: Path, case: Mapping[str, Any]) -> Iterator[Run]:
     found, reason = _instances(case)
     if reason:
         found = [Instance("", {}, (), {})]
-    accepts = case["expect"] == "ok" and not rules.rejected
+    accepts = case["expect"] == "ok" and not rules.given_up
     for instance in found:
         for dtype in case.get("dtypes") or [_then_dtype(case)]:
             run = Run(
@@ -160,12 +159,12 @@ def _typed(run: Run) -> Run:
         return run
     if ":" in dtype:
         return replace(run, skip="operands of different element types")
-    if dtype not in DTYPES:
+    if dtype not in SHORT_TYPE_NAMES:
         return replace(run, skip=f"{dtype} is not an element type of te-select")
     other = run.case.get("else_dtype", _OPEN)
     mixed = other not in (_OPEN, _then_dtype(run.case))
     if mixed and run.accepts:
         return replace(run, skip="operands of different element types")
-    return replace(
-        run, then_dtype=DTYPES[dtype], else_dtype=DTYPES[other] if mixed else DTYPES[dtype]
-    )
+    then = SHORT_TYPE_NAMES[dtype]
+    else_ = SHORT_TYPE_NAMES[other] if mixed else then
+    return replace(run, then_dtype=then, else_dtype=else_)

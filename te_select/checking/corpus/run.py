@@ -13,14 +13,15 @@ import numpy as np
 
 import te_select
 from te_select.checking.corpus.cases import Run, read_corpus
-from te_select.checking.corpus.systems import system
-from te_select.checking.corpus.values import DTYPES, condition, laid_out, literal, operand_values
-from te_select.checking.on_device import runnable
+from te_select.checking.corpus.values import condition, laid_out, literal, operand_values
+from te_select.checking.numpy_calls import with_numpy
 from te_select.checking.reference import Array, first_difference, ints, placed
 from te_select.compiler import check_runs_here
-from te_select.errors import SelectError
+from te_select.errors import BroadcastError, SelectError
 from te_select.machines.targets import resolve
 from te_select.operator.access import access_pattern
+from te_select.operator.broadcast import format_shape
+from te_select.operator.systems import SHORT_TYPE_NAMES, onnx_where, system
 from te_select.operator.workload import Workload
 from te_select.runtime import scratch
 
@@ -116,13 +117,21 @@ def run_corpus(
 
 def _workload(run: Run) -> Workload | SelectError:
     """The run's workload under its system's rule, or the error that the rule raises."""
+    attrs = run.case["attrs"]
     try:
-        return system(run.op).make(
-            run.shapes["cond"], run.shapes["then"], run.shapes["else"], run.then_dtype,
-            run.case["attrs"],
+        of = onnx_where(attrs["opset"]) if "opset" in attrs else system(run.op)
+        workload = Workload.of_system(
+            of, run.shapes["cond"], run.shapes["then"], run.shapes["else"], run.then_dtype,
+            attrs.get("auto_broadcast", of.mode), attrs.get("axis", -1),
         )  # fmt: skip
+        declared = tuple(attrs.get("dst_shape", workload.out_shape))
+        if declared != workload.out_shape:
+            raise BroadcastError(
+                f"dst is {format_shape(declared)}, expected {format_shape(workload.out_shape)}"
+            )
     except SelectError as error:
         return error
+    return workload
 
 
 def _build(
@@ -140,8 +149,8 @@ def _build(
         second = _build(workloads[middle:], folder, target)
         return first[0] | second[0], first[1] | second[1]
     if isinstance(loaded, te_select.Kernel):
-        return {loaded.workload.name: runnable(loaded)}, {}
-    return {name: runnable(kernel) for name, kernel in loaded.items()}, {}
+        return {loaded.workload.name: with_numpy(loaded)}, {}
+    return {name: with_numpy(kernel) for name, kernel in loaded.items()}, {}
 
 
 def _called(
@@ -184,10 +193,10 @@ def _operands(
     ]
     attrs = run.case["attrs"]
     if cond_dtype in ("boolean", "dynamic", *system(run.op).numeric_cond):
-        name = DTYPES.get(cond_dtype, "bool")
+        name = SHORT_TYPE_NAMES.get(cond_dtype, "bool")
         cond = condition(run.case, name, shapes[0], random)
     else:  # not legal there: the kernel gets it as it is, and must refuse it
-        cond = operand_values(run.case, "cond", DTYPES[cond_dtype], shapes[0], random)
+        cond = operand_values(run.case, "cond", SHORT_TYPE_NAMES[cond_dtype], shapes[0], random)
     then = operand_values(run.case, "then", run.then_dtype, shapes[1], random)
     else_ = operand_values(run.case, "else", run.else_dtype, shapes[2], random)
     return (

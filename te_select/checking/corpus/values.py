@@ -9,28 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from te_select.checking.reference import Array, numpy_dtype
+from te_select.checking.reference import Array
 from te_select.errors import SelectError
-
-DTYPES = {  # the corpus's names
-    "boolean": "bool",
-    "i8": "int8",
-    "s8": "int8",
-    "i16": "int16",
-    "i32": "int32",
-    "s32": "int32",
-    "i64": "int64",
-    "u8": "uint8",
-    "u16": "uint16",
-    "u32": "uint32",
-    "u64": "uint64",
-    "f16": "float16",
-    "bf16": "bfloat16",
-    "f32": "float32",
-    "f64": "float64",
-    "c64": "complex64",
-    "c128": "complex128",
-}
+from te_select.operator.dtypes import numpy_dtype
 
 _FUNCTIONS = {
     name: getattr(np, name)

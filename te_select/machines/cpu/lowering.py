@@ -7,7 +7,7 @@ with its checks is ours (``runtime/host.c``). Extents stay int64 throughout.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -15,7 +15,12 @@ import tvm_ffi
 from tvm import IRModule, ir, s_tir, sym, tirx, transform
 from tvm.target import Target
 
+from te_select.machines.select_leaf import block_of, leaves, operands_of, refused, steps_of
+from te_select.operator.access import STAYS, AccessPattern
+from te_select.schedules.annotations import ANNOTATION
 from te_select.schedules.cpu.flags import FLAGS
+from te_select.schedules.cpu.span import Span
+from te_select.schedules.cpu.span_source import span_source
 from te_select.schedules.variant import Condition
 
 _TO_LOOPS = (
@@ -43,8 +48,7 @@ def lower(
     func: tirx.PrimFunc,
     symbol: str,
     dim_names: Sequence[str],
-    annotation: str,
-    span_source: Callable[[str], str],
+    pattern: AccessPattern,
     instead: Mapping[str, Condition] = MappingProxyType({}),
 ) -> tirx.PrimFunc:
     """Lower a scheduled function.
@@ -59,10 +63,8 @@ def lower(
         int64_t flags)``, with the flags of `te_select.schedules.cpu.flags`.
     dim_names
         The named dims, in the order of their parameters.
-    annotation
-        The annotation that marks a leaf; its value is the symbol of the span.
-    span_source
-        Gives the source of a span by its symbol.
+    pattern
+        The workload's access pattern.
     instead
         By the symbol of another function of the same parameters: the calls that it takes over. The
         last whose condition holds does.
@@ -73,22 +75,20 @@ def lower(
         The function, to be put into a module and built by `build`.
     """
     flags = ir.Var("flags", ir.PrimType("int64"))
-    if any(isinstance(dim, tirx.IntImm) and dim.value == 0 for dim in func.params[-1].ty.shape):
+    if pattern.elements == 0:
         return _raw(func, tirx.Evaluate(0), symbol, dim_names, flags)
+    spans = [_checked_span(leaf, pattern) for leaf in leaves(func.body)]
     mod = transform.Sequential([make() for make in _TO_LOOPS])(IRModule({"main": func}))
     flat = mod["main"]
-    spans: set[str] = set()
-
-    def replace(loop: tirx.For) -> tirx.Stmt:
-        name = loop.annotations.get(annotation)
-        if name is None:
-            return loop
-        spans.add(str(name))
-        return _call_span(loop, str(name), flags)
-
-    body = tvm_ffi.structural_map(flat.body, (tirx.For, replace), order="post")
+    # Not in the callback below: TVM would make a RuntimeError of what is raised there.
+    calls = [(leaf, _call_span(leaf, flags)) for leaf in leaves(flat.body)]
+    body = tvm_ffi.structural_map(
+        flat.body,
+        (tirx.For, lambda loop: next((c for at, c in calls if at.same_as(loop)), loop)),
+        order="pre",
+    )
     body = tvm_ffi.structural_map(body, (tirx.For, _announce), order="post")
-    for name in sorted(spans):
+    for name in sorted({span.symbol for span in spans}):
         text = ir.StringImm(span_source(name))
         body = tirx.AttrStmt(tirx.IntImm("int32", 0), "pragma_import_llvm", text, body)
     return _raw(flat, body, symbol, dim_names, flags, instead)
@@ -115,27 +115,44 @@ def build(functions: Sequence[tirx.PrimFunc], target: Target) -> Any:
     return tvm_ffi.get_global_func("target.build.llvm")(mod, target)
 
 
-def _call_span(loop: tirx.For, name: str, flags: ir.Var) -> tirx.Stmt:
+def _checked_span(leaf: tirx.For, pattern: AccessPattern) -> Span:
+    """The span of a leaf, whose operands must move along the leaf as the definition's do."""
+    span = Span.from_symbol(str(leaf.annotations[ANNOTATION]))
+    block, loops = block_of(leaf), 1 if span.inner == 1 else 2
+    steps = {operand: along[-loops:] for operand, along in steps_of(block, pattern).items()}
+    moves = {
+        "f": steps["out"],
+        "o": ((), STAYS),
+        "i": (STAYS, ()),
+        "s": (STAYS,) * len(steps["out"]),
+    }
+    letters = {"cond": span.cond, "then": span.then, "else": span.else_}
+    if any(steps[operand] != moves[letter] for operand, letter in letters.items()):
+        raise refused(block.body)
+    return span
+
+
+def _call_span(loop: tirx.For, flags: ir.Var) -> tirx.Stmt:
     """Put ``span(out, cond, then, else_, n, inner, flags)`` in the place of a leaf."""
+    name = str(loop.annotations[ANNOTATION])
     variables = [loop.loop_var]
     limit, inner = loop.extent, tirx.IntImm("int64", 1)
     body = loop.body
     while not isinstance(body, tirx.BufferStore):
-        if isinstance(body, tirx.IfThenElse):
+        if isinstance(body, tirx.IfThenElse) and body.else_case is None:
             limit = tirx.min(limit, _rows_left(body.condition, loop.loop_var))
             body = body.then_case
-        else:
+        elif isinstance(body, tirx.For) and len(variables) == 1:
             variables.append(body.loop_var)
             inner = body.extent
             body = body.body
-    select = body.value
-    operands = {
-        "out": tirx.BufferLoad(body.buffer, body.indices),
-        "cond": select.condition.a,
-        "then": select.true_value,
-        "else": select.false_value,
-    }
-    pointers = [tirx.address_of(_at_start(load, variables)) for load in operands.values()]
+        else:
+            raise refused(body)
+    loads = operands_of(body)
+    pointers = [
+        tirx.address_of(_at_start(loads[operand], variables))
+        for operand in ("out", "cond", "then", "else")
+    ]
     sizes = [limit.astype("int64"), inner.astype("int64"), flags]
     return tirx.Evaluate(tirx.call_extern("void", name, *pointers, *sizes))
 
@@ -149,9 +166,18 @@ def _announce(loop: tirx.For) -> tirx.Stmt:
     return tirx.SeqStmt([tirx.Evaluate(call), loop])
 
 
-def _rows_left(condition: tirx.LT, row: ir.Var) -> ir.PrimExpr:
+def _rows_left(condition: ir.Expr, row: ir.Var) -> ir.Expr:
     """Rows for which the guard ``scale * row + first < end`` holds, counted from row 0."""
-    scale, first = sym.detect_linear_equation(condition.a, [row])
+    if not isinstance(condition, tirx.LT):
+        raise refused(condition)
+    left = sym.detect_linear_equation(condition.a, [row])
+    right = sym.detect_linear_equation(condition.b, [row])
+    analyzer = sym.Analyzer()
+    if not (left and right and analyzer.can_prove_equal(right[0], 0)):
+        raise refused(condition)
+    scale, first = left
+    if not analyzer.can_prove(scale > 0):
+        raise refused(condition)
     return tirx.floordiv(condition.b - first + scale - 1, scale)
 
 

@@ -18,8 +18,6 @@ from te_select.operator.access import access_pattern
 from te_select.runtime import scratch
 from te_select.runtime.cpu import features
 from te_select.runtime.manifest import Manifest
-from te_select.schedules import cpu as schedule
-from te_select.schedules.annotations import ANNOTATION
 from te_select.schedules.cpu.defaults import is_fill, reads_cond_once
 from te_select.schedules.variant import Condition
 
@@ -103,7 +101,7 @@ def tuned_on(_target: CpuTarget) -> tuple[str, int | None]:
 
 def lower(one: Scheduled, name: str) -> list[tirx.PrimFunc]:
     """Lower to a raw C function ``name``, and those that it leaves some calls to."""
-    spans = (one.workload.dim_names, ANNOTATION, schedule.span_source)
+    of = (one.workload.dim_names, access_pattern(one.workload))
     instead: dict[str, Condition] = {}
     others = []
     with limits.explained(one.workload):
@@ -111,5 +109,5 @@ def lower(one: Scheduled, name: str) -> list[tirx.PrimFunc]:
             if variant.applies is not None:
                 other = f"{name}_{variant.name}"
                 instead[other] = variant.applies
-                others.append(lowering.lower(func, other, *spans))
-        return [lowering.lower(one.func, name, *spans, instead), *others]
+                others.append(lowering.lower(func, other, *of))
+        return [lowering.lower(one.func, name, *of, instead), *others]

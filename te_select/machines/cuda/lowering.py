@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import tvm_ffi
 from tvm import ir, tirx
 
-from te_select.operator.access import AccessPattern
+from te_select.machines.select_leaf import Steps, block_of, leaves, operands_of, refused, steps_of
+from te_select.operator.access import STAYS, AccessPattern, Step
 from te_select.schedules.annotations import ANNOTATION
 from te_select.schedules.cuda import span as spans
 from te_select.schedules.cuda.schedule import LARGEST_GRID
@@ -100,14 +101,39 @@ def lower(
     loops: list[tirx.For] = []
     tvm_ffi.structural_walk(func.body, (tirx.For, loops.append), order="pre")
     grid, block = (_bound(loops, axis) for axis in ("blockIdx.x", "threadIdx.x"))
-    leaf = next(loop for loop in loops if ANNOTATION in loop.annotations)
+    (leaf,) = leaves(func.body)
     span = Span.from_symbol(str(leaf.annotations[ANNOTATION]))
     # Where a name decides how many tiles there are, they may be more than a grid can have blocks.
     strided = len(loops) > _FLAT_LOOPS or not isinstance(grid.extent, tirx.IntImm)
     threads, vectors = int(block.extent), int(leaf.extent)
-    text = spans.kernel(span, symbol, pattern, dim_names, (threads, vectors, strided))
+    steps = _checked_steps(func, leaf, pattern, span)
+    text = spans.kernel(span, symbol, pattern, dim_names, (threads, vectors, strided), steps)
     lowered = _call_span(func, grid, leaf, span.symbol)
     return CudaFunction(symbol, text, threads, _blocks(grid.extent, dim_names), lowered)
+
+
+def _checked_steps(
+    func: tirx.PrimFunc, leaf: tirx.For, pattern: AccessPattern, span: Span
+) -> Steps:
+    """The steps of the operands, which must be the parameters and move as the span's do."""
+    block = block_of(leaf)
+    loads, steps = operands_of(block.body), steps_of(block, pattern)
+    given = dict(zip(("cond", "then", "else", "out"), func.params, strict=True))
+    if not all(load.source.same_as(given[operand]) for operand, load in loads.items()):
+        raise refused(block.body)
+    letters = {"cond": span.cond, "then": span.then, "else": span.else_}
+    if not all(_fits(steps[operand], letters[operand], steps["out"]) for operand in letters):
+        raise refused(block.body)
+    return steps
+
+
+def _fits(steps: Sequence[Step], letter: str, row_major: Sequence[Step]) -> bool:
+    """Whether steps are those of a span's operand; outside a row they may be any."""
+    if letter == "f":
+        return steps == row_major
+    *outer, inner = steps or (STAYS,)
+    stays = all(step == STAYS for step in outer) if letter in "sp" else True
+    return stays and inner == (() if letter in "ip" else STAYS)
 
 
 def _bound(loops: Sequence[tirx.For], axis: str) -> tirx.For:
@@ -138,7 +164,7 @@ def _nothing(symbol: str, dims: int) -> str:
     )
 
 
-def _blocks(extent: ir.PrimExpr, dim_names: Sequence[str]) -> str:
+def _blocks(extent: ir.Expr, dim_names: Sequence[str]) -> str:
     """Write the number of blocks in C."""
     if isinstance(extent, tirx.IntImm):
         return str(extent.value)
@@ -146,7 +172,7 @@ def _blocks(extent: ir.PrimExpr, dim_names: Sequence[str]) -> str:
     return f"({blocks} < {LARGEST_GRID} ? {blocks} : {LARGEST_GRID})"
 
 
-def _c(expr: ir.PrimExpr, dim_names: Sequence[str]) -> str:
+def _c(expr: ir.Expr, dim_names: Sequence[str]) -> str:
     """Write an expression over the named dims, none of whose terms is negative, in C."""
     if isinstance(expr, ir.Var):
         return f"sizes[{list(dim_names).index(expr.name)}]"

@@ -21,7 +21,7 @@ typedef int32_t (*te_select_run)(void* const data[TE_SELECT_OPERANDS], const int
 
 /* Code for CPUs with some features. */
 typedef struct {
-  const char* name; /* of the target */
+  const char* name;            /* of the target */
   const char* const* features; /* as /proc/cpuinfo spells them; ends with NULL */
 } te_select_level;
 

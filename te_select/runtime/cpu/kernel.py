@@ -189,7 +189,7 @@ class CpuKernel(Kernel):
             return views, operands.describe(new, "out", element, extents, sizes).view, finish
         if operands.is_scalar(out):
             raise ArgumentError(
-                f"out is the scalar {operands.shown(out)}; expected a tensor that can be written"
+                f"out is the scalar {shown(out)}; expected a tensor that can be written"
             )
         target = operands.describe(out, "out", element, self._out_shape, sizes)
         outputs.check_writable(target, out)

@@ -120,7 +120,8 @@ static const profile profiles[] = {
 #if defined(__x86_64__)
     {"x86-64", NULL, 0, 0, 0, 0, 0, 1000, 0, 750, 256 * KB, 1, 0},
 #else
-    {"generic", NULL, 0, 0, 0, 0, 0, 0, 0, 0, 256 * KB, 1, 0}, /* cores see whole lines by themselves */
+    {"generic", NULL, 0, 0, 0, 0, 0, 0, 0, 0, 256 * KB, 1,
+     0}, /* cores see whole lines by themselves */
 #endif
 };
 
@@ -158,9 +159,12 @@ typedef struct {
 
 #define FIELD(name, least, most) {#name, offsetof(te_select_decisions, name), least, most}
 static const field fields[] = {
-    FIELD(stream_per_thread, 0, NEVER), FIELD(stream_per_l3, 0, NEVER),
-    FIELD(fill_per_thread, 0, NEVER),   FIELD(fill_per_l3, 0, NEVER),
-    FIELD(bytes_per_thread, KB, NEVER), FIELD(skip, 0, 2),
+    FIELD(stream_per_thread, 0, NEVER),
+    FIELD(stream_per_l3, 0, NEVER),
+    FIELD(fill_per_thread, 0, NEVER),
+    FIELD(fill_per_l3, 0, NEVER),
+    FIELD(bytes_per_thread, KB, NEVER),
+    FIELD(skip, 0, 2),
     FIELD(backwards, 0, 1),
 };
 enum { FIELDS = sizeof(fields) / sizeof(*fields) };
@@ -214,11 +218,12 @@ static int user_file(char* path) {
   const char* base = getenv("XDG_CONFIG_HOME");
   const char* home = getenv("HOME");
   char id[64];
-  snprintf(id, sizeof(id), "%s-%d-%d-%lld", *machine.vendor ? machine.vendor : "cpu", machine.family,
-           machine.model, (long long)(machine.l3 / KB));
-  int length = base && *base == '/'
-                   ? snprintf(path, PATH_BYTES, "%s/te-select/machines/%s", base, id)
-                   : snprintf(path, PATH_BYTES, "%s/.config/te-select/machines/%s", home ? home : "", id);
+  snprintf(id, sizeof(id), "%s-%d-%d-%lld", *machine.vendor ? machine.vendor : "cpu",
+           machine.family, machine.model, (long long)(machine.l3 / KB));
+  int length =
+      base && *base == '/'
+          ? snprintf(path, PATH_BYTES, "%s/te-select/machines/%s", base, id)
+          : snprintf(path, PATH_BYTES, "%s/.config/te-select/machines/%s", home ? home : "", id);
   return length > 0 && length < PATH_BYTES && *path == '/';
 }
 
@@ -254,18 +259,19 @@ int te_select_streams(const te_select_machine* m, int64_t moved, int64_t out, in
                       int32_t threads) {
   const te_select_decisions* d = &m->decisions;
   int64_t caches = (threads + m->threads_per_l3 - 1) / m->threads_per_l3;
-  __int128 from = fill ? (__int128)d->fill_per_thread * threads + (__int128)d->fill_per_l3 * caches
-                       : (__int128)d->stream_per_thread * threads + (__int128)d->stream_per_l3 * caches;
+  __int128 from =
+      fill ? (__int128)d->fill_per_thread * threads + (__int128)d->fill_per_l3 * caches
+           : (__int128)d->stream_per_thread * threads + (__int128)d->stream_per_l3 * caches;
   return (fill ? out : moved) >= from;
 }
 
 size_t te_select_describe_machine(char* text, size_t size) {
   size_t used = 0;
-#define LINE(...)                                                              \
-  do {                                                                         \
-    int n = snprintf(text + (used < size ? used : size),                       \
-                     used < size ? size - used : 0, __VA_ARGS__);              \
-    if (n > 0) used += (size_t)n;                                              \
+#define LINE(...)                                                                                 \
+  do {                                                                                            \
+    int n =                                                                                       \
+        snprintf(text + (used < size ? used : size), used < size ? size - used : 0, __VA_ARGS__); \
+    if (n > 0) used += (size_t)n;                                                                 \
   } while (0)
   LINE("vendor = %s\nfamily = %d\nmodel = %d\n", machine.vendor, machine.family, machine.model);
   LINE("l2 = %lld\nl3 = %lld\n", (long long)machine.l2, (long long)machine.l3);

@@ -13,14 +13,15 @@ enum { MOST_RUNTIMES = 8 };
 typedef int (*in_parallel)(void);
 
 static _Atomic(in_parallel) runtimes[MOST_RUNTIMES];
-static _Atomic int known;                /* of them */
+static _Atomic int known;               /* of them */
 static _Atomic unsigned long long adds; /* libraries loaded so far, when they were looked through */
 static pthread_mutex_t looking = PTHREAD_MUTEX_INITIALIZER;
 
 static int is_openmp(const char* path) {
   const char* slash = strrchr(path, '/');
   const char* name = slash ? slash + 1 : path;
-  return !strncmp(name, "libgomp", 7) || !strncmp(name, "libomp", 6) || !strncmp(name, "libiomp", 7);
+  return !strncmp(name, "libgomp", 7) || !strncmp(name, "libomp", 6) ||
+         !strncmp(name, "libiomp", 7);
 }
 
 static void remember(const char* path) {

@@ -39,32 +39,34 @@ enum {
   CALLER_SPINS = 600,       /* looks for the end of others' tasks before the caller sleeps; 20 us */
   STACK_BYTES = 512 * 1024, /* kernels need little; the system's default would be 8 MB */
   LINE = 64,
-  PATIENCE = 2,        /* tasks that another thread's one may take before the rest is taken from it */
-  STALL_NS = 200000,   /* waiting for a task of less than 10 us: a thread was put aside */
-  POOR_CALLS = 4,      /* in a row, to which helpers that were awake gave little */
-  ALONE_NS = 2000000,  /* how long calls run alone then, and twice as long each time ... */
+  PATIENCE = 2,      /* tasks that another thread's one may take before the rest is taken from it */
+  STALL_NS = 200000, /* waiting for a task of less than 10 us: a thread was put aside */
+  POOR_CALLS = 4,    /* in a row, to which helpers that were awake gave little */
+  ALONE_NS = 2000000,        /* how long calls run alone then, and twice as long each time ... */
   MOST_ALONE_NS = 256000000, /* ... up to this */
-  FORGET = 4                 /* times as long with help, and it is as if there had been no trouble */
+  FORGET = 4 /* times as long with help, and it is as if there had been no trouble */
 };
 
 typedef struct {
-  _Alignas(LINE) _Atomic uint64_t ticket; /* the next task in the upper half, the end in the lower */
+  _Alignas(
+      LINE) _Atomic uint64_t ticket; /* the next task in the upper half, the end in the lower */
 } range;
 
 /* Its layout is part of the name of te_select_pool_v1: libraries of several versions share it. */
 typedef struct {
   _Alignas(LINE) _Atomic uint32_t generation; /* raised with every job; helpers sleep on it */
   _Atomic int32_t sleeping;                   /* helpers that do */
-  _Alignas(LINE) _Atomic uint32_t finished;   /* tasks that helpers have done; the caller sleeps on it */
+  _Alignas(
+      LINE) _Atomic uint32_t finished; /* tasks that helpers have done; the caller sleeps on it */
   _Atomic int32_t caller_sleeps;
   _Alignas(LINE) _Atomic int32_t busy; /* a call has the pool */
   int32_t helpers;                     /* that were started; this and the next four under `busy` */
   int32_t poor;                        /* calls in a row to which helpers gave little */
-  _Atomic int64_t alone_until;         /* when calls have helpers again, as the cores had other work */
-  int64_t alone_ns;                    /* how long they had none the last time */
-  int64_t well_ns;                     /* how long calls have taken since, to which helpers gave much */
-  _Atomic int32_t forked;              /* this is a child, without the helpers */
-  _Atomic int32_t threads;             /* of the job */
+  _Atomic int64_t alone_until; /* when calls have helpers again, as the cores had other work */
+  int64_t alone_ns;            /* how long they had none the last time */
+  int64_t well_ns;             /* how long calls have taken since, to which helpers gave much */
+  _Atomic int32_t forked;      /* this is a child, without the helpers */
+  _Atomic int32_t threads;     /* of the job */
   te_select_task task;
   void* data;
   int32_t tasks;
@@ -195,7 +197,8 @@ static void* help(void* argument) {
     seen = generation;
     int32_t threads = atomic_load_explicit(&p->threads, memory_order_relaxed);
     if (self.number >= threads) continue;
-    if (work(p, self.number, threads, now_ns()) && atomic_load(&p->caller_sleeps)) wake(&p->finished, 1);
+    if (work(p, self.number, threads, now_ns()) && atomic_load(&p->caller_sleeps))
+      wake(&p->finished, 1);
   }
   return NULL;
 }

@@ -57,9 +57,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* The values of operands that are in memory of the CPU, passed with the launch. Mirrors
  * te_select_scalars of the kernels. */
-typedef struct {
-  _Alignas(16) unsigned char bytes[OUT][16];
-} scalars;
+typedef struct { _Alignas(16) unsigned char bytes[OUT][16]; } scalars;
 
 /* ---- errors --------------------------------------------------------------------------------- */
 
@@ -79,7 +77,7 @@ static int fail_driver(const te_select_message* begun, result code, const char* 
   return te_select_fail("RuntimeError", &m);
 }
 
-/* ---- devices: what is called with the lock held ------------------------------------------------- */
+/* ---- devices: what is called with the lock held --------------------------------------------- */
 
 static int start_driver(const te_select_message* begun) {
   if (driver.ready) return 0;
@@ -106,12 +104,13 @@ static int start_driver(const te_select_message* begun) {
   return 0;
 }
 
-/* Machine code for the very architecture, else for an older one of the same generation, else PTX. */
+/* Machine code for the very architecture, else an older one of the same generation, else PTX. */
 static const void* choose_image(const te_select_cuda_library* library, int arch) {
   const te_select_image* best = NULL;
   for (int i = 0; i < library->num_images; ++i) {
     const te_select_image* image = &library->images[i];
-    if (image->arch / 10 == arch / 10 && image->arch <= arch && (!best || image->arch > best->arch)) {
+    if (image->arch / 10 == arch / 10 && image->arch <= arch &&
+        (!best || image->arch > best->arch)) {
       best = image;
     }
   }
@@ -148,7 +147,7 @@ static int load_module(const te_select_message* begun, te_select_cuda_library* l
   return code ? fail_driver(begun, code, "the code cannot be loaded to the device") : 0;
 }
 
-/* Finds the primary context of a device, which every library shares; kept until the process ends. */
+/* Finds the primary context of a device, which all libraries share; kept until the process ends. */
 static int retain_context(const te_select_message* begun, te_select_cuda_library* library,
                           int device, int* handle) {
   int count = 0;

@@ -26,9 +26,9 @@ typedef struct {
   te_select_kernel common;
   te_select_cuda_library* library;
   const char* symbol;
-  unsigned threads;                         /* of a block */
+  unsigned threads;                        /* of a block */
   int64_t (*blocks)(const int64_t* sizes); /* 0: nothing to launch */
-  void** functions;                         /* TE_SELECT_MAX_DEVICES, NULL until first used */
+  void** functions;                        /* TE_SELECT_MAX_DEVICES, NULL until first used */
 } te_select_cuda_kernel;
 
 /* Checks the arguments and launches the kernel on the current stream of the operands' device; does

@@ -10,6 +10,7 @@ from typing import Any
 import tvm_ffi
 
 from te_select.errors import ArgumentError, ArtifactError, SelectError
+from te_select.operator.broadcast import shown
 from te_select.runtime import operands, outputs, raised
 from te_select.runtime.cuda import driver
 from te_select.runtime.cuda import operands as device_operands
@@ -205,7 +206,7 @@ class CudaKernel(Kernel):
         else:
             if operands.is_scalar(out):
                 raise ArgumentError(
-                    f"out is the scalar {operands.shown(out)}; expected a tensor on a CUDA device"
+                    f"out is the scalar {shown(out)}; expected a tensor on a CUDA device"
                 )
             target = device_operands.describe(out, "out", element, self._out_shape, sizes, stream)
             output = device_outputs.given(out, target, inputs, element.width, stream)

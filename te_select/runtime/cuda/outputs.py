@@ -10,12 +10,11 @@ from typing import Any, NamedTuple
 import tvm_ffi
 
 from te_select.errors import ArgumentError
-from te_select.operator.dtypes import ElementType
+from te_select.operator.dtypes import ElementType, numpy_dtype
 from te_select.runtime import outputs
 from te_select.runtime.cuda import driver
 from te_select.runtime.cuda.device_array import DeviceArray
 from te_select.runtime.cuda.operands import DeviceOperand, handed_over, torch_bits
-from te_select.runtime.operands import numpy_dtype
 
 
 class Output(NamedTuple):
@@ -67,11 +66,11 @@ def allocate(
         return Output(torch_bits(tensor, element.width), "torch", lambda: tensor)
     if operand.library == "cupy":
         with like.device:
-            array = sys.modules["cupy"].empty(shape, numpy_dtype(element))
+            array = sys.modules["cupy"].empty(shape, numpy_dtype(element.name))
         return Output(handed_over(array, stream), "cupy", lambda: array)
     if operand.library == "jax":
         # Nobody else has seen it, so that writing to it changes nothing of JAX's.
-        dtype = numpy_dtype(element)
+        dtype = numpy_dtype(element.name)
         outputs.check_jax_keeps(dtype, "a CUDA tensor of another library")
         where = next(iter(like.devices()))
         new = sys.modules["jax"].numpy.empty(shape, dtype, device=where).block_until_ready()

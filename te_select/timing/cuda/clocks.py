@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-import gc
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from te_select.runtime.cuda import driver
-from te_select.timing.rounds import Timing
+from te_select.timing.rounds import Timing, sample_in_turns
 
 SHORTEST_SAMPLE = 2e-3  # seconds; the first launch and the events cost microseconds of it
 DEFAULT_STREAM = 0
@@ -25,31 +24,8 @@ class Sampler(Protocol):
 
 
 def take_turns(samplers: Mapping[str, Sampler], rounds: int) -> dict[str, Timing]:
-    """Time contestants in turns, so that drift of the clocks hits all of them alike.
-
-    Parameters
-    ----------
-    samplers
-        The contestants, by name.
-    rounds
-        How many times each gets its turn.
-
-    Returns
-    -------
-    dict[str, Timing]
-        Seconds per call of each, round by round.
-    """
-    seconds: dict[str, list[float]] = {name: [] for name in samplers}
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        for _ in range(rounds):
-            for name, sampler in samplers.items():
-                seconds[name].append(sampler.sample())
-    finally:
-        if collecting:
-            gc.enable()
-    return {name: Timing(tuple(each)) for name, each in seconds.items()}
+    """Time contestants in turns, so that drift of the clocks hits all of them alike."""
+    return sample_in_turns({name: each.sample for name, each in samplers.items()}, rounds)
 
 
 class Queue:

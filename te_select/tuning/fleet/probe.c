@@ -50,8 +50,8 @@ static size_t bytes_of(const DLTensor* tensor) {
   return bytes;
 }
 
-/* watch(seconds): from now on a crash ends the session in good order, and so does `seconds` passing;
- * 0 for no limit. */
+/* watch(seconds): from now on a crash ends the session in good order, and so does `seconds`
+ * passing; 0 for no limit. */
 TVM_FFI_DLL_EXPORT int __tvm_ffi_watch(void* self, const TVMFFIAny* args, int32_t num_args,
                                        TVMFFIAny* result) {
   (void)self;
@@ -136,7 +136,7 @@ TVM_FFI_DLL_EXPORT int __tvm_ffi_compare(void* self, const TVMFFIAny* args, int3
   return 0;
 }
 
-/* cpu_flags(): the features of the first CPU, as /proc/cpuinfo has them; empty where it has none. */
+/* cpu_flags(): the features of the first CPU, as /proc/cpuinfo has them; else empty. */
 TVM_FFI_DLL_EXPORT int __tvm_ffi_cpu_flags(void* self, const TVMFFIAny* args, int32_t num_args,
                                            TVMFFIAny* result) {
   (void)self;

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from tvm import rpc, runtime
 
+from te_select.checking.guarded import FILL
 from te_select.checking.reference import Array, bits
 from te_select.errors import SelectError, TuningError
 from te_select.operator.workload import Workload
@@ -22,7 +23,7 @@ from te_select.runtime import stored
 from te_select.timing.rounds import SHORTEST_SAMPLE as SHORTEST_TURN
 from te_select.timing.rounds import WARM_UP
 from te_select.timing.samples import SHORTEST_SAMPLE, enough
-from te_select.tuning.measuring.problem import FILL, Problem
+from te_select.tuning.measuring.problem import Problem
 from te_select.tuning.measuring.serve import Handler, reason, serve
 
 _ESTIMATES = 3  # calls, of which the fastest tells how many make a sample

@@ -7,6 +7,5 @@ from __future__ import annotations
 
 from te_select.tuning.measuring.candidate import Built, Candidate, Measurement
 from te_select.tuning.measuring.measurer import Measurer
-from te_select.tuning.measuring.open import LOCAL, open_measurer
 
-__all__ = ["LOCAL", "Built", "Candidate", "Measurement", "Measurer", "open_measurer"]
+__all__ = ["Built", "Candidate", "Measurement", "Measurer"]

@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from te_select.checking.reference import Array, bits, first_difference, ints, numpy_dtype, placed
+from te_select.checking.guarded import Guarded
+from te_select.checking.reference import Array, bits, first_difference, ints, placed
 from te_select.checking.reference import special_bits as special_values
 from te_select.checking.verify import runs
 from te_select.errors import TuningError
+from te_select.operator.dtypes import numpy_dtype
 from te_select.operator.workload import Workload
-from te_select.timing.operands import aligned_empty
+from te_select.timing.operands import PAGE, aligned_empty
 
 SEED = 0
-GUARD = 4096  # bytes on each side of out that must stay as they are: a page
-FILL = 0xA5  # what is not written stays this, and what a candidate before it wrote is gone
 _CHUNK = 1 << 24  # bytes of random data that are drawn at once
 _ONE = np.uint8(1)
 _MEMINFO = Path("/proc/meminfo")
@@ -75,11 +75,9 @@ class Problem:
             words = _bytes_of(side).view(special.dtype)[: special.size**2]
             words[...] = np.resize(np.roll(special, shift), words.size)
         self.expected = self._expected()
-        self._out_memory = aligned_empty(
-            (math.prod(ints(workload.out_shape)) * dtype.itemsize + 2 * GUARD,), np.dtype(np.uint8)
-        )
-        inner = self._out_memory[GUARD:-GUARD]
-        self.out: Array = inner.view(dtype).reshape(ints(workload.out_shape))
+        out_shape = ints(workload.out_shape)
+        self._out_memory = Guarded(math.prod(out_shape) * dtype.itemsize, PAGE)
+        self.out = self._out_memory.array(out_shape, dtype)
 
     def check(self, kernel: Callable[..., Any]) -> str:
         """Compare a kernel with NumPy, bit for bit.
@@ -94,9 +92,9 @@ class Problem:
         str
             What is wrong, in one line; empty if nothing is.
         """
-        self._out_memory[...] = FILL
+        self._out_memory.fill()  # what a candidate before this one wrote is gone
         kernel(self.checked_cond, self.then, self.else_, out=self.out)
-        if (self._out_memory[:GUARD] != FILL).any() or (self._out_memory[-GUARD:] != FILL).any():
+        if self._out_memory.touched():
             return "wrote outside out"
         size = self.out.nbytes
         if _libc.memcmp(self.out.ctypes.data, self.expected.ctypes.data, size) == 0:

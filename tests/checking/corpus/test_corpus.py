@@ -208,6 +208,8 @@ def test_a_workload_that_does_not_compile_fails_alone(
         return path
 
     class FakeKernel:
+        kind = "cpu"
+
         def __init__(self, path: Path) -> None:
             name = path.stem
             self.workload = next(w for w in made if w.name == name)

@@ -16,7 +16,8 @@ from typer.testing import CliRunner
 
 import te_select
 from te_select import Workload
-from te_select.checking.on_device import OnDevice, runnable
+from te_select.checking.numpy_calls import with_numpy
+from te_select.checking.on_device import OnDevice
 from te_select.checking.verify import CHECKS, verify_kernel
 from te_select.cli import app
 from te_select.compiler import schedule
@@ -89,7 +90,7 @@ def test_verify_of_the_command_line_runs_on_the_device(library, tmp_path):
 def test_arrays_of_any_layout_are_taken_to_the_device(tmp_path):
     with emulating(tmp_path):
         kernel = te_select.compile(WORKLOADS[0], TARGET)
-        on_device = runnable(kernel)
+        on_device = with_numpy(kernel)
         rng = np.random.default_rng(0)
         cond = rng.integers(0, 2, 4099).astype(bool)
         sides = rng.random((4099, 2), np.float32)

@@ -8,9 +8,10 @@ import te_select
 from te_select import Workload
 from te_select.tuning.fleet import measurer as fleet
 from te_select.tuning.fleet import tracker
-from te_select.tuning.measuring import building, open_measurer
+from te_select.tuning.measuring import building
 from te_select.tuning.measuring.candidate import Built
 from te_select.tuning.measuring.jobs import Job, Jobs
+from te_select.tuning.runners import open_measurer
 from tests.support.tuning_candidates import BAD_BUILDER, W, candidate
 from tests.support.tuning_fleet import HOST, KEY, Fleet
 

@@ -13,7 +13,8 @@ import pytest
 
 import te_select
 from te_select import Workload
-from te_select.tuning.measuring import building, local, open_measurer
+from te_select.tuning.measuring import building, local
+from te_select.tuning.runners import open_measurer
 from tests.support.tuning_candidates import (
     BAD_BUILDER,
     INSIDE,
@@ -232,7 +233,8 @@ def test_measuring_imports_no_tvm_but_in_the_build_worker():
 SESSION = """
     import sys
     from tests.support.tuning_candidates import candidate
-    from te_select.tuning.measuring import building, open_measurer
+    from te_select.tuning.measuring import building
+    from te_select.tuning.runners import open_measurer
     building.BUILD_WORKER = "tests.support.tuning_bad_builder"
     measurer = open_measurer(jobs=1, timeout=300)
     print(measurer.folder, flush=True)

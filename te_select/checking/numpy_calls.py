@@ -1,0 +1,14 @@
+"""Calls of kernels with NumPy arrays, whatever kind of machine they are for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from te_select import kinds
+from te_select.runtime.kernel import Kernel
+
+
+def with_numpy(kernel: Kernel) -> Any:
+    """The kernel as something that takes NumPy arrays and computes into ``out``."""
+    adapter = kinds.kind(kernel.kind).with_numpy
+    return kinds.load(adapter)(kernel) if adapter else kernel

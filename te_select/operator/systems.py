@@ -1,0 +1,261 @@
+"""The systems that have a Select or Where: their broadcast rules, element types and type names.
+
+One table for all who read it: the constructors of a `te_select.operator.workload.Workload`, the
+flag ``--op``, the corpus, and the readers of model files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from te_select.errors import ArgumentError, BroadcastError, DTypeError
+from te_select.operator.broadcast import Shape, format_shape, shown
+from te_select.operator.dtypes import ELEMENT_TYPES, element_type
+
+_FLOAT8 = ("float8_e4m3fn", "float8_e5m2")
+_COMPLEX = ("complex64", "complex128")
+_ONNX_BFLOAT16_OPSET = 16
+_ONNX_FIRST_OPSET = 9
+
+
+@dataclass(frozen=True)
+class System:
+    """The Select or Where of one system.
+
+    Parameters
+    ----------
+    title
+        Its name in messages.
+    modes
+        Its broadcast modes by the system's own names: for each the rule of te-select that it is.
+    mode
+        The mode where none is named.
+    refused
+        The element types that it does not take: for each the message.
+    check_shapes
+        Raises `BroadcastError` for shapes of cond, then and else that its modes would allow, and
+        the system does not.
+    numeric_cond
+        Numeric types that cond may have, in the spelling of `TYPE_NAMES`; it is true where not 0.
+    given_up
+        Whether it is an older version with a rule that the system itself no longer has: te-select
+        refuses what was legal under it.
+    """
+
+    title: str
+    modes: Mapping[str, str]
+    mode: str
+    refused: Mapping[str, str] = field(default_factory=dict)
+    check_shapes: Callable[[Shape, Shape, Shape], None] = lambda _cond, _then, _else: None
+    numeric_cond: tuple[str, ...] = ()
+    given_up: bool = False
+
+    @property
+    def has_modes(self) -> bool:
+        """Whether there is a choice of modes."""
+        return len(self.modes) > 1
+
+    @property
+    def has_axis(self) -> bool:
+        """Whether a mode takes an axis."""
+        return "pdpd" in self.modes.values()
+
+    def rule(self, mode: str) -> str:
+        """The rule of te-select that a broadcast mode is.
+
+        Raises
+        ------
+        BroadcastError
+            If the system has no such mode.
+        """
+        if not isinstance(mode, str) or mode not in self.modes:
+            raise BroadcastError(
+                f"{self.title} has no auto_broadcast {shown(mode)}; expected one of "
+                f"{', '.join(self.modes)}"
+            )
+        return self.modes[mode]
+
+    def element_type(self, dtype: Any) -> str:
+        """The name of an element type that the system takes.
+
+        Raises
+        ------
+        DTypeError
+            If te-select or the system does not take it.
+        """
+        name = element_type(dtype).name
+        if name in self.refused:
+            raise DTypeError(self.refused[name])
+        return name
+
+
+def onnx_where(opset: int) -> System:
+    """The Where of a version of ONNX's default operator set.
+
+    Raises
+    ------
+    BroadcastError
+        If the version has no Where.
+
+    Notes
+    -----
+    ONNX operators, Where-9 and Where-16, "Multidirectional Broadcasting". They differ in bfloat16.
+    """
+    if isinstance(opset, bool) or not isinstance(opset, int) or opset < _ONNX_FIRST_OPSET:
+        raise BroadcastError(
+            f"opset {shown(opset)} has no Where; expected {_ONNX_FIRST_OPSET} or above"
+        )
+    refused = _refused("ONNX Where", _FLOAT8, "it has no float8 types")
+    if opset < _ONNX_BFLOAT16_OPSET:
+        older = f"Where of opset {opset}"
+        refused |= _refused(older, ["bfloat16"], f"opset {_ONNX_BFLOAT16_OPSET} does")
+    return _one_rule("ONNX Where", refused=refused)
+
+
+def system(op: str) -> System:
+    """Find a system by the name of its operator, such as ``"onnx.Where-16"``.
+
+    Raises
+    ------
+    ArgumentError
+        If it is not known.
+    """
+    try:
+        return SYSTEMS[op]
+    except KeyError:
+        raise ArgumentError(
+            f"op {op!r} is not known; expected one of {', '.join(SYSTEMS)}"
+        ) from None
+
+
+def _refused(title: str, names: Iterable[str], why: str) -> dict[str, str]:
+    return {name: f"{title} does not take {name}; {why}" for name in names}
+
+
+def _all_but(title: str, taken: tuple[str, ...]) -> dict[str, str]:
+    others = (name for name in ELEMENT_TYPES if name not in taken)
+    return _refused(title, others, f"expected one of {', '.join(taken)}")
+
+
+def _one_rule(title: str, rule: str = "multidirectional", **more: Any) -> System:
+    return System(title, {rule: rule}, rule, **more)
+
+
+def _one_rank(cond: Shape, then: Shape, else_: Shape) -> None:
+    """Then and else alone make the output: two-step, but no rank is extended."""
+    if not len(cond) == len(then) == len(else_):
+        raise BroadcastError(
+            f"oneDNN binary_select wants one rank: cond is {format_shape(cond)}, then is "
+            f"{format_shape(then)}, else_ is {format_shape(else_)}"
+        )
+
+
+def _one_shape_or_scalar_cond(cond: Shape, then: Shape, else_: Shape) -> None:
+    if then != else_ or cond not in ((), then):
+        raise BroadcastError(
+            f"jax.lax.select wants then and else of one shape, and cond of that shape or a scalar: "
+            f"cond is {format_shape(cond)}, then is {format_shape(then)}, else_ is "
+            f"{format_shape(else_)}"
+        )
+
+
+# oneDNN Graph specification, operation Select.
+_ONEDNN_GRAPH = System(
+    title="oneDNN Graph Select",
+    modes={"none": "none", "numpy": "numpy"},
+    mode="numpy",
+    refused=_all_but("oneDNN Graph Select", ("float32", "float16", "bfloat16")),
+)
+
+# oneDNN, primitive Binary, algorithm binary_select; cond is its third input.
+_ONEDNN_BINARY = _one_rule(
+    "oneDNN binary_select",
+    "numpy",
+    refused=_all_but(
+        "oneDNN binary_select", ("float32", "float16", "bfloat16", "int32", "int8", "uint8")
+    ),
+    check_shapes=_one_rank,
+    numeric_cond=("s8",),
+)
+
+# OpenVINO operation set, Select-1, and "Broadcast Rules". The document of Select-1 says that cond
+# is broadcast one-way under "numpy". What OpenVINO runs differs: shape inference and every
+# reference and CPU kernel merge all three shapes both ways, its tests widen the output by cond, and
+# its ONNX front end relies on it. The table has what it runs.
+_OPENVINO: dict[str, Any] = {
+    "title": "OpenVINO Select-1",
+    "modes": {"none": "none", "numpy": "multidirectional", "pdpd": "pdpd"},
+    "mode": "numpy",
+    "refused": _refused("OpenVINO Select-1", _COMPLEX, "it has no complex types"),
+}
+_NUMERIC = ("f16", "f32", "f64", "i8", "u8", "i32", "i64")
+
+SYSTEMS: Mapping[str, System] = MappingProxyType(
+    {
+        "onnx.Where-9": onnx_where(_ONNX_FIRST_OPSET),
+        "onnx.Where-16": onnx_where(_ONNX_BFLOAT16_OPSET),
+        "openvino.Select-1": System(**_OPENVINO),
+        "openvino.gpu_select_primitive": System(**_OPENVINO, numeric_cond=_NUMERIC),
+        # In 2020 the base of pdpd was else; today it is then.
+        "ngraph.legacy_Select-1": System(**_OPENVINO, given_up=True),
+        "onednn_graph.Select": _ONEDNN_GRAPH,
+        "onednn.binary_select": _ONEDNN_BINARY,
+        "numpy.where": _one_rule("numpy.where", numeric_cond=_NUMERIC),
+        "torch.where": _one_rule("torch.where"),
+        "jax.numpy.where": _one_rule("jax.numpy.where"),
+        "jax.lax.select": _one_rule(
+            "jax.lax.select", "numpy", check_shapes=_one_shape_or_scalar_cond
+        ),
+        "tvm.relax.where": _one_rule("tvm.relax.where"),
+        "tinygrad.where": _one_rule("tinygrad.where"),
+    }
+)
+"""The systems by the names of their operators."""
+
+OPS: Mapping[str, System] = MappingProxyType(
+    {
+        "onnx": SYSTEMS["onnx.Where-16"],
+        "openvino": SYSTEMS["openvino.Select-1"],
+        "onednn": SYSTEMS["onednn_graph.Select"],
+    }
+)
+"""The systems whose models te-select serves, by their short names."""
+
+_SPELLED = {
+    # te-select:     (OpenVINO in ports and attributes, oneDNN Graph, ONNX's TensorProto.DataType)
+    "bool": ("boolean bool", "boolean", "bool"),
+    "int8": ("i8", "s8", "int8"),
+    "int16": ("i16", "", "int16"),
+    "int32": ("i32", "s32", "int32"),
+    "int64": ("i64", "s64", "int64"),
+    "uint8": ("u8", "u8", "uint8"),
+    "uint16": ("u16", "", "uint16"),
+    "uint32": ("u32", "", "uint32"),
+    "uint64": ("u64", "", "uint64"),
+    "float16": ("f16 fp16", "f16", "float16"),
+    "bfloat16": ("bf16", "bf16", "bfloat16"),
+    "float32": ("f32 fp32", "f32", "float"),
+    "float64": ("f64 fp64", "f64", "double"),
+    "float8_e4m3fn": ("f8e4m3", "f8_e4m3", "float8e4m3fn"),
+    "float8_e5m2": ("f8e5m2", "f8_e5m2", "float8e5m2"),
+    "complex64": ("", "", "complex64"),
+    "complex128": ("", "", "complex128"),
+}
+
+
+def _column(k: int) -> dict[str, str]:
+    return {word: name for name, row in _SPELLED.items() for word in row[k].split()}
+
+
+TYPE_NAMES: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {"openvino": _column(0), "onednn": _column(1), "onnx": _column(2)}
+)
+"""By the short name of a system: our name of each element type by the system's own, lower case."""
+
+SHORT_TYPE_NAMES: Mapping[str, str] = MappingProxyType(
+    {**TYPE_NAMES["openvino"], **TYPE_NAMES["onednn"], "c64": "complex64", "c128": "complex128"}
+)
+"""Our name of each element type by all short ones (``f32``, ``s8``, ``boolean``), as in corpora."""

@@ -1,0 +1,96 @@
+"""A leaf that is not exactly a Select is refused by every lowering, and never misread."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tvm import tirx
+
+from te_select.errors import SelectError
+from te_select.machines.cpu import lowering as cpu_lowering
+from te_select.machines.cuda import lowering as cuda_lowering
+from te_select.schedules import cpu, cuda
+from tests.support import leaves
+from tests.support.leaves import PATTERN, SIZE, right, scheduled
+
+LOWERINGS = [
+    pytest.param(cpu, cpu_lowering.lower, id="cpu"),
+    pytest.param(cuda, cuda_lowering.lower, id="cuda"),
+]
+ZERO = tirx.const(0, "uint8")
+WRONG_VALUES = {
+    "greater": lambda c, t, e, i: tirx.Select(c[i] > ZERO, t[i], e[i]),
+    "equal": lambda c, t, e, i: tirx.Select(c[i].equal(ZERO), t[i], e[i]),
+    "not one": lambda c, t, e, i: tirx.Select(c[i] != tirx.const(1, "uint8"), t[i], e[i]),
+    "negated": lambda c, t, e, i: tirx.Select(tirx.Not(c[i] != ZERO), t[i], e[i]),
+    "of a sum": lambda c, t, e, i: tirx.Select(c[i] + c[i] != ZERO, t[i], e[i]),
+    "of a cast": lambda c, t, e, i: tirx.Select(
+        c[i].astype("int32") != tirx.const(0, "int32"), t[i], e[i]
+    ),
+    "changed side": lambda c, t, e, i: tirx.Select(c[i] != ZERO, t[i] + e[i], e[i]),
+    "changed other side": lambda c, t, e, i: tirx.Select(c[i] != ZERO, t[i], e[i] + e[i]),
+    "if": lambda c, t, e, i: tirx.if_then_else(c[i] != ZERO, t[i], e[i]),
+    "nested": lambda c, t, e, i: tirx.Select(c[i] != ZERO, right(c, t, e, i), e[i]),
+    "no select": lambda c, t, e, i: t[i] + e[i],
+    "reversed": lambda c, t, e, i: tirx.Select(c[SIZE - 1 - i] != ZERO, t[i], e[i]),
+    "strided": lambda c, t, e, i: tirx.Select(c[i // 2] != ZERO, t[i], e[i]),
+    "standing": lambda c, t, e, i: tirx.Select(c[i] != ZERO, t[0], e[i]),
+    "shifted": lambda c, t, e, i: tirx.Select(c[i] != ZERO, t[(i + 1) % SIZE], e[i]),
+}
+
+
+@pytest.mark.parametrize(("rules", "lower"), LOWERINGS)
+def test_leaf_of_the_definition_is_taken(rules: Any, lower: Any) -> None:
+    assert lower(scheduled(rules), "kernel", (), PATTERN)
+
+
+@pytest.mark.parametrize("wrong", WRONG_VALUES)
+@pytest.mark.parametrize(("rules", "lower"), LOWERINGS)
+def test_leaf_of_another_expression_is_refused(rules: Any, lower: Any, wrong: str) -> None:
+    func = scheduled(rules, WRONG_VALUES[wrong])
+    with pytest.raises(SelectError, match=r"has no span; expected out\[\.\.\.\] = T\.Select"):
+        lower(func, "kernel", (), PATTERN)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint32", "float32", "bool"])
+@pytest.mark.parametrize(("rules", "lower"), LOWERINGS)
+def test_cond_that_is_not_of_bytes_is_refused(rules: Any, lower: Any, dtype: str) -> None:
+    func = scheduled(rules, cond_dtype=dtype)
+    with pytest.raises(SelectError, match="cond of uint8"):
+        lower(func, "kernel", (), PATTERN)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+@pytest.mark.parametrize(("rules", "lower"), LOWERINGS)
+def test_elements_that_are_not_carried_as_bits_are_refused(
+    rules: Any, lower: Any, dtype: str
+) -> None:
+    with pytest.raises(SelectError, match="uint8, uint16, uint32, uint64"):
+        lower(scheduled(rules, dtype=dtype), "kernel", (), PATTERN)
+
+
+def swapped(cond: Any, then: Any, else_: Any, i: Any) -> Any:
+    return right(cond, else_, then, i)
+
+
+def test_swapped_sides_are_swapped_on_the_cpu_and_refused_on_cuda() -> None:
+    """On the CPU the span is handed addresses; a CUDA kernel takes its parameters."""
+    text = str(cpu_lowering.lower(scheduled(cpu, swapped), "kernel", (), PATTERN).script())
+    call = next(line for line in text.splitlines() if "call_extern" in line)
+    assert call.index("else_") < call.index("then")
+    with pytest.raises(SelectError, match="has no span"):
+        cuda_lowering.lower(scheduled(cuda, swapped), "kernel", (), PATTERN)
+
+
+@pytest.mark.parametrize("guard", ["at most", "square"])
+def test_guard_of_another_form_is_refused(guard: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows that are left are counted from the guard ``scale * row + first < end``."""
+    monkeypatch.setitem(leaves.CONFIGS["te_select.schedules.cpu"], "piece", 48)
+    func = scheduled(cpu)
+    assert cpu_lowering.lower(func, "kernel", (), PATTERN)
+    row = tirx.Var("row", "int64")
+    end = tirx.IntImm("int64", SIZE)
+    condition = row * row < end if guard == "square" else row <= end
+    with pytest.raises(SelectError, match="has no span"):
+        cpu_lowering._rows_left(condition, row)

@@ -1,0 +1,154 @@
+"""The systems' table: rules, element types, type names, and that everybody reads this one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from te_select.cli.workloads import gather
+from te_select.errors import BroadcastError, DTypeError, SelectError
+from te_select.operator.broadcast import RULES
+from te_select.operator.dtypes import ELEMENT_TYPES
+from te_select.operator.systems import (
+    OPS,
+    SHORT_TYPE_NAMES,
+    SYSTEMS,
+    TYPE_NAMES,
+    onnx_where,
+    system,
+)
+from te_select.operator.workload import Workload
+
+CONSTRUCTORS = {
+    "onnx": Workload.onnx_where,
+    "openvino": Workload.openvino_select,
+    "onednn": Workload.onednn_select,
+}
+SHAPES = st.lists(st.sampled_from([1, 2, 3]), max_size=3).map(tuple)
+
+
+@pytest.mark.parametrize("op", SYSTEMS)
+def test_every_mode_is_a_rule_and_the_default_is_a_mode(op: str) -> None:
+    assert set(SYSTEMS[op].modes.values()) <= set(RULES)
+    assert SYSTEMS[op].mode in SYSTEMS[op].modes
+    assert set(SYSTEMS[op].refused) < set(ELEMENT_TYPES)
+    assert set(SYSTEMS[op].numeric_cond) <= set(SHORT_TYPE_NAMES)
+
+
+def made(make: Any, *args: Any) -> Workload | str:
+    try:
+        workload: Workload = make(*args)
+    except SelectError as error:
+        return f"{type(error).__name__}: {error}"
+    return workload
+
+
+@given(st.sampled_from(list(OPS)), SHAPES, SHAPES, SHAPES, st.sampled_from(list(ELEMENT_TYPES)))
+def test_flag_constructor_and_table_make_one_workload(
+    op: str, cond: Any, then: Any, else_: Any, dtype: str
+) -> None:
+    def by_flag() -> Workload:
+        shapes = (",".join(map(str, shape)) for shape in (cond, then, else_))
+        names = ("cond_shape", "then_shape", "else_shape", "dtype", "op")
+        flags = dict(zip(names, (*shapes, dtype, op), strict=True))
+        return gather(flags, None, None)[0]
+
+    expected = made(CONSTRUCTORS[op], cond, then, else_, dtype)
+    assert made(Workload.of_system, OPS[op], cond, then, else_, dtype, OPS[op].mode) == expected
+    assert made(by_flag) == expected
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: Workload.onednn_select((3,), (3,), (3,), "int8"),
+            "oneDNN Graph Select does not take int8; expected one of float32, float16, bfloat16",
+        ),
+        (
+            lambda: Workload.openvino_select((3,), (3,), (3,), "complex64"),
+            "OpenVINO Select-1 does not take complex64; it has no complex types",
+        ),
+        (
+            lambda: Workload.onnx_where((3,), (3,), (3,), "bfloat16", 15),
+            "Where of opset 15 does not take bfloat16; opset 16 does",
+        ),
+        (
+            lambda: Workload.onnx_where((3,), (3,), (3,), "float8_e5m2", 9),
+            "ONNX Where does not take float8_e5m2; it has no float8 types",
+        ),
+        (
+            lambda: Workload.onnx_where((3,), (3,), (3,), opset=8),
+            "opset 8 has no Where; expected 9 or above",
+        ),
+        (
+            lambda: Workload.onednn_select((3,), (3,), (3,), auto_broadcast="pdpd"),
+            "oneDNN Graph Select has no auto_broadcast 'pdpd'; expected one of none, numpy",
+        ),
+        (
+            lambda: Workload.openvino_select((3,), (3,), (3,), auto_broadcast=["none"]),  # type: ignore[arg-type]
+            "OpenVINO Select-1 has no auto_broadcast ['none']; expected one of none, numpy, pdpd",
+        ),
+    ],
+)
+def test_refusal_names_the_system_the_value_and_what_is_accepted(make: Any, message: str) -> None:
+    with pytest.raises((BroadcastError, DTypeError)) as error:
+        make()
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize(
+    ("op", "shapes", "legal"),
+    [
+        ("onednn.binary_select", ((1, 4), (3, 4), (3, 1)), True),
+        ("onednn.binary_select", ((4,), (3, 4), (3, 4)), False),
+        ("onednn.binary_select", ((3, 4), (1, 4), (1, 4)), False),
+        ("jax.lax.select", ((), (3,), (3,)), True),
+        ("jax.lax.select", ((3,), (3,), (3,)), True),
+        ("jax.lax.select", ((1,), (3,), (3,)), False),
+        ("jax.lax.select", ((3,), (3,), (1,)), False),
+        ("numpy.where", ((3, 1), (2,), ()), True),
+        ("onednn_graph.Select", ((3, 1), (2,), ()), False),
+    ],
+)
+def test_shapes_that_only_the_system_refuses_are_refused(op: str, shapes: Any, legal: bool) -> None:
+    found = made(Workload.of_system, system(op), *shapes, "float32", system(op).mode)
+    assert isinstance(found, Workload) == legal
+    if not legal:
+        assert str(found).startswith("BroadcastError")
+
+
+def test_wheres_of_the_table_are_those_of_their_opsets() -> None:
+    assert SYSTEMS["onnx.Where-9"].refused == onnx_where(9).refused
+    assert SYSTEMS["onnx.Where-16"].refused == onnx_where(24).refused
+    assert set(onnx_where(9).refused) - set(onnx_where(16).refused) == {"bfloat16"}
+
+
+def test_system_that_is_not_known_is_refused_with_those_that_are() -> None:
+    with pytest.raises(SelectError, match=r"op 'tf\.where' is not known; expected one of onnx\."):
+        system("tf.where")
+
+
+def test_every_element_type_has_a_short_name_and_one_meaning() -> None:
+    assert set(SHORT_TYPE_NAMES.values()) == set(ELEMENT_TYPES)
+    for names in TYPE_NAMES.values():
+        for spelled, name in names.items():
+            assert SHORT_TYPE_NAMES.get(spelled, name) == name
+
+
+def test_onnx_names_are_those_of_its_protobuf() -> None:
+    onnx = pytest.importorskip("onnx")
+    numbers = {name.lower(): number for name, number in onnx.TensorProto.DataType.items()}
+    for spelled, name in TYPE_NAMES["onnx"].items():
+        there = onnx.helper.tensor_dtype_to_np_dtype(numbers[spelled])
+        assert there.name == name
+
+
+def test_openvino_names_are_those_of_its_types() -> None:
+    openvino = pytest.importorskip("openvino")
+    attributes = {word for word in TYPE_NAMES["openvino"] if not word.startswith(("bool", "fp"))}
+    for word in (*attributes, "boolean"):
+        assert getattr(openvino.Type, word).get_type_name() == word

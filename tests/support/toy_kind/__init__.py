@@ -1,0 +1,24 @@
+"""A made-up kind of machine: the CPU, as a C compiler without any knowledge of spans sees it.
+
+It is what a new kind takes: this record, and a folder each of schedules, machines and runtime.
+"""
+
+from te_select.kinds import Kind
+
+HERE = "tests.support.toy_kind"
+TOY = Kind(
+    name="toy",
+    tvm_kind="c",
+    targets="toy",
+    target=f"{HERE}.machines.target",
+    schedule=f"{HERE}.schedules",
+    machine=f"{HERE}.machines.machine",
+    kernel=f"{HERE}.runtime.kernel:ToyKernel",
+    sources=("te", "scheduled", "c"),
+    requirements=("byte_orders",),
+    bench="te_select.bench.run:run",
+    peers="te_select.bench.peers:PEERS",
+    roof="te_select.timing.roof:bandwidth",
+    place="te_select.tuning.measuring.on_cpu:Cpu",
+    environment=f"{HERE}.machines.environment:environment",
+)

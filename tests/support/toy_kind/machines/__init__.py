@@ -1,0 +1,1 @@
+"""The toy's target, code and linking."""

@@ -1,0 +1,1 @@
+"""What runs the toy's kernels; like all of runtime without tvm."""

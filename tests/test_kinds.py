@@ -1,0 +1,185 @@
+"""The table of kinds: a made-up kind goes all the way, and no other module names one."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import te_select
+from te_select import Workload, kinds
+from te_select.checking.numpy_calls import with_numpy
+from te_select.checking.verify import verify_kernel
+from te_select.cli import app
+from te_select.cli.environment import environment
+from te_select.machines.targets import resolve
+from te_select.tuning.search import candidates
+from tests.support.toy_kind import TOY
+
+ROOT = Path(__file__).parents[1]
+PATTERNS = [
+    Workload((4, 1), (4, 5), (5,)),
+    Workload((), (), (), "complex128"),
+    Workload((3, 1, 2), (3, 7, 1), (1, 7, 2), "uint8", "multidirectional"),
+    Workload(("n", 1), ("n", "m"), (1,), "float64"),
+    Workload((0, 3), (3,), (), "int16", "multidirectional"),
+]
+
+
+@pytest.fixture
+def toy(monkeypatch: pytest.MonkeyPatch) -> kinds.Kind:
+    monkeypatch.setitem(kinds.KINDS, TOY.name, TOY)
+    return TOY
+
+
+@pytest.mark.usefixtures("toy")
+@pytest.mark.parametrize("workload", PATTERNS, ids=str)
+def test_made_up_kind_compiles_exports_loads_and_selects_the_same_bits(
+    workload: Workload, tmp_path: Path
+) -> None:
+    compiled = te_select.compile(workload, "toy", tuning_logs=False)
+    assert (compiled.kind, compiled.target, dict(compiled.config)) == ("toy", "toy", {"unroll": 4})
+    path = compiled.export(tmp_path / "kernel.so")
+    loaded = te_select.load(path)
+    assert isinstance(loaded, te_select.Kernel)
+    assert type(loaded).__name__ == "ToyKernel"
+    assert [r for r in verify_kernel(with_numpy(loaded)) if not r.passed] == []
+    assert "for (int64_t" in loaded.source("c") or not workload.out_shape or 0 in workload.out_shape
+
+
+@pytest.mark.usefixtures("toy")
+def test_many_workloads_of_a_made_up_kind_are_one_library(tmp_path: Path) -> None:
+    library = te_select.load(te_select.export(PATTERNS, tmp_path / "many.so", "toy"))
+    assert isinstance(library, te_select.Library)
+    assert set(library) == {workload.name for workload in PATTERNS}
+    cond = np.array([[True], [False], [True], [False]])
+    then, else_ = np.arange(20, dtype=np.float32).reshape(4, 5), np.full(5, -1, np.float32)
+    out = library[PATTERNS[0].name](cond, then, else_)
+    assert np.array_equal(out, np.where(cond, then, else_))
+
+
+def run(*args: str | Path) -> Any:
+    result = CliRunner().invoke(app, [str(arg) for arg in args])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.mark.usefixtures("toy")
+def test_verbs_know_a_made_up_kind(tmp_path: Path) -> None:
+    flags = ["--cond", "4,1", "--then", "4,5", "--else", ""]
+    path = tmp_path / "toy_mask.so"
+    run("compile", *flags, "--target", "toy", "-o", path)
+    assert "byte order" in run("inspect", path)
+    assert json.loads(run("inspect", path, "--json"))["loads_here"] == "yes"
+    assert "i1 < INT64_C(5)" in run("inspect", path, "--source", "c")
+    assert "passed" in run("verify", path)
+    assert environment()["toys"] == {"loops": "there"}
+
+
+@pytest.mark.usefixtures("toy")
+def test_made_up_kind_is_resolved_listed_and_searched() -> None:
+    assert resolve({"kind": "c"}).kind == "toy"
+    with pytest.raises(
+        te_select.TargetError, match=r"expected native.*cuda.*toy.*did you mean toy"
+    ):
+        resolve("tox")
+    configs = candidates(PATTERNS[0], resolve("toy"))
+    assert sorted(config.unroll for config in configs) == [1, 4]
+
+
+@pytest.mark.usefixtures("toy")
+def test_library_that_needs_what_this_machine_lacks_is_refused_by_its_kind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = te_select.export(PATTERNS[:1], tmp_path / "other.so", "toy")
+    other = {"little": "big", "big": "little"}[sys.byteorder]
+    monkeypatch.setattr(sys, "byteorder", other)
+    with pytest.raises(te_select.ArtifactError, match="this CPU lacks"):
+        te_select.load(path)
+
+
+def test_library_of_a_kind_that_is_not_there_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setitem(kinds.KINDS, TOY.name, TOY)
+        path = te_select.export(PATTERNS[:1], tmp_path / "gone.so", "toy")
+    with pytest.raises(te_select.ArtifactError, match="kind is 'toy', expected cpu or cuda"):
+        te_select.load(path)
+
+
+FOREIGN = {  # the same words, as other libraries' names of devices and packages
+    ("te_select/bench/peers/graphs.py", "cpu"): "a device of onnxruntime",
+    ("te_select/bench/peers/jit.py", "cpu"): "a device of JAX",
+    ("te_select/bench/peers/metaschedule.py", "cuda"): "a package of tvm",
+    ("te_select/runtime/jax_memory.py", "cpu"): "a platform of JAX",
+    ("te_select/runtime/operands.py", "cpu"): "a device of torch",
+    ("te_select/runtime/outputs.py", "cpu"): "a device of torch",
+}
+
+
+def dotted_paths() -> Iterator[str]:
+    """What the records name."""
+    for kind in kinds.KINDS.values():
+        values = vars(kind).values()
+        yield from (v for v in values if isinstance(v, str) and v.startswith("te_select."))
+
+
+def neutral_modules() -> Iterator[Path]:
+    """The modules that belong to no kind: by its folder, or named by its record."""
+    named = {path.partition(":")[0] for path in dotted_paths()}
+    folders = {*kinds.KINDS, *(old for kind in kinds.KINDS.values() for old in kind.former_names)}
+    for path in (*(ROOT / "te_select").rglob("*.py"), *(ROOT / "schedules").rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        module = ".".join(parts if parts[0] == "te_select" else ("te_select", *parts))
+        if module != "te_select.kinds" and module not in named and folders.isdisjoint(parts):
+            yield path
+
+
+def names_of_kinds(tree: ast.AST) -> Iterator[str]:
+    """Words of a module that name a kind, and imports of what belongs to one."""
+    words = {word for kind in kinds.KINDS.values() for word in (kind.name, kind.tvm_kind)}
+    words |= {old for kind in kinds.KINDS.values() for old in kind.former_names}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and node.value in words:
+            yield str(node.value)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            imported = {*node.module.split("."), *(alias.name for alias in node.names)}
+            if node.module.startswith("te_select"):
+                yield from (f"import of {word}" for word in imported & set(kinds.KINDS))
+
+
+def test_no_other_module_names_a_kind() -> None:
+    found = set()
+    for path in neutral_modules():
+        place = path.relative_to(ROOT).as_posix()
+        found |= {(place, name) for name in names_of_kinds(ast.parse(path.read_text()))}
+    assert found == set(FOREIGN)
+
+
+def test_table_of_kinds_imports_nothing_of_ours_and_no_tvm() -> None:
+    code = (
+        "import sys; import te_select.kinds; "
+        "assert not [m for m in sys.modules if m.split('.')[0] in ('tvm', 'tvm_ffi', 'numpy')]"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("path", sorted(dotted_paths()))
+def test_dotted_path_of_a_record_leads_somewhere(path: str) -> None:
+    assert kinds.load(path) is not None
+
+
+def test_names_that_are_resolved_on_use_are_listed_for_who_reads_the_floors() -> None:
+    tomllib = pytest.importorskip("tomllib")  # of Python 3.11
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["te-select"]
+    named = {path.partition(":")[0] for path in dotted_paths()}
+    assert set(listed["resolved-on-use"]["te_select.kinds"]) == named
