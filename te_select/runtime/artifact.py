@@ -85,6 +85,7 @@ def load(path: str | os.PathLike[str]) -> Kernel | Library:
         )
     module = image.load(found, path)
     make.prepare(lambda name: _function(module, name, path))
+    has_attempts = not found.is_first_format
     kernels: dict[str, Kernel] = {}
     for record in found.manifest.kernels:
         name = record.workload.name
@@ -94,7 +95,7 @@ def load(path: str | os.PathLike[str]) -> Kernel | Library:
             alone,
             function=_function(module, name, path),
             bits=_function(module, f"{name}__bits", path),
-            attempt=_function(module, f"{name}__try", path) if found.sealed else None,
+            attempt=_function(module, f"{name}__try", path) if has_attempts else None,
             path=path,
             # The bytes are kept, so that exporting does not depend on what happens to the file.
             exporter=functools.partial(_export_alone, found, alone),

@@ -3,11 +3,15 @@
 The note's owner is ``te-select``, its type 1, and its text the manifest as JSON, of which the first
 field is the SHA-256 of the library. When it is computed, the digest's own 64 characters count as
 zeros. So one file holds code and manifest, and neither can be changed or exchanged without notice.
+
+Libraries of the first format were linked without one. Where such a library is exported, the note is
+put behind its code, at the end of the file, which ends in the note's size and a mark.
 """
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import struct
 from collections.abc import Iterator
@@ -24,6 +28,8 @@ _SEGMENT = struct.Struct("<IIQQQQQQ")  # Elf64_Phdr
 _NOTE = struct.Struct("<III")  # Elf64_Nhdr
 _IDENTITY = b"\x7fELF\x02\x01"  # 64 bits, little-endian
 _PT_NOTE = 4
+_END = struct.Struct("<Q8s")  # of a file whose note lies behind the code: its size, and the mark
+_END_MARK = b"te-notes"
 
 
 def assembly(manifest: Manifest) -> str:
@@ -79,6 +85,21 @@ def replace(image: bytes, manifest: Manifest) -> bytes:
         raise ArtifactError("the library has no room for this manifest; export it again")
     start, size = place
     return _with_digest(image[:start] + text.ljust(size) + image[start + size :], start)
+
+
+def append(image: bytes, manifest: Manifest) -> bytes:
+    """A library that was linked without a manifest, with one behind its code, sealed."""
+    text = _unsealed(manifest)
+    text += b" " * (-len(text) % 4)
+    owner = OWNER + bytes(-len(OWNER) % 4)
+    note = _NOTE.pack(len(OWNER), len(text), NOTE_TYPE) + owner + text
+    image += note + _END.pack(len(note), _END_MARK)
+    return _with_digest(image, len(image) - _END.size - len(text))
+
+
+def is_linked_in(image: bytes) -> bool:
+    """Whether the manifest was linked into a library, as into all but those of the first format."""
+    return any(_note(image, *segment) for segment in _note_segments(image))
 
 
 def read(image: bytes, place: str, *, check: bool = True) -> tuple[Manifest, str] | None:
@@ -145,19 +166,32 @@ def _digest(image: bytes, start: int) -> bytes:
 
 def _place(image: bytes) -> tuple[int, int] | None:
     """Where the text of the manifest begins, and how many bytes it has."""
-    for offset, size in _note_segments(image):
-        at, end = offset, min(offset + size, len(image))
-        while at + _NOTE.size <= end:
-            owner_size, text_size, kind = _NOTE.unpack_from(image, at)
-            owner_at = at + _NOTE.size
-            text_at = owner_at + owner_size + -owner_size % 4
-            if text_at + text_size > end:
-                break
-            if kind == NOTE_TYPE and image[owner_at : owner_at + owner_size] == OWNER:
-                fits = text_size >= _DIGEST_AT + len(_UNSEALED)
-                return (text_at, text_size) if fits else None
-            at = text_at + text_size + -text_size % 4
+    segments = itertools.chain(_note_segments(image), _behind_the_code(image))
+    return next((found for segment in segments if (found := _note(image, *segment))), None)
+
+
+def _note(image: bytes, offset: int, size: int) -> tuple[int, int] | None:
+    """Where in a segment of notes the text of the manifest begins, and how many bytes it has."""
+    at, end = offset, min(offset + size, len(image))
+    while at + _NOTE.size <= end:
+        owner_size, text_size, kind = _NOTE.unpack_from(image, at)
+        owner_at = at + _NOTE.size
+        text_at = owner_at + owner_size + -owner_size % 4
+        if text_at + text_size > end:
+            break
+        if kind == NOTE_TYPE and image[owner_at : owner_at + owner_size] == OWNER:
+            fits = text_size >= _DIGEST_AT + len(_UNSEALED)
+            return (text_at, text_size) if fits else None
+        at = text_at + text_size + -text_size % 4
     return None
+
+
+def _behind_the_code(image: bytes) -> Iterator[tuple[int, int]]:
+    """Offset and size of the note that `append` has put at the end of a file."""
+    if len(image) >= _END.size:
+        size, mark = _END.unpack_from(image, len(image) - _END.size)
+        if mark == _END_MARK and size <= len(image) - _END.size:
+            yield len(image) - _END.size - size, size
 
 
 def _note_segments(image: bytes) -> Iterator[tuple[int, int]]:

@@ -60,7 +60,7 @@ def load(library: Stored, path: Path) -> tvm_ffi.Module:
     with _lock:
         module = _images.get(library.sha256)
         if module is None:
-            if library.sealed:
+            if not library.is_first_format:  # such code cannot say what it holds
                 module = _from_memory(library.image, library.sha256, path)
             if module is None:
                 module = _from_copy(library.image, path)

@@ -100,11 +100,11 @@ class Manifest:
         """The kind of machine."""
         return kinds.of_manifest(self.target)
 
-    def to_json(self, sha256: str, form: int = FORMAT) -> dict[str, Any]:
+    def to_json(self, sha256: str) -> dict[str, Any]:
         """The manifest of a library with this digest, as JSON types."""
         return {
             "sha256": sha256,
-            "format": form,
+            "format": FORMAT,
             "kernels": [
                 {
                     "symbol": record.workload.name,
@@ -120,9 +120,9 @@ class Manifest:
             **({"nodes": [asdict(node) for node in self.nodes]} if self.nodes else {}),
         }
 
-    def to_text(self, sha256: str, form: int = FORMAT) -> bytes:
+    def to_text(self, sha256: str) -> bytes:
         """The same as the file beside the library has it."""
-        return (json.dumps(self.to_json(sha256, form), indent=1) + "\n").encode()
+        return (json.dumps(self.to_json(sha256), indent=1) + "\n").encode()
 
 
 def manifest_path(path: str | os.PathLike[str]) -> Path:

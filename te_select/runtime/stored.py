@@ -16,7 +16,6 @@ from te_select.errors import ArtifactError
 from te_select.runtime import embedded, files
 from te_select.runtime.manifest import (
     FIRST_FORMAT,
-    FORMAT,
     Manifest,
     is_manifest,
     manifest_path,
@@ -47,16 +46,20 @@ class Stored:
     sha256: str
     sealed: bool
 
+    @property
+    def is_first_format(self) -> bool:
+        """Whether its code was linked in the first format, and lacks what was added later."""
+        return not embedded.is_linked_in(self.image)
+
     def alone(self, manifest: Manifest) -> Stored:
-        """The same code with another manifest, of some of its kernels."""
-        if not self.sealed:
-            return Stored(self.image, manifest, self.sha256, sealed=False)
-        image = embedded.replace(self.image, manifest)
+        """The same code with another manifest, of some of its kernels, inside."""
+        change = embedded.replace if self.sealed else embedded.append
+        image = change(self.image, manifest)
         return Stored(image, manifest, embedded.digest_of(image), sealed=True)
 
     def beside(self) -> bytes:
         """The text of the file beside the library."""
-        return self.manifest.to_text(self.sha256, FORMAT if self.sealed else FIRST_FORMAT)
+        return self.manifest.to_text(self.sha256)
 
 
 def read(path: str | os.PathLike[str], *, check: bool = True) -> Stored:
@@ -123,6 +126,8 @@ def write(stored: Stored, path: str | os.PathLike[str]) -> Path:
         If the path does not end in .so, a file cannot be written, or a file that is no manifest
         lies where the manifest belongs.
     """
+    if not stored.sealed:  # two files cannot be replaced as one
+        stored = stored.alone(stored.manifest)
     path = files.library_path(path)
     beside = manifest_path(path)
     if files.is_folder(beside):

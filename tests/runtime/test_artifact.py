@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import subprocess
@@ -17,8 +16,7 @@ from te_select.machines.c_compiler import c_compiler
 from te_select.machines.cpu import link
 from te_select.runtime import artifact, stored
 from te_select.runtime.artifact import Library
-from te_select.runtime.manifest import FIRST_FORMAT
-from tests.support.libraries import edit_beside, make_first_format
+from tests.support.libraries import edit_beside, first_format_text, make_first_format
 from tests.support.runtime_standin import build, manifest
 from tests.support.runtime_standin import entry as entry_of
 
@@ -240,8 +238,7 @@ def test_damaged_library_is_refused(copied, spoil):
 def test_library_that_the_system_cannot_load(tmp_path):
     path = tmp_path / "text.so"
     path.write_bytes(b"not a library")
-    digest = hashlib.sha256(b"not a library").hexdigest()
-    path.with_suffix(".json").write_bytes(manifest([W]).to_text(digest, FIRST_FORMAT))
+    path.with_suffix(".json").write_text(first_format_text(manifest([W]), path.read_bytes()))
     with pytest.raises(
         ArtifactError, match=r"text\.so cannot be loaded: .*export it again"
     ) as caught:

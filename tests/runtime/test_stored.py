@@ -250,17 +250,37 @@ def test_kernel_of_many_is_exported_alone_and_sealed_again(pair, tmp_path):
     assert (kernel(ARGS[0], ones, zeros) == ARGS[0]).all()
 
 
-def test_library_of_the_first_format_is_loaded_and_exported(path, tmp_path):
+def test_library_of_the_first_format_is_loaded_and_exported_with_its_manifest_inside(
+    path, tmp_path
+):
     make_first_format(path)
     kernel = artifact.load(path)
     assert (kernel(*ARGS) == ARGS[0]).all()
     assert (kernel(ARGS[0], ARGS[1][::-1], ARGS[2]) == ARGS[0]).all()
-    again = artifact.load(kernel.export(tmp_path / "new" / "mask.so"))
-    assert (again(*ARGS) == ARGS[0]).all()
-    edited = tmp_path / "new" / "mask.json"
-    edited.write_text(edited.read_text().replace('"sha256": "', '"sha256": "0'))
-    with pytest.raises(ArtifactError, match="the SHA-256 differs"):
-        artifact.load(tmp_path / "new" / "mask.so")
+    new = kernel.export(tmp_path / "new" / "mask.so")
+    new.with_suffix(".json").unlink()
+    for _ in range(2):  # what was exported can be exported again
+        again = artifact.load(new)
+        assert again.config == kernel.config
+        assert (again(*ARGS) == ARGS[0]).all()
+        assert (again(ARGS[0], ARGS[1][::-1], ARGS[2]) == ARGS[0]).all()
+        new = again.export(tmp_path / "newer" / "mask.so")
+    image = new.read_bytes()
+    for place in range(len(image) - 1, len(image) - 1000, -9):
+        new.write_bytes(image[:place] + bytes([image[place] ^ 1]) + image[place + 1 :])
+        with pytest.raises(ArtifactError, match=r"the SHA-256 differs|is missing"):
+            artifact.load(new)
+    new.write_bytes(image[:-1])
+    with pytest.raises(ArtifactError, match=r"the SHA-256 differs|is missing"):
+        artifact.load(new)
+
+
+def test_kernel_of_a_library_of_the_first_format_is_exported_alone(pair, tmp_path):
+    many = make_first_format(stored.write(stored.read(pair[1]), tmp_path / "many.so"))
+    path = artifact.load(many)[OTHER.name].export(tmp_path / "alone.so")
+    assert [record.workload for record in stored.read(path).manifest.kernels] == [OTHER]
+    ones, zeros = np.ones(8, "i4"), np.zeros(8, "i4")
+    assert (artifact.load(path)(ARGS[0], ones, zeros) == ARGS[0]).all()
 
 
 def test_manifest_longer_than_the_one_inside_is_refused(path):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from te_select.runtime import embedded, stored
-from te_select.runtime.manifest import FIRST_FORMAT
+from te_select.runtime.manifest import FIRST_FORMAT, Manifest
 
 
 def make_first_format(path: Path) -> Path:
@@ -16,9 +16,16 @@ def make_first_format(path: Path) -> Path:
     manifest = stored.read(path).manifest
     image = path.read_bytes().replace(embedded.OWNER, b"te-first\0\0")
     path.write_bytes(image)
-    text = manifest.to_text(hashlib.sha256(image).hexdigest(), FIRST_FORMAT)
-    path.with_suffix(".json").write_bytes(text)
+    text = first_format_text(manifest, image)
+    path.with_suffix(".json").write_text(text)
     return path
+
+
+def first_format_text(manifest: Manifest, image: bytes) -> str:
+    """What lies beside a library of the first format."""
+    return json.dumps(
+        manifest.to_json(hashlib.sha256(image).hexdigest()) | {"format": FIRST_FORMAT}, indent=1
+    )
 
 
 def edit_beside(path: Path, **fields: Any) -> None:

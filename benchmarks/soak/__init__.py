@@ -1,0 +1,1 @@
+"""Long attacks on te-select, by minutes: ``python benchmarks/soak`` (docs/soak.md)."""

@@ -1,0 +1,156 @@
+"""Random workloads, configs, targets and masks, from a generator of random numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from soak.guarded import Bytes
+from te_select import Workload
+from te_select.checking.verify import runs
+from te_select.errors import SelectError, TargetError
+from te_select.machines import machine, schedule_of
+from te_select.machines.targets import ResolvedTarget, resolve
+from te_select.operator.access import access_pattern
+from te_select.operator.broadcast import Dim
+from te_select.operator.dtypes import ELEMENT_TYPES
+from te_select.records.sizes import representative
+
+_EXTENTS = (1, 1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 257)
+_ELEMENTS = (200, 5_000, 60_000)  # most of a workload, by how rare it is
+_LARGE = 1 << 22  # elements of the few that are stored past the caches by default
+_RULES = ("none", "numpy", "pdpd", *["multidirectional"] * 4)
+_NAMES = ("n", "m", "k")
+_SIZES = (0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 64, 65, 100, 129, 300)
+# Beside those of the space: so small that small workloads are cut and stored past caches.
+_MORE: Mapping[str, tuple[int, ...]] = {
+    "vector_bytes": (16, 32, 64),
+    "piece": (1, 2, 3, 5, 8, 64),
+    "bytes_per_thread": (0, 1, 64, 4096),
+    "stream_from": (0, 1, 4096),
+}
+_LEVELS = ("native", "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4")
+_CPUS = tuple(
+    "core2 nehalem sandybridge haswell skylake skylake-avx512 cascadelake icelake-server "
+    "sapphirerapids btver2 znver1 znver2 znver3 znver4".split()
+)
+_LESS = (
+    {"kind": "llvm", "mcpu": "x86-64-v4", "mattr": ["-avx512vl"]},
+    {"kind": "llvm", "mcpu": "x86-64-v4", "mattr": ["-avx512bw"]},
+    {"kind": "llvm", "mcpu": "haswell", "mattr": ["-avx2"]},
+    {"kind": "llvm", "mcpu": "x86-64", "mattr": ["+ssse3"]},
+    {"kind": "llvm", "mcpu": "x86-64", "mattr": ["+sse4.1"]},
+)
+
+
+def chance(rng: np.random.Generator, share: float) -> bool:
+    """True in such a share of the cases."""
+    return bool(rng.random() < share)
+
+
+def workload(rng: np.random.Generator) -> Workload:
+    """A workload of any rule and element type, of up to 12 dims, of which some are names."""
+    while True:
+        cond, then, else_, out = _shapes(rng)
+        axis = -1
+        rule = str(rng.choice(_RULES))
+        if rule == "none":
+            cond = then = else_ = out
+        elif rule == "pdpd":
+            then, axis = out, int(rng.integers(-1, len(out) + 1))
+        try:
+            return Workload(cond, then, else_, str(rng.choice(list(ELEMENT_TYPES))), rule, axis)
+        except SelectError:  # these do not combine under the rule: draw again
+            continue
+
+
+def _shapes(rng: np.random.Generator) -> tuple[tuple[Dim, ...], ...]:
+    """Shapes of cond, then, else and of all together."""
+    rank = int(rng.integers(6)) if chance(rng, 0.9) else int(rng.integers(6, 13))
+    most = int(rng.choice(_ELEMENTS, p=(0.6, 0.35, 0.05)))
+    names = 0.5 if chance(rng, 0.4) else 0.0
+    out: list[Dim] = []
+    for _ in range(rank):
+        fitting = [extent for extent in _EXTENTS if extent <= max(1, most)]
+        extent = 0 if chance(rng, 0.01) else int(rng.choice(fitting))
+        most //= max(1, extent)
+        out.append(str(rng.choice(_NAMES)) if chance(rng, names) else extent)
+
+    def operand() -> tuple[Dim, ...]:
+        lead = int(rng.integers(rank + 1)) if chance(rng, 0.3) else 0
+        stays = rng.random() if chance(rng, 0.8) else 0.0  # how much of it broadcasts
+        return tuple(1 if chance(rng, stays) else dim for dim in out[lead:])
+
+    return operand(), operand(), operand(), tuple(out)
+
+
+def large(rng: np.random.Generator) -> Workload:
+    """A workload of some megabytes, of one of the common patterns."""
+    width = int(rng.choice([1, 3, 20, 100, 1021, 4099]))
+    rows = (_LARGE + int(rng.integers(1000))) // width
+    full, row, column = (rows, width), (1, width), (rows, 1)
+    patterns = ((full, full, full), (column, full, full), (full, full, ()), (full, row, column))
+    cond, then, else_ = patterns[int(rng.integers(len(patterns)))]
+    dtype = str(rng.choice(["uint8", "float16", "float32"]))
+    return Workload(cond, then, else_, dtype, "multidirectional")
+
+
+def sizes(rng: np.random.Generator, of: Workload) -> dict[str, int]:
+    """A size for every named dim, such that there are not too many elements."""
+    found = {name: int(rng.choice(_SIZES)) for name in of.dim_names}
+    while max(found.values(), default=0) > 1 and _elements(of, found) > max(_ELEMENTS):
+        found[max(found, key=lambda name: found[name])] //= 3
+    return found
+
+
+def _elements(of: Workload, named: Mapping[str, int]) -> int:
+    return math.prod(dim if isinstance(dim, int) else named[dim] for dim in of.out_shape)
+
+
+def config(rng: np.random.Generator, of: Workload, target: ResolvedTarget) -> dict[str, Any]:
+    """Any config that the schedule can follow: of its space, or with knobs for small workloads."""
+    rules = schedule_of(target.kind)
+    pattern = access_pattern(of)
+    default = rules.default_config(pattern, target.tvm)
+    space = rules.space(access_pattern(representative(of)), target.tvm)
+    while True:
+        drawn = dataclasses.asdict(default)
+        for knob, candidates in space.items():
+            values = [*candidates, *_MORE.get(knob, ())]
+            drawn[knob] = values[int(rng.integers(len(values)))]
+        try:
+            rules.Config(**drawn).checked(pattern)
+        except ValueError:  # such as rows where the innermost loop is long
+            continue
+        return drawn
+
+
+@functools.cache
+def targets() -> tuple[ResolvedTarget, ...]:
+    """The targets whose code this CPU runs."""
+    found = []
+    for name in (*_LEVELS, *_CPUS, *_LESS):
+        try:
+            target = resolve(name)
+        except TargetError:  # this LLVM does not know it
+            continue
+        if not machine(target.kind).missing(target):
+            found.append(target)
+    return tuple(found)
+
+
+def mask(rng: np.random.Generator, count: int) -> Bytes:
+    """Bytes of cond: mixed, of one value, in runs, or true by another byte than 1."""
+    mixed = rng.integers(0, 2, count, np.uint8)
+    kind = str(rng.choice(("mixed", "false", "true", "runs", "truths")))
+    if kind == "runs":
+        return runs(rng, count)
+    if kind == "truths":
+        mixed *= rng.integers(0, 256, count, np.uint8)
+        return mixed
+    return mixed if kind == "mixed" else np.full(count, kind == "true", np.uint8)

@@ -1,0 +1,56 @@
+"""What a round of an attack has tried, and what failed."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+
+_NOTE_BYTES = 1000
+_MOST_FAILURES = 20  # a round; whoever breaks everything says so often enough
+
+
+class Found:
+    """What a round has tried, and what failed.
+
+    Parameters
+    ----------
+    note
+        A file that says what is being done: it is read where the process dies. None for none.
+
+    Attributes
+    ----------
+    counts
+        How often each thing was tried, in words of the plural.
+    failures
+        One line for each.
+    """
+
+    def __init__(self, note: Path | None = None) -> None:
+        self.counts: Counter[str] = Counter()
+        self.failures: list[str] = []
+        self._note = None if note is None else os.open(note, os.O_WRONLY | os.O_CREAT, 0o600)
+
+    def __del__(self) -> None:
+        if self._note is not None:
+            os.close(self._note)
+
+    def tried(self, what: str, count: int = 1) -> None:
+        """Count something that was tried."""
+        self.counts[what] += count
+
+    def failed(self, message: str) -> None:
+        """Add a failure."""
+        self.counts["failures"] += 1
+        if len(self.failures) < _MOST_FAILURES:
+            self.failures.append(one_line(message))
+
+    def doing(self, what: str) -> None:
+        """Say what is about to be done, for the case that the process does not survive it."""
+        if self._note is not None:
+            os.pwrite(self._note, what.encode()[:_NOTE_BYTES].ljust(_NOTE_BYTES), 0)
+
+
+def one_line(text: str) -> str:
+    """A text without line breaks."""
+    return " ".join(text.split())

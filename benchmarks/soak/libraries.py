@@ -1,0 +1,88 @@
+"""Two libraries of one workload that can be told apart: by what they say, and by what they do.
+
+Both are compiled as `te_select.compile` does it. The second takes the other side, and its manifest
+says so by another ``unroll``. Code of the one with a manifest of the other would be noticed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tvm import tirx
+
+import te_select
+from te_select import compiler
+from te_select.machines.scheduled import Scheduled
+from te_select.machines.targets import resolve
+from te_select.runtime import embedded, scratch, stored
+from te_select.runtime.stored import Stored
+
+WORKLOAD = te_select.Workload((64,), (64,), (64,), "float32")
+PLAIN, MIRRORED = 1, 2  # unroll
+_OTHERS = 12  # more kernels in the second library, so that it is longer
+_COND = np.arange(64) % 3 == 0
+_THEN, _ELSE = np.float32(1) + np.arange(64, dtype="f4"), -np.arange(64, dtype="f4")
+
+
+@functools.cache
+def pair() -> tuple[Stored, Stored]:
+    """The plain library, and the mirrored one."""
+    target = resolve("native")
+    default = dataclasses.asdict(compiler.schedule(WORKLOAD, target, False).config)
+    plain, mirrored = (
+        compiler.schedule(WORKLOAD, target, config=default | {"unroll": unroll})
+        for unroll in (PLAIN, MIRRORED)
+    )
+    others = [
+        compiler.schedule(te_select.Workload((n,), (n,), (n,), "int32"), target, False)
+        for n in range(1, _OTHERS + 1)
+    ]
+    with scratch.folder() as folder:
+        return (
+            _built([plain], folder / "plain.so"),
+            _built([_exchanged(mirrored), *others], folder / "mirrored.so"),
+        )
+
+
+def of_first_format(library: Stored) -> Stored:
+    """The same library as the first version wrote it: its manifest lies beside it alone."""
+    image = library.image.replace(embedded.OWNER, b"te-first".ljust(len(embedded.OWNER), b"\0"))
+    return Stored(image, library.manifest, hashlib.sha256(image).hexdigest(), sealed=False)
+
+
+def judged(loaded: te_select.Kernel | te_select.Library) -> str:
+    """What is wrong with one of the two libraries after it was loaded; empty where nothing is.
+
+    A kernel of the second one that was exported alone is right, too, and so is one of any other
+    config, which takes the plain side.
+    """
+    kernel = loaded if isinstance(loaded, te_select.Kernel) else loaded[WORKLOAD.name]
+    says = kernel.config["unroll"]
+    sides = (_ELSE, _THEN) if says == MIRRORED else (_THEN, _ELSE)
+    if (kernel(_COND, _THEN, _ELSE) != np.where(_COND, *sides)).any():
+        return f"its manifest says unroll {says}, and its code is that of the other library"
+    if not isinstance(loaded, te_select.Kernel) and says != MIRRORED:
+        return f"its manifest says unroll {says}, and it holds the kernels of the other library"
+    return ""
+
+
+def _built(chosen: list[Scheduled], path: Path) -> Stored:
+    compiler.build_scheduled(chosen, path, resolve("native"))
+    return stored.read(path)
+
+
+def _exchanged(one: Scheduled) -> Scheduled:
+    """The kernel whose then is its else."""
+
+    def exchange(function: Any) -> Any:
+        cond, then, else_, out = function.params
+        swapped = tirx.PrimFunc([cond, else_, then, out], function.body, function.ret_type)
+        return swapped.with_attr(dict(function.attrs))
+
+    functions = {variant: exchange(function) for variant, function in one.functions.items()}
+    return dataclasses.replace(one, functions=functions)

@@ -1,0 +1,209 @@
+"""A timer raises during calls: what a signal handler raises is never lost, and never changed.
+
+Every kind of operand has a way of its own through a call: what the compiled code takes as it is,
+what NumPy or torch cannot hand over, what must be copied, what is no array at all. Exceptions of
+the classes that a call itself may raise are told from its own by where they come from alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import importlib.util
+import random
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import tvm_ffi
+
+import te_select
+from soak.found import Found
+
+_ELEMENTS = 64
+_LONGEST = 100e-6  # seconds until the timer raises; a call takes 1 to 30 us
+_CALLS = 100_000  # the timer raises long before
+Raised = type[BaseException]
+Call = tuple[Callable[[], Any], Callable[[], None]]  # a call, and a check of what it has written
+
+
+class Alarm(Exception):
+    """An ordinary exception of a program."""
+
+
+class Stop(BaseException):
+    """One that is not ordinary, as KeyboardInterrupt is."""
+
+
+def attack(seed: int, found: Found, interrupts: int = 2000) -> None:
+    """Interrupt calls of every kind by every class of exception, as often as is said."""
+    rng = random.Random(seed)
+    calls = _calls(seed)
+    raised: tuple[Raised, ...] = (Alarm, ValueError, TypeError, BufferError, RuntimeError, Stop)
+    if "torch" not in " ".join(calls):
+        found.tried("rounds without torch, which is not installed")
+    for what, (call, check) in calls.items():
+        call()  # the first one imports modules, where Python itself loses some
+        check()
+        for number in range(interrupts // len(calls)):
+            kind = raised[number % len(raised)]
+            found.doing(f"{kind.__name__} in calls on {what}")
+            # Each class meets each shape of a handler.
+            handler = _handler(kind, number // len(raised))
+            caught = _interrupted(call, handler, rng.uniform(1e-6, _LONGEST))
+            found.tried(f"interrupted calls on {what}")
+            if caught is None:
+                found.failed(f"{kind.__name__} of a handler was lost in calls on {what}")
+            elif type(caught) is not kind or caught.args != (_Handler.TEXT,):
+                found.failed(
+                    f"{kind.__name__} of a handler came out of calls on {what} as "
+                    f"{type(caught).__name__}: {caught}"
+                )
+        call()
+        check()
+
+
+class _Handler:
+    """Raises one exception, as an object or by a method."""
+
+    TEXT = "raised by a handler"
+
+    def __init__(self, kind: Raised) -> None:
+        self._kind = kind
+
+    def __call__(self, _number: int, _frame: object) -> None:
+        raise self._kind(self.TEXT)
+
+    def raise_once(self, number: int, _frame: object) -> None:
+        """Raise it as a handler that is none any more."""
+        signal.signal(number, signal.SIG_IGN)
+        raise self._kind(self.TEXT)
+
+
+def _raise(kind: Raised, *_: object) -> None:
+    raise kind(_Handler.TEXT)
+
+
+def _handler(kind: Raised, number: int) -> Callable[[int, FrameType | None], None]:
+    """A handler in one of the shapes that handlers have."""
+    handler = _Handler(kind)
+    shapes = (
+        handler,
+        handler.raise_once,
+        functools.partial(_raise, kind),
+        lambda _number, _frame: _raise(kind),
+    )
+    return shapes[number % len(shapes)]
+
+
+def _interrupted(
+    call: Callable[[], Any], handler: Callable[[int, FrameType | None], None], seconds: float
+) -> BaseException | None:
+    """What comes out of a loop of calls in which a timer raises; None where nothing does."""
+    with _handled(handler):
+        try:
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+            for _ in range(_CALLS):
+                call()
+        except BaseException as error:  # whatever it is, it is looked at
+            return error
+    return None
+
+
+@contextmanager
+def _handled(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Have a handler take the timer's signal, while the garbage collector runs no code."""
+    before = signal.signal(signal.SIGALRM, handler)
+    collects = gc.isenabled()
+    gc.disable()  # whoever has the collector call Python loses what is raised there
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        if collects:
+            gc.enable()
+
+
+def _calls(seed: int) -> dict[str, Call]:
+    """A call with operands of each kind."""
+    rng = np.random.default_rng(seed)
+    cond = rng.integers(0, 2, _ELEMENTS, np.uint8).view(np.bool_)
+    then, else_ = (rng.random(_ELEMENTS, np.float32) for _ in range(2))
+    out = np.empty_like(then)
+    shape = (_ELEMENTS,)
+    kernel = te_select.compile(te_select.Workload(shape, shape, shape), tuning_logs=False)
+    scalar = te_select.compile(te_select.Workload(shape, shape, ()), tuning_logs=False)
+    want = np.where(cond, then, else_)
+
+    def check(values: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> None:
+        if values.tobytes() != expected.tobytes():
+            raise AssertionError("a call after interrupted ones gave another result")
+
+    frozen = then.copy()
+    frozen.flags.writeable = False
+    spread = np.zeros(2 * _ELEMENTS, np.float32)
+    spread[::2] = then
+    wide_out = np.zeros(2 * _ELEMENTS, np.float32)
+    ffi = tuple(tvm_ffi.from_dlpack(array) for array in (cond, then, else_, out))
+    half = np.float32(0.5)
+    plain = functools.partial(check, out, want)
+    calls: dict[str, Call] = {
+        "NumPy arrays": (lambda: kernel(cond, then, else_, out=out), plain),
+        "NumPy arrays, new out": (lambda: kernel(cond, then, else_), lambda: None),
+        "read-only arrays": (lambda: kernel(cond, frozen, else_, out=out), plain),
+        "strided arrays": (lambda: kernel(cond, spread[::2], else_, out=out), plain),
+        "a strided out": (
+            lambda: kernel(cond, then, else_, out=wide_out[::2]),
+            lambda: check(wide_out[::2], want),
+        ),
+        "an out that is then": (
+            lambda: kernel(cond, then, then, out=then),
+            lambda: check(then, frozen),
+        ),
+        "Python scalars": (
+            lambda: scalar(cond, then, 0.5, out=out),
+            lambda: check(out, np.where(cond, then, half)),
+        ),
+        "NumPy scalars": (
+            lambda: scalar(cond, then, half, out=out),
+            lambda: check(out, np.where(cond, then, half)),
+        ),
+        "tvm-ffi tensors": (lambda: kernel(*ffi), plain),
+        "the exported function": (lambda: kernel.function(*ffi), plain),
+    }
+    if importlib.util.find_spec("torch") is not None:
+        calls |= _torch_calls(kernel, scalar, (cond, then, else_, out))
+    return calls
+
+
+def _torch_calls(
+    kernel: te_select.Kernel, scalar: te_select.Kernel, arrays: tuple[Any, ...]
+) -> dict[str, Call]:
+    import torch  # noqa: PLC0415 - only where it is installed
+
+    cond, then, else_, _ = map(torch.from_numpy, arrays)
+    out = torch.empty_like(then)
+    spread = torch.zeros(2 * _ELEMENTS)
+    spread[::2] = then
+    want = torch.where(cond, then, else_)
+
+    def check(expected: Any) -> None:
+        if not torch.equal(out, expected):
+            raise AssertionError("a call after interrupted ones gave another result")
+
+    return {
+        "torch tensors": (lambda: kernel(cond, then, else_, out=out), lambda: check(want)),
+        "torch tensors, new out": (lambda: kernel(cond, then, else_), lambda: None),
+        "strided torch tensors": (
+            lambda: kernel(cond, spread[::2], else_, out=out),
+            lambda: check(want),
+        ),
+        "torch tensors and a scalar": (
+            lambda: scalar(cond, then, 0.5, out=out),
+            lambda: check(torch.where(cond, then, 0.5)),
+        ),
+    }

@@ -1,0 +1,35 @@
+"""The process in which rounds run: it may die in one, and the next one goes on.
+
+``python -m soak.worker MODULE NOTE`` reads a seed a line, and answers each with a line of JSON.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+import traceback
+from pathlib import Path
+
+from soak.found import Found
+
+
+def main() -> None:
+    """Run rounds until nobody asks for more."""
+    module, note = sys.argv[1:]
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what a library prints is no answer
+    attack = importlib.import_module(module).attack
+    for line in sys.stdin:
+        found = Found(Path(note))
+        try:
+            attack(int(line), found)
+        except Exception as error:  # of what is attacked, or of the attack: both are to be seen
+            traceback.print_exc()
+            found.failed(f"the attack itself ended: {type(error).__name__}: {error}")
+        print(json.dumps([found.counts, found.failures]), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()
