@@ -22,7 +22,7 @@ from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
 from te_select.runtime import scratch
 from te_select.runtime.cpu.profile import NEVER, Profile
-from te_select.timing.operands import Mask, Operands, make_operands
+from te_select.timing.operands import Mask, Operands, make_operands, placed
 from te_select.timing.rounds import Timing, take_turns
 
 ROUNDS = 9
@@ -31,7 +31,8 @@ SIZES = tuple(MEGABYTE << k for k in range(7))  # bytes of output, to 64 MB
 THREAD_SIZES = tuple(1 << k for k in range(15, 23))  # bytes moved, 32 KB to 4 MB
 BYTES_AN_ELEMENT = 13  # of float32: three elements and one of cond
 CLEAR = 1.03  # times as fast; less is noise
-STEPS = 6  # of a measurement, for its progress
+AHEAD = 64  # bytes; what the first vectors store
+STEPS = 5  # of a measurement, for its progress
 _SERIAL, _PARALLEL = 0, 1 << 16  # bytes per thread
 Call = Callable[[], Any]
 
@@ -98,7 +99,8 @@ def measure(
     with _bench() as bench:
         for done, (name, of_output) in enumerate((("stream", False), ("fill", True))):
             step(done, STEPS)
-            workload = Workload(("n",), () if of_output else ("n",), () if of_output else ("n",))
+            side = () if of_output else ("n",)
+            workload = Workload(("n",), side, side, auto_broadcast="multidirectional")
             first = {}
             for count, grain in sorted({1: _SERIAL, threads: _PARALLEL}.items()):
                 rows = bench.streaming(name, workload, count, grain)
@@ -118,7 +120,9 @@ def measure(
         decisions["skip"] = 0 if once.ratio < 1 / CLEAR else 1 if again.ratio < 1 / CLEAR else 2
         step(4, STEPS)
         walk = bench.backwards()
-        decisions["backwards"] = int(walk.ratio > CLEAR)
+        decisions["backwards"] = current.decisions["backwards"]
+        if not 1 / CLEAR < walk.ratio < CLEAR:
+            decisions["backwards"] = int(walk.ratio > 1)
         seen += [once, again, walk]
     step(STEPS, STEPS)
     return Measured(decisions, tuple(seen))
@@ -249,9 +253,9 @@ class _Bench:
         return once, again
 
     def backwards(self) -> Comparison:
-        """Out a little ahead of the inputs, modulo a page: loads may seem to hit pending stores."""
+        """Out lying just ahead of the inputs, as CPUs compare addresses at first."""
         workload = _flat(1 << 16)
-        operands = _ahead(make_operands(_flat((1 << 16) + 64), Mask()), workload)
+        operands = placed(make_operands(workload, Mask()), AHEAD)
         calls = {
             str(walk): call(self.kernel(workload, backwards=walk, bytes_per_thread=0), operands)
             for walk in (0, 1)
@@ -289,15 +293,8 @@ def _bound(workload: Workload, elements: int) -> Operands:
         (elements,) if shape else ()
         for shape in (workload.cond_shape, workload.then_shape, workload.else_shape)
     )
-    return make_operands(Workload(cond, then, else_), Mask())
-
-
-def _ahead(operands: Operands, workload: Workload) -> Operands:
-    """The same memory, out being 256 bytes further on in its page than the inputs are."""
-    count = workload.out_shape[0]
-    assert isinstance(count, int)
-    cond, then, else_ = (each[:count] for each in (operands.cond, operands.then, operands.else_))
-    return Operands(workload, cond, then, else_, operands.out[64 : 64 + count])
+    bound = Workload(cond, then, else_, auto_broadcast=workload.auto_broadcast)
+    return make_operands(bound, Mask())
 
 
 def _compared(
