@@ -20,16 +20,17 @@ static char bad_file[96];
 
 /* ---- profiles ----------------------------------------------------------------------------------- */
 
-/* When stores go past the cache, in thousandths of the caches: per thread of the second-level one,
- * and per last-level cache of that. */
+/* When stores go past the cache, in thousandths of the caches: of the second-level one for each
+ * thread and once more, and of the last-level one for each of them. */
 typedef struct {
-  int32_t stream_l2, stream_l3, fill_l2, fill_l3;
+  int32_t stream_l2, stream_l2_once, stream_l3, fill_l2, fill_l3;
   int32_t skip, backwards;
 } rule;
 
 /* Intel's mesh servers have a slow last-level cache: what does not fit the second-level ones is
  * better stored past both. They compare 20 bits of addresses, so they may walk backwards. */
-static const rule mesh = {.stream_l2 = 1000, .fill_l2 = 4000, .skip = 2, .backwards = 1};
+static const rule mesh = {
+    .stream_l2 = 1000, .stream_l2_once = 400, .fill_l2 = 4000, .skip = 2, .backwards = 1};
 /* Elsewhere the last-level cache is fast, and holds what the next one reads. */
 static const rule intel = {.stream_l3 = 750, .fill_l3 = 750, .skip = 2, .backwards = 1};
 static const rule amd = {.stream_l3 = 1000, .fill_l3 = 750, .skip = 1};
@@ -78,7 +79,8 @@ static void take_table(te_select_machine* m) {
   };
   if (p->rule) {
     m->decisions.stream_per_thread = p->rule->stream_l2 * m->l2 / 1000;
-    m->decisions.stream_per_l3 = p->rule->stream_l3 * m->l3 / 1000;
+    m->decisions.stream_per_l3 =
+        (p->rule->stream_l2_once * m->l2 + p->rule->stream_l3 * m->l3) / 1000;
     m->decisions.fill_per_thread = p->rule->fill_l2 * m->l2 / 1000;
     m->decisions.fill_per_l3 = p->rule->fill_l3 * m->l3 / 1000;
     m->decisions.skip = p->rule->skip;
