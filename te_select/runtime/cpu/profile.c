@@ -198,6 +198,7 @@ static void take_environment(te_select_machine* m, const char* text) {
 }
 
 void te_select_take_profile(te_select_machine* m) {
+  *path_of_user = *bad_file = *bad_profile = 0;
   take_table(m);
   find_user_file(m);
   take_file(m);
