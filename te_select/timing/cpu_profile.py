@@ -114,7 +114,7 @@ def measure(
             rows = bench.second_thread()
             seen += rows
             first_worth = threshold([(row.bytes, row.ratio / CLEAR) for row in rows])
-            decisions["bytes_per_thread"] = min(first_worth // 2, NEVER)
+            decisions["bytes_per_thread"] = max(1 << 10, first_worth // 2)
         step(3, STEPS)
         once, again = bench.skipping()
         decisions["skip"] = 0 if once.ratio < 1 / CLEAR else 1 if again.ratio < 1 / CLEAR else 2
