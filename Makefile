@@ -23,7 +23,7 @@ lint: $(INSTALLED)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	find examples schedules te_select tests -regex '.*\.\(c\|h\|cc\|cuh\)' -exec \
+	find benchmarks examples schedules te_select tests -regex '.*\.\(c\|h\|cc\|cuh\)' -exec \
 		$(BIN)/clang-format --dry-run --Werror {} +
 
 clean:

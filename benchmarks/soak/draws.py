@@ -34,12 +34,10 @@ _MORE: Mapping[str, tuple[int, ...]] = {
     "bytes_per_thread": (0, 1, 64, 4096),
     "stream_from": (0, 1, 4096),
 }
-_LEVELS = ("native", "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4")
-_CPUS = tuple(
-    "core2 nehalem sandybridge haswell skylake skylake-avx512 cascadelake icelake-server "
-    "sapphirerapids btver2 znver1 znver2 znver3 znver4".split()
-)
-_LESS = (
+_TARGETS: tuple[str | dict[str, Any], ...] = (
+    *("native", "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"),
+    *("core2", "nehalem", "sandybridge", "haswell", "skylake", "skylake-avx512", "cascadelake"),
+    *("icelake-server", "sapphirerapids", "btver2", "znver1", "znver2", "znver3", "znver4"),
     {"kind": "llvm", "mcpu": "x86-64-v4", "mattr": ["-avx512vl"]},
     {"kind": "llvm", "mcpu": "x86-64-v4", "mattr": ["-avx512bw"]},
     {"kind": "llvm", "mcpu": "haswell", "mattr": ["-avx2"]},
@@ -134,7 +132,7 @@ def config(rng: np.random.Generator, of: Workload, target: ResolvedTarget) -> di
 def targets() -> tuple[ResolvedTarget, ...]:
     """The targets whose code this CPU runs."""
     found = []
-    for name in (*_LEVELS, *_CPUS, *_LESS):
+    for name in _TARGETS:
         try:
             target = resolve(name)
         except TargetError:  # this LLVM does not know it

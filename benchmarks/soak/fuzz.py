@@ -24,7 +24,8 @@ from soak import draws
 from soak.found import Found
 from soak.guarded import Bytes, Guarded
 from te_select import Workload, compiler
-from te_select.checking.reference import bits, first_difference, ints, numpy_dtype, placed
+from te_select.checking.reference import bits, first_difference, ints, placed
+from te_select.operator.dtypes import numpy_dtype
 
 _THREADS = ("", "1", "2", "3", "7")
 _PLACES = 20  # calls on the same data

@@ -35,8 +35,7 @@ _RANK, _NAMES, _ELEMENTS = 8, 8, 1 << 12  # what the driver has room for
 _SECONDS = 200.0
 _OPTIONS = {
     "ASAN_OPTIONS": "detect_leaks=1:allocator_may_return_null=1",
-    "OMP_NUM_THREADS": "3",
-    "OMP_WAIT_POLICY": "passive",  # threads that wait leave the cores to others
+    "TE_SELECT_NUM_THREADS": "3",
 }
 
 
@@ -89,9 +88,10 @@ def compile_driver(
         The program.
     """
     symbols = [f"soak_kernel_{i}" for i in range(len(workloads))]
+    # Every call of the second is for several threads, and some are past the cache.
+    decisions = (link.Decisions(), link.Decisions(16, 64, 1, 1), link.Decisions(-1, -1, -1, -1))
     entries = [
-        # Of the first half every call is for several threads, and some are past the cache.
-        link.KernelEntry(workload, symbol, *((16, 64) if i % 2 else ()))
+        link.KernelEntry(workload, (symbol,), decisions[i % len(decisions)])
         for i, (workload, symbol) in enumerate(zip(workloads, symbols, strict=True))
     ]
     manifest = Manifest(
@@ -99,7 +99,7 @@ def compile_driver(
         {"name": "x86-64", "kind": "cpu", "cpu_features": []},
         {},
     )
-    (folder / "stub.c").write_text(link.stub_source(entries))
+    (folder / "stub.c").write_text(link.stub_source(entries, [link.Level("x86-64", ())]))
     (folder / "manifest.s").write_text(embedded.assembly(manifest))
     (folder / "kernels.h").write_text(_described(workloads, symbols))
     includes = dict.fromkeys(
@@ -138,8 +138,11 @@ def _described(workloads: Sequence[Workload], symbols: Sequence[str]) -> str:
     """The C description of the kernels, and the stand-ins that the stub calls."""
     lines = []
     for workload, symbol in zip(workloads, symbols, strict=True):
+        numbers = ", int64_t" * (len(workload.dim_names) + 1)  # sizes and flags
         lines += [
-            f"int32_t {symbol}(char* c, char* t, char* e, char* o) {{ return run(c, t, e, o); }}",
+            f"int32_t {symbol}(char* c, char* t, char* e, char* o{numbers}) {{",
+            "  return run(c, t, e, o);",
+            "}",
             *(
                 f"int __tvm_ffi_{workload.name}{suffix}(void*, const TVMFFIAny*, int32_t, "
                 "TVMFFIAny*);"
