@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: demo test lint install clean
+.PHONY: demo test soak lint install clean
 
 install: $(INSTALLED)
 
@@ -17,6 +17,10 @@ demo: $(INSTALLED)
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest $(PYTEST_FLAGS)
+
+MINUTES ?= 10
+soak: $(INSTALLED)
+	$(BIN)/python benchmarks/soak --minutes $(MINUTES) $(SOAK_FLAGS)
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

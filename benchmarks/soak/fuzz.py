@@ -46,7 +46,7 @@ class SelectKernel(Protocol):
         """Select."""
 
 
-def attack(seed: int, found: Found, kernels: int = 40, calls: int = 400) -> None:
+def attack(seed: int, found: Found, kernels: int = 25, calls: int = 600) -> None:
     """Compile a library of random workloads, and call each of its kernels."""
     rng = np.random.default_rng(seed)
     targets = draws.targets()
@@ -62,7 +62,7 @@ def attack(seed: int, found: Found, kernels: int = 40, calls: int = 400) -> None
         loaded = te_select.load(folder / "fuzz.so")
     finally:
         shutil.rmtree(folder)
-    found.tried("kernels", len(configs))
+    found.tried("kernels compiled", len(configs))
     library = {loaded.workload.name: loaded} if isinstance(loaded, te_select.Kernel) else loaded
     for workload, config in configs.items():
         few = workload is drawn[-1]

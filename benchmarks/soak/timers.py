@@ -38,7 +38,7 @@ class Stop(BaseException):
     """One that is not ordinary, as KeyboardInterrupt is."""
 
 
-def attack(seed: int, found: Found, interrupts: int = 2000) -> None:
+def attack(seed: int, found: Found, interrupts: int = 10_000) -> None:
     """Interrupt calls of every kind by every class of exception, as often as is said."""
     rng = random.Random(seed)
     calls = _calls(seed)
@@ -54,7 +54,7 @@ def attack(seed: int, found: Found, interrupts: int = 2000) -> None:
             # Each class meets each shape of a handler.
             handler = _handler(kind, number // len(raised))
             caught = _interrupted(call, handler, rng.uniform(1e-6, _LONGEST))
-            found.tried(f"interrupted calls on {what}")
+            found.tried("interrupted calls")
             if caught is None:
                 found.failed(f"{kind.__name__} of a handler was lost in calls on {what}")
             elif type(caught) is not kind or caught.args != (_Handler.TEXT,):
