@@ -28,6 +28,7 @@ ATTACKS: Mapping[str, str] = {
     "forks": "processes fork while their threads compile, call and load",
     "fuzz": "random workloads, configs, targets and placements against NumPy, bit for bit",
     "sanitized": "the C half under ASan and UBSan takes and refuses fake tensors",
+    "threads": "the C half under TSan is called from several threads at a time",
 }
 _MINUTES = 10.0
 _FAILED, _INTERRUPTED = 1, 130
