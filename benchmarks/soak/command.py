@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -40,7 +39,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     done = [Done(name, given.seed) for name in given.only]
     workers = {name: Worker(f"soak.{name}") for name in given.only}
     ends = time.monotonic() + given.minutes * 60
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     interrupted = False
     try:
         while time.monotonic() < ends:
