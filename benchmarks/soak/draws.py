@@ -34,6 +34,16 @@ _MORE: Mapping[str, tuple[int, ...]] = {
     "bytes_per_thread": (0, 1, 64, 4096),
     "stream_from": (0, 1, 4096),
 }
+# Such that small calls are decided as large ones are, or as on other machines.
+_PROFILE: Mapping[str, tuple[int, ...]] = {
+    "stream_per_thread": (0, 4096, 1 << 30),
+    "stream_per_l3": (0, 1 << 16),
+    "fill_per_thread": (0, 4096, 1 << 30),
+    "fill_per_l3": (0, 1 << 16),
+    "bytes_per_thread": (1 << 10, 1 << 14, 1 << 20),
+    "skip": (0, 1, 2),
+    "backwards": (0, 1),
+}
 _TARGETS: tuple[str | dict[str, Any], ...] = (
     *("native", "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"),
     *("core2", "nehalem", "sandybridge", "haswell", "skylake", "skylake-avx512", "cascadelake"),
@@ -126,6 +136,11 @@ def config(rng: np.random.Generator, of: Workload, target: ResolvedTarget) -> di
         except ValueError:  # such as rows where the innermost loop is long
             continue
         return drawn
+
+
+def profile(rng: np.random.Generator) -> str:
+    """A text for TE_SELECT_PROFILE: what the machine decides."""
+    return ",".join(f"{key}={rng.choice(values)}" for key, values in _PROFILE.items())
 
 
 @functools.cache
