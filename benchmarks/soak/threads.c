@@ -1,4 +1,4 @@
-/* Calls one kernel from several threads at a time, under TSan.
+/* Calls one kernel from one to four threads at a time, under TSan.
  *
  * Every thread has operands of its own and compares what it gets. The kernel is a parallel loop,
  * whose tasks count how often they have done each element, and fail when they are told to.
@@ -12,7 +12,7 @@
 #include <time.h>
 #include <tvm/ffi/c_api.h>
 
-enum { CALLERS = 4, MOST_ELEMENTS = 20000, OPERANDS = 4, NAP = 200 };
+enum { MOST_CALLERS = 4, MOST_ELEMENTS = 20000, OPERANDS = 4, NAP = 200 };
 
 int SELECT(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 
@@ -130,7 +130,7 @@ static void call_once(memory* m, uint64_t* state) {
 }
 
 static void* make_calls(void* number) {
-  uint64_t state = (seed * CALLERS + (uint64_t)(uintptr_t)number + 1) * 0x9E3779B97F4A7C15ULL;
+  uint64_t state = (seed * MOST_CALLERS + (uint64_t)(uintptr_t)number + 1) * 0x9E3779B97F4A7C15ULL;
   memory* m = malloc(sizeof(memory));
   for (int i = 0; i < MOST_ELEMENTS; ++i) {
     m->cond[i] = draw(&state, 2);
@@ -146,11 +146,12 @@ int main(int count, char** arguments) {
   if (count != 3) return 2;
   seed = strtoull(arguments[1], NULL, 10);
   left = strtoll(arguments[2], NULL, 10);
-  pthread_t callers[CALLERS];
-  for (uintptr_t i = 0; i < CALLERS; ++i) {
+  uintptr_t several = 1 + seed % MOST_CALLERS;
+  pthread_t callers[MOST_CALLERS];
+  for (uintptr_t i = 0; i < several; ++i) {
     if (pthread_create(&callers[i], NULL, make_calls, (void*)i)) return 2;
   }
-  for (int i = 0; i < CALLERS; ++i) pthread_join(callers[i], NULL);
+  for (uintptr_t i = 0; i < several; ++i) pthread_join(callers[i], NULL);
   printf("%lld %lld\n", (long long)made, (long long)helped);
   return 0;
 }

@@ -1,4 +1,4 @@
-"""The C half under ThreadSanitizer, called from several threads at a time.
+"""The C half under ThreadSanitizer, called from one to four threads at a time.
 
 All calls share one pool of helper threads: one call has it, and the others run alone meanwhile. The
 program (``threads.c``) compares every result, and has tasks fail now and then. It runs the clock
@@ -23,7 +23,7 @@ _ENVIRONMENT = {"TE_SELECT_NUM_THREADS": "4", "TSAN_OPTIONS": "halt_on_error=1"}
 
 
 def attack(
-    seed: int, found: Found, calls: int = 8_000, sources: Sequence[Path] = driver.SOURCES
+    seed: int, found: Found, calls: int = 5_000, sources: Sequence[Path] = driver.SOURCES
 ) -> None:
     """Compile the program, and have its threads make so many calls together."""
     with tempfile.TemporaryDirectory() as folder:
@@ -39,5 +39,5 @@ def attack(
         numbers = driver.run((str(program), str(seed), str(calls)), found, _ENVIRONMENT)
     if numbers is not None:
         made, helped = numbers
-        found.tried("calls of several threads", made)
+        found.tried("calls under ThreadSanitizer", made)
         found.tried("of these with helpers", helped)
