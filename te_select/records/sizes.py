@@ -21,16 +21,14 @@ def representative(workload: Workload) -> Workload:
     -------
     Workload
         The workload with int dims. The size is a power of two, at least 2: with 1 a loop would go.
-        Where there is no element at any size, it is 2.
+        Where out has an extent of 0, it is 2.
     """
     if not workload.dim_names:
         return workload
     pattern = access_pattern(workload)
-
-    def moved(size: int) -> int:
-        return pattern.bytes_moved(dict.fromkeys(workload.dim_names, size))
-
-    size = _LARGEST if moved(_SMALLEST) else _SMALLEST
-    while size > _SMALLEST and moved(size) > REPRESENTATIVE_BYTES:
+    size = _SMALLEST if 0 in workload.out_shape else _LARGEST
+    while size > _SMALLEST and pattern.bytes_moved(dict.fromkeys(workload.dim_names, size)) > (
+        REPRESENTATIVE_BYTES
+    ):
         size //= 2
     return workload.bind(dict.fromkeys(workload.dim_names, size))

@@ -18,9 +18,11 @@ def test_representative_moves_about_64_mb(shape):
     assert REPRESENTATIVE_BYTES / 2 ** len(shape) <= moved <= REPRESENTATIVE_BYTES
 
 
-def test_workload_without_an_element_at_any_size_has_a_representative():
+@pytest.mark.parametrize("then", [(0, "a", "b", "c"), ()])
+def test_workload_without_an_element_at_any_size_has_a_representative(then):
     shape = (0, "a", "b", "c")
-    assert representative(te_select.Workload(shape, shape, shape)).out_shape == (0, 2, 2, 2)
+    sized = representative(te_select.Workload(shape, then, shape))
+    assert sized.out_shape == (0, 2, 2, 2)
 
 
 def test_workload_without_an_element_and_of_three_names_compiles():
