@@ -21,8 +21,9 @@ from te_select.operator.broadcast import Dim
 from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.records.sizes import representative
 
-_EXTENTS = (1, 1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 257)
-_ELEMENTS = (200, 5_000, 60_000)  # most of a workload, by how rare it is
+_RANKS = (0, 1, 2, 2, 2, 3, 3, 3, 4, 5)
+_EXTENTS = (1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 257)
+_ELEMENTS = (200, 5_000, 60_000)  # most of a workload
 _LARGE = 1 << 22  # elements of the few that are stored past the caches by default
 _RULES = ("none", "numpy", "pdpd", *["multidirectional"] * 4)
 _NAMES = ("n", "m", "k")
@@ -79,19 +80,21 @@ def workload(rng: np.random.Generator) -> Workload:
 
 def _shapes(rng: np.random.Generator) -> tuple[tuple[Dim, ...], ...]:
     """Shapes of cond, then, else and of all together."""
-    rank = int(rng.integers(6)) if chance(rng, 0.9) else int(rng.integers(6, 13))
-    most = int(rng.choice(_ELEMENTS, p=(0.6, 0.35, 0.05)))
+    rank = int(rng.choice(_RANKS)) if chance(rng, 0.9) else int(rng.integers(6, 13))
+    most = int(rng.choice(_ELEMENTS, p=(0.3, 0.5, 0.2)))
     names = 0.5 if chance(rng, 0.4) else 0.0
     out: list[Dim] = []
-    for _ in range(rank):
+    for _ in range(rank):  # the innermost axis first, which may so be long
         fitting = [extent for extent in _EXTENTS if extent <= max(1, most)]
         extent = 0 if chance(rng, 0.01) else int(rng.choice(fitting))
         most //= max(1, extent)
-        out.append(str(rng.choice(_NAMES)) if chance(rng, names) else extent)
+        out.insert(0, str(rng.choice(_NAMES)) if chance(rng, names) else extent)
+
+    mixed = chance(rng, 0.6)  # most neighbouring axes have other operands move along them
 
     def operand() -> tuple[Dim, ...]:
-        lead = int(rng.integers(rank + 1)) if chance(rng, 0.3) else 0
-        stays = rng.random() if chance(rng, 0.8) else 0.0  # how much of it broadcasts
+        lead = int(rng.integers(rank + 1)) if chance(rng, 0.2) else 0
+        stays = 0.4 if mixed else rng.random() if chance(rng, 0.8) else 0.0  # how much broadcasts
         return tuple(1 if chance(rng, stays) else dim for dim in out[lead:])
 
     return operand(), operand(), operand(), tuple(out)
