@@ -6,16 +6,13 @@ import datetime
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
+from te_select import kinds
 from te_select.cli.console import JsonFlag, print_fields, print_json, print_table, progress
 from te_select.errors import SelectError
-
-if TYPE_CHECKING:
-    from te_select.runtime.cpu.profile import Profile
-    from te_select.timing.cpu_profile import Measured
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Measure, and keep nothing.")]
 Force = Annotated[
@@ -35,11 +32,12 @@ def profile_command(
 
     Example: te-select profile --dry-run
     """
-    from te_select.machines.cpu.profile import of_this_machine  # noqa: PLC0415 - kept off --help
-    from te_select.runtime import files  # noqa: PLC0415
+    from te_select.runtime import files  # noqa: PLC0415 - kept off --help
     from te_select.timing.cores import BUSY, busy_cores  # noqa: PLC0415
 
-    current = of_this_machine()
+    (path_of_module,) = (kind.profile for kind in kinds.KINDS.values() if kind.profile)
+    profile: Any = kinds.load(path_of_module)
+    current = profile.of_this_machine()
     if current.is_refused:
         raise SelectError(f"{current.problem}; unset it to measure")
     if not current.file and not dry_run:
@@ -53,10 +51,8 @@ def profile_command(
             f"other programs use {busy:.1f} cores, so that times would not be this machine's; "
             "expected idle cores, or --force"
         )
-    from te_select.timing import cpu_profile  # noqa: PLC0415 - imports tvm
-
     with progress("measuring") as step:
-        measured = cpu_profile.measure(current, step)
+        measured = profile.measure(current, step)
     if not dry_run:
         about = (
             f"measured by te-select {metadata.version('te-select')} profile on "
@@ -64,35 +60,37 @@ def profile_command(
         )
         path = Path(current.file)
         path.parent.mkdir(parents=True, exist_ok=True)
-        files.replace(path, cpu_profile.text_of(measured, about).encode())
+        files.replace(path, profile.text_of(measured, about).encode())
     document = {
         "file": None if dry_run else current.file,
         "busy_cores": round(busy, 2),
         "machine": dict(current.machine),
-        "before": {"origin": current.origin, **current.decisions},
+        "origin": current.origin,
+        "before": dict(current.decisions),
         "measured": dict(measured.decisions),
         "comparisons": [asdict(each) for each in measured.comparisons],
     }
     if as_json:
         print_json(document)
     else:
-        _print(current, measured, None if dry_run else current.file)
+        _print(document)
 
 
-def _print(current: Profile, measured: Measured, file: str | None) -> None:
+def _print(document: dict[str, Any]) -> None:
     print_table(
         ("choice", "threads", "bytes", "times as fast"),
         [
-            (each.decision, str(each.threads or "all"), f"{each.bytes:,}", f"{each.ratio:.2f}")
-            for each in measured.comparisons
+            (
+                each["decision"],
+                str(each["threads"] or "all"),
+                f"{each['bytes']:,}",
+                f"{each['ratio']:.2f}",
+            )
+            for each in document["comparisons"]
         ],
     )
-    print(f"\nin effect so far ({current.origin}), and measured")
-    print_fields(
-        {
-            key: f"{current.decisions[key]:,} -> {value:,}"
-            for key, value in measured.decisions.items()
-        },
-        "  ",
-    )
-    print("nothing was kept" if file is None else f"kept in {file}")
+    print(f"\nin effect so far ({document['origin']}), and measured")
+    measured = document["measured"]
+    changes = {key: f"{old:,} -> {measured[key]:,}" for key, old in document["before"].items()}
+    print_fields(changes, "  ")
+    print("nothing was kept" if document["file"] is None else f"kept in {document['file']}")

@@ -10,8 +10,9 @@ import pytest
 
 from te_select.machines.cpu.profile import of_this_machine
 from te_select.runtime.cpu.profile import DECISIONS
-from te_select.timing import cores, cpu_profile
-from te_select.timing.cpu_profile import Comparison, Measured
+from te_select.timing import cores
+from te_select.timing.cpu import profile as module
+from te_select.timing.cpu.profile import Comparison, Measured
 from tests.support.cli import run, run_json
 
 FOUND = Measured(dict.fromkeys(DECISIONS, 1) | {"bytes_per_thread": 1 << 20}, ())
@@ -25,7 +26,7 @@ def idle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cores, "busy_cores", lambda: 0.1)
     row = Comparison("past the cache", 2, 1 << 20, 1.25)
     found = Measured(FOUND.decisions, (row,))
-    monkeypatch.setattr(cpu_profile, "measure", lambda _current, _step: found)
+    monkeypatch.setattr(module, "measure", lambda _current, _step: found)
 
 
 def test_measured_profile_is_kept_and_in_effect() -> None:
@@ -43,7 +44,7 @@ def test_dry_run_keeps_nothing() -> None:
     document = run_json("profile", "--dry-run")
     assert document["file"] is None
     assert document["measured"] == FOUND.decisions
-    assert document["before"]["origin"] == of_this_machine().origin != "measured by the user"
+    assert document["origin"] == of_this_machine().origin != "measured by the user"
     assert document["comparisons"][0]["ratio"] == 1.25
 
 

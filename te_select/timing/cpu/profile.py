@@ -17,6 +17,7 @@ from typing import Any
 
 import te_select
 from te_select import compiler
+from te_select.machines.cpu.profile import of_this_machine
 from te_select.machines.targets import ResolvedTarget, resolve
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
@@ -24,6 +25,8 @@ from te_select.runtime import scratch
 from te_select.runtime.cpu.profile import NEVER, Profile
 from te_select.timing.operands import Mask, Operands, make_operands, placed
 from te_select.timing.rounds import Timing, take_turns
+
+__all__ = ["Comparison", "Measured", "measure", "of_this_machine", "text_of"]
 
 ROUNDS = 9
 MEGABYTE = 1 << 20

@@ -6,8 +6,8 @@ import pytest
 
 from te_select.machines.cpu.profile import of_this_machine
 from te_select.runtime.cpu.profile import DECISIONS, NEVER
-from te_select.timing import cpu_profile
-from te_select.timing.cpu_profile import Measured, measure, shares, text_of, threshold
+from te_select.timing.cpu import profile as module
+from te_select.timing.cpu.profile import Measured, measure, shares, text_of, threshold
 
 MB = 1 << 20
 
@@ -48,14 +48,14 @@ def test_thresholds_are_divided_among_threads_and_caches(one, several, threads, 
 
 def test_measured_decisions_are_such_as_a_library_takes(monkeypatch, tmp_path):
     """At sizes that take no time, and so without a meaning."""
-    monkeypatch.setattr(cpu_profile, "SIZES", (1 << 12,))
-    monkeypatch.setattr(cpu_profile, "THREAD_SIZES", (1 << 12,))
-    monkeypatch.setattr(cpu_profile, "ROUNDS", 1)
+    monkeypatch.setattr(module, "SIZES", (1 << 12,))
+    monkeypatch.setattr(module, "THREAD_SIZES", (1 << 12,))
+    monkeypatch.setattr(module, "ROUNDS", 1)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.setenv("TE_SELECT_NUM_THREADS", "2")
     steps = []
     found = measure(of_this_machine(), lambda *step: steps.append(step))
-    assert steps == [(k, cpu_profile.STEPS) for k in range(cpu_profile.STEPS + 1)]
+    assert steps == [(k, module.STEPS) for k in range(module.STEPS + 1)]
     assert set(found.decisions) == set(DECISIONS)
     assert all(each.ratio > 0 for each in found.comparisons)
     assert {each.threads for each in found.comparisons} == {0, 1, 2}
