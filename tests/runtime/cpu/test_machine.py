@@ -71,28 +71,28 @@ NAMES = {"GenuineIntel": (b"Genu", b"ineI", b"ntel"), "AuthenticAMD": (b"Auth", 
 
 
 @pytest.mark.parametrize(
-    ("vendor", "highest", "leaf_of_caches", "signature", "family", "model"),
+    ("vendor", "leaf_of_caches", "signature", "family_and_model"),
     [
-        ("GenuineIntel", 0x20, 4, 0x000C06F2, 6, 0xCF),  # Emerald Rapids
-        ("GenuineIntel", 4, 4, 0x00000F43, 15, 0x04),  # Pentium 4
-        ("AuthenticAMD", 0x10, 0x8000001D, 0x00A10F11, 25, 0x11),  # Genoa
+        ("GenuineIntel", 4, 0x000C06F2, (6, 0xCF)),  # Emerald Rapids
+        ("GenuineIntel", 4, 0x00000F43, (15, 0x04)),  # Pentium 4
+        ("AuthenticAMD", 0x8000001D, 0x00A10F11, (25, 0x11)),  # Genoa
     ],
 )
 def test_family_model_and_caches_are_read(
-    built, tmp_path, monkeypatch, vendor, highest, leaf_of_caches, signature, family, model
+    built, tmp_path, monkeypatch, vendor, leaf_of_caches, signature, family_and_model
 ):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.delenv("TE_SELECT_PROFILE", raising=False)
     library = c_half.copied(built, tmp_path)
     library.find.restype = ctypes.c_char_p
     b, d, c = (int.from_bytes(part, "little") for part in NAMES[vendor])
-    leaves = {(0, 0): (highest, b, c, d), (1, 0): (signature, 0, 0, 0)}
+    leaves = {(0, 0): (4, b, c, d), (1, 0): (signature, 0, 0, 0)}
     leaves |= {(0x80000000, 0): (0x80000021, 0, 0, 0)}
     leaves |= {(leaf_of_caches, i): registers for i, registers in enumerate(CACHES)}
     for (leaf, index), registers in leaves.items():
         library.put(ctypes.c_uint32(leaf), index, (ctypes.c_uint32 * 4)(*registers))
     found = Profile.parse(library.find().decode()).machine
-    assert (found["vendor"], found["family"], found["model"]) == (vendor, family, model)
+    assert (found["vendor"], found["family"], found["model"]) == (vendor, *family_and_model)
     assert (found["l2"], found["l3"], found["threads_per_l3"]) == (2 * MB, 30 * MB, 24)
 
 

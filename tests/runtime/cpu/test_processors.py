@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -111,7 +112,7 @@ def test_least_quota_of_both_versions_counts(quota, order):
 
 def test_files_of_groups_are_closed(quota):
     def opened():
-        return len(os.listdir("/proc/self/fd"))
+        return len([*Path("/proc/self/fd").iterdir()])
 
     files = {"cpu.max": "200000 100000", "a/cpu.max": "max 100000"}
     quota("0::/a\n", files)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes
 
+import numpy as np
 import pytest
+import tvm_ffi
 
 import te_select
 from te_select import Workload
@@ -219,6 +221,22 @@ def test_profile_that_is_none_is_refused_by_load(artifact, monkeypatch, home, te
     # An image of its own: the bytes differ from those of other tests.
     with pytest.raises(te_select.ArgumentError, match=r"^TE_SELECT_PROFILE.*expected a comma list"):
         te_select.load(fresh(artifact))
+
+
+def test_profile_that_is_none_is_refused_by_a_call_of_another_language(
+    artifact, tmp_path, monkeypatch, home
+):
+    """It loads the library by itself, and knows nothing of te_select's load."""
+    monkeypatch.setenv("TE_SELECT_PROFILE", "skip=7")
+    copy = tmp_path / "copy.so"
+    copy.write_bytes(artifact.read_bytes())
+    shape = (64, 64)
+    select = tvm_ffi.load_module(str(copy)).get_function(Workload(shape, shape, shape).name)
+    out = np.full(shape, 7, "f4")
+    zeros = np.zeros(shape, "f4")
+    with pytest.raises(ValueError, match="TE_SELECT_PROFILE: 'skip=7' has a value that is out of"):
+        select(np.ones(shape, bool), zeros, zeros, out)
+    assert (out == 7).all()
 
 
 def test_kernel_says_what_its_library_decides_here(artifact, monkeypatch, home):
