@@ -265,6 +265,16 @@ def test_dim_of_1_may_become_any_size_where_it_is_expanded_to_what_is_not_known(
     assert str(dims[2]) != "c"
 
 
+def test_size_that_is_stated_inside_stays_equal_to_that_of_the_input():
+    """An int that the exporter saw in one run does not part two tensors of one size."""
+    inputs = [tensor("x", "float32", [None, 4])]
+    stated = [tensor("y", "float32", [5, 4])]
+    made = model([node("Relu", ["x"], ["y"])], inputs, value_info=stated)
+    tensors = walked(made)
+    assert tensors["y"].shape == tensors["x"].shape
+    assert isinstance(tensors["y"].shape[0], Expression)
+
+
 def test_arithmetic_past_the_element_type_is_not_followed():
     nodes = [node("Mul", ["big", "big"], ["out"])]
     assert walked(model(nodes, [], initializer=[ints("big", [2**40])]))["out"].values is None
