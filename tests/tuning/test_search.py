@@ -106,6 +106,25 @@ def test_small_space_is_enumerated_whole():
     search = open_search(FEW, V4, 64, seed=0)
     assert isinstance(search, Enumeration)
     assert proposed(search, by_piece) == candidates(FEW, V4)
+    every = len(candidates(FEW, V4))
+    assert isinstance(open_search(FEW, V4, every, seed=0), Enumeration)
+    assert isinstance(open_search(FEW, V4, every - 1, seed=0), Evolution)
+
+
+def test_no_more_configs_are_proposed_than_there_are_trials():
+    """Also where evolution proposes a whole batch at once."""
+    configs = proposed(open_search(BIG, V4, BATCH // 2, seed=0), by_piece)
+    assert len(set(effects(BIG, configs))) == len(configs) == BATCH // 2
+
+
+def test_each_config_is_told_its_own_time():
+    search = open_search(BIG, V4, BATCH, seed=0)
+    times = {}
+    while batch := search.ask():
+        seconds = [1e-3 + len(times) * 1e-6 + k * 1e-7 for k in range(len(batch))]
+        times |= dict(zip(effects(BIG, batch), seconds, strict=True))
+        search.tell(seconds)
+    assert search._known == times
 
 
 def test_large_space_is_searched_and_every_trial_is_another_config():
