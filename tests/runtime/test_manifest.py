@@ -25,6 +25,7 @@ MANIFEST = Manifest(
     {"te_select": "1", "llvm": "20"},
 )
 DIGEST = "5" * 64
+SERVED = {"symbol": "select_gone"}
 
 
 def changed(**fields):
@@ -62,6 +63,12 @@ def test_kind_may_have_its_former_name():
         ({"versions": {"llvm": 20}}, "versions holds 20"),
         ({"versions": []}, r"versions is \[\], expected a dict"),
         ({"kernels": [3]}, "kernel 3 is not an object"),
+        ({"nodes": [3]}, "node 3 is not an object"),
+        ({"nodes": [{"place": "graph#1"}]}, "name is None, expected a str"),
+        (
+            {"nodes": [dict.fromkeys(("place", "name", "op", "status", "reason"), "x") | SERVED]},
+            "node 'x' is served by 'select_gone', which is not there",
+        ),
     ],
 )
 def test_what_is_no_manifest_is_said_in_one_line(fields, text):

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from te_select import ModelError
@@ -154,6 +155,37 @@ def test_body_of_a_scan_sees_one_row(tmp_path):
     inside, behind = read(model(nodes, inputs), tmp_path)
     assert (inside.place, inside.then_shape) == ("graph/0:Scan.body#0", (4,))
     assert behind.then_shape == ("batch", 4)
+
+
+def test_rows_of_a_scan_along_another_axis_are_as_many_as_that_is_long(tmp_path):
+    body = graph(
+        [node("Neg", ["row"], ["u"])],
+        [tensor("row", "float32", None)],
+        [tensor("u", "float32", None)],
+    )
+    scan = node("Scan", ["x"], ["rows"], body=body, num_scan_inputs=1, scan_input_axes=[1])
+    nodes = [scan, node("Where", ["k", "rows", "rows"], ["o"])]
+    (behind,) = read(model(nodes, [X, K]), tmp_path)
+    assert behind.then_shape == (4, "batch")
+
+
+def test_what_an_if_chooses_at_the_call_is_not_constant(tmp_path):
+    """Though it is one of two constants."""
+    branches = {
+        f"{branch}_branch": graph(
+            [node("Constant", [], [branch], value_floats=[number, number])],
+            [],
+            [tensor(branch, "float32", None)],
+        )
+        for branch, number in (("then", 1.0), ("else", 2.0))
+    }
+    flags = onnx.numpy_helper.from_array(np.ones(2, bool), "flags")
+    nodes = [node("If", ["k"], ["v"], **branches), node("Where", ["flags", "v", "v"], ["o"])]
+    (found,) = read(model(nodes, [K], initializer=[flags]), tmp_path)
+    assert found.status == "compiled"
+    fixed = onnx.numpy_helper.from_array(np.array(True), "k")
+    (found,) = read(model(nodes, [], initializer=[flags, fixed]), tmp_path)
+    assert found.status == "folded"
 
 
 def function(name, nodes, inputs=("m", "v"), outputs=("o",), **parts):

@@ -20,6 +20,7 @@ DRIVER = r"""
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "pool.h"
 
 #ifdef NO_THREAD_EVER_RUNS
@@ -76,6 +77,25 @@ static int note_thread(int task, int tasks, void* data) {
   ((pthread_t*)data)[task] = pthread_self();
   for (volatile int k = 0; k < 20000; ++k) {}
   return 0;
+}
+
+/* Of two tasks, the first waits for a while until the second has begun, too. */
+static _Atomic int met;
+static int meet(int task, int tasks, void* data) {
+  _Atomic int* begun = data;
+  int first = ++*begun == 1;
+  for (int k = 0; first && tasks == 2 && k < 20000 && *begun < 2; ++k) sched_yield();
+  if (first) met = *begun == 2;
+  return task < 0;
+}
+
+int both_at_once(void) {
+  _Atomic int begun = 0;
+  struct timespec pause = {0, 5000000};
+  nanosleep(&pause, NULL); /* helpers sleep by now */
+  met = 0;
+  te_select_parallel(meet, &begun, 2, 2);
+  return met;
 }
 
 /* How many threads took part in 64 tasks. */
@@ -148,6 +168,11 @@ def test_no_more_threads_take_part_than_a_call_asked_for(pool):
     assert 1 <= pool.takers(4) <= 4
     for _ in range(100):
         assert 1 <= pool.takers(2) <= 2
+
+
+def test_sleeping_helper_is_woken(pool):
+    """Within some calls: the system may have other work for the processors."""
+    assert any(pool.both_at_once() for _ in range(200))
 
 
 def test_helper_that_never_starts_is_not_waited_for(tmp_path):
