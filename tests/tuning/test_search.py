@@ -111,10 +111,11 @@ def test_small_space_is_enumerated_whole():
     assert isinstance(open_search(FEW, V4, every - 1, seed=0), Evolution)
 
 
-def test_no_more_configs_are_proposed_than_there_are_trials():
-    """Also where evolution proposes a whole batch at once."""
-    configs = proposed(open_search(BIG, V4, BATCH // 2, seed=0), by_piece)
-    assert len(set(effects(BIG, configs))) == len(configs) == BATCH // 2
+@pytest.mark.parametrize("trials", [2, 3, 8])
+def test_no_more_configs_are_proposed_than_there_are_trials(trials):
+    """Also where evolution proposes as many as that, and none of them is the default."""
+    configs = proposed(open_search(BIG, V4, trials, seed=0), by_piece)
+    assert len(set(effects(BIG, configs))) == len(configs) == trials
 
 
 def test_each_config_is_told_its_own_time():
