@@ -34,7 +34,7 @@ from te_select.records import lookup
 from te_select.records.origin import DEFAULT, NONE_NEAR, NOT_ASKED
 from te_select.runtime import artifact, scratch, stored
 from te_select.runtime.kernel import Kernel
-from te_select.runtime.manifest import KernelRecord, Manifest, NodeRecord
+from te_select.runtime.manifest import Choice, KernelRecord, Manifest, NodeRecord
 
 TuningLogs = str | Path | Literal[False] | None
 _builds = itertools.count()
@@ -79,7 +79,8 @@ def compile(
     resolved = resolve(target)
     check_runs_here(resolved)
     path = _build_folder(os.getpid()) / f"build{next(_builds)}" / f"{workload.name}.so"
-    build_scheduled([schedule(workload, resolved, tuning_logs)], path, resolved)
+    chosen = [schedule(workload, level, tuning_logs) for level in resolved.levels]
+    build_scheduled(chosen, path, resolved)
     loaded = artifact.load(path)
     if not isinstance(loaded, Kernel):
         raise ArtifactError(f"{path} holds several kernels; expected one")
@@ -139,11 +140,12 @@ def export(
         built = folder / "library.so"
         resolved = resolve(target)
         step = progress or (lambda _done, _total: None)
+        each = [(workload, level) for workload in unique for level in resolved.levels]
         chosen: list[Scheduled] = []
-        for workload in unique:
-            step(len(chosen), len(unique) + 1)  # the last step makes code of all of them
-            chosen.append(schedule(workload, resolved, tuning_logs))
-        step(len(chosen), len(unique) + 1)
+        for workload, level in each:
+            step(len(chosen), len(each) + 1)  # the last step makes code of all of them
+            chosen.append(schedule(workload, level, tuning_logs))
+        step(len(chosen), len(each) + 1)
         build_scheduled(chosen, built, resolved, nodes)
         return stored.write(stored.read(built), path)
 
@@ -157,7 +159,8 @@ def build_scheduled(
     Parameters
     ----------
     chosen
-        What `schedule` made; their workloads differ.
+        What `schedule` made; their workloads differ, and each is there for every level of the
+        target.
     path
         The ``.so`` to write, into a folder of its own.
     target
@@ -174,9 +177,7 @@ def build_scheduled(
     kind = machine(target.kind)
     path.parent.mkdir(parents=True, exist_ok=True)
     manifest = Manifest(
-        kernels=tuple(
-            KernelRecord(one.workload, asdict(one.config), one.origin, one.why) for one in chosen
-        ),
+        kernels=_records(chosen, target),
         target={"name": target.name, **kind.requirements(target)},
         versions=versions() | kind.versions(),
         nodes=tuple(map(NodeRecord.of, nodes)),
@@ -230,7 +231,7 @@ def schedule(
         with limits.explained(workload):
             rules.apply(sch, pattern, target.tvm, variant.config)
         functions[variant] = sch.mod["main"]
-    return Scheduled(workload, chosen, origin, why, functions)
+    return Scheduled(workload, target.name, chosen, origin, why, functions)
 
 
 @forks.held_off()
@@ -272,6 +273,9 @@ def source(
         )
     if level == "te":
         return str(definition(workload).script())
+    if len(resolved.levels) > 1:
+        names = " or ".join(each.name for each in resolved.levels)
+        raise ArgumentError(f"target {resolved.name!r} has several levels; expected {names}")
     chosen = schedule(workload, resolved, False, config)
     if level == "scheduled":
         return "\n\n".join(str(function.script()) for function in chosen.functions.values())
@@ -291,6 +295,19 @@ def check_runs_here(target: ResolvedTarget) -> None:
             f"target {target.name!r} needs {', '.join(missing)}, which this CPU lacks; expected "
             "one that it can run (te_select.export compiles for other CPUs)"
         )
+
+
+def _records(chosen: Sequence[Scheduled], target: ResolvedTarget) -> tuple[KernelRecord, ...]:
+    """What the manifest says of each workload: the choice for every level."""
+    choices: dict[Workload, dict[str, Choice]] = {}
+    for one in chosen:
+        choice = Choice(asdict(one.config), one.origin, one.why)
+        choices.setdefault(one.workload, {})[one.level] = choice
+    best = target.levels[-1].name
+    return tuple(
+        KernelRecord(workload, **vars(by_level.pop(best)), levels=by_level)
+        for workload, by_level in choices.items()
+    )
 
 
 def _check_names(chosen: Sequence[Scheduled]) -> None:

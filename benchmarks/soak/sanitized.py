@@ -91,7 +91,9 @@ def compile_driver(
     symbols = [f"soak_kernel_{i}" for i in range(len(workloads))]
     entries = [
         # Of the first half every call is for several threads, and some are past the cache.
-        link.KernelEntry(workload, symbol, *((16, 64) if i % 2 else ()))
+        link.KernelEntry(
+            workload, (link.Version(symbol, link.Decisions(16, 64) if i % 2 else link.Decisions()),)
+        )
         for i, (workload, symbol) in enumerate(zip(workloads, symbols, strict=True))
     ]
     manifest = Manifest(
@@ -99,7 +101,7 @@ def compile_driver(
         {"name": "x86-64", "kind": "cpu", "cpu_features": []},
         {},
     )
-    (folder / "stub.c").write_text(link.stub_source(entries))
+    (folder / "stub.c").write_text(link.stub_source(entries, [link.Level("x86-64", ())]))
     (folder / "manifest.s").write_text(embedded.assembly(manifest))
     (folder / "kernels.h").write_text(_described(workloads, symbols))
     includes = dict.fromkeys(

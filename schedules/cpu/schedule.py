@@ -34,6 +34,7 @@ from tvm.target import Target
 
 from te_select.operator.access import AccessPattern, Loop
 from te_select.schedules import leaf as notes
+from te_select.schedules.cpu import isa
 from te_select.schedules.cpu.config import (
     BY_MACHINE,
     OF_MACHINE,
@@ -47,7 +48,6 @@ from te_select.schedules.cpu.config import (
 from te_select.schedules.cpu.defaults import (
     default_config,
     may_stream,
-    register_bytes,
     skippable,
 )
 from te_select.schedules.cpu.span import Span
@@ -211,9 +211,11 @@ def span_of(pattern: AccessPattern, config: Config) -> Span:
     )
 
 
-def family(target: Target) -> int | None:
-    """How wide the registers of a CPU are, in bytes; None where the target is no CPU."""
-    return register_bytes(target) if target.kind.name == "llvm" else None
+def family(target: Target) -> tuple[str, int] | None:
+    """Instruction set and bytes of a register of a CPU; None where the target is no CPU."""
+    if target.kind.name != "llvm":
+        return None
+    return isa.of(target).name, isa.register_bytes(target)
 
 
 def portable(pattern: AccessPattern, target: Target, config: Config) -> Config:

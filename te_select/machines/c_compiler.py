@@ -21,7 +21,14 @@ from te_select.runtime.manifest import Manifest
 _RUNTIME = Path(scratch.__file__).parent
 _COMPILERS = ("cc", "gcc", "clang")
 _COMPILE = ("-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden")
-_LINK = ("-shared", "-s", "-Wl,--build-id=none", "-Wl,-z,noexecstack", "-Wl,-z,defs")
+_LINK = (
+    "-shared",
+    "-s",
+    "-Wl,--gc-sections",
+    "-Wl,--build-id=none",
+    "-Wl,-z,noexecstack",
+    "-Wl,-z,defs",
+)
 # Whatever is exported can be found, and overwritten, by libtvm's loader; only these may be.
 _EXPORTS = "{ global: __tvm_ffi_*; te_select_pool_v1; local: *; };\n"
 _STDERR_LINES = 8

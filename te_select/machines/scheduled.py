@@ -20,6 +20,8 @@ class Scheduled:
     ----------
     workload
         The workload.
+    level
+        The name of the target that it was scheduled for; of several levels, that of one.
     config
         The schedule's knobs: a ``Config`` of the machine's schedule.
     origin
@@ -31,6 +33,7 @@ class Scheduled:
     """
 
     workload: Workload
+    level: str
     config: Any
     origin: str
     why: str

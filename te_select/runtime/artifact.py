@@ -72,7 +72,8 @@ def load(path: str | os.PathLike[str]) -> Kernel | Library:
         If a file is missing, damaged, of another format version or not for this CPU, or the system
         cannot load it.
     ArgumentError
-        If ``TE_SELECT_NUM_THREADS`` is no positive whole number, and the library is for CPUs.
+        If ``TE_SELECT_NUM_THREADS`` is no positive whole number, or ``TE_SELECT_LEVEL`` is none of
+        the levels, and the library is for CPUs.
     """
     path = files.library_path(path)
     found = stored.read(path)
@@ -84,6 +85,7 @@ def load(path: str | os.PathLike[str]) -> Kernel | Library:
             "compile it for a target that this CPU can run"
         )
     module = image.load(found, path)
+    level = make.level_of(target, lambda name: _function(module, name, path))
     make.prepare(lambda name: _function(module, name, path))
     has_attempts = not found.is_first_format
     kernels: dict[str, Kernel] = {}
@@ -97,6 +99,7 @@ def load(path: str | os.PathLike[str]) -> Kernel | Library:
             bits=_function(module, f"{name}__bits", path),
             attempt=_function(module, f"{name}__try", path) if has_attempts else None,
             path=path,
+            level=level,
             # The bytes are kept, so that exporting does not depend on what happens to the file.
             exporter=functools.partial(_export_alone, found, alone),
         )

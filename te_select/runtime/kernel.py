@@ -11,8 +11,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from te_select.errors import ArtifactError
-from te_select.operator.broadcast import Shape
+from te_select.errors import ArgumentError, ArtifactError
+from te_select.operator.broadcast import Shape, shown
 from te_select.operator.dtypes import numpy_dtype
 from te_select.operator.workload import Workload
 from te_select.runtime import raised
@@ -33,6 +33,8 @@ class Kernel(abc.ABC):
         first format lack the last.
     path
         The shared library that it was loaded from.
+    level
+        The level of the library that this machine runs, or the target where there is one level.
     exporter
         Writes the library and its manifest to another path.
 
@@ -47,6 +49,8 @@ class Kernel(abc.ABC):
 
     workload: Workload
     target: str
+    level: str
+    levels: tuple[str, ...]
     config: Mapping[str, Any]
     origin: str
     kind: str
@@ -62,14 +66,19 @@ class Kernel(abc.ABC):
         bits: Callable[..., Any],
         attempt: Callable[..., Any] | None,
         path: Path,
+        level: str,
         exporter: Callable[[str | os.PathLike[str]], Path],
     ) -> None:
         workload = record.workload
         self.workload = workload
         self.target = manifest.target["name"]
         self.kind = manifest.kind.name
-        self.config = MappingProxyType(dict(record.config))
-        self.origin = record.origin
+        self.level = level
+        self._record = record
+        self.levels = tuple(manifest.target.get("levels", (self.target,)))
+        chosen = record.at(level)
+        self.config = MappingProxyType(dict(chosen.config))
+        self.origin = chosen.origin
         self.path = path
         self.function = function
         self._bits = bits
@@ -101,6 +110,11 @@ class Kernel(abc.ABC):
         """What a machine must have, of a manifest's ``target``, in words and by what it is."""
 
     @staticmethod
+    def level_of(target: Mapping[str, Any], _function: Callable[[str], Callable[..., Any]]) -> str:
+        """The level that a library has chosen; the target's name where it has one level."""
+        return str(target["name"])
+
+    @staticmethod
     def prepare(_function: Callable[[str], Callable[..., Any]]) -> None:
         """Prepare a library that has just been loaded; its functions are found by their names."""
         return
@@ -125,14 +139,16 @@ class Kernel(abc.ABC):
         """
         return self._exporter(path)
 
-    def source(self, kind: str) -> str:
-        """The kernel's code at one level, rebuilt from its manifest.
+    def source(self, kind: str, level: str | None = None) -> str:
+        """The kernel's code in one form, rebuilt from its manifest.
 
         Parameters
         ----------
         kind
             ``"te"``, ``"tir"``, ``"scheduled"``, ``"llvm"``, ``"asm"``, ``"cuda"``, ``"ptx"`` or
             ``"sass"``.
+        level
+            One of the library's levels; None for the one that runs here.
 
         Returns
         -------
@@ -142,8 +158,15 @@ class Kernel(abc.ABC):
         Raises
         ------
         ArtifactError
-            If the compiler is not installed, or the target has no such level.
+            If the compiler is not installed.
+        ArgumentError
+            If the target has no such form, or the library no such level.
         """
+        of_level = self.level if level is None else level
+        if of_level not in self.levels:
+            raise ArgumentError(
+                f"level {shown(level)} is not in the library; expected {' or '.join(self.levels)}"
+            )
         try:
             compiler = importlib.import_module("te_select.compiler")
         except ImportError as error:
@@ -151,7 +174,8 @@ class Kernel(abc.ABC):
                 f"the source of a kernel is rebuilt by the compiler, which cannot be imported "
                 f"({error}); install apache-tvm"
             ) from error
-        text: str = compiler.source(self.workload, self.target, dict(self.config), kind)
+        config = dict(self._record.at(of_level).config)
+        text: str = compiler.source(self.workload, of_level, config, kind)
         return text
 
     def __repr__(self) -> str:

@@ -17,6 +17,7 @@ CPU = HostHalf(
         "cpu/host_cpu.c",
         "cpu/cpu_features.c",
         "cpu/launcher.c",
+        "cpu/level.c",
         "cpu/machine.c",
         "cpu/openmp.c",
         "cpu/pool.c",
@@ -72,6 +73,24 @@ class Decisions:
 
 
 @dataclass(frozen=True)
+class Version:
+    """A kernel's code for one level.
+
+    Parameters
+    ----------
+    symbol
+        The raw function in the level's object file:
+        ``int32_t (void*, void*, void*, void*, int64_t..., int64_t flags)`` of cond, then, else_,
+        out, the sizes of `Workload.dim_names` in that order, and what was decided for the call.
+    decisions
+        What is decided at a call.
+    """
+
+    symbol: str
+    decisions: Decisions = Decisions()
+
+
+@dataclass(frozen=True)
 class KernelEntry:
     """One compiled kernel that a library is to export.
 
@@ -79,17 +98,12 @@ class KernelEntry:
     ----------
     workload
         What it computes; the exported function is called ``workload.name``.
-    symbols
-        For each level of the library, the raw function in its object file:
-        ``int32_t (void*, void*, void*, void*, int64_t..., int64_t flags)`` of cond, then, else_,
-        out, the sizes of `Workload.dim_names` in that order, and what was decided for the call.
-    decisions
-        What is decided at a call.
+    versions
+        One for each level of the library.
     """
 
     workload: Workload
-    symbols: tuple[str, ...]
-    decisions: Decisions = Decisions()
+    versions: tuple[Version, ...]
 
 
 def stub_source(entries: Sequence[KernelEntry], levels: Sequence[Level]) -> str:
@@ -108,8 +122,9 @@ def stub_source(entries: Sequence[KernelEntry], levels: Sequence[Level]) -> str:
         For every kernel a constant description, calls of the raw functions, and the exported
         functions, in the C calling convention of tvm-ffi.
     """
+    names = sorted({len(entry.workload.dim_names) for entry in entries})
     kernels = (_stub(i, entry) for i, entry in enumerate(entries))
-    return '#include "host_cpu.h"\n' + _levels(levels) + "".join(kernels)
+    return "".join(['#include "host_cpu.h"\n', _levels(levels), *map(_run, names), *kernels])
 
 
 def link(
@@ -154,7 +169,7 @@ def _levels(levels: Sequence[Level]) -> str:
     return f"""
 {features}
 static const te_select_level levels[] = {{{rows}}};
-static const te_select_library library = {{{len(levels)}, levels}};
+const te_select_library te_select_this_library = {{{len(levels)}, levels}};
 """
 
 
@@ -164,26 +179,33 @@ def _c_text(text: str) -> str:
 
 
 def _stub(i: int, entry: KernelEntry) -> str:
-    names = entry.workload.dim_names
-    sizes = "".join(f", sizes[{k}]" for k in range(len(names)))
-    runs = "".join(_run(i, k, symbol, sizes, len(names)) for k, symbol in enumerate(entry.symbols))
-    table = ", ".join(f"run_{i}_{k}" for k in range(len(entry.symbols)))
-    d = entry.decisions
-    return f"""{runs}
-static const te_select_run runs_{i}[] = {{{table}}};
+    names = len(entry.workload.dim_names)
+    declared = "".join(f"extern void {version.symbol}(void);\n" for version in entry.versions)
+    versions = ",\n    ".join(map(_version, entry.versions))
+    return f"""
+{declared}static const te_select_version versions_{i}[] = {{
+    {versions}}};
 {shape_tables(i, entry.workload)}
 static const te_select_cpu_kernel kernel_{i} = {{
-    {signature(i, entry.workload, on_cuda=False)},
-    &library, {d.bytes_per_thread}, {d.stream_from}, {int(d.skip)}, {int(d.backwards)},
-    {int(d.is_fill)}, {int(d.reads_cond_once)}, runs_{i}}};
+    {signature(i, entry.workload, on_cuda=False)}, run_{names}, versions_{i}}};
 {exported_functions(i, entry.workload, "te_select_call")}
 """
 
 
-def _run(i: int, level: int, symbol: str, sizes: str, names: int) -> str:
+def _version(version: Version) -> str:
+    d = version.decisions
+    numbers = (d.bytes_per_thread, d.stream_from, d.skip, d.backwards, d.is_fill, d.reads_cond_once)
+    return f"{{{version.symbol}, {', '.join(str(int(number)) for number in numbers)}}}"
+
+
+def _run(names: int) -> str:
+    """Write what calls the kernels that have so many named dims."""
+    types = "void*, void*, void*, void*" + ", int64_t" * (names + 1)
+    sizes = "".join(f", sizes[{k}]" for k in range(names))
     return f"""
-extern int32_t {symbol}(void*, void*, void*, void*{", int64_t" * (names + 1)});
-static int32_t run_{i}_{level}(void* const* data, const int64_t* sizes, int64_t flags) {{
+static int32_t run_{names}(te_select_code code, void* const* data, const int64_t* sizes,
+                           int64_t flags) {{
   (void)sizes;
-  return {symbol}(data[0], data[1], data[2], data[3]{sizes}, flags);
-}}"""
+  return ((int32_t (*)({types}))code)(data[0], data[1], data[2], data[3]{sizes}, flags);
+}}
+"""

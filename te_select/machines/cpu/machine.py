@@ -15,6 +15,7 @@ from te_select.machines.cpu import link, lowering
 from te_select.machines.cpu.target import CpuTarget
 from te_select.machines.scheduled import Scheduled, symbol
 from te_select.operator.access import access_pattern
+from te_select.operator.workload import Workload
 from te_select.runtime import scratch
 from te_select.runtime.cpu import features
 from te_select.runtime.manifest import Manifest
@@ -30,7 +31,7 @@ def build(chosen: Sequence[Scheduled], target: CpuTarget, manifest: Manifest, pa
     Parameters
     ----------
     chosen
-        The workloads, which differ.
+        The workloads, which differ, each for every level of the target.
     target
         What they were scheduled for.
     manifest
@@ -38,18 +39,25 @@ def build(chosen: Sequence[Scheduled], target: CpuTarget, manifest: Manifest, pa
     path
         The ``.so`` to write; its folder exists.
     """
-    functions = [func for i, one in enumerate(chosen) for func in lower(one, symbol(i))]
-    with limits.explained(*(one.workload for one in chosen)):
-        module = lowering.build(functions, target.tvm)
+    objects: list[Path] = []
+    versions: dict[Workload, list[link.Version]] = {one.workload: [] for one in chosen}
     with scratch.folder(scratch.ROOM + len(chosen) * scratch.KERNEL_ROOM) as folder:
-        object_file = folder / "kernels.o"
-        module.write_to_file(str(object_file), "o")
-        entries = [
-            link.KernelEntry(one.workload, (symbol(i),), _decisions(one))
-            for i, one in enumerate(chosen)
-        ]
-        levels = [link.Level(target.name, target.cpu_features)]
-        link.link([object_file], entries, levels, manifest, path)
+        for k, level in enumerate(target.levels):
+            suffix = f"_l{k}" if len(target.levels) > 1 else ""
+            functions = []
+            of_level = [one for one in chosen if one.level == level.name]
+            for i, one in enumerate(of_level):
+                name = symbol(i) + suffix
+                functions += lower(one, name)
+                versions[one.workload].append(link.Version(name, _decisions(one)))
+            with limits.explained(*(one.workload for one in of_level)):
+                module = lowering.build(functions, level.tvm)
+            # The lowest level first: of what each brings of TVM's own, the first is linked.
+            objects.append(folder / f"kernels{k}.o")
+            module.write_to_file(str(objects[-1]), "o")
+        entries = [link.KernelEntry(work, tuple(made)) for work, made in versions.items()]
+        levels = [link.Level(level.name, level.cpu_features) for level in target.levels]
+        link.link(objects, entries, levels, manifest, path)
 
 
 def _decisions(one: Scheduled) -> link.Decisions:
@@ -65,13 +73,20 @@ def _decisions(one: Scheduled) -> link.Decisions:
 
 
 def requirements(target: CpuTarget) -> dict[str, Any]:
-    """The CPU features without which the code dies."""
-    return {"kind": target.kind, "cpu_features": list(target.cpu_features)}
+    """The instruction set, and the CPU features without which the code dies."""
+    needed = {
+        "kind": target.kind,
+        "architecture": target.isa.machine,
+        "cpu_features": list(target.cpu_features),
+    }
+    if not target.several:
+        return needed
+    return needed | {"levels": {level.name: list(level.cpu_features) for level in target.several}}
 
 
 def missing(target: CpuTarget) -> list[str]:
-    """The features that this CPU lacks."""
-    return features.missing(target.cpu_features)
+    """The features that this CPU lacks, or the instruction set where it has another."""
+    return features.lacking(target.isa.machine, target.cpu_features)
 
 
 def versions() -> dict[str, str]:

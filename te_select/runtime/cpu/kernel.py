@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import tvm_ffi
 
-from te_select.errors import ArgumentError, SelectError
+from te_select.errors import ArgumentError, ArtifactError, SelectError
 from te_select.operator.broadcast import shown
 from te_select.runtime import jax_memory, operands, outputs, raised
 from te_select.runtime.cpu import features
@@ -20,6 +20,9 @@ from te_select.runtime.torch_state import STATE as torch_state
 from te_select.runtime.torch_state import check_unwatched
 
 _THREADS = "TE_SELECT_NUM_THREADS"
+FORCED_LEVEL = "TE_SELECT_LEVEL"
+"""The level that a library of several takes, instead of the best that the CPU runs."""
+_FIRST = "x86_64"  # the architecture of libraries whose manifest names none
 # Looked up at every call.
 _ARRAY, _TENSOR, _empty, _modules = np.ndarray, tvm_ffi.Tensor, np.empty, sys.modules
 
@@ -115,13 +118,39 @@ class CpuKernel(Kernel):
 
     @staticmethod
     def missing(target: Mapping[str, Any]) -> list[str]:
-        """The CPU features that this machine's CPU lacks."""
-        return features.missing(target["cpu_features"])
+        """The CPU features that this machine's CPU lacks, or the instruction set."""
+        return features.lacking(target.get("architecture", _FIRST), target["cpu_features"])
 
     @staticmethod
     def needs(target: Mapping[str, Any]) -> dict[str, str]:
-        """The CPU features."""
-        return {"CPU features": " ".join(target["cpu_features"]) or "(baseline)"}
+        """The architecture and the CPU features, for each level where there are several."""
+        needed = {"architecture": target.get("architecture", _FIRST)}
+        if "levels" not in target:
+            return needed | {"CPU features": " ".join(target["cpu_features"]) or "(baseline)"}
+        return needed | {
+            f"level {name}": " ".join(listed) or "(baseline)"
+            for name, listed in target["levels"].items()
+        }
+
+    @staticmethod
+    def level_of(target: Mapping[str, Any], function: Callable[[str], Callable[..., Any]]) -> str:
+        """The level that the library has chosen.
+
+        Raises
+        ------
+        ArgumentError
+            If ``TE_SELECT_LEVEL`` names another than the library's.
+        ArtifactError
+            If this CPU runs none of them.
+        """
+        if "levels" not in target:
+            return str(target["name"])
+        try:
+            return str(list(target["levels"])[function("te_select_level")()])
+        except ValueError as error:
+            raise ArgumentError(str(error)) from error
+        except RuntimeError as error:
+            raise ArtifactError(str(error)) from error
 
     @staticmethod
     def prepare(function: Callable[[str], Callable[..., Any]]) -> None:
