@@ -36,7 +36,22 @@ _MORE: Mapping[str, tuple[int, ...]] = {
 }
 _LEVELS = ("native", "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4")
 _CPUS = tuple(
-    ["core2", "nehalem", "sandybridge", "haswell", "skylake", "skylake-avx512", "cascadelake", "icelake-server", "sapphirerapids", "btver2", "znver1", "znver2", "znver3", "znver4"]
+    [
+        "core2",
+        "nehalem",
+        "sandybridge",
+        "haswell",
+        "skylake",
+        "skylake-avx512",
+        "cascadelake",
+        "icelake-server",
+        "sapphirerapids",
+        "btver2",
+        "znver1",
+        "znver2",
+        "znver3",
+        "znver4",
+    ]
 )
 _LESS = (
     {"kind": "llvm", "mcpu": "x86-64-v4", "mattr": ["-avx512vl"]},

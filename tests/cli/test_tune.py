@@ -93,7 +93,7 @@ def test_default_that_wins_is_said_to_have_won_wherever_its_record_is_shown(
     fake(flat)
     logs = [*ON, "--tuning-logs", tmp_path]
     assert "the default won" in run("tune", *FLAGS, "--trials", "80", *logs).stdout
-    won = "the default was the best of 72 configs"
+    won = "the default was the best of 36 configs"
     assert won in run("logs", "best", *FLAGS, *logs).stdout
     assert won in run("compile", *FLAGS, *logs, "-o", tmp_path / "select.so").stdout
     assert won in run("inspect", tmp_path / "select.so").stdout
@@ -194,7 +194,7 @@ def test_record_of_another_te_select_is_tuned_again(tmp_path: Path, fake: Any) -
         path.write_text(path.read_text().replace("bytes_per_thread", "parallel"))
     listed = run("logs", "list", "--tuning-logs", tmp_path)
     assert listed.exit_code == 1
-    assert "the knobs differ in bytes_per_thread, parallel" in listed.stderr
+    assert "the knobs differ in parallel" in listed.stderr
     assert tuned(tmp_path, fake)["workloads"][0]["fresh"] is True
     assert run("logs", "list", "--tuning-logs", tmp_path).exit_code == 0
     path.write_text(path.read_text().replace("bytes_per_thread", "parallel"))
