@@ -102,7 +102,9 @@ class Probe:
     def __init__(self, folder: Path, **how: int) -> None:
         path = folder / f"{next(_numbers)}.so"
         workload = Workload(("b", "a"), ("b", "a"), ("b", "a"))
-        entry = link.KernelEntry(workload, ("te_select_kernel_0",), link.Decisions(**how))
+        entry = link.KernelEntry(
+            workload, (link.Version("te_select_kernel_0", link.Decisions(**how)),)
+        )
         stub = link.stub_source([entry], [link.Level("x86-64", ())])
         options = (*link.CPU.options, "-include", str(folder / "counting.h"))
         half = replace(link.CPU, options=options)

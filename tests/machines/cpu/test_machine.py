@@ -32,8 +32,10 @@ def test_library_is_told_of_each_kernel_what_its_config_says(tmp_path, monkeypat
     ]
     build_scheduled(chosen, tmp_path / "x.so", V3)
     assert [entry.workload for entry in entries] == workloads
-    assert [(e.bytes_per_thread, e.stream_from) for e in entries] == [(0, 0), (1000, 7), (2000, 14)]
-    assert len({entry.symbol for entry in entries}) == 3
+    versions = [version for entry in entries for version in entry.versions]
+    decisions = [(v.decisions.bytes_per_thread, v.decisions.stream_from) for v in versions]
+    assert decisions == [(0, 0), (1000, 7), (2000, 14)]
+    assert len({version.symbol for version in versions}) == 3
 
 
 @pytest.mark.parametrize(
