@@ -133,6 +133,7 @@ def link(
     levels: Sequence[Level],
     manifest: Manifest,
     out: Path,
+    triple: str | None = None,
 ) -> None:
     """Link object files, the argument checks and the thread pool to a shared library.
 
@@ -149,13 +150,15 @@ def link(
     out
         The library to write; it appears complete or not at all, and the same input gives the same
         bytes.
+    triple
+        What it is for; None for this machine.
 
     Raises
     ------
     ToolchainError
         If there is no C compiler, or it fails.
     """
-    link_stub(stub_source(entries, levels), objects, CPU, manifest, out)
+    link_stub(stub_source(entries, levels), objects, CPU, manifest, out, triple)
 
 
 def _levels(levels: Sequence[Level]) -> str:

@@ -57,7 +57,7 @@ def build(chosen: Sequence[Scheduled], target: CpuTarget, manifest: Manifest, pa
             module.write_to_file(str(objects[-1]), "o")
         entries = [link.KernelEntry(work, tuple(made)) for work, made in versions.items()]
         levels = [link.Level(level.name, level.cpu_features) for level in target.levels]
-        link.link(objects, entries, levels, manifest, path)
+        link.link(objects, entries, levels, manifest, path, target.isa.triple)
 
 
 def _decisions(one: Scheduled) -> link.Decisions:
