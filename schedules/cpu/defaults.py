@@ -6,7 +6,13 @@ from tvm.target import Target
 
 from te_select.operator.access import AccessPattern, Loop
 from te_select.schedules.cpu import isa
-from te_select.schedules.cpu.config import BY_MACHINE, Config, rows_may_be_leaf, share_vectors
+from te_select.schedules.cpu.config import (
+    BY_MACHINE,
+    SPAN,
+    Config,
+    rows_may_be_leaf,
+    share_vectors,
+)
 
 LEAST_PARALLEL_BYTES = 1 << 18  # moved; no machine that was met gains by a second thread below this
 PIECE_BYTES = 1 << 16  # no difference was seen from 64 KB to 256 KB; smaller ones share work better
@@ -20,9 +26,10 @@ def default_config(pattern: AccessPattern, target: Target) -> Config:
     runs. What makes another kernel is decided here.
     """
     own = isa.of(target)
+    spans = own.leaf == SPAN
     vector_bytes, unroll = own.leaves[isa.register_bytes(target)]
     streams = own.streams and may_stream(pattern)
-    rows = rows_may_be_leaf(pattern) and (
+    rows = spans and rows_may_be_leaf(pattern) and (
         pattern.loops[-1].extent is None or share_vectors(pattern) or streams
     )
     inner = _inner(pattern, rows)
@@ -38,8 +45,9 @@ def default_config(pattern: AccessPattern, target: Target) -> Config:
         bytes_per_thread=BY_MACHINE if parallel else 0,
         stream_from=BY_MACHINE if streams else 0,
         # At 13 KB the look at cond costs a tenth.
-        skip=BY_MACHINE if parallel and pattern.loops and skippable(pattern.loops[-1]) else 0,
+        skip=BY_MACHINE if spans and parallel and _skips(pattern) else 0,
         backwards=BY_MACHINE if own.walks_backwards else 0,
+        leaf=own.leaf,
     )
 
 
@@ -69,6 +77,10 @@ def reads_cond_once(pattern: AccessPattern) -> bool:
 def skippable(leaf: Loop) -> bool:
     """Whether a plain leaf has a side that a block of cond may leave unread."""
     return leaf.cond and (leaf.then or leaf.else_)
+
+
+def _skips(pattern: AccessPattern) -> bool:
+    return bool(pattern.loops) and skippable(pattern.loops[-1])
 
 
 def _inner(pattern: AccessPattern, rows: bool) -> int:

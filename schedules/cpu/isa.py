@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 
 from tvm.target import Target, codegen
 
-SPAN, PLAIN = 0, 1
-"""The values of the knob ``leaf``: a span of LLVM IR, or loops of TIR that TVM compiles itself."""
+from te_select.schedules.cpu.config import PLAIN, SPAN
 
 
 @dataclass(frozen=True, eq=False)
