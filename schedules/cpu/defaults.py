@@ -27,7 +27,7 @@ def default_config(pattern: AccessPattern, target: Target) -> Config:
     """
     own = isa.of(target)
     spans = own.leaf == SPAN
-    vector_bytes, unroll = own.leaves[isa.register_bytes(target)]
+    vector_bytes, unroll = own.vectors(isa.register_bytes(target), pattern.width)
     streams = own.streams and may_stream(pattern)
     rows = spans and rows_may_be_leaf(pattern) and (
         pattern.loops[-1].extent is None or share_vectors(pattern) or streams

@@ -41,6 +41,9 @@ class Isa:
         with the features that they take.
     leaves
         By the bytes of a register: bytes of a vector, and vectors in flight.
+    most_bytes
+        Bytes in flight of cond, then and else together for which there are registers; fewer vectors
+        are in flight where it would be more.
     streams
         Whether stores past the cache may pay.
     walks_backwards
@@ -61,6 +64,7 @@ class Isa:
     switched_off: tuple[str, ...] = ()
     registers: tuple[tuple[frozenset[str], int], ...] = ((frozenset(), 16),)
     leaves: Mapping[int, tuple[int, int]] = field(default_factory=lambda: {16: (16, 4)})
+    most_bytes: int = 1 << 16
     streams: bool = False
     walks_backwards: bool = False
     reduces: bool = False
@@ -74,6 +78,13 @@ class Isa:
     def register_bytes(self, features: frozenset[str]) -> int:
         """Bytes of the widest registers of a CPU with these features, by LLVM's names."""
         return next(size for needed, size in self.registers if needed <= features)
+
+    def vectors(self, register_bytes: int, width: int) -> tuple[int, int]:
+        """Bytes of a vector, and vectors in flight, for elements of ``width`` bytes."""
+        vector_bytes, unroll = self.leaves[register_bytes]
+        while unroll > 1 and unroll * vector_bytes * (2 + 1 / width) > self.most_bytes:
+            unroll //= 2
+        return vector_bytes, unroll
 
 
 X86_64 = Isa(
@@ -145,6 +156,7 @@ AARCH64 = Isa(
     switched_off=("sve", "sme"),
     # Four registers a vector: 99 instructions in the place of 172 for 64 floats.
     leaves={16: (64, 4)},
+    most_bytes=608,  # bytes and halves in flight by fours were put on the stack, floats were not
     # Cores see by themselves that whole lines are written, and STNP is a hint: no stores past the
     # cache. No sign of loads that wait for stores of other pages was seen: no walk backwards.
     reduces=True,  # on Neoverse N1 115 instructions in the place of 141
