@@ -29,8 +29,10 @@ def default_config(pattern: AccessPattern, target: Target) -> Config:
     spans = own.leaf == SPAN
     vector_bytes, unroll = own.vectors(isa.register_bytes(target), pattern.width)
     streams = own.streams and may_stream(pattern)
-    rows = spans and rows_may_be_leaf(pattern) and (
-        pattern.loops[-1].extent is None or share_vectors(pattern) or streams
+    rows = (
+        spans
+        and rows_may_be_leaf(pattern)
+        and (pattern.loops[-1].extent is None or share_vectors(pattern) or streams)
     )
     inner = _inner(pattern, rows)
     step = 4 * vector_bytes // pattern.width

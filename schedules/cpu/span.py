@@ -101,6 +101,30 @@ class Span:
             f"{'_forwards' if self.forwards else ''}{'_reduced' if self.reduces else ''}"
         )
 
+    def in_words(self) -> str:
+        """What it computes, as lines of Python for whoever reads the function that calls it."""
+        at = {"f": "r * inner + x", "o": "r", "i": "x", "s": "0"}
+        cond, then, else_ = (at[letter] for letter in (self.cond, self.then, self.else_))
+        how = [f"elements of {self.width} bytes", f"vectors of {self.vector_bytes} bytes"]
+        how += [f"{self.unroll} in flight"] if self.inner == 1 else []
+        how += ["rows end to end"] if self.end_to_end else []
+        how += ["past the cache where flags & 1"] if self.streaming else []
+        how += [
+            "a side that a block of cond does not select unread where flags & 4"
+        ] * self.skipping
+        how += (
+            []
+            if self.forwards or self.end_to_end
+            else ["backwards where flags & 8 and out lies just ahead of an input"]
+        )
+        rows = f", here {self.inner}" if self.inner else ""
+        return (
+            f"{self.symbol}(out, cond, then, else_, n, inner, flags):\n"
+            f"  for r in range(n):\n    for x in range(inner):  # rows of inner elements{rows}\n"
+            f"      out[r * inner + x] = then[{then}] if cond[{cond}] != 0 else else_[{else_}]\n"
+            + "\n".join(f"  {line}" for line in how)
+        )
+
     @classmethod
     def from_symbol(cls, symbol: str) -> Span:
         """Read the parameters back from a symbol."""

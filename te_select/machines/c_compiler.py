@@ -89,7 +89,7 @@ def link_stub(
         raise ToolchainError(f"{out} cannot be linked: {error}") from error
 
 
-def _link(  # noqa: PLR0917 - as its caller
+def _link(
     stub: str,
     objects: Sequence[Path],
     half: HostHalf,

@@ -74,7 +74,9 @@ class Host:
         for array in (cond, then, else_, out):
             code, bits = (_BOOL, 8) if array is cond else (1, 8 * array.dtype.itemsize)
             request.append(struct.pack("<iii", code, bits, array.ndim))
-            request.append(struct.pack(f"<{array.ndim + 2}q", *array.shape, array.nbytes, _at(array)))
+            request.append(
+                struct.pack(f"<{array.ndim + 2}q", *array.shape, array.nbytes, _at(array))
+            )
             request.append(array.tobytes())
         same = [i for i, array in enumerate((cond, then, else_)) if array is out]
         request.append(struct.pack("<i", *same or [-1]))

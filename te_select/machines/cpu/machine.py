@@ -1,4 +1,4 @@
-"""x86-64: LLVM makes an object file, and a C compiler links it to the checks and the launcher."""
+"""CPUs: LLVM makes object files, and a C compiler links them to the checks and the launcher."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ from te_select.machines import limits
 from te_select.machines.cpu import link, lowering
 from te_select.machines.cpu.target import CpuTarget
 from te_select.machines.scheduled import Scheduled, symbol
+from te_select.machines.select_leaf import leaves
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
 from te_select.runtime import scratch
 from te_select.runtime.cpu import features
 from te_select.runtime.manifest import Manifest
+from te_select.schedules.annotations import ANNOTATION, PLAIN_LEAF
 from te_select.schedules.cpu.defaults import is_fill, reads_cond_once
+from te_select.schedules.cpu.span import Span
 from te_select.schedules.variant import Condition
 
 __all__ = ["build", "device", "missing", "requirements", "source", "tuned_on", "versions"]
@@ -98,10 +101,18 @@ def source(one: Scheduled, target: CpuTarget, level: str) -> str:
     """Lowered to a C function that calls span kernels, as LLVM IR, or as assembly."""
     lowered = lower(one, symbol(0))
     if level == "tir":
-        return "\n\n".join(str(func.script()) for func in lowered)
+        return "\n\n".join([*_spans_in_words(one), *(str(func.script()) for func in lowered)])
     with limits.explained(one.workload):
         module = lowering.build(lowered, target.tvm)
     return str(module.inspect_source("ll" if level == "llvm" else "asm"))
+
+
+def _spans_in_words(one: Scheduled) -> list[str]:
+    """For each span that the functions call, what it computes, as a comment."""
+    marked = (leaf for func in one.functions.values() for leaf in leaves(func.body))
+    names = dict.fromkeys(str(leaf.annotations[ANNOTATION]) for leaf in marked)
+    texts = (Span.from_symbol(name).in_words() for name in names if name != PLAIN_LEAF)
+    return ["\n".join(f"# {line}" for line in text.splitlines()) for text in texts]
 
 
 def device() -> str:
