@@ -11,7 +11,6 @@ import itertools
 import os
 import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -23,7 +22,7 @@ from tvm import s_tir
 from te_select import forks, kinds
 from te_select.errors import ArgumentError, ArtifactError, TargetError
 from te_select.machines import limits, machine, schedule_of
-from te_select.machines.scheduled import Scheduled
+from te_select.machines.scheduled import Scheduled, records
 from te_select.machines.targets import ResolvedTarget, resolve
 from te_select.operator.access import AccessPattern, access_pattern
 from te_select.operator.broadcast import shown
@@ -34,7 +33,7 @@ from te_select.records import lookup
 from te_select.records.origin import DEFAULT, NONE_NEAR, NOT_ASKED
 from te_select.runtime import artifact, scratch, stored
 from te_select.runtime.kernel import Kernel
-from te_select.runtime.manifest import Choice, KernelRecord, Manifest, NodeRecord
+from te_select.runtime.manifest import Manifest, NodeRecord
 
 TuningLogs = str | Path | Literal[False] | None
 _builds = itertools.count()
@@ -177,7 +176,7 @@ def build_scheduled(
     kind = machine(target.kind)
     path.parent.mkdir(parents=True, exist_ok=True)
     manifest = Manifest(
-        kernels=_records(chosen, target),
+        kernels=records(chosen, target.levels[-1].name),
         target={"name": target.name, **kind.requirements(target)},
         versions=versions() | kind.versions(),
         nodes=tuple(map(NodeRecord.of, nodes)),
@@ -295,19 +294,6 @@ def check_runs_here(target: ResolvedTarget) -> None:
             f"target {target.name!r} needs {', '.join(missing)}, which this CPU lacks; expected "
             "one that it can run (te_select.export compiles for other CPUs)"
         )
-
-
-def _records(chosen: Sequence[Scheduled], target: ResolvedTarget) -> tuple[KernelRecord, ...]:
-    """What the manifest says of each workload: the choice for every level."""
-    choices: dict[Workload, dict[str, Choice]] = {}
-    for one in chosen:
-        choice = Choice(asdict(one.config), one.origin, one.why)
-        choices.setdefault(one.workload, {})[one.level] = choice
-    best = target.levels[-1].name
-    return tuple(
-        KernelRecord(workload, **vars(by_level.pop(best)), levels=by_level)
-        for workload, by_level in choices.items()
-    )
 
 
 def _check_names(chosen: Sequence[Scheduled]) -> None:
