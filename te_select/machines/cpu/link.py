@@ -22,6 +22,7 @@ CPU = HostHalf(
         "cpu/openmp.c",
         "cpu/pool.c",
         "cpu/processors.c",
+        "cpu/sysfs.c",
     ),
     ("-pthread", "-ldl"),
 )

@@ -1,4 +1,4 @@
-/* Detects the machine by CPUID, which needs no privilege, and chooses its decisions.
+/* Detects the machine by CPUID, which needs no privilege, or by files, and chooses its decisions.
  *
  * They come from a table of measured and reasoned profiles below, then from the file of the user's
  * own measurements, then from TE_SELECT_PROFILE. sysconf is not asked: on AMD it counts the caches of
@@ -13,6 +13,8 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#else
+#include "sysfs.h"
 #endif
 
 #define KB (INT64_C(1) << 10)
@@ -66,24 +68,7 @@ static void detect(void) {
   }
 }
 #else
-/* Bytes of a size that the system writes as "1024K"; 0 where there is none. */
-static int64_t cache_of(int index) {
-  char path[96], level[8], size[32];
-  snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu0/cache/index%d/size", index);
-  FILE* file = fopen(path, "re");
-  if (!file) return 0;
-  long long value = 0;
-  char unit = 0;
-  (void)level;
-  if (!fgets(size, sizeof(size), file) || sscanf(size, "%lld%c", &value, &unit) < 1) value = 0;
-  fclose(file);
-  return value * (unit == 'K' ? KB : unit == 'M' ? MB : 1);
-}
-
-static void detect(void) {
-  machine.l2 = cache_of(2); /* 0 and 1 are those of the first level */
-  machine.l3 = cache_of(3);
-}
+static void detect(void) { te_select_detect_by_sysfs(&machine); }
 #endif
 
 /* A hypervisor may hide caches, or show those of a machine that is not there. */
@@ -119,9 +104,10 @@ static const profile profiles[] = {
     {"amd", "AuthenticAMD", 0, 0, 0, 0, 0, 1000, 0, 750, 256 * KB, 1, 0},
 #if defined(__x86_64__)
     {"x86-64", NULL, 0, 0, 0, 0, 0, 1000, 0, 750, 256 * KB, 1, 0},
+#elif defined(__aarch64__) /* cores see by themselves that whole lines are written */
+    {"aarch64", NULL, 0, 0, 0, 0, 0, 0, 0, 0, 256 * KB, 1, 0},
 #else
-    {"generic", NULL, 0, 0, 0, 0, 0, 0, 0, 0, 256 * KB, 1,
-     0}, /* cores see whole lines by themselves */
+    {"generic", NULL, 0, 0, 0, 0, 0, 0, 0, 0, 256 * KB, 1, 0},
 #endif
 };
 
