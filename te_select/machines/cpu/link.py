@@ -24,7 +24,8 @@ CPU = HostHalf(
         "cpu/processors.c",
         "cpu/sysfs.c",
     ),
-    ("-pthread", "-ldl"),
+    # Never unloaded: its threads wait in its code, and whoever closes it knows nothing of them.
+    ("-pthread", "-ldl", "-Wl,-z,nodelete"),
 )
 
 
