@@ -79,7 +79,7 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
         no_meaning("a library", target=target)
         check_library(path)
         document = _of_library(path)
-        document |= _loads(path)
+        document |= _loaded(path)
         document["manifest_written"] = document["loads_here"] == LOADS and _write_beside(path)
     else:
         check_folder("--tuning-logs", logs, "none")
@@ -135,16 +135,17 @@ def _write_beside(path: Path) -> bool:
     return stored.write_beside(stored.read(path), path)
 
 
-def _loads(path: Path) -> dict[str, str]:
-    """``"yes"`` and the level that runs, or why the library cannot be loaded on this machine."""
+def _loaded(path: Path) -> dict[str, Any]:
+    """Whether the library loads here, or why not; the level that runs, and what it decides."""
     import te_select  # noqa: PLC0415 - imports tvm_ffi
 
     try:
         loaded = te_select.load(path)
     except SelectError as error:
-        return {"loads_here": f"no: {error}"}
-    one = loaded if isinstance(loaded, te_select.Kernel) else next(iter(loaded.values()))
-    return {"loads_here": LOADS, **({"level_here": one.level} if len(one.levels) > 1 else {})}
+        return {"loads_here": f"no: {error}", "in_effect": {}}
+    kernel = loaded if isinstance(loaded, te_select.Kernel) else next(iter(loaded.values()))
+    level = {"level_here": kernel.level} if len(kernel.levels) > 1 else {}
+    return {"loads_here": LOADS, "in_effect": dict(kernel.in_effect), **level}
 
 
 def _chosen(kernels: list[dict[str, Any]], name: str | None) -> list[dict[str, Any]]:
@@ -196,6 +197,9 @@ def _print(document: dict[str, Any]) -> None:
     if "level_here" in document:
         general["level here"] = document["level_here"]
     print_fields(general)
+    if document.get("in_effect"):
+        print("here, where a knob is -1")
+        print_fields(document["in_effect"], "  ")
     if document.get("manifest_written"):
         print("the manifest beside the library was gone or did not fit, and was written again")
     for kernel in document["kernels"]:

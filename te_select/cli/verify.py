@@ -121,7 +121,7 @@ def _verify_library(
 def _loaded(path: Path, name: str | None, level: str | None) -> list[Kernel]:
     """The kernels to verify, of a library that runs at the level that is asked for."""
     import te_select  # noqa: PLC0415 - imports tvm_ffi
-    from te_select.runtime.cpu.kernel import FORCED_LEVEL  # noqa: PLC0415 - imports tvm_ffi
+    from te_select.runtime.kernel import FORCED_LEVEL  # noqa: PLC0415 - imports tvm_ffi
 
     if level is not None:
         os.environ[FORCED_LEVEL] = level  # the library reads it when it is loaded

@@ -18,6 +18,9 @@ from te_select.operator.workload import Workload
 from te_select.runtime import raised
 from te_select.runtime.manifest import KernelRecord, Manifest
 
+FORCED_LEVEL = "TE_SELECT_LEVEL"
+"""The level that a library of several takes, instead of the best that the machine runs."""
+
 
 class Kernel(abc.ABC):
     """One compiled Select: ``out[i] = then[i] if cond[i] else else_[i]``, after broadcasting.
@@ -37,6 +40,8 @@ class Kernel(abc.ABC):
         The level of the library that this machine runs, or the target where there is one level.
     exporter
         Writes the library and its manifest to another path.
+    in_effect
+        What the library decides on this machine, by what it is and in words.
 
     Attributes
     ----------
@@ -56,6 +61,7 @@ class Kernel(abc.ABC):
     kind: str
     path: Path
     function: Callable[..., Any]
+    in_effect: Mapping[str, str]
 
     def __init__(
         self,
@@ -68,6 +74,7 @@ class Kernel(abc.ABC):
         path: Path,
         level: str,
         exporter: Callable[[str | os.PathLike[str]], Path],
+        in_effect: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         workload = record.workload
         self.workload = workload
@@ -81,6 +88,7 @@ class Kernel(abc.ABC):
         self.origin = chosen.origin
         self.path = path
         self.function = function
+        self.in_effect = in_effect
         self._bits = bits
         # True where the arguments were taken, without an exception where they were not.
         self._try = attempt or functools.partial(_attempt, function)
@@ -115,9 +123,14 @@ class Kernel(abc.ABC):
         return str(target["name"])
 
     @staticmethod
-    def prepare(_function: Callable[[str], Callable[..., Any]]) -> None:
-        """Prepare a library that has just been loaded; its functions are found by their names."""
-        return
+    def prepare(
+        _function: Callable[[str], Callable[..., Any]], _is_first_format: bool
+    ) -> dict[str, str]:
+        """Prepare a library that has just been loaded; its functions are found by their names.
+
+        What it returns becomes `in_effect`.
+        """
+        return {}
 
     def export(self, path: str | os.PathLike[str]) -> Path:
         """Write the shared library and its manifest, atomically.

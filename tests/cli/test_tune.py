@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 import te_select
 from te_select import Workload
-from te_select.cli import app
 from te_select.cli import tune as cli_module
 from te_select.machines.targets import resolve
 from te_select.records import log
@@ -20,22 +18,13 @@ from te_select.timing import cores
 from te_select.tuning import session as session_module
 from te_select.tuning.display import Display
 from te_select.tuning.record import Progress
+from tests.support.cli import run, run_json
 from tests.support.tuning_fakes import BIG, FEW, FakeMeasurer, by_unroll, flat
 
 TARGET = "x86-64-v4"
 ON = ["--target", TARGET]
 FLAGS = ["--cond", "1024", "--then", "1024", "--else", "1024"]
 V4 = resolve(TARGET)
-
-
-def run(*args: str | Path) -> Any:
-    return CliRunner().invoke(app, [str(arg) for arg in args])
-
-
-def run_json(*args: str | Path) -> Any:
-    result = run(*args, "--json")
-    assert result.stderr == ""
-    return json.loads(result.stdout)
 
 
 @pytest.fixture(autouse=True)

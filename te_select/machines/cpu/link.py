@@ -22,6 +22,7 @@ CPU = HostHalf(
         "cpu/openmp.c",
         "cpu/pool.c",
         "cpu/processors.c",
+        "cpu/profile.c",
         "cpu/sysfs.c",
     ),
     # Never unloaded: its threads wait in its code, and whoever closes it knows nothing of them.

@@ -25,7 +25,8 @@ def test_library_is_told_of_each_kernel_what_its_config_says(tmp_path, monkeypat
     configs = []
     for k, workload in enumerate(workloads):
         default = cpu.default_config(access_pattern(workload), V3.tvm)
-        configs.append(dataclasses.replace(default, bytes_per_thread=1000 * k, stream_from=7 * k))
+        knobs = {"bytes_per_thread": 1000 * k, "stream_from": 7 * k, "skip": -(k % 2)}
+        configs.append(dataclasses.replace(default, **knobs, backwards=k % 2))
     chosen = [
         schedule(workload, V3, config=dataclasses.asdict(config))
         for workload, config in zip(workloads, configs, strict=True)
@@ -33,8 +34,11 @@ def test_library_is_told_of_each_kernel_what_its_config_says(tmp_path, monkeypat
     build_scheduled(chosen, tmp_path / "x.so", V3)
     assert [entry.workload for entry in entries] == workloads
     versions = [version for entry in entries for version in entry.versions]
-    decisions = [(v.decisions.bytes_per_thread, v.decisions.stream_from) for v in versions]
-    assert decisions == [(0, 0), (1000, 7), (2000, 14)]
+    assert [dataclasses.astuple(version.decisions) for version in versions] == [
+        (0, 0, 0, 0, False, True),
+        (1000, 7, -1, 1, False, True),
+        (2000, 14, 0, 0, False, True),
+    ]
     assert len({version.symbol for version in versions}) == 3
 
 
