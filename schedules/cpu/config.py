@@ -46,8 +46,9 @@ class Config:
     backwards
         1 where a span walks backwards if out lies just ahead of an input, else 0.
     leaf
-        `SPAN` or `PLAIN`. A plain leaf is one loop. It can neither store past the cache, nor skip,
-        nor walk backwards.
+        `SPAN` or `PLAIN`. A plain leaf is one loop, and can neither store past the cache, nor skip,
+        nor walk backwards: there ``unroll``, ``rows``, ``stream_from``, ``skip`` and ``backwards``
+        have no meaning.
 
     The four before the last may be `BY_MACHINE`.
     """
@@ -83,8 +84,6 @@ class Config:
             )
         if type(self.leaf) is not int or self.leaf not in (SPAN, PLAIN):
             raise ValueError(f"leaf must be {SPAN}, a span, or {PLAIN}, plain TIR")
-        if self.leaf == PLAIN and self.rows:
-            raise ValueError("rows must be false where the leaf is plain TIR, which is one loop")
         if self.rows and not rows_may_be_leaf(pattern):
             raise ValueError(
                 f"rows needs an innermost loop that is or may be below {LONG_ROW_BYTES} bytes"

@@ -76,6 +76,7 @@ def variants(pattern: AccessPattern, config: Config) -> list[Variant]:
     is 1.4 to 1.8 times as fast. ``"small"`` is for bytes that one thread moves inside the caches,
     where named dims leave open how many there are.
     """
+    config = _with_meaning(config)
     main, found = config, []
     if config.rows and pattern.loops[-1].extent is None:
         main = replace(config, rows=False)
@@ -138,6 +139,7 @@ def apply(sch: s_tir.Schedule, pattern: AccessPattern, target: Target, config: C
         return  # nothing runs, and TVM can neither inline nor split loops of extent 0
     for branch in ("then_b", "else_b"):
         sch.compute_inline(sch.get_sblock(branch))
+    given, config = config, _with_meaning(config)
     block = sch.get_sblock("out")
     loops = _merged_loops(sch, block, pattern)
     leaf_loops = 2 if config.rows else 1
@@ -155,11 +157,18 @@ def apply(sch: s_tir.Schedule, pattern: AccessPattern, target: Target, config: C
             sch.annotate(task, PARTITION, 1)  # the last piece may be shorter than the others
     if config.leaf == PLAIN:
         lanes = config.vector_bytes // pattern.width
-        notes.annotate(sch, _vectorized(sch, leaf, lanes), PLAIN_LEAF, pattern, config)
+        notes.annotate(sch, _vectorized(sch, leaf, lanes), PLAIN_LEAF, pattern, given)
         return
     span = span_of(pattern, config)
     span = replace(span, reduces=span.skipping and isa.of(target).reduces)
     notes.annotate(sch, leaf, span.symbol, pattern, config)
+
+
+def _with_meaning(config: Config) -> Config:
+    """The config without what has no meaning for a plain leaf."""
+    if config.leaf == SPAN:
+        return config
+    return replace(config, rows=False, stream_from=0, skip=0)
 
 
 def _vectorized(sch: s_tir.Schedule, leaf: Any, lanes: int) -> Any:
@@ -176,6 +185,7 @@ def _vectorized(sch: s_tir.Schedule, leaf: Any, lanes: int) -> Any:
 
 def effect(pattern: AccessPattern, config: Config, cpus: int | None = None) -> tuple[object, ...]:
     """Tell configs apart by the leaf, the pieces and the threads that they lead to."""
+    config = _with_meaning(config)
     stream = config.stream_from
     if stream > 0:
         stream = int(stream <= (pattern.out_bytes or 0))

@@ -63,7 +63,7 @@ class Kernel(abc.ABC):
     function: Callable[..., Any]
     in_effect: Mapping[str, str]
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a library is loaded from
         self,
         record: KernelRecord,
         manifest: Manifest,

@@ -57,6 +57,12 @@ class CpuTarget(ResolvedTarget):
         return self.several or (self,)
 
     @property
+    def model(self) -> str:
+        """LLVM's name of the CPU; empty for a level, which many CPUs have."""
+        cpu = str(self.tvm.attrs.get("mcpu", ""))
+        return "" if cpu in (*LEVELS, self.isa.cpu) else cpu
+
+    @property
     def records(self) -> str:
         """The name under which tuning records know it."""
         return self.name.replace(":", "-") if self.name.startswith(self.isa.name) else self.name

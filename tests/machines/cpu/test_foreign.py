@@ -188,12 +188,10 @@ def test_plain_leaf_is_vectors_and_a_short_rest():
     assert re.search(r"if \w+ < T.int64\(3\)", text)  # of vectors of four
 
 
-def test_named_rows_cannot_be_one_plain_leaf():
+def test_leaf_is_one_of_two():
     pattern = access_pattern(Workload(("r", 1), ("r", 3), ("r", 3)))
     default = cpu.default_config(pattern, resolve("x86-64-v3").tvm)
-    assert default.rows
-    with pytest.raises(ValueError, match="rows must be false where the leaf is plain"):
-        cpu.Config(**{**vars(default), "leaf": PLAIN}).checked(pattern)
+    assert cpu.Config(**{**vars(default), "leaf": PLAIN}).checked(pattern).leaf == PLAIN
     for wrong in (2, -1, True, "span"):
         with pytest.raises(ValueError, match="leaf must be 0"):
             cpu.Config(**{**vars(default), "leaf": wrong}).checked(pattern)
