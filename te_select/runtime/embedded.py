@@ -148,7 +148,7 @@ def digest_of(image: bytes) -> str:
 
 def _unsealed(manifest: Manifest) -> bytes:
     """The text before the digest is known."""
-    return json.dumps(manifest.to_json(_UNSEALED)).encode()
+    return json.dumps(manifest.to_json(_UNSEALED), separators=(",", ": ")).encode()
 
 
 def _with_digest(image: bytes, start: int) -> bytes:
