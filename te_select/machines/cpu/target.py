@@ -78,7 +78,8 @@ def suggestions(text: str) -> list[str]:
     """Names of CPUs that are close to one that is not known."""
     known = {cpu: cpu for cpu in _cpus(X86_64)}
     known |= {cpu: f"{isa.AARCH64.name}:{cpu}" for cpu in _cpus(isa.AARCH64) if cpu not in known}
-    return [known[cpu] for cpu in difflib.get_close_matches(text, known, n=3)]
+    close = difflib.get_close_matches(text, known, n=3)
+    return [known[cpu] for cpu in close if known[cpu] != cpu or _is_x86_64(cpu)]
 
 
 def from_name(text: str) -> CpuTarget:
