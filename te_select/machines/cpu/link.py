@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,17 @@ CPU = HostHalf(
     ),
     ("-pthread", "-ldl"),
 )
+FAMILY = HostHalf(
+    (
+        *CPU.sources,
+        "cpu/where.c",
+        "cpu/where_block.c",
+        "cpu/where_library.c",
+        "cpu/where_plan.c",
+    ),
+    CPU.options,
+)
+"""The host half of a library whose kernels serve operands of any shapes."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +129,7 @@ def link(
     levels: Sequence[Level],
     manifest: Manifest,
     out: Path,
+    places: Mapping[Workload, str] | None = None,
 ) -> None:
     """Link object files, the argument checks and the thread pool to a shared library.
 
@@ -134,13 +146,43 @@ def link(
     out
         The library to write; it appears complete or not at all, and the same input gives the same
         bytes.
+    places
+        Where the kernels are the family of `te_select.where`: the place of each in
+        ``te_select_where_kernels``, such as ``"runs[2][7]"``.
 
     Raises
     ------
     ToolchainError
         If there is no C compiler, or it fails.
     """
-    link_stub(stub_source(entries, levels), objects, CPU, manifest, out)
+    source, half = stub_source(entries, levels), CPU
+    if places is not None:
+        source, half = source + _family(entries, levels, places), FAMILY
+    link_stub(source, objects, half, manifest, out)
+
+
+def _family(
+    entries: Sequence[KernelEntry], levels: Sequence[Level], places: Mapping[Workload, str]
+) -> str:
+    """What tells ``where_library.c`` the kernels of a family."""
+    cases = "\n".join(
+        f"    case {k}:\n"
+        + "\n".join(
+            f"      kernels->{places[entry.workload]} = run_{i}_{k};"
+            for i, entry in enumerate(entries)
+        )
+        + "\n      break;"
+        for k in range(len(levels))
+    )
+    return f"""
+#include "where_library.h"
+const te_select_library* const te_select_where_levels = &library;
+void te_select_where_fill(te_select_where_kernels* kernels, int32_t level) {{
+  switch (level) {{
+{cases}
+  }}
+}}
+"""
 
 
 def _levels(levels: Sequence[Level]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from te_select.machines.cpu import link, lowering
 from te_select.machines.cpu.target import CpuTarget
 from te_select.machines.scheduled import Scheduled, symbol
 from te_select.operator.access import access_pattern
+from te_select.operator.workload import Workload
 from te_select.runtime import scratch
 from te_select.runtime.cpu import features
 from te_select.runtime.manifest import Manifest
@@ -24,7 +25,13 @@ from te_select.schedules.variant import Condition
 __all__ = ["build", "device", "missing", "requirements", "source", "tuned_on", "versions"]
 
 
-def build(chosen: Sequence[Scheduled], target: CpuTarget, manifest: Manifest, path: Path) -> None:
+def build(
+    chosen: Sequence[Scheduled],
+    target: CpuTarget,
+    manifest: Manifest,
+    path: Path,
+    places: Mapping[Workload, str] | None = None,
+) -> None:
     """Write the shared library of scheduled workloads.
 
     Parameters
@@ -37,6 +44,8 @@ def build(chosen: Sequence[Scheduled], target: CpuTarget, manifest: Manifest, pa
         What the library holds, which goes into it.
     path
         The ``.so`` to write; its folder exists.
+    places
+        Where they are the family of `te_select.where`, the place of each in its table.
     """
     functions = [func for i, one in enumerate(chosen) for func in lower(one, symbol(i))]
     with limits.explained(*(one.workload for one in chosen)):
@@ -49,7 +58,7 @@ def build(chosen: Sequence[Scheduled], target: CpuTarget, manifest: Manifest, pa
             for i, one in enumerate(chosen)
         ]
         levels = [link.Level(target.name, target.cpu_features)]
-        link.link([object_file], entries, levels, manifest, path)
+        link.link([object_file], entries, levels, manifest, path, places)
 
 
 def _decisions(one: Scheduled) -> link.Decisions:

@@ -14,7 +14,7 @@ enum { TASK_BYTES = 1 << 17, MOST_TASKS = 1 << 16, UNKNOWN = -2, NO_LEVEL = -1 }
 
 /* ---- the level that this CPU runs ----------------------------------------------------------------- */
 
-static const char* lacking(const te_select_level* level) {
+const char* te_select_lacking(const te_select_level* level) {
   for (const char* const* feature = level->features; *feature; ++feature) {
     if (!te_select_cpu_has(*feature)) return *feature;
   }
@@ -22,12 +22,12 @@ static const char* lacking(const te_select_level* level) {
 }
 
 /* The best level that this CPU can run, found out once: a library has one table of levels. */
-static int32_t level_of(const te_select_library* library) {
+int32_t te_select_level_of(const te_select_library* library) {
   static _Atomic int32_t found = UNKNOWN;
   int32_t level = atomic_load_explicit(&found, memory_order_relaxed);
   if (level != UNKNOWN) return level;
   level = library->num_levels - 1;
-  while (level >= 0 && lacking(&library->levels[level])) --level;
+  while (level >= 0 && te_select_lacking(&library->levels[level])) --level;
   atomic_store_explicit(&found, level, memory_order_relaxed);
   return level;
 }
@@ -36,7 +36,7 @@ static int no_level(const te_select_cpu_kernel* kernel) {
   const te_select_level* lowest = kernel->library->levels;
   te_select_message m = te_select_begin(&kernel->common, -1);
   te_select_append(&m, "the library was compiled for %s, and this CPU lacks %s", lowest->name,
-                   lacking(lowest));
+                   te_select_lacking(lowest));
   return te_select_fail("RuntimeError", &m);
 }
 
@@ -101,7 +101,7 @@ int te_select_call(const te_select_cpu_kernel* kernel, const TVMFFIAny* args, in
   int found = te_select_check(&kernel->common, args, num_args, result, mode, sizes, operands);
   if (found < 0) return te_select_refused(mode);
   if (!found) return 0;
-  int32_t level = level_of(kernel->library);
+  int32_t level = te_select_level_of(kernel->library);
   if (level == NO_LEVEL) return no_level(kernel);
   if (te_select_bad_threads() || te_select_bad_profile()) return refuse_setting(kernel);
 

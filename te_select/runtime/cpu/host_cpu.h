@@ -47,6 +47,13 @@ typedef struct {
 int te_select_call(const te_select_cpu_kernel* kernel, const TVMFFIAny* args, int32_t num_args,
                    TVMFFIAny* result, te_select_mode mode);
 
+/* The best level that this CPU can run; negative where it can run none. A library has one table of
+ * levels. */
+int32_t te_select_level_of(const te_select_library* library);
+
+/* A feature of a level that this CPU lacks; NULL where it lacks none. */
+const char* te_select_lacking(const te_select_level* level);
+
 /* Makes this thread's stores past the cache visible in order, as its ordinary ones are. */
 static inline void te_select_fence(void) {
 #ifdef __SSE__
