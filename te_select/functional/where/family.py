@@ -48,6 +48,11 @@ def row_part(width: int, number: int) -> str:
     return f"w{width}_rows{number:02}"
 
 
+def part_of_width(width: int) -> str:
+    """The name of the part with the runs for elements of so many bytes, as the C half splits them."""
+    return f"w{min(width & -width, WIDTHS[-1])}"
+
+
 def wished_part(wish: int) -> str:
     """The name of the part that a call of the C half has wished for."""
     return row_part(WIDTHS[wish // _ROWS], wish % _ROWS)
