@@ -6,6 +6,7 @@ compiler, the newest entry of the cache that this CPU can run.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
@@ -68,7 +69,7 @@ def fetch(part: str) -> bool:
             return False
         try:
             image = _from_cache(part) or _build(part)
-            _load(image, part)
+            _load(image, _checked(image, part))
         except (SelectError, ImportError) as error:
             _failed.add(part)
             _warn(f"te_select.where has no kernels, and leaves the work to NumPy: {error}")
@@ -92,21 +93,25 @@ def use(path: str | os.PathLike[str]) -> None:
     path = files.library_path(path)
     image = files.read(path, "a library as te-select where build makes it")
     manifest = _checked(image, str(path))
-    held = {record.workload for record in manifest.kernels}
-    names = [name for name, places in parts().items() if held >= places.keys()]
-    if not names:
+    if not _held(manifest):
         raise ArtifactError(f"{path} holds no kernels of where(); build it by te-select where build")
     with _lock:
-        _load(image, path.name)
-        _loaded.update(names)
+        _load(image, manifest)
 
 
-def _load(image: bytes, name: str) -> None:
-    address = bare.call_for_int(bare.load(image, f"te_select-{name}"), "te_select_where_library")
+def _held(manifest: Manifest) -> list[str]:
+    """The parts that a library holds as a whole."""
+    held = {record.workload for record in manifest.kernels}
+    return [name for name, places in parts().items() if held >= places.keys()]
+
+
+def _load(image: bytes, manifest: Manifest) -> None:
+    library = bare.load(image, "te_select-where")
+    address = bare.call_for_int(library, "te_select_where_library")
     _addresses.append(address)
     for installer in _installers:
         installer(address)
-    _loaded.add(name)
+    _loaded.update(_held(manifest))
 
 
 def _checked(image: bytes, place: str) -> Manifest:
@@ -126,10 +131,11 @@ def _from_cache(part: str) -> bytes | None:
         if image is None:
             continue
         try:
-            _checked(image, name)
+            manifest = _checked(image, name)
         except ArtifactError:
             cache.discard(name)
-        else:
+            continue
+        if part in _held(manifest):
             return image
     return None
 
@@ -158,12 +164,9 @@ def _newest(part: str, why: Exception) -> bytes:
         if not key.holds(entry.path.name, part):
             continue
         image = cache.read(entry.path.name)
-        try:
-            if image is not None:
-                _checked(image, entry.path.name)
+        with contextlib.suppress(ArtifactError):
+            if image is not None and part in _held(_checked(image, entry.path.name)):
                 return image
-        except ArtifactError:
-            continue
     raise why
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from typing import Any
 
@@ -30,7 +29,8 @@ def leave(reason: str, /, *args: Any, **options: Any) -> Any:
     Returns
     -------
     Any
-        The result.
+        The result, or NotImplemented where the caller is to call numpy.where: its warnings then
+        name the line of the user.
 
     Raises
     ------
@@ -49,14 +49,14 @@ def leave(reason: str, /, *args: Any, **options: Any) -> Any:
         if out is not None:
             raise TypeError("where() takes out only with cond, x and y")
         left["arguments"] += 1
-        return np.where(*args)
+        return NotImplemented
     cond, x, y = args
     if out is not None:
         return _into(out, reason, cond, x, y)
     if reason == "promotion":
         return _promoted(cond, x, y)
     left[reason] += 1
-    return np.where(cond, x, y)
+    return NotImplemented
 
 
 def _into(out: Any, reason: str, cond: Any, x: Any, y: Any) -> Any:
@@ -66,6 +66,8 @@ def _into(out: Any, reason: str, cond: Any, x: Any, y: Any) -> Any:
     if reason == "out":  # its layout, or what it shares memory with
         reason = "promotion"
     result = leave(reason, cond, x, y)
+    if result is NotImplemented:
+        result = np.where(cond, x, y)
     if out.dtype != result.dtype:
         raise TypeError(f"out has element type {out.dtype}; expected {result.dtype}")
     if out.shape != result.shape:
@@ -82,7 +84,7 @@ def _promoted(cond: Any, x: Any, y: Any) -> Any:
     arrays = [_as_array(cond, np.dtype(bool)), _as_array(x, dtype), _as_array(y, dtype)]
     if any(array is None for array in arrays) or not _moves(dtype):
         left["promotion"] += 1
-        return np.where(cond, x, y)
+        return NotImplemented
     out = _fresh(cond, x, y, dtype)
     _fill(*arrays, out)
     return out
@@ -152,7 +154,3 @@ def _fill(cond: Any, x: Any, y: Any, out: Any) -> None:
             out=target,
         )
 
-
-def is_loaded(name: str) -> bool:
-    """Whether a module is there, which this one does not import."""
-    return name in sys.modules

@@ -198,7 +198,9 @@ static PyObject* where_call(PyObject* self, PyObject* const* args, size_t flagge
   memcpy(given + 1, args, (size_t)(count + named) * sizeof(*args));
   result = PyObject_Vectorcall(leave, given, (size_t)count + 1, names);
   Py_DECREF(reason);
-  return result;
+  if (result != Py_NotImplemented) return result;
+  Py_DECREF(result);
+  return PyObject_Vectorcall(numpy_where, args, (size_t)count, NULL);
 }
 
 /* ---- the type ----------------------------------------------------------------------------------- */
