@@ -148,6 +148,18 @@ def discard(name: str) -> None:
         (folder() / name).unlink()
 
 
+def problem() -> str:
+    """Why the cache is not used, in one line; empty where it is."""
+    try:
+        limit()
+        _check(folder())
+    except FileNotFoundError:
+        return ""  # it is made when it is needed
+    except (OSError, CacheError) as error:
+        return str(error)
+    return ""
+
+
 def entries() -> list[Entry]:
     """The entries, the most recently used first."""
     found = []

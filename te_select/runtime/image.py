@@ -68,6 +68,11 @@ def load(library: Stored, path: Path) -> tvm_ffi.Module:
         return module
 
 
+def open_again(library: ctypes.CDLL) -> tvm_ffi.Module:
+    """Open by tvm-ffi what `te_select.runtime.bare` has loaded."""
+    return _dlopen(library._name)
+
+
 def _from_memory(image: bytes, sha256: str, path: Path) -> tvm_ffi.Module | None:
     """Load from a memfd; None where that cannot be, and the copy says why."""
     if os.environ.get(PRIVATE_COPY):

@@ -18,9 +18,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
 
 if TYPE_CHECKING:
+    from te_select.machines.scheduled import Scheduled
     from te_select.machines.targets import ResolvedTarget
 
 WIDTHS = (1, 2, 4, 8, 16)
@@ -70,20 +72,27 @@ def build(names: Iterable[str], path: Path, target: ResolvedTarget) -> None:
     target
         A target that is a CPU.
     """
-    from te_select import compiler  # noqa: PLC0415 - imports tvm
+    from te_select import compiler  # noqa: PLC0415 - imports tvm, as the next
+    from te_select.schedules.cpu import default_config  # noqa: PLC0415
 
     chosen_parts = (parts()[name] for name in names)
     places = {workload: place for part in chosen_parts for workload, place in part.items()}
-    chosen = [compiler.schedule(workload, target, False) for workload in places]
-    serial = [
-        compiler.schedule(one.workload, target, False, asdict(_in_one_piece(one.config)))
-        for one in chosen
-    ]
-    compiler.build_scheduled(serial, path, target, places=places)
+    chosen = []
+    for workload in places:
+        default = default_config(access_pattern(workload), target.tvm)
+        serial = replace(default, bytes_per_thread=0, piece=_ONE_PIECE)
+        chosen.append(_for_short_rows(compiler.schedule(workload, target, False, asdict(serial))))
+    compiler.build_scheduled(chosen, path, target, places=places)
 
 
-def _in_one_piece(config: object) -> object:
-    return replace(config, bytes_per_thread=0, piece=_ONE_PIECE)
+def _for_short_rows(one: Scheduled) -> Scheduled:
+    """Only the function for rows that are not long, where there is one: others are runs."""
+    functions = {
+        replace(variant, name="", applies=None): function
+        for variant, function in one.functions.items()
+        if variant.name == "short_rows"
+    }
+    return replace(one, functions=functions) if functions else one
 
 
 def _index(width: int) -> int:

@@ -7,13 +7,14 @@ compiler, the newest entry of the cache that this CPU can run.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import sys
 import threading
 import time
 import warnings
 from collections.abc import Callable
-from pathlib import Path
+from typing import Any
 
 from te_select.errors import ArtifactError, SelectError
 from te_select.functional.where import key
@@ -22,15 +23,27 @@ from te_select.runtime import bare, cache, embedded, files, scratch
 from te_select.runtime.cpu import features
 from te_select.runtime.manifest import Manifest
 
-QUIET_SECONDS = 1.0
 Installer = Callable[[int], None]
+
+
+class _Library(ctypes.Structure):
+    """A te_select_where_library of ``where.h``."""
+
+    _fields_ = (
+        ("version", ctypes.c_int64),
+        ("call", ctypes.c_void_p),
+        ("refusal", ctypes.CFUNCTYPE(ctypes.c_char_p)),
+        ("add", ctypes.CFUNCTYPE(None, ctypes.c_void_p)),
+        ("kernels", ctypes.c_void_p),
+    )
+
 
 _lock = threading.RLock()
 _loaded: set[str] = set()  # the parts that are there
 _failed: set[str] = set()  # and those that cannot be had
 _warned = False
 _installers: list[Installer] = []
-_addresses: list[int] = []
+_first: tuple[ctypes.CDLL, int] | None = None  # it is given the kernels of all others
 
 
 def _renew_lock() -> None:
@@ -42,11 +55,21 @@ os.register_at_fork(after_in_child=_renew_lock)
 
 
 def on_load(installer: Installer) -> None:
-    """Have a function called with the address of every library, those that are there first."""
+    """Have a function called with the address of the first library, once it is there."""
     with _lock:
-        for address in _addresses:
-            installer(address)
+        if _first is not None:
+            installer(_first[1])
         _installers.append(installer)
+
+
+def function(name: str) -> Any:
+    """A function of the first library, which must be there, through tvm-ffi."""
+    from te_select.runtime import image  # noqa: PLC0415 - imports tvm-ffi
+
+    with _lock:
+        if _first is None:
+            raise ArtifactError("no kernels of where() are loaded")
+        return image.open_again(_first[0]).get_function(name)
 
 
 def fetch(part: str) -> bool:
@@ -106,11 +129,17 @@ def _held(manifest: Manifest) -> list[str]:
 
 
 def _load(image: bytes, manifest: Manifest) -> None:
+    global _first  # noqa: PLW0603 - the first of a process
     library = bare.load(image, "te_select-where")
     address = bare.call_for_int(library, "te_select_where_library")
-    _addresses.append(address)
-    for installer in _installers:
-        installer(address)
+    if reason := _Library.from_address(address).refusal():
+        raise ArtifactError(reason.decode(errors="replace"))
+    if _first is None:
+        _first = library, address
+        for installer in _installers:
+            installer(address)
+    else:
+        _Library.from_address(_first[1]).add(address)
     _loaded.update(_held(manifest))
 
 

@@ -85,7 +85,7 @@ def _promoted(cond: Any, x: Any, y: Any) -> Any:
     if any(array is None for array in arrays) or not _moves(dtype):
         left["promotion"] += 1
         return NotImplemented
-    out = _fresh(cond, x, y, dtype)
+    out = fresh(cond, x, y, dtype)
     _fill(*arrays, out)
     return out
 
@@ -111,7 +111,7 @@ def _as_array(value: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any] | None:
     return array if array.size > PIECE else array.astype(dtype, copy=False)
 
 
-def _fresh(cond: Any, x: Any, y: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+def fresh(cond: Any, x: Any, y: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """A new array as NumPy's iterator makes it for these operands."""
     made = np.nditer(
         [None, cond, x, y],

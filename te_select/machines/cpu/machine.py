@@ -11,7 +11,7 @@ import tvm
 from tvm import tirx
 
 from te_select.machines import limits
-from te_select.machines.cpu import link, lowering
+from te_select.machines.cpu import link, lowering, objects
 from te_select.machines.cpu.target import CpuTarget
 from te_select.machines.scheduled import Scheduled, symbol
 from te_select.operator.access import access_pattern
@@ -48,17 +48,15 @@ def build(
         Where they are the family of `te_select.where`, the place of each in its table.
     """
     functions = [func for i, one in enumerate(chosen) for func in lower(one, symbol(i))]
-    with limits.explained(*(one.workload for one in chosen)):
-        module = lowering.build(functions, target.tvm)
     with scratch.folder(scratch.ROOM + len(chosen) * scratch.KERNEL_ROOM) as folder:
-        object_file = folder / "kernels.o"
-        module.write_to_file(str(object_file), "o")
+        with limits.explained(*(one.workload for one in chosen)):
+            made = objects.write(functions, target.tvm, folder / "kernels")
         entries = [
             link.KernelEntry(one.workload, (symbol(i),), _decisions(one))
             for i, one in enumerate(chosen)
         ]
         levels = [link.Level(target.name, target.cpu_features)]
-        link.link([object_file], entries, levels, manifest, path, places)
+        link.link(made, entries, levels, manifest, path, places)
 
 
 def _decisions(one: Scheduled) -> link.Decisions:

@@ -247,11 +247,7 @@ static PyObject* install(PyObject* self, PyObject* address) {
   if (!given || given->version != TE_SELECT_WHERE_VERSION) {
     return PyErr_Format(PyExc_ValueError, "the library of kernels is of another version");
   }
-  if (!library) {
-    library = given;
-  } else {
-    library->add(given);
-  }
+  library = given;
   Py_RETURN_NONE;
 }
 
@@ -270,7 +266,7 @@ static PyObject* counts(PyObject* self, PyObject* unused) {
 static PyMethodDef methods[] = {
     {"make", (PyCFunction)(void (*)(void))make, METH_FASTCALL,
      "Make the callable, of functions for what it leaves to Python."},
-    {"install", install, METH_O, "Add the kernels of a library, by its address."},
+    {"install", install, METH_O, "Take a library of kernels, by its address."},
     {"counts", counts, METH_NOARGS, "Calls and elements that kernels have served."},
     {NULL, NULL, 0, NULL},
 };
