@@ -25,9 +25,10 @@ def info_command(as_json: JsonFlag = False) -> None:
     Example: te-select cache info --json
     """
     found = cache.entries()
+    size = sum(entry.size for entry in found)
     document = {
         "folder": str(cache.folder()),
-        "bytes": sum(entry.size for entry in found),
+        "bytes": size,
         "limit": cache.limit(),
         "problem": cache.problem(),
         "entries": [
@@ -41,7 +42,7 @@ def info_command(as_json: JsonFlag = False) -> None:
     print_fields(
         {
             "folder": document["folder"],
-            "size": f"{document['bytes'] / 1024:.0f} KiB of {cache.limit() >> 20} MiB",
+            "size": f"{size / 1024:.0f} KiB of {cache.limit() >> 20} MiB",
             **({"problem": document["problem"]} if document["problem"] else {}),
         }
     )

@@ -54,7 +54,7 @@ class Entry:
 
 
 def folder() -> Path:
-    """Where the cache lies: ``TE_SELECT_CACHE_DIR``, else te-select's in the user's cache folder."""
+    """Where the cache lies: ``TE_SELECT_CACHE_DIR``, else in the user's cache folder."""
     wanted = os.environ.get(FOLDER)
     if wanted:
         return Path(wanted).expanduser().absolute()

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from te_select.functional.where import library
 from te_select.functional.where.family import part_of_width, wished_part
+from te_select.functional.where.kinds_of_tensors import by_type
 from te_select.functional.where.numpy_rules import leave, left
 
 _DOC = """Select element by element: ``out[i] = x[i] if cond[i] else y[i]``, as numpy.where does.
@@ -101,13 +102,13 @@ def _fetch_rows(wish: int) -> bool:
 def _make() -> tuple[Any, Any]:
     """The callable, and what counts its calls."""
     try:
-        from te_select.functional.where import _extension  # noqa: PLC0415 - built where it can be
+        import te_select.functional.where._extension as extension  # noqa: PLC0415 - optional
     except ImportError:
         from te_select.functional.where import through_tvm_ffi  # noqa: PLC0415
 
         return through_tvm_ffi.where, through_tvm_ffi.counts
-    library.on_load(_extension.install)
-    return _extension.make(leave, _fetch, _fetch_rows), _extension.counts
+    library.on_load(extension.install)
+    return extension.make(leave, _fetch, _fetch_rows, by_type), extension.counts
 
 
 def _stats() -> Stats:

@@ -3,8 +3,8 @@
 A kernel is for the one or two innermost loops of a call. The C half (``runtime/cpu/where.c``) walks
 the loops around them. Kernels of *runs* have one loop, along which each operand moves or stays.
 Kernels of *rows* have two, for rows so short that calling one kernel for each would cost more than
-selecting; an operand moves along both, down the rows or along a row. The others are served by these:
-an operand that stays along both is made a row; elements of 16 bytes have rows in their runs.
+selecting; an operand moves along both, down the rows or along a row. These serve the others, too:
+an operand that stays along both is made a row, and elements of 16 bytes have rows in their runs.
 
 A *part* is what is built at once: the runs of one width, or one kernel of rows.
 """
@@ -29,7 +29,7 @@ WIDTHS = (1, 2, 4, 8, 16)
 ROW_WIDTHS = WIDTHS[:-1]
 _ROWS = 27  # three operands that each move in one of three ways
 _TYPES = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64", 16: "complex128"}
-_WALKS = (("m", "n"), ("m", 1), (1, "n"))
+_WALKS: tuple[tuple[int | str, int | str], ...] = (("m", "n"), ("m", 1), (1, "n"))
 _ONE_PIECE = 1 << 30  # elements: cutting and threads are the business of the C half
 
 
@@ -51,7 +51,7 @@ def row_part(width: int, number: int) -> str:
 
 
 def part_of_width(width: int) -> str:
-    """The name of the part with the runs for elements of so many bytes, as the C half splits them."""
+    """The part with the runs for elements of so many bytes, which the C half may split."""
     return f"w{min(width & -width, WIDTHS[-1])}"
 
 
@@ -113,4 +113,5 @@ def _runs(width: int) -> dict[Workload, str]:
 def _rows(width: int) -> Iterable[tuple[int, Workload]]:
     for number, walks in enumerate(itertools.product(_WALKS, repeat=3)):
         if len(set(walks)) > 1:  # else it is one loop
-            yield number, Workload(*walks, _TYPES[width], "multidirectional")
+            cond, then, else_ = walks
+            yield number, Workload(cond, then, else_, _TYPES[width], "multidirectional")

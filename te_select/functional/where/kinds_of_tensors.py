@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Iterable
-from types import ModuleType
+from collections.abc import Callable, Iterable
 from typing import Any
 
 _MODULES = {
@@ -15,12 +14,22 @@ _MODULES = {
 }
 
 
-def find(values: Iterable[Any]) -> ModuleType | None:
-    """The module that selects tensors of a library, where one of the values is its tensor."""
+by_type: dict[type, Callable[..., Any]] = {}
+"""For tensors of these types, the function that selects them."""
+
+
+def find(values: Iterable[Any]) -> Callable[..., Any] | None:
+    """The function that selects tensors of a library, where one of the values is its tensor."""
     given = [value for value in values if value is not None]
+    for value in given:
+        if type(value) in by_type:
+            return by_type[type(value)]
     for name, (kind, module) in _MODULES.items():
         library = sys.modules.get(name)
         tensor = getattr(library, kind, None)  # a library that is being imported lacks it
-        if tensor is not None and any(isinstance(value, tensor) for value in given):
-            return importlib.import_module(module)
+        found = [type(v) for v in given if tensor is not None and isinstance(v, tensor)]
+        if found:
+            function: Callable[..., Any] = importlib.import_module(module).where
+            by_type.update(dict.fromkeys(found, function))
+            return function
     return None

@@ -117,7 +117,9 @@ def use(path: str | os.PathLike[str]) -> None:
     image = files.read(path, "a library as te-select where build makes it")
     manifest = _checked(image, str(path))
     if not _held(manifest):
-        raise ArtifactError(f"{path} holds no kernels of where(); build it by te-select where build")
+        raise ArtifactError(
+            f"{path} holds no kernels of where(); build it by te-select where build"
+        )
     with _lock:
         _load(image, manifest)
 
@@ -211,4 +213,3 @@ def _warn(text: str) -> None:
     if not _warned:
         _warned = True
         warnings.warn(text, RuntimeWarning, stacklevel=4)
-

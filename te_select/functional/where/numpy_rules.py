@@ -44,7 +44,7 @@ def leave(reason: str, /, *args: Any, **options: Any) -> Any:
         name = next(iter(options))
         raise TypeError(f"where() got an unexpected keyword argument {name!r}; expected out")
     if (of := kinds_of_tensors.find((*args, out))) is not None:
-        return of.where(*args, out=out)
+        return of(*args, out=out)
     if len(args) != 3 or reason == "arguments":  # noqa: PLR2004 - cond, x, y
         if out is not None:
             raise TypeError("where() takes out only with cond, x and y")
@@ -81,12 +81,12 @@ def _into(out: Any, reason: str, cond: Any, x: Any, y: Any) -> Any:
 def _promoted(cond: Any, x: Any, y: Any) -> Any:
     """Select operands of several types: each is converted once, in pieces where it is large."""
     dtype = np.result_type(x, y)
-    arrays = [_as_array(cond, np.dtype(bool)), _as_array(x, dtype), _as_array(y, dtype)]
-    if any(array is None for array in arrays) or not _moves(dtype):
+    flags, then, else_ = _as_array(cond, np.dtype(bool)), _as_array(x, dtype), _as_array(y, dtype)
+    if flags is None or then is None or else_ is None or not _moves(dtype):
         left["promotion"] += 1
         return NotImplemented
     out = fresh(cond, x, y, dtype)
-    _fill(*arrays, out)
+    _fill(flags, then, else_, out)
     return out
 
 
@@ -113,14 +113,15 @@ def _as_array(value: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any] | None:
 
 def fresh(cond: Any, x: Any, y: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """A new array as NumPy's iterator makes it for these operands."""
-    made = np.nditer(
+    iterator: Any = np.nditer  # whose stubs know no types of single operands
+    made = iterator(
         [None, cond, x, y],
         flags=["external_loop", "buffered", "delay_bufalloc", "zerosize_ok"],
         op_flags=[["writeonly", "allocate", "no_subtype"], *[["readonly"]] * 3],
         op_dtypes=[dtype, None, None, None],
         casting="unsafe",
-    ).operands
-    out: np.ndarray[Any, Any] = made[0]
+    )
+    out: np.ndarray[Any, Any] = made.operands[0]
     return out
 
 
@@ -153,4 +154,3 @@ def _fill(cond: Any, x: Any, y: Any, out: Any) -> None:
             *(side.astype(out.dtype, copy=False) for side in sides),
             out=target,
         )
-

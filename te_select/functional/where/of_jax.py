@@ -34,11 +34,13 @@ def where(*args: Any, out: Any = None) -> Any:
         What jax.numpy.where raises.
     """
     if out is not None:
-        raise ArgumentError("out has no meaning for JAX, whose arrays are never written; leave it out")
+        raise ArgumentError(
+            "out has no meaning for JAX, which never writes to an array; leave it out"
+        )
     if any(isinstance(value, jax.core.Tracer) for value in args):
         raise ArgumentError(
-            "te_select.where cannot be traced by jax.jit, jax.grad or jax.vmap; use jnp.where inside "
-            "of them, where XLA fuses it with what surrounds it"
+            "te_select.where cannot be traced by jax.jit, jax.grad or jax.vmap; use jnp.where, "
+            "which XLA fuses with what surrounds it"
         )
     arrays = [value for value in args if isinstance(value, jax.Array)]
     devices = set().union(*(value.devices() for value in arrays))

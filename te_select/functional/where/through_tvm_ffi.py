@@ -9,6 +9,7 @@ import numpy as np
 
 from te_select.functional.where import library, numpy_rules
 from te_select.functional.where.family import part_of_width, wished_part
+from te_select.functional.where.kinds_of_tensors import by_type
 
 _ARRAY, _BOOL, _empty = np.ndarray, np.dtype(bool), np.empty
 _WORTH = 1 << 22  # elements that a kernel of rows must serve, as in the extension
@@ -33,14 +34,17 @@ def where(cond: Any, x: Any = ..., y: Any = ..., /, *, out: Any = None) -> Any:
                 found = _select(entry, cond, x, y, dtype, out)
                 if found is not None:
                     return found
+    elif type(cond) in by_type and y is not ...:
+        return by_type[type(cond)](cond, x, y, out=out)
+    reason = "kind of operand" if y is not ... else "arguments"
     given = tuple(itertools.takewhile(lambda value: value is not ..., (cond, x, y)))
     options = {} if out is None else {"out": out}
-    result = numpy_rules.leave("kind of operand" if y is not ... else "arguments", *given, **options)
+    result = numpy_rules.leave(reason, *given, **options)
     return np.where(*given) if result is NotImplemented else result
 
 
 def counts() -> tuple[int, int, int, dict[str, int]]:
-    """Calls and elements that kernels have served, calls of many elements; no reasons of its own."""
+    """Calls and elements that kernels have served, and calls of many elements."""
     calls, elements, large = _counted
     return calls, elements, large, {}
 
@@ -67,7 +71,7 @@ def _fetch(dtype: np.dtype[Any]) -> Any:
     return _entries.setdefault(dtype, library.function("te_select_where"))
 
 
-def _select(entry: Any, cond: Any, x: Any, y: Any, dtype: Any, out: Any) -> Any:  # noqa: PLR0913
+def _select(entry: Any, cond: Any, x: Any, y: Any, dtype: Any, out: Any) -> Any:
     """Select by the kernels; None where they do not take the operands."""
     shape = cond.shape
     contiguous = cond.flags.c_contiguous

@@ -170,7 +170,7 @@ def test_64_dims():
     ],
 )
 def test_errors_are_those_of_numpy(arguments):
-    with pytest.raises(Exception) as theirs:  # noqa: PT011 - whatever NumPy raises
+    with pytest.raises(Exception) as theirs:
         np.where(*arguments)
     with pytest.raises(theirs.type) as ours:
         where(*arguments)

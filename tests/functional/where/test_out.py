@@ -61,7 +61,7 @@ def test_out_that_is_a_transposed_input():
     x = np.arange(90_000.0).reshape(300, 300)
     expected = np.where(x > 500, x, 0)
     where(x > 500, x, 0, out=x.T)
-    assert (x.T == expected).all()
+    assert (expected == x.T).all()
 
 
 def test_out_whose_elements_lie_on_each_other():

@@ -87,12 +87,14 @@ GUARDED = """
         shapes, ("u1", "u2", "u4", "u8", "c16", "S3"), (True, False)
     ):
         size = np.dtype(dtype).itemsize
-        bits = lambda s: rng.integers(1, 99, int(np.prod(s)) * size, np.uint8).view(dtype).reshape(s)
+        count = lambda s: int(np.prod(s)) * size
+        bits = lambda s: rng.integers(1, 99, count(s), np.uint8).view(dtype).reshape(s)
         given = [rng.random(cond) < 0.5, bits(x), bits(y)]
         for step in (1, -1):
             turned = [a[..., ::step] if a.ndim else a for a in given]
             expected = np.where(*turned)
-            inputs = [fenced(a, at_end)[..., ::step] if a.ndim else fenced(a, at_end) for a in given]
+            inputs = [fenced(a, at_end) for a in given]
+            inputs = [a[..., ::step] if a.ndim else a for a in inputs]
             out = fenced(np.zeros_like(expected), at_end)
             te_select.where(*inputs, out=out)
             assert out.tobytes() == expected.tobytes(), (cond, x, y, dtype, step)

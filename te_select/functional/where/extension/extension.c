@@ -13,7 +13,8 @@ static const int64_t WISHED = 1 << 22; /* elements that a kernel of rows would h
 
 static const te_select_where_library* library;
 static PyObject *leave, *fetch, *fetch_rows, *numpy_where; /* functions of Python */
-static long long left[REASONS];                            /* calls of numpy.where from here */
+static PyObject* by_type;       /* a dict: for tensors of a type, the function that selects them */
+static long long left[REASONS]; /* calls of numpy.where from here */
 static long long served_calls, served_elements, large_calls;
 static int64_t wishes[WISHES];
 
@@ -186,6 +187,11 @@ static PyObject* where_call(PyObject* self, PyObject* const* args, size_t flagge
     ++left[found]; /* from here, so that warnings name the line of the caller */
     return PyObject_Vectorcall(numpy_where, args, INPUTS, NULL);
   }
+  for (Py_ssize_t i = 0; found == BY_KIND && i < count + named; ++i) {
+    PyObject* of_type = PyDict_GetItemWithError(by_type, (PyObject*)Py_TYPE(args[i]));
+    if (of_type) return PyObject_Vectorcall(of_type, args, (size_t)count, names);
+    if (PyErr_Occurred()) return NULL;
+  }
   /* Python's function has one more argument, the reason, in front. */
   PyObject* reason = PyUnicode_FromString(te_select_reasons[found]);
   if (!reason) return NULL;
@@ -229,10 +235,13 @@ static PyTypeObject where_type = {
 
 static PyObject* make(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   (void)self;
-  if (count != 3) return PyErr_Format(PyExc_TypeError, "expected leave, fetch, fetch_rows");
+  if (count != 4 || !PyDict_Check(args[3])) {
+    return PyErr_Format(PyExc_TypeError, "expected leave, fetch, fetch_rows and a dict");
+  }
   Py_XSETREF(leave, Py_NewRef(args[0]));
   Py_XSETREF(fetch, Py_NewRef(args[1]));
   Py_XSETREF(fetch_rows, Py_NewRef(args[2]));
+  Py_XSETREF(by_type, Py_NewRef(args[3]));
   where_object* made = PyObject_New(where_object, &where_type);
   if (!made) return NULL;
   made->call = where_call;
