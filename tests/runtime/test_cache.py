@@ -76,7 +76,7 @@ def test_a_size_that_is_no_number_is_refused(monkeypatch):
 
 def test_a_folder_that_cannot_be_written(folder):
     folder.write_text("a file")
-    with pytest.raises(cache.CacheError, match="cannot be written|is no folder"):
+    with pytest.raises(cache.CacheError, match=r"cannot be written|is no folder"):
         cache.write("a.so", b"code")
     assert cache.read("a.so") is None
     assert cache.entries() == []

@@ -6,7 +6,7 @@ import numpy as np
 
 NUMERIC = ("?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16")
 OTHERS = ("M8[s]", "M8[ms]", "m8[s]", "m8[D]", "S3", "S8", "U2", "U3", "U4", "V5", "V16", ">f4")
-RARE = ("g", "O", "S20", "U9", "G")
+RARE = ("g", "O", "S20", "U9")
 NUMBERS = (
     0, 1, -1, 300, 2**31, 2**63, 2**64, -(2**63), 0.0, -0.0, 1.5, 1e300, 1e-42, 7e4, float("inf"),
     float("nan"), 1j, complex(1e300, 0), True, False,

@@ -43,7 +43,8 @@ def use(folder, before="", **environment):
         text=True,
         check=False,
         timeout=300,
-        env=os.environ | {"TE_SELECT_CACHE_DIR": str(folder), "PYTHONPATH": str(ROOT), **environment},
+        env=os.environ
+        | {"TE_SELECT_CACHE_DIR": str(folder), "PYTHONPATH": str(ROOT), **environment},
     )
     assert run.returncode == 0, run.stderr
     return json.loads(run.stdout)
