@@ -148,8 +148,7 @@ class _Where(_SingleLevelFunction):  # type: ignore[misc] # of one level of torc
     ) -> torch.Tensor:
         """Select the tangents; a side without one has zeros."""
         (cond,) = ctx.saved_tensors
-        given = x if x is not None else y
-        zero = torch.zeros((), dtype=ctx.dtype, device=given.device)
+        zero = torch.zeros((), dtype=ctx.dtype, device=cond.device)
         sides = [zero if side is None else side.to(ctx.dtype) for side in (x, y)]
         found = _operator(cond, *sides)
         shape = torch.broadcast_shapes(cond.shape, *(shape for shape, _ in ctx.sides))

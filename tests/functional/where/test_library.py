@@ -52,7 +52,9 @@ def use(folder, before="", **environment):
 
 @pytest.fixture(scope="module")
 def entry(family):
-    return next(family.glob("where-all-*.so"))
+    from te_select.functional.where import key
+
+    return family / key.entry(key.WHOLE)
 
 
 @pytest.fixture
