@@ -106,8 +106,8 @@ def _as_array(value: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any] | None:
     if type(value) is not np.ndarray and not isinstance(value, (np.generic, bool)):
         return None
     array = np.asarray(value)
-    if not _moves(array.dtype):
-        return None
+    if not _moves(array.dtype) or (dtype.kind in "SU" and array.dtype.kind != dtype.kind):
+        return None  # bytes to text may fail, and NumPy converts what is selected only
     return array if array.size > PIECE else array.astype(dtype, copy=False)
 
 

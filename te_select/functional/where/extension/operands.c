@@ -187,6 +187,8 @@ static verdict convert(operand* found, PyArray_Descr* type) {
     return TAKEN;
   }
   if (!moves_as_bits(own)) return BY_TYPE;
+  /* Bytes to text may fail, and NumPy converts what is selected only. */
+  if (PyTypeNum_ISFLEXIBLE(type->type_num) && own->type_num != type->type_num) return BY_TYPE;
   if (PyArray_SIZE(found->array) > SMALL) return BY_PROMOTION;
   Py_INCREF(type);
   found->elements = (PyArrayObject*)PyArray_CastToType(found->array, type, 0);
