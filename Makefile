@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: demo test lint install clean
+.PHONY: demo test soak lint install clean
 
 install: $(INSTALLED)
 
@@ -18,12 +18,16 @@ demo: $(INSTALLED)
 test: $(INSTALLED)
 	$(BIN)/python -m pytest $(PYTEST_FLAGS)
 
+MINUTES ?= 10
+soak: $(INSTALLED)
+	$(BIN)/python benchmarks/soak --minutes $(MINUTES) $(SOAK_FLAGS)
+
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	find examples schedules te_select tests -regex '.*\.\(c\|h\|cc\|cuh\)' -exec \
+	find benchmarks examples schedules te_select tests -regex '.*\.\(c\|h\|cc\|cuh\)' -exec \
 		$(BIN)/clang-format --dry-run --Werror {} +
 
 clean:

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import tvm_ffi
 
+import decisions
 import te_select
 from te_select import compiler
 from te_select.bench.contest import name_dims
@@ -31,7 +32,7 @@ from te_select.machines.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.timing import roof
 from te_select.timing.cores import threads
-from te_select.timing.operands import Mask, Operands, make_operands
+from te_select.timing.operands import Mask, Operands, make_operands, placed
 from te_select.timing.rounds import Timing, take_turns
 
 ROUNDS = 25
@@ -39,7 +40,6 @@ LARGE = 1 << 25
 HALF = Mask()
 BLOCKS = Mask(block=1 << 14)
 LARGEST_BYTES = 8 << 30
-MEGABYTE = 1 << 20
 BYTES_AN_ELEMENT = 13  # of float32: three elements and one of cond
 DROPOUT = te_select.Workload((4, 12, 512, 512), (4, 12, 512, 512), (), "float16")
 Call = Callable[[], Any]
@@ -199,22 +199,6 @@ def placement() -> None:
             show(title, timed["0"].median / timed[ahead].median, "1")
 
 
-def placed(operands: Operands, ahead: int) -> Operands:
-    """The operands in one piece of memory, each at a whole megabyte, and out ``ahead`` bytes on."""
-    arrays = (operands.cond, operands.then, operands.else_, operands.out)
-    sizes = [-(-(array.nbytes + ahead) // MEGABYTE) * MEGABYTE for array in arrays]
-    memory = np.empty(sum(sizes) + MEGABYTE, np.uint8)
-    start = -memory.ctypes.data % MEGABYTE
-    moved = []
-    for array, size in zip(arrays, sizes, strict=True):
-        first = start + (ahead if array is operands.out else 0)
-        view = memory[first : first + array.nbytes].view(array.dtype).reshape(array.shape)
-        view[...] = array
-        moved.append(view)
-        start += size
-    return Operands(operands.workload, *moved)
-
-
 def small() -> None:
     """A call on 1024 elements."""
     workload = flat(1024)
@@ -280,7 +264,19 @@ def _plot(points: Sequence[tuple[int, Timing]], path: Path) -> None:
 
 SECTIONS: dict[str, Callable[[], None]] = {
     section.__name__: section
-    for section in (handwritten, skipping, widths, awkward, placement, named, levels, small, sizes)
+    for section in (
+        handwritten,
+        decisions.machine,
+        skipping,
+        decisions.skips,
+        widths,
+        awkward,
+        placement,
+        named,
+        levels,
+        small,
+        sizes,
+    )
 }
 
 

@@ -57,6 +57,8 @@ class Kind:
         The class that calls a kernel with NumPy arrays; empty where kernels take them.
     fleet
         Whether the machines of a fleet can measure it.
+    profile
+        Measures what libraries decide by the machine, where they do.
     former_names
         Names that older manifests have for it.
     """
@@ -77,6 +79,7 @@ class Kind:
     environment: str
     with_numpy: str = ""
     fleet: bool = False
+    profile: str = ""
     former_names: tuple[str, ...] = field(default=())
 
 
@@ -96,6 +99,7 @@ KINDS: dict[str, Kind] = {
         roof="te_select.timing.roof:bandwidth",
         place="te_select.tuning.measuring.on_cpu:Cpu",
         environment="te_select.machines.cpu.environment:environment",
+        profile="te_select.timing.cpu.profile",
         fleet=True,
         former_names=("x86",),
     ),

@@ -144,7 +144,7 @@ UNREAD = """
 
     check((8, 1), (8, 4096), "uint8", {"rows": False})  # a row is a span of its own
     check((1 << 17, 1), (1 << 17, 77), "uint16", {"rows": True})  # rows end to end
-    check((1 << 18,), (1 << 18,), "float32", {"rows": False, "skip": True})  # blocks of cond
+    check((1 << 18,), (1 << 18,), "float32", {"rows": False, "skip": -1})  # blocks of cond
     print("unread")
 """
 

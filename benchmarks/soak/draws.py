@@ -21,8 +21,9 @@ from te_select.operator.broadcast import Dim
 from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.records.sizes import representative
 
-_EXTENTS = (1, 1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 257)
-_ELEMENTS = (200, 5_000, 60_000)  # most of a workload, by how rare it is
+_RANKS = (0, 1, 2, 2, 2, 3, 3, 3, 4, 5)
+_EXTENTS = (1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 257)
+_ELEMENTS = (200, 5_000, 60_000)  # most of a workload
 _LARGE = 1 << 22  # elements of the few that are stored past the caches by default
 _RULES = ("none", "numpy", "pdpd", *["multidirectional"] * 4)
 _NAMES = ("n", "m", "k")
@@ -34,12 +35,20 @@ _MORE: Mapping[str, tuple[int, ...]] = {
     "bytes_per_thread": (0, 1, 64, 4096),
     "stream_from": (0, 1, 4096),
 }
-_LEVELS = ("native", "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4")
-_CPUS = tuple(
-    "core2 nehalem sandybridge haswell skylake skylake-avx512 cascadelake icelake-server "
-    "sapphirerapids btver2 znver1 znver2 znver3 znver4".split()
-)
-_LESS = (
+# Such that small calls are decided as large ones are, or as on other machines.
+_PROFILE: Mapping[str, tuple[int, ...]] = {
+    "stream_per_thread": (0, 4096, 1 << 30),
+    "stream_per_l3": (0, 1 << 16),
+    "fill_per_thread": (0, 4096, 1 << 30),
+    "fill_per_l3": (0, 1 << 16),
+    "bytes_per_thread": (1 << 10, 1 << 14, 1 << 20),
+    "skip": (0, 1, 2),
+    "backwards": (0, 1),
+}
+_TARGETS: tuple[str | dict[str, Any], ...] = (
+    *("native", "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"),
+    *("core2", "nehalem", "sandybridge", "haswell", "skylake", "skylake-avx512", "cascadelake"),
+    *("icelake-server", "sapphirerapids", "btver2", "znver1", "znver2", "znver3", "znver4"),
     {"kind": "llvm", "mcpu": "x86-64-v4", "mattr": ["-avx512vl"]},
     {"kind": "llvm", "mcpu": "x86-64-v4", "mattr": ["-avx512bw"]},
     {"kind": "llvm", "mcpu": "haswell", "mattr": ["-avx2"]},
@@ -71,19 +80,21 @@ def workload(rng: np.random.Generator) -> Workload:
 
 def _shapes(rng: np.random.Generator) -> tuple[tuple[Dim, ...], ...]:
     """Shapes of cond, then, else and of all together."""
-    rank = int(rng.integers(6)) if chance(rng, 0.9) else int(rng.integers(6, 13))
-    most = int(rng.choice(_ELEMENTS, p=(0.6, 0.35, 0.05)))
+    rank = int(rng.choice(_RANKS)) if chance(rng, 0.9) else int(rng.integers(6, 13))
+    most = int(rng.choice(_ELEMENTS, p=(0.3, 0.5, 0.2)))
     names = 0.5 if chance(rng, 0.4) else 0.0
     out: list[Dim] = []
-    for _ in range(rank):
+    for _ in range(rank):  # the innermost axis first, which may so be long
         fitting = [extent for extent in _EXTENTS if extent <= max(1, most)]
         extent = 0 if chance(rng, 0.01) else int(rng.choice(fitting))
         most //= max(1, extent)
-        out.append(str(rng.choice(_NAMES)) if chance(rng, names) else extent)
+        out.insert(0, str(rng.choice(_NAMES)) if chance(rng, names) else extent)
+
+    mixed = chance(rng, 0.6)  # most neighbouring axes have other operands move along them
 
     def operand() -> tuple[Dim, ...]:
-        lead = int(rng.integers(rank + 1)) if chance(rng, 0.3) else 0
-        stays = rng.random() if chance(rng, 0.8) else 0.0  # how much of it broadcasts
+        lead = int(rng.integers(rank + 1)) if chance(rng, 0.2) else 0
+        stays = 0.4 if mixed else rng.random() if chance(rng, 0.8) else 0.0  # how much broadcasts
         return tuple(1 if chance(rng, stays) else dim for dim in out[lead:])
 
     return operand(), operand(), operand(), tuple(out)
@@ -130,11 +141,16 @@ def config(rng: np.random.Generator, of: Workload, target: ResolvedTarget) -> di
         return drawn
 
 
+def profile(rng: np.random.Generator) -> str:
+    """A text for TE_SELECT_PROFILE: what the machine decides."""
+    return ",".join(f"{key}={rng.choice(values)}" for key, values in _PROFILE.items())
+
+
 @functools.cache
 def targets() -> tuple[ResolvedTarget, ...]:
     """The targets whose code this CPU runs."""
     found = []
-    for name in (*_LEVELS, *_CPUS, *_LESS):
+    for name in _TARGETS:
         try:
             target = resolve(name)
         except TargetError:  # this LLVM does not know it

@@ -20,7 +20,7 @@ typedef struct {
   int64_t dims[OPERANDS][RANK]; /* an extent, or -(k + 1) for the k-th name */
 } spec;
 
-/* ---- random numbers ----------------------------------------------------------------------------- */
+/* ---- random numbers -------------------------------------------------------------------------- */
 
 static uint64_t state, seed;
 static int64_t number;
@@ -33,12 +33,14 @@ static uint64_t draw(uint64_t below) {
 static int chance(int percent) { return (int)draw(100) < percent; }
 
 static int64_t odd_number(void) {
-  static const int64_t some[] = {0,  1,  2,  3,  -1, -2, 5, 64, 65, 255, 256, INT32_MAX, INT32_MIN,
-                                 1LL << 31, 1LL << 56, 1LL << 57, 1LL << 62, INT64_MAX, INT64_MIN};
+  static const int64_t some[] = {0,         1,         2,         3,         -1,
+                                 -2,        5,         64,        65,        255,
+                                 256,       INT32_MAX, INT32_MIN, 1LL << 31, 1LL << 56,
+                                 1LL << 57, 1LL << 62, INT64_MAX, INT64_MIN};
   return some[draw(sizeof(some) / sizeof(*some))];
 }
 
-/* ---- fake tensors -------------------------------------------------------------------------------- */
+/* ---- fake tensors ---------------------------------------------------------------------------- */
 
 typedef struct {
   TVMFFIObject header;
@@ -47,7 +49,8 @@ typedef struct {
 
 typedef struct {
   DLTensor t;
-  int64_t *shape, *strides; /* of exactly as many as the tensor says, if it says something sensible */
+  int64_t *shape,
+      *strides; /* of exactly as many as the tensor says, if it says something sensible */
   char* memory;
   int ours; /* its data may be touched */
   object* box;
@@ -113,14 +116,30 @@ static void spoil(fake* f) {
     case 3:
       if (n) f->strides[at] = odd_number(), f->t.strides = f->strides;
       break;
-    case 4: f->t.dtype.code = (uint8_t)draw(20); break;
-    case 5: f->t.dtype.bits = (uint8_t)(chance(50) ? 8 << draw(5) : draw(256)); break;
-    case 6: f->t.dtype.lanes = (uint16_t)odd_number(); break;
-    case 7: f->t.device.device_type = (DLDeviceType)draw(18); break;
-    case 8: f->t.device.device_id = (int32_t)odd_number(); break;
-    case 9: f->t.shape = NULL; break;
-    case 10: f->t.byte_offset = chance(50) ? draw(64) : (uint64_t)odd_number(); break;
-    case 11: f->t.data = chance(50) ? (void*)1 : (void*)(uintptr_t)-(draw(64) + 1); break;
+    case 4:
+      f->t.dtype.code = (uint8_t)draw(20);
+      break;
+    case 5:
+      f->t.dtype.bits = (uint8_t)(chance(50) ? 8 << draw(5) : draw(256));
+      break;
+    case 6:
+      f->t.dtype.lanes = (uint16_t)odd_number();
+      break;
+    case 7:
+      f->t.device.device_type = (DLDeviceType)draw(18);
+      break;
+    case 8:
+      f->t.device.device_id = (int32_t)odd_number();
+      break;
+    case 9:
+      f->t.shape = NULL;
+      break;
+    case 10:
+      f->t.byte_offset = chance(50) ? draw(64) : (uint64_t)odd_number();
+      break;
+    case 11:
+      f->t.data = chance(50) ? (void*)1 : (void*)(uintptr_t)-(draw(64) + 1);
+      break;
   }
 }
 

@@ -7,7 +7,8 @@ from collections import Counter
 from pathlib import Path
 
 _NOTE_BYTES = 1000
-_MOST_FAILURES = 20  # a round; whoever breaks everything says so often enough
+_MOST_FAILURES = 20  # of a round; whoever breaks everything says so often enough
+_FAILURE_LENGTH = 1000
 
 
 class Found:
@@ -23,7 +24,7 @@ class Found:
     counts
         How often each thing was tried, in words of the plural.
     failures
-        One line for each.
+        One line for each, up to 20.
     """
 
     def __init__(self, note: Path | None = None) -> None:
@@ -41,9 +42,8 @@ class Found:
 
     def failed(self, message: str) -> None:
         """Add a failure."""
-        self.counts["failures"] += 1
         if len(self.failures) < _MOST_FAILURES:
-            self.failures.append(one_line(message))
+            self.failures.append(one_line(message)[:_FAILURE_LENGTH])
 
     def doing(self, what: str) -> None:
         """Say what is about to be done, for the case that the process does not survive it."""

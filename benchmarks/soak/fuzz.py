@@ -24,14 +24,14 @@ from soak import draws
 from soak.found import Found
 from soak.guarded import Bytes, Guarded
 from te_select import Workload, compiler
-from te_select.checking.reference import bits, first_difference, ints, numpy_dtype, placed
+from te_select.checking.reference import bits, first_difference, ints, placed
+from te_select.operator.dtypes import numpy_dtype
 
-_THREADS = ("", "1", "2", "3", "7")
+_THREADS = (1, 2, 3, 7)
 _PLACES = 20  # calls on the same data
 _CALLS_OF_LARGE = 6
 _ALIGNMENTS = (1, 1, 0, 0, 64)  # 0 for that of the element type
 _INPUTS = ("cond", "then", "else_")
-_THREADS_VARIABLE = "TE_SELECT_NUM_THREADS"
 Array = np.ndarray[Any, Any]
 
 
@@ -45,14 +45,15 @@ class SelectKernel(Protocol):
         """Select."""
 
 
-def attack(seed: int, found: Found, kernels: int = 40, calls: int = 400) -> None:
+def attack(seed: int, found: Found, kernels: int = 25, calls: int = 600) -> None:
     """Compile a library of random workloads, and call each of its kernels."""
     rng = np.random.default_rng(seed)
     targets = draws.targets()
     target = targets[int(rng.integers(len(targets)))]
     drawn = [draws.workload(rng) for _ in range(kernels - 1)] + [draws.large(rng)]
     configs = {each: draws.config(rng, each, target) for each in drawn}
-    os.environ[_THREADS_VARIABLE] = str(rng.choice(_THREADS))
+    os.environ["TE_SELECT_NUM_THREADS"] = threads = str(rng.choice(_THREADS))
+    os.environ["TE_SELECT_PROFILE"] = profile = draws.profile(rng)
     found.doing(f"compiling {len(configs)} workloads for {target.name}")
     chosen = [compiler.schedule(each, target, config=c) for each, c in configs.items()]
     folder = Path(tempfile.mkdtemp())
@@ -61,11 +62,11 @@ def attack(seed: int, found: Found, kernels: int = 40, calls: int = 400) -> None
         loaded = te_select.load(folder / "fuzz.so")
     finally:
         shutil.rmtree(folder)
-    found.tried("kernels", len(configs))
+    found.tried("kernels compiled", len(configs))
     library = {loaded.workload.name: loaded} if isinstance(loaded, te_select.Kernel) else loaded
     for workload, config in configs.items():
         few = workload is drawn[-1]
-        label = f"{workload}, target {target.name}, {config}"
+        label = f"{workload}, target {target.name}, {config}, {threads} threads, {profile}"
         check(library[workload.name], label, rng, found, _CALLS_OF_LARGE if few else calls)
 
 

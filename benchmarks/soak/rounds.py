@@ -47,8 +47,9 @@ class Worker:
         process = self._process or self._start()
         self._rounds += 1
         assert process.stdin is not None and process.stdout is not None
-        process.stdin.write(f"{seed}\n")
-        process.stdin.flush()
+        with contextlib.suppress(BrokenPipeError):  # it has died; there is no answer, then
+            process.stdin.write(f"{seed}\n")
+            process.stdin.flush()
         ready, _, _ = select.select([process.stdout], [], [], self._seconds)
         answer = process.stdout.readline() if ready else ""
         if answer:
@@ -63,7 +64,7 @@ class Worker:
         doing = one_line(self._note.read_text(errors="replace")) if self._note.exists() else ""
         said = self._messages.read_text(errors="replace").strip().splitlines()[-1:]
         failure = f"the process came to {end}" + (f" at: {doing}" if doing else "")
-        return Counter(failures=1), [failure + (f" ({one_line(said[0])})" if said else "")]
+        return Counter(), [failure + (f" ({one_line(said[0])})" if said else "")]
 
     def stop(self) -> None:
         """End the process and those that it has started; the next round starts a new one."""

@@ -1,8 +1,8 @@
 /* Calls the exported functions of a library with fake tensors, under ASan and UBSan.
  *
- * Every call begins with right arguments, of which some are then spoilt. A reference of the rule says
- * whether the call must be taken. The kernels are stand-ins: they read and write every byte that they
- * may. `kernels.h` describes them. Arguments: a seed and how many calls. */
+ * Every call begins with right arguments, of which some are then spoilt. A reference of the rule
+ * says whether the call must be taken. The kernels are stand-ins: they read and write every byte
+ * that they may. `kernels.h` describes them. Arguments: a seed and how many calls. */
 #include <sanitizer/common_interface_defs.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,12 +11,13 @@
 
 #include "fake_tensors.h"
 
-/* ---- stand-ins for kernels --------------------------------------------------------------------- */
+/* ---- stand-ins for kernels -------------------------------------------------------------------- */
 
 struct env {
   void* sync;
   int32_t num_task;
 };
+void te_select_set_pieces(int64_t);
 int (*__TVMBackendParallelLaunch)(int (*)(int, struct env*, void*), void*, int);
 
 static char* given[OPERANDS];
@@ -42,15 +43,16 @@ static int32_t run(char* cond, char* then, char* else_, char* out) {
   char* now[] = {cond, then, else_, out};
   memcpy(given, now, sizeof(now));
   ++ran;
+  te_select_set_pieces(bytes[OUT]);
   return may_touch ? __TVMBackendParallelLaunch(task, NULL, 0) : 0;
 }
 
 #include "kernels.h"
 
-/* ---- the rule ------------------------------------------------------------------------------------- */
+/* ---- the rule -------------------------------------------------------------------------------- */
 
-/* Elements of a tensor that has the right element type and shape, else -1; -2 where it has none, but
- * the other extents are beyond what is supported. */
+/* Elements of a tensor that has the right element type and shape, else -1; -2 where it has none,
+ * but the other extents are beyond what is supported. */
 static int64_t elements(const spec* k, int operand, int mode, const DLTensor* t, int64_t* sizes) {
   uint8_t bits = operand == COND ? 8 : k->bits, code = operand == COND ? (uint8_t)kDLBool : k->code;
   int pair = mode == BITS && bits == 128 && t->dtype.bits == 64;
@@ -104,10 +106,10 @@ static int judged(const spec* k, int mode, fake* const* f, int64_t* counts) {
   return answer;
 }
 
-/* ---- one call -------------------------------------------------------------------------------------- */
+/* ---- one call -------------------------------------------------------------------------------- */
 
 static void place(fake* f, int64_t size, fake* beside, int64_t size_beside) {
-  if (f->t.data) return; /* spoilt */
+  if (f->t.data) return;                /* spoilt */
   if (f->t.byte_offset >= MOST_BYTES) { /* leads anywhere, and is refused unless there is nothing */
     f->t.data = f->memory = malloc(1);
     return;
@@ -139,8 +141,8 @@ static int64_t room(const DLTensor* t, int operand, const spec* k) {
 }
 
 static void fail(const char* what, const spec* k, int mode, const char* said) {
-  printf("call %lld of seed %llu, %s, mode %d: %s%s\n", (long long)number,
-         (unsigned long long)seed, k->name, mode, what, said);
+  printf("call %lld of seed %llu, %s, mode %d: %s%s\n", (long long)number, (unsigned long long)seed,
+         k->name, mode, what, said);
   exit(1);
 }
 
@@ -210,7 +212,8 @@ static int call_once(void) {
   if (code) check_error(k, mode);
   if (expected != EITHER && taken != (expected == TAKE))
     fail(taken ? "it took what is wrong" : "it refused what is right", k, mode, "");
-  if (ran != (taken && counts[OUT] > 0)) fail("the kernel ran a wrong number of times", k, mode, "");
+  if (ran != (taken && counts[OUT] > 0))
+    fail("the kernel ran a wrong number of times", k, mode, "");
   for (int i = 0; i < OPERANDS && ran; ++i) {
     if ((uintptr_t)given[i] != (uintptr_t)fakes[i].t.data + fakes[i].t.byte_offset)
       fail("the kernel got another address", k, mode, "");

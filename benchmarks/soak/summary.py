@@ -1,13 +1,11 @@
-"""What attacks have done so far: kept in a file, and shown as a table."""
+"""What attacks have done: as a table for people, and as JSON."""
 
 from __future__ import annotations
 
-import json
-import shlex
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field
+from typing import Any
 
 COMMAND = "python benchmarks/soak"
 
@@ -20,11 +18,13 @@ class Done:
     ----------
     name
         The attack.
-    first, next
-        The seed of its first round, and that of the round to come.
+    first
+        The seed of its first round; the next rounds count up.
+    rounds
+        How many there were.
     seconds
-        How long its rounds took.
-    counts
+        How long they took.
+    tried
         How often each thing was tried.
     failures
         Seed and message of each.
@@ -32,63 +32,53 @@ class Done:
 
     name: str
     first: int = 0
-    next: int = 0
+    rounds: int = 0
     seconds: float = 0.0
-    counts: Counter[str] = field(default_factory=Counter)
+    tried: Counter[str] = field(default_factory=Counter)
     failures: list[tuple[int, str]] = field(default_factory=list)
 
-    def add(self, counts: Counter[str], failures: Iterable[str], seconds: float) -> None:
-        """Add the round to come."""
-        self.counts += counts
+    @property
+    def next(self) -> int:
+        """The seed of the next round."""
+        return self.first + self.rounds
+
+    def add(self, tried: Counter[str], failures: Iterable[str], seconds: float) -> None:
+        """Add the next round."""
+        self.tried += tried
         self.failures += [(self.next, failure) for failure in failures]
         self.seconds += seconds
-        self.next += 1
+        self.rounds += 1
 
     def again(self, seed: int) -> str:
         """The command that runs a round again."""
-        return f"{COMMAND} --only {shlex.quote(self.name)} --seed {seed} --rounds 1"
+        return f"{COMMAND} --only {self.name} --seed {seed} --rounds 1"
 
-
-def read(path: Path) -> dict[str, Done]:
-    """Read what was done before; nothing where there is no file.
-
-    Raises
-    ------
-    ValueError
-        If the file is not what `write` writes.
-    """
-    if not path.exists():
-        return {}
-    try:
-        attacks = [Done(**each) for each in json.loads(path.read_text())]
-        for each in attacks:
-            each.counts = Counter(each.counts)
-            each.failures = [(int(seed), str(message)) for seed, message in each.failures]
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{path} is not a log of this command: {error}") from error
-    return {each.name: each for each in attacks}
-
-
-def write(path: Path, done: Iterable[Done]) -> None:
-    """Write what was done, as a whole."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}")
-    temporary.write_text(json.dumps([asdict(each) for each in done], indent=1) + "\n")
-    temporary.replace(path)
+    def to_json(self) -> dict[str, Any]:
+        """The same as JSON types."""
+        return {
+            "name": self.name,
+            "first_seed": self.first,
+            "rounds": self.rounds,
+            "seconds": round(self.seconds, 1),
+            "tried": dict(self.tried),
+            "failures": [
+                {"seed": seed, "message": message, "again": self.again(seed)}
+                for seed, message in self.failures
+            ],
+        }
 
 
 def table(done: Iterable[Done]) -> str:
     """Show how often each thing was tried, and every failure with the command to see it again."""
-    lines = [f"{'attack':<12}{'seeds':<16}{'minutes':>8}{'failures':>10}  tried"]
+    lines = [f"{'attack':<12}{'seeds':<10}{'minutes':>8}{'failures':>10}  tried"]
     problems = []
     for each in done:
-        seeds = f"{each.first} to {each.next - 1}" if each.next > each.first else "none"
-        failures = each.counts["failures"]
-        row = f"{each.name:<12}{seeds:<16}{each.seconds / 60:>8.1f}{failures:>10}"
-        tried = [f"{n:,} {what}" for what, n in sorted(each.counts.items()) if what != "failures"]
-        lines += [f"{row}  {(tried or ['nothing'])[0]}", *(" " * 48 + one for one in tried[1:])]
-        problems += [
-            f"{each.name}, seed {seed}: {message}\n    {each.again(seed)}"
-            for seed, message in each.failures
-        ]
-    return "\n".join([*lines, "", *problems] if problems else lines)
+        seeds = f"{each.first}-{each.next - 1}" if each.rounds else "none"
+        row = f"{each.name:<12}{seeds:<10}{each.seconds / 60:>8.1f}{len(each.failures):>10}  "
+        tried = [f"{count:>9,} {what}" for what, count in each.tried.items()]
+        lines += [row + (tried or ["  nothing"])[0], *(" " * len(row) + one for one in tried[1:])]
+        for seed in dict.fromkeys(seed for seed, _ in each.failures):
+            messages = [message for at, message in each.failures if at == seed]
+            problems += ["", f"{each.name}, seed {seed}; again: {each.again(seed)}"]
+            problems += [f"    {message}" for message in messages]
+    return "\n".join([*lines, *problems])

@@ -7,13 +7,12 @@ the classes that a call itself may raise are told from its own by where they com
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
-import importlib.util
 import random
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
@@ -38,7 +37,7 @@ class Stop(BaseException):
     """One that is not ordinary, as KeyboardInterrupt is."""
 
 
-def attack(seed: int, found: Found, interrupts: int = 2000) -> None:
+def attack(seed: int, found: Found, interrupts: int = 10_000) -> None:
     """Interrupt calls of every kind by every class of exception, as often as is said."""
     rng = random.Random(seed)
     calls = _calls(seed)
@@ -54,7 +53,7 @@ def attack(seed: int, found: Found, interrupts: int = 2000) -> None:
             # Each class meets each shape of a handler.
             handler = _handler(kind, number // len(raised))
             caught = _interrupted(call, handler, rng.uniform(1e-6, _LONGEST))
-            found.tried(f"interrupted calls on {what}")
+            found.tried("interrupted calls")
             if caught is None:
                 found.failed(f"{kind.__name__} of a handler was lost in calls on {what}")
             elif type(caught) is not kind or caught.args != (_Handler.TEXT,):
@@ -113,7 +112,7 @@ def _interrupted(
     return None
 
 
-@contextmanager
+@contextlib.contextmanager
 def _handled(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     """Have a handler take the timer's signal, while the garbage collector runs no code."""
     before = signal.signal(signal.SIGALRM, handler)
@@ -175,7 +174,7 @@ def _calls(seed: int) -> dict[str, Call]:
         "tvm-ffi tensors": (lambda: kernel(*ffi), plain),
         "the exported function": (lambda: kernel.function(*ffi), plain),
     }
-    if importlib.util.find_spec("torch") is not None:
+    with contextlib.suppress(ImportError):
         calls |= _torch_calls(kernel, scalar, (cond, then, else_, out))
     return calls
 

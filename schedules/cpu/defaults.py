@@ -10,7 +10,7 @@ from te_select.schedules.cpu.config import BY_MACHINE, Config, rows_may_be_leaf,
 LINE_BYTES, AVX2_BYTES = 64, 32
 LEAST_PARALLEL_BYTES = 1 << 18  # moved; no machine that was met gains by a second thread below this
 PIECE_BYTES = 1 << 16  # no difference was seen from 64 KB to 256 KB; smaller ones share work better
-LEAST_STREAMED_BYTES = 1 << 20  # of output; below, stores past the cache never won
+LEAST_STREAMED_BYTES = 1 << 19  # of output; below, stores past the cache never won
 
 
 def default_config(pattern: AccessPattern, target: Target) -> Config:

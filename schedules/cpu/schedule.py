@@ -120,7 +120,7 @@ def space(pattern: AccessPattern, target: Target) -> Mapping[str, Sequence[Any]]
         "bytes_per_thread": _grains(pattern, default),
         "stream_from": [BY_MACHINE, 0, 1] if may_stream(pattern) else [0],
         "skip": [BY_MACHINE, 0, 1] if pattern.loops and skippable(pattern.loops[-1]) else [0],
-        "backwards": [BY_MACHINE, 0, 1],
+        "backwards": [BY_MACHINE],  # it depends on where a caller's operands lie
     }
 
 

@@ -18,6 +18,7 @@ from te_select.cli.console import Group
 from te_select.cli.env import env_command
 from te_select.cli.inspect import inspect_command
 from te_select.cli.logs import logs_app
+from te_select.cli.profile import profile_command
 from te_select.cli.tune import tune_command
 from te_select.cli.verify import verify_command
 from te_select.cli.where import where_app
@@ -37,6 +38,7 @@ for _name, _command in (
     ("env", env_command),
     ("bench", bench_command),
     ("tune", tune_command),
+    ("profile", profile_command),
 ):
     app.command(_name)(_command)
 app.add_typer(logs_app, name="logs")

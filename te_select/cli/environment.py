@@ -27,7 +27,7 @@ _PACKAGES = {
     "openvino": ("openvino",),
     "numexpr": ("numexpr",),
 }
-_VARIABLES = ("CC", "OMP_NUM_THREADS", "TE_SELECT_NUM_THREADS")
+_VARIABLES = ("CC", "OMP_NUM_THREADS", "TE_SELECT_NUM_THREADS", "TE_SELECT_PROFILE")
 
 
 def environment() -> dict[str, Any]:
@@ -37,7 +37,7 @@ def environment() -> dict[str, Any]:
     -------
     dict
         Sections of JSON types: ``versions``, ``variables``, and those of every kind of machine:
-        ``cpu``, ``caches``, ``toolchains`` and ``gpus``. What is not there is None.
+        ``cpu``, ``caches``, ``profile``, ``toolchains`` and ``gpus``. What is not there is None.
     """
     found: dict[str, dict[str, Any]] = {
         "versions": {"python": platform.python_version(), **_versions()},

@@ -76,7 +76,7 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
         no_meaning("a library", target=target)
         check_library(path)
         document = _of_library(path)
-        document["loads_here"] = _loads(path)
+        document["loads_here"], document["in_effect"] = _loaded(path)
         document["manifest_written"] = document["loads_here"] == LOADS and _write_beside(path)
     else:
         check_folder("--tuning-logs", logs, "none")
@@ -130,15 +130,16 @@ def _write_beside(path: Path) -> bool:
     return stored.write_beside(stored.read(path), path)
 
 
-def _loads(path: Path) -> str:
-    """``"yes"``, or why the library cannot be loaded on this machine."""
+def _loaded(path: Path) -> tuple[str, dict[str, str]]:
+    """``"yes"``, or why the library cannot be loaded here, and what it decides on this machine."""
     import te_select  # noqa: PLC0415 - imports tvm_ffi
 
     try:
-        te_select.load(path)
+        loaded = te_select.load(path)
     except SelectError as error:
-        return f"no: {error}"
-    return LOADS
+        return f"no: {error}", {}
+    kernel = loaded if isinstance(loaded, te_select.Kernel) else next(iter(loaded.values()))
+    return LOADS, dict(kernel.in_effect)
 
 
 def _chosen(kernels: list[dict[str, Any]], name: str | None) -> list[dict[str, Any]]:
@@ -182,6 +183,9 @@ def _print(document: dict[str, Any]) -> None:
     if "loads_here" in document:
         general["loads here"] = document["loads_here"]
     print_fields(general)
+    if document.get("in_effect"):
+        print("here, where a knob is -1")
+        print_fields(document["in_effect"], "  ")
     if document.get("manifest_written"):
         print("the manifest beside the library was gone or did not fit, and was written again")
     for kernel in document["kernels"]:

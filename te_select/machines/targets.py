@@ -55,6 +55,11 @@ class ResolvedTarget:
         """The name under which tuning records know it."""
         return self.name
 
+    @property
+    def model(self) -> str:
+        """The model of machine that its code is for; empty where it is for many."""
+        return ""
+
 
 def resolve(target: str | dict[str, Any]) -> ResolvedTarget:
     """Find out what ``target`` stands for.

@@ -37,6 +37,12 @@ def is_of(entry: Entry, target: ResolvedTarget) -> bool:
     return own is not None and str(own.tvm) == str(target.tvm)
 
 
+def is_of_model(entry: Entry, target: ResolvedTarget) -> bool:
+    """Whether a record was made for the one model of machine that the target's code is for."""
+    own = _resolved(entry.target)
+    return own is not None and own.model != "" and own.model == target.model
+
+
 def family_of(entry: Entry) -> tuple[str, object] | None:
     """The kind of machine of a record, and its family among those; None where it has none."""
     return _family(entry.target)

@@ -21,7 +21,7 @@ from te_select.operator.access import access_pattern
 from te_select.operator.broadcast import shown
 from te_select.operator.workload import Workload
 from te_select.records import log
-from te_select.records.fit import family_of, is_of, misfit
+from te_select.records.fit import family_of, is_of, is_of_model, misfit
 from te_select.records.log import Entry
 from te_select.records.origin import NEAREST, TUNED, explain, outcome, ratio
 from te_select.records.sizes import representative
@@ -60,7 +60,8 @@ def find(
         The workload. Named dims are near to every size; of records that are equally near, that one
         is taken whose size is closest to the representative one.
     target
-        The target. Records of other targets of its family come after its own.
+        The target. Records of other targets of its family come after its own. Unless both are of
+        one model of machine, the knobs that the machine decides stay with the machine.
     logs
         A folder of logs; None for those shipped with the package.
 
@@ -151,6 +152,8 @@ def _nearest(
             config = schedule.config_from(entry.knobs).checked(pattern)
         except ValueError:  # rows that are none here
             continue
+        if not is_of_model(entry, target):
+            config = schedule.portable(pattern, target.tvm, config)
         origin = f"{TUNED if own else NEAREST}{place}/{entry.key}"
         why = explain(origin, workload, outcome(entry.seconds, entry.session))
         return Found(config, origin, why)

@@ -72,7 +72,8 @@ def load(path: str | os.PathLike[str]) -> Kernel | Library:
         If a file is missing, damaged, of another format version or not for this CPU, or the system
         cannot load it.
     ArgumentError
-        If ``TE_SELECT_NUM_THREADS`` is no positive whole number, and the library is for CPUs.
+        If ``TE_SELECT_NUM_THREADS`` is no positive whole number or ``TE_SELECT_PROFILE`` no list of
+        decisions, and the library is for CPUs.
     """
     path = files.library_path(path)
     found = stored.read(path)
@@ -84,8 +85,8 @@ def load(path: str | os.PathLike[str]) -> Kernel | Library:
             "compile it for a target that this CPU can run"
         )
     module = image.load(found, path)
-    make.prepare(lambda name: _function(module, name, path))
     has_attempts = not found.is_first_format
+    in_effect = make.prepare(lambda name: _function(module, name, path), found.is_first_format)
     kernels: dict[str, Kernel] = {}
     for record in found.manifest.kernels:
         name = record.workload.name
@@ -99,6 +100,7 @@ def load(path: str | os.PathLike[str]) -> Kernel | Library:
             path=path,
             # The bytes are kept, so that exporting does not depend on what happens to the file.
             exporter=functools.partial(_export_alone, found, alone),
+            in_effect=in_effect,
         )
     return next(iter(kernels.values())) if len(kernels) == 1 else Library(path, kernels)
 

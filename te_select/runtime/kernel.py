@@ -35,6 +35,8 @@ class Kernel(abc.ABC):
         The shared library that it was loaded from.
     exporter
         Writes the library and its manifest to another path.
+    in_effect
+        What the library decides on this machine, by what it is and in words.
 
     Attributes
     ----------
@@ -52,6 +54,7 @@ class Kernel(abc.ABC):
     kind: str
     path: Path
     function: Callable[..., Any]
+    in_effect: Mapping[str, str]
 
     def __init__(
         self,
@@ -63,6 +66,7 @@ class Kernel(abc.ABC):
         attempt: Callable[..., Any] | None,
         path: Path,
         exporter: Callable[[str | os.PathLike[str]], Path],
+        in_effect: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         workload = record.workload
         self.workload = workload
@@ -72,6 +76,7 @@ class Kernel(abc.ABC):
         self.origin = record.origin
         self.path = path
         self.function = function
+        self.in_effect = in_effect
         self._bits = bits
         # True where the arguments were taken, without an exception where they were not.
         self._try = attempt or functools.partial(_attempt, function)
@@ -101,9 +106,14 @@ class Kernel(abc.ABC):
         """What a machine must have, of a manifest's ``target``, in words and by what it is."""
 
     @staticmethod
-    def prepare(_function: Callable[[str], Callable[..., Any]]) -> None:
-        """Prepare a library that has just been loaded; its functions are found by their names."""
-        return
+    def prepare(
+        _function: Callable[[str], Callable[..., Any]], _is_first_format: bool
+    ) -> dict[str, str]:
+        """Prepare a library that has just been loaded; its functions are found by their names.
+
+        What it returns becomes `in_effect`.
+        """
+        return {}
 
     def export(self, path: str | os.PathLike[str]) -> Path:
         """Write the shared library and its manifest, atomically.

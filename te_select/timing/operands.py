@@ -16,6 +16,7 @@ from te_select.operator.dtypes import numpy_dtype
 from te_select.operator.workload import Workload
 
 LINE = 64  # bytes; what torch, JAX and ONNX Runtime align to, and JAX needs to take an array as is
+APART = 1 << 20  # bytes; some CPUs compare 20 bits of addresses, others 12
 PAGE = 4096  # bytes; how arrays lie to each other modulo this was seen to change times by 1.9
 
 
@@ -125,6 +126,26 @@ def make_operands(workload: Workload, mask: Mask, seed: int = 0) -> Operands:
         _fill(rng, side.reshape(-1))
     out.reshape(-1).view(np.uint8)[...] = 0
     return Operands(workload, cond, then, else_, out)
+
+
+def placed(operands: Operands, ahead: int) -> Operands:
+    """Copy operands into one piece of memory: each at a whole megabyte, out ``ahead`` bytes on.
+
+    There, loads may be taken for reads of what was stored just before: CPUs compare the low bits of
+    addresses first.
+    """
+    arrays = (operands.cond, operands.then, operands.else_, operands.out)
+    sizes = [-(-(array.nbytes + ahead) // APART) * APART for array in arrays]
+    memory = np.empty(sum(sizes) + APART, np.uint8)
+    start = -memory.ctypes.data % APART
+    moved = []
+    for array, size in zip(arrays, sizes, strict=True):
+        first = start + (ahead if array is operands.out else 0)
+        view = memory[first : first + array.nbytes].view(array.dtype).reshape(array.shape)
+        view[...] = array
+        moved.append(view)
+        start += size
+    return Operands(operands.workload, *moved)
 
 
 def aligned_empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:

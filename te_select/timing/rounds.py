@@ -41,7 +41,7 @@ class Timing:
 
 
 def take_turns(
-    contestants: Mapping[str, Callable[[], object]], rounds: int = 15
+    contestants: Mapping[str, Callable[[], object]], rounds: int = 15, pause: float = 0.0
 ) -> dict[str, Timing]:
     """Time contestants in turns, so that drift of the machine's speed hits all of them alike.
 
@@ -56,13 +56,17 @@ def take_turns(
         What to call, by name.
     rounds
         How many times each gets its turn.
+    pause
+        Seconds of sleep before each turn, so that no thread of the last one is still spinning.
 
     Returns
     -------
     dict[str, Timing]
         Times of each, round by round.
     """
-    samples = {name: partial(_sample, call, _repeats(call)) for name, call in contestants.items()}
+    samples = {
+        name: partial(_sample, call, _repeats(call), pause) for name, call in contestants.items()
+    }
     return sample_in_turns(samples, rounds)
 
 
@@ -85,7 +89,8 @@ def sample_in_turns(samples: Mapping[str, Callable[[], float]], rounds: int) -> 
     return {name: Timing(tuple(each)) for name, each in seconds.items()}
 
 
-def _sample(call: Callable[[], object], repeats: int) -> float:
+def _sample(call: Callable[[], object], repeats: int, pause: float) -> float:
+    time.sleep(pause)
     _warm_up(call)
     return _time(call, repeats)
 

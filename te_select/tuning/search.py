@@ -55,7 +55,8 @@ def candidates(workload: Workload, target: ResolvedTarget, cpus: int | None = No
     workload
         A workload of int dims.
     target
-        The target.
+        The target. Of one that is no single model of machine, the knobs that the machine decides
+        are left to it.
     cpus
         How many CPUs run them; None where that is not known.
 
@@ -73,6 +74,9 @@ def candidates(workload: Workload, target: ResolvedTarget, cpus: int | None = No
     )
     distinct: dict[tuple[object, ...], Any] = {}
     for config in (schedule.default_config(pattern, target.tvm), *listed):
+        # Many machines run code for a level: what one of them would decide is not for the others.
+        if not target.model and schedule.portable(pattern, target.tvm, config) != config:
+            continue
         try:
             distinct.setdefault(schedule.effect(pattern, config.checked(pattern), cpus), config)
         except ValueError:  # knobs of the space that do not go together

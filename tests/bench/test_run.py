@@ -199,7 +199,7 @@ def test_a_plot_is_drawn(tmp_path: Path) -> None:
     [
         (["--suite", "x"], 2, "--suite 'x' is not known; expected one of default, baselines"),
         (["--only", "x"], 2, "--only 'x' matches no workload; expected a glob over"),
-        ([*SMALL, "--only", "x"], 2, "expected one or the other"),
+        ([*SMALL, "--only", "x"], 2, "and --model is given; expected one"),
         ([*SMALL, "--density", "200"], 2, "--density '200' is no list of percents from 0 to 100"),
         ([*SMALL, "--density", "nan"], 2, "is no list of percents"),
         ([*SMALL, "--block", "0"], 2, "is no list of lengths"),

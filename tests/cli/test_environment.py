@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from te_select.cli import environment as module
 from te_select.cli.environment import environment
+from te_select.machines.cpu import environment as module
 from te_select.runtime.cpu import features
 
 CPUINFO = """\

@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 import te_select
 from te_select import Workload
-from te_select.cli import app
 from te_select.cli import tune as cli_module
 from te_select.machines.targets import resolve
 from te_select.records import log
@@ -20,22 +18,13 @@ from te_select.timing import cores
 from te_select.tuning import session as session_module
 from te_select.tuning.display import Display
 from te_select.tuning.record import Progress
+from tests.support.cli import run, run_json
 from tests.support.tuning_fakes import BIG, FEW, FakeMeasurer, by_unroll, flat
 
 TARGET = "x86-64-v4"
 ON = ["--target", TARGET]
 FLAGS = ["--cond", "1024", "--then", "1024", "--else", "1024"]
 V4 = resolve(TARGET)
-
-
-def run(*args: str | Path) -> Any:
-    return CliRunner().invoke(app, [str(arg) for arg in args])
-
-
-def run_json(*args: str | Path) -> Any:
-    result = run(*args, "--json")
-    assert result.stderr == ""
-    return json.loads(result.stdout)
 
 
 @pytest.fixture(autouse=True)
@@ -93,7 +82,7 @@ def test_default_that_wins_is_said_to_have_won_wherever_its_record_is_shown(
     fake(flat)
     logs = [*ON, "--tuning-logs", tmp_path]
     assert "the default won" in run("tune", *FLAGS, "--trials", "80", *logs).stdout
-    won = "the default was the best of 72 configs"
+    won = "the default was the best of 36 configs"
     assert won in run("logs", "best", *FLAGS, *logs).stdout
     assert won in run("compile", *FLAGS, *logs, "-o", tmp_path / "select.so").stdout
     assert won in run("inspect", tmp_path / "select.so").stdout
@@ -194,7 +183,7 @@ def test_record_of_another_te_select_is_tuned_again(tmp_path: Path, fake: Any) -
         path.write_text(path.read_text().replace("bytes_per_thread", "parallel"))
     listed = run("logs", "list", "--tuning-logs", tmp_path)
     assert listed.exit_code == 1
-    assert "the knobs differ in bytes_per_thread, parallel" in listed.stderr
+    assert "the knobs differ in parallel" in listed.stderr
     assert tuned(tmp_path, fake)["workloads"][0]["fresh"] is True
     assert run("logs", "list", "--tuning-logs", tmp_path).exit_code == 0
     path.write_text(path.read_text().replace("bytes_per_thread", "parallel"))

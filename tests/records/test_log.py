@@ -16,7 +16,6 @@ from types import SimpleNamespace
 
 import pytest
 import tvm_ffi
-from filelock import FileLock, Timeout
 from tvm import IRModule
 from tvm.s_tir import meta_schedule as ms
 
@@ -229,7 +228,7 @@ def test_write_that_was_cut_short_leaves_the_old_logs_or_the_new(
         patched.setattr(store, "files", SimpleNamespace(replace=replace))
         patched.setattr(Path, "unlink", remove)
         with pytest.raises(Died):
-            store.keep(tmp_path, {entries[2].key})
+            store.drop(tmp_path, entries[:2])
     assert list(log.read(tmp_path).entries) == (entries[2:] if written else entries)
     assert (tmp_path / log.PENDING).exists() == (written > 0)
     store.put(tmp_path, [make(FEW)])
@@ -237,14 +236,6 @@ def test_write_that_was_cut_short_leaves_the_old_logs_or_the_new(
     assert keys(tmp_path)[-2:] == [entries[2].key, make(FEW).key]
     assert len(keys(tmp_path)) == (2 if written else 4)
     ms.database.JSONDatabase(work_dir=str(tmp_path))
-
-
-@pytest.mark.parametrize("text", ["{}", '{"a": "b"}', "[]", "3", '{"database_workload.json": 3}'])
-def test_what_te_select_does_not_write_is_no_pending_write(tmp_path, entries, text):
-    store.put(tmp_path, entries)
-    (tmp_path / log.PENDING).write_text(text)
-    with pytest.raises(te_select.TuningError, match="remove it"):
-        log.read(tmp_path)
 
 
 @pytest.mark.parametrize("name", [log.WORKLOADS, log.RECORDS, log.SESSIONS])
@@ -259,28 +250,6 @@ def test_file_that_was_rewritten_in_place_is_read_again(tmp_path, entries, name)
     after = path.stat()
     assert (after.st_size, after.st_ino) == (stamp.st_size, stamp.st_ino)
     assert log.read(tmp_path) != before
-
-
-@pytest.mark.parametrize("write", [store.put, lambda folder, _: store.keep(folder, [])])
-def test_logs_are_read_and_written_under_the_lock(tmp_path, entries, monkeypatch, write):
-    store.put(tmp_path, entries[1:])
-    seen = []
-
-    def watched(function):
-        def call(*args):
-            with pytest.raises(Timeout):
-                FileLock(tmp_path / store.LOCK).acquire(blocking=False)
-            seen.append(function.__name__)
-            return function(*args)
-
-        return call
-
-    monkeypatch.setattr(store.log, "read", watched(log.read))
-    monkeypatch.setattr(store.files, "replace", watched(files.replace))
-    write(tmp_path, entries[:1])
-    assert seen == ["read", *["replace"] * len(FILES)]
-    with FileLock(tmp_path / store.LOCK).acquire(blocking=False):
-        pass
 
 
 def test_writers_at_once_lose_nothing(tmp_path):
@@ -308,7 +277,7 @@ def test_killed_writer_leaves_logs_that_load_and_every_trial_it_reported(tmp_pat
             journal.append(Trial({{"piece": i}}, 1e-3))
             print(i, flush=True)
             # Each write moves the others' lines.
-            store.keep(folder, {{entries[(i + k) % 3].key for k in (1, 2)}})
+            store.drop(folder, [entries[i % 3]])
             store.put(folder, [entries[i % 3]])
     """)
     from te_select.tuning.journal import Journal

@@ -57,9 +57,9 @@ def test_element_types_of_one_width_share_a_record(tmp_path, same):
 
 
 def test_nearest_size_is_taken_else(tmp_path):
-    for n in (6_000, 20_000, 60_000):
+    for n in (6_000, 30_000, 90_000):
         add(tmp_path, flat(n))
-    assert origin(flat(25_000), tmp_path) == "nearest:x86-64-v4/w4_20000cte"
+    assert origin(flat(40_000), tmp_path) == "nearest:x86-64-v4/w4_30000cte"
     assert origin(flat(4_000), tmp_path) == "nearest:x86-64-v4/w4_6000cte"
 
 
@@ -109,10 +109,10 @@ def test_four_times_the_size_is_the_last_that_is_near(tmp_path, n, near):
 
 
 def test_size_that_the_schedule_treats_differently_is_not_near(tmp_path):
-    add(tmp_path, flat(30_000))
-    small, large = (cpu.default_config(access_pattern(flat(n)), V4.tvm) for n in (30_000, 60_000))
+    add(tmp_path, flat(15_000))
+    small, large = (cpu.default_config(access_pattern(flat(n)), V4.tvm) for n in (15_000, 30_000))
     assert small.bytes_per_thread != large.bytes_per_thread
-    assert origin(flat(60_000), tmp_path) is None
+    assert origin(flat(30_000), tmp_path) is None
 
 
 def test_named_size_takes_the_nearest_static_record(tmp_path):
@@ -126,14 +126,37 @@ def test_record_of_another_target_of_the_family_is_nearest(tmp_path):
     add(tmp_path, flat(20_000), resolve("znver4"))
     assert origin(flat(20_000), tmp_path) == "nearest:znver4/w4_20000cte"
     assert origin(flat(20_000), tmp_path, V3) is None  # of narrower vectors
-    add(tmp_path, flat(40_000))
-    assert origin(flat(20_001), tmp_path) == "nearest:x86-64-v4/w4_40000cte"
+    add(tmp_path, flat(15_000))
+    assert origin(flat(20_001), tmp_path) == "nearest:x86-64-v4/w4_15000cte"
+
+
+def test_knobs_of_one_model_of_machine_are_not_brought_to_another(tmp_path):
+    """What it would decide is left to the machine that the library runs on."""
+    znver4 = resolve("znver4")
+    own = {"stream_from": 1 << 20, "bytes_per_thread": 1 << 16, "skip": 0, "backwards": 0}
+    large = flat(1 << 20)
+    tuned = add(tmp_path, large, znver4, unroll=2, **own)
+    assert find(large, znver4, tmp_path).config == tuned
+    default = cpu.default_config(access_pattern(large), V4.tvm)
+    for other in (V4, resolve("znver5"), resolve("emeraldrapids")):
+        found = find(large, other, tmp_path)
+        assert found.origin == "nearest:znver4/w4_1048576cte"
+        assert found.config == dataclasses.replace(default, unroll=2)
+
+
+def test_record_of_a_level_leaves_to_the_machine_what_it_decides(tmp_path):
+    """A level is what many models of machine have."""
+    large = flat(1 << 20)
+    add(tmp_path, large, V4, unroll=2, stream_from=0)
+    default = cpu.default_config(access_pattern(large), V4.tvm)
+    assert find(large, V4, tmp_path).config == dataclasses.replace(default, unroll=2)
 
 
 @pytest.mark.parametrize(
     ("knob", "value"),
     [
-        ("bytes_per_thread", -1),
+        ("bytes_per_thread", -2),
+        ("backwards", 2),
         ("piece", 0),
         ("vector_bytes", 48),
         ("unroll", 3),
@@ -146,7 +169,7 @@ def test_record_whose_config_does_not_fit_is_left_out_with_a_warning(tmp_path, k
     path = tmp_path / V4.name / log.RECORDS
     name = re.escape(f'"te_select.knob.{knob}"')
     damaged, count = re.subn(
-        rf'(\["l\d+",)\d+(\],\[{name}\])', rf"\g<1>{value}\2", path.read_text()
+        rf'(\["l\d+",)-?\d+(\],\[{name}\])', rf"\g<1>{value}\2", path.read_text()
     )
     assert count == 1
     path.write_text(damaged)
@@ -161,13 +184,13 @@ def test_record_whose_config_does_not_fit_is_left_out_with_a_warning(tmp_path, k
 
 def test_records_of_other_knobs_are_left_out_with_a_warning(tmp_path):
     add(tmp_path, flat(20_000))
-    add(tmp_path, flat(30_000))
+    add(tmp_path, flat(15_000))
     path = tmp_path / V4.name / log.RECORDS
     first, second = path.read_text().splitlines()
     old = first.replace("te_select.knob.bytes_per_thread", "te_select.knob.parallel")
     path.write_text(f"{old}\n{second}\n")
     with pytest.warns(RuntimeWarning, match=r"left out \(w4_20000cte: its config does not fit"):
-        assert origin(flat(20_000), tmp_path) == "nearest:x86-64-v4/w4_30000cte"
+        assert origin(flat(20_000), tmp_path) == "nearest:x86-64-v4/w4_15000cte"
     path.write_text(f"{old}\n")
     with (
         pytest.warns(RuntimeWarning, match=r"left out \(w4_20000cte: its config does not fit"),

@@ -12,10 +12,11 @@ from te_select.machines.cpu.machine import lower
 from te_select.machines.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.schedules.cpu import schedule as cpu
+from te_select.schedules.cpu.config import BY_MACHINE, OF_MACHINE
 from te_select.tuning.search import BATCH, Enumeration, Evolution, candidates, open_search
 from tests.support.tuning_fakes import BIG, FEW, ROWS
 
-V4 = resolve("x86-64-v4")
+V4, MODEL = resolve("x86-64-v4"), resolve("znver4")
 V4_BYTES = cpu.register_bytes(V4.tvm)
 TRIALS = 1 + BATCH + BATCH // 2  # the default, what is sampled, and what evolves of it
 
@@ -49,9 +50,19 @@ def test_default_comes_first_and_no_two_candidates_do_the_same(entry):
 def test_what_is_left_out_does_the_same_as_a_candidate(workload):
     pattern = access_pattern(workload)
     space = cpu.space(pattern, V4.tvm)
-    kept = set(effects(workload, candidates(workload, V4)))
+    kept = set(effects(workload, candidates(workload, MODEL)))
     for values in itertools.product(*space.values()):
         assert cpu.effect(pattern, cpu.Config(**dict(zip(space, values, strict=True)))) in kept
+
+
+@pytest.mark.parametrize("workload", [FEW, ROWS, BIG], ids=str)
+def test_level_leaves_to_the_machine_what_it_decides(workload):
+    """Many models of machine run its code; the code of one is for that one."""
+    default = dataclasses.asdict(cpu.default_config(access_pattern(workload), V4.tvm))
+    for config in candidates(workload, V4):
+        assert all(getattr(config, knob) == default[knob] for knob in OF_MACHINE)
+    tried = candidates(workload, MODEL)
+    assert any(c.stream_from != default["stream_from"] for c in tried) == (workload != FEW)
 
 
 @pytest.mark.parametrize("workload", [FEW, ROWS, Workload((9, 1), (9, 3000), (3000,))], ids=str)
@@ -65,22 +76,24 @@ def test_configs_of_one_effect_make_one_function(workload):
         if config.stream_from == 0 and config.vector_bytes == V4_BYTES:
             scheduled = schedule(workload, V4, config=dataclasses.asdict(config))
             text = "".join(str(func.script()) for func in lower(scheduled, "f"))
-            if "T.parallel" in text:  # the launcher is given the bytes of a thread beside it
-                text += f"on {pattern.bytes_moved() // config.bytes_per_thread} threads"
+            grain = config.bytes_per_thread  # which the launcher is given beside it
+            if "T.parallel" in text:
+                text += f"on {grain if grain < 0 else pattern.bytes_moved() // grain} threads"
+            if "_skip" in text:
+                text += f"skipping {config.skip}"
             assert by_effect.setdefault(cpu.effect(pattern, config), text) == text
     assert len(set(by_effect.values())) == len(by_effect)
 
 
 def test_thread_counts_are_tried_as_far_as_there_are_cpus():
     def grains(cpus):
-        return {config.bytes_per_thread for config in candidates(BIG, V4, cpus)}
+        return {config.bytes_per_thread for config in candidates(BIG, MODEL, cpus)}
 
-    default = cpu.default_config(access_pattern(BIG), V4.tvm).bytes_per_thread
     moved = access_pattern(BIG).bytes_moved()
-    assert grains(2) == {0, default}
-    assert {min(64, moved // grain) for grain in grains(64) - {0}} == {64, 24}
-    assert grains(None) == {0, *cpu.GRAINS}
-    small = candidates(Workload((16_384,), (16_384,), ()), V4, 64)
+    assert grains(2) == {0, BY_MACHINE, min(cpu.GRAINS)}
+    assert {min(64, moved // grain) for grain in grains(64) - {0, BY_MACHINE}} == {64, 24}
+    assert grains(None) == {0, BY_MACHINE, *cpu.GRAINS}
+    small = candidates(Workload((16_384,), (16_384,), ()), MODEL, 64)
     assert {config.bytes_per_thread for config in small} == {0, 1 << 16}
 
 

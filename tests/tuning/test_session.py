@@ -125,11 +125,13 @@ def test_interrupted_session_goes_on_where_it_was(run):
 
 
 def test_resumed_session_measures_what_an_uninterrupted_one_does(run, tmp_path):
+    """Told the same times: the noise goes on where it was."""
     with pytest.raises(KeyboardInterrupt):
         run(BIG, FakeMeasurer(stop_after=25), trials=40)
-    measured = run.measurer.measured
-    run(BIG, trials=40)
-    measured += run.measurer.measured
+    measured, resumed = run.measurer.measured, FakeMeasurer()
+    resumed.noise = run.measurer.noise
+    run(BIG, resumed, trials=40)
+    measured += resumed.measured
     whole = FakeMeasurer()
     run(BIG, whole, trials=40, force=True)
     assert [c.config for c in measured] == [c.config for c in whole.measured]

@@ -10,6 +10,7 @@ from typing import Any
 
 from te_select.errors import ToolchainError
 from te_select.machines.c_compiler import c_compiler
+from te_select.machines.cpu import profile
 from te_select.machines.programs import first_line
 from te_select.runtime.cpu import features
 
@@ -18,8 +19,13 @@ _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 
 
 def environment() -> dict[str, dict[str, Any]]:
-    """The sections ``cpu``, ``caches`` and ``toolchains``; what is not there is None."""
-    return {"cpu": _cpu(), "caches": _caches(), "toolchains": {"c_compiler": _c_compiler()}}
+    """The sections ``cpu``, ``caches``, ``profile``, ``toolchains``; what is not there is None."""
+    return {
+        "cpu": _cpu(),
+        "caches": _caches(),
+        "profile": _profile(),
+        "toolchains": {"c_compiler": _c_compiler()},
+    }
 
 
 def _cpu() -> dict[str, Any]:
@@ -48,6 +54,20 @@ def _caches() -> dict[str, str]:
         level, kind, size = (_read(folder / name).strip() for name in ("level", "type", "size"))
         found[f"L{level} {kind}"] = size
     return found
+
+
+def _profile() -> dict[str, Any]:
+    """What libraries know of this machine, and what they decide by themselves on it."""
+    try:
+        found = profile.of_this_machine()
+    except ToolchainError:
+        return {"origin": None}
+    described = {"origin": found.origin, **found.machine, **found.decisions, **found.in_effect}
+    return (
+        described
+        | {"file": found.file or None}
+        | ({"problem": found.problem} if found.problem else {})
+    )
 
 
 def _c_compiler() -> str | None:

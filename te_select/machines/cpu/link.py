@@ -21,6 +21,7 @@ CPU = HostHalf(
         "cpu/openmp.c",
         "cpu/pool.c",
         "cpu/processors.c",
+        "cpu/profile.c",
     ),
     ("-pthread", "-ldl"),
 )

@@ -67,6 +67,12 @@ class CpuTarget(ResolvedTarget):
     kind: str = "cpu"
     cpu_features: tuple[str, ...] = ()
 
+    @property
+    def model(self) -> str:
+        """LLVM's name of the CPU; empty for a level, which many CPUs have."""
+        cpu = str(self.tvm.attrs.get("mcpu", ""))
+        return "" if cpu.startswith("x86-64") else cpu
+
 
 def takes(text: str) -> bool:
     """Whether a name is that of a CPU."""

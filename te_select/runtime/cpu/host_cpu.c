@@ -81,6 +81,16 @@ static int64_t decide(const te_select_cpu_kernel* kernel, const te_select_memory
   return flags;
 }
 
+/* The address of what is known of this machine, as lines of "KEY = VALUE". */
+TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_machine(void* self, const TVMFFIAny* args,
+                                                   int32_t num_args, TVMFFIAny* result) {
+  (void)self, (void)args, (void)num_args;
+  result->type_index = kTVMFFIInt;
+  result->zero_padding = 0;
+  result->v_int64 = (int64_t)(uintptr_t)te_select_machine_text();
+  return 0;
+}
+
 /* ---- the call ------------------------------------------------------------------------------------- */
 
 static int refuse_setting(const te_select_cpu_kernel* kernel) {

@@ -15,6 +15,7 @@ from te_select.errors import ArgumentError, SelectError
 from te_select.operator.broadcast import shown
 from te_select.runtime import jax_memory, operands, outputs, raised
 from te_select.runtime.cpu import features
+from te_select.runtime.cpu.profile import EXPECTED, Profile
 from te_select.runtime.kernel import Kernel
 from te_select.runtime.torch_state import STATE as torch_state
 from te_select.runtime.torch_state import check_unwatched
@@ -124,13 +125,21 @@ class CpuKernel(Kernel):
         return {"CPU features": " ".join(target["cpu_features"]) or "(baseline)"}
 
     @staticmethod
-    def prepare(function: Callable[[str], Callable[..., Any]]) -> None:
-        """Check what the launcher would refuse at every call, and make a forked child serial.
+    def prepare(
+        function: Callable[[str], Callable[..., Any]], is_first_format: bool
+    ) -> dict[str, str]:
+        """Check what would be refused at every call, and make a forked child serial.
+
+        Returns
+        -------
+        dict[str, str]
+            What the library decides on this machine, in words.
 
         Raises
         ------
         ArgumentError
-            If ``TE_SELECT_NUM_THREADS`` is no positive whole number.
+            If ``TE_SELECT_NUM_THREADS`` is no positive whole number, or ``TE_SELECT_PROFILE`` no
+            list of decisions.
         """
         text = os.environ.get(_THREADS, "")
         if text and not (text.isascii() and text.isdigit() and text.strip("0")):
@@ -140,6 +149,12 @@ class CpuKernel(Kernel):
             )
         if _in_forked_child:
             function("te_select_run_serially")()
+        if is_first_format:  # which decided all when it was built
+            return {}
+        profile = Profile.of_library(function)
+        if profile.is_refused:
+            raise ArgumentError(f"{profile.problem}; expected {EXPECTED}")
+        return profile.in_effect
 
     def _adapt(self, cond: Any, then: Any, else_: Any, out: Any) -> Any:
         """Check the operands one by one, and call with views or copies of them."""

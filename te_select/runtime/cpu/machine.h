@@ -38,7 +38,15 @@ const char* te_select_bad_profile(void);
 int te_select_streams(const te_select_machine* machine, int64_t moved, int64_t out, int fill,
                       int32_t threads);
 
-/* Writes what is known as lines of "KEY = VALUE"; returns the bytes that takes, without the end. */
-size_t te_select_describe_machine(char* text, size_t size);
+/* What is known, as lines of "KEY = VALUE"; written anew by every call, of one thread at a time. */
+const char* te_select_machine_text(void);
+
+/* ---- between machine.c and profile.c ---------------------------------------------------------- */
+
+/* Fills in the decisions of a machine that was detected. */
+void te_select_take_profile(te_select_machine* machine);
+
+/* Writes what is known of a machine, and where the user's file is, cut to `size` bytes. */
+void te_select_describe_machine(const te_select_machine* machine, char* text, size_t size);
 
 #endif

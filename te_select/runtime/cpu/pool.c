@@ -69,7 +69,7 @@ typedef struct {
   _Atomic int32_t threads;     /* of the job */
   te_select_task task;
   void* data;
-  int32_t tasks;
+  _Atomic int32_t tasks;
   _Atomic int32_t failed;
   range ranges[MOST_THREADS];
 } pool;
@@ -164,7 +164,8 @@ static uint32_t work(pool* p, int32_t own, int32_t threads, int64_t start) {
   int64_t patience = done ? PATIENCE * (now_ns() - start) / done : 0;
   for (int32_t i = 1; i < threads; ++i) {
     int32_t other = (own + i) % threads;
-    int32_t tasks = p->tasks; /* of this job or of a later one: a wrong begin costs a wait */
+    /* Of this job or of a later one: a wrong begin costs a wait. */
+    int32_t tasks = atomic_load_explicit(&p->tasks, memory_order_relaxed);
     if (is_left(&p->ranges[other], begin_of(other, tasks, threads), patience)) {
       done += work_on(p, &p->ranges[other], own > 0);
     }
@@ -306,7 +307,7 @@ int te_select_parallel(te_select_task task, void* data, int32_t tasks, int32_t t
   if (threads > p->helpers + 1) threads = p->helpers + 1;
   p->task = task;
   p->data = data;
-  p->tasks = tasks;
+  atomic_store_explicit(&p->tasks, tasks, memory_order_relaxed);
   atomic_store_explicit(&p->failed, 0, memory_order_relaxed);
   atomic_store_explicit(&p->finished, 0, memory_order_relaxed);
   atomic_store_explicit(&p->threads, threads, memory_order_relaxed);

@@ -25,15 +25,20 @@ def test_library_is_told_of_each_kernel_what_its_config_says(tmp_path, monkeypat
     configs = []
     for k, workload in enumerate(workloads):
         default = cpu.default_config(access_pattern(workload), V3.tvm)
-        configs.append(dataclasses.replace(default, bytes_per_thread=1000 * k, stream_from=7 * k))
+        knobs = {"bytes_per_thread": 1000 * k, "stream_from": 7 * k, "skip": -(k % 2)}
+        configs.append(dataclasses.replace(default, **knobs, backwards=k % 2))
     chosen = [
         schedule(workload, V3, config=dataclasses.asdict(config))
         for workload, config in zip(workloads, configs, strict=True)
     ]
     build_scheduled(chosen, tmp_path / "x.so", V3)
     assert [entry.workload for entry in entries] == workloads
-    assert [(e.bytes_per_thread, e.stream_from) for e in entries] == [(0, 0), (1000, 7), (2000, 14)]
-    assert len({entry.symbol for entry in entries}) == 3
+    assert [dataclasses.astuple(entry.decisions) for entry in entries] == [
+        (0, 0, 0, 0, False, True),
+        (1000, 7, -1, 1, False, True),
+        (2000, 14, 0, 0, False, True),
+    ]
+    assert len({symbol for entry in entries for symbol in entry.symbols}) == 3
 
 
 @pytest.mark.parametrize(

@@ -103,16 +103,20 @@ def test_thread_count_is_read_from_the_environment(parallel, value, extra):
     assert out.split() == [extra]
 
 
-def test_empty_thread_count_is_none(parallel):
-    code = (
-        PARALLEL
-        + """
-    import ctypes
-    print(ctypes.CDLL("libgomp.so.1").omp_get_max_threads() - 1)
-    """
-    )
-    started, allowed = run_alone(code, parallel, TE_SELECT_NUM_THREADS="").split()
-    assert started == allowed
+@pytest.mark.parametrize(("openmp", "extra"), [("3", "2"), ("2,8", "1"), ("5", "4")])
+def test_empty_thread_count_leaves_it_to_that_of_openmp(parallel, openmp, extra):
+    """Of a list, which has one for each level of nesting, the first counts."""
+    out = run_alone(PARALLEL, parallel, TE_SELECT_NUM_THREADS="", OMP_NUM_THREADS=openmp)
+    assert out.split() == [extra]
+
+
+@pytest.mark.parametrize("openmp", ["", "x", "0", "-1", "9" * 40 + "x"])
+def test_thread_count_of_openmp_that_is_none_is_passed_over(parallel, openmp):
+    """The processors at hand count then, of which this process has one."""
+    one = "import os\nos.sched_setaffinity(0, [min(os.sched_getaffinity(0))])\n"
+    code = one + textwrap.dedent(PARALLEL)
+    out = run_alone(code, parallel, TE_SELECT_NUM_THREADS="", OMP_NUM_THREADS=openmp)
+    assert out.split() == ["0"]
 
 
 REFUSED = """
@@ -151,11 +155,29 @@ def test_thread_count_that_is_no_number_is_refused(parallel):
             assert f"is '{value[:40]}" in loading and f"is '{value[:40]}" in calling
 
 
-def test_huge_thread_count_starts_no_more_than_the_system_bears(tmp_path):
+MOST_THREADS = 256  # as in pool.c
+
+
+def test_huge_thread_count_starts_no_more_than_get_in_each_others_way(tmp_path):
     shape = (64, 64)
-    path = build([Workload(shape, shape, shape)], tmp_path / "select.so", bytes_per_thread=1)
+    path = build([Workload(shape, shape, shape)], tmp_path / "library.so", bytes_per_thread=1)
     extra = run_alone(PARALLEL, path, TE_SELECT_NUM_THREADS="9" * 30)
-    assert int(extra) == max(64, len(os.sched_getaffinity(0))) - 1
+    assert int(extra) == MOST_THREADS - 1
+
+
+def test_work_is_done_whole_by_fewer_threads_than_were_asked_for(tmp_path):
+    """The system refuses more where there is no room for their stacks."""
+    shape = (64, 64)
+    path = build([Workload(shape, shape, shape)], tmp_path / "library.so", bytes_per_thread=1)
+    limit = """
+    import resource
+    with open("/proc/self/statm") as statm:
+        used = int(statm.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + (16 << 20),) * 2)
+    before = threads()
+"""
+    code = PARALLEL.replace("    before = threads()\n", limit)
+    assert 0 <= int(run_alone(code, path, TE_SELECT_NUM_THREADS="200")) < 60
 
 
 def test_bytes_decide_how_many_threads_are_worth_it(tmp_path):
@@ -176,8 +198,3 @@ def test_a_process_may_load_more_libraries_than_static_tls_has_room_for(parallel
             modules[-1].get_function(name)
     """
     run_alone(code, parallel, artifact.load(parallel).workload.name)
-
-
-def test_work_is_done_whole_by_fewer_threads_than_were_asked_for(parallel):
-    """OpenMP may give less: the parts are counted by what it gave."""
-    assert run_alone(PARALLEL, parallel, OMP_THREAD_LIMIT="2").split() == ["1"]

@@ -20,20 +20,21 @@ def is_backwards(tmp_path_factory):
     writer = IRWriter()
     symbol = "te_select_test_backwards"
     writer.lines.append(
-        f"define linkonce_odr void @{symbol}(ptr %out, ptr %then, ptr %else, i64 %n, ptr %answer) "
-        "alwaysinline nounwind {"
+        f"define linkonce_odr void @{symbol}(ptr %out, ptr %then, ptr %else, i64 %n, "
+        "i64 %may, ptr %answer) alwaysinline nounwind {"
     )
     writer.start("entry")
-    found = backwards(writer, ["then", "else"], 4)
+    allowed = writer.emit("icmp ne i64 %may, 0")
+    found = backwards(writer, allowed, ["then", "else"], 4)
     writer.line(f"store i8 {writer.emit(f'zext i1 {found} to i8')}, ptr %answer, align 1")
     writer.line("ret void")
     text = "\n".join([*writer.lines, "}", ""])
-    parameters = ["ptr", "ptr", "ptr", "i64", "ptr"]
+    parameters = ["ptr", "ptr", "ptr", "i64", "i64", "ptr"]
     run = compiled(text, symbol, parameters, tmp_path_factory.mktemp("aliasing"))
 
-    def ask(out, then, else_, n=LONG):
+    def ask(out, then, else_, n=LONG, allowed=1):
         answer = ctypes.c_int8(-1)
-        run(BASE + out, BASE + then, BASE + else_, n, ctypes.addressof(answer))
+        run(BASE + out, BASE + then, BASE + else_, n, allowed, ctypes.addressof(answer))
         return bool(answer.value)
 
     return ask
@@ -65,3 +66,7 @@ def test_output_ahead_of_one_input_and_behind_the_other_is_walked_forwards(is_ba
 def test_short_runs_are_walked_forwards(is_backwards):
     assert not is_backwards(64, 0, 0, n=2047)
     assert is_backwards(64, 0, 0, n=2048)  # 8 KB
+
+
+def test_where_the_machine_gains_nothing_all_is_walked_forwards(is_backwards):
+    assert not is_backwards(64, 0, 0, allowed=0)

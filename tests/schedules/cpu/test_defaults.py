@@ -8,12 +8,13 @@ from te_select import Workload
 from te_select.machines.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.schedules.cpu import defaults
+from te_select.schedules.cpu.config import BY_MACHINE
 from te_select.schedules.cpu.defaults import (
-    BYTES_PER_THREAD,
-    FILL_FROM_BYTES,
-    STREAM_FROM_BYTES,
+    LEAST_PARALLEL_BYTES,
+    LEAST_STREAMED_BYTES,
     default_config,
-    pays_to_stream,
+    is_fill,
+    reads_cond_once,
 )
 
 V3 = resolve("x86-64-v3").tvm
@@ -40,20 +41,36 @@ def pattern(*shapes, dtype="float32"):
     ],
 )
 def test_what_is_mostly_written_stays_in_the_cache_for_longer(shapes, dtype, fills):
-    found = pays_to_stream(pattern(*shapes, dtype=dtype))
-    assert found == (FILL_FROM_BYTES if fills else STREAM_FROM_BYTES)
+    assert is_fill(pattern(*shapes, dtype=dtype)) == fills
 
 
-def test_stores_go_past_the_cache_from_that_size_of_the_output_on():
-    n = STREAM_FROM_BYTES // 4
-    for size, stream_from in ((n - 1, 0), (n, STREAM_FROM_BYTES), ("n", STREAM_FROM_BYTES)):
+@pytest.mark.parametrize(
+    ("shapes", "once"),
+    [
+        ([(N,), (N,), (N,)], True),
+        ([(), (), ()], True),
+        ([(9, N), (9, 1), (1, N)], True),
+        ([(1, N), (9, N), ()], False),
+        ([(9, 1), (9, N), (1, N)], False),
+        ([(), (N,), (N,)], False),
+    ],
+)
+def test_cond_is_read_once_where_it_moves_along_every_loop(shapes, once):
+    assert reads_cond_once(pattern(*shapes)) == once
+
+
+def test_machine_decides_on_stores_where_the_output_may_be_large():
+    n = LEAST_STREAMED_BYTES // 4
+    for size, stream_from in ((n - 1, 0), (n, BY_MACHINE), ("n", BY_MACHINE)):
         assert default_config(pattern(*[(size,)] * 3), V3).stream_from == stream_from
 
 
-def test_threads_begin_where_two_have_enough_to_move():
-    n = -(-2 * BYTES_PER_THREAD // 13)
-    for size, grain in ((n - 1, 0), (n, BYTES_PER_THREAD), ("n", BYTES_PER_THREAD)):
-        assert default_config(pattern(*[(size,)] * 3), V3).bytes_per_thread == grain
+def test_machine_decides_on_threads_and_a_look_at_cond_where_much_may_be_moved():
+    n = -(-LEAST_PARALLEL_BYTES // 13)
+    for size, decided in ((n - 1, 0), (n, BY_MACHINE), ("n", BY_MACHINE)):
+        config = default_config(pattern(*[(size,)] * 3), V3)
+        assert (config.bytes_per_thread, config.skip) == (decided, decided)
+        assert config.backwards == BY_MACHINE
 
 
 @pytest.mark.parametrize(

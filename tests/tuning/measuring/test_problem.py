@@ -7,8 +7,9 @@ import pytest
 
 import te_select
 from te_select import Workload
+from te_select.checking.guarded import GUARD
 from te_select.tuning.measuring import problem
-from te_select.tuning.measuring.problem import GUARD, Problem, memory_needed
+from te_select.tuning.measuring.problem import Problem, memory_needed
 from tests.support import strategies as s
 
 W = Workload((64, 1), (64, 500), ())
@@ -76,7 +77,7 @@ def test_byte_outside_the_output_is_found(made, place):
 
     def stray(cond, then, else_, out):
         right(made)(cond, then, else_, out)
-        made._out_memory[at] ^= 1
+        made._out_memory.memory[at] ^= 1
 
     assert made.check(stray) == "wrote outside out"
 

@@ -62,5 +62,9 @@ def family(target: Any) -> str | None:
     return "toy" if target.kind.name == "c" else None
 
 
+def portable(_pattern: AccessPattern, _target: Any, config: Config) -> Config:
+    return config
+
+
 def alike(_pattern: AccessPattern, _measured: AccessPattern, _target: Any) -> bool:
     return True

@@ -1,0 +1,120 @@
+"""Sections of limits.py: whether what a library decides by the machine was the faster choice."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+import statistics
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import te_select
+from te_select import compiler
+from te_select.bench.run import calls_of
+from te_select.bench.suite import DEFAULT
+from te_select.machines.targets import resolve
+from te_select.timing import roof
+from te_select.timing.cores import threads
+from te_select.timing.operands import Mask, make_operands
+from te_select.timing.rounds import Timing, take_turns
+
+ROUNDS = 15
+PAUSE = 0.02  # seconds before a turn: threads of OpenMP spin on for milliseconds after a call
+MEGABYTE = 1 << 20
+MEGABYTES = (1, 2, 4, 8, 12, 16, 24, 32, 64)  # of output
+LOW = 0.95  # three at most may be lower, and none lower than 0.9
+BLOCKS = (64, 512, 4096, 1 << 16)
+MASKED = te_select.Workload((1 << 22,), (1 << 22,), (1 << 22,))
+Call = Callable[[], Any]
+
+
+def _patterns(elements: int) -> dict[str, te_select.Workload]:
+    """Workloads of about so many elements of float32."""
+    flat, by_12, by_16 = (elements,), elements // 12, elements // 16
+    return {
+        "contiguous": te_select.Workload(flat, flat, flat),
+        "row cond, rows of 48": _rows(elements, 48),
+        "row cond, rows of 700": _rows(elements, 700),
+        "mask over 12 rows": te_select.Workload((1, by_12), (12, by_12), ()),
+        "mask over 16 rows": te_select.Workload((1, by_16), (16, by_16), ()),
+        "outer product": te_select.Workload((1, by_16), (16, 1), (16, by_16)),
+    }
+
+
+def _rows(elements: int, length: int) -> te_select.Workload:
+    count = elements // length
+    return te_select.Workload((count, 1), (count, length), (count, length))
+
+
+def machine() -> None:
+    """Stores past the cache or plain, by pattern, size and threads, beside plain C."""
+    shares: list[float] = []
+    for count in sorted({1, threads()}):
+        for name in _patterns(16):
+            row = [_chosen(name, size, count) for size in MEGABYTES]
+            shares += row
+            cells = "".join(f"{share:7.2f}" for share in row)
+            print(f"{name + f', {count} threads':36}{cells}", flush=True)
+    print(f"{'MB of output':36}{''.join(f'{size:7d}' for size in MEGABYTES)}")
+    print(f"geometric mean of the shares of the fastest: {statistics.geometric_mean(shares):.3f}")
+    print(f"below {LOW}: {sum(share < LOW for share in shares)}; the least: {min(shares):.3f}")
+
+
+def _chosen(name: str, megabytes: int, count: int) -> float:
+    """The default's speed as a share of the fastest of all."""
+    elements = megabytes * MEGABYTE // 4
+    workload = _patterns(elements)[name]
+    with tempfile.TemporaryDirectory() as folder:
+        one = {"bytes_per_thread": 0} if count == 1 else {}
+        ways = {"default": {}, "plain": {"stream_from": 0}, "past the cache": {"stream_from": 1}}
+        calls = _calls(workload, {way: one | knobs for way, knobs in ways.items()}, folder, Mask())
+        if name == "contiguous":
+            memory = [roof.probe_memory("select", elements)]
+            for stream in (0, 1):
+                run = roof.runner("select", memory, elements, stream, count)
+                calls[f"C {stream}"] = functools.partial(run, 1)
+        return _share(take_turns(calls, ROUNDS, PAUSE))
+
+
+def skips() -> None:
+    """A look at cond or none, on the suite and on masks in blocks."""
+    cases = [(entry.name, entry.workload, Mask()) for entry in DEFAULT]
+    cases += [(f"blocks of {block}", MASKED, Mask(block=block)) for block in BLOCKS]
+    shares = {}
+    for name, workload, mask in cases:
+        with tempfile.TemporaryDirectory() as folder:
+            ways = {"default": {}, "no look": {"skip": 0}, "a look": {"skip": 1}}
+            calls = _calls(workload, ways, folder, mask)
+            shares[name] = _share(take_turns(calls, ROUNDS))
+    for name, share in sorted(shares.items(), key=lambda each: each[1])[:8]:
+        print(f"{name:36}{share:7.3f}   (0.97)")
+
+
+def _calls(
+    workload: te_select.Workload, ways: Mapping[str, Mapping[str, int]], folder: str, mask: Mask
+) -> dict[str, Call]:
+    """Kernels of the default config with some knobs changed, on one set of operands."""
+    target = resolve("native")
+    default = compiler.schedule(workload, target, False).config
+    operands = make_operands(workload, mask)
+    calls = {}
+    for number, (way, knobs) in enumerate(ways.items()):
+        path = Path(folder, str(number), "kernel.so")
+        config = dataclasses.asdict(default) | dict(knobs)
+        chosen = [compiler.schedule(workload, target, config=config)]
+        compiler.build_scheduled(chosen, path, target)
+        kernel = te_select.load(path)
+        assert isinstance(kernel, te_select.Kernel)
+        calls[way] = calls_of(kernel, [operands])[0]
+    return calls
+
+
+def _share(timed: Mapping[str, Timing]) -> float:
+    """How fast the default is, of the fastest."""
+    others: Sequence[float] = [
+        timed["default"].ratio(timing) for way, timing in timed.items() if way != "default"
+    ]
+    return min(1.0, *others) if others else math.nan

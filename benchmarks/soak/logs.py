@@ -1,0 +1,109 @@
+"""Flips, cuts, shuffles and bad merges of tuning logs.
+
+A damaged log is refused in one line, or what is left of it is read: a record never gets another
+one's workload, and a kernel that is compiled by it never gives a wrong result.
+"""
+
+from __future__ import annotations
+
+import random
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import te_select
+from soak import fuzz
+from soak.damaged_bytes import damaged
+from soak.found import Found
+from te_select.errors import TuningError
+from te_select.records import log
+from te_select.records.lookup import SHIPPED
+
+_RECORDS_KEPT = 12
+_WORKLOADS = tuple(te_select.Workload((n,), (n,), (n,)) for n in (1, 79, 1024, 65536))
+"""Some that have records."""
+_COMPILED = 4  # one of so many logs
+_CALLS = 3
+_FILES = (log.WORKLOADS, log.RECORDS, log.SESSIONS)
+
+
+def attack(seed: int, found: Found, damages: int = 60) -> None:
+    """Damage logs so many times, read them, and compile by some."""
+    rng = random.Random(seed)
+    with tempfile.TemporaryDirectory() as folder:
+        logs = _copy_logs(Path(folder, "logs"))
+        for number in range(damages):
+            _damage(rng, logs, found, compiles=number % _COMPILED == 0)
+
+
+def _copy_logs(logs: Path) -> Path:
+    """Some of the records that are shipped, and their workloads, as logs of their own."""
+    source = log.target_folders(SHIPPED)[0]
+    folder = logs / source.name
+    folder.mkdir(parents=True)
+    workloads = (source / log.WORKLOADS).read_text().splitlines()
+    lines, records = [], []
+    for number, text in enumerate((source / log.RECORDS).read_text().splitlines()[:_RECORDS_KEPT]):
+        workload, _, rest = text.removeprefix("[").partition(",")
+        lines.append(workloads[int(workload)])
+        records.append(f"[{number},{rest}")
+    (folder / log.WORKLOADS).write_text("\n".join(lines) + "\n")
+    (folder / log.RECORDS).write_text("\n".join(records) + "\n")
+    (folder / log.SESSIONS).write_bytes((source / log.SESSIONS).read_bytes())
+    return logs
+
+
+def _damage(rng: random.Random, logs: Path, found: Found, compiles: bool) -> None:
+    """Damage one of the files of a log, or exchange its lines; read it, and mend it."""
+    folder = log.target_folders(logs)[0]
+    known = [_identity(entry) for entry in log.read(folder).entries]
+    name = rng.choice(_FILES)
+    before = (folder / name).read_bytes()
+    by_line = rng.random() < 0.6  # noqa: PLR2004 - a share of the cases
+    (folder / name).write_bytes((_lines_exchanged if by_line else damaged)(rng, before))
+    what = f"logs with {'other lines' if by_line else 'damaged bytes'}"
+    found.doing(f"{what}: {name}")
+    found.tried(what)
+    try:
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            entries = log.read(folder).entries
+            if by_line and any(_identity(entry) not in known for entry in entries):
+                found.failed(f"{what}: {name}: a record has another one's workload")
+            if compiles:
+                kernel = te_select.compile(rng.choice(_WORKLOADS), tuning_logs=logs)
+                generator = np.random.default_rng(rng.randrange(1 << 32))
+                fuzz.check(kernel, f"{what}: {name}", generator, found, _CALLS)
+        if any("\n" in str(each.message) for each in warned):
+            found.failed(f"{what}: {name}: a warning of many lines")
+    except TuningError as error:
+        if "\n" in str(error):
+            found.failed(f"{what}: {name}: an error of many lines: {error}")
+    except Exception as error:  # whatever else it is, it is a finding
+        found.failed(f"{what}: {name}: {type(error).__name__}: {error}")
+    finally:
+        (folder / name).write_bytes(before)
+
+
+def _lines_exchanged(rng: random.Random, data: bytes) -> bytes:
+    """Delete, repeat or shuffle lines, or leave the marks of a merge among them."""
+    lines = data.splitlines(keepends=True)
+    at, other = rng.randrange(len(lines)), rng.randrange(len(lines))
+    line = lines[at]
+    marked = [b"<<<<<<< HEAD\n", line, b"=======\n", line, b">>>>>>> other\n"]
+    ways = (
+        lines[:at] + lines[at + 1 :],
+        [*lines[:other], line, *lines[other:]],
+        rng.sample(lines, len(lines)),
+        lines[:at] + marked + lines[at + 1 :],
+        lines[::-1],
+        lines[:at],
+    )
+    return b"".join(rng.choice(ways))
+
+
+def _identity(entry: log.Entry) -> tuple[Any, ...]:
+    return entry.workload, entry.key, dict(entry.knobs), entry.seconds

@@ -1,0 +1,43 @@
+"""The C half under ThreadSanitizer, called from one to four threads at a time.
+
+All calls share one pool of helper threads: one call has it, and the others run alone meanwhile. The
+program (``threads.c``) compares every result, and has tasks fail now and then. It runs the clock
+ahead, so that the pool goes on to use its helpers where it has put them off.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from soak import driver
+from soak.found import Found
+from te_select import Workload
+from te_select.machines.cpu import link
+
+_MAIN = Path(__file__).with_name("threads.c")
+_WORKLOAD = Workload(("n",), ("n",), ("n",), "int32")
+_ENTRY = link.KernelEntry(_WORKLOAD, ("soak_kernel",), link.Decisions(bytes_per_thread=64))
+_ENVIRONMENT = {"TE_SELECT_NUM_THREADS": "4", "TSAN_OPTIONS": "halt_on_error=1"}
+
+
+def attack(
+    seed: int, found: Found, calls: int = 5_000, sources: Sequence[Path] = driver.SOURCES
+) -> None:
+    """Compile the program, and have its threads make so many calls together."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = driver.compile_driver(
+            _MAIN,
+            [_ENTRY],
+            Path(folder),
+            "-fsanitize=thread",
+            "-Dclock_gettime=soak_clock",
+            f"-DSELECT=__tvm_ffi_{_WORKLOAD.name}",
+            sources=sources,
+        )
+        numbers = driver.run((str(program), str(seed), str(calls)), found, _ENVIRONMENT)
+    if numbers is not None:
+        made, helped = numbers
+        found.tried("calls under ThreadSanitizer", made)
+        found.tried("of these with helpers", helped)

@@ -1,0 +1,96 @@
+"""``te-select profile``."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import asdict
+from importlib import metadata
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from te_select import kinds
+from te_select.cli.console import JsonFlag, print_fields, print_json, print_table, progress
+from te_select.errors import SelectError
+
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Measure, and keep nothing.")]
+Force = Annotated[
+    bool, typer.Option("--force", help="Measure though other programs use the cores.")
+]
+
+
+def profile_command(
+    dry_run: DryRun = False, force: Force = False, as_json: JsonFlag = False
+) -> None:
+    """Measure what libraries decide by the machine, and keep it for this one.
+
+    From how many bytes on stores go past the cache and another thread pays, and whether to look at
+    cond first. Machines that te-select does not know have a profile that is only reasoned. It takes
+    half a minute. Libraries read the file when they are loaded; TE_SELECT_PROFILE overrides it, and
+    te-select env shows what is in effect. Remove the file to be back at the built-in profile.
+
+    Example: te-select profile --dry-run
+    """
+    from te_select.runtime import files  # noqa: PLC0415 - kept off --help
+    from te_select.timing.cores import BUSY, busy_cores  # noqa: PLC0415
+
+    (path_of_module,) = (kind.profile for kind in kinds.KINDS.values() if kind.profile)
+    profile: Any = kinds.load(path_of_module)
+    current = profile.of_this_machine()
+    if current.is_refused:
+        raise SelectError(f"{current.problem}; unset it to measure")
+    if not current.file and not dry_run:
+        raise SelectError(
+            "there is no folder for the user's configuration; expected HOME or XDG_CONFIG_HOME to "
+            "be an absolute path, or --dry-run"
+        )
+    busy = busy_cores()
+    if busy > BUSY and not force:
+        raise SelectError(
+            f"other programs use {busy:.1f} cores, so that times would not be this machine's; "
+            "expected idle cores, or --force"
+        )
+    with progress("measuring") as step:
+        measured = profile.measure(current, step)
+    if not dry_run:
+        about = (
+            f"measured by te-select {metadata.version('te-select')} profile on "
+            f"{datetime.date.today().isoformat()}, {busy:.1f} cores busy"
+        )
+        path = Path(current.file)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        files.replace(path, profile.text_of(measured, about).encode())
+    document = {
+        "file": None if dry_run else current.file,
+        "busy_cores": round(busy, 2),
+        "machine": dict(current.machine),
+        "origin": current.origin,
+        "before": dict(current.decisions),
+        "measured": dict(measured.decisions),
+        "comparisons": [asdict(each) for each in measured.comparisons],
+    }
+    if as_json:
+        print_json(document)
+    else:
+        _print(document)
+
+
+def _print(document: dict[str, Any]) -> None:
+    print_table(
+        ("choice", "threads", "bytes", "times as fast"),
+        [
+            (
+                each["decision"],
+                str(each["threads"] or "all"),
+                f"{each['bytes']:,}",
+                f"{each['ratio']:.2f}",
+            )
+            for each in document["comparisons"]
+        ],
+    )
+    print(f"\nin effect so far ({document['origin']}), and measured")
+    measured = document["measured"]
+    changes = {key: f"{old:,} -> {measured[key]:,}" for key, old in document["before"].items()}
+    print_fields(changes, "  ")
+    print("nothing was kept" if document["file"] is None else f"kept in {document['file']}")

@@ -1,0 +1,225 @@
+/* What follows from a machine: a table of measured and reasoned profiles, then the file of the user's
+ * own measurements, then TE_SELECT_PROFILE. */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "machine.h"
+#include "processors.h"
+
+#define KB (INT64_C(1) << 10)
+#define NEVER (INT64_C(1) << 60)
+
+enum { PATH_BYTES = 1024, LINE_BYTES = 256 };
+
+static char bad_profile[160];
+static char origin[96];
+static char path_of_user[PATH_BYTES]; /* empty where there is no home for it */
+static char bad_file[96];
+
+/* ---- profiles ----------------------------------------------------------------------------------- */
+
+/* When stores go past the cache, in thousandths of the caches: of the second-level one for each
+ * thread and once more, and of the last-level one for each of them. */
+typedef struct {
+  int32_t stream_l2, stream_l2_once, stream_l3, fill_l2, fill_l3;
+  int32_t skip, backwards;
+} rule;
+
+/* Intel's mesh servers have a slow last-level cache: what does not fit the second-level ones is
+ * better stored past both. They compare 20 bits of addresses, so they may walk backwards. */
+static const rule mesh = {
+    .stream_l2 = 1000, .stream_l2_once = 400, .fill_l2 = 4000, .skip = 2, .backwards = 1};
+/* Elsewhere the last-level cache is fast, and holds what the next one reads. */
+static const rule intel = {.stream_l3 = 750, .fill_l3 = 750, .skip = 2, .backwards = 1};
+static const rule amd = {.stream_l3 = 1000, .fill_l3 = 750, .skip = 1};
+
+enum { REASONED, MEASURED };
+
+/* The first that fits is taken. docs/measurements.md has what the measured ones rest on. */
+static const struct profile {
+  const char *name, *vendor;
+  int32_t family, first_model, last_model;
+  int measured;
+  const rule* rule; /* NULL: never past the cache, as cores see by themselves what is overwritten */
+} profiles[] = {
+    {"emeraldrapids", "GenuineIntel", 6, 0xcf, 0xcf, MEASURED, &mesh},
+    {"znver4", "AuthenticAMD", 25, 0x10, 0x1f, MEASURED, &amd},
+    {"sapphirerapids", "GenuineIntel", 6, 0x8f, 0x8f, REASONED, &mesh},
+    {"graniterapids", "GenuineIntel", 6, 0xad, 0xae, REASONED, &mesh},
+    {"icelake-server", "GenuineIntel", 6, 0x6a, 0x6c, REASONED, &mesh},
+    {"skylake-avx512", "GenuineIntel", 6, 0x55, 0x55, REASONED, &mesh},
+    {"intel", "GenuineIntel", 0, 0, 0, REASONED, &intel},
+    {"amd", "AuthenticAMD", 0, 0, 0, REASONED, &amd},
+#if defined(__x86_64__)
+    {"x86-64", NULL, 0, 0, 0, REASONED, &amd},
+#else
+    {"generic", NULL, 0, 0, 0, REASONED, NULL},
+#endif
+};
+
+/* Bytes moved from which on a second thread was worth it on the machines that were measured. */
+#define BYTES_PER_THREAD (256 * KB)
+
+static int fits(const struct profile* p, const te_select_machine* m) {
+  if (p->vendor && strcmp(p->vendor, m->vendor)) return 0;
+  if (!p->family) return 1;
+  return p->family == m->family && p->first_model <= m->model && m->model <= p->last_model;
+}
+
+static void take_table(te_select_machine* m) {
+  const struct profile* p = profiles;
+  while (!fits(p, m)) ++p;
+  m->decisions = (te_select_decisions){
+      .stream_per_thread = NEVER,
+      .fill_per_thread = NEVER,
+      .bytes_per_thread = BYTES_PER_THREAD,
+      .skip = TE_SELECT_SKIP_READ_ONCE,
+  };
+  if (p->rule) {
+    m->decisions.stream_per_thread = p->rule->stream_l2 * m->l2 / 1000;
+    m->decisions.stream_per_l3 =
+        (p->rule->stream_l2_once * m->l2 + p->rule->stream_l3 * m->l3) / 1000;
+    m->decisions.fill_per_thread = p->rule->fill_l2 * m->l2 / 1000;
+    m->decisions.fill_per_l3 = p->rule->fill_l3 * m->l3 / 1000;
+    m->decisions.skip = p->rule->skip;
+    m->decisions.backwards = p->rule->backwards;
+  }
+  snprintf(origin, sizeof(origin), "%s: %s", p->measured == MEASURED ? "measured" : "reasoned",
+           p->name);
+  m->origin = origin;
+}
+
+/* ---- what the user says ------------------------------------------------------------------------- */
+
+typedef struct {
+  const char* key;
+  size_t offset;
+  int64_t least, most;
+} field;
+
+#define FIELD(name, least, most) {#name, offsetof(te_select_decisions, name), least, most}
+static const field fields[] = {
+    FIELD(stream_per_thread, 0, NEVER),
+    FIELD(stream_per_l3, 0, NEVER),
+    FIELD(fill_per_thread, 0, NEVER),
+    FIELD(fill_per_l3, 0, NEVER),
+    FIELD(bytes_per_thread, KB, NEVER),
+    FIELD(skip, 0, 2),
+    FIELD(backwards, 0, 1),
+};
+enum { FIELDS = sizeof(fields) / sizeof(*fields) };
+
+/* Takes "KEY = VALUE" or "KEY=VALUE"; returns what is wrong with it, or NULL. */
+static const char* take_pair(char* pair, te_select_decisions* into) {
+  char* equals = strchr(pair, '=');
+  if (!equals) return "has no '='";
+  char* key = pair + strspn(pair, " \t");
+  char* end = equals;
+  while (end > key && (end[-1] == ' ' || end[-1] == '\t')) --end;
+  size_t length = (size_t)(end - key);
+  char* value = equals + 1 + strspn(equals + 1, " \t");
+  char* rest;
+  if (*value < '0' || *value > '9') return "has a value that is no whole number";
+  unsigned long long number = strtoull(value, &rest, 10);
+  if (rest[strspn(rest, " \t\r\n")]) return "has a value that is no whole number";
+  for (int i = 0; i < FIELDS; ++i) {
+    if (strlen(fields[i].key) != length || memcmp(fields[i].key, key, length)) continue;
+    if (number < (unsigned long long)fields[i].least ||
+        number > (unsigned long long)fields[i].most) {
+      return "has a value that is out of range";
+    }
+    *(int64_t*)((char*)into + fields[i].offset) = (int64_t)number;
+    return NULL;
+  }
+  return "has a key that is not known";
+}
+
+static void find_user_file(const te_select_machine* m) {
+  const char *base = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME"), *below = "";
+  if (!base || *base != '/') { /* a relative one counts as none, says the XDG specification */
+    base = home && *home == '/' ? home : NULL;
+    below = "/.config";
+  }
+  if (!base) return;
+  int length =
+      snprintf(path_of_user, PATH_BYTES, "%s%s/te-select/machines/%s-%d-%d-%lld", base, below,
+               *m->vendor ? m->vendor : "cpu", m->family, m->model, (long long)(m->l3 / KB));
+  if (length >= PATH_BYTES) *path_of_user = 0;
+}
+
+/* The user's file for this machine; all of it counts, or nothing. */
+static void take_file(te_select_machine* m) {
+  FILE* file = *path_of_user ? fopen(path_of_user, "re") : NULL;
+  if (!file) return;
+  te_select_decisions found = m->decisions;
+  char line[LINE_BYTES];
+  int number = 0, pairs = 0;
+  const char* wrong = NULL;
+  while (!wrong && fgets(line, sizeof(line), file)) {
+    ++number;
+    char* text = line + strspn(line, " \t\r\n");
+    if (!*text || *text == '#') continue;
+    wrong = take_pair(text, &found);
+    ++pairs;
+  }
+  fclose(file);
+  if (wrong) {
+    snprintf(bad_file, sizeof(bad_file), "line %d %s", number, wrong);
+  } else if (!pairs) {
+    snprintf(bad_file, sizeof(bad_file), "it is empty");
+  } else {
+    m->decisions = found;
+    m->origin = "measured by the user";
+  }
+}
+
+static void take_environment(te_select_machine* m, const char* text) {
+  te_select_decisions found = m->decisions;
+  char copy[512], pair[LINE_BYTES];
+  if (snprintf(copy, sizeof(copy), "%s", text) >= (int)sizeof(copy)) {
+    snprintf(bad_profile, sizeof(bad_profile), "TE_SELECT_PROFILE is too long");
+    return;
+  }
+  for (char* at = strtok(copy, ","); at; at = strtok(NULL, ",")) {
+    snprintf(pair, sizeof(pair), "%s", at);
+    const char* wrong = take_pair(pair, &found);
+    if (wrong) {
+      snprintf(bad_profile, sizeof(bad_profile), "TE_SELECT_PROFILE: '%.40s' %s", at, wrong);
+      for (char* c = bad_profile; *c; ++c) {
+        if (*c < ' ' || *c > '~') *c = '?';
+      }
+      return;
+    }
+  }
+  m->decisions = found;
+  m->origin = "TE_SELECT_PROFILE";
+}
+
+void te_select_take_profile(te_select_machine* m) {
+  *path_of_user = *bad_file = *bad_profile = 0;
+  take_table(m);
+  find_user_file(m);
+  take_file(m);
+  const char* text = getenv("TE_SELECT_PROFILE");
+  if (text && *text) take_environment(m, text);
+}
+
+const char* te_select_bad_profile(void) { return *bad_profile ? bad_profile : NULL; }
+
+void te_select_describe_machine(const te_select_machine* m, char* text, size_t size) {
+  FILE* file = fmemopen(text, size, "w");
+  if (!file) return;
+  fprintf(file, "vendor = %s\nfamily = %d\nmodel = %d\n", m->vendor, m->family, m->model);
+  fprintf(file, "l2 = %lld\nl3 = %lld\n", (long long)m->l2, (long long)m->l3);
+  fprintf(file, "threads_per_l3 = %d\nthreads = %d\n", m->threads_per_l3, te_select_max_threads());
+  fprintf(file, "origin = %s\n", m->origin);
+  for (int i = 0; i < FIELDS; ++i) {
+    const void* value = (const char*)&m->decisions + fields[i].offset;
+    fprintf(file, "%s = %lld\n", fields[i].key, (long long)*(const int64_t*)value);
+  }
+  fprintf(file, "file = %s\nbad_file = %s\n", path_of_user, bad_file);
+  fprintf(file, "bad_profile = %s\n", bad_profile);
+  fclose(file);
+}

@@ -1,0 +1,116 @@
+"""What a library knows of the machine that it runs on, and what it decides there by itself."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+LOCATOR = "te_select_machine"
+"""The function of a library that says where the description lies in memory."""
+NEVER = 1 << 60
+DECISIONS = (
+    "stream_per_thread",
+    "stream_per_l3",
+    "fill_per_thread",
+    "fill_per_l3",
+    "bytes_per_thread",
+    "skip",
+    "backwards",
+)
+"""The keys of a profile, as ``TE_SELECT_PROFILE`` and the user's file have them."""
+EXPECTED = f"a comma list of KEY=NUMBER, with the keys {', '.join(DECISIONS)}"
+_SKIPPING = (
+    "never",
+    "where cond is read once and several threads run",
+    "where several threads run",
+)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A machine, and what a library decides on it.
+
+    Parameters
+    ----------
+    machine
+        ``vendor``, ``family`` and ``model`` as CPUID has them, ``l2`` and ``l3`` in bytes, of one
+        core and of one last-level cache, ``threads_per_l3``, which share it, and ``threads``, which
+        a call may have.
+    origin
+        Where the decisions come from: ``"measured: NAME"`` or ``"reasoned: NAME"`` of the table in
+        ``profile.c``, ``"measured by the user"``, or ``"TE_SELECT_PROFILE"``.
+    decisions
+        The values of `DECISIONS`. Stores go past the cache from ``stream_per_thread`` bytes moved
+        per thread plus ``stream_per_l3`` per last-level cache on; ``fill_*`` are bytes of output,
+        for calls that read less than half as much as they write. ``bytes_per_thread`` are bytes
+        moved for which one more thread pays. ``skip`` is 0, 1 or 2, and ``backwards`` 0 or 1.
+    file
+        The user's file for this machine, which need not be there; empty where there is no home.
+    problem
+        What is wrong with that file or with ``TE_SELECT_PROFILE``; empty if nothing is.
+    is_refused
+        Whether it is the variable: then no call is run.
+    """
+
+    machine: Mapping[str, str | int]
+    origin: str
+    decisions: Mapping[str, int]
+    file: str
+    problem: str
+    is_refused: bool
+
+    @classmethod
+    def parse(cls, text: str) -> Profile:
+        """Read what ``te_select_machine_text`` writes."""
+        values = dict(line.split(" = ", 1) for line in text.splitlines())
+        machine: dict[str, str | int] = {"vendor": values["vendor"]}
+        machine |= {
+            key: int(values[key])
+            for key in ("family", "model", "l2", "l3", "threads_per_l3", "threads")
+        }
+        problem = values["bad_profile"]
+        if not problem and values["bad_file"]:
+            problem = f"{values['file']} is left out: {values['bad_file']}"
+        decisions = {key: int(values[key]) for key in DECISIONS}
+        refused = values["bad_profile"] != ""
+        return cls(machine, values["origin"], decisions, values["file"], problem, refused)
+
+    @classmethod
+    def of_library(cls, function: Callable[[str], Callable[..., Any]]) -> Profile:
+        """Ask a loaded library, whose exported functions ``function`` gives by their names."""
+        return cls.parse(ctypes.string_at(function(LOCATOR)()).decode(errors="replace"))
+
+    @property
+    def in_effect(self) -> dict[str, str]:
+        """What follows for calls on as many threads as there may be, in words."""
+        threads = int(self.machine["threads"])
+        caches = -(-threads // int(self.machine["threads_per_l3"]))
+        first = {
+            name: self.decisions[f"{name}_per_thread"] * threads
+            + self.decisions[f"{name}_per_l3"] * caches
+            for name in ("stream", "fill")
+        }
+        return {
+            "threads": str(threads),
+            "stores_past_the_cache": _from(first["stream"], "moved"),
+            "fills_past_the_cache": _from(first["fill"], "of output"),
+            "another_thread": f"every {_bytes(self.decisions['bytes_per_thread'])} moved",
+            "look_at_cond_first": _SKIPPING[self.decisions["skip"]],
+            "walk_backwards": "where out lies just ahead"
+            if self.decisions["backwards"]
+            else "never",
+        }
+
+
+def _from(count: int, what: str) -> str:
+    return "never" if count >= NEVER else f"from {_bytes(count)} {what} on"
+
+
+def _bytes(count: int) -> str:
+    """Bytes in the largest unit of which there is one at least."""
+    for unit, size in (("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)):
+        if count >= size:
+            return f"{count / size:.3g} {unit}"
+    return f"{count} bytes"

@@ -1,0 +1,1 @@
+"""Timing of what is decided by the machine, on CPUs."""

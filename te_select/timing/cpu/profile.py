@@ -1,0 +1,312 @@
+"""Measures what a library decides by the machine: the profile of this one, in under 30 seconds.
+
+Everything is compared in turns, by kernels of the default schedule that are alike but for the knob
+in question. Of the sizes from which a choice might change, that one is taken which loses the least
+over all sizes that were tried; where nothing is lost, the choice stays as it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import te_select
+from te_select import compiler
+from te_select.machines.cpu.profile import of_this_machine
+from te_select.machines.targets import ResolvedTarget, resolve
+from te_select.operator.access import access_pattern
+from te_select.operator.workload import Workload
+from te_select.runtime import scratch
+from te_select.runtime.cpu.profile import NEVER, Profile
+from te_select.timing.operands import Mask, Operands, make_operands, placed
+from te_select.timing.rounds import Timing, take_turns
+
+__all__ = ["Comparison", "Measured", "measure", "of_this_machine", "text_of"]
+
+ROUNDS = 9
+MEGABYTE = 1 << 20
+SIZES = tuple(MEGABYTE << k for k in range(7))  # bytes of output, to 64 MB
+THREAD_SIZES = tuple(1 << k for k in range(15, 23))  # bytes moved, 32 KB to 4 MB
+BYTES_AN_ELEMENT = 13  # of float32: three elements and one of cond
+CLEAR = 1.03  # times as fast; less is noise
+AHEAD = 64  # bytes; what the first vectors store
+STEPS = 5  # of a measurement, for its progress
+_SERIAL, _PARALLEL = 0, 1 << 16  # bytes per thread
+Call = Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One choice at one size.
+
+    Parameters
+    ----------
+    decision
+        What is chosen, in words.
+    threads
+        How many.
+    bytes
+        Bytes moved; of output where little is read.
+    ratio
+        How many times as fast the second way is.
+    """
+
+    decision: str
+    threads: int
+    bytes: int
+    ratio: float
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A measured profile.
+
+    Parameters
+    ----------
+    decisions
+        By the keys of `te_select.runtime.cpu.profile.DECISIONS`.
+    comparisons
+        What they rest on.
+    """
+
+    decisions: Mapping[str, int]
+    comparisons: tuple[Comparison, ...]
+
+
+def measure(
+    current: Profile, step: Callable[[int, int], None] = lambda done, total: None
+) -> Measured:
+    """Measure the profile of this machine.
+
+    Parameters
+    ----------
+    current
+        The profile in effect, whose decisions stay where another is no better.
+    step
+        Called with the number of steps done and of all steps.
+
+    Returns
+    -------
+    Measured
+        The profile, and what it rests on.
+    """
+    threads = int(current.machine["threads"])
+    caches = -(-threads // int(current.machine["threads_per_l3"]))
+    decisions: dict[str, int] = {}
+    seen: list[Comparison] = []
+    with _bench() as bench:
+        for done, (name, of_output) in enumerate((("stream", False), ("fill", True))):
+            step(done, STEPS)
+            side = () if of_output else ("n",)
+            workload = Workload(("n",), side, side, auto_broadcast="multidirectional")
+            first = {}
+            for count, grain in sorted({1: _SERIAL, threads: _PARALLEL}.items()):
+                rows = bench.streaming(name, workload, count, grain)
+                first[count] = threshold([(row.bytes, row.ratio) for row in rows])
+                seen += rows
+            per_thread, per_l3 = shares(first[1], first[threads], threads, caches)
+            decisions |= {f"{name}_per_thread": per_thread, f"{name}_per_l3": per_l3}
+        step(2, STEPS)
+        decisions["bytes_per_thread"] = current.decisions["bytes_per_thread"]
+        if threads > 1:
+            rows = bench.second_thread()
+            seen += rows
+            first_worth = threshold([(row.bytes, row.ratio / CLEAR) for row in rows])
+            decisions["bytes_per_thread"] = max(1 << 10, first_worth // 2)
+        step(3, STEPS)
+        once, again = bench.skipping()
+        decisions["skip"] = 0 if once.ratio < 1 / CLEAR else 1 if again.ratio < 1 / CLEAR else 2
+        step(4, STEPS)
+        walk = bench.backwards()
+        decisions["backwards"] = current.decisions["backwards"]
+        if not 1 / CLEAR < walk.ratio < CLEAR:
+            decisions["backwards"] = int(walk.ratio > 1)
+        seen += [once, again, walk]
+    step(STEPS, STEPS)
+    return Measured(decisions, tuple(seen))
+
+
+def threshold(ratios: Sequence[tuple[int, float]]) -> int:
+    """Choose the size from which on the second of two ways is taken.
+
+    Parameters
+    ----------
+    ratios
+        Sizes in bytes, which grow, and how many times as fast the second way is there.
+
+    Returns
+    -------
+    int
+        Bytes, half-way between two sizes on a logarithmic scale; 0 for always, and `NEVER`.
+    """
+    between = [0, *(round(math.sqrt(a * b)) for (a, _), (b, _) in pairwise(ratios)), NEVER]
+
+    def lost(first: int) -> float:
+        """By the logarithm, over all sizes; of equal choices, the one in the middle of the list."""
+        return sum(
+            max(0.0, -math.log(ratio) if size >= first else math.log(ratio))
+            for size, ratio in ratios
+        )
+
+    return min(between, key=lost)
+
+
+def shares(one: int, several: int, threads: int, caches: int) -> tuple[int, int]:
+    """Divide thresholds for one thread and for several into shares of threads and of caches.
+
+    They follow ``per_thread * threads + per_l3 * caches``; a share is not negative, and where it
+    would be, the threshold of several threads counts.
+    """
+    if several >= NEVER:
+        return NEVER, 0
+    if one >= NEVER or threads == caches:
+        return 0, several // caches
+    per_thread = (several - one * caches) // (threads - caches)
+    if per_thread < 0:
+        return 0, several // caches
+    per_l3 = one - per_thread
+    return (several // threads, 0) if per_l3 < 0 else (per_thread, per_l3)
+
+
+class _Bench:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.target: ResolvedTarget = resolve("native")
+        self.count = 0
+
+    def kernel(self, workload: Workload, **knobs: int) -> te_select.Kernel:
+        """A kernel of the default config with some knobs changed."""
+        default = compiler.schedule(workload, self.target, False).config
+        config = asdict(replace(default, **knobs))
+        self.count += 1
+        path = self.folder / str(self.count) / "kernel.so"
+        chosen = [compiler.schedule(workload, self.target, config=config)]
+        compiler.build_scheduled(chosen, path, self.target)
+        loaded = te_select.load(path)
+        assert isinstance(loaded, te_select.Kernel)
+        return loaded
+
+    def streaming(
+        self, name: str, workload: Workload, threads: int, grain: int
+    ) -> list[Comparison]:
+        """Plain stores beside those past the cache, at every size."""
+        plain, stream = (
+            self.kernel(workload, stream_from=first, bytes_per_thread=grain) for first in (0, 1)
+        )
+        calls = {}
+        for size in SIZES:
+            operands = _bound(workload, size // 4)
+            calls[f"plain {size}"] = call(plain, operands)
+            calls[f"stream {size}"] = call(stream, operands)
+        timed = take_turns(calls, ROUNDS)
+        what = {"stream": "past the cache", "fill": "past the cache, where little is read"}[name]
+        moved = 1 if name == "fill" else BYTES_AN_ELEMENT / 4
+        return [
+            _compared(what, threads, round(size * moved), timed, f"plain {size}", f"stream {size}")
+            for size in SIZES
+        ]
+
+    def second_thread(self) -> list[Comparison]:
+        """One thread beside two."""
+        calls = {}
+        for moved in THREAD_SIZES:
+            size = moved // BYTES_AN_ELEMENT // 64 * 64
+            workload = _flat(size)
+            operands = make_operands(workload, Mask())
+            grain = access_pattern(workload).bytes_moved() // 2
+            for count, bytes_per_thread in ((1, 0), (2, grain)):
+                kernel = self.kernel(workload, stream_from=0, bytes_per_thread=bytes_per_thread)
+                calls[f"{count} {moved}"] = call(kernel, operands)
+        timed = take_turns(calls, ROUNDS)
+        return [
+            _compared("a second thread", 2, moved, timed, f"1 {moved}", f"2 {moved}")
+            for moved in THREAD_SIZES
+        ]
+
+    def skipping(self) -> tuple[Comparison, Comparison]:
+        """Random masks, read once and read again for every head: without the look, and with it."""
+        side = 1024
+        masks = {
+            "read once": _flat(1 << 20),
+            "read again": Workload((1, 1, side, side), (1, 4, side, side), ()),
+        }
+        calls = {}
+        for name, workload in masks.items():
+            operands = make_operands(workload, Mask())
+            for skip in (0, 1):
+                kernel = self.kernel(workload, skip=skip, bytes_per_thread=_PARALLEL)
+                calls[f"{name} {skip}"] = call(kernel, operands)
+        timed = take_turns(calls, 2 * ROUNDS)
+        once, again = (
+            _compared(
+                f"a look at cond, which is {name}",
+                0,
+                access_pattern(workload).bytes_moved(),
+                timed,
+                f"{name} 0",
+                f"{name} 1",
+            )
+            for name, workload in masks.items()
+        )
+        return once, again
+
+    def backwards(self) -> Comparison:
+        """Out lying just ahead of the inputs, as CPUs compare addresses at first."""
+        workload = _flat(1 << 16)
+        operands = placed(make_operands(workload, Mask()), AHEAD)
+        calls = {
+            str(walk): call(self.kernel(workload, backwards=walk, bytes_per_thread=0), operands)
+            for walk in (0, 1)
+        }
+        timed = take_turns(calls, 2 * ROUNDS)
+        return _compared(
+            "backwards, out lying just ahead",
+            1,
+            access_pattern(workload).bytes_moved(),
+            timed,
+            "0",
+            "1",
+        )
+
+
+@contextmanager
+def _bench() -> Iterator[_Bench]:
+    with scratch.folder(scratch.ROOM + 40 * scratch.KERNEL_ROOM) as folder:
+        yield _Bench(folder)
+
+
+def call(kernel: te_select.Kernel, operands: Operands) -> Call:
+    """The kernel on one set of operands."""
+    four = (operands.cond, operands.then, operands.else_, operands.out)
+    return lambda: kernel(*four[:3], out=four[3])
+
+
+def _flat(elements: int) -> Workload:
+    return Workload((elements,), (elements,), (elements,))
+
+
+def _bound(workload: Workload, elements: int) -> Operands:
+    """Operands of a workload whose one name is so many elements."""
+    cond, then, else_ = (
+        (elements,) if shape else ()
+        for shape in (workload.cond_shape, workload.then_shape, workload.else_shape)
+    )
+    bound = Workload(cond, then, else_, auto_broadcast=workload.auto_broadcast)
+    return make_operands(bound, Mask())
+
+
+def _compared(
+    what: str, threads: int, size: int, timed: Mapping[str, Timing], one: str, two: str
+) -> Comparison:
+    return Comparison(what, threads, size, timed[two].ratio(timed[one]))
+
+
+def text_of(measured: Measured, about: str) -> str:
+    """The user's file, as libraries read it."""
+    lines = [f"# {about}", *(f"{key} = {value}" for key, value in measured.decisions.items())]
+    return "".join(f"{line}\n" for line in lines)

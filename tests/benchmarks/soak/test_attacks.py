@@ -1,0 +1,250 @@
+"""Every attack runs for a moment and finds nothing, and finds a fault that was planted for it."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+
+import te_select
+from soak import (
+    damage,
+    driver,
+    forks,
+    fuzz,
+    kills,
+    libraries,
+    logs,
+    races,
+    sanitized,
+    threads,
+    timers,
+)
+from soak.found import Found
+from soak.guarded import Guarded
+from te_select.records import log
+from te_select.runtime import stored
+from tests.support.runtime_standin import kernel as standin
+
+
+@pytest.fixture
+def found():
+    return Found()
+
+
+def assert_clean(found):
+    assert not found.failures
+    assert found.counts
+
+
+# ---- files --------------------------------------------------------------------------------------
+
+
+def test_races(found):
+    races.attack(0, found, pairs=4)
+    races.attack(1, found, pairs=4)
+    assert_clean(found)
+    assert found.counts["pairs of exports"] == 8
+
+
+def test_races_find_an_export_in_two_steps(found, monkeypatch):
+    monkeypatch.setattr(races, "_export", races._truncate_and_copy)
+    races.attack(1, found, pairs=40)
+    assert any("exports" in failure for failure in found.failures)
+
+
+def test_kills(found):
+    kills.attack(0, found, kills=6)
+    assert_clean(found)
+    assert sum(found.counts.values()) == 6
+
+
+def test_kills_find_an_export_in_two_steps(found, monkeypatch):
+    def write(path, pair):
+        path.write_bytes(pair[0].image[:1000])
+        time.sleep(0.05)
+        stored.write(pair[0], path)
+
+    monkeypatch.setattr(kills, "_write", write)
+    kills.attack(0, found, kills=3)
+    assert any("the artifact cannot be loaded" in failure for failure in found.failures)
+
+
+def test_kills_find_what_is_left_behind(found, monkeypatch):
+    monkeypatch.setattr(kills, "_write", lambda path, _: path.with_name("left").touch())
+    kills.attack(0, found, kills=1)
+    assert "the folder holds left, mask.json, mask.so" in found.failures[0]
+
+
+def test_damage(found):
+    damage.attack(0, found, damages=12)
+    assert_clean(found)
+
+
+def test_damage_finds_a_library_that_is_run_unchecked(found, monkeypatch, tmp_path):
+    intact = te_select.load(stored.write(libraries.pair()[0], tmp_path / "intact.so"))
+    monkeypatch.setattr(te_select, "load", lambda _: intact)
+    damage.attack(0, found, damages=3)
+    assert any("damaged libraries: it was loaded" in failure for failure in found.failures)
+
+
+def test_logs(found):
+    logs.attack(0, found, damages=12)
+    assert_clean(found)
+
+
+def test_logs_find_a_record_with_the_workload_of_another(found, monkeypatch):
+    read = log.read
+
+    def mixed(folder):
+        whole = read(folder)
+        if not whole.damaged:
+            return whole
+        entries = (dataclasses.replace(whole.entries[0], workload="other"), *whole.entries[1:])
+        return dataclasses.replace(whole, entries=entries)
+
+    monkeypatch.setattr(log, "read", mixed)
+    logs.attack(0, found, damages=30)
+    assert any("another one's workload" in failure for failure in found.failures)
+
+
+# ---- processes ----------------------------------------------------------------------------------
+
+
+def test_timers(found):
+    timers.attack(0, found, interrupts=300)
+    assert_clean(found)
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [(lambda: None, "was lost in calls on toys"), (lambda: 1 / 0, "came out of calls on toys as")],
+)
+def test_timers_find_exceptions_that_are_lost_or_changed(found, monkeypatch, answer, message):
+    def call():
+        try:
+            time.sleep(1e-3)
+        except Exception:
+            answer()
+
+    monkeypatch.setattr(timers, "_CALLS", 3)
+    monkeypatch.setattr(timers, "_calls", lambda _: {"toys": (call, lambda: None)})
+    timers.attack(0, found, interrupts=4)
+    assert len(found.failures) == 4
+    assert all(message in failure for failure in found.failures)
+
+
+def test_forks(found):
+    forks.attack(0, found, forks=3)
+    assert_clean(found)
+
+
+@pytest.mark.parametrize(
+    ("work", "answer"),
+    [
+        (lambda: None, ""),
+        (lambda: 1 / 0, "ZeroDivisionError: division by zero"),
+        (lambda: os.kill(os.getpid(), signal.SIGSEGV), "it came to SIGSEGV"),
+        (lambda: time.sleep(60), "it hangs (1 s)"),
+    ],
+)
+def test_forks_see_what_becomes_of_a_child(work, answer, monkeypatch):
+    monkeypatch.setattr(forks, "_CHILD_SECONDS", 1)
+    assert forks._in_child(work) == answer
+
+
+# ---- kernels ------------------------------------------------------------------------------------
+
+
+def test_fuzz(found, monkeypatch):
+    for setting in ("TE_SELECT_NUM_THREADS", "TE_SELECT_PROFILE"):
+        monkeypatch.setenv(setting, "")  # which also undoes what the attack sets
+    fuzz.attack(0, found, kernels=3, calls=40)
+    assert_clean(found)
+
+
+WORKLOAD = te_select.Workload((40,), (40,), (40,))
+
+
+class Planted:
+    """A kernel that is right, and then changes a byte."""
+
+    def __init__(self, spoil):
+        self.workload, self.function = WORKLOAD, self._function
+        self._spoil = spoil
+
+    def __call__(self, *inputs, out=None):
+        result = standin(WORKLOAD)(*inputs, out=out)
+        self._spoil(result)
+        return result
+
+    def _function(self, *tensors):
+        standin(WORKLOAD).function(*tensors)
+        self._spoil(np.from_dlpack(tensors[-1]))
+
+
+def flip_the_last_element(out):
+    out.view(np.uint32)[-1] ^= 1 << 22
+
+
+def test_fuzz_finds_one_flipped_bit(found):
+    fuzz.check(Planted(flip_the_last_element), "planted", np.random.default_rng(0), found, 20)
+    assert "out[39] is 0x" in found.failures[0]
+
+
+def test_guarded_memory_finds_a_stray_byte():
+    rng = np.random.default_rng(0)
+    guarded = Guarded(100, rng)
+    guarded.remember()
+    guarded.memory[50:150] ^= 255
+    assert guarded.stray(50, 100) is None
+    assert guarded.stray(50, 99) == 99
+    assert guarded.stray(51, 99) == -1
+
+
+# ---- the C half ---------------------------------------------------------------------------------
+
+
+def edited(name, old, new, folder):
+    """The C half with one file edited."""
+    (original,) = (path for path in driver.SOURCES if path.name == name)
+    text = original.read_text()
+    assert text.count(old) == 1
+    copy = folder / name
+    copy.write_text(text.replace(old, new))
+    return [copy if path == original else path for path in driver.SOURCES]
+
+
+def test_sanitized(found):
+    sanitized.attack(2, found, calls=3000, kernels=4)
+    assert_clean(found)
+    assert sum(found.counts.values()) == 3000
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "report"),
+    [
+        ("if (!t->strides) return 0;", "return 0;", "it took what is wrong"),
+        ("int32_t i = t->ndim - 1;", "int32_t i = t->ndim;", "heap-buffer-overflow"),
+    ],
+)
+def test_sanitized_finds_planted_faults(found, tmp_path, old, new, report):
+    sources = edited("host.c", old, new, tmp_path)
+    sanitized.attack(2, found, calls=20_000, kernels=4, sources=sources)
+    assert report in found.failures[0]
+
+
+def test_threads(found):
+    threads.attack(1, found, calls=600)
+    assert_clean(found)
+    assert found.counts["calls under ThreadSanitizer"] == 600
+
+
+def test_threads_find_a_data_race(found, tmp_path):
+    atomic, plain = "atomic_load_explicit(&p->tasks, memory_order_relaxed)", "*(int32_t*)&p->tasks"
+    threads.attack(1, found, calls=20_000, sources=edited("pool.c", atomic, plain, tmp_path))
+    assert "ThreadSanitizer: data race" in found.failures[0]

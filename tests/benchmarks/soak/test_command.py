@@ -1,0 +1,158 @@
+"""The command: rounds in turns, a summary, an exit code; and processes that die in a round."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from soak import command
+from soak.rounds import Worker
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+class FakeWorker:
+    """Finds a fault in the second round of kills, and is interrupted in the fourth of races."""
+
+    interrupts = False
+
+    def __init__(self, module):
+        self.module = module
+
+    def run(self, seed):
+        if self.interrupts and self.module == "soak.races" and seed == 3:
+            raise KeyboardInterrupt
+        failing = self.module == "soak.kills" and seed == 1
+        return Counter({"things": 1200}), ["it was lost"] if failing else []
+
+    def close(self):
+        pass
+
+
+@pytest.fixture
+def workers(monkeypatch):
+    monkeypatch.setattr(command, "Worker", FakeWorker)
+
+
+def test_every_attack_runs_and_is_in_the_summary(workers, capsys):
+    assert command.main(["--rounds", "1"]) == 0
+    shown = capsys.readouterr()
+    for name in command.ATTACKS:
+        assert f"{name}, seed 0: 1,200 tried" in shown.err
+        assert any(
+            line.startswith(name) and "1,200 things" in line for line in shown.out.split("\n")
+        )
+
+
+def test_failure_is_shown_with_its_seed_and_ends_in_exit_code_1(workers, capsys):
+    assert command.main(["--only", "kills,races", "--rounds", "2"]) == 1
+    shown = capsys.readouterr()
+    assert "kills, seed 1: 1,200 tried" in shown.err
+    assert "python benchmarks/soak --only kills --seed 1 --rounds 1\n    it was lost" in shown.out
+
+
+def test_summary_as_json_holds_counts_and_failures(workers, capsys):
+    assert command.main(["--only", "kills", "--rounds", "3", "--json"]) == 1
+    (kills,) = json.loads(capsys.readouterr().out)
+    assert (kills["rounds"], kills["tried"]) == (3, {"things": 3600})
+    (failure,) = kills["failures"]
+    assert (failure["seed"], failure["message"]) == (1, "it was lost")
+
+
+def test_interrupt_ends_with_the_summary(workers, monkeypatch, capsys):
+    monkeypatch.setattr(FakeWorker, "interrupts", True)
+    assert command.main(["--only", "races"]) == 130
+    assert "3,600 things" in capsys.readouterr().out
+
+
+def test_minutes_end_the_run(workers, capsys):
+    assert command.main(["--only", "races", "--minutes", "0.001"]) == 0
+    assert "races, seed 1: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--only", "races,nope"], "names 'nope'; expected some of races, kills"),
+        (["--minutes", "0"], "--minutes is 0.0; expected a positive number"),
+        (["--rounds", "0"], "--rounds is 0; expected 1 or more"),
+        (["--seed", "-1"], "--seed is -1; expected 0 or more"),
+    ],
+)
+def test_bad_usage_is_refused(arguments, message, capsys):
+    with pytest.raises(SystemExit) as error:
+        command.main(arguments)
+    assert error.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_ctrl_c_ends_a_real_run_with_its_summary():
+    with subprocess.Popen(
+        (sys.executable, str(ROOT / "benchmarks/soak"), "--only", "timers", "--minutes", "5"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert "timers, seed 0: " in process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+    assert "interrupted calls" in out
+    assert process.returncode == 130
+
+
+# ---- processes of rounds ------------------------------------------------------------------------
+
+TOY = """
+import os, signal, time
+
+def attack(seed, found):
+    found.doing(f"thing {seed}")
+    found.tried("things", 5)
+    if seed == 1:
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if seed == 2:
+        raise KeyError("no such thing")
+    if seed == 3:
+        time.sleep(600)
+    if seed == 4:
+        print("a library prints", flush=True)
+        found.failed("of\\n two lines")
+"""
+
+
+@pytest.fixture
+def toy(tmp_path, monkeypatch):
+    (tmp_path / "toy_attack.py").write_text(TOY)
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    worker = Worker("toy_attack", seconds=20)
+    yield worker
+    worker.close()
+
+
+def test_round_that_kills_its_process_is_a_failure_and_the_next_runs(toy):
+    assert toy.run(0) == (Counter(things=5), [])
+    _, (failure,) = toy.run(1)
+    assert "SIGSEGV at: thing 1" in failure
+    assert toy.run(5) == (Counter(things=5), [])
+
+
+def test_round_that_raises_is_a_failure(toy):
+    _, (failure,) = toy.run(2)
+    assert "KeyError: 'no such thing'" in failure
+
+
+def test_round_that_hangs_is_a_failure(toy):
+    toy._seconds = 2
+    _, (failure,) = toy.run(3)
+    assert "2 s without an end at: thing 3" in failure
+
+
+def test_what_a_round_prints_is_no_answer(toy):
+    assert toy.run(4) == (Counter(things=5), ["of two lines"])

@@ -1,0 +1,94 @@
+"""``te-select profile``, and where the profile is shown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from te_select.machines.cpu.profile import of_this_machine
+from te_select.runtime.cpu.profile import DECISIONS
+from te_select.timing import cores
+from te_select.timing.cpu import profile as module
+from te_select.timing.cpu.profile import Comparison, Measured
+from tests.support.cli import run, run_json
+
+FOUND = Measured(dict.fromkeys(DECISIONS, 1) | {"bytes_per_thread": 1 << 20}, ())
+
+
+@pytest.fixture(autouse=True)
+def idle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An idle machine, a home of its own, and figures that nobody measured."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.delenv("TE_SELECT_PROFILE", raising=False)
+    monkeypatch.setattr(cores, "busy_cores", lambda: 0.1)
+    row = Comparison("past the cache", 2, 1 << 20, 1.25)
+    found = Measured(FOUND.decisions, (row,))
+    monkeypatch.setattr(module, "measure", lambda _current, _step: found)
+
+
+def test_measured_profile_is_kept_and_in_effect() -> None:
+    before = of_this_machine()
+    result = run("profile")
+    assert result.exit_code == 0, result.output
+    assert f"kept in {before.file}\n" in result.stdout
+    assert "1.25" in result.stdout
+    after = of_this_machine()
+    assert (after.origin, after.decisions) == ("measured by the user", FOUND.decisions)
+    assert "measured by te-select" in Path(before.file).read_text(encoding="utf-8")
+
+
+def test_dry_run_keeps_nothing() -> None:
+    document = run_json("profile", "--dry-run")
+    assert document["file"] is None
+    assert document["measured"] == FOUND.decisions
+    assert document["origin"] == of_this_machine().origin != "measured by the user"
+    assert document["comparisons"][0]["ratio"] == 1.25
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_busy_machine_is_not_measured_unless_forced(monkeypatch: Any, force: bool) -> None:
+    monkeypatch.setattr(cores, "busy_cores", lambda: 1.5)
+    result = run("profile", *["--force"] * force)
+    assert result.exit_code == (0 if force else 1)
+    assert ("other programs use 1.5 cores" in result.stderr) != force
+
+
+def test_without_a_home_only_a_dry_run_measures(monkeypatch: Any) -> None:
+    monkeypatch.delenv("XDG_CONFIG_HOME")
+    monkeypatch.delenv("HOME", raising=False)
+    result = run("profile")
+    assert result.exit_code == 1
+    assert "expected HOME or XDG_CONFIG_HOME" in result.stderr
+    assert run("profile", "--dry-run").exit_code == 0
+
+
+def test_wish_of_the_environment_is_named_where_it_is_none(monkeypatch: Any) -> None:
+    monkeypatch.setenv("TE_SELECT_PROFILE", "skip=7")
+    result = run("profile")
+    assert result.exit_code == 1
+    assert "TE_SELECT_PROFILE: 'skip=7' has a value that is out of range" in result.stderr
+    assert "TE_SELECT_PROFILE: 'skip=7'" in run_json("env")["profile"]["problem"]
+
+
+def test_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "config").write_text("a file")
+    result = run("profile")
+    assert result.exit_code == 1
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_env_and_inspect_show_what_is_in_effect(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setenv("TE_SELECT_PROFILE", "stream_per_thread=0,stream_per_l3=3145728,skip=1")
+    monkeypatch.setenv("TE_SELECT_NUM_THREADS", "1")
+    shown = run_json("env")["profile"]
+    assert shown["origin"] == "TE_SELECT_PROFILE"
+    assert shown["stores_past_the_cache"] == "from 3 MB moved on"
+    library = tmp_path / "library.so"
+    built = run("compile", *("--cond", "n,7", "--then", "n,7", "--else", ""), "-o", library)
+    assert built.exit_code == 0, built.output
+    inspected = json.loads(run("inspect", library, "--json").stdout)
+    assert inspected["in_effect"]["stores_past_the_cache"] == "from 3 MB moved on"
+    assert "from 3 MB moved on" in run("inspect", library).stdout

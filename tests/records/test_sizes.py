@@ -1,0 +1,32 @@
+"""The sizes by which records of workloads with named dims are found."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import te_select
+from te_select.operator.access import access_pattern
+from te_select.records.sizes import REPRESENTATIVE_BYTES, representative
+
+
+@pytest.mark.parametrize("shape", [("n",), ("n", 3), ("n", "m", 7), ("a", "b", "c", "d")])
+def test_representative_moves_about_64_mb(shape):
+    sized = representative(te_select.Workload(shape, shape, shape))
+    assert sized.dim_names == ()
+    moved = access_pattern(sized).bytes_moved()
+    assert REPRESENTATIVE_BYTES / 2 ** len(shape) <= moved <= REPRESENTATIVE_BYTES
+
+
+@pytest.mark.parametrize("then", [(0, "a", "b", "c"), ()])
+def test_workload_without_an_element_at_any_size_has_a_representative(then):
+    shape = (0, "a", "b", "c")
+    sized = representative(te_select.Workload(shape, then, shape))
+    assert sized.out_shape == (0, 2, 2, 2)
+
+
+def test_workload_without_an_element_and_of_three_names_compiles():
+    shape = ("a", 0, "b", "c")
+    kernel = te_select.compile(te_select.Workload(shape, shape, shape))
+    empty = np.empty((5, 0, 6, 7), np.float32)
+    assert kernel(empty.astype(bool), empty, empty).shape == empty.shape

@@ -1,0 +1,216 @@
+"""The pool: every task is done once, by whoever comes, and nobody is waited for who has not."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+import sys
+import textwrap
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.support import c_half
+
+ROOT = Path(__file__).parents[3]
+DRIVER = r"""
+#define _GNU_SOURCE
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include "pool.h"
+
+#ifdef NO_THREAD_EVER_RUNS
+#include <pthread.h>
+int pthread_create(pthread_t* t, const pthread_attr_t* a, void* (*f)(void*), void* d) {
+  (void)a, (void)f, (void)d;
+  *t = pthread_self();
+  return 0;
+}
+#endif
+
+enum { MOST = 1 << 16 };
+typedef struct {
+  _Atomic int done[MOST];
+  int fails, nests, spins;
+} work;
+
+static int leaf(int task, int tasks, void* data) {
+  (void)tasks;
+  ++*(_Atomic int*)data;
+  return task < 0;
+}
+
+static int run(int task, int tasks, void* data) {
+  work* w = data;
+  ++w->done[task];
+  for (volatile int k = 0; k < w->spins; ++k) {}
+  if (w->nests) {
+    _Atomic int inner = 0;
+    if (te_select_parallel(leaf, &inner, 16, 4) || inner < 1 || inner > 16) return 1;
+  }
+  return task + 1 == w->fails || tasks < 1;
+}
+
+/* How many tasks were not done exactly once; -1 where the pool's answer on failure is wrong. */
+int try_once(int tasks, int threads, int fails, int nests, int spins) {
+  work* w = calloc(1, sizeof(work));
+  w->fails = fails;
+  w->nests = nests;
+  w->spins = spins;
+  int failed = te_select_parallel(run, w, tasks, threads);
+  int alone = w->done[0] == 1 && !w->done[1]; /* as one task, which is all the work */
+  int wrong = 0;
+  for (int i = 0; i < tasks; ++i) wrong += w->done[i] != 1;
+  free(w);
+  if (alone) return failed == (fails == 1) ? 0 : -1;
+  if (failed != (fails > 0 && fails <= tasks)) return -1;
+  return wrong;
+}
+
+int at_hand(int wanted) { return te_select_threads_at_hand(wanted); }
+"""
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    return c_half.build(tmp_path_factory.mktemp("pool"), DRIVER, ["cpu/pool.c"])
+
+
+@pytest.fixture(scope="module")
+def pool(path):
+    return ctypes.CDLL(str(path))
+
+
+def alone(path, code, timeout=60):
+    """Run code in a process that must neither hang nor crash."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code), str(path)],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=timeout,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 7, 64, 10_000])
+@pytest.mark.parametrize("tasks", [1, 2, 3, 8, 63, 1000])
+def test_every_task_is_done_once(pool, tasks, threads):
+    for fails in (0, 1, tasks):
+        assert pool.try_once(tasks, threads, fails, 0, 0) == 0
+
+
+def test_many_jobs_one_after_another(pool):
+    for k in range(500):
+        assert pool.try_once(1 + k % 37, 2 + k % 2, 0, 0, 0) == 0
+
+
+def test_calls_at_once_do_not_mix(pool):
+    """ctypes lets go of the interpreter's lock."""
+    with ThreadPoolExecutor(8) as callers:
+        wrong = callers.map(lambda k: pool.try_once(1 + k % 99, 4, 0, 0, 200), range(2000))
+        assert not any(wrong)
+
+
+def test_task_that_runs_tasks_does_those_itself(pool):
+    for _ in range(20):
+        assert pool.try_once(64, 3, 0, 1, 0) == 0
+
+
+def test_helper_that_never_starts_is_not_waited_for(tmp_path):
+    never = c_half.build(tmp_path, DRIVER, ["cpu/pool.c"], "-DNO_THREAD_EVER_RUNS")
+    code = """
+        import ctypes, sys
+        pool = ctypes.CDLL(sys.argv[1])
+        for k in range(200):
+            assert pool.try_once(50, 4, 0, 0, 0) == 0
+    """
+    alone(never, code)
+
+
+def test_forked_child_runs_alone_and_its_parent_goes_on(path):
+    code = """
+        import ctypes, os, sys
+        pool = ctypes.CDLL(sys.argv[1])
+        for k in range(20):
+            assert pool.try_once(64, 4, 0, 0, 100) == 0
+            child = os.fork()
+            if not child:
+                right = pool.at_hand(4) == 1 and not any(
+                    pool.try_once(64, 4, 0, 0, 0) for _ in range(50)
+                )
+                os._exit(not right)
+            assert os.waitpid(child, 0)[1] == 0
+    """
+    alone(path, code)
+
+
+def test_fork_while_others_call_leaves_a_child_that_works(path):
+    code = """
+        import ctypes, os, sys, threading
+        pool = ctypes.CDLL(sys.argv[1])
+        stop = []
+        def call():
+            while not stop:
+                assert pool.try_once(64, 4, 0, 0, 1000) == 0
+        threads = [threading.Thread(target=call) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for k in range(60):
+            child = os.fork()
+            if not child:
+                os._exit(any(pool.try_once(64, 4, 0, 0, 0) for _ in range(20)))
+            assert os.waitpid(child, 0)[1] == 0
+        stop.append(1)
+        for thread in threads:
+            thread.join()
+    """
+    alone(path, code)
+
+
+def test_signals_go_to_the_threads_of_the_program(path):
+    """A handler of Python's runs in its main thread only, and must not wait for a helper."""
+    code = """
+        import ctypes, os, signal, sys
+        pool = ctypes.CDLL(sys.argv[1])
+        seen = []
+        signal.signal(signal.SIGALRM, lambda *_: seen.append(1))
+        signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+        while len(seen) < 100:
+            assert pool.try_once(64, 4, 0, 0, 100) == 0
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for task in os.listdir("/proc/self/task"):
+            status = open(f"/proc/self/task/{task}/status").read()
+            if "Name:\\tte_select\\n" in status:
+                blocked = int(status.split("SigBlk:\\t")[1].split()[0], 16)
+                assert blocked >> (signal.SIGALRM - 1) & 1
+    """
+    alone(path, code)
+
+
+def test_two_libraries_share_one_pool(path, tmp_path):
+    """Whatever number of libraries a process loads: their threads would be in each other's way."""
+    copy = tmp_path / "copy.so"
+    copy.write_bytes(path.read_bytes())
+    code = f"""
+        import ctypes, os, sys
+        first, second = ctypes.CDLL(sys.argv[1]), ctypes.CDLL({str(copy)!r})
+        before = len(os.listdir("/proc/self/task"))
+        for k in range(50):
+            assert first.try_once(64, 3, 0, 0, 100) == second.try_once(64, 3, 0, 0, 100) == 0
+        assert len(os.listdir("/proc/self/task")) == before + 2
+    """
+    alone(path, code)
+
+
+def test_process_ends_though_helpers_sleep(path):
+    code = """
+        import ctypes, sys
+        pool = ctypes.CDLL(sys.argv[1])
+        assert pool.try_once(64, 8, 0, 0, 0) == 0
+    """
+    alone(path, code, timeout=20)

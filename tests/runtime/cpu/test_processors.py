@@ -1,0 +1,131 @@
+"""How many threads there may be: by the user's wish, the affinity and a container's quota."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.support import c_half
+
+ALL = len(os.sched_getaffinity(0))
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("processors")
+    return folder, folder / "groups", folder / "cgroup"
+
+
+@pytest.fixture(scope="module")
+def built(places):
+    folder, groups, of_process = places
+    options = (
+        f'-DTE_SELECT_CGROUPS="{groups}"',
+        f'-DTE_SELECT_CGROUPS_OF_PROCESS="{of_process}"',
+    )
+    driver = '#include "processors.c"\nint processors(void) { return from_affinity(); }\n'
+    driver += "int quota(void) {\n"
+    driver += "  return from_quota(TE_SELECT_CGROUPS_OF_PROCESS, TE_SELECT_CGROUPS);\n}\n"
+    return c_half.build(folder, driver, [], *options)
+
+
+@pytest.fixture
+def quota(built, places, tmp_path):
+    """The processors that a quota pays for, with the files of control groups as given."""
+    _, groups, of_process = places
+    library = c_half.copied(built, tmp_path)
+
+    def read(process, files):
+        for path in sorted(groups.rglob("*"), reverse=True):
+            path.unlink() if path.is_file() else path.rmdir()
+        of_process.write_text(process)
+        for name, text in files.items():
+            path = groups / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return library.quota()
+
+    return read
+
+
+@pytest.mark.parametrize(
+    ("quota_and_period", "processors"),
+    [
+        ("200000 100000", 2),
+        ("150000 100000", 2),  # rounded up: two threads use it up faster than one
+        ("50000 100000", 1),
+        ("1 1000000", 1),
+        ("max 100000", 0),
+        ("0 100000", 0),
+        ("-1 100000", 0),
+        ("100000 0", 0),
+        ("9999999999999999 1", 2**31 - 1),
+        ("", 0),
+        ("nonsense", 0),
+    ],
+)
+def test_quota_of_version_2(quota, quota_and_period, processors):
+    files = {"app.slice/cpu.max": f"{quota_and_period}\n"}
+    assert quota("0::/app.slice\n", files) == processors
+
+
+def test_least_quota_of_a_group_and_those_around_it_counts(quota):
+    files = {
+        "cpu.max": "800000 100000",
+        "a/cpu.max": "300000 100000",
+        "a/b/cpu.max": "max 100000",
+        "a/b/c/cpu.max": "500000 100000",
+    }
+    assert quota("0::/a/b/c\n", files) == 3
+    assert quota("0::/a/elsewhere\n", files) == 3
+    assert quota("0::/elsewhere\n", files) == 8
+
+
+def test_group_that_is_seen_from_inside_a_container_lies_at_the_root(quota):
+    assert quota("0::/../../host/group\n", {"cpu.max": "400000 100000"}) == 4
+
+
+@pytest.mark.parametrize("mount", ["cpu,cpuacct", "cpu"])
+def test_quota_of_version_1(quota, mount):
+    files = {
+        f"{mount}/docker/x/cpu.cfs_quota_us": "250000\n",
+        f"{mount}/docker/x/cpu.cfs_period_us": "100000\n",
+        f"{mount}/cpu.cfs_quota_us": "-1\n",
+        f"{mount}/cpu.cfs_period_us": "100000\n",
+    }
+    lines = "12:memory:/docker/x\n3:cpu,cpuacct:/docker/x\n2:cpuset:/\n0::/\n"
+    assert quota(lines, files) == 3
+
+
+def test_only_the_group_of_cpu_counts(quota):
+    files = {
+        "cpuset/x/cpu.cfs_quota_us": "100000\n",
+        "cpuset/x/cpu.cfs_period_us": "100000\n",
+    }
+    assert quota("2:cpuset:/x\n", files) == 0
+
+
+@pytest.mark.parametrize(
+    "process", ["", "\n", "::::\n", "0\n", "0:\n", "0::" + "/x" * 3000 + "\n", "\0\0\n"]
+)
+def test_groups_that_are_none_are_passed_over(quota, process):
+    assert quota(process, {}) == 0
+
+
+def test_wish_comes_before_quota_and_affinity(built, places, tmp_path, monkeypatch):
+    _, groups, of_process = places
+    groups.mkdir(exist_ok=True)
+    (groups / "cpu.max").write_text("100000 100000")
+    of_process.write_text("0::/\n")
+    wishes = ({"TE_SELECT_NUM_THREADS": "7", "OMP_NUM_THREADS": "5"}, {"OMP_NUM_THREADS": "5"}, {})
+    for number, (wish, threads) in enumerate(zip(wishes, (7, 5, 1), strict=True)):
+        for name in ("TE_SELECT_NUM_THREADS", "OMP_NUM_THREADS"):
+            monkeypatch.delenv(name, raising=False)
+        for name, value in wish.items():
+            monkeypatch.setenv(name, value)
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        library = c_half.copied(built, folder)
+        assert library.te_select_max_threads() == threads
+        assert library.processors() == ALL

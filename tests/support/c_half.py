@@ -1,0 +1,53 @@
+"""Compiles files of the C half, with a driver, to a library that a test calls."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from tvm_ffi import libinfo
+
+from te_select.machines.c_compiler import c_compiler
+from te_select.runtime import scratch
+
+RUNTIME = Path(scratch.__file__).parent
+
+
+def build(folder: Path, driver: str, sources: Sequence[str], *options: str) -> Path:
+    """Compile.
+
+    Parameters
+    ----------
+    folder
+        Where to.
+    driver
+        C source, which may include files of ``te_select/runtime/cpu``.
+    sources
+        Files of ``te_select/runtime``.
+    options
+        Of the compiler.
+
+    Returns
+    -------
+    Path
+        The library.
+    """
+    (folder / "driver.c").write_text(driver)
+    path = folder / "half.so"
+    includes = (RUNTIME, RUNTIME / "cpu", *libinfo.include_paths())
+    command = (
+        *(*c_compiler(), "-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fPIC"),
+        *("-shared", "-pthread", *options, *(f"-I{path}" for path in includes)),
+        *(str(folder / "driver.c"), *(str(RUNTIME / name) for name in sources), "-o", str(path)),
+    )
+    subprocess.run(command, check=True)
+    return path
+
+
+def copied(path: Path, folder: Path) -> ctypes.CDLL:
+    """Load an image of its own, whose constructors see the environment as it is now."""
+    copy = folder / "copy.so"
+    copy.write_bytes(path.read_bytes())
+    return ctypes.CDLL(str(copy))

@@ -1,0 +1,23 @@
+"""Runs the command line inside the test's process."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from typer.testing import CliRunner
+
+from te_select.cli import app
+
+
+def run(*args: str | Path) -> Any:
+    """Run ``te-select`` with these arguments."""
+    return CliRunner().invoke(app, [str(arg) for arg in args])
+
+
+def run_json(*args: str | Path) -> Any:
+    """Run with ``--json``, and read the document; nothing else may be said."""
+    result = run(*args, "--json")
+    assert result.stderr == ""
+    return json.loads(result.stdout)
