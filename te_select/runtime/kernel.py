@@ -35,6 +35,8 @@ class Kernel(abc.ABC):
         The shared library that it was loaded from.
     exporter
         Writes the library and its manifest to another path.
+    address
+        Where ``<name>__try`` lies in memory; 0 where that is not known.
     in_effect
         What the library decides on this machine, by what it is and in words.
 
@@ -56,7 +58,7 @@ class Kernel(abc.ABC):
     function: Callable[..., Any]
     in_effect: Mapping[str, str]
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a library has of it
         self,
         record: KernelRecord,
         manifest: Manifest,
@@ -67,6 +69,7 @@ class Kernel(abc.ABC):
         path: Path,
         exporter: Callable[[str | os.PathLike[str]], Path],
         in_effect: Mapping[str, str] = MappingProxyType({}),
+        address: int = 0,
     ) -> None:
         workload = record.workload
         self.workload = workload
@@ -81,6 +84,7 @@ class Kernel(abc.ABC):
         # True where the arguments were taken, without an exception where they were not.
         self._try = attempt or functools.partial(_attempt, function)
         self._exporter = exporter
+        self._address = address
         self._element = workload.element
         self._shapes = (workload.cond_shape, workload.then_shape, workload.else_shape)
         self._out_shape = workload.out_shape

@@ -102,7 +102,7 @@ def _fetch_rows(wish: int) -> bool:
 def _make() -> tuple[Any, Any]:
     """The callable, and what counts its calls."""
     try:
-        import te_select.functional.where._extension as extension  # noqa: PLC0415 - optional
+        from te_select.runtime import _extension as extension  # noqa: PLC0415 - optional
     except ImportError:
         from te_select.functional.where import through_tvm_ffi  # noqa: PLC0415
 

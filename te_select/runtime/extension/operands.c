@@ -213,6 +213,30 @@ static verdict find_type(operands* found) {
   return moves_as_bits(found->type) ? TAKEN : BY_TYPE;
 }
 
+int te_select_exact_number(PyObject* number, PyArray_Descr* type, char* element) {
+  int kind = type->type_num;
+  if (PyBool_Check(number)) {
+    element[0] = number == Py_True;
+    return kind == NPY_BOOL;
+  }
+  if (PyFloat_CheckExact(number) && PyTypeNum_ISFLOAT(kind)) {
+    return from_float(number, type, element) == TAKEN;
+  }
+  if (!PyLong_CheckExact(number)) return 0;
+  int overflow;
+  long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
+  int bits = 8 * (int)PyDataType_ELSIZE(type);
+  int has_sign = !PyTypeNum_ISUNSIGNED(kind);
+  if (PyTypeNum_ISFLOAT(kind)) {
+    if (value < -EXACT_IN_HALF || value > EXACT_IN_HALF) return 0;
+  } else if (!PyTypeNum_ISINTEGER(kind) || (!has_sign && value < 0)) {
+    return 0;
+  } else if (bits < 64 && (value >> (bits - has_sign)) != 0 && (value >> (bits - 1)) != -1) {
+    return 0;
+  }
+  return !overflow && from_long(number, type, element) == TAKEN;
+}
+
 verdict te_select_take(PyObject* const* args, operands* found) {
   memset(found, 0, sizeof(*found));
   verdict taken = take_cond(args[IN_COND], &found->in[IN_COND]);

@@ -40,4 +40,7 @@ extern const char* const te_select_reasons[REASONS];
 verdict te_select_take(PyObject* const* args, operands* found);
 void te_select_release(operands* found);
 
+/* Makes an element of a number; false where it is of another kind, or out of range. */
+int te_select_exact_number(PyObject* number, PyArray_Descr* type, char* element);
+
 #endif

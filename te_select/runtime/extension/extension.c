@@ -1,8 +1,9 @@
-/* `te_select.where` for NumPy: the common calls, by NumPy's C API; the others are left to Python. */
+/* `te_select.where` for NumPy: the common calls, by NumPy's C API; others are left to Python. */
 #define TE_SELECT_IMPORTS_NUMPY
 #include <stddef.h>
 #include <string.h>
 
+#include "kernel.h"
 #include "layout.h"
 #include "numpy_api.h"
 #include "operands.h"
@@ -277,11 +278,17 @@ static PyMethodDef methods[] = {
      "Make the callable, of functions for what it leaves to Python."},
     {"install", install, METH_O, "Take a library of kernels, by its address."},
     {"counts", counts, METH_NOARGS, "Calls and elements that kernels have served."},
+    {"entry", te_select_make_entry, METH_O,
+     "Make the call of a kernel with NumPy arrays, by the address of its function."},
     {NULL, NULL, 0, NULL},
 };
 
 static struct PyModuleDef module = {
-    PyModuleDef_HEAD_INIT, "_extension", "te_select.where by NumPy's C API.", -1, methods,
+    PyModuleDef_HEAD_INIT,
+    "_extension",
+    "Calls by NumPy's C API: te_select.where, and kernels.",
+    -1,
+    methods,
 };
 
 PyMODINIT_FUNC PyInit__extension(void) {
