@@ -53,7 +53,7 @@ def build_command(
             "native, or -o where.so"
         )
     start = time.perf_counter()
-    from te_select.functional.where import building, family  # noqa: PLC0415 - imports tvm
+    from te_select.functional.where.kernels import building, family  # noqa: PLC0415 - imports tvm
 
     imported = time.perf_counter()
     path = building.build(output, target)

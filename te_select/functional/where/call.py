@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from te_select.functional.where import library
-from te_select.functional.where.family import part_of_width, wished_part
+from te_select.functional.where.kernels import library
+from te_select.functional.where.kernels.family import part_of_width, wished_part
 from te_select.functional.where.kinds_of_tensors import by_type
 from te_select.functional.where.numpy_rules import leave, left
 
@@ -83,8 +83,8 @@ class Where(Protocol):
 
 
 def build(path: str | None = None, target: str = "native") -> Path:
-    """Build all kernels of `te_select.where`; see `te_select.functional.where.building.build`."""
-    from te_select.functional.where import building  # noqa: PLC0415 - imports tvm
+    """Build all kernels of `te_select.where`; see `building.build`."""
+    from te_select.functional.where.kernels import building  # noqa: PLC0415 - imports tvm
 
     return building.build(path, target)
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from te_select.functional.where import library, numpy_rules
-from te_select.functional.where.family import part_of_width, wished_part
+from te_select.functional.where import numpy_rules
+from te_select.functional.where.kernels import library
+from te_select.functional.where.kernels.family import part_of_width, wished_part
 from te_select.functional.where.kinds_of_tensors import by_type
 
 _ARRAY, _BOOL, _empty = np.ndarray, np.dtype(bool), np.empty

@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from te_select.functional.where import library
-from te_select.functional.where.family import part_of_width
+from te_select.functional.where.kernels import library
+from te_select.functional.where.kernels.family import part_of_width
 from te_select.runtime.torch_state import STATE
 
 _TENSOR = torch.Tensor

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from te_select import forks
 from te_select.errors import TargetError
-from te_select.functional.where import family, key
+from te_select.functional.where.kernels import family, key
 from te_select.machines.targets import ResolvedTarget, resolve
 from te_select.runtime import cache, scratch, stored
 
@@ -20,7 +20,7 @@ def image(names: Iterable[str], target: str) -> bytes:
     Parameters
     ----------
     names
-        The parts, see `te_select.functional.where.family.parts`.
+        The parts, see `te_select.functional.where.kernels.family.parts`.
     target
         The target, a CPU.
 

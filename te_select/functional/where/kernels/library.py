@@ -17,8 +17,8 @@ from collections.abc import Callable
 from typing import Any
 
 from te_select.errors import ArtifactError, SelectError
-from te_select.functional.where import key
-from te_select.functional.where.family import parts
+from te_select.functional.where.kernels import key
+from te_select.functional.where.kernels.family import parts
 from te_select.runtime import bare, cache, embedded, files, scratch
 from te_select.runtime.cpu import features
 from te_select.runtime.manifest import Manifest
@@ -78,7 +78,7 @@ def fetch(part: str) -> bool:
     Parameters
     ----------
     part
-        Its name, see `te_select.functional.where.family.parts`.
+        Its name, see `te_select.functional.where.kernels.family.parts`.
 
     Returns
     -------
@@ -176,7 +176,7 @@ def _build(part: str) -> bytes:
     begin = time.monotonic()
     _say(f"te_select.where: building kernels ({part}) for this CPU, once ...")
     try:
-        from te_select.functional.where import building  # noqa: PLC0415 - imports tvm
+        from te_select.functional.where.kernels import building  # noqa: PLC0415 - imports tvm
 
         image = building.image([part], "native")
     except (SelectError, ImportError) as error:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 USE = """
     import sys, warnings
     import numpy as np
@@ -27,7 +27,7 @@ USE = """
           "tvm_ffi": "tvm_ffi" in sys.modules, "warnings": [str(w.message) for w in caught]}}))
 """
 NO_BUILD = """
-    from te_select.functional.where import library
+    from te_select.functional.where.kernels import library
     from te_select.errors import ToolchainError
     def refuse(part):
         return library._newest(part, ToolchainError("no C compiler is found"))
@@ -52,7 +52,7 @@ def use(folder, before="", **environment):
 
 @pytest.fixture(scope="module")
 def entry(family):
-    from te_select.functional.where import key
+    from te_select.functional.where.kernels import key
 
     return family / key.entry(key.WHOLE)
 
@@ -101,7 +101,7 @@ def test_a_damaged_entry_is_not_run(folder, entry, damage):
 
 def test_every_bit_of_an_entry_is_checked(folder, entry):
     from te_select.errors import ArtifactError
-    from te_select.functional.where import library
+    from te_select.functional.where.kernels import library
 
     image = (folder / entry.name).read_bytes()
     for place in range(0, len(image), len(image) // 50):
@@ -115,7 +115,7 @@ def test_every_bit_of_an_entry_is_checked(folder, entry):
 
 def test_a_missing_entry_is_built_and_kept(tmp_path):
     before = """
-        from te_select.functional.where import building
+        from te_select.functional.where.kernels import building
     """
     folder = tmp_path / "cold"
     found = use(folder, before)

@@ -70,6 +70,6 @@ def _sources() -> list[Path]:
         path
         for folder in _FOLDERS
         for path in (root / folder).rglob("*")
-        if path.suffix in (".py", ".c", ".h") and "cuda" not in path.parts
+        if path.suffix in (".py", ".c", ".h")
     )
     return sorted(found)

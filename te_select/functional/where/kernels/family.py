@@ -73,13 +73,13 @@ def build(names: Iterable[str], path: Path, target: ResolvedTarget) -> None:
         A target that is a CPU.
     """
     from te_select import compiler  # noqa: PLC0415 - imports tvm, as the next
-    from te_select.schedules.cpu import default_config  # noqa: PLC0415
+    from te_select.machines import schedule_of  # noqa: PLC0415
 
     chosen_parts = (parts()[name] for name in names)
     places = {workload: place for part in chosen_parts for workload, place in part.items()}
     chosen = []
     for workload in places:
-        default = default_config(access_pattern(workload), target.tvm)
+        default = schedule_of(target.kind).default_config(access_pattern(workload), target.tvm)
         serial = replace(default, bytes_per_thread=0, piece=_ONE_PIECE)
         chosen.append(_for_short_rows(compiler.schedule(workload, target, False, asdict(serial))))
     compiler.build_scheduled(chosen, path, target, places=places)
