@@ -62,7 +62,7 @@ def compare(
     for exponent in options.sizes:
         for dtype in options.dtypes:
             for name, given in patterns(10**exponent, dtype):
-                arguments = tuple(turn(value) for value in given)
+                arguments = tuple(turn(value, dtype) for value in given)
                 out, other = theirs(*arguments), theirs(*arguments)
                 times = take_turns(
                     {
@@ -98,14 +98,21 @@ def _us(timing: Timing) -> float:
 
 def against_numpy(options: argparse.Namespace) -> None:
     """Compare with numpy.where; out= with numpy.where of a fresh result, as it has no other."""
-    compare(options, np.where, lambda value: value)
+    compare(options, np.where, lambda value, _dtype: value)
 
 
 def against_torch(options: argparse.Namespace) -> None:
     """Compare with torch.where."""
     import torch  # noqa: PLC0415 - optional
 
-    compare(options, torch.where, lambda v: torch.from_numpy(v) if isinstance(v, np.ndarray) else v)
+    def turn(value: Any, dtype: str) -> Any:
+        """As a tensor, numbers too: torch.where has out= for tensors only."""
+        array = isinstance(value, np.ndarray)
+        return (
+            torch.from_numpy(value) if array else torch.tensor(value, dtype=getattr(torch, dtype))
+        )
+
+    compare(options, torch.where, turn)
 
 
 def against_compiled(options: argparse.Namespace) -> None:

@@ -131,7 +131,7 @@ OF_ONE_KIND = {  # what there is for one kind only
     (
         "te_select/functional/where/kernels/building.py",
         "cpu",
-    ): "the kernels of where() are for CPUs",
+    ): "where() has kernels for CPUs",
     ("te_select/functional/where/kernels/key.py", "import of cpu"): "and depend on the CPU",
     ("te_select/functional/where/kernels/library.py", "import of cpu"): "which must run them",
 }

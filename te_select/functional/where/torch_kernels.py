@@ -8,6 +8,7 @@ import torch
 
 from te_select.functional.where.kernels import library
 from te_select.functional.where.kernels.family import part_of_width
+from te_select.functional.where.shapes import joined
 from te_select.runtime.torch_state import STATE
 
 _TENSOR = torch.Tensor
@@ -22,6 +23,7 @@ _forward_ad = torch.autograd.forward_ad
 
 _empty_like = torch.empty_like  # half the time of torch.empty
 
+_functions: dict[Any, Any] = {}
 _entries: dict[Any, Any] = {}
 """By the element type: the function, once it has served one."""
 
@@ -101,14 +103,19 @@ def _by_kernels(cond: Any, x: Any, y: Any, out: Any) -> Any:
     if grad or cond.dtype is not torch.bool or dtype.itemsize not in _WIDTHS or _is_watched():
         return None
     sides = [_converted(side, dtype) for side in (x, y)]
-    shape = torch.broadcast_shapes(cond.shape, *(side.shape for side in sides))
+    shape = joined(cond.shape, sides[0].shape)
+    shape = None if shape is None else joined(shape, sides[1].shape)
+    if shape is None:
+        return None
     made = torch.empty(shape, dtype=dtype) if out is None else out
     fits = is_plain(made) and made.dtype is dtype and made.shape == shape
     if not fits or made.requires_grad or not made.numel():
         return None
-    if not library.fetch(part_of_width(dtype.itemsize)):
-        return None
-    entry = library.function("te_select_where")
+    entry = _functions.get(dtype)
+    if entry is None:
+        if not library.fetch(part_of_width(dtype.itemsize)):
+            return None
+        entry = _functions[dtype] = library.function("te_select_where")
     found = _called(entry, cond, _bare(sides[0]), _bare(sides[1]), made, out)
     if found is not None and not dtype.is_complex:  # of which a view may be conjugated
         _entries[dtype] = entry

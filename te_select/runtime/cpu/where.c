@@ -16,6 +16,7 @@
 #include "where_plan.h"
 
 enum { TASK_BYTES = 1 << 17, MOST_TASKS = 1 << 16 };
+enum { WIDE_ROW_BYTES = 1 << 16 }; /* a row of a piece of its own, which may be cut */
 
 /* Blocks of the two innermost loops, inside of the loops around them. */
 typedef struct {
@@ -61,11 +62,8 @@ static void take_block(walk* w) {
   int is_short = block->m > 1 && block->n * nest->width < SHORT_ROW_BYTES;
   int follow = rows_follow(block, nest->width);
   w->by_tiles = !te_select_is_smooth(block, nest->width) || (is_short && !follow);
-  if (w->by_tiles || follow) {
-    if (block->m > 1) --nest->count;
-  } else {
-    block->m = 1;
-  }
+  if (!w->by_tiles && block->n * nest->width >= WIDE_ROW_BYTES) block->m = 1;
+  if (block->m > 1) --nest->count;
 }
 
 /* Cuts the block: tiles fit into their buffers, and every thread has something to do. */

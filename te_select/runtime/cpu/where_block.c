@@ -94,16 +94,24 @@ static void fill(char* const* data, int64_t n, int32_t width) {
   te_select_copy(data[OUT], 0, width, element, 0, 0, 1, n, width);
 }
 
-static int run(const te_select_where_kernels* kernels, const te_select_block* block, int32_t width,
-               char* const* data, int64_t n, int64_t flags) {
+/* m runs of n elements, each for itself. */
+static int run_each(const te_select_where_kernels* kernels, const te_select_block* block,
+                    int32_t width, char* const* data, int64_t m, int64_t n, int64_t flags) {
   int moving = 0;
   for (int i = COND; i < OUT; ++i) moving = 2 * moving + (block->col[i] != 0);
   if (n == 1) moving = TE_SELECT_RUNS - 1;
-  if (!moving) {
-    fill(data, n, width);
-    return 0;
+  te_select_where_run kernel = kernels->runs[width_index(width)][moving];
+  char* at[TE_SELECT_OPERANDS] = {data[COND], data[THEN], data[ELSE], data[OUT]};
+  for (int64_t i = 0; i < m; ++i) {
+    if (!moving) {
+      fill(at, n, width);
+    } else {
+      int failed = kernel((void* const*)at, &n, flags);
+      if (failed) return failed;
+    }
+    for (int k = 0; k < TE_SELECT_OPERANDS; ++k) at[k] += block->row[k];
   }
-  return kernels->runs[width_index(width)][moving]((void* const*)data, &n, flags);
+  return 0;
 }
 
 static int run_rows(te_select_where_run kernel, const te_select_block* block, int32_t width,
@@ -124,19 +132,11 @@ int te_select_run_block(const te_select_where_kernels* kernels, const te_select_
                         int32_t width, char* const* data, int64_t flags) {
   int merged = 1;
   for (int i = 0; i < TE_SELECT_OPERANDS; ++i) merged &= is_merged(block, i);
-  if (merged || block->m == 1) return run(kernels, block, width, data, block->m * block->n, flags);
+  if (merged) return run_each(kernels, block, width, data, 1, block->m * block->n, flags);
   int number = te_select_rows_number(block, width);
-  if (number >= 0) {
-    te_select_where_run kernel = kernels->rows[width_index(width)][number];
-    if (kernel) return run_rows(kernel, block, width, data, flags);
-  }
-  char* at[TE_SELECT_OPERANDS] = {data[COND], data[THEN], data[ELSE], data[OUT]};
-  for (int64_t i = 0; i < block->m; ++i) {
-    int failed = run(kernels, block, width, at, block->n, flags);
-    if (failed) return failed;
-    for (int k = 0; k < TE_SELECT_OPERANDS; ++k) at[k] += block->row[k];
-  }
-  return 0;
+  te_select_where_run kernel = number < 0 ? NULL : kernels->rows[width_index(width)][number];
+  if (kernel) return run_rows(kernel, block, width, data, flags);
+  return run_each(kernels, block, width, data, block->m, block->n, flags);
 }
 
 /* ---- tiles -------------------------------------------------------------------------------------- */
