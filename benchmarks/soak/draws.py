@@ -120,7 +120,9 @@ def sizes(rng: np.random.Generator, of: Workload) -> dict[str, int]:
 
 
 def _elements(of: Workload, named: Mapping[str, int]) -> int:
-    return math.prod(dim if isinstance(dim, int) else named[dim] for dim in of.out_shape)
+    """Elements of out; extents of 0 do not count, for an input may be without that axis."""
+    extents = (dim if isinstance(dim, int) else named[dim] for dim in of.out_shape)
+    return math.prod(max(1, extent) for extent in extents)
 
 
 def config(rng: np.random.Generator, of: Workload, target: ResolvedTarget) -> dict[str, Any]:

@@ -87,6 +87,7 @@ def test_only_tvm_ffi_functions_are_exported(built):
         W.name,
         f"{W.name}__bits",
         f"{W.name}__try",
+        "te_select_machine",
         "te_select_manifest",
         "te_select_run_serially",
     ]

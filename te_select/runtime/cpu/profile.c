@@ -182,7 +182,7 @@ static void take_environment(te_select_machine* m, const char* text) {
     snprintf(bad_profile, sizeof(bad_profile), "TE_SELECT_PROFILE is too long");
     return;
   }
-  for (char* at = strtok(copy, ","); at; at = strtok(NULL, ",")) {
+  for (char *rest, *at = strtok_r(copy, ",", &rest); at; at = strtok_r(NULL, ",", &rest)) {
     snprintf(pair, sizeof(pair), "%s", at);
     const char* wrong = take_pair(pair, &found);
     if (wrong) {
