@@ -151,7 +151,11 @@ def export(
 
 @forks.held_off()
 def build_scheduled(
-    chosen: Sequence[Scheduled], path: Path, target: ResolvedTarget, nodes: Sequence[Node] = ()
+    chosen: Sequence[Scheduled],
+    path: Path,
+    target: ResolvedTarget,
+    nodes: Sequence[Node] = (),
+    **options: Any,
 ) -> None:
     """Build scheduled workloads; `export`, and a tuner that has chosen the configs itself.
 
@@ -166,6 +170,8 @@ def build_scheduled(
         The target they were scheduled for.
     nodes
         The nodes of a model that they serve, which the manifest lists.
+    options
+        What the kind of machine takes besides: ``places`` of a family of CPU kernels.
 
     Raises
     ------
@@ -181,7 +187,7 @@ def build_scheduled(
         versions=versions() | kind.versions(),
         nodes=tuple(map(NodeRecord.of, nodes)),
     )
-    kind.build(chosen, target, manifest, path)
+    kind.build(chosen, target, manifest, path, **options)
 
 
 @forks.held_off()

@@ -98,6 +98,7 @@ def load(path: str | os.PathLike[str]) -> Kernel | Library:
             function=_function(module, name, path),
             bits=_function(module, f"{name}__bits", path),
             attempt=_function(module, f"{name}__try", path) if has_attempts else None,
+            address=image.address(found, f"__tvm_ffi_{name}__try") if has_attempts else 0,
             path=path,
             level=level,
             # The bytes are kept, so that exporting does not depend on what happens to the file.

@@ -40,6 +40,8 @@ class Kernel(abc.ABC):
         The level of the library that this machine runs, or the target where there is one level.
     exporter
         Writes the library and its manifest to another path.
+    address
+        Where ``<name>__try`` lies in memory; 0 where that is not known.
     in_effect
         What the library decides on this machine, by what it is and in words.
 
@@ -75,6 +77,7 @@ class Kernel(abc.ABC):
         level: str,
         exporter: Callable[[str | os.PathLike[str]], Path],
         in_effect: Mapping[str, str] = MappingProxyType({}),
+        address: int = 0,
     ) -> None:
         workload = record.workload
         self.workload = workload
@@ -93,6 +96,7 @@ class Kernel(abc.ABC):
         # True where the arguments were taken, without an exception where they were not.
         self._try = attempt or functools.partial(_attempt, function)
         self._exporter = exporter
+        self._address = address
         self._element = workload.element
         self._shapes = (workload.cond_shape, workload.then_shape, workload.else_shape)
         self._out_shape = workload.out_shape

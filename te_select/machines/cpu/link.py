@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +28,17 @@ CPU = HostHalf(
     # Never unloaded: its threads wait in its code, and whoever closes it knows nothing of them.
     ("-pthread", "-ldl", "-Wl,-z,nodelete"),
 )
+FAMILY = HostHalf(
+    (
+        *CPU.sources,
+        "cpu/where.c",
+        "cpu/where_block.c",
+        "cpu/where_library.c",
+        "cpu/where_plan.c",
+    ),
+    CPU.options,
+)
+"""The host half of a library whose kernels serve operands of any shapes."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +148,7 @@ def link(
     manifest: Manifest,
     out: Path,
     triple: str | None = None,
+    places: Mapping[Workload, str] | None = None,
 ) -> None:
     """Link object files, the argument checks and the thread pool to a shared library.
 
@@ -155,13 +167,51 @@ def link(
         bytes.
     triple
         What it is for; None for this machine.
+    places
+        Where the kernels are the family of `te_select.where`: the place of each in
+        ``te_select_where_kernels``, such as ``"runs[2][7]"``.
 
     Raises
     ------
     ToolchainError
         If there is no C compiler, or it fails.
     """
-    link_stub(stub_source(entries, levels), objects, CPU, manifest, out, triple)
+    source, half = stub_source(entries, levels), CPU
+    if places is not None:
+        source, half = source + _family(entries, levels, places), FAMILY
+    link_stub(source, objects, half, manifest, out, triple)
+
+
+def _family(
+    entries: Sequence[KernelEntry], levels: Sequence[Level], places: Mapping[Workload, str]
+) -> str:
+    """What tells ``where_library.c`` the kernels of a family."""
+    functions, cases = [], []
+    for k in range(len(levels)):
+        filled = []
+        for i, entry in enumerate(entries):
+            functions.append(_where_run(f"where_{i}_{k}", entry, k))
+            filled.append(f"      kernels->{places[entry.workload]} = where_{i}_{k};")
+        cases.append("\n".join([f"    case {k}:", *filled, "      break;"]))
+    text = "\n".join(cases)
+    return f"""
+#include "where_library.h"
+{"".join(functions)}
+void te_select_where_fill(te_select_where_kernels* kernels, int32_t level) {{
+  switch (level) {{
+{text}
+  }}
+}}
+"""
+
+
+def _where_run(name: str, entry: KernelEntry, level: int) -> str:
+    code = f"(te_select_code){entry.versions[level].symbol}"
+    return f"""
+static int32_t {name}(void* const* data, const int64_t* sizes, int64_t flags) {{
+  return run_{len(entry.workload.dim_names)}({code}, data, sizes, flags);
+}}
+"""
 
 
 def _levels(levels: Sequence[Level]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import tvm
 from tvm import tirx
 
 from te_select.machines import limits
-from te_select.machines.cpu import link, lowering
+from te_select.machines.cpu import link, lowering, objects
 from te_select.machines.cpu.target import CpuTarget
 from te_select.machines.scheduled import Scheduled, symbol
 from te_select.machines.select_leaf import leaves
@@ -28,7 +28,13 @@ from te_select.schedules.variant import Condition
 __all__ = ["build", "device", "missing", "requirements", "source", "tuned_on", "versions"]
 
 
-def build(chosen: Sequence[Scheduled], target: CpuTarget, manifest: Manifest, path: Path) -> None:
+def build(
+    chosen: Sequence[Scheduled],
+    target: CpuTarget,
+    manifest: Manifest,
+    path: Path,
+    places: Mapping[Workload, str] | None = None,
+) -> None:
     """Write the shared library of scheduled workloads.
 
     Parameters
@@ -41,8 +47,10 @@ def build(chosen: Sequence[Scheduled], target: CpuTarget, manifest: Manifest, pa
         What the library holds, which goes into it.
     path
         The ``.so`` to write; its folder exists.
+    places
+        Where they are the family of `te_select.where`, the place of each in its table.
     """
-    objects: list[Path] = []
+    made: list[Path] = []
     versions: dict[Workload, list[link.Version]] = {one.workload: [] for one in chosen}
     with scratch.folder(scratch.ROOM + len(chosen) * scratch.KERNEL_ROOM) as folder:
         for k, level in enumerate(target.levels):
@@ -54,13 +62,11 @@ def build(chosen: Sequence[Scheduled], target: CpuTarget, manifest: Manifest, pa
                 functions += lower(one, name)
                 versions[one.workload].append(link.Version(name, _decisions(one)))
             with limits.explained(*(one.workload for one in of_level)):
-                module = lowering.build(functions, level.tvm)
-            # The lowest level first: of what each brings of TVM's own, the first is linked.
-            objects.append(folder / f"kernels{k}.o")
-            module.write_to_file(str(objects[-1]), "o")
-        entries = [link.KernelEntry(work, tuple(made)) for work, made in versions.items()]
+                # The lowest level first: of what each brings of TVM's own, the first is linked.
+                made += objects.write(functions, level.tvm, folder / f"kernels{k}")
+        entries = [link.KernelEntry(work, tuple(found)) for work, found in versions.items()]
         levels = [link.Level(level.name, level.cpu_features) for level in target.levels]
-        link.link(objects, entries, levels, manifest, path, target.isa.triple)
+        link.link(made, entries, levels, manifest, path, target.isa.triple, places)
 
 
 def _decisions(one: Scheduled) -> link.Decisions:

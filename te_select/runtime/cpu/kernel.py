@@ -25,7 +25,16 @@ _FIRST = "x86_64"  # the architecture of libraries whose manifest names none
 # Looked up at every call.
 _ARRAY, _TENSOR, _empty, _modules = np.ndarray, tvm_ffi.Tensor, np.empty, sys.modules
 
+try:
+    from te_select.runtime import _extension  # type: ignore[attr-defined,unused-ignore]
+except ImportError:  # it was not built
+    _extension = None  # type: ignore[assignment,unused-ignore]
+
 _in_forked_child = False
+
+
+def _takes_nothing(_cond: Any, _then: Any, _else: Any, _out: Any) -> bool:
+    return False
 
 
 def _mark_child() -> None:
@@ -40,7 +49,13 @@ os.register_at_fork(after_in_child=_mark_child)
 class CpuKernel(Kernel):
     """One Select compiled for CPUs; see `Kernel`."""
 
-    def __call__(  # noqa: PLR0912 - the ways in, in one place: a call of a function is a tenth
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        direct = _extension is not None and self._address and self._numpy_dtype is not None
+        # NumPy arrays, and numbers, by NumPy's C API; with DLPack they take thrice as long.
+        self._entry = _extension.entry(self._address) if direct else _takes_nothing
+
+    def __call__(  # noqa: PLR0911, PLR0912 - the ways in, in one place: a call is a tenth
         self, cond: Any, then: Any, else_: Any, out: Any = None
     ) -> Any:
         """Select.
@@ -70,6 +85,8 @@ class CpuKernel(Kernel):
         """
         # First what the compiled code takes as it is. It checks everything before it writes, so
         # whatever it refuses can still be adapted, or be explained in the caller's terms.
+        if type(out) is _ARRAY and self._entry(cond, then, else_, out):
+            return out
         kind = type(then)
         if kind is type(cond) and kind is type(else_):
             try:
@@ -78,6 +95,8 @@ class CpuKernel(Kernel):
                         if out is None:
                             shape = self._static_shape or self._shape_of(cond, then, else_)
                             out = _empty(shape, self._numpy_dtype)
+                            if self._entry(cond, then, else_, out):
+                                return out
                         if type(out) is kind and self._try(cond, then, else_, out):
                             return out
                 elif isinstance(then, _TENSOR):  # or of a class that tvm derives from it

@@ -13,6 +13,7 @@ enum { NO_LEVEL = -1 };
 static int32_t chosen = NO_LEVEL;
 static const te_select_level* wanted; /* by TE_SELECT_LEVEL; NULL: any will do */
 static char unknown[64];              /* what TE_SELECT_LEVEL says, where that is no level */
+static char problem[256];
 
 static const char* lacking(const te_select_level* level) {
   for (const char* const* feature = level->features; *feature; ++feature) {
@@ -34,31 +35,39 @@ static void take_environment(const te_select_library* library) {
   }
 }
 
-__attribute__((constructor)) static void choose(void) {
+static void explain(const te_select_library* library) {
+  if (!*unknown) {
+    const te_select_level* lowest = wanted ? wanted : library->levels;
+    snprintf(problem, sizeof(problem), "the library was compiled for %s, and this CPU lacks %s",
+             lowest->name, lacking(lowest));
+    return;
+  }
+  size_t used =
+      (size_t)snprintf(problem, sizeof(problem), "TE_SELECT_LEVEL is '%s'; expected", unknown);
+  for (int32_t i = 0; i < library->num_levels && used < sizeof(problem); ++i) {
+    used += (size_t)snprintf(problem + used, sizeof(problem) - used, "%s %s", i ? " or" : "",
+                             library->levels[i].name);
+  }
+}
+
+/* Before the other constructors, one of which asks for the level. */
+__attribute__((constructor(200))) static void choose(void) {
   const te_select_library* library = &te_select_this_library;
   take_environment(library);
-  if (*unknown) return;
-  for (int32_t i = 0; i < library->num_levels; ++i) {
+  for (int32_t i = 0; i < library->num_levels && !*unknown; ++i) {
     const te_select_level* level = &library->levels[i];
     if ((!wanted || wanted == level) && !lacking(level)) chosen = i;
   }
+  if (chosen == NO_LEVEL) explain(library);
 }
 
 int32_t te_select_level_here(void) { return chosen; }
 
+const char* te_select_level_problem(void) { return *problem ? problem : NULL; }
+
 int te_select_refuse_level(te_select_message* m) {
-  const te_select_library* library = &te_select_this_library;
-  if (*unknown) {
-    te_select_append(m, "TE_SELECT_LEVEL is '%s'; expected", unknown);
-    for (int32_t i = 0; i < library->num_levels; ++i) {
-      te_select_append(m, "%s %s", i ? " or" : "", library->levels[i].name);
-    }
-    return te_select_fail("ValueError", m);
-  }
-  const te_select_level* lowest = wanted ? wanted : library->levels;
-  te_select_append(m, "the library was compiled for %s, and this CPU lacks %s", lowest->name,
-                   lacking(lowest));
-  return te_select_fail("RuntimeError", m);
+  te_select_append(m, "%s", problem);
+  return te_select_fail(*unknown ? "ValueError" : "RuntimeError", m);
 }
 
 /* The number of the level in effect, counted from the lowest. */

@@ -22,7 +22,10 @@ extern const te_select_library te_select_this_library __attribute__((visibility(
  * none. Chosen when the library is loaded. */
 int32_t te_select_level_here(void);
 
-/* Raises the error that there is no level for this CPU; returns -1. The message has begun. */
+/* Why there is no level for this CPU, or none that TE_SELECT_LEVEL names; NULL where there is. */
+const char* te_select_level_problem(void);
+
+/* Raises that as an error; returns -1. The message has begun. */
 int te_select_refuse_level(te_select_message* m);
 
 #endif
