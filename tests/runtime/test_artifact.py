@@ -14,7 +14,7 @@ from te_select import Workload
 from te_select.errors import ArtifactError, ToolchainError
 from te_select.machines.c_compiler import c_compiler
 from te_select.machines.cpu import link
-from te_select.runtime import artifact, stored
+from te_select.runtime import artifact, image, stored
 from te_select.runtime.artifact import Library
 from tests.support.libraries import edit_beside, first_format_text, make_first_format
 from tests.support.runtime_standin import build, manifest
@@ -208,6 +208,7 @@ def test_folder_in_the_place_of_the_manifest(built, tmp_path):
 
 def test_temporary_folder_that_is_missing(built, first, tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", "/nonexistent")
+    monkeypatch.setattr(image, "_images", {})  # another test may have loaded the same bytes
     with pytest.raises(ArtifactError, match=r"cannot be loaded: .*nonexistent"):
         artifact.load(first)
     entry = entry_of(W)
