@@ -16,13 +16,13 @@ from typing import Any
 
 from te_select.operator.access import AccessPattern, Loop, merged
 
-_HEADER = 8  # bytes before the graph: how many it has, the lowest first
+_HEADER = 8  # bytes before the graph: the graph's size in bytes, little-endian
 Argument = tuple[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
 class WorkloadLine:
-    """What a workload's line holds.
+    """The content of a workload's line.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def read(text: str) -> WorkloadLine:
     Raises
     ------
     ValueError, TypeError, KeyError, IndexError
-        If it is not what TVM writes of a Select.
+        If it is not what TVM writes for a Select.
     """
     digest, encoded = json.loads(text)
     if not (isinstance(digest, str) and digest.lstrip("-").isdigit()):
@@ -64,7 +64,7 @@ def read(text: str) -> WorkloadLine:
 class _Select:
     """The Select of `te_select.operator.definition`, in a graph of nodes.
 
-    Three buffers are stored to: ``then_b`` and ``else_b``, which then and else are broadcast to,
+    Three buffers are stored to: ``then_b`` and ``else_b``, into which then and else are broadcast,
     and ``out``.
     """
 
@@ -103,13 +103,13 @@ class _Select:
         return self._nodes[node]["data"]
 
     def _indices(self, access: Mapping[str, Any]) -> list[int]:
-        """The nodes that an access is indexed by; a loop's variable is one node."""
+        """The nodes that index an access; a loop's variable is one node."""
         return list(self._data(access["indices"]))
 
     def _through(
         self, store: Mapping[str, Any], load: Mapping[str, Any], use: Mapping[str, Any]
     ) -> set[int]:
-        """The loops of out along which an operand moves that is read where ``store`` put it."""
+        """The loops of out along which the operand moves that ``store`` copied to its buffer."""
         inside = set(self._indices(load))
         pairs = zip(self._indices(store), self._indices(use), strict=True)
         return {outer for inner, outer in pairs if inner in inside}
