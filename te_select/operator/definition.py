@@ -1,10 +1,11 @@
 """The definition of Select as a TVM tensor expression.
 
-The algorithm only: how it is tiled, vectorized and run in parallel is the schedules' business.
-Elements are carried as unsigned integers of their width, because Select copies bits: one definition
-serves every element type of a width, and no NaN payload can change on the way. A 16-byte element is
-a pair of 8-byte ones on a trailing axis. Extents are int64, and a dim's name is one variable
-wherever it appears.
+This is the algorithm only. Schedules decide how it is tiled, vectorized and run in parallel.
+
+Select copies bits, so elements are carried as unsigned integers of their width. One definition
+serves every element type of a width, and no NaN payload can change. A 16-byte element is a pair of
+8-byte elements on a trailing axis. Extents are int64. A dim's name is one variable wherever it
+appears.
 """
 
 from __future__ import annotations

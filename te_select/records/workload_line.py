@@ -1,9 +1,10 @@
 """Reads a workload's line of a log: which Select it is, without TVM.
 
-A record names its workload by the number of a line. So what a line holds is compared with what the
-record itself says, or a line that was deleted would give every record behind it another workload.
-The line is TVM's own: a hash, and the IR as a graph of nodes in JSON. A node names others by their
-numbers.
+A record names its workload by the number of a line. If a line were deleted, every record behind it
+would get another workload. So the content of a line is compared with what the record itself says.
+
+The format of the line is TVM's own: a hash, and the IR as a graph of nodes in JSON. A node names
+others by their numbers.
 """
 
 from __future__ import annotations
