@@ -173,7 +173,7 @@ def describe(node: ModelNode, sizes: dict[str, int]) -> dict[str, Any]:
 
 
 def bytes_per_call(node: ModelNode, sizes: dict[str, int]) -> int | None:
-    """Bytes that a call reads and writes at the given sizes; None where that is not known."""
+    """Bytes that a call reads and writes at the given sizes; None if that is not known."""
     known = _sizes(node, sizes)
     shapes = [_bound(s, known) for s in (node.cond_shape, node.then_shape, node.else_shape)]
     try:

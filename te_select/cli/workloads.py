@@ -64,7 +64,7 @@ def gather(flags: dict[str, Any], texts: Sequence[str] | None, file: Path | None
     Parameters
     ----------
     flags
-        The values of the plain flags, by field name; None where a flag is missing.
+        The values of the plain flags, by field name; None if a flag is missing.
     texts
         The values of ``--workload``.
     file

@@ -36,7 +36,7 @@ def read_model(path: str | os.PathLike[str], *, expand: bool = False) -> list[Mo
     Returns
     -------
     list of ModelNode
-        In the order of the file; empty where it has none.
+        In the order of the file; empty if it has none.
 
     Raises
     ------

@@ -35,13 +35,13 @@ class ModelNode:
     workload
         The workload of a ``"compiled"`` node, else None.
     reason
-        Why the status is not ``"compiled"``; empty where it is.
+        Why the status is not ``"compiled"``; empty if it is.
     cond_producer
         What makes cond: the type of an operator (with its domain where that is not the format's
         own: ``my.ops::leaky``), ``graph input``, ``body input``, ``function input`` or
         ``initializer``.
     cond_shape, then_shape, else_shape, out_shape
-        The shapes, by the names of the workload; None where the rank is not known. A dim of
+        The shapes, by the names of the workload; None if the rank is not known. A dim of
         `out_shape` that is known at the call only is ``"?"``.
     dtype
         Element type of then, else and out; the format's own name where te_select has none; None

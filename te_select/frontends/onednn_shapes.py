@@ -38,12 +38,12 @@ _BROADCASTS = words(
 
 
 def dtype_of(spelled: str) -> str | None:
-    """An element type by our name; the file's own where we have none; None where not known."""
+    """An element type by our name; the file's own where we have none; None if not known."""
     return None if spelled == "undef" else _NAMES.get(spelled, spelled)
 
 
 def shape_of(op: Mapping[str, Any], inputs: Sequence[Tensor]) -> Shape | None:
-    """Shape of the first output as it follows from the inputs; None where nothing does."""
+    """Shape of the first output as it follows from the inputs; None if nothing does."""
     kind = op["kind"]
     if kind in _SAME_AS_FIRST and inputs:
         return inputs[0].shape

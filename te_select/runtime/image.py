@@ -69,7 +69,7 @@ def load(library: Stored, path: Path) -> tvm_ffi.Module:
 
 
 def _from_memory(image: bytes, sha256: str, path: Path) -> tvm_ffi.Module | None:
-    """Load from a memfd; None where that cannot be, and the copy says why."""
+    """Load from a memfd; None if that cannot be, and the copy says why."""
     if os.environ.get(PRIVATE_COPY):
         return None
     try:

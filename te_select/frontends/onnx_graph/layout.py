@@ -46,7 +46,7 @@ def dims_of(inputs: Inputs, index: int = 0) -> Dims:
 
 
 def ints_of(node: Node, name: str, inputs: Inputs, index: int) -> list[int] | None:
-    """Ints that are an attribute or an input; None where they are left out."""
+    """Ints that are an attribute or an input; None if they are left out."""
     found = node.ints(name, inputs, index)
     if found is None and len(inputs) > index and inputs[index] is not None:
         raise LookupError(f"{name} is not known")

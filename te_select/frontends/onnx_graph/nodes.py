@@ -64,7 +64,7 @@ class Node:
         return default if attribute is None else helper.get_attribute_value(attribute)
 
     def ints(self, name: str, inputs: Sequence[Tensor | None], index: int) -> list[int] | None:
-        """Ints that are an attribute, or an input in later opsets; None where not known."""
+        """Ints that are an attribute, or an input in later opsets; None if not known."""
         if name in self.attributes:
             return [int(value) for value in self.get(name)]
         return literal_ints(inputs[index]) if len(inputs) > index else None

@@ -28,7 +28,7 @@ def schema_of(node: Node) -> Any:
 
 
 def function_body(node: Node, schema: Any, inputs: Sequence[Tensor | None]) -> FunctionProto | None:
-    """The function by which ONNX defines an operator; None where it is a primitive one."""
+    """The function by which ONNX defines an operator; None if it is a primitive one."""
     if not _is_modest(node, schema, inputs):
         return None
     if versions := [v for v in schema.function_opset_versions if v <= node.opset]:

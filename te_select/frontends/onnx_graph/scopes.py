@@ -45,7 +45,7 @@ class Scope:
     conditional: bool = False
 
     def look_up(self, name: str, reader: str) -> Tensor | None:
-        """Find a tensor; None where the name is empty, which is how an input is left out.
+        """Find a tensor; None if the name is empty, which is how an input is left out.
 
         Raises
         ------

@@ -1,6 +1,6 @@
 """Shapes of outputs that are arithmetic of sizes: Reshape, Slice, Concat, Conv and the like.
 
-A rule says the dims of each output, `UNKNOWN` where it does not know one, or None where it does not
+A rule says the dims of each output, `UNKNOWN` where it does not know one, or None if it does not
 know the rank. It takes for granted that the model runs: where sizes would be an error, anything
 holds.
 """
@@ -22,7 +22,7 @@ _TO_THE_END = 2**31 - 1  # exporters write it, or a larger one, for "to the end"
 
 
 def shapes_of(node: Node, inputs: Inputs) -> Shapes:
-    """Shapes of the outputs of a node of ONNX's own domain; empty where there is no rule.
+    """Shapes of the outputs of a node of ONNX's own domain; empty if there is no rule.
 
     Raises
     ------

@@ -41,7 +41,7 @@ def values_of(node: Node, inputs: Sequence[Tensor | None]) -> list[Values | None
     Returns
     -------
     list
-        The elements of each output, as far as they are known; empty where nothing is.
+        The elements of each output, as far as they are known; empty if nothing is.
     """
     if node.op == _CONSTANT:
         return [_constant(node)]
@@ -140,7 +140,7 @@ _SLICED = ("starts", "ends", "axes", "steps")
 def _int_list(
     node: Node, name: str, inputs: Sequence[Values | None], index: int
 ) -> list[int] | None:
-    """Ints that are an attribute or an input; None where they are left out."""
+    """Ints that are an attribute or an input; None if they are left out."""
     given = [None if value is None else Tensor(values=value) for value in inputs]
     found = node.ints(name, given, index)
     if found is None and len(given) > index and given[index] is not None:

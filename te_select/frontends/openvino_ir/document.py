@@ -24,7 +24,7 @@ class Port:
     id
         Its id, by which edges name it.
     precision
-        The element type as the file spells it; empty where it is left out.
+        The element type as the file spells it; empty if it is left out.
     dims
         The dims as the file has them: -1 is not known; none for a scalar, and where the rank is not
         known.

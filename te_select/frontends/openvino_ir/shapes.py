@@ -38,7 +38,7 @@ _WITH_CONTROL = 2  # inputs: the data, and what decides the rank
 
 
 def shape_of(layer: Layer, inputs: Sequence[Tensor]) -> Shape | None:
-    """Shape of the first output as it follows from the inputs; None where nothing does."""
+    """Shape of the first output as it follows from the inputs; None if nothing does."""
     shapes = [tensor.shape for tensor in inputs if tensor.shape is not None]
     if not shapes or len(shapes) < len(inputs):
         return None

@@ -80,7 +80,7 @@ class Expression:
 
     @property
     def only_atom(self) -> Atom | None:
-        """The atom that is the whole expression; None where there is more."""
+        """The atom that is the whole expression; None if there is more."""
         if len(self.terms) != 1:
             return None
         ((monomial, count),) = self.terms
@@ -128,7 +128,7 @@ def as_size(value: Scalar) -> Scalar:
 
 
 def least(value: Scalar) -> int | None:
-    """A number that ``value`` never falls below, or None where there is none in sight."""
+    """A number that ``value`` never falls below, or None if there is none in sight."""
     if not isinstance(value, Expression):
         return value if isinstance(value, int) else None
     constant = 0
@@ -269,7 +269,7 @@ def _divide_by_expression(a: Dim, b: Expression) -> Scalar:
 
 
 def _without(monomial: Monomial, divisor: Monomial) -> Monomial | None:
-    """The monomial divided by another, or None where that leaves a rest."""
+    """The monomial divided by another, or None if that leaves a rest."""
     rest = list(monomial)
     for atom in divisor:
         if atom not in rest:

@@ -75,7 +75,7 @@ def _sorted(a: Dim, b: Dim) -> list[Dim]:
 
 
 def _joined(function: Callable[[int, int], int], a: Dim, b: Dim) -> tuple[int, Dim] | None:
-    """Join the ints of ``min(int, min(int, x))``; None where it is not that."""
+    """Join the ints of ``min(int, min(int, x))``; None if it is not that."""
     number, other = (a, b) if isinstance(a, int) else (b, a)
     atom = other.only_atom if isinstance(other, Expression) else None
     if not isinstance(number, int) or atom is None or atom.function != function.__name__:

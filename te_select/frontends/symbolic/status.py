@@ -210,7 +210,7 @@ def _status(
 
 
 def _open(dtype: str | None, shapes: Sequence[Dims | None], rule: Rule, named: Named) -> str:
-    """What a kernel must know and is known at the call only; empty where that is nothing."""
+    """What a kernel must know and is known at the call only; empty if that is nothing."""
     if dtype is None:
         return "the element type is known at the call only"
     for operand, shape in zip(_OPERANDS, shapes, strict=True):
@@ -278,7 +278,7 @@ def _uncut(shapes: Sequence[Dims], rule: Rule) -> list[Dims]:
 
 
 def _contradiction(shapes: Sequence[Dims], rule: Rule) -> str:
-    """Where two ints meet that do not broadcast; empty where nowhere."""
+    """Where two ints meet that do not broadcast; empty if nowhere."""
     for axis, dims in _aligned(shapes, rule):
         ints = {dim: operand for operand, dim in dims if isinstance(dim, int) and dim != 1}
         if len(ints) > 1:
@@ -288,7 +288,7 @@ def _contradiction(shapes: Sequence[Dims], rule: Rule) -> str:
 
 
 def _clash(shapes: Sequence[Dims], rule: Rule, named: Named) -> str:
-    """Where it is known at the call only which of two dims broadcasts; empty where nowhere."""
+    """Where it is known at the call only which of two dims broadcasts; empty if nowhere."""
     for axis, dims in _aligned(shapes, rule):
         wide = {dim: operand for operand, dim in dims if dim != 1}
         sized = [dim for dim in wide if isinstance(dim, Expression)]

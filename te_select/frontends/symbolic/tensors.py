@@ -33,9 +33,9 @@ class Tensor:
     Parameters
     ----------
     dtype
-        Name of the element type, as the format spells it; None where it is not known.
+        Name of the element type, as the format spells it; None if it is not known.
     shape
-        Its dims; None where not even the rank is known.
+        Its dims; None if not even the rank is known.
     values
         Its elements, for small tensors of ints that shapes are made of; else None.
     constant

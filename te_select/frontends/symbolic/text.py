@@ -74,7 +74,7 @@ def evaluate(text: str, sizes: Mapping[str, int]) -> int | None:
     Returns
     -------
     int or None
-        None where a name has no size, or the text is no arithmetic.
+        None if a name has no size, or the text is no arithmetic.
     """
     value = _arithmetic(text, sizes)
     return None if isinstance(value, Expression | Unknown) else value

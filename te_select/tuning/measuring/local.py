@@ -12,7 +12,7 @@ from te_select.tuning.measuring.problem import memory_needed
 from te_select.tuning.measuring.process import Worker, WorkerError
 
 RUN_WORKER = "te_select.tuning.measuring.run_worker"
-RECYCLE_AFTER = 64  # libraries, which stay loaded; a new worker takes 0.3 s and its operands
+RECYCLE_AFTER = 64  # libraries, which stay loaded; a new worker costs 0.3 s and new operands
 PREPARE_SECONDS = 60.0
 PREPARE_BYTES_PER_SECOND = 20e6  # a tenth of what a loaded machine was seen to make operands at
 
