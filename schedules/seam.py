@@ -68,7 +68,7 @@ class Schedule(Protocol):
         config
             A config that fits it.
         cpus
-            How many CPUs run the kernel; None where that is not known.
+            How many CPUs run the kernel; None if that is not known.
 
         Returns
         -------

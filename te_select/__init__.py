@@ -1,7 +1,7 @@
 """te-select: fast, verified kernels for Select, also called Where.
 
-``out = cond ? then : else``, broadcast by the rules of ONNX, OpenVINO and oneDNN, compiled by TVM
-into shared libraries that load without it. Importing te_select imports neither tvm nor a compiler.
+``out = cond ? then : else``, broadcast by the rules of ONNX, OpenVINO and oneDNN. TVM compiles it
+into shared libraries that load without TVM. Importing te_select imports neither tvm nor a compiler.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import what needs tvm-ffi or tvm when it is first used."""
+    """Import a public name that needs tvm-ffi or tvm, on first use."""
     if name not in _LAZY:
         raise AttributeError(f"module 'te_select' has no attribute {name!r}")
     import importlib  # noqa: PLC0415 - kept off the import path
@@ -89,5 +89,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """List the public names, loaded or not."""
+    """List the public names, imported or not."""
     return sorted(__all__)

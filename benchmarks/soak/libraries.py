@@ -56,7 +56,7 @@ def of_first_format(library: Stored) -> Stored:
 
 
 def judged(loaded: te_select.Kernel | te_select.Library) -> str:
-    """What is wrong with one of the two libraries after it was loaded; empty where nothing is.
+    """What is wrong with one of the two libraries after it was loaded; empty if nothing is.
 
     A kernel of the second one that was exported alone is right, too, and so is one of any other
     config, which takes the plain side.

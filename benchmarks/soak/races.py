@@ -93,7 +93,7 @@ def _put(library: Stored, path: Path) -> Path:
 
 
 def _state(path: Path, refusals: bool) -> str:
-    """What is wrong with what a pair has left; empty where nothing is."""
+    """What is wrong with what a pair has left; empty if nothing is."""
     try:
         if problem := judged(te_select.load(path)):
             return problem

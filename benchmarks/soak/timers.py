@@ -101,7 +101,7 @@ def _handler(kind: Raised, number: int) -> Callable[[int, FrameType | None], Non
 def _interrupted(
     call: Callable[[], Any], handler: Callable[[int, FrameType | None], None], seconds: float
 ) -> BaseException | None:
-    """What comes out of a loop of calls in which a timer raises; None where nothing does."""
+    """What comes out of a loop of calls in which a timer raises; None if nothing does."""
     with _handled(handler):
         try:
             signal.setitimer(signal.ITIMER_REAL, seconds)

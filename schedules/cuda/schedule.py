@@ -160,7 +160,7 @@ def effect(pattern: AccessPattern, config: Config, cpus: int | None = None) -> t
 
 
 def family(target: Target) -> str | None:
-    """All CUDA devices are one family; None where the target is no CUDA device."""
+    """All CUDA devices are one family; None if the target is no CUDA device."""
     kind: str = target.kind.name
     return kind if kind == "cuda" else None
 

@@ -1,6 +1,6 @@
 """The command line, ``te-select``.
 
-One module per verb. Whatever needs NumPy or tvm is imported by the verb that runs, so that
+One module per verb. A verb imports NumPy, tvm and what needs them only when it runs, so that
 ``te-select --help`` answers at once.
 """
 
@@ -63,5 +63,5 @@ def _options(
 
 
 def main() -> None:
-    """Run the command line and exit: 0, 1 where something failed, 2 on bad usage."""
+    """Run the command line and exit: 0, 1 if something failed, 2 on bad usage."""
     app()

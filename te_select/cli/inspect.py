@@ -29,9 +29,11 @@ from te_select.runtime import scratch, stored
 _KNOWN = kinds.sources()
 LOADS = "yes"
 
-Library = Annotated[Path | None, typer.Argument(help="A library; else give the workload flags.")]
+Library = Annotated[Path | None, typer.Argument(help="A library; without it, give workload flags.")]
 Source = Annotated[str | None, typer.Option("--source", help=f"{', '.join(kinds.sources())}.")]
-KernelName = Annotated[str | None, typer.Option("--kernel", help="Of a library that holds many.")]
+KernelName = Annotated[
+    str | None, typer.Option("--kernel", help="A kernel of a library with several.")
+]
 
 
 def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
@@ -55,11 +57,11 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
 ) -> None:
     """Show what a library or a workload is, or what the nodes of a model become.
 
-    Of a library and a workload: from which config, and its source at each level. Of a model: a
-    table of its Where or Select nodes, with what te-select does with each.
+    For a library and a workload: the config with its reason, and the source at each level. For a
+    model: a table of its Where or Select nodes, with what te-select does with each.
 
     Example: te-select inspect build/mask.so --source asm
-    (or sass, of a library for CUDA)
+    (or sass, for a library for CUDA)
     Example: te-select inspect --model model.onnx --size batch=8 --size sequence=512
     """
     levels = kinds.sources()
@@ -131,7 +133,7 @@ def _of_workload(workload: Workload, target: str, logs: str | None) -> dict[str,
 
 
 def _write_beside(path: Path) -> bool:
-    """Write the manifest beside the library again, where it is gone or does not fit."""
+    """Write the manifest beside the library again, if it is gone or does not fit."""
     return stored.write_beside(stored.read(path), path)
 
 

@@ -1,4 +1,4 @@
-"""Manifests as the command line shows them, also those of libraries that cannot run here."""
+"""Manifests as the command line shows them, even of libraries that cannot run here."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def read_manifest(path: Path, *, check: bool = True) -> dict[str, Any]:
     path
         The ``.so``.
     check
-        Whether the library must be as it was exported.
+        Whether to refuse a library that has changed since its export.
 
     Returns
     -------
@@ -38,7 +38,7 @@ def read_manifest(path: Path, *, check: bool = True) -> dict[str, Any]:
 
 
 def describe(entry: dict[str, Any], target: dict[str, Any]) -> dict[str, Any]:
-    """What a manifest's entry says about a kernel, and what follows from its workload.
+    """Describe a kernel: its manifest entry, and what follows from its workload.
 
     Parameters
     ----------
@@ -50,8 +50,8 @@ def describe(entry: dict[str, Any], target: dict[str, Any]) -> dict[str, Any]:
     Returns
     -------
     dict
-        JSON types, under the names that the manifest has for them; ``bytes_moved`` is None where
-        a dim is a name. Where the library has several levels, ``levels`` has all of them.
+        JSON types, under the names that the manifest uses; ``bytes_moved`` is None if a dim is a
+        name. Where the library has several levels, ``levels`` has all of them.
     """
     workload = Workload.from_json(entry["workload"])
     pattern = access_pattern(workload)

@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from te_select.checking.verify import CheckResult
 
 Paths = Annotated[
-    list[Path] | None, typer.Argument(help="A library; after --corpus, further corpus files.")
+    list[Path] | None, typer.Argument(help="A library; after --corpus, more corpus files.")
 ]
 Corpus = Annotated[
     list[Path] | None, typer.Option("--corpus", help="A JSON list of cases; repeatable.")
 ]
 KernelName = Annotated[str | None, typer.Option("--kernel", help="Check this kernel only.")]
 Check = Annotated[list[str] | None, typer.Option("--check", help="Run this check; repeatable.")]
-Case = Annotated[str | None, typer.Option("--case", help="Run this case of the corpus only.")]
+Case = Annotated[str | None, typer.Option("--case", help="Run only this case of the corpus.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the random data.")]
 
 
@@ -58,7 +58,7 @@ def verify_command(  # noqa: PLR0913, PLR0917 - one per flag
     "cond_dtype": "boolean", "dtype": "f32", "cond_shape": [2], "then_shape": [2], "else_shape": [],
     "expect": "ok", "out_shape": [2]}]; docs/corpus.md has all fields.
 
-    Examples: te-select verify build/select.so;  te-select verify --corpus cases.json dynamic.json
+    Examples: te-select verify build/mask.so;  te-select verify --corpus cases.json dynamic.json
     """
     files = list(paths or ())
     if corpus:
@@ -68,7 +68,7 @@ def verify_command(  # noqa: PLR0913, PLR0917 - one per flag
         return
     if len(files) != 1:
         raise UsageError(
-            f"{len(files)} libraries are given; expected one, such as build/select.so, or "
+            f"{len(files)} libraries are given; expected one, such as build/mask.so, or "
             "--corpus FILE"
         )
     no_meaning("a library", case=case, target=target)
@@ -182,7 +182,7 @@ def _verify_corpus(
 
 
 def _by_system(results: Sequence[RunResult]) -> dict[str, dict[str, int]]:
-    """Numbers of cases, and of runs that passed, failed and were skipped."""
+    """Number of cases, and of runs that passed, failed and were skipped, by system."""
     systems: dict[str, dict[str, int]] = {}
     cases: dict[str, set[str]] = {}
     for result in results:

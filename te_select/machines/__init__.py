@@ -7,13 +7,13 @@ The module ``machine`` of a folder has these names:
 ``requirements(target)``
     What a manifest says that a machine must have to run the library.
 ``missing(target)``
-    What of that this machine lacks, in words; empty where it can run the target's kernels.
+    What of that this machine lacks, in words; empty if it can run the target's kernels.
 ``versions()``
     Versions of the packages and compilers that take part in a build.
 ``source(one, target, level)``
     The code of one scheduled workload at one of the kind's levels below ``"scheduled"``.
 ``device()``
-    The device of this machine that runs kernels, in words; empty where there is none.
+    The device of this machine that runs kernels, in words; empty if there is none.
 ``tuned_on(target)``
     The device of this machine on which kernels for the target are measured, and how many CPUs serve
     it; `TuningError` where there is none.

@@ -28,7 +28,7 @@ class Scheduled:
     origin
         ``"default"``, or the record that the config comes from.
     why
-        The reason for that, in one line; empty where the caller has chosen the config.
+        The reason for that, in one line; empty if the caller has chosen the config.
     functions
         The scheduled function of each variant, in the order of the variants.
     """

@@ -117,7 +117,7 @@ def read(image: bytes, place: str, *, check: bool = True) -> tuple[Manifest, str
     Returns
     -------
     tuple or None
-        The manifest and its digest; None where the library holds none, as those of the first
+        The manifest and its digest; None if the library holds none, as those of the first
         format, or where it is no ELF file of 64 bits.
 
     Raises

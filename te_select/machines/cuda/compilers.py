@@ -65,7 +65,7 @@ def _is_installed(compiler: Compiler) -> bool:
 
 @functools.cache
 def describe() -> str | None:
-    """Name and version of the compiler, or None where there is none."""
+    """Name and version of the compiler, or None if there is none."""
     found = find()
     if found == "nvcc":
         return f"nvcc {nvcc.version()}"

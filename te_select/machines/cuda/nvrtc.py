@@ -11,7 +11,7 @@ from te_select.machines.cuda.nvcc import OPTIONS, SOURCE, last_lines
 
 @functools.cache
 def bindings() -> Any:
-    """The bindings, or None where they or the library are missing."""
+    """The bindings, or None if they or the library are missing."""
     try:
         from cuda.bindings import nvrtc  # noqa: PLC0415 - an extra
 

@@ -68,7 +68,7 @@ def devices() -> list[Device]:
 
 
 def missing() -> str:
-    """Why `devices` finds none; empty where it finds one."""
+    """Why `devices` finds none; empty if it finds one."""
     try:
         devices()
     except CudaError as error:
