@@ -76,13 +76,13 @@ def variants(pattern: AccessPattern, config: Config) -> list[Variant]:
     is 1.4 to 1.8 times as fast. ``"small"`` is for bytes that one thread moves inside the caches,
     where named dims leave open how many there are.
     """
-    config = _with_meaning(config)
     main, found = config, []
-    if config.rows and pattern.loops[-1].extent is None:
+    rows = _with_meaning(config).rows
+    if rows and pattern.loops[-1].extent is None:
         main = replace(config, rows=False)
         short = replace(config, piece=min(config.piece, NAMED_ROWS))
         found.append(Variant("short_rows", short, partial(_rows_are_not_long, pattern)))
-    elif config.rows and config.stream_from == BY_MACHINE and not share_vectors(pattern):
+    elif rows and config.stream_from == BY_MACHINE and not share_vectors(pattern):
         main = replace(config, rows=False, stream_from=0, piece=_plain_piece(pattern, config))
         found.append(Variant("end_to_end", config, _streams))
     if config.bytes_per_thread and pattern.elements is None:
