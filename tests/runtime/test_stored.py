@@ -119,6 +119,19 @@ def test_temporary_file_of_a_dead_writer_is_removed_and_of_a_living_one_is_not(p
     assert not list(path.parent.glob(f"*{MARK}*"))
 
 
+@pytest.mark.parametrize("name", ["a[b].so", "*.so", "a?.so"])
+def test_only_its_own_temporary_files_are_removed_where_a_name_looks_like_a_pattern(
+    pair, tmp_path, name
+):
+    """``a[b].so``, taken for a pattern, is ``ab.so``, and not itself."""
+    own = tmp_path / f".{name}{MARK}0123"
+    others = [tmp_path / f".{other}{MARK}0123" for other in ("ab.so", "b.so", "ax.so")]
+    for path in (own, *others):
+        path.touch()
+    stored.write(stored.read(pair[0]), tmp_path / name)
+    assert [path.exists() for path in (own, *others)] == [False, True, True, True]
+
+
 @pytest.mark.parametrize("fail", ["fsync", "replace"])
 def test_write_that_fails_leaves_what_was_there(path, pair, monkeypatch, fail):
     before = path.read_bytes(), path.with_suffix(".json").read_bytes()

@@ -82,6 +82,7 @@ def test_least_quota_of_a_group_and_those_around_it_counts(quota):
     assert quota("0::/a/b/c\n", files) == 3
     assert quota("0::/a/elsewhere\n", files) == 3
     assert quota("0::/elsewhere\n", files) == 8
+    assert quota("0::/a\n", {"cpu.max": "200000 100000", "a/cpu.max": "300000 100000"}) == 2
 
 
 def test_group_that_is_seen_from_inside_a_container_lies_at_the_root(quota):

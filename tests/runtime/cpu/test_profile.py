@@ -128,6 +128,17 @@ def test_size_of_a_cache_that_cannot_be_is_passed_over(library, size):
     assert all(0 <= value <= NEVER for value in found.decisions.values())
 
 
+def test_largest_and_smallest_caches_that_are_taken_as_they_are(library):
+    def caches(l2, l3):
+        machine = pretend(library, (b"AuthenticAMD", 25, 17, l2, l3, 1)).machine
+        return machine["l2"], machine["l3"]
+
+    for l2, l3 in ((64 * KB, MB), (256 * MB, 2048 * MB)):
+        assert caches(l2, l3) == (l2, l3)
+    for l2, l3 in ((64 * KB - 1, MB - 1), (256 * MB + 1, 2048 * MB + 1)):
+        assert caches(l2, l3) == (MB, 32 * MB)
+
+
 def test_large_cache_of_a_whole_package_is_taken_as_it_is(library):
     assert pretend(library, (b"AuthenticAMD", 25, 17, MB, 320 * MB, 2)).machine["l3"] == 320 * MB
 
