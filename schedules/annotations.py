@@ -1,6 +1,6 @@
-"""The annotations of a leaf: what a tuning record is read by, and the mark for lowering.
+"""The names of a leaf's annotations: those that tuning records keep, and the mark for lowering.
 
-Without tvm, because a compilation reads records of plain JSON.
+This module needs no tvm, because a compilation reads records as plain JSON.
 """
 
 ANNOTATION = "te_select.span"

@@ -26,7 +26,7 @@ class Scheduled:
     config
         The schedule's knobs: a ``Config`` of the machine's schedule.
     origin
-        ``"default"``, or the record that the config comes from.
+        ``"default"``, or the record from which the config comes.
     why
         The reason for that, in one line; empty if the caller has chosen the config.
     functions
@@ -42,7 +42,7 @@ class Scheduled:
 
     @property
     def func(self) -> tirx.PrimFunc:
-        """The function of all calls that no other variant is for."""
+        """The function for all calls that have no variant of their own."""
         return next(func for variant, func in self.functions.items() if variant.applies is None)
 
 

@@ -1,7 +1,7 @@
-"""Shared libraries loaded from bytes: what was checked is what runs, whatever happens to the file.
+"""Shared libraries loaded from bytes: exactly the checked bytes run, whatever happens to the file.
 
-The bytes go into memory that has a file descriptor (memfd), sealed against changes, or, where such
-memory cannot be executed, into a private copy. In a process there is one image per content.
+The bytes go into memory that has a file descriptor (memfd) and is sealed against changes. If such
+memory cannot be executed, they go into a private copy. A process has one image per content.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from te_select.runtime import scratch
 from te_select.runtime.stored import Stored
 
 PRIVATE_COPY = "TE_SELECT_PRIVATE_COPY"
-"""Set to anything: images are files, which profilers such as perf can read symbols from."""
-_LOCATOR = "te_select_manifest"  # the function that says where an image's manifest lies in memory
+"""If set to any value, images are files, so that profilers such as perf can read their symbols."""
+_LOCATOR = "te_select_manifest"  # the function that returns the address of an image's manifest
 _SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 _LONGEST_NAME = 200  # bytes of a memfd's name; the system takes 249
 
@@ -33,7 +33,7 @@ _lock = threading.Lock()
 
 
 def _renew_lock() -> None:
-    global _lock  # noqa: PLW0603 - a forked child has one of its own: its parent's may be held
+    global _lock  # noqa: PLW0603 - a forked child needs a new one: its parent's may be held
     _lock = threading.Lock()
 
 
@@ -48,7 +48,7 @@ def load(library: Stored, path: Path) -> tvm_ffi.Module:
     library
         The library, which was checked.
     path
-        The file it was read from, for names and messages.
+        The file from which it was read, for names and messages.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def load(library: Stored, path: Path) -> tvm_ffi.Module:
     with _lock:
         module = _images.get(library.sha256)
         if module is None:
-            if not library.is_first_format:  # such code cannot say what it holds
+            if not library.is_first_format:  # code of the first format cannot return its manifest
                 module = _from_memory(library.image, library.sha256, path)
             if module is None:
                 module = _from_copy(library.image, path)
@@ -71,6 +71,7 @@ def load(library: Stored, path: Path) -> tvm_ffi.Module:
         return module[0]
 
 
+<<<<<<< HEAD
 def address(library: Stored, symbol: str) -> int:
     """Where a function of a loaded library lies; 0 where that cannot be told."""
     with _lock:
@@ -90,6 +91,10 @@ def open_again(library: ctypes.CDLL) -> tvm_ffi.Module:
 
 def _from_memory(image: bytes, sha256: str, path: Path) -> _Opened | None:
     """Load from a memfd; None where that cannot be, and the copy says why."""
+=======
+def _from_memory(image: bytes, sha256: str, path: Path) -> tvm_ffi.Module | None:
+    """Load from a memfd; None if that is not possible. Loading the copy then says why."""
+>>>>>>> english
     if os.environ.get(PRIVATE_COPY):
         return None
     try:
@@ -124,8 +129,13 @@ def _digest_in_memory(module: tvm_ffi.Module) -> str:
     return ctypes.string_at(address + head, 64).decode("ascii", "replace")
 
 
+<<<<<<< HEAD
 def _from_copy(image: bytes, path: Path) -> _Opened:
     """Load a file of our own, which lies in a folder of its own until the process ends."""
+=======
+def _from_copy(image: bytes, path: Path) -> tvm_ffi.Module:
+    """Load a private copy, which lies in a folder of its own until the process ends."""
+>>>>>>> english
     try:
         folder = scratch.make(len(image) + scratch.ROOM)
     except scratch.NoRoomError as error:
@@ -144,7 +154,7 @@ def _from_copy(image: bytes, path: Path) -> _Opened:
 
 
 def _advice(reason: str) -> str:
-    if "libgomp" in reason:  # of the libraries that te-select 0.1 made
+    if "libgomp" in reason:  # libraries that te-select 0.1 made need it
         return "install GCC's OpenMP runtime (Debian: apt install libgomp1)"
     if "failed to map" in reason or "not permitted" in reason:
         return "set TMPDIR to a folder from which programs may be run"
@@ -152,7 +162,7 @@ def _advice(reason: str) -> str:
 
 
 def _dlopen(path: str) -> tvm_ffi.Module:
-    """Open a shared library by tvm-ffi, whatever the name of its file ends in."""
+    """Open a shared library by tvm-ffi; the file's name may have any ending."""
     module: tvm_ffi.Module = _loader()(path, "so")
     return module
 

@@ -1,4 +1,4 @@
-"""A kernel: what `compile` and `load` return. What a call does is said by the kind of machine."""
+"""A kernel, as `compile` and `load` return it. Each kind of machine has its own class for calls."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Kernel(abc.ABC):
     Parameters
     ----------
     record
-        What the manifest says of it.
+        Its entry in the manifest.
     manifest
         The manifest of its library.
     function, bits, attempt
@@ -43,15 +43,15 @@ class Kernel(abc.ABC):
     address
         Where ``<name>__try`` lies in memory; 0 where that is not known.
     in_effect
-        What the library decides on this machine, by what it is and in words.
+        What the library decides on this machine: names and values, in words.
 
     Attributes
     ----------
     function
         The exported function itself, ``function(cond, then, else_, out)``. It takes compact tensors
         of exactly the workload's shapes and types, and raises TypeError or ValueError. On tvm-ffi
-        tensors it is the shortest way to run a kernel from Python. It knows nothing of gradients,
-        and of no library whose tensors may not be written.
+        tensors it is the fastest way to run a kernel from Python. It does not check for gradients,
+        nor whether a library forbids writing to its tensors.
     """
 
     workload: Workload
@@ -113,13 +113,13 @@ class Kernel(abc.ABC):
 
     @staticmethod
     def missing(_target: Mapping[str, Any]) -> list[str]:
-        """What a manifest's ``target`` asks for and this machine lacks; its code would die here."""
+        """What a manifest's ``target`` needs and this machine lacks; the code would crash here."""
         return []
 
     @staticmethod
     @abc.abstractmethod
     def needs(target: Mapping[str, Any]) -> dict[str, str]:
-        """What a machine must have, of a manifest's ``target``, in words and by what it is."""
+        """What a machine must have for a manifest's ``target``: names and values, in words."""
 
     @staticmethod
     def level_of(target: Mapping[str, Any], _function: Callable[[str], Callable[..., Any]]) -> str:
@@ -132,7 +132,7 @@ class Kernel(abc.ABC):
     ) -> dict[str, str]:
         """Prepare a library that has just been loaded; its functions are found by their names.
 
-        What it returns becomes `in_effect`.
+        The result becomes `in_effect`.
         """
         return {}
 
@@ -142,12 +142,12 @@ class Kernel(abc.ABC):
         Parameters
         ----------
         path
-            Where to; ends in .so. The manifest goes beside it, ending in .json.
+            The path to write, which ends in .so. The manifest goes beside it and ends in .json.
 
         Returns
         -------
         Path
-            Where the library now lies.
+            The path of the new library.
 
         Raises
         ------
@@ -211,7 +211,7 @@ class Kernel(abc.ABC):
 
 
 def _attempt(function: Callable[..., Any], *arguments: Any) -> bool:
-    """Call a function; False where it refuses the arguments."""
+    """Call a function; False if it refuses the arguments."""
     try:
         function(*arguments)
     except (TypeError, ValueError) as error:

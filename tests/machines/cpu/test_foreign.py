@@ -24,6 +24,8 @@ from te_select.schedules import cpu
 from te_select.schedules.cpu.config import PLAIN, SPAN
 from tests.support import foreign
 
+pytestmark = pytest.mark.slow
+
 TARGETS = {"aarch64": "cortex-a53", "aarch64:neoverse-n1": "neoverse-n1", "riscv64": "rv64"}
 DTYPES = ("bool", "int8", "float16", "bfloat16", "float32", "float64", "complex128")
 N = 4099
