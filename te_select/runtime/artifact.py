@@ -72,13 +72,8 @@ def load(path: str | os.PathLike[str]) -> Kernel | Library:
         If a file is missing, damaged, of another format version or not for this CPU, or the system
         cannot load it.
     ArgumentError
-<<<<<<< HEAD
         If ``TE_SELECT_NUM_THREADS`` is no positive whole number, ``TE_SELECT_PROFILE`` no list of
         decisions or ``TE_SELECT_LEVEL`` none of the levels, and the library is for CPUs.
-=======
-        If the library is for CPUs, and ``TE_SELECT_NUM_THREADS`` is not a positive whole number or
-        ``TE_SELECT_PROFILE`` is not a list of decisions.
->>>>>>> english
     """
     path = files.library_path(path)
     found = stored.read(path)
@@ -105,12 +100,8 @@ def load(path: str | os.PathLike[str]) -> Kernel | Library:
             attempt=_function(module, f"{name}__try", path) if has_attempts else None,
             address=image.address(found, f"__tvm_ffi_{name}__try") if has_attempts else 0,
             path=path,
-<<<<<<< HEAD
             level=level,
             # The bytes are kept, so that exporting does not depend on what happens to the file.
-=======
-            # The bytes are kept, so that an export does not depend on the file any more.
->>>>>>> english
             exporter=functools.partial(_export_alone, found, alone),
             in_effect=in_effect,
         )

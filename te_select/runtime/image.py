@@ -71,7 +71,6 @@ def load(library: Stored, path: Path) -> tvm_ffi.Module:
         return module[0]
 
 
-<<<<<<< HEAD
 def address(library: Stored, symbol: str) -> int:
     """Where a function of a loaded library lies; 0 where that cannot be told."""
     with _lock:
@@ -91,10 +90,6 @@ def open_again(library: ctypes.CDLL) -> tvm_ffi.Module:
 
 def _from_memory(image: bytes, sha256: str, path: Path) -> _Opened | None:
     """Load from a memfd; None where that cannot be, and the copy says why."""
-=======
-def _from_memory(image: bytes, sha256: str, path: Path) -> tvm_ffi.Module | None:
-    """Load from a memfd; None if that is not possible. Loading the copy then says why."""
->>>>>>> english
     if os.environ.get(PRIVATE_COPY):
         return None
     try:
@@ -129,13 +124,8 @@ def _digest_in_memory(module: tvm_ffi.Module) -> str:
     return ctypes.string_at(address + head, 64).decode("ascii", "replace")
 
 
-<<<<<<< HEAD
 def _from_copy(image: bytes, path: Path) -> _Opened:
     """Load a file of our own, which lies in a folder of its own until the process ends."""
-=======
-def _from_copy(image: bytes, path: Path) -> tvm_ffi.Module:
-    """Load a private copy, which lies in a folder of its own until the process ends."""
->>>>>>> english
     try:
         folder = scratch.make(len(image) + scratch.ROOM)
     except scratch.NoRoomError as error:
