@@ -245,6 +245,11 @@ def test_cycle(tmp_path):
     assert "cycle" in broken(model(nodes, [COND, X, Y]), tmp_path)
 
 
+def test_node_that_reads_what_it_makes(tmp_path):
+    nodes = [node("Not", ["a"], ["a"]), WHERE]
+    assert "cycle: graph#0" in broken(model(nodes, [COND, X, Y]), tmp_path)
+
+
 def test_node_that_reads_what_nothing_makes(tmp_path):
     assert "'x'" in broken(model([WHERE], [COND, Y]), tmp_path)
 

@@ -18,6 +18,7 @@ from te_select.operator.access import access_pattern
 from te_select.records import log, lookup, metaschedule, store
 from te_select.records.lookup import find
 from te_select.records.origin import explain
+from te_select.records.sizes import representative
 from te_select.schedules import cpu
 from tests.records.test_log import of_another_tvm
 
@@ -120,6 +121,15 @@ def test_named_size_takes_the_nearest_static_record(tmp_path):
     config = add(tmp_path, Workload((1 << 13, 1 << 10), (1 << 13, 1 << 10), ()), piece=4096)
     found = find(Workload(("n", 1024), ("n", 1024), ()), V4, tmp_path)
     assert (found.config, found.origin) == (config, "nearest:x86-64-v4/w4_8388608ct")
+
+
+@pytest.mark.parametrize("times", [0.125, 8])
+def test_named_size_takes_the_record_that_is_closest_to_its_representative_size(tmp_path, times):
+    named = Workload(("n",), ("n",), ("n",))
+    size = access_pattern(representative(named)).elements
+    for unroll, elements in ((1, int(size * times)), (2, size)):
+        add(tmp_path, flat(elements), unroll=unroll)
+    assert origin(named, tmp_path) == f"nearest:x86-64-v4/w4_{size}cte"
 
 
 def test_record_of_another_target_of_the_family_is_nearest(tmp_path):

@@ -1,6 +1,7 @@
 """Writes that were cut short: read and finished, but never over what somebody has changed since."""
 
 import json
+import os
 import subprocess
 import sys
 import textwrap
@@ -180,6 +181,33 @@ def test_file_rewritten_in_its_place_with_as_many_bytes_is_read_again(tmp_path, 
     after = path.stat()
     assert (before.st_size, before.st_ino) == (after.st_size, after.st_ino)
     assert times(tmp_path) == {**OLD, "w4_100cte": 9e-3}
+
+
+def test_file_that_another_took_the_place_of_is_read_again(tmp_path, old):
+    """It has as many bytes, and is as old."""
+    store.put(tmp_path, old)
+    assert times(tmp_path) == OLD
+    path, other = tmp_path / log.RECORDS, tmp_path / "other"
+    before = path.stat()
+    other.write_text(path.read_text().replace("[0.001", "[0.009", 1))
+    os.utime(other, ns=(before.st_atime_ns, before.st_mtime_ns))
+    other.replace(path)
+    after = path.stat()
+    assert (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns)
+    assert times(tmp_path) == {**OLD, "w4_100cte": 9e-3}
+
+
+def test_pending_write_is_read_from_when_it_appears_until_it_goes(tmp_path, old):
+    store.put(tmp_path, old)
+    assert times(tmp_path) == OLD
+    taken = snapshot.take(tmp_path)
+    texts = {name: data.decode() for name, data in taken.data.items()}
+    texts[log.RECORDS] = texts[log.RECORDS].replace("[0.001", "[0.009", 1)
+    path = tmp_path / snapshot.PENDING
+    path.write_bytes(snapshot.pending(texts, taken.digests))
+    assert times(tmp_path) == {**OLD, "w4_100cte": 9e-3}
+    path.unlink()
+    assert times(tmp_path) == OLD
 
 
 @pytest.mark.parametrize("name", REPLACED)

@@ -146,6 +146,17 @@ def test_line_is_set_aside_once(tmp_path, entries):
     assert (tmp_path / store.ASIDE).read_text().splitlines().count("torn") == 1
 
 
+def test_workload_that_no_record_names_any_more_is_set_aside(tmp_path, entries):
+    store.put(tmp_path, entries)
+    (tmp_path / store.ASIDE).unlink(missing_ok=True)
+    gone = (tmp_path / log.WORKLOADS).read_text().splitlines()[1]
+    edit(tmp_path, log.RECORDS, lambda lines: lines.pop(1))
+    assert not log.read(tmp_path).damaged
+    store.put(tmp_path, [])
+    assert gone not in (tmp_path / log.WORKLOADS).read_text()
+    assert gone in (tmp_path / store.ASIDE).read_text().splitlines()
+
+
 def test_many_damaged_lines_are_a_few_warnings(tmp_path, entries):
     store.put(tmp_path, entries)
     edit(tmp_path, log.RECORDS, lambda lines: lines.extend(f"torn{i}" for i in range(900)))

@@ -226,6 +226,14 @@ SHAPES = {  # of x[a, b, c]: the nodes that make "out", and its dims
         [node("Slice", ["x", "two", "end", "nought"], ["out"])],
         ["max(0, a - min(2, a))", "b", "c"],
     ),
+    "nothing between": (
+        [node("Slice", ["x", "two", "one", "nought"], ["out"])],
+        ["max(0, min(1, a) - min(2, a))", "b", "c"],
+    ),
+    "padded along one axis": (
+        [node("Pad", ["x", "one_two", "", "one"], ["out"])],
+        ["a", "b + 3", "c"],
+    ),
     "padded on one side": (
         [node("AveragePool", ["x"], ["out"], kernel_shape=[3], pads=[0, 2], strides=[1])],
         ["a", "b", "c"],
@@ -237,14 +245,34 @@ SHAPES = {  # of x[a, b, c]: the nodes that make "out", and its dims
 @pytest.mark.parametrize("sizes", [(4, 7, 5), (1, 1, 3), (5, 2, 4)])
 def test_shapes_of_named_dims_are_those_that_onnx_computes(name, sizes):
     nodes, dims = SHAPES[name]
-    parts = [ints("nought", [0]), ints("two", [2]), ints("end", [2**31 - 1])]
+    parts = [ints("nought", [0]), ints("one", [1]), ints("two", [2]), ints("one_two", [1, 2])]
+    parts.append(ints("end", [2**31 - 1]))
     outputs = [tensor("out", "float32", None)]
     inputs = [tensor("x", "float32", ["a", "b", "c"])]
-    made = model(nodes, inputs, initializer=parts, outputs=outputs)
+    made = model(nodes, inputs, initializer=parts, outputs=outputs, opsets={"": 18})
     feeds = {"x": np.zeros(sizes, np.float32)}
     (want,) = ReferenceEvaluator(made).run(["out"], feeds)
     assert not list(contradictions(walked(made), feeds, {"out": want}))
     assert [str(dim) for dim in walked(made)["out"].shape] == dims
+
+
+def test_dim_of_1_may_become_any_size_where_it_is_expanded_to_what_is_not_known():
+    inputs = [tensor("x", "float32", [1, 5, "c"]), tensor("sizes", "int64", [3])]
+    dims = walked(model([node("Expand", ["x", "sizes"], ["out"])], inputs))["out"].shape
+    assert isinstance(dims[0], Expression)
+    assert dims[1] == 5
+    assert isinstance(dims[2], Expression)
+    assert str(dims[2]) != "c"
+
+
+def test_size_that_is_stated_inside_stays_equal_to_that_of_the_input():
+    """An int that the exporter saw in one run does not part two tensors of one size."""
+    inputs = [tensor("x", "float32", [None, 4])]
+    stated = [tensor("y", "float32", [5, 4])]
+    made = model([node("Relu", ["x"], ["y"])], inputs, value_info=stated)
+    tensors = walked(made)
+    assert tensors["y"].shape == tensors["x"].shape
+    assert isinstance(tensors["y"].shape[0], Expression)
 
 
 def test_arithmetic_past_the_element_type_is_not_followed():

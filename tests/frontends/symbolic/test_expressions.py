@@ -100,10 +100,37 @@ def test_text_of_an_expression_is_read_back(made):
         (maximum(maximum(subtract(A, 1), 0), 0), maximum(subtract(A, 1), 0)),
         (product([A, 2, B]), multiply(multiply(2, B), A)),
         (total([A, 2, B]), add(B, add(A, 2))),
+        (floor_divide(add(floor_divide(A, 2), 1), 3), floor_divide(add(A, 2), 6)),
+        (modulo(add(multiply(A, 3), 5), 2), modulo(add(A, 1), 2)),
     ],
 )
 def test_equal_arithmetic_is_one_expression(one, two):
     assert one == two
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        (floor_divide(add(floor_divide(A, 2), 1), 3), lambda a, _: (a // 2 + 1) // 3),
+        (floor_divide(subtract(floor_divide(A, 4), 3), 2), lambda a, _: (a // 4 - 3) // 2),
+        (floor_divide(multiply(A, 3), multiply(A, 2)), lambda a, _: 3 * a // (2 * a)),
+        (floor_divide(multiply(A, 4), multiply(A, 2)), lambda a, _: 4 * a // (2 * a)),
+        (floor_divide(add(multiply(A, B), 1), B), lambda a, b: (a * b + 1) // b),
+        (modulo(add(multiply(A, 3), 5), 4), lambda a, _: (3 * a + 5) % 4),
+        (modulo(multiply(B, -1), 3), lambda _, b: -b % 3),
+    ],
+)
+def test_quotients_and_remainders_are_rounded_as_python_does(expression, value):
+    for a in range(1, 13):
+        for b in range(1, 8):
+            assert value_of(expression, {"a": a, "b": b}) == value(a, b)
+
+
+def test_smaller_of_two_may_be_negative_where_one_of_them_may():
+    maybe = subtract(A, 5)
+    assert not at_least(minimum(maybe, B), 0)
+    assert at_least(maximum(maybe, B), 0)
+    assert equal(minimum(maybe, B), -1) is UNKNOWN
 
 
 def test_numbers_that_are_no_ints_are_unknown():

@@ -150,6 +150,23 @@ def test_sums_of_thresholds_do_not_wrap_around(library, monkeypatch):
     assert not library.streams((1 << 63) - 1, 0, 0, 2**31 - 1)
 
 
+@pytest.mark.parametrize(
+    ("size", "said"),
+    [
+        (1023, "1023 bytes"),
+        (KB, "1 KB"),
+        (MB - KB, "1.02e+03 KB"),
+        (MB, "1 MB"),
+        (5 << 29, "2.5 GB"),
+    ],
+)
+def test_bytes_are_said_in_the_largest_unit_of_which_there_is_one(size, said):
+    decisions = dict.fromkeys(DECISIONS, 0) | {"stream_per_thread": size, "fill_per_l3": NEVER}
+    profile = Profile({"threads": 1, "threads_per_l3": 1}, "", decisions, "", "", False)
+    assert profile.in_effect["stores_past_the_cache"] == f"from {said} moved on"
+    assert profile.in_effect["fills_past_the_cache"] == "never"
+
+
 def test_file_of_the_user_replaces_what_it_names(library, home):
     before = pretend(library, EMERALD_RAPIDS)
     path = home / "te-select" / "machines" / f"GenuineIntel-6-207-{300 * MB // KB}"
