@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from te_select.compiler import compile, export
     from te_select.frontends import ModelNode, read_model
     from te_select.functional.onnx_reference import onnx_reference
+    from te_select.functional.where import where
     from te_select.runtime.artifact import Library, load
     from te_select.runtime.kernel import Kernel
     from te_select.tuning.record import Record
@@ -42,6 +43,7 @@ _LAZY = {
     "onnx_reference": "te_select.functional.onnx_reference",
     "read_model": "te_select.frontends",
     "tune": "te_select.tuning.session",
+    "where": "te_select.functional.where",
 }
 
 __all__ = [
@@ -65,6 +67,7 @@ __all__ = [
     "onnx_reference",
     "read_model",
     "tune",
+    "where",
 ]
 
 

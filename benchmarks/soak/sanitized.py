@@ -42,7 +42,9 @@ def attack(
     """Compile a program for random kernels, and have it make calls."""
     workloads = _workloads(np.random.default_rng(seed), kernels)
     entries = [
-        link.KernelEntry(workload, (f"soak_kernel_{i}",), _DECISIONS[i % len(_DECISIONS)])
+        link.KernelEntry(
+            workload, (link.Version(f"soak_kernel_{i}", _DECISIONS[i % len(_DECISIONS)]),)
+        )
         for i, workload in enumerate(workloads)
     ]
     with tempfile.TemporaryDirectory() as name:
@@ -83,7 +85,7 @@ def _functions(entry: link.KernelEntry) -> str:
         for name in _exported(entry.workload)
     )
     return f"""\
-int32_t {entry.symbols[0]}(char* c, char* t, char* e, char* o{sizes}, int64_t flags) {{
+int32_t {entry.versions[0].symbol}(char* c, char* t, char* e, char* o{sizes}, int64_t flags) {{
   return run(c, t, e, o);
 }}
 {declared}"""

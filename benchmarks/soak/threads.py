@@ -18,7 +18,9 @@ from te_select.machines.cpu import link
 
 _MAIN = Path(__file__).with_name("threads.c")
 _WORKLOAD = Workload(("n",), ("n",), ("n",), "int32")
-_ENTRY = link.KernelEntry(_WORKLOAD, ("soak_kernel",), link.Decisions(bytes_per_thread=64))
+_ENTRY = link.KernelEntry(
+    _WORKLOAD, (link.Version("soak_kernel", link.Decisions(bytes_per_thread=64)),)
+)
 _ENVIRONMENT = {"TE_SELECT_NUM_THREADS": "4", "TSAN_OPTIONS": "halt_on_error=1"}
 
 

@@ -78,7 +78,7 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
         "seconds": round(end - imported, 3),
         "import_seconds": round(imported - start, 3),
         "target": manifest["target"],
-        "kernels": [describe(entry) for entry in manifest["kernels"]],
+        "kernels": [describe(entry, manifest["target"]) for entry in manifest["kernels"]],
     }
     if model is not None:
         document["model"] = str(model)

@@ -33,6 +33,9 @@ _TARGET = typer.Option(
 )
 TargetOption = Annotated[str, _TARGET]
 OptionalTarget = Annotated[str | None, _TARGET]  # for verbs that also take a library, with a target
+LevelOption = Annotated[
+    str | None, typer.Option("--level", help="Of a library for several, such as x86-64-v3.")
+]
 
 LogsOption = Annotated[
     str | None,

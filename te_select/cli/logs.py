@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -103,13 +104,13 @@ def best_command(  # noqa: PLR0913, PLR0917 - one per flag
     resolved = resolve(target)
     default_config = schedule_of(resolved.kind).default_config
     document = []
-    for each in wanted:
-        found = find(each, resolved, logs)
-        default = default_config(access_pattern(each), resolved.tvm)
+    for each, level in itertools.product(wanted, resolved.levels):
+        found = find(each, level, logs)
+        default = default_config(access_pattern(each), level.tvm)
         document.append(
             {
                 "workload": str(each),
-                "target": resolved.name,
+                "target": level.name,
                 "origin": DEFAULT if found is None else found.origin,
                 "why": NONE_NEAR if found is None else found.why,
                 "config": vars(default if found is None else found.config),

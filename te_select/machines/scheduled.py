@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from tvm import tirx
 
 from te_select.operator.workload import Workload
+from te_select.runtime.manifest import Choice, KernelRecord
 from te_select.schedules.variant import Variant
 
 
@@ -20,6 +21,8 @@ class Scheduled:
     ----------
     workload
         The workload.
+    level
+        The name of the target that it was scheduled for; of several levels, that of one.
     config
         The schedule's knobs: a ``Config`` of the machine's schedule.
     origin
@@ -31,6 +34,7 @@ class Scheduled:
     """
 
     workload: Workload
+    level: str
     config: Any
     origin: str
     why: str
@@ -40,6 +44,18 @@ class Scheduled:
     def func(self) -> tirx.PrimFunc:
         """The function for all calls that have no variant of their own."""
         return next(func for variant, func in self.functions.items() if variant.applies is None)
+
+
+def records(chosen: Sequence[Scheduled], best: str) -> tuple[KernelRecord, ...]:
+    """What a manifest says of each workload: the choice for every level, of which one is best."""
+    choices: dict[Workload, dict[str, Choice]] = {}
+    for one in chosen:
+        choice = Choice(asdict(one.config), one.origin, one.why)
+        choices.setdefault(one.workload, {})[one.level] = choice
+    return tuple(
+        KernelRecord(workload, **vars(by_level.pop(best)), levels=by_level)
+        for workload, by_level in choices.items()
+    )
 
 
 def symbol(i: int) -> str:

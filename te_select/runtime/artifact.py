@@ -72,8 +72,8 @@ def load(path: str | os.PathLike[str]) -> Kernel | Library:
         If a file is missing, damaged, of another format version or not for this CPU, or the system
         cannot load it.
     ArgumentError
-        If the library is for CPUs, and ``TE_SELECT_NUM_THREADS`` is not a positive whole number or
-        ``TE_SELECT_PROFILE`` is not a list of decisions.
+        If ``TE_SELECT_NUM_THREADS`` is no positive whole number, ``TE_SELECT_PROFILE`` no list of
+        decisions or ``TE_SELECT_LEVEL`` none of the levels, and the library is for CPUs.
     """
     path = files.library_path(path)
     found = stored.read(path)
@@ -85,6 +85,7 @@ def load(path: str | os.PathLike[str]) -> Kernel | Library:
             "compile it for a target that this CPU can run"
         )
     module = image.load(found, path)
+    level = make.level_of(target, lambda name: _function(module, name, path))
     has_attempts = not found.is_first_format
     in_effect = make.prepare(lambda name: _function(module, name, path), found.is_first_format)
     kernels: dict[str, Kernel] = {}
@@ -97,8 +98,10 @@ def load(path: str | os.PathLike[str]) -> Kernel | Library:
             function=_function(module, name, path),
             bits=_function(module, f"{name}__bits", path),
             attempt=_function(module, f"{name}__try", path) if has_attempts else None,
+            address=image.address(found, f"__tvm_ffi_{name}__try") if has_attempts else 0,
             path=path,
-            # The bytes are kept, so that an export does not depend on the file any more.
+            level=level,
+            # The bytes are kept, so that exporting does not depend on what happens to the file.
             exporter=functools.partial(_export_alone, found, alone),
             in_effect=in_effect,
         )

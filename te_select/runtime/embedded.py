@@ -147,8 +147,8 @@ def digest_of(image: bytes) -> str:
 
 
 def _unsealed(manifest: Manifest) -> bytes:
-    """The text of a manifest before its digest is known."""
-    return json.dumps(manifest.to_json(_UNSEALED)).encode()
+    """The text before the digest is known."""
+    return json.dumps(manifest.to_json(_UNSEALED), separators=(",", ": ")).encode()
 
 
 def _with_digest(image: bytes, start: int) -> bytes:

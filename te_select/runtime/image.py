@@ -12,6 +12,7 @@ import fcntl
 import os
 import threading
 from pathlib import Path
+from typing import TypeAlias
 
 import tvm_ffi
 
@@ -25,7 +26,9 @@ _LOCATOR = "te_select_manifest"  # the function that returns the address of an i
 _SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 _LONGEST_NAME = 200  # bytes of a memfd's name; the system takes 249
 
-_images: dict[str, tvm_ffi.Module] = {}
+_Opened: TypeAlias = tuple[tvm_ffi.Module, str]  # and the path that it was opened by
+_images: dict[str, _Opened] = {}
+_handles: dict[str, ctypes.CDLL] = {}
 _lock = threading.Lock()
 
 
@@ -65,11 +68,28 @@ def load(library: Stored, path: Path) -> tvm_ffi.Module:
             if module is None:
                 module = _from_copy(library.image, path)
             _images[library.sha256] = module
-        return module
+        return module[0]
 
 
-def _from_memory(image: bytes, sha256: str, path: Path) -> tvm_ffi.Module | None:
-    """Load from a memfd; None if that is not possible. Loading the copy then says why."""
+def address(library: Stored, symbol: str) -> int:
+    """Where a function of a loaded library lies; 0 where that cannot be told."""
+    with _lock:
+        try:
+            handle = _handles.get(library.sha256)
+            if handle is None:
+                handle = _handles[library.sha256] = ctypes.CDLL(_images[library.sha256][1])
+            return ctypes.cast(handle[symbol], ctypes.c_void_p).value or 0
+        except (AttributeError, KeyError, OSError):
+            return 0
+
+
+def open_again(library: ctypes.CDLL) -> tvm_ffi.Module:
+    """Open by tvm-ffi what `te_select.runtime.bare` has loaded."""
+    return _dlopen(library._name)
+
+
+def _from_memory(image: bytes, sha256: str, path: Path) -> _Opened | None:
+    """Load from a memfd; None where that cannot be, and the copy says why."""
     if os.environ.get(PRIVATE_COPY):
         return None
     try:
@@ -82,7 +102,8 @@ def _from_memory(image: bytes, sha256: str, path: Path) -> tvm_ffi.Module | None
         with open(handle, "wb", closefd=False) as file:
             file.write(image)
         fcntl.fcntl(handle, fcntl.F_ADD_SEALS, _SEALS)
-        module = _dlopen(f"/proc/{os.getpid()}/fd/{handle}")
+        opened = f"/proc/{os.getpid()}/fd/{handle}"
+        module = _dlopen(opened)
     except (OSError, RuntimeError):
         os.close(handle)
         return None
@@ -90,7 +111,7 @@ def _from_memory(image: bytes, sha256: str, path: Path) -> tvm_ffi.Module | None
         # The loader takes equal paths for equal files, and somebody closed a descriptor of ours.
         os.close(handle)
         return None
-    return module  # the descriptor stays open: its number is the library's name
+    return module, opened  # the descriptor stays open: its number is the library's name
 
 
 def _digest_in_memory(module: tvm_ffi.Module) -> str:
@@ -103,8 +124,8 @@ def _digest_in_memory(module: tvm_ffi.Module) -> str:
     return ctypes.string_at(address + head, 64).decode("ascii", "replace")
 
 
-def _from_copy(image: bytes, path: Path) -> tvm_ffi.Module:
-    """Load a private copy, which lies in a folder of its own until the process ends."""
+def _from_copy(image: bytes, path: Path) -> _Opened:
+    """Load a file of our own, which lies in a folder of its own until the process ends."""
     try:
         folder = scratch.make(len(image) + scratch.ROOM)
     except scratch.NoRoomError as error:
@@ -119,7 +140,7 @@ def _from_copy(image: bytes, path: Path) -> tvm_ffi.Module:
         reason = " ".join(str(error).split()).replace(str(folder), str(path.parent))
         raise ArtifactError(f"{path} cannot be loaded: {reason}; {_advice(reason)}") from error
     atexit.register(scratch.remove, folder)
-    return module
+    return module, str(copy)
 
 
 def _advice(reason: str) -> str:

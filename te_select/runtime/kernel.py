@@ -11,12 +11,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from te_select.errors import ArtifactError
-from te_select.operator.broadcast import Shape
+from te_select.errors import ArgumentError, ArtifactError
+from te_select.operator.broadcast import Shape, shown
 from te_select.operator.dtypes import numpy_dtype
 from te_select.operator.workload import Workload
 from te_select.runtime import raised
 from te_select.runtime.manifest import KernelRecord, Manifest
+
+FORCED_LEVEL = "TE_SELECT_LEVEL"
+"""The level that a library of several takes, instead of the best that the machine runs."""
 
 
 class Kernel(abc.ABC):
@@ -33,8 +36,12 @@ class Kernel(abc.ABC):
         first format lack the last.
     path
         The shared library that it was loaded from.
+    level
+        The level of the library that this machine runs, or the target where there is one level.
     exporter
         Writes the library and its manifest to another path.
+    address
+        Where ``<name>__try`` lies in memory; 0 where that is not known.
     in_effect
         What the library decides on this machine: names and values, in words.
 
@@ -49,6 +56,8 @@ class Kernel(abc.ABC):
 
     workload: Workload
     target: str
+    level: str
+    levels: tuple[str, ...]
     config: Mapping[str, Any]
     origin: str
     kind: str
@@ -56,7 +65,7 @@ class Kernel(abc.ABC):
     function: Callable[..., Any]
     in_effect: Mapping[str, str]
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a library is loaded from
         self,
         record: KernelRecord,
         manifest: Manifest,
@@ -65,15 +74,21 @@ class Kernel(abc.ABC):
         bits: Callable[..., Any],
         attempt: Callable[..., Any] | None,
         path: Path,
+        level: str,
         exporter: Callable[[str | os.PathLike[str]], Path],
         in_effect: Mapping[str, str] = MappingProxyType({}),
+        address: int = 0,
     ) -> None:
         workload = record.workload
         self.workload = workload
         self.target = manifest.target["name"]
         self.kind = manifest.kind.name
-        self.config = MappingProxyType(dict(record.config))
-        self.origin = record.origin
+        self.level = level
+        self._record = record
+        self.levels = tuple(manifest.target.get("levels", (self.target,)))
+        chosen = record.at(level)
+        self.config = MappingProxyType(dict(chosen.config))
+        self.origin = chosen.origin
         self.path = path
         self.function = function
         self.in_effect = in_effect
@@ -81,6 +96,7 @@ class Kernel(abc.ABC):
         # True where the arguments were taken, without an exception where they were not.
         self._try = attempt or functools.partial(_attempt, function)
         self._exporter = exporter
+        self._address = address
         self._element = workload.element
         self._shapes = (workload.cond_shape, workload.then_shape, workload.else_shape)
         self._out_shape = workload.out_shape
@@ -104,6 +120,11 @@ class Kernel(abc.ABC):
     @abc.abstractmethod
     def needs(target: Mapping[str, Any]) -> dict[str, str]:
         """What a machine must have for a manifest's ``target``: names and values, in words."""
+
+    @staticmethod
+    def level_of(target: Mapping[str, Any], _function: Callable[[str], Callable[..., Any]]) -> str:
+        """The level that a library has chosen; the target's name where it has one level."""
+        return str(target["name"])
 
     @staticmethod
     def prepare(
@@ -135,14 +156,16 @@ class Kernel(abc.ABC):
         """
         return self._exporter(path)
 
-    def source(self, kind: str) -> str:
-        """The kernel's code at one level, rebuilt from its manifest.
+    def source(self, kind: str, level: str | None = None) -> str:
+        """The kernel's code in one form, rebuilt from its manifest.
 
         Parameters
         ----------
         kind
             ``"te"``, ``"tir"``, ``"scheduled"``, ``"llvm"``, ``"asm"``, ``"cuda"``, ``"ptx"`` or
             ``"sass"``.
+        level
+            One of the library's levels; None for the one that runs here.
 
         Returns
         -------
@@ -152,8 +175,15 @@ class Kernel(abc.ABC):
         Raises
         ------
         ArtifactError
-            If the compiler is not installed, or the target has no such level.
+            If the compiler is not installed.
+        ArgumentError
+            If the target has no such form, or the library no such level.
         """
+        of_level = self.level if level is None else level
+        if of_level not in self.levels:
+            raise ArgumentError(
+                f"level {shown(level)} is not in the library; expected {' or '.join(self.levels)}"
+            )
         try:
             compiler = importlib.import_module("te_select.compiler")
         except ImportError as error:
@@ -161,7 +191,8 @@ class Kernel(abc.ABC):
                 f"the source of a kernel is rebuilt by the compiler, which cannot be imported "
                 f"({error}); install apache-tvm"
             ) from error
-        text: str = compiler.source(self.workload, self.target, dict(self.config), kind)
+        config = dict(self._record.at(of_level).config)
+        text: str = compiler.source(self.workload, of_level, config, kind)
         return text
 
     def __repr__(self) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from te_select.errors import ArgumentError
 
-_ADVICE = "pass {0}.detach(), or call under torch.no_grad()"
+_ADVICE = "pass {0}.detach(), call under torch.no_grad(), or use te_select.torch.where"
 
 
 class TorchState:

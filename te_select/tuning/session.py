@@ -121,6 +121,11 @@ class Session:
     ) -> None:
         self.options = options or Options()
         self.target = resolve(target)
+        if len(levels := self.target.levels) > 1:
+            raise TuningError(
+                f"target {self.target.name!r} has several levels, each with records of its own; "
+                f"tune them one by one: {', '.join(level.name for level in levels)}"
+            )
         self.runner = runner
         self._target = target if isinstance(target, str) else json.dumps(target)
         try:

@@ -16,7 +16,10 @@ from tests.support.models import corpus
 from tests.support.strategies import numpy_dtype
 
 CORPUS = corpus()
-pytestmark = pytest.mark.skipif(CORPUS is None, reason="TE_SELECT_MODELS is not set")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CORPUS is None, reason="TE_SELECT_MODELS is not set"),
+]
 FOLDER, INDEX = CORPUS or (None, [])
 ARGUED: dict[tuple[str, str], str] = {}
 """Nodes that are called ``shape`` where the index's heuristic disagrees, with the reason."""

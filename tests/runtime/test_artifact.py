@@ -14,7 +14,7 @@ from te_select import Workload
 from te_select.errors import ArtifactError, ToolchainError
 from te_select.machines.c_compiler import c_compiler
 from te_select.machines.cpu import link
-from te_select.runtime import artifact, stored
+from te_select.runtime import artifact, image, stored
 from te_select.runtime.artifact import Library
 from tests.support.libraries import edit_beside, first_format_text, make_first_format
 from tests.support.runtime_standin import build, manifest
@@ -87,6 +87,8 @@ def test_only_tvm_ffi_functions_are_exported(built):
         W.name,
         f"{W.name}__bits",
         f"{W.name}__try",
+        "te_select_level",
+        "te_select_machine",
         "te_select_manifest",
         "te_select_run_serially",
     ]
@@ -206,6 +208,7 @@ def test_folder_in_the_place_of_the_manifest(built, tmp_path):
 
 def test_temporary_folder_that_is_missing(built, first, tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", "/nonexistent")
+    monkeypatch.setattr(image, "_images", {})  # another test may have loaded the same bytes
     with pytest.raises(ArtifactError, match=r"cannot be loaded: .*nonexistent"):
         artifact.load(first)
     entry = entry_of(W)
@@ -262,7 +265,7 @@ def test_missing_files_and_bad_paths(first, tmp_path):
 
 
 def test_compiler_that_is_missing_or_fails(built, tmp_path, monkeypatch):
-    entry = link.KernelEntry(W, ("no_such_symbol",))
+    entry = link.KernelEntry(W, (link.Version("no_such_symbol"),))
     with pytest.raises(ToolchainError, match="no_such_symbol") as caught:
         link.link([built.with_suffix(".o")], [entry], LEVELS, manifest([W]), tmp_path / "x.so")
     assert "\n" not in str(caught.value)

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from te_select import Workload
-from te_select.runtime import artifact, image, stored
+from te_select.errors import ArtifactError
+from te_select.runtime import artifact, image, scratch, stored
 from tests.support.runtime_standin import build
 
 W = Workload((8,), (8,), (8,), "float32")
@@ -97,6 +98,41 @@ def test_what_was_read_is_what_runs_though_the_file_is_replaced_in_between(
     monkeypatch.setattr(stored, "read", read_then_replaced)
     kernel = artifact.load(path)
     assert (kernel(*ARGS) == ARGS[0]).all()
+
+
+def test_image_cannot_be_written_any_more(built):
+    code = """
+        import os, sys
+        from te_select.runtime import artifact
+        artifact.load(sys.argv[1])
+        for handle in range(3, 64):
+            place = f"/proc/self/fd/{handle}"
+            if os.path.islink(place) and "memfd:mask.so" in os.readlink(place):
+                for change in (lambda: os.pwrite(handle, b"x", 0), lambda: os.ftruncate(handle, 9)):
+                    try:
+                        change()
+                    except PermissionError:
+                        print("refused")
+    """
+    assert alone(code, built) == ["refused"] * 2
+
+
+@pytest.mark.parametrize("is_library", [True, False])
+def test_descriptor_of_memory_that_is_not_used_is_closed(built, is_library):
+    """What cannot be loaded, and what turns out to be another library than was asked for."""
+    opened = Path("/proc/self/fd")
+    before = len([*opened.iterdir()])
+    data = built.read_bytes() if is_library else b"no library"
+    for _ in range(3):
+        assert image._from_memory(data, "0" * 64, built) is None
+    assert len([*opened.iterdir()]) == before
+
+
+def test_copy_that_cannot_be_loaded_is_removed(built):
+    before = dict(scratch._held)
+    with pytest.raises(ArtifactError, match=f"{built} cannot be loaded: "):
+        image._from_copy(b"no library", built)
+    assert scratch._held == before
 
 
 def test_one_content_is_one_image(built, tmp_path):

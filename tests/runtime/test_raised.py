@@ -46,6 +46,16 @@ def replaced(_number, _frame):
     raise TypeError("by a handler that is no handler any more")
 
 
+def replaced_of_any_arguments(*_):
+    signal.signal(signal.SIGALRM, signal.SIG_IGN)
+    raise TypeError("by a handler that is no handler any more")
+
+
+def forgetful(number, frame):
+    del number, frame
+    raise ValueError("by a handler that is known by its code alone")
+
+
 HANDLERS = {
     "function": (ordinary, Alarm),
     "object": (Handler(), Alarm),
@@ -54,6 +64,9 @@ HANDLERS = {
     "like a refusal": (looks_like_a_refusal, ValueError),
     "like a conversion": (looks_like_a_conversion, BufferError),
     "replaced": (replaced, TypeError),
+    "replaced, of any arguments": (replaced_of_any_arguments, TypeError),
+    "forgetful": (forgetful, ValueError),
+    "forgetful partial": (functools.partial(functools.partial(forgetful)), ValueError),
 }
 
 

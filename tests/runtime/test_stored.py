@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import stat
 import subprocess
@@ -19,7 +20,8 @@ import te_select
 from te_select import Workload
 from te_select.errors import ArtifactError
 from te_select.runtime import artifact, embedded, files, stored
-from tests.support.libraries import edit_inside, make_first_format
+from te_select.runtime.manifest import FORMAT
+from tests.support.libraries import edit_beside, edit_inside, make_first_format
 from tests.support.runtime_standin import build
 
 W = Workload((8,), (8,), (8,), "float32")
@@ -115,6 +117,19 @@ def test_temporary_file_of_a_dead_writer_is_removed_and_of_a_living_one_is_not(p
     assert sorted(p.name for p in path.parent.glob(f"*{MARK}*")) == [f".mask.so{MARK}1111"]
     stored.write(stored.read(path), path)
     assert not list(path.parent.glob(f"*{MARK}*"))
+
+
+@pytest.mark.parametrize("name", ["a[b].so", "*.so", "a?.so"])
+def test_only_its_own_temporary_files_are_removed_where_a_name_looks_like_a_pattern(
+    pair, tmp_path, name
+):
+    """``a[b].so``, taken for a pattern, is ``ab.so``, and not itself."""
+    own = tmp_path / f".{name}{MARK}0123"
+    others = [tmp_path / f".{other}{MARK}0123" for other in ("ab.so", "b.so", "ax.so")]
+    for path in (own, *others):
+        path.touch()
+    stored.write(stored.read(pair[0]), tmp_path / name)
+    assert [path.exists() for path in (own, *others)] == [False, True, True, True]
 
 
 @pytest.mark.parametrize("fail", ["fsync", "replace"])
@@ -273,6 +288,32 @@ def test_library_of_the_first_format_is_loaded_and_exported_with_its_manifest_in
     new.write_bytes(image[:-1])
     with pytest.raises(ArtifactError, match=r"the SHA-256 differs|is missing"):
         artifact.load(new)
+
+
+def test_library_without_a_manifest_inside_needs_one_of_the_first_format_beside(path):
+    """That of a later format is derived from what lies inside, so the two are not a pair."""
+    edit_beside(make_first_format(path), format=FORMAT)
+    with pytest.raises(ArtifactError, match="is not the library its manifest describes"):
+        stored.read(path)
+
+
+@pytest.mark.parametrize(("late", "loads"), [(2, True), (3, False)])
+def test_two_files_of_the_first_format_are_read_again_while_one_is_replaced(
+    path, monkeypatch, late, loads
+):
+    make_first_format(path)
+    right = path.with_suffix(".json").read_bytes()
+    wrong = re.sub(rb'"sha256": "[0-9a-f]+"', b'"sha256": "' + b"0" * 64 + b'"', right)
+    answers = [wrong] * late + [right]
+    read = files.read
+    monkeypatch.setattr(
+        files, "read", lambda name, *of: answers.pop(0) if ".json" in str(name) else read(name, *of)
+    )
+    if loads:
+        assert not stored.read(path).sealed
+    else:
+        with pytest.raises(ArtifactError, match="is not the library its manifest describes"):
+            stored.read(path)
 
 
 def test_kernel_of_a_library_of_the_first_format_is_exported_alone(pair, tmp_path):

@@ -5,6 +5,7 @@ import pytest
 
 import te_select
 from te_select import ArgumentError, Workload
+from te_select.runtime import torch_state
 from tests.support.runtime_standin import kernel
 
 torch = pytest.importorskip("torch")
@@ -49,7 +50,7 @@ def test_where_no_gradients_are_recorded_it_is_taken(call, context):
 
 def test_out_that_requires_grad_is_refused(call):
     for out in (torch.empty(8, requires_grad=True), torch.empty(8, requires_grad=True) * 1):
-        with pytest.raises(ArgumentError, match="out"):
+        with pytest.raises(ArgumentError, match="out is a Tensor that cannot be written"):
             call(*operands(), out=out)
 
 
@@ -96,6 +97,21 @@ def test_mode_that_only_looks_on_is_harmless():
 
     with Looking():
         assert kernel(W)(*operands()).tolist() == [1.0, 0.0] * 4
+
+
+def test_torch_may_watch_what_requires_grad_has_tangents_or_is_traced():
+    torch_state.STATE.find()
+    may_watch, plain = torch_state.STATE.may_watch, torch.ones(8)
+    assert not may_watch(plain, plain)
+    wanted = torch.ones(8, requires_grad=True)
+    assert may_watch(plain, wanted)
+    with torch.no_grad():
+        assert not may_watch(plain, wanted)
+    with torch.autograd.forward_ad.dual_level():
+        assert may_watch(plain)
+    seen = []
+    torch.jit.trace(lambda t: seen.append(may_watch(t)) or t + 1, (plain,), check_trace=False)
+    assert seen == [True]
 
 
 def test_version_of_out_is_counted():

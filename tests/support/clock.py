@@ -16,6 +16,10 @@ class Clock:
         """As `time.perf_counter`."""
         return self.now
 
+    def sleep(self, seconds: float) -> None:
+        """As `time.sleep`."""
+        self.now += seconds
+
     def call(self, name: str, milliseconds: float) -> Callable[[], None]:
         """A call that takes so long."""
 

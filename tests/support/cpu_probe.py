@@ -6,6 +6,7 @@ import ctypes
 import itertools
 import subprocess
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -95,15 +96,20 @@ class Probe:
     ----------
     folder
         Where `build` has compiled the kernel.
+    levels
+        That the library has code for, which is the same code.
     how
         Of `te_select.machines.cpu.link.Decisions`.
     """
 
-    def __init__(self, folder: Path, **how: int) -> None:
+    def __init__(
+        self, folder: Path, levels: Sequence[link.Level] = (link.Level("x86-64", ()),), **how: int
+    ) -> None:
         path = folder / f"{next(_numbers)}.so"
         workload = Workload(("b", "a"), ("b", "a"), ("b", "a"))
-        entry = link.KernelEntry(workload, ("te_select_kernel_0",), link.Decisions(**how))
-        stub = link.stub_source([entry], [link.Level("x86-64", ())])
+        version = link.Version("te_select_kernel_0", link.Decisions(**how))
+        entry = link.KernelEntry(workload, (version,) * len(levels))
+        stub = link.stub_source([entry], levels)
         options = (*link.CPU.options, "-include", str(folder / "counting.h"))
         half = replace(link.CPU, options=options)
         link_stub(stub, [folder / "probe.o"], half, manifest([workload]), path)

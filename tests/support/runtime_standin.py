@@ -123,7 +123,7 @@ def build(
 def entry(workload: Workload, i: int = 0, bytes_per_thread: int = 0) -> link.KernelEntry:
     """The ``i``-th kernel of a library of ours."""
     decisions = link.Decisions(bytes_per_thread=bytes_per_thread)
-    return link.KernelEntry(workload, (f"te_select_kernel_{i}",), decisions)
+    return link.KernelEntry(workload, (link.Version(f"te_select_kernel_{i}", decisions),))
 
 
 def manifest(workloads: Sequence[Workload], cpu_features: Sequence[str] = ()) -> Manifest:

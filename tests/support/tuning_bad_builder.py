@@ -55,7 +55,7 @@ def build(message):
     record = KernelRecord(candidate.workload, candidate.config)
     target = {"name": candidate.target, "cpu_features": []}
     manifest = Manifest((record,), target, versions())
-    entries = [link.KernelEntry(candidate.workload, ("bad",))]
+    entries = [link.KernelEntry(candidate.workload, (link.Version("bad"),))]
     link.link([compiled], entries, [link.Level("x86-64", ())], manifest, path)
     return {}
 

@@ -11,13 +11,14 @@ from te_select.compiler import schedule
 from te_select.machines.cpu.machine import lower
 from te_select.machines.targets import resolve
 from te_select.operator.access import access_pattern
+from te_select.schedules.cpu import isa
 from te_select.schedules.cpu import schedule as cpu
 from te_select.schedules.cpu.config import BY_MACHINE, OF_MACHINE
 from te_select.tuning.search import BATCH, Enumeration, Evolution, candidates, open_search
 from tests.support.tuning_fakes import BIG, FEW, ROWS
 
 V4, MODEL = resolve("x86-64-v4"), resolve("znver4")
-V4_BYTES = cpu.register_bytes(V4.tvm)
+V4_BYTES = isa.register_bytes(V4.tvm)
 TRIALS = 1 + BATCH + BATCH // 2  # the default, sampled configs, and evolved ones
 
 

@@ -296,6 +296,7 @@ static void learn(pool* p, int were_awake, uint32_t by_helpers, int32_t tasks, i
 
 int te_select_parallel(te_select_task task, void* data, int32_t tasks, int32_t threads) {
   if (threads > tasks) threads = tasks;
+  if (threads > MOST_THREADS) threads = MOST_THREADS;
   if (threads <= 1 || is_child) return run_alone(task, data);
   pool* p = the_pool();
   int32_t nobody = 0;

@@ -30,6 +30,8 @@ from te_select.records import log
 from te_select.runtime import stored
 from tests.support.runtime_standin import kernel as standin
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def found():

@@ -125,6 +125,11 @@ ARITHMETIC = {
         node("LessOrEqual", ["shape", "three"], ["q"]),
         node("Or", ["p", "q"], ["out"]),
     ],
+    "or_open": [
+        node("Less", ["shape", "zero"], ["p"]),
+        node("Less", ["shape", "three"], ["q"]),
+        node("Or", ["p", "q"], ["out"]),
+    ],
     "and": [
         node("Less", ["shape", "zero"], ["p"]),
         node("Less", ["shape", "three"], ["q"]),
@@ -168,7 +173,9 @@ KNOWN = {
 }
 
 
-OPEN = ("rest_of_negative", "quotient_of_negative", "less", "absolute", "to_bool")  # at any size
+OPEN = (  # at any size
+    *("rest_of_negative", "quotient_of_negative", "less", "or_open", "absolute", "to_bool"),
+)
 
 
 @pytest.mark.parametrize("name", ARITHMETIC)
@@ -188,6 +195,56 @@ def test_values_agree_with_what_onnx_computes(name, sizes):
     (want,) = ReferenceEvaluator(made).run(["out"], feeds)
     assert (known.values is None) == (name in OPEN)
     assert not list(contradictions(walked(made), feeds, {"out": np.asarray(want)}))
+
+
+@pytest.mark.parametrize("op", ["Div", "Add", "Sub", "Mul", "Min", "Max"])
+def test_ints_of_any_sign_are_computed_as_onnx_does(op):
+    """A quotient is rounded towards zero."""
+    parts = [ints("p", [-7, 7, -7, 7, -6]), ints("q", [2, -2, -2, 2, 3])]
+    outputs = [tensor("out", "int64", [5])]
+    made = model([node(op, ["p", "q"], ["out"])], [], initializer=parts, outputs=outputs)
+    (want,) = ReferenceEvaluator(made).run(["out"], {})
+    assert walked(made)["out"].values.tolist() == want.tolist()
+
+
+def test_fraction_that_becomes_an_int_is_cut_off():
+    nodes = [
+        node("Constant", [], ["x"], value_floats=[2.7, -2.7, 3.0]),
+        node("Cast", ["x"], ["out"], to=TensorProto.INT64),
+    ]
+    made = model(nodes, [], outputs=[tensor("out", "int64", [3])])
+    assert walked(made)["out"].values.tolist() == [2, -2, 3]
+
+
+SHAPES = {  # of x[a, b, c]: the nodes that make "out", and its dims
+    "every second one": (
+        [node("Slice", ["x", "nought", "end", "nought", "two"], ["out"])],
+        ["(a + 1)//2", "b", "c"],
+    ),
+    "to the end": ([node("Slice", ["x", "nought", "end", "nought"], ["out"])], ["a", "b", "c"]),
+    "behind the first two": (
+        [node("Slice", ["x", "two", "end", "nought"], ["out"])],
+        ["max(0, a - min(2, a))", "b", "c"],
+    ),
+    "padded on one side": (
+        [node("AveragePool", ["x"], ["out"], kernel_shape=[3], pads=[0, 2], strides=[1])],
+        ["a", "b", "c"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("sizes", [(4, 7, 5), (1, 1, 3), (5, 2, 4)])
+def test_shapes_of_named_dims_are_those_that_onnx_computes(name, sizes):
+    nodes, dims = SHAPES[name]
+    parts = [ints("nought", [0]), ints("two", [2]), ints("end", [2**31 - 1])]
+    outputs = [tensor("out", "float32", None)]
+    inputs = [tensor("x", "float32", ["a", "b", "c"])]
+    made = model(nodes, inputs, initializer=parts, outputs=outputs)
+    feeds = {"x": np.zeros(sizes, np.float32)}
+    (want,) = ReferenceEvaluator(made).run(["out"], feeds)
+    assert not list(contradictions(walked(made), feeds, {"out": want}))
+    assert [str(dim) for dim in walked(made)["out"].shape] == dims
 
 
 def test_arithmetic_past_the_element_type_is_not_followed():

@@ -21,6 +21,8 @@ from te_select.schedules.cuda import schedule as cuda
 from tests.support import strategies as s
 from tests.support.cuda_emulation import Emulated
 
+pytestmark = pytest.mark.slow
+
 WIDTHS = ("uint8", "bfloat16", "float32", "float64", "complex128")
 AROUND_VECTORS = (0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 255, 257, 1023, 4097, 8195)
 

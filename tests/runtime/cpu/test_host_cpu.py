@@ -9,6 +9,7 @@ import textwrap
 
 import pytest
 
+from te_select.machines.cpu.link import Level
 from tests.support import cpu_probe
 
 THREADS = 4
@@ -196,6 +197,17 @@ def test_failure_of_one_thread_is_that_of_the_call(probe, which):
     made.seen.fails = 0
     made(1)
     assert made.seen.tasks == 1
+
+
+def test_library_without_a_level_for_this_cpu_says_what_it_lacks(probe):
+    moon = Level("moon", ("cheese",))
+    made = probe(levels=[moon, Level("far side", ("cheese", "darkness"))])
+    with pytest.raises(RuntimeError, match="compiled for moon, and this CPU lacks cheese"):
+        made(1)
+    assert made.seen.calls == 0
+    lower = probe(levels=[Level("x86-64", ()), moon])
+    lower(1)
+    assert lower.seen.calls == 1
 
 
 def test_nothing_is_called_where_out_has_no_element(probe):

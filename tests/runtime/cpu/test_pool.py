@@ -16,13 +16,13 @@ from tests.support import c_half
 ROOT = Path(__file__).parents[3]
 DRIVER = r"""
 #define _GNU_SOURCE
+#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include "pool.h"
 
 #ifdef NO_THREAD_EVER_RUNS
-#include <pthread.h>
 int pthread_create(pthread_t* t, const pthread_attr_t* a, void* (*f)(void*), void* d) {
   (void)a, (void)f, (void)d;
   *t = pthread_self();
@@ -70,6 +70,28 @@ int try_once(int tasks, int threads, int fails, int nests, int spins) {
 }
 
 int at_hand(int wanted) { return te_select_threads_at_hand(wanted); }
+
+static int note_thread(int task, int tasks, void* data) {
+  (void)tasks;
+  ((pthread_t*)data)[task] = pthread_self();
+  for (volatile int k = 0; k < 20000; ++k) {}
+  return 0;
+}
+
+/* How many threads took part in 64 tasks. */
+int takers(int threads) {
+  pthread_t seen[64];
+  te_select_parallel(note_thread, seen, 1, 1);
+  for (int i = 1; i < 64; ++i) seen[i] = seen[0];
+  te_select_parallel(note_thread, seen, 64, threads);
+  int count = 0;
+  for (int i = 0; i < 64; ++i) {
+    int k = 0;
+    while (k < i && !pthread_equal(seen[k], seen[i])) ++k;
+    count += k == i;
+  }
+  return count;
+}
 """
 
 
@@ -121,6 +143,13 @@ def test_task_that_runs_tasks_does_those_itself(pool):
         assert pool.try_once(64, 3, 0, 1, 0) == 0
 
 
+def test_no_more_threads_take_part_than_a_call_asked_for(pool):
+    """Though the pool has more, since an earlier call."""
+    assert 1 <= pool.takers(4) <= 4
+    for _ in range(100):
+        assert 1 <= pool.takers(2) <= 2
+
+
 def test_helper_that_never_starts_is_not_waited_for(tmp_path):
     never = c_half.build(tmp_path, DRIVER, ["cpu/pool.c"], "-DNO_THREAD_EVER_RUNS")
     code = """
@@ -145,6 +174,22 @@ def test_forked_child_runs_alone_and_its_parent_goes_on(path):
                 )
                 os._exit(not right)
             assert os.waitpid(child, 0)[1] == 0
+    """
+    alone(path, code)
+
+
+def test_library_that_a_forked_child_loads_runs_alone_too(path, tmp_path):
+    copy = tmp_path / "copy.so"
+    copy.write_bytes(path.read_bytes())
+    code = f"""
+        import ctypes, os, sys
+        pool = ctypes.CDLL(sys.argv[1])
+        assert pool.try_once(64, 4, 0, 0, 100) == 0
+        child = os.fork()
+        if not child:
+            other = ctypes.CDLL({str(copy)!r})
+            os._exit(other.at_hand(4) != 1 or other.try_once(64, 4, 0, 0, 0))
+        assert os.waitpid(child, 0)[1] == 0
     """
     alone(path, code)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -25,6 +26,7 @@ def built(places):
         f'-DTE_SELECT_CGROUPS_OF_PROCESS="{of_process}"',
     )
     driver = '#include "processors.c"\nint processors(void) { return from_affinity(); }\n'
+    driver += "int wish(void) { return from_environment(); }\n"
     driver += "int quota(void) {\n"
     driver += "  return from_quota(TE_SELECT_CGROUPS_OF_PROCESS, TE_SELECT_CGROUPS);\n}\n"
     return c_half.build(folder, driver, [], *options)
@@ -80,6 +82,7 @@ def test_least_quota_of_a_group_and_those_around_it_counts(quota):
     assert quota("0::/a/b/c\n", files) == 3
     assert quota("0::/a/elsewhere\n", files) == 3
     assert quota("0::/elsewhere\n", files) == 8
+    assert quota("0::/a\n", {"cpu.max": "200000 100000", "a/cpu.max": "300000 100000"}) == 2
 
 
 def test_group_that_is_seen_from_inside_a_container_lies_at_the_root(quota):
@@ -98,6 +101,28 @@ def test_quota_of_version_1(quota, mount):
     assert quota(lines, files) == 3
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_least_quota_of_both_versions_counts(quota, order):
+    files = {
+        "cpu/a/cpu.cfs_quota_us": "300000\n",
+        "cpu/a/cpu.cfs_period_us": "100000\n",
+        "a/cpu.max": "200000 100000\n",
+    }
+    assert quota("".join(["3:cpu:/a\n", "0::/a\n"][::order]), files) == 2
+
+
+def test_files_of_groups_are_closed(quota):
+    def opened():
+        return len([*Path("/proc/self/fd").iterdir()])
+
+    files = {"cpu.max": "200000 100000", "a/cpu.max": "max 100000"}
+    quota("0::/a\n", files)
+    before = opened()
+    for _ in range(3):
+        assert quota("0::/a\n", files) == 2
+    assert opened() == before
+
+
 def test_only_the_group_of_cpu_counts(quota):
     files = {
         "cpuset/x/cpu.cfs_quota_us": "100000\n",
@@ -111,6 +136,16 @@ def test_only_the_group_of_cpu_counts(quota):
 )
 def test_groups_that_are_none_are_passed_over(quota, process):
     assert quota(process, {}) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "threads"),
+    [("6", 6), ("6,2", 6), ("0" * 30 + "7", 7), ("0" * 31 + "7", 0), ("9" * 40, 0), (",2", 0)],
+)
+def test_wish_for_openmp_has_31_digits_at_most(built, tmp_path, monkeypatch, text, threads):
+    monkeypatch.delenv("TE_SELECT_NUM_THREADS", raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", text)
+    assert c_half.copied(built, tmp_path).wish() == threads
 
 
 def test_wish_comes_before_quota_and_affinity(built, places, tmp_path, monkeypatch):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes
 
+import numpy as np
 import pytest
+import tvm_ffi
 
 import te_select
 from te_select import Workload
@@ -126,6 +128,17 @@ def test_size_of_a_cache_that_cannot_be_is_passed_over(library, size):
     assert all(0 <= value <= NEVER for value in found.decisions.values())
 
 
+def test_largest_and_smallest_caches_that_are_taken_as_they_are(library):
+    def caches(l2, l3):
+        machine = pretend(library, (b"AuthenticAMD", 25, 17, l2, l3, 1)).machine
+        return machine["l2"], machine["l3"]
+
+    for l2, l3 in ((64 * KB, MB), (256 * MB, 2048 * MB)):
+        assert caches(l2, l3) == (l2, l3)
+    for l2, l3 in ((64 * KB - 1, MB - 1), (256 * MB + 1, 2048 * MB + 1)):
+        assert caches(l2, l3) == (MB, 32 * MB)
+
+
 def test_large_cache_of_a_whole_package_is_taken_as_it_is(library):
     assert pretend(library, (b"AuthenticAMD", 25, 17, MB, 320 * MB, 2)).machine["l3"] == 320 * MB
 
@@ -168,12 +181,13 @@ def test_file_of_the_user_replaces_what_it_names(library, home):
     ids=range(12),
 )
 def test_damaged_file_of_the_user_is_left_out_whole_and_named(library, home, text, problem):
+    table = pretend(library, EMERALD_RAPIDS).decisions
     path = home / "te-select" / "machines" / f"GenuineIntel-6-207-{300 * MB // KB}"
     path.parent.mkdir(parents=True)
-    path.write_text("stream_per_l3 = 5\n" * (problem != "it is empty" and "line 2" in problem))
     path.write_text(text)
     found = pretend(library, EMERALD_RAPIDS)
     assert found.origin == "measured: emeraldrapids"
+    assert found.decisions == table
     assert found.problem.startswith(f"{path} is left out: ")
     assert problem in found.problem or text.startswith("\0")
     assert not found.is_refused
@@ -218,6 +232,22 @@ def test_profile_that_is_none_is_refused_by_load(artifact, monkeypatch, home, te
     # An image of its own: the bytes differ from those of other tests.
     with pytest.raises(te_select.ArgumentError, match=r"^TE_SELECT_PROFILE.*expected a comma list"):
         te_select.load(fresh(artifact))
+
+
+def test_profile_that_is_none_is_refused_by_a_call_of_another_language(
+    artifact, tmp_path, monkeypatch, home
+):
+    """It loads the library by itself, and knows nothing of te_select's load."""
+    monkeypatch.setenv("TE_SELECT_PROFILE", "skip=7")
+    copy = tmp_path / "copy.so"
+    copy.write_bytes(artifact.read_bytes())
+    shape = (64, 64)
+    select = tvm_ffi.load_module(str(copy)).get_function(Workload(shape, shape, shape).name)
+    out = np.full(shape, 7, "f4")
+    zeros = np.zeros(shape, "f4")
+    with pytest.raises(ValueError, match="TE_SELECT_PROFILE: 'skip=7' has a value that is out of"):
+        select(np.ones(shape, bool), zeros, zeros, out)
+    assert (out == 7).all()
 
 
 def test_kernel_says_what_its_library_decides_here(artifact, monkeypatch, home):

@@ -127,7 +127,7 @@ def test_rows_end_to_end_are_the_default_for_what_is_stored_past_the_cache():
     assert rows(65537, 255)
     assert not rows(65537, 256)
     assert not rows(65537, 31)
-    assert not rows(4096, 63)
+    assert not rows(2048, 63)
 
 
 def test_text_assumes_alignment_only_where_it_stores_past_the_cache():

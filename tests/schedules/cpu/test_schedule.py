@@ -17,6 +17,7 @@ from te_select.operator.access import access_pattern
 from te_select.operator.definition import definition
 from te_select.schedules import cpu as seam
 from te_select.schedules.annotations import ANNOTATION
+from te_select.schedules.cpu import isa
 from te_select.schedules.cpu import schedule as cpu
 from tests.support import strategies as s
 
@@ -77,7 +78,7 @@ def test_span_is_chosen_by_the_innermost_access_pattern(shapes, moves):
     ("target", "width"), [("x86-64", 16), ("x86-64-v3", 32), ("x86-64-v4", 64)]
 )
 def test_widest_registers_are_known_by_target(target, width):
-    assert cpu.register_bytes(resolve(target).tvm) == width
+    assert isa.register_bytes(resolve(target).tvm) == width
 
 
 def test_same_config_makes_the_same_function():

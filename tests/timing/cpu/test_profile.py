@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
+from te_select import Workload
 from te_select.machines.cpu.profile import of_this_machine
-from te_select.runtime.cpu.profile import DECISIONS, NEVER
+from te_select.runtime.cpu.profile import DECISIONS, NEVER, Profile
 from te_select.timing.cpu import profile as module
-from te_select.timing.cpu.profile import Measured, measure, shares, text_of, threshold
+from te_select.timing.cpu.profile import (
+    Comparison,
+    Measured,
+    measure,
+    shares,
+    text_of,
+    threshold,
+)
+from te_select.timing.rounds import Timing
 
 MB = 1 << 20
 
@@ -65,6 +76,102 @@ def test_measured_decisions_are_such_as_a_library_takes(monkeypatch, tmp_path):
     taken = of_this_machine()
     assert (taken.origin, taken.problem) == ("measured by the user", "")
     assert taken.decisions == found.decisions
+
+
+class Ratios:
+    """A bench that measures what the test says."""
+
+    def __init__(self, once=1.0, again=1.0, walk=1.0, second=(0.5, 2.0)):
+        self.once, self.again, self.walk, self.second = once, again, walk, second
+
+    def streaming(self, _name, _workload, threads, _grain):
+        return [Comparison("", threads, MB, 0.5)]
+
+    def second_thread(self):
+        return [Comparison("", 2, MB << k, ratio) for k, ratio in enumerate(self.second)]
+
+    def skipping(self):
+        return Comparison("", 0, MB, self.once), Comparison("", 0, MB, self.again)
+
+    def backwards(self):
+        return Comparison("", 1, MB, self.walk)
+
+
+@pytest.fixture
+def decided(monkeypatch):
+    """The decisions that follow from ratios, on a machine with two threads."""
+    decisions = dict.fromkeys(DECISIONS, 0) | {"bytes_per_thread": 1 << 18, "backwards": 1}
+    current = Profile({"threads": 2, "threads_per_l3": 2}, "", decisions, "", "", False)
+
+    def decide(**ratios):
+        monkeypatch.setattr(module, "_bench", lambda: contextlib.nullcontext(Ratios(**ratios)))
+        return measure(current).decisions
+
+    return decide
+
+
+@pytest.mark.parametrize(
+    ("once", "again", "skip"),
+    [(0.9, 0.9, 0), (0.9, 1.5, 0), (1.5, 0.9, 1), (0.98, 0.98, 2), (1.5, 1.5, 2)],
+)
+def test_cond_is_looked_at_first_where_that_does_not_cost(decided, once, again, skip):
+    assert decided(once=once, again=again)["skip"] == skip
+
+
+@pytest.mark.parametrize(("walk", "backwards"), [(0.9, 0), (0.98, 1), (1.02, 1), (1.1, 1)])
+def test_walk_backwards_stays_as_it_is_unless_it_clearly_wins_or_loses(decided, walk, backwards):
+    assert decided(walk=walk)["backwards"] == backwards
+
+
+def test_two_threads_share_the_bytes_from_which_on_the_second_is_worth_it(decided):
+    assert decided(second=(0.5, 2.0))["bytes_per_thread"] == pytest.approx(MB * 2**0.5 / 2, abs=1)
+    assert decided(second=(2.0, 2.0))["bytes_per_thread"] == 1 << 10
+    assert decided(second=(1.02, 2.0))["bytes_per_thread"] > MB / 2  # 1.02 is noise
+
+
+@pytest.fixture
+def bench(monkeypatch):
+    """A bench whose kernels are their knobs; what the second way takes is half of the first."""
+    made = module._Bench(None)
+    monkeypatch.setattr(made, "kernel", lambda _workload, **knobs: knobs)
+    monkeypatch.setattr(module, "call", lambda kernel, operands: (kernel, operands))
+    calls = {}
+
+    def take(contestants, _rounds):
+        calls.update(contestants)
+        fast = {"stream_from": 1, "skip": 1, "backwards": 1}
+        return {
+            name: Timing((1.0 if knobs.items() & fast.items() else 2.0,))
+            for name, (knobs, _) in contestants.items()
+        }
+
+    monkeypatch.setattr(module, "take_turns", take)
+    return made, calls
+
+
+@pytest.mark.parametrize(("name", "side", "moved"), [("stream", ("n",), 13 / 4), ("fill", (), 1)])
+def test_stores_past_the_cache_are_compared_at_bytes_moved_or_of_output(
+    bench, monkeypatch, name, side, moved
+):
+    monkeypatch.setattr(module, "SIZES", (1 << 12, 1 << 13))
+    workload = Workload(("n",), side, side, auto_broadcast="multidirectional")
+    rows = bench[0].streaming(name, workload, 1, 0)
+    assert [(row.bytes, row.ratio) for row in rows] == [(moved * 4096, 2.0), (moved * 8192, 2.0)]
+
+
+def test_other_choices_are_compared_with_the_second_way_in_the_numerator(bench):
+    once, again = bench[0].skipping()
+    assert (once.ratio, again.ratio, bench[0].backwards().ratio) == (2.0, 2.0, 2.0)
+
+
+def test_second_thread_is_compared_where_a_call_has_just_two(bench, monkeypatch):
+    monkeypatch.setattr(module, "THREAD_SIZES", (1 << 15,))
+    rows = bench[0].second_thread()
+    assert [row.bytes for row in rows] == [1 << 15]
+    for name, (knobs, operands) in bench[1].items():
+        four = (operands.cond, operands.then, operands.else_, operands.out)
+        moved, grain = sum(each.nbytes for each in four), knobs["bytes_per_thread"]
+        assert (moved // grain if grain else 1) == int(name.split()[0])
 
 
 def test_file_says_what_it_is():

@@ -15,6 +15,8 @@ from te_select.tuning.runners import open_measurer
 from tests.support.tuning_candidates import BAD_BUILDER, W, candidate
 from tests.support.tuning_fleet import HOST, KEY, Fleet
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def one(tmp_path_factory):

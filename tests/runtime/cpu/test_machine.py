@@ -1,0 +1,104 @@
+"""A machine out of CPUID's leaves, laid out as the manuals of Intel and AMD have them."""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+
+import pytest
+
+from te_select.runtime.cpu.profile import Profile
+from tests.support import c_half
+
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="others have no CPUID")
+DRIVER = r"""
+#include <cpuid.h>
+#include <stdint.h>
+#undef __cpuid
+#undef __cpuid_count
+
+static struct { uint32_t leaf, index, registers[4]; } leaves[32];
+static int count;
+
+static void ask(uint32_t leaf, uint32_t index, uint32_t* a, uint32_t* b, uint32_t* c, uint32_t* d) {
+  *a = *b = *c = *d = 0;
+  for (int i = 0; i < count; ++i) {
+    if (leaves[i].leaf != leaf || leaves[i].index != index) continue;
+    *a = leaves[i].registers[0], *b = leaves[i].registers[1];
+    *c = leaves[i].registers[2], *d = leaves[i].registers[3];
+  }
+}
+#define __cpuid(leaf, a, b, c, d) ask(leaf, 0, &(a), &(b), &(c), &(d))
+#define __cpuid_count(leaf, index, a, b, c, d) ask(leaf, index, &(a), &(b), &(c), &(d))
+#include "machine.c"
+
+void put(uint32_t leaf, uint32_t index, const uint32_t* registers) {
+  leaves[count].leaf = leaf;
+  leaves[count].index = index;
+  memcpy(leaves[count++].registers, registers, sizeof(leaves[0].registers));
+}
+
+const char* find(void) {
+  memset(&machine, 0, sizeof(machine));
+  look_around();
+  return te_select_machine_text();
+}
+"""
+MB = 1 << 20
+DATA, INSTRUCTIONS, UNIFIED = 1, 2, 3
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("machine")
+    return c_half.build(folder, DRIVER, ["cpu/profile.c", "cpu/processors.c"])
+
+
+def cache(kind, level, sharing, ways, partitions, sets):
+    """The registers that describe a cache with lines of 64 bytes."""
+    a = kind | level << 5 | (sharing - 1) << 14
+    return a, (ways - 1) << 22 | (partitions - 1) << 12 | 63, sets - 1, 0
+
+
+CACHES = [
+    cache(DATA, 1, 2, 12, 1, 64),
+    cache(INSTRUCTIONS, 1, 2, 8, 1, 64),
+    cache(UNIFIED, 2, 2, 16, 1, 2048),
+    cache(UNIFIED, 3, 24, 15, 2, 16384),
+    cache(INSTRUCTIONS, 2, 2, 4, 1, 4096),  # there is none such; it does not count as the second
+]
+NAMES = {"GenuineIntel": (b"Genu", b"ineI", b"ntel"), "AuthenticAMD": (b"Auth", b"enti", b"cAMD")}
+
+
+@pytest.mark.parametrize(
+    ("vendor", "leaf_of_caches", "signature", "family_and_model"),
+    [
+        ("GenuineIntel", 4, 0x000C06F2, (6, 0xCF)),  # Emerald Rapids
+        ("GenuineIntel", 4, 0x00000F43, (15, 0x04)),  # Pentium 4
+        ("AuthenticAMD", 0x8000001D, 0x00A10F11, (25, 0x11)),  # Genoa
+    ],
+)
+def test_family_model_and_caches_are_read(
+    built, tmp_path, monkeypatch, vendor, leaf_of_caches, signature, family_and_model
+):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.delenv("TE_SELECT_PROFILE", raising=False)
+    library = c_half.copied(built, tmp_path)
+    library.find.restype = ctypes.c_char_p
+    b, d, c = (int.from_bytes(part, "little") for part in NAMES[vendor])
+    leaves = {(0, 0): (4, b, c, d), (1, 0): (signature, 0, 0, 0)}
+    leaves |= {(0x80000000, 0): (0x80000021, 0, 0, 0)}
+    leaves |= {(leaf_of_caches, i): registers for i, registers in enumerate(CACHES)}
+    for (leaf, index), registers in leaves.items():
+        library.put(ctypes.c_uint32(leaf), index, (ctypes.c_uint32 * 4)(*registers))
+    found = Profile.parse(library.find().decode()).machine
+    assert (found["vendor"], found["family"], found["model"]) == (vendor, *family_and_model)
+    assert (found["l2"], found["l3"], found["threads_per_l3"]) == (2 * MB, 30 * MB, 24)
+
+
+def test_machine_without_leaves_of_caches_has_plausible_ones(built, tmp_path, monkeypatch):
+    monkeypatch.delenv("TE_SELECT_PROFILE", raising=False)
+    library = c_half.copied(built, tmp_path)
+    library.find.restype = ctypes.c_char_p
+    found = Profile.parse(library.find().decode()).machine
+    assert (found["l2"], found["l3"], found["threads_per_l3"]) == (MB, 32 * MB, 1)
