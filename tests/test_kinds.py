@@ -1,4 +1,4 @@
-"""The table of kinds: a made-up kind goes all the way, and no other module names one."""
+"""The table of kinds: a made-up kind works everywhere, and no other module names a kind."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def dotted_paths() -> Iterator[str]:
 
 
 def neutral_modules() -> Iterator[Path]:
-    """The modules that belong to no kind: by its folder, or named by its record."""
+    """The modules that belong to no kind, neither by a folder nor by a record."""
     named = {path.partition(":")[0] for path in dotted_paths()}
     folders = {*kinds.KINDS, *(old for kind in kinds.KINDS.values() for old in kind.former_names)}
     for path in (*(ROOT / "te_select").rglob("*.py"), *(ROOT / "schedules").rglob("*.py")):

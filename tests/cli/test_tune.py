@@ -36,7 +36,7 @@ def idle(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Callable[..., FakeMeasurer]:
-    """Put a measurer in the place of the real one, and a roof in the place of its probes."""
+    """Replace the real measurer by a fake one, and the probes by a fixed roof."""
 
     def use(*args: Any, **keywords: Any) -> FakeMeasurer:
         measurer = FakeMeasurer(*args, **keywords)

@@ -1,4 +1,4 @@
-"""A build worker that builds what a candidate's config asks for under "fault", else the truth."""
+"""A build worker that builds the fault that a config names as "fault", or else a right kernel."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""What the CPU schedule chooses without measuring, and from which sizes on."""
+"""The default choices of the CPU schedule, and the sizes at which they change."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ def test_every_config_of_the_space_selects_the_same_bits(shapes, dtype, monkeypa
         for config in rng.choice([c for c in configs if c.rows == rows], 12, replace=False)
     ]
     for drawn in drawn_configs:
-        # What may be streamed is streamed, whatever its size.
+        # All that may be streamed is streamed, at any size.
         config = dataclasses.replace(drawn, stream_from=min(1, abs(drawn.stream_from)))
         monkeypatch.setattr(seam, "default_config", lambda *_, chosen=config: chosen)
         kernel = te_select.compile(workload, tuning_logs=False)
