@@ -90,6 +90,10 @@ def test_tensor_is_known_by_what_the_file_says_of_it_anywhere(tmp_path):
             (2, 3, 4),
         ),
         (
+            op("StaticReshape", [tensor(8, [3, 0])], [tensor(1, [OPEN])], shape=[0, 4]),
+            (0, 4),
+        ),
+        (
             op("Concat", [tensor(8, [2, 1, 4]), tensor(9, [2, 2, 4])], [tensor(1, [OPEN])], axis=1),
             (2, 3, 4),
         ),
@@ -128,6 +132,8 @@ def test_file_without_a_select_has_no_nodes(tmp_path):
         ([select([3], [4], [])], "do not broadcast"),
         ([select([5, 4], [4], [])], "cond"),
         ([select([4], [4], [], [5])], "the output of Select graph#0 is [5]"),
+        ([select([4], [4], [], [1, 4])], "the output of Select graph#0 is [1, 4]"),
+        ([select([4], [4], [], [])], "the output of Select graph#0 is []"),
         ([select([4], [4], [], auto_broadcast="pdpd")], "expected none or numpy"),
         ([op("Select", [tensor(0, [4], "boolean")], [tensor(1, [4])])], "expected three and one"),
         ([op("Abs", [tensor(1, [3])], [tensor(9, [3])]), select([4], [4], [])], "tensor 1 is [3]"),

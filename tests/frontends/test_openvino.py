@@ -172,6 +172,74 @@ def test_output_without_dims_is_no_scalar_where_its_rank_may_be_open(tmp_path):
     assert only(net(layers, edges), tmp_path).status == "dispatched"
 
 
+@pytest.mark.parametrize(
+    ("constants", "status"), [((), "dispatched"), ((2,), "dispatched"), ((2, 6), "compiled")]
+)
+def test_output_without_dims_is_a_scalar_where_all_that_decides_on_its_rank_is_constant(
+    tmp_path, constants, status
+):
+    def given(number):
+        if number not in constants:
+            return parameter(number, "I64", "1")
+        return layer(number, "Const", outputs=[("I64", [1])], element_type="i64", shape="1")
+
+    ports = [("FP32", [4]), ("I64", [1]), ("I64", [1])]
+    layers = [
+        *(parameter(0, "BOOL", "4"), parameter(1, "FP32", "4"), given(2), given(6)),
+        layer(4, "StridedSlice", ports, [("FP32", [])]),
+        layer(3, "Select", [("BOOL", [4]), ("FP32", []), ("FP32", [])], [("FP32", [])]),
+    ]
+    slice_edges = [((1, 0), (4, 0)), ((2, 0), (4, 1)), ((6, 0), (4, 2))]
+    edges = [*slice_edges, ((0, 0), (3, 0)), ((4, 3), (3, 1)), ((4, 3), (3, 2))]
+    assert only(net(layers, edges), tmp_path).status == status
+
+
+@pytest.mark.parametrize("said", ["true", "True", "1"])
+def test_transposed_matrix_is_multiplied_whatever_the_spelling(tmp_path, said):
+    layers = [
+        *(parameter(0, "BOOL", "?,?"), parameter(1, "FP32", "3,?"), parameter(2, "FP32", "?,3")),
+        layer(
+            4,
+            "MatMul",
+            [("FP32", [3, -1]), ("FP32", [-1, 3])],
+            [("FP32", [-1, -1])],
+            transpose_a=said,
+            transpose_b=said,
+        ),
+        layer(5, "IsNaN", [("FP32", [-1, -1])], [("BOOL", [-1, -1])]),
+        layer(
+            3,
+            "Select",
+            [("BOOL", [-1, -1]), ("FP32", [-1, -1]), ("FP32", [-1, -1])],
+            [("FP32", [-1, -1])],
+        ),
+    ]
+    edges = [
+        *(((1, 0), (4, 0)), ((2, 0), (4, 1)), ((4, 2), (5, 0))),
+        *(((5, 1), (3, 0)), ((4, 2), (3, 1)), ((4, 2), (3, 2))),
+    ]
+    found = only(net(layers, edges), tmp_path)
+    assert found.then_shape == ("parameter1_1", "parameter2_0")
+
+
+@pytest.mark.parametrize("between", [0, 1, 3])
+def test_shape_is_followed_through_arithmetic_of_ints(tmp_path, between):
+    """From a Select, by any number of layers, to where a shape is read."""
+    vector = ("I64", [3])
+    layers = [
+        *(parameter(0, "BOOL", "3"), parameter(1, "I64", "3"), parameter(2, "FP32", "?")),
+        layer(3, "Select", [("BOOL", [3]), vector, vector], [vector]),
+        *(layer(10 + k, "Add", [vector, vector], [vector]) for k in range(between)),
+        layer(4, "Reshape", [("FP32", [-1]), vector], [("FP32", [-1, -1, -1])]),
+    ]
+    edges = [((0, 0), (3, 0)), ((1, 0), (3, 1)), ((1, 0), (3, 2)), ((2, 0), (4, 0))]
+    last = (3, 3)
+    for k in range(between):
+        edges += [(last, (10 + k, 0)), ((1, 0), (10 + k, 1))]
+        last = (10 + k, 2)
+    assert only(net(layers, [*edges, (last, (4, 1))]), tmp_path).status == "shape"
+
+
 def test_arithmetic_of_shapes_is_not_built(tmp_path):
     layers = [
         parameter(0, "FP32", "?,1,4"),
@@ -283,6 +351,13 @@ GOOD = select("4", "4", "")
         (GOOD.replace(edge((1, 0), (3, 1)), edge((1, 7), (3, 1))), "which has none"),
         (GOOD.replace('to-port="2"', 'to-port="8"'), "no edge leads to port 2"),
         (GOOD.replace("<dim>4</dim>", "<dim>x</dim>"), "no int"),
+        (
+            net(
+                [parameter(0, "FP32", "?"), layer(1, "Abs", [("FP32", [-1])], [("FP32", [-2])])],
+                [((0, 0), (1, 0))],
+            ),
+            "has the dims [-2]",
+        ),
         (GOOD.replace('shape="4"', 'shape="4;5"'), "expected a size"),
         (select("4", "5", ""), "do not broadcast"),
         (select("4", "4", "", auto_broadcast="explicit"), "expected none, numpy or pdpd"),

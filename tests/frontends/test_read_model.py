@@ -86,6 +86,20 @@ def test_flood_of_empty_nodes_is_refused_before_it_is_parsed(tmp_path):
         read_model(path)
 
 
+def test_flood_of_nodes_is_counted_behind_fields_of_every_width(tmp_path):
+    """Fields of 1, 4, 8 and any number of bytes, which are no parts of a graph that ONNX knows."""
+    pytest.importorskip("onnx")
+    fields = (b"\x78\x01", b"\x7d" + b"\xff" * 4, b"\x79" + b"\xff" * 8, b"\x7a\x02\xff\xff")
+    for before in fields:
+        inside = before + b"\x0a\x00" * 300_001
+        length = len(inside)
+        varint = bytes([length & 127 | 128, length >> 7 & 127 | 128, length >> 14])
+        path = tmp_path / "model.onnx"
+        path.write_bytes(b"\x3a" + varint + inside)
+        with pytest.raises(ModelError, match="more than 300000 nodes"):
+            read_model(path)
+
+
 def test_flood_of_layers_is_refused(tmp_path):
     pytest.importorskip("defusedxml")
     layers = "".join(f'<layer id="{i}" type="A"/>' for i in range(100_001))

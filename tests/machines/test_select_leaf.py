@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tvm import tirx
+import tvm_ffi
+from tvm import s_tir, te, tirx
 
 from te_select.errors import SelectError
 from te_select.machines.cpu import lowering as cpu_lowering
 from te_select.machines.cuda import lowering as cuda_lowering
+from te_select.machines.select_leaf import steps_of
+from te_select.operator.access import access_pattern
+from te_select.operator.workload import Workload
 from te_select.schedules import cpu, cuda
 from tests.support import leaves
 from tests.support.leaves import PATTERN, SIZE, right, scheduled
@@ -94,3 +98,62 @@ def test_guard_of_another_form_is_refused(guard: str, monkeypatch: pytest.Monkey
     condition = row * row < end if guard == "square" else row <= end
     with pytest.raises(SelectError, match="has no span"):
         cpu_lowering._rows_left(condition, row)
+
+
+def block_of(make: Any, *, shapes: tuple[Any, ...] = ((8, 8),) * 3, out: Any = (8, 8)) -> Any:
+    """The block of ``out[i, ...] = make(cond, then, else_, i, ...)``, before any schedule."""
+    types = ("uint8", "uint32", "uint32")
+    operands = [
+        te.placeholder([tirx.IntImm("int64", dim) for dim in shape], dtype, name)
+        for shape, dtype, name in zip(shapes, types, ("cond", "then", "else_"), strict=True)
+    ]
+    dims = [tirx.IntImm("int64", dim) for dim in out]
+    computed = te.compute(dims, lambda *at: make(*operands, *at), name="out")
+    blocks: list[Any] = []
+    func = te.create_prim_func([*operands, computed])
+    tvm_ffi.structural_walk(func.body, (s_tir.SBlock, blocks.append), order="pre")
+    return next(block for block in blocks if block.name_hint == "out")
+
+
+FUSED = access_pattern(Workload((8, 8), (8, 8), (8, 8)))
+APART = access_pattern(Workload((8, 1), (8, 8), (8, 8)))
+
+
+def select_of(cond: Any, then: Any, else_: Any) -> Any:
+    return tirx.Select(cond != ZERO, then, else_)
+
+
+def test_steps_are_those_of_the_indices() -> None:
+    fused = block_of(lambda c, t, e, i, j: select_of(c[i, j], t[i, j], e[i, j]))
+    assert set(steps_of(fused, FUSED).values()) == {((),)}
+    shapes = ((8, 1), (8, 8), (8, 8))
+    apart = block_of(lambda c, t, e, i, j: select_of(c[i, 0], t[i, j], e[i, j]), shapes=shapes)
+    steps = steps_of(apart, APART)
+    assert steps["out"] == steps["then"] == ((8,), ())
+    assert steps["cond"] != steps["out"]
+
+
+@pytest.mark.parametrize("transposed", ["cond", "then", "else_"])
+def test_transposed_operand_of_fused_loops_is_refused(transposed: str) -> None:
+    def make(c: Any, t: Any, e: Any, i: Any, j: Any) -> Any:
+        loads = dict(cond=c[i, j], then=t[i, j], else_=e[i, j])
+        return select_of(**loads | {transposed: dict(cond=c, then=t, else_=e)[transposed][j, i]})
+
+    with pytest.raises(SelectError, match="has no span"):
+        steps_of(block_of(make), FUSED)
+
+
+def test_diagonal_is_refused() -> None:
+    diagonal = block_of(lambda c, t, e, i: select_of(c[i, i], t[i, 0], e[i, 0]), out=(8,))
+    with pytest.raises(SelectError, match="has no span"):
+        steps_of(diagonal, access_pattern(Workload((8,), (8,), (8,))))
+
+
+def test_output_that_is_written_in_columns_is_refused() -> None:
+    shapes = ((8, 1), (8, 8), (8, 8))
+    right = block_of(lambda c, t, e, i, j: select_of(c[i, 0], t[i, j], e[i, j]), shapes=shapes)
+    store = right.body
+    swapped = tirx.BufferStore(store.buffer, store.value, [*reversed(store.indices)])
+    parts = (right.iter_vars, right.reads, right.writes, right.name_hint, swapped)
+    with pytest.raises(SelectError, match="has no span"):
+        steps_of(s_tir.SBlock(*parts), APART)

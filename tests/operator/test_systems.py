@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from te_select.cli.workloads import gather
 from te_select.errors import BroadcastError, DTypeError, SelectError
+from te_select.frontends.onednn_shapes import dtype_of
+from te_select.operator import systems
 from te_select.operator.broadcast import RULES
 from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.operator.systems import (
@@ -105,6 +107,8 @@ def test_refusal_names_the_system_the_value_and_what_is_accepted(make: Any, mess
     [
         ("onednn.binary_select", ((1, 4), (3, 4), (3, 1)), True),
         ("onednn.binary_select", ((4,), (3, 4), (3, 4)), False),
+        ("onednn.binary_select", ((3, 4), (3, 4), (4,)), False),
+        ("onednn.binary_select", ((3, 4), (4,), (3, 4)), False),
         ("onednn.binary_select", ((3, 4), (1, 4), (1, 4)), False),
         ("jax.lax.select", ((), (3,), (3,)), True),
         ("jax.lax.select", ((3,), (3,), (3,)), True),
@@ -137,6 +141,17 @@ def test_every_element_type_has_a_short_name_and_one_meaning() -> None:
     for names in TYPE_NAMES.values():
         for spelled, name in names.items():
             assert SHORT_TYPE_NAMES.get(spelled, name) == name
+
+
+def test_no_word_of_a_system_means_two_element_types() -> None:
+    for column, system_name in enumerate(("openvino", "onednn", "onnx")):
+        words = [word for row in systems._SPELLED.values() for word in row[column].split()]
+        assert len(words) == len(set(words)) == len(TYPE_NAMES[system_name])
+
+
+def test_names_in_onednn_graphs_are_those_of_the_table() -> None:
+    for spelled, name in TYPE_NAMES["onednn"].items():
+        assert dtype_of(spelled) == name
 
 
 def test_onnx_names_are_those_of_its_protobuf() -> None:

@@ -77,6 +77,19 @@ def loop(body_nodes, state, outs=(), inputs=("trips", "k", "x"), results=("end",
     return node("Loop", list(inputs), list(results), body=body)
 
 
+def test_loop_inside_a_branch_that_cannot_run_is_no_error(tmp_path):
+    """A loop is taken to run, but not where the branch around it does not."""
+    where = node("Where", ["m", "s", "s"], ["t"])
+    out = [tensor("end", "float32", None)]
+    bad = graph([loop([where], "t", inputs=("trips", "k", "x"))], [], out)
+    good = graph([node("Identity", ["x"], ["end"])], [], out)
+    nodes = [node("If", ["k"], ["both"], then_branch=bad, else_branch=good)]
+    inputs = [tensor("m", "bool", [3]), X, K, TRIPS]
+    (found,) = read(model(nodes, inputs), tmp_path)
+    assert found.status == "dispatched"
+    assert found.place.startswith("graph/0:If.then_branch/0:Loop.body#")
+
+
 def test_state_of_a_loop_that_keeps_its_shape_is_known(tmp_path):
     nodes = [
         loop([node("Where", ["c", "s", "x"], ["t"])], "t"),

@@ -265,6 +265,22 @@ def test_dim_of_1_may_become_any_size_where_it_is_expanded_to_what_is_not_known(
     assert str(dims[2]) != "c"
 
 
+@pytest.mark.parametrize(
+    ("scale", "size"), [(0.5, 2), (0.6, None), (0.7, 3), (1.0, 5), (2.0, 10), (1.25, 6), (2.5, 12)]
+)
+def test_resized_dim_is_known_where_all_libraries_round_alike(scale, size):
+    """As float32, 0.6 is a little more than that, and so 5 times 0.6 may be 3 or 2."""
+    scales = helper.make_tensor("scales", TensorProto.FLOAT, [2], [1.0, scale])
+    made = model(
+        [node("Resize", ["x", "", "scales"], ["out"])],
+        [tensor("x", "float32", ["a", 5])],
+        initializer=[scales],
+    )
+    rows, found = walked(made)["out"].shape
+    assert str(rows) == "a"
+    assert isinstance(found, Expression) if size is None else found == size
+
+
 def test_size_that_is_stated_inside_stays_equal_to_that_of_the_input():
     """An int that the exporter saw in one run does not part two tensors of one size."""
     inputs = [tensor("x", "float32", [None, 4])]

@@ -114,6 +114,7 @@ def test_equal_arithmetic_is_one_expression(one, two):
         (floor_divide(add(floor_divide(A, 2), 1), 3), lambda a, _: (a // 2 + 1) // 3),
         (floor_divide(subtract(floor_divide(A, 4), 3), 2), lambda a, _: (a // 4 - 3) // 2),
         (floor_divide(multiply(A, 3), multiply(A, 2)), lambda a, _: 3 * a // (2 * a)),
+        (floor_divide(product([A, B, 3]), multiply(A, 2)), lambda a, b: 3 * a * b // (2 * a)),
         (floor_divide(multiply(A, 4), multiply(A, 2)), lambda a, _: 4 * a // (2 * a)),
         (floor_divide(add(multiply(A, B), 1), B), lambda a, b: (a * b + 1) // b),
         (modulo(add(multiply(A, 3), 5), 4), lambda a, _: (3 * a + 5) % 4),

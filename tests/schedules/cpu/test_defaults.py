@@ -71,6 +71,23 @@ def test_machine_decides_on_threads_and_a_look_at_cond_where_much_may_be_moved()
         config = default_config(pattern(*[(size,)] * 3), V3)
         assert (config.bytes_per_thread, config.skip) == (decided, decided)
         assert config.backwards == BY_MACHINE
+    exactly = pattern(*[(LEAST_PARALLEL_BYTES // 4,)] * 3, dtype="uint8")
+    assert exactly.bytes_moved() == LEAST_PARALLEL_BYTES
+    assert default_config(exactly, V3).bytes_per_thread == BY_MACHINE
+
+
+@pytest.mark.parametrize(
+    ("shapes", "skip"),
+    [
+        (((N,), (N,), (N,)), BY_MACHINE),
+        (((N,), (N,), ()), BY_MACHINE),
+        (((N,), (), (N,)), BY_MACHINE),
+        (((N,), (), ()), 0),
+        (((), (N,), (N,)), 0),
+    ],
+)
+def test_cond_is_looked_at_first_where_it_moves_and_a_side_that_may_stay_unread_does(shapes, skip):
+    assert default_config(pattern(*shapes), V3).skip == skip
 
 
 @pytest.mark.parametrize(
