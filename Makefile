@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: demo test soak lint install clean
+.PHONY: demo test test-slow soak lint install clean
 
 install: $(INSTALLED)
 
@@ -16,7 +16,11 @@ demo: $(INSTALLED)
 	$(BIN)/python examples/demo.py
 
 test: $(INSTALLED)
-	$(BIN)/python -m pytest $(PYTEST_FLAGS)
+	$(BIN)/python -m pytest -m "not slow" $(PYTEST_FLAGS)
+
+# Emulated machines, attacks that go on for a while, and real model files.
+test-slow: $(INSTALLED)
+	$(BIN)/python -m pytest -m slow $(PYTEST_FLAGS)
 
 MINUTES ?= 10
 soak: $(INSTALLED)

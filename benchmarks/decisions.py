@@ -1,4 +1,4 @@
-"""Sections of limits.py: whether what a library decides by the machine was the faster choice."""
+"""Sections of limits.py: whether a library's decisions by the machine are the faster choices."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROUNDS = 15
 PAUSE = 0.02  # seconds before a turn: threads of OpenMP spin on for milliseconds after a call
 MEGABYTE = 1 << 20
 MEGABYTES = (1, 2, 4, 8, 12, 16, 24, 32, 64)  # of output
-LOW = 0.95  # three at most may be lower, and none lower than 0.9
+LOW = 0.95  # share of the fastest; at most three may be lower, and none below 0.9
 BLOCKS = (64, 512, 4096, 1 << 16)
 MASKED = te_select.Workload((1 << 22,), (1 << 22,), (1 << 22,))
 Call = Callable[[], Any]
@@ -50,7 +50,7 @@ def _rows(elements: int, length: int) -> te_select.Workload:
 
 
 def machine() -> None:
-    """Stores past the cache or plain, by pattern, size and threads, beside plain C."""
+    """Compare stores past the cache with plain ones and plain C, by pattern, size and threads."""
     shares: list[float] = []
     for count in sorted({1, threads()}):
         for name in _patterns(16):
@@ -80,7 +80,7 @@ def _chosen(name: str, megabytes: int, count: int) -> float:
 
 
 def skips() -> None:
-    """A look at cond or none, on the suite and on masks in blocks."""
+    """Compare with and without a look at cond, on the suite and on masks in blocks."""
     cases = [(entry.name, entry.workload, Mask()) for entry in DEFAULT]
     cases += [(f"blocks of {block}", MASKED, Mask(block=block)) for block in BLOCKS]
     shares = {}
@@ -113,7 +113,7 @@ def _calls(
 
 
 def _share(timed: Mapping[str, Timing]) -> float:
-    """How fast the default is, of the fastest."""
+    """The default's speed as a share of the fastest."""
     others: Sequence[float] = [
         timed["default"].ratio(timing) for way, timing in timed.items() if way != "default"
     ]

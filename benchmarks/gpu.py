@@ -1,24 +1,24 @@
-"""Everything that wants a GPU, in one command of under ten minutes: tests, bench, tuning.
+"""Everything that needs a GPU, in one command of under ten minutes: tests, bench, tuning.
 
 Run ``python benchmarks/gpu.py --out build/gpu`` on a machine with an NVIDIA GPU, or a part of it::
 
     python benchmarks/gpu.py --out build/gpu --parts tests,overhead
     python benchmarks/gpu.py --out build/gpu --parts bench --suite default --only "attention-*"
 
-The parts, what is worth most first:
+The parts, the most important first:
 
     environment  versions, devices, compilers
     tests        pytest -m gpu
-    overhead     what a call costs on 1024 elements, beside torch
+    overhead     the cost of a call on 1024 elements, beside torch
     roof         contiguous float32 and bfloat16 of 256 MB, beside the peers and a copy
-    bench        a suite, beside the same
-    blocks       masks drawn in blocks, of which half need not be read
-    tune         the suite, records and all
+    bench        a suite, beside the peers and a copy
+    blocks       masks drawn in blocks, so that half of the input need not be read
+    tune         the suite, with its records
 
-Each writes its log, ``PART.log``, and its figures beside it as it goes: the bench a line of CSV
-for every row. ``summary.json`` says how each went. The time is shared out among the parts; one that
-outlasts its share is interrupted, and keeps what it has. The exit code is 1 where a part failed or
-there is no GPU.
+Each part writes a log, ``PART.log``, and its figures beside it while it runs. The bench writes a
+line of CSV for every row. ``summary.json`` says how each part went. The time is divided among the
+parts. A part that takes longer than its share is interrupted, and keeps what it has. The exit code
+is 1 if a part failed or there is no GPU.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from te_select.runtime.cuda import driver  # noqa: E402
 CLI = (sys.executable, "-c", "from te_select.cli import main; main()")
 TOTAL_SECONDS = 570  # below ten minutes, with time to write
 LARGE = ((1 << 26, "float32"), (1 << 27, "bfloat16"))  # 256 MB of output each
-_TABLE = 80  # lines, of which most logs of measurements have fewer
+_TABLE = 80  # lines; most logs of measurements have fewer
 _GRACE = 20  # seconds that an interrupted part has to write what it measured
 
 
@@ -60,7 +60,7 @@ class Part:
     command
         What it runs.
     share
-        Of the time, beside those of the others.
+        Its share of the time, in proportion to those of the other parts.
     stdout
         A file for what the command prints, or None for the log.
     shown
@@ -128,7 +128,7 @@ def run(part: Part, out: Path, seconds: float) -> Outcome:
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
         "PYTHONUNBUFFERED": "1",
-        "XLA_PYTHON_CLIENT_PREALLOCATE": "false",  # else JAX takes most of the device's memory
+        "XLA_PYTHON_CLIENT_PREALLOCATE": "false",  # otherwise JAX takes most of the device's memory
     }
     start = time.monotonic()
     with contextlib.ExitStack() as files:
@@ -152,9 +152,9 @@ def run(part: Part, out: Path, seconds: float) -> Outcome:
 
 
 def run_all(chosen: Sequence[Part], out: Path, seconds: float, missing: str) -> list[Outcome]:
-    """Run parts one after the other; what one leaves of its time is the next one's.
+    """Run parts one after the other; unused time goes to the next part.
 
-    Where the device is ``missing``, only the environment is looked at.
+    If the device is ``missing``, only the part ``environment`` runs.
     """
     start, total = time.monotonic(), sum(part.share for part in chosen)
     outcomes: list[Outcome] = []
@@ -177,7 +177,7 @@ def run_all(chosen: Sequence[Part], out: Path, seconds: float, missing: str) -> 
 
 
 def launch_overhead(target: str) -> int:
-    """Print microseconds a call takes on 1024 elements, of ours and of torch's."""
+    """Print the microseconds of a call on 1024 elements, for our kernel and for torch."""
     import torch  # noqa: PLC0415 - only this part needs it
     import tvm_ffi  # noqa: PLC0415 - the environment is looked at without it
 
@@ -215,8 +215,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--out", type=Path, default=Path("build/gpu"), help="where logs go")
     parser.add_argument("--parts", default="all", help="a list, such as tests,bench; default all")
-    parser.add_argument("--suite", default="baselines", help="to bench and tune: or default")
-    parser.add_argument("--only", default="*", help="a glob: these of the suite only")
+    parser.add_argument("--suite", default="baselines", help="to bench and tune; or default")
+    parser.add_argument("--only", default="*", help="a glob: only these of the suite")
     parser.add_argument("--target", default="cuda", help="default: the GPU of this machine")
     parser.add_argument("--trials", type=int, default=16, help="configs to tune a workload with")
     parser.add_argument("--seconds", type=float, default=TOTAL_SECONDS, help="for all parts")

@@ -1,7 +1,7 @@
-"""Measures how near the x86 kernels are to what the machine can do.
+"""Measures how near the x86 kernels are to the machine's limits.
 
 Run ``python benchmarks/limits.py [SECTION ...]`` on an idle machine; without a section, all run.
-Everything that is compared takes turns in one run, and a ratio is the median over the rounds.
+Contestants take turns in one run, and a ratio is the median over the rounds.
 ``--plot FILE`` draws the section ``sizes``, which takes half of the memory.
 """
 
@@ -40,7 +40,7 @@ LARGE = 1 << 25
 HALF = Mask()
 BLOCKS = Mask(block=1 << 14)
 LARGEST_BYTES = 8 << 30
-BYTES_AN_ELEMENT = 13  # of float32: three elements and one of cond
+BYTES_AN_ELEMENT = 13  # of float32: 4 each for then, else and out, and 1 for cond
 DROPOUT = te_select.Workload((4, 12, 512, 512), (4, 12, 512, 512), (), "float16")
 Call = Callable[[], Any]
 
@@ -73,7 +73,7 @@ def show(title: str, ratio: float, asked: str) -> None:
 
 
 def handwritten() -> None:
-    """Contiguous float32 beside the select in C, non-temporal stores and as many threads."""
+    """Compare contiguous float32 with a select in C: non-temporal stores, equal threads."""
     operands = make_operands(flat(LARGE), HALF)
     probe = roof.runner("select", [roof.probe_memory("select", LARGE)], LARGE, 1, threads())
     timed = take_turns(
@@ -83,7 +83,7 @@ def handwritten() -> None:
 
 
 def skipping() -> None:
-    """What skipping gains on masks in blocks, and costs on random ones."""
+    """Measure the gain of skipping on masks in blocks, and its cost on random ones."""
     random, blocks = (make_operands(flat(LARGE), mask) for mask in (HALF, BLOCKS))
     with tempfile.TemporaryDirectory() as folder:
         skips = with_config(flat(LARGE), folder, skip=1)
@@ -130,7 +130,7 @@ def awkward() -> None:
         ("[65536,64], cond by row, all half a line on", (65536, 64), (65536, 64), True, 8),
     ):
         elements = [math.prod(shape) for shape in (odd, even)]
-        # One memory for both, as pages may lie better or worse.
+        # Both use the same memory, because the placement of pages changes the speed.
         memory = make_operands(flat(max(elements) + moved), HALF)
         calls = {
             "odd": call(*part(memory, odd, by_row, moved)),
@@ -188,7 +188,7 @@ def levels() -> None:
 
 
 def placement() -> None:
-    """Arrays whole megabytes apart, out a little further: where loads may hit pending stores."""
+    """Place arrays whole megabytes apart and out a little further: loads may hit pending stores."""
     for workload in (flat(1 << 16), flat(LARGE), DROPOUT):
         kernel = te_select.compile(workload)
         operands = make_operands(workload, HALF)
@@ -226,7 +226,7 @@ def small() -> None:
 
 
 def sizes(plot: Path | None = None) -> None:
-    """Time against bytes, from 1 MB to as much as half of the memory holds, taking turns."""
+    """Measure time against bytes, in turns, from 1 MB to as much as fits half of the memory."""
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     largest = make_operands(flat(min(LARGEST_BYTES, memory // 2) // BYTES_AN_ELEMENT), HALF)
     four = (largest.cond, largest.then, largest.else_, largest.out)

@@ -1,9 +1,9 @@
 """Measures ways to run the tasks of a call: alone, the pool, OpenMP and oneTBB.
 
-Run ``python benchmarks/pools.py [--busy N]``. With ``--busy`` as many other processes compute
-without end; then the mean without the slowest 0.5 % tells more than the median. oneTBB takes part
-where the package ``tbb-devel`` is installed. Contestants of one size take turns of calls that go on
-for a while, and sleep before their turn, because OpenMP's threads spin on after a call.
+Run ``python benchmarks/pools.py [--busy N]``. With ``--busy N``, N other processes compute without
+end. Then the mean without the slowest 0.5 % tells more than the median. oneTBB takes part if the
+package ``tbb-devel`` is installed. Contestants of one size take turns of many calls. They sleep
+before each turn, because OpenMP's threads spin on after a call.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SOURCE = Path(__file__).with_suffix(".cc")
 
 
 class Work(ctypes.Structure):
-    """As pools.cc has it."""
+    """The struct ``Work`` of pools.cc."""
 
     _fields_ = (
         *((name, ctypes.c_void_p) for name in ("cond", "then", "other", "out")),
@@ -78,7 +78,7 @@ def build(folder: Path) -> tuple[ctypes.CDLL, list[str]]:
 
 
 def turns(calls: Mapping[str, Callable[[], object]]) -> dict[str, list[float]]:
-    """Seconds of every call, of contestants that take turns."""
+    """Seconds of every call, for contestants that take turns."""
     seconds: dict[str, list[float]] = {name: [] for name in calls}
     rng = random.Random(0)
     for _ in range(ROUNDS):

@@ -1,9 +1,10 @@
-"""Measures what tuning is worth: tuned kernels beside others, taking turns on one memory.
+"""Measures what tuning gains: tuned kernels beside others, taking turns on one memory.
 
 Run ``python benchmarks/tuned.py`` on an idle machine, after ``te-select tune --suite default``.
-First come the workloads of the bench's suite, each with the record of its own, beside the default
-config and beside what TVM's MetaSchedule finds in TVM's own default space in as many trials. Then
-come workloads that were never tuned and take the nearest record, beside the default.
+First come the workloads of the bench's suite, each with its own record. They are compared with the
+default config, and with the best that TVM's MetaSchedule finds in TVM's own default space in as
+many trials. Then come workloads that were never tuned and take the nearest record. They are
+compared with the default.
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ def main() -> int:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--tuning-logs", type=Path, default=Path("tuning_logs"), help="the folder")
-    parser.add_argument("--only", default="*", help="a glob: these of the suite, and no others")
+    parser.add_argument("--only", default="*", help="a glob: only these of the suite")
     given = parser.parse_args()
     logs: Path = given.tuning_logs
     entries = [entry for entry in DEFAULT if fnmatch.fnmatchcase(entry.name, given.only)]

@@ -1,7 +1,7 @@
-"""Schedules: for each kind of machine a folder, and beside them what their leaves have in common.
+"""Schedules: a folder for each kind of machine, and beside them the code that all leaves share.
 
-A schedule never changes what is computed. It knows the access pattern of a workload, and no front
-end, no record and no command line. `te_select.schedules.seam` says which names a schedule has.
+A schedule never changes what is computed. It knows the access pattern of a workload. It knows no
+front end, no record and no command line. `te_select.schedules.seam` lists the names of a schedule.
 
 This folder is installed as ``te_select.schedules``.
 """

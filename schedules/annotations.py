@@ -1,8 +1,9 @@
-"""The annotations of a leaf: what a tuning record is read by, and the mark for lowering.
+"""The names of a leaf's annotations: those that tuning records keep, and the mark for lowering.
 
-Without tvm, because a compilation reads records of plain JSON.
+This module needs no tvm, because a compilation reads records as plain JSON.
 """
 
 ANNOTATION = "te_select.span"
 PATTERN = "te_select.pattern"
 KNOB = "te_select.knob."  # followed by the name of the knob
+PLAIN_LEAF = "plain"  # in the place of a span's name: TVM compiles the leaf itself

@@ -1,7 +1,7 @@
-"""What a schedule writes on its leaf: the span that takes its place, and what led to it.
+"""What a schedule writes on its leaf: the span that takes its place, the pattern and the knobs.
 
-A span's name does not tell every knob. Pattern and knobs are what a tuning record is read by: they
-stand in its trace as annotations, so that reading a log makes no object of TVM.
+A span's name does not tell every knob. So pattern and knobs are annotations, too. They stand in the
+trace of a tuning record, so that reading a log makes no object of TVM.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ _Config = TypeVar("_Config")
 def annotate(
     sch: s_tir.Schedule, leaf: Any, symbol: str, pattern: AccessPattern, config: Any
 ) -> None:
-    """Write on the leaf.
+    """Write the annotations on the leaf.
 
     Parameters
     ----------
     sch
         The schedule.
     leaf
-        The loop whose place the span takes.
+        The loop that the span replaces.
     symbol
-        The span.
+        The span's name.
     pattern
         The workload's access pattern.
     config
-        The knobs, numbers of which may be random variables of MetaSchedule.
+        The knobs; numbers may be random variables of MetaSchedule.
     """
     sch.annotate(leaf, ANNOTATION, symbol)
     sch.annotate(leaf, PATTERN, pattern.key)
@@ -45,12 +45,12 @@ def annotate(
 
 
 def config_from(make: Callable[..., _Config], knobs: Mapping[str, int]) -> _Config:
-    """Make a config of knobs that a log keeps as ints.
+    """Make a config from knobs that a log keeps as ints.
 
     Parameters
     ----------
     make
-        The schedule's ``Config``, of whose knobs each is an int or a bool.
+        The schedule's ``Config``; each of its knobs is an int or a bool.
     knobs
         The knobs.
 
@@ -62,8 +62,8 @@ def config_from(make: Callable[..., _Config], knobs: Mapping[str, int]) -> _Conf
     Raises
     ------
     ValueError
-        If they are not those of the config, as of a te_select that had others, or a value cannot be
-        that of a bool. Knobs that the config has a default for may be missing.
+        If the config does not have these knobs (a te_select of another version wrote them), or the
+        value of a bool is neither 0 nor 1. Knobs with a default in the config may be missing.
     """
     known = {knob.name: knob for knob in fields(make)}  # type: ignore[arg-type]  # a dataclass
     needed = {name for name, knob in known.items() if knob.default is MISSING}
@@ -82,24 +82,24 @@ def config_from(make: Callable[..., _Config], knobs: Mapping[str, int]) -> _Conf
 def config_of(
     make: Callable[..., _Config], scheduled: s_tir.Schedule | IRModule | tirx.PrimFunc
 ) -> _Config:
-    """Read back the config that a schedule was given.
+    """Read back the config of a schedule.
 
     Parameters
     ----------
     make
         The schedule's ``Config``.
     scheduled
-        A schedule, its module or the function that it made.
+        A schedule, its module, or the scheduled function.
 
     Returns
     -------
     Config
-        The config; the values of random variables in their place.
+        The config, with values for random variables.
 
     Raises
     ------
     ValueError
-        If there is no leaf: of no elements, or not scheduled.
+        If there is no leaf: the function has no elements, or is not scheduled.
     """
     mod = scheduled.mod if isinstance(scheduled, s_tir.Schedule) else scheduled
     func = mod["main"] if isinstance(mod, IRModule) else mod

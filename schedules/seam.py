@@ -1,4 +1,4 @@
-"""The seam: the names that every schedule has, and what each means."""
+"""The seam: the names that every schedule has, and their meaning."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ class Schedule(Protocol):
     ----------
     Config
         A frozen dataclass of the knobs, ints and bools. ``config.checked(pattern)`` returns the
-        config, or raises ValueError where the schedule cannot follow it.
+        config, or raises ValueError if the schedule cannot follow it.
     NUMBERS
-        The knobs, one at least, that may be random variables of MetaSchedule. The others change
-        the structure, and each of their combinations is a design of its own.
+        The knobs that may be random variables of MetaSchedule, at least one. The others change the
+        structure. Each of their combinations is a design of its own.
     config_of
         Reads the config back from a scheduled function.
     config_from
-        Makes a config, which is not checked yet, of the knobs that a record holds.
+        Makes a config from the knobs that a record holds. The config is not checked yet.
     """
 
     Config: type[Any]
@@ -35,7 +35,7 @@ class Schedule(Protocol):
         """Choose a good config for a pattern and a TVM target, without measuring."""
 
     def variants(self, pattern: AccessPattern, config: Any) -> list[Variant]:
-        """List the functions to make of a config; the last one is for all calls that are left."""
+        """List the functions to make for a config; the last one is for all remaining calls."""
 
     def apply(self, sch: Any, pattern: AccessPattern, target: Any, config: Any) -> None:
         """Schedule the definition.
@@ -43,8 +43,8 @@ class Schedule(Protocol):
         Parameters
         ----------
         sch
-            Schedule of what `te_select.operator.definition` made. It is changed in place, and
-            pattern and knobs are written on its leaf (`te_select.schedules.leaf`).
+            Schedule of the function that `te_select.operator.definition` made. It is changed in
+            place. Pattern and knobs are written on its leaf (`te_select.schedules.leaf`).
         pattern
             The same workload's access pattern.
         target
@@ -54,12 +54,12 @@ class Schedule(Protocol):
         """
 
     def space(self, pattern: AccessPattern, target: Any) -> Mapping[str, Sequence[Any]]:
-        """List the candidates of every knob, which is a field of `Config`."""
+        """List the candidates of every knob; the knobs are fields of `Config`."""
 
     def effect(
         self, pattern: AccessPattern, config: Any, cpus: int | None = None
     ) -> tuple[object, ...]:
-        """Tell configs apart by what they do: of those with one effect a tuner tries one only.
+        """Tell configs apart by what they do: a tuner tries only one config of each effect.
 
         Parameters
         ----------
@@ -68,29 +68,30 @@ class Schedule(Protocol):
         config
             A config that fits it.
         cpus
-            How many CPUs run the kernel; None where that is not known.
+            How many CPUs run the kernel; None if that is not known.
 
         Returns
         -------
         tuple
-            Hashable, and equal for configs that differ in knobs without a meaning for the pattern.
+            Hashable. It is equal for configs that differ only in knobs without a meaning for the
+            pattern.
         """
 
     def family(self, target: Any) -> object:
-        """What a target has in common with those whose records may serve it.
+        """A value that is equal for targets whose records may serve each other.
 
         The value is hashable; it is None for a TVM target of another kind of machine.
         """
 
     def portable(self, pattern: AccessPattern, target: Any, config: Any) -> Any:
-        """Leave out of a config what holds only on the microarchitecture that it was measured on.
+        """Replace the knobs of a config that hold only on the microarchitecture it was measured on.
 
-        The result serves the pattern on the target; what is left out is the default's choice.
+        The result serves the pattern on the target. The replaced knobs have the default's values.
         """
 
     def alike(self, pattern: AccessPattern, measured: AccessPattern, target: Any) -> bool:
         """Whether the record of one pattern, of int dims, may serve another of a size near to it.
 
-        Both have the same loops and width. The record may serve where the schedule treats the two
-        in the same way.
+        Both have the same loops and width. The record may serve if the schedule treats the two in
+        the same way.
         """

@@ -1,4 +1,4 @@
-"""Variants: the functions of one kernel, and which calls each is for."""
+"""Variants: the functions of one kernel, and the calls that each is for."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class Variant:
     Parameters
     ----------
     name
-        What it is called, a part of its symbol; empty for the function of all other calls, which
-        comes last.
+        Its name, a part of its symbol. It is empty for the last one, the function of all other
+        calls.
     config
         The config to apply, a ``Config`` of the schedule.
     applies
-        Given the sizes of the named dims and the flags of a call, both as TIR expressions by their
-        names: whether the call is one of its calls. The first variant that applies is taken.
+        Takes the sizes of the named dims and the flags of a call, both as TIR expressions by name.
+        Returns whether the variant is for this call. The first variant that applies is taken.
     """
 
     name: str

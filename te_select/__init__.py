@@ -1,7 +1,7 @@
 """te-select: fast, verified kernels for Select, also called Where.
 
-``out = cond ? then : else``, broadcast by the rules of ONNX, OpenVINO and oneDNN, compiled by TVM
-into shared libraries that load without it. Importing te_select imports neither tvm nor a compiler.
+``out = cond ? then : else``, broadcast by the rules of ONNX, OpenVINO and oneDNN. TVM compiles it
+into shared libraries that load without TVM. Importing te_select imports neither tvm nor a compiler.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from te_select.compiler import compile, export
     from te_select.frontends import ModelNode, read_model
     from te_select.functional.onnx_reference import onnx_reference
+    from te_select.functional.where import where
     from te_select.runtime.artifact import Library, load
     from te_select.runtime.kernel import Kernel
     from te_select.tuning.record import Record
@@ -42,6 +43,7 @@ _LAZY = {
     "onnx_reference": "te_select.functional.onnx_reference",
     "read_model": "te_select.frontends",
     "tune": "te_select.tuning.session",
+    "where": "te_select.functional.where",
 }
 
 __all__ = [
@@ -65,11 +67,12 @@ __all__ = [
     "onnx_reference",
     "read_model",
     "tune",
+    "where",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """Import what needs tvm-ffi or tvm when it is first used."""
+    """Import a public name that needs tvm-ffi or tvm, on first use."""
     if name not in _LAZY:
         raise AttributeError(f"module 'te_select' has no attribute {name!r}")
     import importlib  # noqa: PLC0415 - kept off the import path
@@ -86,5 +89,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """List the public names, loaded or not."""
+    """List the public names, imported or not."""
     return sorted(__all__)

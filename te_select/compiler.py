@@ -11,7 +11,6 @@ import itertools
 import os
 import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -23,7 +22,7 @@ from tvm import s_tir
 from te_select import forks, kinds
 from te_select.errors import ArgumentError, ArtifactError, TargetError
 from te_select.machines import limits, machine, schedule_of
-from te_select.machines.scheduled import Scheduled
+from te_select.machines.scheduled import Scheduled, records
 from te_select.machines.targets import ResolvedTarget, resolve
 from te_select.operator.access import AccessPattern, access_pattern
 from te_select.operator.broadcast import shown
@@ -34,7 +33,7 @@ from te_select.records import lookup
 from te_select.records.origin import DEFAULT, NONE_NEAR, NOT_ASKED
 from te_select.runtime import artifact, scratch, stored
 from te_select.runtime.kernel import Kernel
-from te_select.runtime.manifest import KernelRecord, Manifest, NodeRecord
+from te_select.runtime.manifest import Manifest, NodeRecord
 
 TuningLogs = str | Path | Literal[False] | None
 _builds = itertools.count()
@@ -79,7 +78,8 @@ def compile(
     resolved = resolve(target)
     check_runs_here(resolved)
     path = _build_folder(os.getpid()) / f"build{next(_builds)}" / f"{workload.name}.so"
-    build_scheduled([schedule(workload, resolved, tuning_logs)], path, resolved)
+    chosen = [schedule(workload, level, tuning_logs) for level in resolved.levels]
+    build_scheduled(chosen, path, resolved)
     loaded = artifact.load(path)
     if not isinstance(loaded, Kernel):
         raise ArtifactError(f"{path} holds several kernels; expected one")
@@ -139,31 +139,39 @@ def export(
         built = folder / "library.so"
         resolved = resolve(target)
         step = progress or (lambda _done, _total: None)
+        each = [(workload, level) for workload in unique for level in resolved.levels]
         chosen: list[Scheduled] = []
-        for workload in unique:
-            step(len(chosen), len(unique) + 1)  # the last step makes code of all of them
-            chosen.append(schedule(workload, resolved, tuning_logs))
-        step(len(chosen), len(unique) + 1)
+        for workload, level in each:
+            step(len(chosen), len(each) + 1)  # the last step makes code of all of them
+            chosen.append(schedule(workload, level, tuning_logs))
+        step(len(chosen), len(each) + 1)
         build_scheduled(chosen, built, resolved, nodes)
         return stored.write(stored.read(built), path)
 
 
 @forks.held_off()
 def build_scheduled(
-    chosen: Sequence[Scheduled], path: Path, target: ResolvedTarget, nodes: Sequence[Node] = ()
+    chosen: Sequence[Scheduled],
+    path: Path,
+    target: ResolvedTarget,
+    nodes: Sequence[Node] = (),
+    **options: Any,
 ) -> None:
     """Build scheduled workloads; `export`, and a tuner that has chosen the configs itself.
 
     Parameters
     ----------
     chosen
-        What `schedule` made; their workloads differ.
+        What `schedule` made; their workloads differ, and each is there for every level of the
+        target.
     path
         The ``.so`` to write, into a folder of its own.
     target
         The target they were scheduled for.
     nodes
         The nodes of a model that they serve, which the manifest lists.
+    options
+        What the kind of machine takes besides: ``places`` of a family of CPU kernels.
 
     Raises
     ------
@@ -174,14 +182,12 @@ def build_scheduled(
     kind = machine(target.kind)
     path.parent.mkdir(parents=True, exist_ok=True)
     manifest = Manifest(
-        kernels=tuple(
-            KernelRecord(one.workload, asdict(one.config), one.origin, one.why) for one in chosen
-        ),
+        kernels=records(chosen, target.levels[-1].name),
         target={"name": target.name, **kind.requirements(target)},
         versions=versions() | kind.versions(),
         nodes=tuple(map(NodeRecord.of, nodes)),
     )
-    kind.build(chosen, target, manifest, path)
+    kind.build(chosen, target, manifest, path, **options)
 
 
 @forks.held_off()
@@ -230,7 +236,7 @@ def schedule(
         with limits.explained(workload):
             rules.apply(sch, pattern, target.tvm, variant.config)
         functions[variant] = sch.mod["main"]
-    return Scheduled(workload, chosen, origin, why, functions)
+    return Scheduled(workload, target.name, chosen, origin, why, functions)
 
 
 @forks.held_off()
@@ -272,6 +278,9 @@ def source(
         )
     if level == "te":
         return str(definition(workload).script())
+    if len(resolved.levels) > 1:
+        names = " or ".join(each.name for each in resolved.levels)
+        raise ArgumentError(f"target {resolved.name!r} has several levels; expected {names}")
     chosen = schedule(workload, resolved, False, config)
     if level == "scheduled":
         return "\n\n".join(str(function.script()) for function in chosen.functions.values())

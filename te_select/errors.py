@@ -1,7 +1,7 @@
 """The errors that te_select raises.
 
-Every message names the offending value and what would have been accepted. An error raised by a
-call means that nothing was written to ``out``.
+Every message names the offending value and what would have been accepted. If a call raises one of
+these errors, nothing was written to ``out``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ class SelectError(Exception):
 
 
 class BroadcastError(SelectError, ValueError):
-    """Shapes, an axis or a rule from which no workload can be made."""
+    """Shapes, an axis or a rule that make no workload."""
 
 
 class ArgumentError(SelectError, ValueError):
@@ -24,7 +24,7 @@ class DTypeError(SelectError, TypeError):
 
 
 class TargetError(SelectError, ValueError):
-    """A target that is not known, or that this machine cannot run."""
+    """A target that is unknown, or that this machine cannot run."""
 
 
 class ArtifactError(SelectError, RuntimeError):

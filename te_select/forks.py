@@ -1,10 +1,9 @@
 """Forks while another thread compiles: the child never waits for a lock that nobody will release.
 
-A forked child has all memory of its parent, but of its threads only the one that forked. A lock
-that another thread held at that moment stays locked in the child for ever, be it one of Python's
-imports, of TVM, of LLVM or of ours. So a fork waits until no other thread is compiling; a
-compilation takes a tenth of a second. Where the wait would take too long, the child refuses to
-compile.
+A forked child has all memory of its parent, but only the thread that forked. If another thread held
+a lock at that moment, the lock stays locked in the child for ever. Such locks belong to Python's
+imports, to TVM, to LLVM and to te-select. So a fork waits until no other thread is compiling. A
+compilation takes a tenth of a second. If the wait would be too long, the child refuses to compile.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from collections.abc import Iterator
 
 from te_select.errors import ToolchainError
 
-# They hold locks of their own over a fork. If they were first imported while a fork waits here, it
-# would release what it has not taken.
+# These modules hold locks of their own over a fork. If they were first imported while a fork waits
+# here, the fork would release a lock that it has not taken.
 _IMPORTED_FIRST = (logging, concurrent.futures.thread)
 
-LONGEST_WAIT = 60.0  # seconds; importing tvm took 20 where the disk was cold, or others computed
+LONGEST_WAIT = 60.0  # seconds; importing tvm took 20 with a cold disk or a busy machine
 
 
 class _Gate:
@@ -88,14 +87,14 @@ os.register_at_fork(
 
 @contextlib.contextmanager
 def held_off() -> Iterator[None]:
-    """Hold off the forks of other threads; a context manager, or a function's decorator.
+    """Delay forks by other threads; a context manager, or a function's decorator.
 
-    For whatever takes locks that cannot be made anew in a child: imports, and all that TVM does.
+    For code that takes locks which a child cannot make anew: imports, and everything that TVM does.
 
     Raises
     ------
     ToolchainError
-        In a child that was forked nevertheless.
+        In a child that was forked all the same.
     """
     _gate.enter()
     try:

@@ -87,7 +87,10 @@ KINDS: dict[str, Kind] = {
     "cpu": Kind(
         name="cpu",
         tvm_kind="llvm",
-        targets="native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4, an LLVM CPU name",
+        targets=(
+            "native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4, several of these as a list, an LLVM "
+            "CPU name, aarch64, aarch64:neoverse-n1, riscv64"
+        ),
         target="te_select.machines.cpu.target",
         schedule="te_select.schedules.cpu",
         machine="te_select.machines.cpu.machine",

@@ -22,10 +22,10 @@ def update_golden(request):
 
 
 def pytest_configure(config):
-    # A shell ignores it for what it runs in the background, and children would inherit that.
+    # A shell ignores it for background jobs, and children would inherit that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    # Where torch is installed tvm_ffi imports it, for 2 s in each process that a test starts. The
+    # If torch is installed, tvm_ffi imports it, which takes 2 s in each process of a test. The
     # workers of pytest-xdist need it: they hide it from their own children.
     if not getattr(config.option, "numprocesses", None):
         paths = [str(NO_TORCH), os.environ.get("PYTHONPATH", "")]

@@ -145,7 +145,7 @@ def test_child_of_a_fork_that_could_not_wait_refuses_to_compile_and_loads_all_th
 
 @pytest.mark.parametrize("name", ["compile", "export", "build_scheduled", "schedule", "source"])
 def test_whatever_compiles_holds_off_forks(name, monkeypatch):
-    """Or a fork would leave the locks of TVM behind."""
+    """Otherwise the child would inherit locked locks of TVM."""
 
     class EnteredError(Exception):
         pass

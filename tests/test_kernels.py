@@ -150,7 +150,7 @@ UNREAD = """
 
 
 def test_side_that_cond_does_not_select_is_not_read():
-    """It may be anything, here memory that no one may read."""
+    """The unread side may be anything: here it is memory that must not be read."""
     run = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(UNREAD)], capture_output=True, text=True, check=False
     )

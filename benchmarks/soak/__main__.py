@@ -4,7 +4,7 @@ import signal
 import sys
 from pathlib import Path
 
-# The tree that this file lies in, installed or not.
+# Use the source tree of this file, even if te_select is installed.
 sys.path[:0] = [str(Path(__file__).resolve().parents[level]) for level in (1, 2)]
 
 from soak.command import main  # noqa: E402 - it is found from here on

@@ -1,9 +1,9 @@
 """The command: attacks in turns, for so many minutes, and a summary.
 
-The attack that has had the least time comes next. A round has a number, its seed, which decides
-what it draws: run one again with --only NAME --seed N --rounds 1. Progress goes to standard error,
-the summary to standard output. Ctrl-C ends the run with the summary of what was done so far. The
-exit code is 0 where nothing failed, 1 where something did, and 130 after Ctrl-C.
+The attack that has had the least time comes next. A round has a seed, which decides what it draws.
+Run a round again with --only NAME --seed N --rounds 1. Progress goes to standard error, the summary
+to standard output. Ctrl-C ends the run with the summary so far. The exit code is 0 if nothing
+failed, 1 if something did, and 130 after Ctrl-C.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _run_round(attack: Done, worker: Worker) -> None:
-    """Run the next round of an attack, and say how it went."""
+    """Run the next round of an attack, and report the result."""
     seed, start = attack.next, time.monotonic()
     tried, failures = worker.run(seed)
     seconds = time.monotonic() - start

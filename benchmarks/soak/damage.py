@@ -1,6 +1,6 @@
 """Flips, cuts and edits of libraries and of manifests.
 
-Whatever is damaged is refused in one line, or is read as if nothing had happened: a damaged library
+A damaged file is refused in one line, or is read with the same result as before. A damaged library
 is never run, and a kernel never gives a wrong result.
 """
 
@@ -28,8 +28,8 @@ from te_select.runtime import embedded, stored
 from te_select.runtime.manifest import FIRST_FORMAT
 from te_select.runtime.stored import Stored
 
-_INSPECTED = 8  # one of so many
-_WAYS_INTO = 8  # of ten: what is nested deeply is to be edited as often
+_INSPECTED = 8  # one of so many files is inspected, too
+_WAYS_INTO = 8  # of ten edits go deeper, so that deeply nested values are edited as often
 _COND = np.arange(64) % 2 == 0
 _THEN, _ELSE = np.ones(64, np.float32), np.zeros(64, np.float32)
 _VALUES: list[Any] = [None, True, -1, 2**70, 1.5, "", "x" * 5000, "\0", [], [[]], {}, {"a": 1}]
@@ -51,7 +51,7 @@ def attack(seed: int, found: Found, damages: int = 100) -> None:
 
 
 def _damage_library(rng: random.Random, library: Stored, path: Path, found: Found) -> None:
-    """Damage a library that holds its manifest, then only what lies beside it."""
+    """Damage a library that holds its manifest, then only the file beside it."""
     path.write_bytes(damaged(rng, library.image))
     path.with_suffix(".json").write_bytes(library.beside())
     changed = path.read_bytes() != library.image
@@ -108,7 +108,7 @@ def _edit_manifest(
 
 
 def _wrong(loaded: te_select.Kernel | te_select.Library, mirrored: bool) -> str:
-    """What is wrong with what a library computes, whatever its manifest says."""
+    """What is wrong with a library's results; the manifest is not trusted."""
     kernel = loaded if isinstance(loaded, te_select.Kernel) else loaded.get(WORKLOAD.name)
     if kernel is None or kernel.workload != WORKLOAD:  # which is what an edit may say
         return ""
@@ -117,14 +117,14 @@ def _wrong(loaded: te_select.Kernel | te_select.Library, mirrored: bool) -> str:
 
 
 def _load(path: Path, found: Found, what: str, judge: Judge | None) -> None:
-    """Load what was damaged; without a judge, it must be refused."""
+    """Load a damaged library; without a judge, it must be refused."""
     found.tried(what)
     try:
         loaded = te_select.load(path)
     except ArtifactError as error:
         if "\n" in str(error):
             found.failed(f"{what}: an error of many lines: {error}")
-    except Exception as error:  # whatever else it is, it is a finding
+    except Exception as error:  # any other error is a failure
         found.failed(f"{what}: {type(error).__name__}: {error}")
     else:
         if judge is None:
@@ -140,7 +140,7 @@ def _load(path: Path, found: Found, what: str, judge: Judge | None) -> None:
 
 
 def _edit(rng: random.Random, data: Any) -> None:
-    """Put something else into the place of a value, or of a part of it; or leave it out."""
+    """Replace a value or a part of it by something else, or leave it out."""
     places = list(data) if isinstance(data, dict) else list(range(len(data)))
     if not places:
         return

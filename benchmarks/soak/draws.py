@@ -23,8 +23,8 @@ from te_select.records.sizes import representative
 
 _RANKS = (0, 1, 2, 2, 2, 3, 3, 3, 4, 5)
 _EXTENTS = (1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 257)
-_ELEMENTS = (200, 5_000, 60_000)  # most of a workload
-_LARGE = 1 << 22  # elements of the few that are stored past the caches by default
+_ELEMENTS = (200, 5_000, 60_000)  # limits for the elements of a workload
+_LARGE = 1 << 22  # elements; such a workload is stored past the caches by default
 _RULES = ("none", "numpy", "pdpd", *["multidirectional"] * 4)
 _NAMES = ("n", "m", "k")
 _SIZES = (0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 64, 65, 100, 129, 300)
@@ -63,7 +63,7 @@ def chance(rng: np.random.Generator, share: float) -> bool:
 
 
 def workload(rng: np.random.Generator) -> Workload:
-    """A workload of any rule and element type, of up to 12 dims, of which some are names."""
+    """A workload of any rule and element type, with up to 12 dims; some of them are names."""
     while True:
         cond, then, else_, out = _shapes(rng)
         axis = -1
@@ -112,7 +112,7 @@ def large(rng: np.random.Generator) -> Workload:
 
 
 def sizes(rng: np.random.Generator, of: Workload) -> dict[str, int]:
-    """A size for every named dim, such that there are not too many elements."""
+    """A size for every named dim; limited, so that there are not too many elements."""
     found = {name: int(rng.choice(_SIZES)) for name in of.dim_names}
     while max(found.values(), default=0) > 1 and _elements(of, found) > max(_ELEMENTS):
         found[max(found, key=lambda name: found[name])] //= 3
@@ -120,7 +120,7 @@ def sizes(rng: np.random.Generator, of: Workload) -> dict[str, int]:
 
 
 def _elements(of: Workload, named: Mapping[str, int]) -> int:
-    """Elements of out; extents of 0 do not count, for an input may be without that axis."""
+    """Elements of out without its extents of 0, because an input may lack such an axis."""
     extents = (dim if isinstance(dim, int) else named[dim] for dim in of.out_shape)
     return math.prod(max(1, extent) for extent in extents)
 

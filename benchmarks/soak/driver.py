@@ -20,8 +20,8 @@ _RUNTIME = Path(scratch.__file__).parent
 SOURCES = tuple(_RUNTIME / name for name in link.CPU.sources)
 """The files that are linked to the kernels of every library."""
 _OPTIONS = ("-std=gnu11", "-fno-sanitize-recover=all", "-g", "-O1")
-_SECONDS = 200.0  # of one run
-_TOLD = 6  # lines of a report
+_SECONDS = 200.0  # limit of one run
+_TOLD = 6  # lines of a sanitizer's report that are shown
 _MARKS = ("call ", "runtime error", "ERROR: ", "WARNING: ", "FATAL: ", "in call ", "#0", "#1")
 
 
@@ -32,7 +32,7 @@ def compile_driver(
     *options: str,
     sources: Sequence[Path] = SOURCES,
 ) -> Path:
-    """Compile a program of what `link` would link to the kernels of a library.
+    """Compile a program from the files that `link` would link to the kernels of a library.
 
     Parameters
     ----------
@@ -41,9 +41,9 @@ def compile_driver(
     entries
         The kernels.
     folder
-        Where to build; headers that lie there are found.
+        The folder to build in; headers in it are found.
     options
-        Of the compiler, such as ``-fsanitize=thread``.
+        Options of the compiler, such as ``-fsanitize=thread``.
     sources
         The C half.
 

@@ -1,7 +1,7 @@
-"""Forks while threads compile, call and load: every child works, or is refused in words.
+"""Forks while threads compile, call and load: every child works, or gets a clear error.
 
-A forked child has the memory of its parent and none of its other threads. Locks that one of them
-held stay held in the child, and threads that a loop would wait for are not there.
+A forked child has the memory of its parent, but none of its other threads. If one of them held a
+lock, the lock stays held in the child. Threads for which a loop would wait do not exist.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import te_select
 from soak.found import Found, one_line
 from te_select.checking.reference import ints
 
-_CHILD_SECONDS = 60  # a compilation takes a third of one; a child that takes this long hangs
+_CHILD_SECONDS = 60  # a compilation takes a third of a second; a child that takes this long hangs
 _LARGE = 1 << 20  # elements, of which several threads take a part each
 _ANSWER_BYTES = 4000
 _REFUSED = "refused"
@@ -92,7 +92,7 @@ def _fork_again(kernel: te_select.Kernel, number: int) -> None:
 
 
 def _in_child(work: Callable[[], None]) -> str:
-    """Do something in a forked child: what is wrong, or nothing."""
+    """Do something in a forked child; returns what is wrong, or an empty string."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -124,7 +124,7 @@ def _in_child(work: Callable[[], None]) -> str:
 
 @contextlib.contextmanager
 def _thread(work: Callable[[int], None], first: int) -> Iterator[list[str]]:
-    """A thread that does something over and over; its problems are found in the list."""
+    """A thread that repeats something; its problems are added to the list."""
     problems: list[str] = []
     stop = threading.Event()
 
@@ -134,7 +134,7 @@ def _thread(work: Callable[[int], None], first: int) -> Iterator[list[str]]:
                 return
             try:
                 work(number)
-            except Exception as error:  # whatever it is, it is a finding
+            except Exception as error:  # any error is a failure
                 problems.append(f"{type(error).__name__}: {error}")
                 return
 

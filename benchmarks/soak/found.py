@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 _NOTE_BYTES = 1000
-_MOST_FAILURES = 20  # of a round; whoever breaks everything says so often enough
+_MOST_FAILURES = 20  # kept of a round; more would tell nothing new
 _FAILURE_LENGTH = 1000
 
 
@@ -17,7 +17,7 @@ class Found:
     Parameters
     ----------
     note
-        A file that says what is being done: it is read where the process dies. None for none.
+        A file that says what is being done; it is read if the process dies. None for no file.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Found:
             self.failures.append(one_line(message)[:_FAILURE_LENGTH])
 
     def doing(self, what: str) -> None:
-        """Say what is about to be done, for the case that the process does not survive it."""
+        """Note what comes next, in case the process does not survive it."""
         if self._note is not None:
             os.pwrite(self._note, what.encode()[:_NOTE_BYTES].ljust(_NOTE_BYTES), 0)
 

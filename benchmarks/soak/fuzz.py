@@ -1,8 +1,8 @@
 """Random workloads, configs, targets and places of operands, against NumPy, bit for bit.
 
-Every operand lies between pages that nobody may touch, at any byte. The inputs cannot be written
-while a kernel runs. Before a call every bit of the output is the opposite of what is expected, and
-whatever lies around it must be the same afterwards.
+Every operand lies between protected pages and may begin at any byte. The inputs cannot be written
+while a kernel runs. Before a call, every bit of the output is the opposite of the expected bit. The
+bytes around the output must not change.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from te_select.operator.dtypes import numpy_dtype
 _THREADS = (1, 2, 3, 7)
 _PLACES = 20  # calls on the same data
 _CALLS_OF_LARGE = 6
-_ALIGNMENTS = (1, 1, 0, 0, 64)  # 0 for that of the element type
+_ALIGNMENTS = (1, 1, 0, 0, 64)  # bytes; 0 stands for the alignment of the element type
 _INPUTS = ("cond", "then", "else_")
 Array = np.ndarray[Any, Any]
 
 
 class SelectKernel(Protocol):
-    """What `check` needs of a kernel."""
+    """The part of a kernel that `check` needs."""
 
     workload: Workload
     function: Callable[..., Any]
@@ -84,7 +84,7 @@ def check(
     rng
         Source of all data.
     found
-        What is told of every call.
+        Counts every call and takes failures.
     calls
         How many calls.
     """
@@ -97,7 +97,7 @@ def check(
             found.tried(f"calls {call.way}")
             if problem := data.run(kernel, call):
                 found.failed(f"{label}: call {number} {call}: {problem}")
-                return  # one for a kernel says it
+                return  # one failure for a kernel is enough
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,7 +117,7 @@ class _Call:
 
 
 class _Data:
-    """The operands of one workload, what NumPy selects of them, and memory to place them in."""
+    """The operands of one workload, NumPy's result, and memory in which to place them."""
 
     def __init__(self, workload: Workload, rng: np.random.Generator) -> None:
         self.workload = workload
@@ -171,7 +171,7 @@ class _Data:
         return _Call(way, (starts[0], starts[1], starts[2], starts[3]), layouts, shared, shift)
 
     def run(self, kernel: SelectKernel, call: _Call) -> str:
-        """Call a kernel: what is wrong, or nothing."""
+        """Call a kernel; returns what is wrong, or an empty string."""
         *frozen, target = self.memory
         size, start = self.expected.size, call.starts[-1]
         out = _laid_out(
@@ -192,7 +192,7 @@ class _Data:
             memory_of_input.freeze()
         try:
             got = self._called(kernel, call.way, inputs, out)
-        except Exception as error:  # whatever it is, it is a finding
+        except Exception as error:  # any error is a failure
             return f"{type(error).__name__}: {error}"
         finally:
             for memory_of_input in frozen:
@@ -218,7 +218,7 @@ class _Data:
         return out
 
     def _beside(self, start: int, values: Array, shift: int) -> int:
-        """Where an input lies that is so many elements from out, as far as there is room."""
+        """Where an input begins that lies ``shift`` elements from out, as far as there is room."""
         room = self.memory[-1].memory.size - values.nbytes
         return int(min(max(start + shift * values.dtype.itemsize, 0), room))
 

@@ -1,4 +1,4 @@
-"""Memory between two pages that nobody may touch, with known bytes around what lies in it."""
+"""Memory between two protected pages, with known bytes around the operand in it."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Guarded:
     Parameters
     ----------
     size
-        Bytes that it must hold; there is room for a page more, so that they can begin anywhere.
+        Bytes that it must hold. There is room for one more page, so that they can begin anywhere.
     rng
-        Source of the bytes that lie there.
+        Source of the bytes in it.
     """
 
     def __init__(self, size: int, rng: np.random.Generator) -> None:
@@ -37,7 +37,7 @@ class Guarded:
         self._before = self.memory
 
     def start(self, rng: np.random.Generator, size: int, align: int) -> int:
-        """Where so many bytes are to begin: at an end, near one or anywhere, aligned as asked."""
+        """Choose where ``size`` bytes begin: at an end, near one or anywhere, but aligned."""
         room = (self.memory.size - size) // align
         near = int(rng.integers(min(room, 64) + 1))
         places = (0, room, near, room - near, int(rng.integers(room + 1)))
@@ -45,11 +45,11 @@ class Guarded:
         return place * align
 
     def remember(self) -> None:
-        """Remember what lies here now, for `stray`."""
+        """Remember the bytes as they are now, for `stray`."""
         self._before = self.memory.copy()
 
     def stray(self, start: int, size: int) -> int | None:
-        """The first byte that has changed and is none of these; counted from ``start``."""
+        """The first changed byte outside ``size`` bytes from ``start``, counted from ``start``."""
         for first, last in ((0, start), (start + size, self.memory.size)):
             before, now = self._before[first:last], self.memory[first:last]
             if not np.array_equal(before, now):
@@ -57,7 +57,7 @@ class Guarded:
         return None
 
     def freeze(self) -> None:
-        """Have every write end the process."""
+        """Make every write end the process."""
         _protect(self._address, self.memory.size, _READ)
 
     def thaw(self) -> None:

@@ -1,7 +1,7 @@
 """Exporters are killed at any moment: the old artifact or the new one loads, and nothing is left.
 
-A good artifact lies there. A process exports over it again and again, and gets SIGKILL. Then the
-artifact is loaded, and exported once more: the folder must hold that one and nothing else.
+At first the path has a good artifact. A process exports over it again and again, and gets SIGKILL.
+Then the artifact is loaded, and exported once more. The folder must hold that one and nothing else.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from te_select.runtime import stored
 from te_select.runtime.stored import Stored
 
 _fork = multiprocessing.get_context("fork")
-_EXPORT_SECONDS = 0.02  # of two exports, renames and all
-_COMPILE_SECONDS = 1.0  # of a compilation and its export
+_EXPORT_SECONDS = 0.02  # time of two exports with their renames
+_COMPILE_SECONDS = 1.0  # time of a compilation with its export
 _READY_SECONDS = 60.0
 Exporting = Callable[[Path, tuple[Stored, Stored]], None]
 
 
 def attack(seed: int, found: Found, kills: int = 30) -> None:
-    """Kill exporters of libraries, of kernels that were loaded, and of what they compile."""
+    """Kill exporters of libraries, of kernels that were loaded, and of kernels just compiled."""
     rng = random.Random(seed)
     plain, mirrored = pair()
     old = of_first_format(plain)
@@ -85,7 +85,7 @@ def _write(path: Path, libraries: tuple[Stored, Stored]) -> None:
 
 
 def _export_kernel(path: Path, _libraries: tuple[Stored, Stored]) -> None:
-    """Export one kernel alone from whatever lies there, and over it."""
+    """Load the library at the path, and export one of its kernels alone over it."""
     loaded = te_select.load(path)
     kernel = loaded if isinstance(loaded, te_select.Kernel) else loaded[WORKLOAD.name]
     kernel.export(path)

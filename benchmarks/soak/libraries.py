@@ -1,7 +1,7 @@
-"""Two libraries of one workload that can be told apart: by what they say, and by what they do.
+"""Two libraries of one workload that differ in their manifests and in their results.
 
-Both are compiled as `te_select.compile` does it. The second takes the other side, and its manifest
-says so by another ``unroll``. Code of the one with a manifest of the other would be noticed.
+Both are compiled in the way of `te_select.compile`. The second takes the other side, and its
+manifest has another ``unroll``. So code of one with a manifest of the other would be noticed.
 """
 
 from __future__ import annotations
@@ -50,16 +50,16 @@ def pair() -> tuple[Stored, Stored]:
 
 
 def of_first_format(library: Stored) -> Stored:
-    """The same library as the first version wrote it: its manifest lies beside it alone."""
+    """The same library in the first format: its manifest is only in the file beside it."""
     image = library.image.replace(embedded.OWNER, b"te-first".ljust(len(embedded.OWNER), b"\0"))
     return Stored(image, library.manifest, hashlib.sha256(image).hexdigest(), sealed=False)
 
 
 def judged(loaded: te_select.Kernel | te_select.Library) -> str:
-    """What is wrong with one of the two libraries after it was loaded; empty where nothing is.
+    """What is wrong with one of the two libraries after it was loaded; empty if nothing is.
 
-    A kernel of the second one that was exported alone is right, too, and so is one of any other
-    config, which takes the plain side.
+    A kernel of the second library that was exported alone is right, too. So is a kernel of any
+    other config, which takes the plain side.
     """
     kernel = loaded if isinstance(loaded, te_select.Kernel) else loaded[WORKLOAD.name]
     says = kernel.config["unroll"]

@@ -1,7 +1,7 @@
 """Flips, cuts, shuffles and bad merges of tuning logs.
 
-A damaged log is refused in one line, or what is left of it is read: a record never gets another
-one's workload, and a kernel that is compiled by it never gives a wrong result.
+A damaged log is refused in one line, or its undamaged part is read. A record never gets another
+one's workload, and a kernel that is compiled with it never gives a wrong result.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from te_select.records.lookup import SHIPPED
 _RECORDS_KEPT = 12
 _WORKLOADS = tuple(te_select.Workload((n,), (n,), (n,)) for n in (1, 79, 1024, 65536))
 """Some that have records."""
-_COMPILED = 4  # one of so many logs
+_COMPILED = 4  # one of so many logs is used to compile
 _CALLS = 3
 _FILES = (log.WORKLOADS, log.RECORDS, log.SESSIONS)
 
@@ -40,7 +40,7 @@ def attack(seed: int, found: Found, damages: int = 60) -> None:
 
 
 def _copy_logs(logs: Path) -> Path:
-    """Some of the records that are shipped, and their workloads, as logs of their own."""
+    """Copy some of the shipped records and their workloads to new logs."""
     source = log.target_folders(SHIPPED)[0]
     folder = logs / source.name
     folder.mkdir(parents=True)
@@ -57,7 +57,7 @@ def _copy_logs(logs: Path) -> Path:
 
 
 def _damage(rng: random.Random, logs: Path, found: Found, compiles: bool) -> None:
-    """Damage one of the files of a log, or exchange its lines; read it, and mend it."""
+    """Damage one of the files of a log, or exchange its lines; read it, and restore it."""
     folder = log.target_folders(logs)[0]
     known = [_identity(entry) for entry in log.read(folder).entries]
     name = rng.choice(_FILES)
@@ -82,14 +82,14 @@ def _damage(rng: random.Random, logs: Path, found: Found, compiles: bool) -> Non
     except TuningError as error:
         if "\n" in str(error):
             found.failed(f"{what}: {name}: an error of many lines: {error}")
-    except Exception as error:  # whatever else it is, it is a finding
+    except Exception as error:  # any other error is a failure
         found.failed(f"{what}: {name}: {type(error).__name__}: {error}")
     finally:
         (folder / name).write_bytes(before)
 
 
 def _lines_exchanged(rng: random.Random, data: bytes) -> bytes:
-    """Delete, repeat or shuffle lines, or leave the marks of a merge among them."""
+    """Delete, repeat or shuffle lines, or put merge markers between them."""
     lines = data.splitlines(keepends=True)
     at, other = rng.randrange(len(lines)), rng.randrange(len(lines))
     line = lines[at]

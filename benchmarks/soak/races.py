@@ -1,8 +1,8 @@
-"""Exporters and loaders race for one path: whoever loads gets one library or the other, whole.
+"""Exporters and loaders race for one path: a loader gets one library or the other, whole.
 
 A pair is two processes that write their library to one path at the same moment. Meanwhile a third
 process loads it over and over. After every pair the artifact must be one of the two. A copy over
-the same file is no export: there a loader may be refused, and must never get a mixture.
+the same file is not an export: then a loader may be refused, but must never get a mixture.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _race(
 
 
 def _put(library: Stored, path: Path) -> Path:
-    """Write a library as its own format has it."""
+    """Write a library in its own format."""
     if library.sealed:
         return stored.write(library, path)
     beside = library.manifest.to_json(library.sha256) | {"format": FIRST_FORMAT}
@@ -93,7 +93,7 @@ def _put(library: Stored, path: Path) -> Path:
 
 
 def _state(path: Path, refusals: bool) -> str:
-    """What is wrong with what a pair has left; empty where nothing is."""
+    """What is wrong with the artifact after a pair; empty if nothing is."""
     try:
         if problem := judged(te_select.load(path)):
             return problem
@@ -149,7 +149,7 @@ def _answer(writer: Connection) -> str:
 
 @contextlib.contextmanager
 def _loader(path: Path, refusals: bool) -> Iterator[tuple[Connection, Event]]:
-    """A process that loads until it is told to stop; it answers with how often, and what failed."""
+    """A process that loads until it is told to stop; it answers with a count and its failures."""
     ready = _fork.Event()
 
     def work(connection: Connection) -> None:
@@ -164,7 +164,7 @@ def _loader(path: Path, refusals: bool) -> Iterator[tuple[Connection, Event]]:
             except ArtifactError as error:
                 refused += 1
                 problem = "" if refusals and "\n" not in str(error) else f"refused: {error}"
-            except Exception:  # whatever else it is, it is a finding
+            except Exception:  # any other error is a failure
                 problem = traceback.format_exc()
             if problem:
                 problems.append(one_line(problem))

@@ -1,4 +1,4 @@
-"""Runs rounds of attacks in processes of their own, as seen from outside."""
+"""Runs rounds of attacks in processes of their own; this is the parent's side."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from pathlib import Path
 from soak.found import one_line
 
 ROOT = Path(__file__).resolve().parents[2]
-ROUND_SECONDS = 300.0  # most rounds take five; one that takes this long hangs
-_ROUNDS_A_WORKER = 20  # libraries stay loaded, and each takes a descriptor
+ROUND_SECONDS = 300.0  # most rounds take five seconds; one that takes this long hangs
+_ROUNDS_A_WORKER = 20  # then a new process: libraries stay loaded, and each takes a descriptor
 
 
 class Worker:
@@ -41,7 +41,7 @@ class Worker:
         self._messages = Path(self._folder.name, "messages")
 
     def run(self, seed: int) -> tuple[Counter[str], list[str]]:
-        """Run the round of a seed: how often each thing was tried, and what failed."""
+        """Run the round of a seed; returns how often each thing was tried, and what failed."""
         if self._rounds >= _ROUNDS_A_WORKER:
             self.stop()
         process = self._process or self._start()
@@ -93,6 +93,6 @@ class Worker:
                 text=True,
                 env=os.environ
                 | {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "TMPDIR": temporary},
-                start_new_session=True,  # Ctrl-C is for us, and its children go with it
+                start_new_session=True,  # only we get Ctrl-C, and its children can be ended with it
             )
         return self._process

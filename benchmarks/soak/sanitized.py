@@ -1,8 +1,7 @@
 """The C half under AddressSanitizer and UBSan, called with fake tensors of every kind.
 
-What a library links to its kernels, and the stub that is generated for it, are compiled with a
-program (``sanitized.c``) whose kernels touch every byte that they may. The program draws tensors,
-right ones and wrong ones, and knows the rule.
+The C half and the generated stub are compiled with a program (``sanitized.c``). Its kernels touch
+every byte that they may touch. The program draws right and wrong tensors, and knows which is which.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from te_select.machines.cpu import link
 from te_select.operator.broadcast import Shape
 
 _MAIN = Path(__file__).with_name("sanitized.c")
-_RANK, _ELEMENTS = 8, 1 << 12  # what the program has room for
+_RANK, _ELEMENTS = 8, 1 << 12  # limits of the program
 _ENVIRONMENT = {
     "ASAN_OPTIONS": "detect_leaks=1:allocator_may_return_null=1",
     "TE_SELECT_NUM_THREADS": "3",
@@ -43,7 +42,9 @@ def attack(
     """Compile a program for random kernels, and have it make calls."""
     workloads = _workloads(np.random.default_rng(seed), kernels)
     entries = [
-        link.KernelEntry(workload, (f"soak_kernel_{i}",), _DECISIONS[i % len(_DECISIONS)])
+        link.KernelEntry(
+            workload, (link.Version(f"soak_kernel_{i}", _DECISIONS[i % len(_DECISIONS)]),)
+        )
         for i, workload in enumerate(workloads)
     ]
     with tempfile.TemporaryDirectory() as name:
@@ -60,7 +61,7 @@ def attack(
 
 
 def _workloads(rng: np.random.Generator, count: int) -> list[Workload]:
-    """Workloads that differ and that the program has room for."""
+    """Different workloads within the limits of the program."""
     found: dict[str, Workload] = {}
     while len(found) < count:
         workload = draws.workload(rng)
@@ -84,7 +85,7 @@ def _functions(entry: link.KernelEntry) -> str:
         for name in _exported(entry.workload)
     )
     return f"""\
-int32_t {entry.symbols[0]}(char* c, char* t, char* e, char* o{sizes}, int64_t flags) {{
+int32_t {entry.versions[0].symbol}(char* c, char* t, char* e, char* o{sizes}, int64_t flags) {{
   return run(c, t, e, o);
 }}
 {declared}"""

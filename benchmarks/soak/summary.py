@@ -1,4 +1,4 @@
-"""What attacks have done: as a table for people, and as JSON."""
+"""The summary of attacks: a table for people, and JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ COMMAND = "python benchmarks/soak"
 
 @dataclass
 class Done:
-    """What one attack has done.
+    """The results of one attack.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """The C half under ThreadSanitizer, called from one to four threads at a time.
 
 All calls share one pool of helper threads: one call has it, and the others run alone meanwhile. The
-program (``threads.c``) compares every result, and has tasks fail now and then. It runs the clock
-ahead, so that the pool goes on to use its helpers where it has put them off.
+program (``threads.c``) compares every result, and makes tasks fail now and then. It sets the clock
+ahead, so that the pool uses its helpers again soon after it has put them off.
 """
 
 from __future__ import annotations
@@ -18,14 +18,16 @@ from te_select.machines.cpu import link
 
 _MAIN = Path(__file__).with_name("threads.c")
 _WORKLOAD = Workload(("n",), ("n",), ("n",), "int32")
-_ENTRY = link.KernelEntry(_WORKLOAD, ("soak_kernel",), link.Decisions(bytes_per_thread=64))
+_ENTRY = link.KernelEntry(
+    _WORKLOAD, (link.Version("soak_kernel", link.Decisions(bytes_per_thread=64)),)
+)
 _ENVIRONMENT = {"TE_SELECT_NUM_THREADS": "4", "TSAN_OPTIONS": "halt_on_error=1"}
 
 
 def attack(
     seed: int, found: Found, calls: int = 5_000, sources: Sequence[Path] = driver.SOURCES
 ) -> None:
-    """Compile the program, and have its threads make so many calls together."""
+    """Compile the program, and let its threads make the calls."""
     with tempfile.TemporaryDirectory() as folder:
         program = driver.compile_driver(
             _MAIN,

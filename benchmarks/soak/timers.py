@@ -1,8 +1,8 @@
-"""A timer raises during calls: what a signal handler raises is never lost, and never changed.
+"""A timer raises during calls: a signal handler's exception is never lost, and never changed.
 
-Every kind of operand has a way of its own through a call: what the compiled code takes as it is,
-what NumPy or torch cannot hand over, what must be copied, what is no array at all. Exceptions of
-the classes that a call itself may raise are told from its own by where they come from alone.
+Every kind of operand takes another way through a call: tensors that the compiled code takes
+directly, types that NumPy or torch cannot pass on, arrays that must be copied, scalars. The timer
+also raises classes that a call itself may raise. Only their origin tells these apart.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ class Alarm(Exception):
 
 
 class Stop(BaseException):
-    """One that is not ordinary, as KeyboardInterrupt is."""
+    """An exception like KeyboardInterrupt, which is not an ``Exception``."""
 
 
 def attack(seed: int, found: Found, interrupts: int = 10_000) -> None:
-    """Interrupt calls of every kind by every class of exception, as often as is said."""
+    """Interrupt calls of every kind by every class of exception, ``interrupts`` times."""
     rng = random.Random(seed)
     calls = _calls(seed)
     raised: tuple[Raised, ...] = (Alarm, ValueError, TypeError, BufferError, RuntimeError, Stop)
     if "torch" not in " ".join(calls):
         found.tried("rounds without torch, which is not installed")
     for what, (call, check) in calls.items():
-        call()  # the first one imports modules, where Python itself loses some
+        call()  # the first call imports modules, and Python loses some exceptions during imports
         check()
         for number in range(interrupts // len(calls)):
             kind = raised[number % len(raised)]
@@ -77,7 +77,7 @@ class _Handler:
         raise self._kind(self.TEXT)
 
     def raise_once(self, number: int, _frame: object) -> None:
-        """Raise it as a handler that is none any more."""
+        """Ignore the signal from now on, then raise: the raising handler is no longer installed."""
         signal.signal(number, signal.SIG_IGN)
         raise self._kind(self.TEXT)
 
@@ -101,7 +101,7 @@ def _handler(kind: Raised, number: int) -> Callable[[int, FrameType | None], Non
 def _interrupted(
     call: Callable[[], Any], handler: Callable[[int, FrameType | None], None], seconds: float
 ) -> BaseException | None:
-    """What comes out of a loop of calls in which a timer raises; None where nothing does."""
+    """The exception that leaves a loop of calls in which a timer raises; None if there is none."""
     with _handled(handler):
         try:
             signal.setitimer(signal.ITIMER_REAL, seconds)
@@ -114,10 +114,10 @@ def _interrupted(
 
 @contextlib.contextmanager
 def _handled(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Have a handler take the timer's signal, while the garbage collector runs no code."""
+    """Let a handler take the timer's signal, with the garbage collector switched off."""
     before = signal.signal(signal.SIGALRM, handler)
     collects = gc.isenabled()
-    gc.disable()  # whoever has the collector call Python loses what is raised there
+    gc.disable()  # exceptions in Python code that the collector calls are lost
     try:
         yield
     finally:

@@ -1,6 +1,6 @@
-"""The process in which rounds run: it may die in one, and the next one goes on.
+"""The process in which rounds run. If it dies in a round, a new process runs the next one.
 
-``python -m soak.worker MODULE NOTE`` reads a seed a line, and answers each with a line of JSON.
+``python -m soak.worker MODULE NOTE`` reads one seed per line, and answers each with a line of JSON.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from soak.found import Found
 
 
 def main() -> None:
-    """Run rounds until nobody asks for more."""
+    """Run rounds until no more seeds come."""
     module, note = sys.argv[1:]
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what a library prints is no answer
+    os.dup2(2, 1)  # prints of a library must not be read as answers
     attack = importlib.import_module(module).attack
     for line in sys.stdin:
         found = Found(Path(note))

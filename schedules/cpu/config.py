@@ -13,6 +13,9 @@ SHORT_ROW_BYTES = 128  # rows of 128 bytes were 1.1 times as fast each for itsel
 LONG_ROW_BYTES = 1024  # rows of 252 bytes end to end were 1.25 times as fast, of 4 KB no faster
 
 
+SPAN, PLAIN = 0, 1
+"""The values of the knob ``leaf``: a span of LLVM IR, or a loop of TIR that TVM itself compiles."""
+
 BY_MACHINE = -1
 """The value of a knob that leaves its decision to the machine that the library runs on."""
 
@@ -42,8 +45,12 @@ class Config:
         1 where a plain span leaves a side unread where a block of cond does not select it, else 0.
     backwards
         1 where a span walks backwards if out lies just ahead of an input, else 0.
+    leaf
+        `SPAN` or `PLAIN`. A plain leaf is one loop, and can neither store past the cache, nor skip,
+        nor walk backwards: there ``unroll``, ``rows``, ``stream_from``, ``skip`` and ``backwards``
+        have no meaning.
 
-    The last four may be `BY_MACHINE`.
+    The four before the last may be `BY_MACHINE`.
     """
 
     vector_bytes: int
@@ -54,6 +61,7 @@ class Config:
     stream_from: int = BY_MACHINE
     skip: int = BY_MACHINE
     backwards: int = BY_MACHINE
+    leaf: int = SPAN
 
     def checked(self, pattern: AccessPattern) -> Config:
         """Return this config, or raise ValueError if the schedule cannot follow it."""
@@ -74,6 +82,8 @@ class Config:
                 "piece must be positive, and bytes_per_thread and stream_from not negative, or "
                 f"{BY_MACHINE}, by the machine"
             )
+        if type(self.leaf) is not int or self.leaf not in (SPAN, PLAIN):
+            raise ValueError(f"leaf must be {SPAN}, a span, or {PLAIN}, plain TIR")
         if self.rows and not rows_may_be_leaf(pattern):
             raise ValueError(
                 f"rows needs an innermost loop that is or may be below {LONG_ROW_BYTES} bytes"

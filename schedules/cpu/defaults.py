@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from tvm.target import Target, codegen
+from tvm.target import Target
 
 from te_select.operator.access import AccessPattern, Loop
-from te_select.schedules.cpu.config import BY_MACHINE, Config, rows_may_be_leaf, share_vectors
+from te_select.schedules.cpu import isa
+from te_select.schedules.cpu.config import (
+    BY_MACHINE,
+    SPAN,
+    Config,
+    rows_may_be_leaf,
+    share_vectors,
+)
 
-LINE_BYTES, AVX2_BYTES = 64, 32
 LEAST_PARALLEL_BYTES = 1 << 18  # moved; no machine that was met gains by a second thread below this
 PIECE_BYTES = 1 << 16  # no difference was seen from 64 KB to 256 KB; smaller ones share work better
 LEAST_STREAMED_BYTES = 1 << 19  # of output; below, stores past the cache never won
@@ -19,13 +25,14 @@ def default_config(pattern: AccessPattern, target: Target) -> Config:
     What depends on the machine alone, and on the sizes of a call, is left to where the library
     runs. What makes another kernel is decided here.
     """
-    registers = register_bytes(target)
-    # On AVX2 two registers a vector: 1.03 times as fast, as lines past the cache are stored whole.
-    vector_bytes = registers if registers < AVX2_BYTES else LINE_BYTES
-    unroll = 8 if registers == AVX2_BYTES else 4
-    streams = may_stream(pattern)
-    rows = rows_may_be_leaf(pattern) and (
-        pattern.loops[-1].extent is None or share_vectors(pattern) or streams
+    own = isa.of(target)
+    spans = own.leaf == SPAN
+    vector_bytes, unroll = own.vectors(isa.register_bytes(target), pattern.width)
+    streams = own.streams and may_stream(pattern)
+    rows = (
+        spans
+        and rows_may_be_leaf(pattern)
+        and (pattern.loops[-1].extent is None or share_vectors(pattern) or streams)
     )
     inner = _inner(pattern, rows)
     step = 4 * vector_bytes // pattern.width
@@ -40,16 +47,10 @@ def default_config(pattern: AccessPattern, target: Target) -> Config:
         bytes_per_thread=BY_MACHINE if parallel else 0,
         stream_from=BY_MACHINE if streams else 0,
         # At 13 KB the look at cond costs a tenth.
-        skip=BY_MACHINE if parallel and pattern.loops and skippable(pattern.loops[-1]) else 0,
+        skip=BY_MACHINE if spans and parallel and _skips(pattern) else 0,
+        backwards=BY_MACHINE if own.walks_backwards else 0,
+        leaf=own.leaf,
     )
-
-
-def register_bytes(target: Target) -> int:
-    """Bytes of the widest vector register that byte-wise selection can use on the target."""
-    features = {str(feature) for feature in codegen.llvm_get_cpu_features(target)}
-    if {"avx512bw", "avx512vl"} <= features:
-        return 64
-    return 32 if "avx2" in features else 16
 
 
 def may_stream(pattern: AccessPattern) -> bool:
@@ -78,6 +79,10 @@ def reads_cond_once(pattern: AccessPattern) -> bool:
 def skippable(leaf: Loop) -> bool:
     """Whether a plain leaf has a side that a block of cond may leave unread."""
     return leaf.cond and (leaf.then or leaf.else_)
+
+
+def _skips(pattern: AccessPattern) -> bool:
+    return bool(pattern.loops) and skippable(pattern.loops[-1])
 
 
 def _inner(pattern: AccessPattern, rows: bool) -> int:

@@ -35,11 +35,8 @@ class PlainWriter(SpanWriter):
         """The whole function."""
         span = self.span
         self.begin()
-        sides = {"then": span.then, "else": span.else_}
-        level = [name for name, moves in sides.items() if moves == "f"]
-        if span.cond == "f" and span.width == 1:
-            level.append("cond")
-        self.backwards = backwards(self, self.asked(BACKWARDS), level, span.width * span.inner)
+        if not span.forwards:
+            self._choose_direction()
         if span.cond == "s" and span.inner == 1:
             self._choose_then_copy()
         else:
@@ -48,6 +45,14 @@ class PlainWriter(SpanWriter):
             self.preload("else", span.else_, span.width)
             self._rows(self._select)
         return "\n".join([*self.lines, "}"])
+
+    def _choose_direction(self) -> None:
+        span = self.span
+        sides = {"then": span.then, "else": span.else_}
+        level = [name for name, moves in sides.items() if moves == "f"]
+        if span.cond == "f" and span.width == 1:
+            level.append("cond")
+        self.backwards = backwards(self, self.asked(BACKWARDS), level, span.width * span.inner)
 
     def _choose_then_copy(self) -> None:
         """Cond is one value: read the side that it selects, and nothing of the other."""
@@ -161,10 +166,7 @@ class PlainWriter(SpanWriter):
         span = self.span
         count = span.unroll * span.lanes
         byte = self.load("cond", 1, at, 0, count)
-        mask = self.nonzero(byte, count)
-        bits = self.emit(f"bitcast <{count} x i1> {mask} to i{count}")
-        none = self.emit(f"icmp eq i{count} {bits}, 0")
-        every = self.emit(f"icmp eq i{count} {bits}, -1")
+        none, every = (self._extremes if span.reduces else self._bits)(byte, count)
         uniform, mixed, then, else_, end = (self.label() for _ in range(5))
         self.branch(self.emit(f"or i1 {none}, {every}"), uniform, mixed)
         self.start(uniform)
@@ -178,6 +180,22 @@ class PlainWriter(SpanWriter):
             self._each(at, group)
             self.jump(end)
         self.start(end)
+
+    def _bits(self, byte: str, count: int) -> tuple[str, str]:
+        """Whether no byte of a vector is nonzero, and whether every byte is."""
+        mask = self.nonzero(byte, count)
+        bits = self.emit(f"bitcast <{count} x i1> {mask} to i{count}")
+        none = self.emit(f"icmp eq i{count} {bits}, 0")
+        return none, self.emit(f"icmp eq i{count} {bits}, -1")
+
+    def _extremes(self, byte: str, count: int) -> tuple[str, str]:
+        """The same, by the largest and the smallest byte."""
+        largest, smallest = (
+            self.emit(f"call i8 @llvm.vector.reduce.{which}.v{count}i8(<{count} x i8> {byte})")
+            for which in ("umax", "umin")
+        )
+        none = self.emit(f"icmp eq i8 {largest}, 0")
+        return none, self.emit(f"icmp ne i8 {smallest}, 0")
 
     def _select(self, at: str, rows: int) -> list[Value]:
         """Select ``rows`` rows from row ``at`` on: one vector of ``rows`` lanes per column."""

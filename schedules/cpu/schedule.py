@@ -16,8 +16,10 @@ For cond moving along rows of a [R, 3] output, and likewise for every access pat
 4. The leaf is annotated with the span that takes its place (`span`); the rest at the end of a
    loop, odd extents and named dims are the span's business, not the schedule's.
 
-Plain TIR (split, vectorize and the loop partition hint) was tried for the leaf and dropped: the
-last, partial piece of a tiled loop stays scalar, and rows of odd length get a scalar tail each.
+Where the knob ``leaf`` asks for it the leaf is plain TIR instead: the innermost loop is split and
+vectorized, and what is left behind its last vector is a loop of its own. It needs nothing but that
+LLVM knows the target, so it is the default for instruction sets without a row in `isa`. Rows of odd
+length get a scalar tail each, short rows have no vector, and nothing is stored past the cache.
 """
 
 from __future__ import annotations
@@ -34,9 +36,13 @@ from tvm.target import Target
 
 from te_select.operator.access import AccessPattern, Loop
 from te_select.schedules import leaf as notes
+from te_select.schedules.annotations import PLAIN_LEAF
+from te_select.schedules.cpu import isa
 from te_select.schedules.cpu.config import (
     BY_MACHINE,
     OF_MACHINE,
+    PLAIN,
+    SPAN,
     UNROLLS,
     VECTOR_BYTES,
     Config,
@@ -47,7 +53,6 @@ from te_select.schedules.cpu.config import (
 from te_select.schedules.cpu.defaults import (
     default_config,
     may_stream,
-    register_bytes,
     skippable,
 )
 from te_select.schedules.cpu.span import Span
@@ -56,6 +61,7 @@ from te_select.schedules.variant import Expression, Variant
 FUSED_LOOPS = 4  # TVM takes seconds to simplify the indices of six fused named loops, minutes of 40
 GRAINS = tuple(1 << k for k in range(16, 26, 2))  # 64 KB to 16 MB: more threads, or fewer
 NAMED_ROWS = 512  # 4 KB to 512 KB a piece; 4096 left [3000,64] on one thread, 256 cost [2^21,3] 1.2
+PARTITION = "pragma_loop_partition_hint"
 ENOUGH_TASKS = 256  # pieces enough to keep many cores equally busy
 
 config_from = partial(notes.config_from, Config)
@@ -71,11 +77,12 @@ def variants(pattern: AccessPattern, config: Config) -> list[Variant]:
     where named dims leave open how many there are.
     """
     main, found = config, []
-    if config.rows and pattern.loops[-1].extent is None:
+    rows = _with_meaning(config).rows
+    if rows and pattern.loops[-1].extent is None:
         main = replace(config, rows=False)
         short = replace(config, piece=min(config.piece, NAMED_ROWS))
         found.append(Variant("short_rows", short, partial(_rows_are_not_long, pattern)))
-    elif config.rows and config.stream_from == BY_MACHINE and not share_vectors(pattern):
+    elif rows and config.stream_from == BY_MACHINE and not share_vectors(pattern):
         main = replace(config, rows=False, stream_from=0, piece=_plain_piece(pattern, config))
         found.append(Variant("end_to_end", config, _streams))
     if config.bytes_per_thread and pattern.elements is None:
@@ -110,7 +117,8 @@ def _is_small(_sizes: Mapping[str, Expression], flags: Mapping[str, Expression])
 
 def space(pattern: AccessPattern, target: Target) -> Mapping[str, Sequence[Any]]:
     """List the candidates of every knob; those of the default among them."""
-    default = default_config(pattern, target)
+    default, own = default_config(pattern, target), isa.of(target)
+    streams = [BY_MACHINE, 0, 1] if own.streams else [0, 1]
     step = 4 * default.vector_bytes // pattern.width
     return {
         "vector_bytes": [b for b in VECTOR_BYTES if b <= default.vector_bytes],
@@ -118,9 +126,10 @@ def space(pattern: AccessPattern, target: Target) -> Mapping[str, Sequence[Any]]
         "rows": [True, False] if rows_may_be_leaf(pattern) else [False],
         "piece": sorted({step << k for k in range(0, 14, 2)} | {default.piece}),
         "bytes_per_thread": _grains(pattern, default),
-        "stream_from": [BY_MACHINE, 0, 1] if may_stream(pattern) else [0],
+        "stream_from": streams if may_stream(pattern) else [0],
         "skip": [BY_MACHINE, 0, 1] if pattern.loops and skippable(pattern.loops[-1]) else [0],
-        "backwards": [BY_MACHINE],  # it depends on where a caller's operands lie
+        "leaf": [SPAN, PLAIN],
+        "backwards": [default.backwards],  # it depends on where a caller's operands lie
     }
 
 
@@ -130,6 +139,7 @@ def apply(sch: s_tir.Schedule, pattern: AccessPattern, target: Target, config: C
         return  # nothing runs, and TVM can neither inline nor split loops of extent 0
     for branch in ("then_b", "else_b"):
         sch.compute_inline(sch.get_sblock(branch))
+    given, config = config, _with_meaning(config)
     block = sch.get_sblock("out")
     loops = _merged_loops(sch, block, pattern)
     leaf_loops = 2 if config.rows else 1
@@ -143,11 +153,39 @@ def apply(sch: s_tir.Schedule, pattern: AccessPattern, target: Target, config: C
         task = sch.fuse(*outer[:FUSED_LOOPS]) if len(outer) > 1 else outer[0]
         if config.bytes_per_thread:
             sch.parallel(task)
-    notes.annotate(sch, leaf, span_of(pattern, config).symbol, pattern, config)
+        if config.leaf == PLAIN:
+            sch.annotate(task, PARTITION, 1)  # the last piece may be shorter than the others
+    if config.leaf == PLAIN:
+        lanes = config.vector_bytes // pattern.width
+        notes.annotate(sch, _vectorized(sch, leaf, lanes), PLAIN_LEAF, pattern, given)
+        return
+    span = span_of(pattern, config)
+    span = replace(span, reduces=span.skipping and isa.of(target).reduces)
+    notes.annotate(sch, leaf, span.symbol, pattern, config)
+
+
+def _with_meaning(config: Config) -> Config:
+    """The config without what has no meaning for a plain leaf."""
+    if config.leaf == SPAN:
+        return config
+    return replace(config, rows=False, stream_from=0, skip=0)
+
+
+def _vectorized(sch: s_tir.Schedule, leaf: Any, lanes: int) -> Any:
+    """Cut a plain leaf into vectors, with what is left behind them; returns the loop of vectors."""
+    extent = sch.get(leaf).extent
+    if isinstance(extent, tirx.IntImm) and extent.value < lanes:
+        return leaf
+    vectors, lane = sch.split(leaf, [None, lanes])
+    sch.vectorize(lane)
+    # Without the hint every vector asks whether it is the last one, and is then no vector.
+    sch.annotate(vectors, PARTITION, 1)
+    return vectors
 
 
 def effect(pattern: AccessPattern, config: Config, cpus: int | None = None) -> tuple[object, ...]:
-    """Tell configs apart by the span, the pieces and the threads that they lead to."""
+    """Tell configs apart by the leaf, the pieces and the threads that they lead to."""
+    config = _with_meaning(config)
     stream = config.stream_from
     if stream > 0:
         stream = int(stream <= (pattern.out_bytes or 0))
@@ -155,13 +193,18 @@ def effect(pattern: AccessPattern, config: Config, cpus: int | None = None) -> t
     cut = _is_cut(pattern, config)
     tasks = cut or len(pattern.loops) > (2 if config.rows else 1)
     threads = _threads(pattern, config.bytes_per_thread) if tasks else 0
+    pieces = (
+        config.piece if cut else None,
+        threads if threads == BY_MACHINE else min(threads, cpus or threads),
+    )
+    if config.leaf == PLAIN:
+        return (PLAIN_LEAF, config.vector_bytes, *pieces)
     return (
         span.symbol,
         stream,
         int(config.skip) if span.skipping else None,
         int(config.backwards),
-        config.piece if cut else None,
-        threads if threads == BY_MACHINE else min(threads, cpus or threads),
+        *pieces,
     )
 
 
@@ -177,6 +220,7 @@ def span_of(pattern: AccessPattern, config: Config) -> Span:
         unroll=1,
         streaming=False,
         skipping=False,
+        forwards=config.backwards == 0,
     )
     if not pattern.loops:
         return plain
@@ -208,12 +252,15 @@ def span_of(pattern: AccessPattern, config: Config) -> Span:
         inner=0 if end_to_end else inner.extent or 0,
         streaming=streaming,
         end_to_end=end_to_end,
+        forwards=plain.forwards and not end_to_end,
     )
 
 
-def family(target: Target) -> int | None:
-    """How wide the registers of a CPU are, in bytes; None where the target is no CPU."""
-    return register_bytes(target) if target.kind.name == "llvm" else None
+def family(target: Target) -> tuple[str, int] | None:
+    """Instruction set and bytes of a register of a CPU; None where the target is no CPU."""
+    if target.kind.name != "llvm":
+        return None
+    return isa.of(target).name, isa.register_bytes(target)
 
 
 def portable(pattern: AccessPattern, target: Target, config: Config) -> Config:

@@ -29,7 +29,8 @@ from te_select.schedules.cpu.flags import STREAM
 from te_select.schedules.cpu.llvm_ir import IRWriter
 
 _SYMBOL = re.compile(
-    r"te_select_span_w(\d+)_([fois])([fois])([fois])_i(\d+)_v(\d+)_u(\d+)(_nt)?(_sk)?(_end_to_end)?"
+    r"te_select_span_w(\d+)_([fois])([fois])([fois])_i(\d+)_v(\d+)_u(\d+)"
+    r"(_nt)?(_sk)?(_end_to_end)?(_forwards)?(_reduced)?"
 )
 ARGUMENTS = "ptr %out, ptr %cond, ptr %then, ptr %else, i64 %n, i64 %inner, i64 %flags"
 BATCH_BYTES = 256  # loaded before any is stored; 8 of the 16 registers of AVX2
@@ -63,6 +64,11 @@ class Span:
         none of it selects unread, where its flags ask for it.
     end_to_end
         Whether rows, of two vectors or more, are walked end to end.
+    forwards
+        Whether a span that is not end to end never walks backwards.
+    reduces
+        Whether a skipping span tells by the largest and the smallest byte of a block of cond what
+        is selected, and not by the bits of its mask.
     """
 
     width: int
@@ -75,6 +81,8 @@ class Span:
     streaming: bool
     skipping: bool
     end_to_end: bool = False
+    forwards: bool = False
+    reduces: bool = False
 
     @property
     def lanes(self) -> int:
@@ -90,6 +98,31 @@ class Span:
             f"_v{self.vector_bytes}_u{self.unroll}"
             f"{'_nt' if self.streaming else ''}{'_sk' if self.skipping else ''}"
             f"{'_end_to_end' if self.end_to_end else ''}"
+            f"{'_forwards' if self.forwards else ''}{'_reduced' if self.reduces else ''}"
+        )
+
+    def in_words(self) -> str:
+        """What it computes, as lines of Python for whoever reads the function that calls it."""
+        at = {"f": "r * inner + x", "o": "r", "i": "x", "s": "0"}
+        cond, then, else_ = (at[letter] for letter in (self.cond, self.then, self.else_))
+        how = [f"elements of {self.width} bytes", f"vectors of {self.vector_bytes} bytes"]
+        how += [f"{self.unroll} in flight"] if self.inner == 1 else []
+        how += ["rows end to end"] if self.end_to_end else []
+        how += ["past the cache where flags & 1"] if self.streaming else []
+        how += [
+            "a side that a block of cond does not select unread where flags & 4"
+        ] * self.skipping
+        how += (
+            []
+            if self.forwards or self.end_to_end
+            else ["backwards where flags & 8 and out lies just ahead of an input"]
+        )
+        rows = f", here {self.inner}" if self.inner else ""
+        return (
+            f"{self.symbol}(out, cond, then, else_, n, inner, flags):\n"
+            f"  for r in range(n):\n    for x in range(inner):  # rows of inner elements{rows}\n"
+            f"      out[r * inner + x] = then[{then}] if cond[{cond}] != 0 else else_[{else_}]\n"
+            + "\n".join(f"  {line}" for line in how)
         )
 
     @classmethod
@@ -99,7 +132,7 @@ class Span:
         if match is None:
             raise ValueError(f"{symbol!r} is not the symbol of a span")
         width, cond, then, else_, inner, vector_bytes, unroll, *flags = match.groups()
-        streaming, skipping, end_to_end = (flag is not None for flag in flags)
+        streaming, skipping, end_to_end, forwards, reduces = (flag is not None for flag in flags)
         return cls(
             width=int(width),
             cond=cond,
@@ -111,6 +144,8 @@ class Span:
             streaming=streaming,
             skipping=skipping,
             end_to_end=end_to_end,
+            forwards=forwards,
+            reduces=reduces,
         )
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from te_select.schedules.cpu import plain_span, rows_end_to_end, rows_of_named_length, short_rows
 from te_select.schedules.cpu.span import METADATA, Span
+
+_REDUCTION = re.compile(r"(@llvm\.vector\.reduce\.\w+\.v(\d+)i8)")
 
 
 def span_source(symbol: str) -> str:
@@ -15,4 +19,7 @@ def span_source(symbol: str) -> str:
         source = rows_of_named_length.source
     else:
         source = plain_span.source if span.inner == 1 else short_rows.source
-    return f"{source(span)}\n{METADATA}"
+    text = source(span)
+    called = sorted(set(_REDUCTION.findall(text)))
+    declared = "".join(f"declare i8 {name}(<{lanes} x i8>)\n" for name, lanes in called)
+    return f"{text}\n{declared}{METADATA}"

@@ -1,4 +1,4 @@
-"""The CUDA schedule: one flat run of elements, cut into tiles, a tile to a block of threads.
+"""The CUDA schedule: one flat run of elements, cut into tiles; a block of threads takes a tile.
 
 For a cond of rows over a [R, C] output, and likewise for every access pattern::
 
@@ -8,21 +8,21 @@ For a cond of rows over a [R, C] output, and likewise for every access pattern::
                                                  for lane in 4:
                                                    out[tile, v, t, lane] = select(...)
 
-1. All loops are one: the grid is balanced whatever the shape, no tile but the last is partial, and
+1. All loops are fused. So the grid is balanced for every shape, and only the last tile is partial.
    `out` and the operands that move along every loop are as aligned as their pointers.
 2. A tile is threads times vectors times the lanes of 16 bytes. Vectors lie outside threads, so the
    accesses of a warp are contiguous.
-3. The loop of a thread's vectors is annotated with the span that takes its place (`span`):
-   where an operand does not move along every loop, the span finds its offset by dividing, which is
-   cheap beside 16 bytes of memory, once per vector where rows are whole vectors.
+3. The loop of a thread's vectors is annotated with the span that takes its place (`span`). If an
+   operand does not move along every loop, the span finds its offset by dividing: once per vector,
+   if rows are whole vectors. That is cheap beside 16 bytes of memory.
 
-Rows as blocks of their own were considered and not built: short rows leave threads idle, rows of
-odd length begin unaligned, and both need a second family of spans. What would be gained, one
-division per vector, is no bytes.
+Rows as blocks of their own were considered and not built. Short rows leave threads idle, rows of
+odd length begin unaligned, and both need a second family of spans. The gain would be one division
+per vector, and no bytes.
 
-No constant here has been measured; each says what it was reasoned from. Little's law asks for the
-bytes in flight: 4.3 TB/s for about 0.7 us is 3 MB, or 23 KB on each of the 132 SMs of an H200;
-twice that is a margin for masks, whose sides are asked for only when cond has come.
+No constant here has been measured; each says from what it was reasoned. Little's law gives the
+bytes in flight: 4.3 TB/s for about 0.7 us is 3 MB, or 23 KB on each of the 132 SMs of an H200.
+Twice that is a margin for masks, whose sides are loaded only after cond has arrived.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ from te_select.schedules.variant import Variant
 
 THREADS = (128, 256, 512, 1024)
 VECTORS = (1, 2, 4, 8)
-MAX_BLOCKS = (0, 1056, 2112, 4224)  # none, and 8, 16, 32 blocks per SM of an H200
-LARGEST_GRID = 2**31 - 1  # of the x axis, every arch
+MAX_BLOCKS = (0, 1056, 2112, 4224)  # no limit, and 8, 16, 32 blocks per SM of an H200
+LARGEST_GRID = 2**31 - 1  # blocks on the x axis, on every arch
 BLOCK = 256  # divides the 2048 threads of an SM by any register count up to 64
 IN_FLIGHT = 4  # vectors per thread; with 1024 threads on an SM, 64 KB for each operand that is read
 NARROW = (1, 2)  # bytes per element
-IN_FLIGHT_NARROW = 2  # their masks take 2 to 4 registers per vector: 4 would halve the occupancy
+IN_FLIGHT_NARROW = 2  # vectors; masks take 2 to 4 registers each, and 4 would halve the occupancy
 ENOUGH_BLOCKS = 1056  # 8 for each SM of an H200; smaller work takes fewer vectors per thread
 STREAM_FROM_BYTES = 1 << 25  # of output; the L2 of an H200 keeps 50 MB for the next operator
 
@@ -63,12 +63,12 @@ class Config:
     vectors
         Vectors of 16 bytes per thread and tile.
     stream
-        Whether what is read once, and out, is marked as first to leave the caches.
+        Whether operands that are read once, and out, are marked as the first to leave the caches.
     skip
         Whether a vector of a side that cond does not select is left unread. Loads then wait for
         cond.
     max_blocks
-        Blocks of the grid at most, each taking every ``max_blocks``-th tile; 0 for one per tile.
+        The most blocks of the grid; each takes every ``max_blocks``-th tile. 0 for one per tile.
     """
 
     threads: int
@@ -91,7 +91,7 @@ class Config:
 
 
 NUMBERS = ("threads", "vectors")
-"""The knobs that may be random variables of MetaSchedule; the others change the structure."""
+"""The knobs that may be random variables of MetaSchedule. The others change the structure."""
 config_from = partial(leaf.config_from, Config)
 config_of = partial(leaf.config_of, Config)
 
@@ -121,12 +121,12 @@ def space(pattern: AccessPattern, target: Any) -> Mapping[str, Sequence[Any]]:
 
 
 def variants(_pattern: AccessPattern, config: Config) -> list[Variant]:
-    """The functions to make: one, whatever the sizes at hand."""
+    """The functions to make: a single one, for all sizes."""
     return [Variant("", config)]
 
 
 def apply(sch: s_tir.Schedule, pattern: AccessPattern, target: Any, config: Config) -> None:
-    """Schedule the definition, as the module says."""
+    """Schedule the definition, as described at the top of this module."""
     if pattern.elements == 0:
         return  # nothing runs, and TVM can neither inline nor split loops of extent 0
     for branch in ("then_b", "else_b"):
@@ -160,21 +160,21 @@ def effect(pattern: AccessPattern, config: Config, cpus: int | None = None) -> t
 
 
 def family(target: Target) -> str | None:
-    """All CUDA devices are one family; None where the target is no CUDA device."""
+    """All CUDA devices are one family; None if the target is not a CUDA device."""
     kind: str = target.kind.name
     return kind if kind == "cuda" else None
 
 
 def portable(_pattern: AccessPattern, _target: Any, config: Config) -> Config:
-    """A config measured on one architecture, as it serves another: no knob belongs to one alone."""
+    """The config unchanged: every knob that was measured on one architecture may serve another."""
     return config
 
 
 def alike(pattern: AccessPattern, measured: AccessPattern, target: Target) -> bool:
     """Whether the default configs of two patterns are the same.
 
-    Where a name decides on the size, the default is a guess at it, and a measured config of any
-    size the better one.
+    If a name decides the size, the default is a guess. Then a measured config of any size is
+    better.
     """
     default = default_config(pattern, target)
     return pattern.out_bytes is None or default == default_config(measured, target)
@@ -187,11 +187,11 @@ def span_of(pattern: AccessPattern, config: Config) -> Span:
 
 
 def _cap(max_blocks: int, tiles: int) -> int:
-    """Blocks of the grid at most; 0 where every tile has its own."""
+    """The most blocks of the grid; 0 if every tile has its own."""
     most = max_blocks or LARGEST_GRID
     return most if tiles > most else 0
 
 
 def _blocks(out_bytes: int | None, threads: int, vectors: int) -> int:
-    """Tiles of an output; where a name decides, enough."""
+    """Number of tiles of an output; if a name decides it, a number that is large enough."""
     return ENOUGH_BLOCKS if out_bytes is None else out_bytes // (16 * threads * vectors)

@@ -1,36 +1,37 @@
-// Span kernels for CUDA: what takes the place of a schedule's annotated leaf.
+// Span kernels for CUDA: they take the place of a schedule's annotated leaf.
 //
 // The loops of a Select are one flat run of elements, cut into tiles of THREADS x VECTORS vectors
-// of 16 bytes, a tile to a block. Vector v of thread t is the tile's (v * THREADS + t)th, so every
-// access of a warp is one contiguous piece of memory. A thread reads cond for all of its vectors,
-// then the sides for all of them, then stores: VECTORS independent loads per operand are in flight.
+// of 16 bytes. A block takes a tile. Vector v of thread t is the tile's (v * THREADS + t)th, so
+// every access of a warp is one contiguous piece of memory. A thread reads cond for all of its
+// vectors, then the sides for all of them, then stores. So VECTORS independent loads per operand
+// are in flight.
 //
 // How an operand moves decides how a vector of it is read:
 //
 //   FLAT   along every loop            one 128-bit load (cond: one load of a byte per element)
-//   INNER  along the innermost, not    the same, where rows are whole vectors; else per element
+//   INNER  along the innermost, not    the same, if rows are whole vectors; else per element
 //          along all
-//   OUTER  not along the innermost     one element for the whole vector, where rows are whole
+//   OUTER  not along the innermost     one element for the whole vector, if rows are whole
 //                                      vectors; else per element
-//   PAIR   along an innermost loop of  one vector, once per thread, where rows are whole vectors;
+//   PAIR   along an innermost loop of  one vector, once per thread, if rows are whole vectors;
 //          two 8-byte elements only    else per element
 //   FIXED  along none                  one element, once per thread
 //
 // A null pointer stands for an operand of one element that is passed by value instead.
 //
-// Nothing is assumed of a pointer but the alignment of its element. Vectors begin where `out` is
-// aligned to 16 bytes; what is before them and after the last one, less than two vectors, is the
-// business of the first block. Whether the operands are aligned there too is one decision for the
-// whole grid; where one is not, its elements are loaded singly, and out is still stored by vectors.
+// A pointer is assumed to be aligned to its element, and to no more. Vectors begin where `out` is
+// aligned to 16 bytes. The first block handles the elements before the first vector and after the
+// last one, less than two vectors. Whether the operands are aligned there too is one decision for
+// the whole grid. If one is not, its elements are loaded singly. out is still stored by vectors.
 //
-// A kernel is described by a class K, which spans_cuda.py writes:
+// A kernel is described by a class K, which span.py writes:
 //
 //   WIDTH, THREADS, VECTORS   bytes per element, threads per block, vectors per thread
 //   STREAM                    whether FLAT operands and out are marked as used once
 //   SKIP                      whether a vector of a side that cond does not select is left unread
 //   STRIDED                   whether a block may have more than one tile
 //   NAMED                     whether an extent is known only at run time
-//   WHOLE_ROWS, BROKEN_ROWS   whether rows can be whole vectors, and whether they can be others
+//   WHOLE_ROWS, BROKEN_ROWS   whether rows can be whole vectors, and whether they can be other rows
 //   moves(operand), total(), inner(), Position
 
 namespace te_select {
@@ -38,7 +39,7 @@ namespace te_select {
 enum Moves { FLAT, INNER, OUTER, PAIR, FIXED };
 enum Operand { COND, THEN, ELSE };
 
-// An operand: where it is, its one element if that is nowhere, and what a thread reads of it once.
+// An operand: its address, its one element if it has no address, and what a thread reads once.
 struct Source {
   const void* base;
   u64 low, high;
@@ -50,8 +51,8 @@ struct Operands {
   void* out;
   te_select_scalars scalars;
 
-  // Taken before any branch: members read in the branches themselves are merged by the compiler to
-  // one read at a computed place, which keeps the whole struct in local memory.
+  // Read before any branch. If members were read inside the branches, the compiler would merge them
+  // to one read at a computed address, which keeps the whole struct in local memory.
   template <Operand OPERAND>
   __device__ __forceinline__ Source source() const {
     if constexpr (OPERAND == COND) return {base[COND], scalars.cond[0], 0, {}};
@@ -91,7 +92,7 @@ struct Way {
     return element<K, COND, u8>(cond, index) != 0;
   }
 
-  // An operand, with what of it is the same for all vectors.
+  // An operand, with the part of it that is the same for all vectors.
   template <Operand OPERAND>
   __device__ __forceinline__ static Source prepared(const Operands& operands) {
     Source source = operands.template source<OPERAND>();
@@ -158,8 +159,8 @@ struct Way {
     }
   }
 
-  // The side that cond selects for the whole vector. One load of a chosen address, where there can
-  // be one: two loads into one register would wait for each other.
+  // The side that cond selects for the whole vector. If possible, it is one load from a chosen
+  // address, because two loads into one register would wait for each other.
   __device__ __forceinline__ static Vector chosen(const Source& then, const Source& else_,
                                                   Position at, bool truth) {
     if constexpr (by_vector(THEN) && by_vector(ELSE)) {
@@ -172,8 +173,8 @@ struct Way {
     }
   }
 
-  // COUNT vectors: first, first + THREADS, ... Those past the last one read it again, so that no
-  // load waits for a branch, and store nothing.
+  // COUNT vectors: first, first + THREADS, ... Numbers past the last vector read the last one again,
+  // so that no load waits for a branch, and store nothing.
   template <int COUNT>
   __device__ __forceinline__ static void run(const K& loops, const Operands& operands, Index first,
                                              Index vectors, Index head) {
@@ -231,7 +232,7 @@ __device__ __forceinline__ void single(const K& loops, const Operands& operands,
   store<false, Element>(operands.out, flat, value);
 }
 
-// What the pointers of a call allow.
+// The alignment that the pointers of a call have.
 struct Alignment {
   bool flats;  // FLAT operands are aligned where out is
   bool rows;   // every vector lies within a row, and INNER operands are aligned there
@@ -309,7 +310,7 @@ __device__ __forceinline__ void span(const K& loops, const Operands& operands) {
   }
 }
 
-// Indices have 64 bits only where the run is too long for 32.
+// Indices have 64 bits only if the run is too long for 32.
 template <class K>
 __device__ __forceinline__ void select(const K& loops, const Operands& operands) {
   constexpr u64 SHORT = 0x7fffffff;

@@ -1,7 +1,7 @@
-"""Span kernels for CUDA: the leaf that a schedule's innermost loops become, as CUDA C++.
+"""Span kernels for CUDA, in CUDA C++: they take the place of a schedule's innermost loops.
 
-The kernels themselves are templates (``span.cuh``, on ``vectors.cuh``). Written here is
-what they are told of a workload: how each operand moves, and how a flat index becomes the offset of
+The kernels themselves are templates (``span.cuh``, on ``vectors.cuh``). This module writes the part
+that depends on the workload: how each operand moves, and how a flat index becomes the offset of
 each operand.
 """
 
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from te_select.operator.access import STAYS, AccessPattern, Step
 
-VECTOR_BYTES = 16  # the widest load and store that every arch has
+VECTOR_BYTES = 16  # bytes; the widest load and store that every arch has
 _SYMBOL = re.compile(r"te_select_span_w(\d+)_([fiops])([fiops])([fiops])(_cs)?(_sk)?")
 _FUNCTION = "__device__ __forceinline__"
 _MOVES = {"f": "FLAT", "i": "INNER", "o": "OUTER", "p": "PAIR", "s": "FIXED"}
@@ -28,8 +28,8 @@ class Span:
     """One span kernel.
 
     How an operand moves is one letter: ``"f"`` along every loop, ``"i"`` along the innermost but
-    not all, ``"p"`` along an innermost loop of two 8-byte elements and no other (where a 16-byte
-    element stays), ``"o"`` along others than the innermost, ``"s"`` along none.
+    not all, ``"p"`` along an innermost loop of two 8-byte elements and no other (a 16-byte element
+    that stays), ``"o"`` along loops but not the innermost, ``"s"`` along none.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ def _extents(pattern: AccessPattern, names: Mapping[str, str]) -> list[str]:
 
 
 def _position(symbol: str, pattern: AccessPattern, rows: bool, offsets: Sequence[str]) -> list[str]:
-    """A class that turns a flat index into one index per loop, and these into offsets."""
+    """A class that converts a flat index to one index per loop, and these to offsets."""
     indices = [f"i{k}" for k in range(len(pattern.loops))] if rows else []
     split = [
         f"    i{k} = f % static_cast<Index>(loops.extent{k}()), "
@@ -245,7 +245,7 @@ def _offset(letter: str, steps: Sequence[Step], names: Mapping[str, str]) -> str
 
 
 def _quotient(step: Step, behind: Step) -> Step:
-    """How many steps of the next loop that moves are one of this, as a product."""
+    """One step of this loop, counted in steps of the next inner loop that moves: a product."""
     literal, left = _literal(step), _literal(behind)
     names = Counter(dim for dim in step if isinstance(dim, str))
     names.subtract(dim for dim in behind if isinstance(dim, str))

@@ -1,13 +1,13 @@
-// Vectors of 16 bytes: loads, stores, and masks of their lanes. The first part of every translation
-// unit; span.cuh is the second.
+// Vectors of 16 bytes: loads, stores, and masks of their lanes. This is the first part of every
+// translation unit; span.cuh is the second.
 
-// Plain accesses; a harness may put checked ones in their place.
+// Plain accesses; a test harness may replace them by checked ones.
 #ifndef TE_SELECT_LOAD
 #define TE_SELECT_LOAD(at) (*(at))
 #define TE_SELECT_STORE(at, value) (*(at) = (value))
 #endif
 
-// Operands passed by value: an element in the first bytes of each.
+// Operands passed by value: each holds an element in its first bytes.
 struct alignas(16) te_select_scalars { unsigned long long cond[2], then[2], else_[2]; };
 
 namespace te_select {
@@ -25,7 +25,7 @@ template <> struct Unsigned<2> { using type = u16; };
 template <> struct Unsigned<4> { using type = u32; };
 template <> struct Unsigned<8> { using type = u64; };
 
-// STREAM: first to go from the caches, for what is not read again.
+// STREAM: the memory is not read again, and is the first to leave the caches.
 template <bool STREAM, class T>
 __device__ __forceinline__ T load(const void* base, u64 index) {
   const T* at = static_cast<const T*>(base) + index;
@@ -97,7 +97,7 @@ struct Mask {
   }
 };
 
-// Word i of a vector: of `then` where the mask is true, of `else_` where not.
+// Word i of a vector: from `then` where the mask is true, from `else_` elsewhere.
 template <int WIDTH, int LANES>
 __device__ __forceinline__ u32 blend(const Mask<LANES>& mask, int i, u32 then, u32 else_) {
   if constexpr (WIDTH >= 4) {

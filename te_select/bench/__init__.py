@@ -1,1 +1,1 @@
-"""Measuring kernels: what is measured, and how."""
+"""The bench: measures kernels beside other systems and the roof."""

@@ -25,7 +25,7 @@ CLOSE = 0.05
 POISON = 0xA5  # a contestant that writes nothing leaves this
 Set = TypeVar("Set")
 Contestant = TypeVar("Contestant")
-Result = Callable[[Any, Set], Array]  # of what a call returned, and the set that it worked on
+Result = Callable[[Any, Set], Array]  # from what a call returned and its set, the call's output
 
 
 @dataclass
@@ -37,10 +37,10 @@ class Contest(Generic[Set, Contestant]):
     sets
         The sets of operands that calls go through.
     check
-        Runs a call on a set, and says how its result first differs from NumPy's; empty where it
-        does not.
+        Runs a call on a set, and says where its result first differs from NumPy's; empty if the
+        two are equal.
     contestant
-        Makes a contestant of the calls of all sets.
+        Makes a contestant from the calls of all sets.
     """
 
     sets: Sequence[Set]
@@ -57,7 +57,7 @@ class Contest(Generic[Set, Contestant]):
         result: Result[Set],
         contestant: Callable[[Call], Contestant] | None = None,
     ) -> None:
-        """Prepare and verify a contestant; only those that are right are ranked."""
+        """Prepare and verify a contestant; it is ranked only if its result is right."""
         try:
             calls = prepare()
             wrong = self.check(calls[0], self.sets[0], result)
@@ -75,7 +75,7 @@ class Contest(Generic[Set, Contestant]):
         calls_of: Callable[[te_select.Kernel, Sequence[Set]], Sequence[Call]],
         result: Result[Set],
     ) -> te_select.Kernel:
-        """Add ours, and the one of named dims where that is asked for; the value is the first."""
+        """Add our kernel, and one with named dims if the options say so; returns the first."""
         kernels = {OURS: workload} | ({NAMED: name_dims(workload)} if options.named else {})
         compiled = {
             name: te_select.compile(each, options.target, options.tuning_logs)
@@ -84,7 +84,7 @@ class Contest(Generic[Set, Contestant]):
         for name, kernel in compiled.items():
             self.add(name, functools.partial(calls_of, kernel, self.sets), result)
         if OURS in self.unsupported:
-            # Ours must run every workload: that it does not is an error, not a gap in a table.
+            # Our kernel must run every workload. If it does not, that is an error.
             self.wrong[OURS] = self.unsupported.pop(OURS)
         return compiled[OURS]
 
@@ -94,13 +94,13 @@ class Contest(Generic[Set, Contestant]):
         peers: Sequence[Peer],
         contestant_of: Callable[[Peer], Callable[[Call], Contestant] | None] = lambda _peer: None,
     ) -> None:
-        """Add the peers; ``contestant_of`` says how the calls of one are timed."""
+        """Add the peers; ``contestant_of`` makes a peer's calls a contestant that can be timed."""
         for peer in peers:
             prepare = functools.partial(peer.prepare, workload, self.sets)
             self.add(peer.name, prepare, peer.result, contestant_of(peer))
 
     def row(self, entry: Entry, mask: Mask, kernel: te_select.Kernel, **measured: Any) -> Row:
-        """The row of a contest that is over; ``measured`` are its other fields."""
+        """The row of a finished contest; ``measured`` holds the row's other fields."""
         return Row(
             entry=entry,
             mask=mask,
@@ -116,7 +116,7 @@ class Contest(Generic[Set, Contestant]):
 def rows(
     entries: Sequence[Entry], masks: Sequence[Mask], measure: Callable[[Entry, Mask], Row]
 ) -> Iterator[Row]:
-    """Measure every workload under every mask; a row comes as soon as it is measured."""
+    """Measure every workload under every mask; yields each row as soon as it is measured."""
     for entry, mask in itertools.product(entries, masks):
         with warnings.catch_warnings():
             # torch and JAX warn of what they are slow at, and of each other.
@@ -138,7 +138,7 @@ def in_turns(calls: Sequence[Call]) -> Call:
 
 
 def difference(got: Array, operands: Operands) -> str:
-    """How a result first differs from NumPy's; empty where it does not."""
+    """Where a result first differs from NumPy's; empty if the two are equal."""
     out = operands.out
     if got.dtype != out.dtype or got.shape != out.shape:
         return f"is {got.dtype} {list(got.shape)}, expected {out.dtype} {list(out.shape)}"
@@ -151,7 +151,7 @@ def decided(
     contestants: Mapping[str, Contestant],
     turns: Callable[[Mapping[str, Contestant], int], Mapping[str, Timing]],
 ) -> Row:
-    """Decide close calls head to head, as long as the best peer is close and was not met yet.
+    """Repeat close contests with two contestants, until the best peer is not close or was met.
 
     ``turns`` times contestants over a number of rounds.
     """
@@ -165,7 +165,7 @@ def decided(
 
 
 def name_dims(workload: Workload) -> Workload:
-    """The workload with a name in the place of every size but 1, equal sizes sharing theirs."""
+    """The workload with a name for every size except 1; equal sizes have the same name."""
 
     def named(shape: Sequence[Any]) -> list[Any]:
         return [dim if dim == 1 else f"n{dim}" for dim in shape]

@@ -1,4 +1,4 @@
-"""How the bench measures."""
+"""The options of the bench."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Options:
     target
         What to compile the kernel for.
     peers
-        The peers that are there.
+        The peers that are available.
     rounds
-        Rounds of each row; None for `te_select.bench.contest.ROUNDS`, and fewer where a row would
-        take long.
+        Rounds of each row; None for `te_select.bench.contest.ROUNDS`, or fewer if a row would take
+        long.
     named
         Whether to measure the kernel with every dim named too.
     cold

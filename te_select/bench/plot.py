@@ -14,7 +14,7 @@ from te_select.runtime.files import write_output
 
 _OURS, _PEERS, _ROOF, _SLOWER = "#0b6e4f", "#b0b7bf", "#c44536", "#c44536"
 _DPI = 150
-_FEW_TICKS = 1000  # a span of sizes from which on only powers of ten are labelled
+_FEW_TICKS = 1000  # ratio of largest to smallest size; above it only powers of ten are labelled
 
 
 def plot(path: Path, rows: Sequence[Row], machine: str) -> None:
@@ -25,9 +25,9 @@ def plot(path: Path, rows: Sequence[Row], machine: str) -> None:
     path
         The file; its suffix, such as ``.png`` or ``.svg``, chooses the format.
     rows
-        What was measured, at least one row.
+        The rows, at least one.
     machine
-        What it was measured on.
+        The machine on which they were measured.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def _roofline(axes: Any, rows: Sequence[Row]) -> None:
 
 
 def _bars(axes: Any, rows: Sequence[Row]) -> None:
-    """How many times as fast as the best peer, which is named on each bar."""
+    """How many times as fast as the best peer; each bar names that peer."""
     timed = []
     for row in rows:
         times = None if row.best is None else row.times(row.best)
@@ -102,7 +102,7 @@ def _bars(axes: Any, rows: Sequence[Row]) -> None:
     values = [times for times, _, _ in timed]
     places = range(len(timed))
     colors = [_OURS if times >= 1 else _SLOWER for times in values]
-    # From 1, so that faster and slower go to different sides of the line.
+    # Bars begin at 1, so that faster and slower go to different sides of the line.
     axes.barh(places, [times - 1 for times in values], left=1, color=colors, height=0.7)
     for place, (times, _, peer) in zip(places, timed, strict=True):
         axes.text(max(times, 1) * 1.02, place, f"{times:.2f} x {peer}", va="center", fontsize=8)

@@ -1,4 +1,4 @@
-"""What the bench prints: a table for people, JSON and CSV for machines."""
+"""The reports of the bench: a table for people, JSON and CSV for machines."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _COLUMNS = (
 )
 _LEFT = ("workload", "best peer", "config")
 _LESS_IMPORTANT = ("config", "% of roof", "GB/s", "times NumPy")
-"""What a narrow terminal shows no longer, the first of it first."""
+"""The columns that a narrow terminal leaves out, in this order."""
 _UNBOUNDED = 10_000  # columns
 _QUANTILES = {"median": 0.5, "p20": 0.2, "p80": 0.8}
 _PACKAGES = (
@@ -52,22 +52,22 @@ _PACKAGES = (
 
 @dataclass(frozen=True)
 class Results:
-    """What a bench measured, and under which circumstances.
+    """What a bench measured, and how.
 
     Parameters
     ----------
     rows
         The rows, in order.
     absent
-        By peer: why it is not there.
+        By peer: why it is not available.
     options
-        How it measured.
+        The options of the bench.
     machine
-        What the machine is, as JSON types.
+        The machine, as JSON types.
     device
-        What runs the kernels, in words.
+        The device that runs the kernels, in words.
     busy
-        How many cores others were using when it began.
+        How many cores other programs were using when the bench began.
     interrupted
         Whether rows are missing.
     """
@@ -82,7 +82,7 @@ class Results:
 
 
 def label(row: Row) -> str:
-    """The row's name, with its mask where that is not the usual one."""
+    """The row's name, with its mask if that is not the usual one."""
     mask = f" {row.mask.density:g} %" if row.mask.density != 50 else ""  # noqa: PLR2004 - the usual
     return row.entry.name + mask + (f" x{row.mask.block}" if row.mask.block > 1 else "")
 
@@ -107,7 +107,7 @@ def command(row: Row, options: Options) -> str:
 
 
 def geometric_means(rows: Sequence[Row]) -> dict[str, tuple[float, int]]:
-    """How many times as fast as each peer, and as the best of each row, over how many rows."""
+    """By peer, and for the best of each row: times as fast, and over how many rows."""
     ratios: dict[str, list[float]] = {}
     for row in rows:
         for name in (*row.ranked, *([] if row.best is None else ["best peer"])):
@@ -121,7 +121,7 @@ def geometric_means(rows: Sequence[Row]) -> dict[str, tuple[float, int]]:
 
 
 def document(results: Results) -> dict[str, Any]:
-    """Everything that was measured, and on what, as JSON types."""
+    """Everything that was measured, and the machine, as JSON types."""
     versions = {**results.machine["versions"], **{name: _version(name) for name in _PACKAGES}}
     machine = {**results.machine, "versions": versions}
     return {
@@ -163,15 +163,15 @@ def write_csv(path: Path, results: Results) -> None:
 
 
 def print_report(results: Results, console: Console | None = None) -> None:
-    """Print the table, and under it what it leaves out.
+    """Print the table, and notes under it.
 
     Parameters
     ----------
     results
         What was measured.
     console
-        Where to; stdout by default. A file gets the whole table, however wide; a terminal as many
-        columns as it has room for.
+        Where to print; stdout by default. A file gets the whole table, however wide. A terminal
+        gets as many columns as it has room for.
     """
     from rich.console import Console  # noqa: PLC0415 - rich is slow to import
 
@@ -240,7 +240,7 @@ def _table(rows: Iterable[Row], columns: Sequence[str]) -> Table:
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
-        folds = column == "workload"  # the one whose text may go over several lines
+        folds = column == "workload"  # only this column's text may go over several lines
         table.add_column(
             column,
             justify="left" if column in _LEFT else "right",
@@ -254,13 +254,13 @@ def _table(rows: Iterable[Row], columns: Sequence[str]) -> Table:
 
 
 def _width(console: Console, table: Table) -> int:
-    """Columns that a table takes where nothing of it is folded."""
+    """The width of a table that is not folded, in columns."""
     unbounded = console.options.update(max_width=_UNBOUNDED)
     return console.measure(table, options=unbounded).maximum
 
 
 def _cells(row: Row) -> dict[str, str]:
-    """What there is to show, by column."""
+    """The texts of a row, by column."""
     cells = {
         "workload": label(row),
         "times NumPy": _times(row, "numpy"),
@@ -322,7 +322,7 @@ def _problems(row: Row) -> list[tuple[str, str]]:
 
 
 def _unsupported(rows: Iterable[Row]) -> list[tuple[str, str, int]]:
-    """Peer, first reason, and on how many rows."""
+    """Each peer with its first reason and the number of its rows."""
     found: dict[str, list[str]] = {}
     for row in rows:
         for name, reason in row.unsupported.items():

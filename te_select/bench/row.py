@@ -1,4 +1,4 @@
-"""A row of the bench: what was measured of one workload under one mask."""
+"""A row of the bench: the measurements of one workload with one mask."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ COPY, SELECT = PROBE + "copy", PROBE + "select"
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One workload under one mask, measured.
+    """One workload with one mask, measured.
 
     Parameters
     ----------
     entry, mask
-        What was measured.
+        The workload and the mask.
     moved
-        Honest bytes: every input element read once and every output element written once.
+        Bytes moved: every input element read once and every output element written once.
     cache
         ``"hot"``, or how far the sets of operands displaced each other from the caches.
     config, origin
-        Of the kernel.
+        The kernel's config and its origin.
     rounds
-        How often each contestant had its turn.
+        How many turns each contestant had.
     timings
-        Of all whose result was right, and of the probes of the roof.
+        Times of all contestants whose result was right, and of the probes of the roof.
     roofs
         Bytes per second of each probe.
     how
@@ -40,9 +40,9 @@ class Row:
     wrong, unsupported
         By contestant: the first differing element, or why it cannot run the workload.
     duels
-        Of peers that were the best and close: their median over the kernel's, head to head.
+        For peers that were the best and close: their median over the kernel's, head to head.
     queued
-        On a device, those whose times hold the cost of their launches.
+        On a device, the contestants whose times include the cost of their launches.
     """
 
     entry: Entry
@@ -77,7 +77,7 @@ class Row:
     def times(self, other: str) -> float | None:
         """The median of another contestant over the kernel's; None without both.
 
-        Where the two met again: that of their rounds head to head.
+        If the two met again, the medians are those of their rounds head to head.
         """
         if OURS not in self.timings or other not in self.timings:
             return None

@@ -32,7 +32,7 @@ from te_select.timing.operands import Mask, Operands, make_operands
 from te_select.timing.rounds import WARM_UP, Timing, take_turns
 
 FEWEST_ROUNDS = 5
-_ROW_SECONDS = 5.0  # what a row may take before its rounds become fewer; keeps a suite short
+_ROW_SECONDS = 5.0  # a row that would take longer gets fewer rounds, which keeps a suite short
 _MOST_SETS = 256  # binding more to a dozen systems takes longer than measuring
 
 
@@ -85,9 +85,9 @@ def _measure(entry: Entry, mask: Mask, options: Options) -> Row:
 
 
 def calls_of(kernel: te_select.Kernel, sets: Sequence[Operands]) -> list[Call]:
-    """Calls of the exported function on tensors made once, as most peers have theirs.
+    """Calls of the exported function on tensors made once, as most peers do it.
 
-    NumPy cannot hand over complex numbers and the types of ml_dtypes; these go as arrays.
+    NumPy has no DLPack for complex numbers and the types of ml_dtypes, so these go as arrays.
     """
     arrays = [(each.cond, each.then, each.else_, each.out) for each in sets]
     try:
@@ -111,7 +111,7 @@ def _per_run(timing: Timing, repeats: int) -> Timing:
 
 
 def _affordable(calls: Mapping[str, Call]) -> int:
-    """Rounds that a row may have: a turn is a warm-up and a sample."""
+    """How many rounds a row has time for; a turn is a warm-up and a sample."""
     start = time.perf_counter()
     for call in calls.values():
         call()
@@ -120,7 +120,7 @@ def _affordable(calls: Mapping[str, Call]) -> int:
 
 
 def _sets(moved: int, cold: bool) -> tuple[int, str]:
-    """How many sets of operands, and what the caches hold of them at a call."""
+    """How many sets of operands, and how much of them the caches hold at a call."""
     if not cold:
         return 1, "hot"
     memory = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -133,7 +133,7 @@ def _sets(moved: int, cold: bool) -> tuple[int, str]:
 
 
 def last_level_cache() -> int:
-    """Bytes of the largest cache; 32 MB where the system hides it."""
+    """Bytes of the largest cache; 32 MB if the system hides it."""
     units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
     sizes = [32 << 20]
     for file in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"):

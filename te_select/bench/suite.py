@@ -16,11 +16,11 @@ class Entry:
     Parameters
     ----------
     name
-        What ``--only`` calls it.
+        Its name for ``--only``.
     workload
         The workload, of int dims only.
     why
-        One line: who does this, or what it shows.
+        One line: who uses it, or what it shows.
     """
 
     name: str

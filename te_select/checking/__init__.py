@@ -1,1 +1,1 @@
-"""Checking: what kernels compute, compared with NumPy bit for bit."""
+"""Checking: results of kernels, compared with NumPy bit for bit."""

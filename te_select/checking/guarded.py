@@ -1,4 +1,4 @@
-"""Memory with guards on both sides, so that a stray store shows."""
+"""Memory with guards on both sides, so that a stray store is detected."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from te_select.checking.reference import Array
 Bytes = npt.NDArray[np.uint8]
 
 GUARD = 4096  # bytes on each side: a page, further than any vector reaches
-FILL = 0xA5  # what is not written stays this
+FILL = 0xA5  # the value of bytes that are not written
 
 
 class Guarded:
@@ -24,12 +24,12 @@ class Guarded:
     size
         Bytes of the array.
     alignment
-        Bytes that its address is a multiple of, where it is not moved; a divisor of `GUARD`.
+        The address is a multiple of so many bytes, if the array is not moved. A divisor of `GUARD`.
 
     Attributes
     ----------
     memory
-        All bytes, those of the guards too.
+        All bytes, including those of the guards.
     """
 
     def __init__(self, size: int, alignment: int) -> None:

@@ -1,4 +1,4 @@
-"""Calls of kernels with NumPy arrays, whatever kind of machine they are for."""
+"""Calls of kernels of any kind of machine with NumPy arrays."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from te_select.runtime.kernel import Kernel
 
 
 def with_numpy(kernel: Kernel) -> Any:
-    """The kernel as something that takes NumPy arrays and computes into ``out``."""
+    """The kernel as a callable that takes NumPy arrays and writes into ``out``."""
     adapter = kinds.kind(kernel.kind).with_numpy
     return kinds.load(adapter)(kernel) if adapter else kernel

@@ -1,6 +1,7 @@
 """Calls a CUDA kernel with NumPy arrays, so that it can be compared with NumPy.
 
-Needs the driver alone. The memory around ``out`` travels with it, so that a stray store shows.
+It needs only the driver. The memory around ``out`` is copied with it, so that a stray store is
+detected.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from te_select.runtime.cuda.device_array import DeviceArray
 from te_select.runtime.cuda.driver import CudaError, Memory
 from te_select.runtime.cuda.kernel import CudaKernel
 
-_ALIGNMENT = 256  # bytes; what cuMemAlloc aligns to
-_LARGEST_ALIGNMENT = 8  # bytes that a kernel expects of its widest elements
+_ALIGNMENT = 256  # bytes; the alignment of cuMemAlloc
+_LARGEST_ALIGNMENT = 8  # bytes; the alignment that a kernel expects of its widest elements
 
 
 class OnDevice:
@@ -48,15 +49,15 @@ class OnDevice:
         return self._kernel.path
 
     def __call__(self, cond: Any, then: Any, else_: Any, *, out: Array | None = None) -> Array:
-        """Copy the operands to the device, select, and copy back what ``out`` lies in.
+        """Copy the operands to the device, select, and copy back the memory that holds ``out``.
 
         Parameters
         ----------
         cond, then, else_
             NumPy arrays of any layout, or scalars.
         out
-            A compact array, or None for a new one. It lies on the device as it does here, up to 256
-            bytes; so do the inputs, but for addresses that their elements must not have.
+            A compact array, or None for a new one. Its address on the device is the same as here
+            modulo 256 bytes. So are those of the inputs, unless their elements must be aligned.
 
         Returns
         -------
@@ -68,7 +69,7 @@ class OnDevice:
         ArtifactError
             If there is no device, or not enough memory on it.
         SelectError
-            Whatever else the kernel raises.
+            Any other error of the kernel.
         """
         try:
             on_cond, on_then, on_else = (self._placed(value) for value in (cond, then, else_))
@@ -113,7 +114,7 @@ class OnDevice:
 
 
 def _whole(array: Array) -> Array:
-    """All bytes of the memory that an array is a view of."""
+    """All bytes of the memory of which an array is a view."""
     base: Any = array
     while isinstance(base.base, np.ndarray):
         base = base.base

@@ -15,7 +15,7 @@ from te_select.operator.workload import Workload
 
 Array = npt.NDArray[Any]
 
-_CHUNK = 1 << 22  # elements compared at once, so that a comparison needs little memory of its own
+_CHUNK = 1 << 22  # elements compared at once, so that a comparison needs little extra memory
 
 FLOAT_FIELDS = {  # bits of exponent and fraction
     "float8_e4m3fn": (4, 3),
@@ -73,17 +73,17 @@ def ints(shape: Shape) -> tuple[int, ...]:
 
 
 def first_difference(out: Array, cond: Array, then: Array, else_: Array) -> str:
-    """Find the first element of ``out`` that is not the bits that NumPy selects.
+    """Find the first element of ``out`` whose bits are not those that NumPy selects.
 
     Parameters
     ----------
     out, cond, then, else_
-        Arrays of one shape; ``cond`` counts as true where its byte is not 0.
+        Arrays of one shape; ``cond`` is true where its byte is not 0.
 
     Returns
     -------
     str
-        Index and both bit patterns; empty where there is no difference.
+        Index and both bit patterns; empty if there is no difference.
     """
     for part in _chunks(out.shape):
         chosen = (*part, ...)
@@ -134,7 +134,7 @@ def _difference(
 
 
 def special_bits(dtype: str) -> Array:
-    """Bit patterns of an element type that a copy keeps and arithmetic does not.
+    """Bit patterns of an element type that a copy keeps and arithmetic may change.
 
     Parameters
     ----------
@@ -144,9 +144,9 @@ def special_bits(dtype: str) -> Array:
     Returns
     -------
     array of unsigned integers
-        For floats zeros, infinities, quiet and signalling NaNs with payloads, the ends of the
-        subnormals and the largest number; else the ends of the range. Complex types get those of
-        their parts.
+        For floats: zeros, infinities, quiet and signalling NaNs with payloads, the ends of the
+        subnormals and the largest number. For other types: the ends of the range. Complex types get
+        the patterns of their parts.
     """
     if dtype not in FLOAT_FIELDS:
         width = numpy_dtype(dtype).itemsize

@@ -1,7 +1,7 @@
 """Checks of a kernel against NumPy, bit for bit.
 
-Operands are random bits, so NaN payloads, negative zeros and subnormals all occur. What NumPy
-selects is compared as unsigned integers, and the bytes around ``out`` must stay as they were.
+Operands are random bits, so NaN payloads, negative zeros and subnormals all occur. The result is
+compared with NumPy's as unsigned integers. The bytes around ``out`` must not change.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from te_select.operator.broadcast import Shape
 from te_select.operator.dtypes import numpy_dtype
 from te_select.operator.workload import Workload
 
-DIM_SIZES = (1, 7, 33, 1000)  # of named dims: the literal 1, below, across and far above a vector
+DIM_SIZES = (1, 7, 33, 1000)  # of named dims: 1, less than a vector, more than one, many vectors
 MEMORY_LIMIT = 2 << 30  # bytes of operands; named dims are made smaller to stay below it
-LONGEST_RUN = 1 << 16  # elements; long enough that skipping an unselected block shows
+LONGEST_RUN = 1 << 16  # elements; long enough that whole blocks are skipped
 _CACHE_LINE = 64
 _ONE = np.uint8(1)
 
 
 class SelectKernel(Protocol):
-    """What `verify_kernel` needs of a kernel."""
+    """The part of a kernel that `verify_kernel` needs."""
 
     @property
     def workload(self) -> Workload:
@@ -56,11 +56,11 @@ class CheckResult:
     check
         One of `CHECKS`.
     sizes
-        The sizes that named dims had.
+        The sizes of the named dims.
     passed
-        Whether every bit was as NumPy has it and nothing else was written.
+        Whether every bit was as in NumPy's result and nothing else was written.
     message
-        What went wrong, with the first differing index and both bit patterns; else empty.
+        What went wrong, with the first differing index and both bit patterns; empty if it passed.
     command
         The shell command that runs this check again.
     """
@@ -76,7 +76,7 @@ class CheckResult:
 def verify_kernel(
     kernel: SelectKernel, seed: int = 0, checks: Iterable[str] | None = None
 ) -> list[CheckResult]:
-    """Compare a kernel with NumPy on every kind of data that has broken a Select.
+    """Compare a kernel with NumPy on every kind of data that can break a Select.
 
     Parameters
     ----------
@@ -85,12 +85,12 @@ def verify_kernel(
     seed
         Seed of the random data.
     checks
-        Names out of `CHECKS`; all by default. They run in the order of `CHECKS`.
+        Names from `CHECKS`; all by default. They run in the order of `CHECKS`.
 
     Returns
     -------
     list of CheckResult
-        One per check and per set of sizes that named dims are given.
+        One for each check and each set of sizes of the named dims.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def dim_sizes(workload: Workload) -> list[dict[str, int]]:
     Parameters
     ----------
     workload
-        The workload; one without names has the one empty set.
+        The workload. A workload without names has one set, which is empty.
 
     Returns
     -------
@@ -165,13 +165,13 @@ class _Operands:
             memory[:] = self._random_bytes(memory.size)
 
     def start(self, check: str, seed: int) -> None:
-        """Make the check's data the same whether or not others ran before it."""
+        """Seed the data, so that it does not depend on the checks that ran before."""
         self.random = np.random.Generator(np.random.SFC64([seed, *check.encode()]))
         self.offsets = dict.fromkeys(self.buffers, 0)
         self.buffers["out"].fill()
 
     def array(self, name: str) -> Array:
-        """The operand as the kernel gets it."""
+        """The operand that is passed to the kernel."""
         shape, dtype = {
             "cond": (self.workload.cond_shape, np.dtype(np.bool_)),
             "then": (self.workload.then_shape, self.dtype),
@@ -198,14 +198,14 @@ class _Operands:
         self.mask(lambda count: runs(self.random, count))
 
     def misalign(self) -> None:
-        """Move every operand off the vector, and the inputs off the element too."""
+        """Move every operand off vector alignment, and the inputs off element alignment too."""
         self.random_mask()
         cond = self.array("cond").copy()
         self.offsets = {"cond": 3, "then": 1, "else_": 5, "out": self.workload.element.width}
         self.array("cond")[...] = cond
 
     def special_values(self) -> None:
-        """Fill then and else with the values that arithmetic would not leave as they are."""
+        """Fill then and else with the values that arithmetic would change."""
         self.random_mask()
         values = special_bits(self.workload.dtype)
         for name, shift in (("then", 0), ("else_", 1)):
@@ -230,7 +230,7 @@ class _Operands:
 
 
 def runs(random: np.random.Generator, count: int) -> Bytes:
-    """Alternating runs of 0 and 1, of 1 to 64K elements, as real masks have them.
+    """Alternating runs of 0 and 1, of 1 to 64K elements, as in real masks.
 
     Parameters
     ----------
@@ -268,7 +268,7 @@ def _run(kernel: SelectKernel, operands: _Operands) -> str:
     cond, then, else_, out = (operands.array(name) for name in ("cond", "then", "else_", "out"))
     try:
         kernel(cond, then, else_, out=out)
-    except Exception as error:  # whatever a kernel raises is a finding, not the end of the checks
+    except Exception as error:  # an error of a kernel is a result, and the other checks go on
         return f"{type(error).__name__}: {error}"
     if operands.guards_touched():
         return "bytes outside out were written"

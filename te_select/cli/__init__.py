@@ -1,6 +1,6 @@
 """The command line, ``te-select``.
 
-One module per verb. Whatever needs NumPy or tvm is imported by the verb that runs, so that
+One module per verb. A verb imports NumPy, tvm and what needs them only when it runs, so that
 ``te-select --help`` answers at once.
 """
 
@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from te_select.cli.bench import bench_command
+from te_select.cli.cache import cache_app
 from te_select.cli.compile import compile_command
 from te_select.cli.console import Group
 from te_select.cli.env import env_command
@@ -20,6 +21,7 @@ from te_select.cli.logs import logs_app
 from te_select.cli.profile import profile_command
 from te_select.cli.tune import tune_command
 from te_select.cli.verify import verify_command
+from te_select.cli.where import where_app
 
 app = typer.Typer(
     name="te-select",
@@ -40,6 +42,8 @@ for _name, _command in (
 ):
     app.command(_name)(_command)
 app.add_typer(logs_app, name="logs")
+app.add_typer(where_app, name="where")
+app.add_typer(cache_app, name="cache")
 
 
 def _print_version(wanted: bool) -> None:
@@ -59,5 +63,5 @@ def _options(
 
 
 def main() -> None:
-    """Run the command line and exit: 0, 1 where something failed, 2 on bad usage."""
+    """Run the command line and exit: 0, 1 if something failed, 2 on bad usage."""
     app()

@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 _PICTURES = (".png", ".svg", ".pdf")
 
 Suite = Annotated[
-    str | None, typer.Option("--suite", help="default or baselines, in the place of a workload.")
+    str | None, typer.Option("--suite", help="default or baselines, instead of a workload.")
 ]
-Only = Annotated[str | None, typer.Option("--only", help="A glob: these of the suite only.")]
-Density = Annotated[str, typer.Option("--density", help="Percent of cond that is true, a list.")]
-Block = Annotated[str, typer.Option("--block", help="Elements of cond drawn together, a list.")]
+Only = Annotated[str | None, typer.Option("--only", help="A glob: measure only these workloads.")]
+Density = Annotated[str, typer.Option("--density", help="Percent of cond that is true; a list.")]
+Block = Annotated[str, typer.Option("--block", help="Elements of cond drawn together; a list.")]
 PeerNames = Annotated[str, typer.Option("--peers", help="all, none, or a list: numpy,torch.")]
 Rounds = Annotated[
     int | None, typer.Option("--rounds", min=1, help="Rounds of each row; default 5 to 15.")
@@ -49,7 +49,7 @@ Rounds = Annotated[
 Named = Annotated[bool, typer.Option("--named", help="Measure with every dim named as well.")]
 Cold = Annotated[bool, typer.Option("--cold", help="Evict the operands between calls.")]
 Csv = Annotated[
-    Path | None, typer.Option("--csv", help="Write a line per row and contestant, as it goes.")
+    Path | None, typer.Option("--csv", help="Write one line per row and contestant, row by row.")
 ]
 Plot = Annotated[Path | None, typer.Option("--plot", help="Draw the results: PNG, SVG or PDF.")]
 
@@ -83,9 +83,9 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
 ) -> None:
     """Measure kernels beside other systems and beside the roof of this machine.
 
-    With --target cuda on its GPU, where operands always go round through more than the L2 holds.
-    Times are medians, and "times" is the other's median over te-select's; docs/bench.md has the
-    fields of --json.
+    With --target cuda, kernels run on this machine's GPU. Calls then always go through more
+    operands than the L2 cache holds. Times are medians. "times" is the other's median over
+    te-select's. docs/bench.md has the fields of --json.
 
     Example: te-select bench --only "attention-*" --peers numpy,torch --plot build/bench.png
     """
@@ -118,9 +118,9 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
     masks = [Mask(*each) for each in itertools.product(densities, blocks)]
     begun = report.Results([], absent, options, environment(), device, busy_cores(), True)
 
-    def keep(rows: list[Row]) -> None:  # so that whoever kills this has what was measured
+    def keep(rows: list[Row]) -> None:  # after a kill, the file holds what was measured
         if csv is not None:
-            with contextlib.suppress(ArtifactError):  # the last one raises it, after the report
+            with contextlib.suppress(ArtifactError):  # the last write raises it, after the report
                 report.write_csv(csv, replace(begun, rows=rows))
 
     rows, interrupted = _collect(run(entries, masks, options), len(entries) * len(masks), keep)
@@ -144,7 +144,7 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
 def _collect(
     measured: Iterable[Row], total: int, keep: Callable[[list[Row]], None]
 ) -> tuple[list[Row], bool]:
-    """The rows, and whether they were interrupted; ``keep`` gets those there are after each."""
+    """The rows, and whether they were interrupted; ``keep`` gets all rows so far, after each."""
     rows: list[Row] = []
     with progress("measuring") as step:
         step(0, total)
@@ -172,7 +172,7 @@ def _entries(
     suite: str | None,
     only: str | None,
 ) -> list[Entry]:
-    """What is to be measured: of a model, of workload flags, or else of a suite."""
+    """The workloads to measure: those of a model, of workload flags, or otherwise of a suite."""
     from te_select.bench.suite import Entry  # noqa: PLC0415 - kept off --help
 
     given = any(value is not None for value in (*flags.values(), texts, file))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from te_select.frontends import ModelNode
 
 Output = Annotated[
-    Path | None, typer.Option("-o", "--output", help="The .so to write; the manifest lies beside.")
+    Path | None, typer.Option("-o", "--output", help="The .so to write; its .json goes beside it.")
 ]
 
 
@@ -49,8 +49,8 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
 ) -> None:
     """Compile workloads, or all that a model needs, into one shared library.
 
-    Of a model, every distinct workload becomes a function, and the manifest says which node is
-    served by which.
+    With --model, every distinct workload of the model becomes a function. The manifest says which
+    function serves which node.
 
     Example: te-select compile --cond 1,1,128,128 --then 4,12,128,128 --else "" -o build/mask.so
     Example: te-select compile --model model.onnx -o build/model.so
@@ -78,7 +78,7 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
         "seconds": round(end - imported, 3),
         "import_seconds": round(imported - start, 3),
         "target": manifest["target"],
-        "kernels": [describe(entry) for entry in manifest["kernels"]],
+        "kernels": [describe(entry, manifest["target"]) for entry in manifest["kernels"]],
     }
     if model is not None:
         document["model"] = str(model)

@@ -1,4 +1,4 @@
-"""What all verbs share: errors and exit codes, output for people and machines, progress."""
+"""Shared by all verbs: errors and exit codes, output for people and machines, progress."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from te_select.errors import (
 )
 
 FAILED, BAD_USAGE, INTERRUPTED = 1, 2, 130
-_FILE_WIDTH = 200  # columns where a table is no terminal's
+_FILE_WIDTH = 200  # columns of a table if stdout is not a terminal
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document and no more.")]
 _TARGET = typer.Option(
@@ -32,11 +32,14 @@ _TARGET = typer.Option(
     help=f"{', '.join(kind.targets for kind in kinds.KINDS.values())}, or JSON.",
 )
 TargetOption = Annotated[str, _TARGET]
-OptionalTarget = Annotated[str | None, _TARGET]  # where a library may have one already
+OptionalTarget = Annotated[str | None, _TARGET]  # for verbs that also take a library, with a target
+LevelOption = Annotated[
+    str | None, typer.Option("--level", help="Of a library for several, such as x86-64-v3.")
+]
 
 LogsOption = Annotated[
     str | None,
-    typer.Option("--tuning-logs", help="A folder of records; none; default those shipped."),
+    typer.Option("--tuning-logs", help="A folder of records, or none; default: shipped."),
 ]
 
 
@@ -51,7 +54,7 @@ def no_meaning(beside: str, **flags: Any) -> None:
     Raises
     ------
     UsageError
-        If there is one.
+        If there is such a flag.
     """
     for name, value in flags.items():
         if value not in (None, []):
@@ -63,12 +66,12 @@ class UsageError(Exception):
 
 
 _BAD_VALUES = (UsageError, ArgumentError, BroadcastError, DTypeError, TargetError)
-"""What is wrong with a flag's value, and shows before any work; every other error is a failure."""
+"""Errors about a flag's value, found before any work; every other error is a failure."""
 _NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO)
 
 
 class Group(TyperGroup):
-    """The verbs, with every error on one line of stderr, or as JSON where that is asked for."""
+    """The verbs; every error is one line on stderr, or JSON with ``--json``."""
 
     def main(
         self,
@@ -83,7 +86,7 @@ class Group(TyperGroup):
         words = list(sys.argv[1:] if args is None else args) or ["--help"]
         as_json = "--json" in words
         try:
-            # Not standalone: errors must come here. Typer would draw a box around them.
+            # Not standalone, so that errors come here. Typer would draw a box around them.
             code = super().main(words, "te-select", complete_var, standalone_mode=False, **extra)
             if sys.stdout is not None:
                 sys.stdout.flush()
@@ -99,7 +102,7 @@ class Group(TyperGroup):
             code = _fail("MemoryError", f"there is not enough memory: {error}", FAILED, as_json)
         except OSError as error:
             what, line = error.filename, error.strerror or str(error)
-            if what is None and error.errno in _NO_ROOM:  # files have names
+            if what is None and error.errno in _NO_ROOM:  # errors of files have a file name
                 _drop_output()
                 what, as_json = "standard output", False
             line = line if what is None else f"{what} cannot be used: {line}"
@@ -134,7 +137,7 @@ def parse_with(parse: Callable[[str], Any], flag: str, text: str) -> Any:
 
 
 def print_json(document: Any) -> None:
-    """Print the one document of a verb that was given ``--json``."""
+    """Print the one document of a verb with ``--json``."""
     print(json.dumps(document, indent=2, default=_plain))
 
 
@@ -150,7 +153,7 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
     Yields
     ------
     callable
-        Takes the number of steps done and of all steps.
+        Takes the number of finished steps and the number of all steps.
     """
     if not sys.stderr.isatty():
         yield lambda _done, _total: None
@@ -178,12 +181,12 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         table.add_row(*row)
     console = Console(markup=False, highlight=False)
     if not console.is_terminal:
-        console.width = _FILE_WIDTH  # whoever searches the lines wants them whole
+        console.width = _FILE_WIDTH  # lines stay whole, so that they can be searched
     console.print(table)
 
 
 def print_fields(fields: MutableMapping[str, Any], indent: str = "") -> None:
-    """Print names and values, one a line, the values aligned."""
+    """Print names and values, one per line, with the values aligned."""
     width = max(map(len, fields))
     for name, value in fields.items():
         print(f"{indent}{name:<{width}}  {value}")
@@ -199,7 +202,7 @@ def _fail(kind: str, message: str, code: int, as_json: bool) -> int:
 
 
 def _drop_output() -> None:
-    """Forget what stdout cannot take: the interpreter would complain when it flushes at exit."""
+    """Drop output that stdout does not take; otherwise the interpreter complains at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -1,6 +1,6 @@
-"""What a machine and its Python installation offer: the report of ``te-select env``.
+"""The report of ``te-select env``: what a machine and its Python installation offer.
 
-Nothing is imported to find a version, so the report also works where tvm is missing or broken.
+Nothing is imported to find a version, so the report also works if tvm is missing or broken.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def environment() -> dict[str, Any]:
     -------
     dict
         Sections of JSON types: ``versions``, ``variables``, and those of every kind of machine:
-        ``cpu``, ``caches``, ``profile``, ``toolchains`` and ``gpus``. What is not there is None.
+        ``cpu``, ``caches``, ``profile``, ``toolchains`` and ``gpus``. Missing things are None.
     """
     found: dict[str, dict[str, Any]] = {
         "versions": {"python": platform.python_version(), **_versions()},

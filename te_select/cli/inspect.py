@@ -11,6 +11,7 @@ from te_select import kinds
 from te_select.cli import models, workloads
 from te_select.cli.console import (
     JsonFlag,
+    LevelOption,
     LogsOption,
     OptionalTarget,
     UsageError,
@@ -28,9 +29,11 @@ from te_select.runtime import scratch, stored
 _KNOWN = kinds.sources()
 LOADS = "yes"
 
-Library = Annotated[Path | None, typer.Argument(help="A library; else give the workload flags.")]
+Library = Annotated[Path | None, typer.Argument(help="A library; without it, give workload flags.")]
 Source = Annotated[str | None, typer.Option("--source", help=f"{', '.join(kinds.sources())}.")]
-KernelName = Annotated[str | None, typer.Option("--kernel", help="Of a library that holds many.")]
+KernelName = Annotated[
+    str | None, typer.Option("--kernel", help="A kernel of a library with several.")
+]
 
 
 def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
@@ -48,16 +51,17 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
     target: OptionalTarget = None,
     logs: LogsOption = None,
     source: Source = None,
+    level: LevelOption = None,
     kernel: KernelName = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Show what a library or a workload is, or what the nodes of a model become.
 
-    Of a library and a workload: from which config, and its source at each level. Of a model: a
-    table of its Where or Select nodes, with what te-select does with each.
+    For a library and a workload: the config with its reason, and the source at each level. For a
+    model: a table of its Where or Select nodes, with what te-select does with each.
 
     Example: te-select inspect build/mask.so --source asm
-    (or sass, of a library for CUDA)
+    (or sass, for a library for CUDA)
     Example: te-select inspect --model model.onnx --size batch=8 --size sequence=512
     """
     levels = kinds.sources()
@@ -66,6 +70,7 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
     flags = workloads.fields(cond, then, else_, dtype, op, auto_broadcast, axis)
     if model is not None:
         other = {"library": path, "tuning-logs": logs, "source": source, "kernel": kernel}
+        other["level"] = level
         no_meaning("--model", **flags, **other, target=target)
         _show_model(model, size, expand, as_json)
         return
@@ -76,7 +81,7 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
         no_meaning("a library", target=target)
         check_library(path)
         document = _of_library(path)
-        document["loads_here"], document["in_effect"] = _loaded(path)
+        document |= _loaded(path)
         document["manifest_written"] = document["loads_here"] == LOADS and _write_beside(path)
     else:
         check_folder("--tuning-logs", logs, "none")
@@ -84,7 +89,9 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
         document = _of_workload(workload, "native" if target is None else target, logs)
     document["kernels"] = _chosen(document["kernels"], kernel)
     if source is not None:
-        _add_source(document["kernels"], source, document["target"]["name"])
+        _add_source(document, source, level)
+    else:
+        no_meaning("no --source", level=level)
     if as_json:
         print_json(document)
     elif source is not None:
@@ -110,7 +117,7 @@ def _of_library(path: Path) -> dict[str, Any]:
         "path": str(path),
         "target": manifest["target"],
         "versions": manifest["versions"],
-        "kernels": [describe(entry) for entry in manifest["kernels"]],
+        "kernels": [describe(entry, manifest["target"]) for entry in manifest["kernels"]],
         "nodes": manifest.get("nodes", []),
     }
 
@@ -126,20 +133,21 @@ def _of_workload(workload: Workload, target: str, logs: str | None) -> dict[str,
 
 
 def _write_beside(path: Path) -> bool:
-    """Write the manifest beside the library again, where it is gone or does not fit."""
+    """Write the manifest beside the library again, if it is gone or does not fit."""
     return stored.write_beside(stored.read(path), path)
 
 
-def _loaded(path: Path) -> tuple[str, dict[str, str]]:
-    """``"yes"``, or why the library cannot be loaded here, and what it decides on this machine."""
+def _loaded(path: Path) -> dict[str, Any]:
+    """Whether the library loads here, or why not; the level that runs, and what it decides."""
     import te_select  # noqa: PLC0415 - imports tvm_ffi
 
     try:
         loaded = te_select.load(path)
     except SelectError as error:
-        return f"no: {error}", {}
+        return {"loads_here": f"no: {error}", "in_effect": {}}
     kernel = loaded if isinstance(loaded, te_select.Kernel) else next(iter(loaded.values()))
-    return LOADS, dict(kernel.in_effect)
+    level = {"level_here": kernel.level} if len(kernel.levels) > 1 else {}
+    return {"loads_here": LOADS, "in_effect": dict(kernel.in_effect), **level}
 
 
 def _chosen(kernels: list[dict[str, Any]], name: str | None) -> list[dict[str, Any]]:
@@ -150,7 +158,8 @@ def _chosen(kernels: list[dict[str, Any]], name: str | None) -> list[dict[str, A
     return chosen
 
 
-def _add_source(kernels: list[dict[str, Any]], level: str, target: str) -> None:
+def _add_source(document: dict[str, Any], form: str, level: str | None) -> None:
+    kernels, target = document["kernels"], document["target"]
     if len(kernels) > 1:
         names = ", ".join(kernel["symbol"] for kernel in kernels)
         raise UsageError(f"--source wants one kernel; expected --kernel with one of {names}")
@@ -161,8 +170,13 @@ def _add_source(kernels: list[dict[str, Any]], level: str, target: str) -> None:
             f"sources are rebuilt by the compiler, which cannot be imported ({error}); "
             "install apache-tvm"
         ) from error
+    levels = kernels[0].get("levels", {target["name"]: kernels[0]})
+    of_level = level or document.get("level_here", list(levels)[-1])
+    if of_level not in levels:
+        raise UsageError(f"--level {level!r} is not there; expected {' or '.join(levels)}")
     workload = Workload.from_json(kernels[0]["workload"])
-    kernels[0]["source"] = compiler.source(workload, target, kernels[0]["config"], level)
+    config = levels[of_level]["config"]
+    kernels[0]["source"] = compiler.source(workload, of_level, config, form)
 
 
 def _needed(target: dict[str, Any]) -> dict[str, str]:
@@ -182,6 +196,8 @@ def _print(document: dict[str, Any]) -> None:
     }
     if "loads_here" in document:
         general["loads here"] = document["loads_here"]
+    if "level_here" in document:
+        general["level here"] = document["level_here"]
     print_fields(general)
     if document.get("in_effect"):
         print("here, where a knob is -1")

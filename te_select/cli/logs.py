@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,11 +25,11 @@ from te_select.cli.paths import check_folder
 from te_select.records import log
 from te_select.records.origin import DEFAULT, NONE_NEAR
 
-Targets = Annotated[str, typer.Option("--target", help="A glob: these targets only.")]
-Only = Annotated[str, typer.Option("--only", help="A glob: records of these names only.")]
+Targets = Annotated[str, typer.Option("--target", help="A glob: only these targets.")]
+Only = Annotated[str, typer.Option("--only", help="A glob: only records with these names.")]
 Written = Annotated[Path, typer.Option("--tuning-logs", help="The folder to change.")]
 Read = Annotated[
-    Path | None, typer.Option("--tuning-logs", help="The folder to read; default that shipped.")
+    Path | None, typer.Option("--tuning-logs", help="The folder to read; default: the shipped one.")
 ]
 From = Annotated[Path, typer.Argument(help="A folder of logs.")]
 To = Annotated[Path, typer.Argument(help="A folder of logs; made if it is missing.")]
@@ -55,7 +56,7 @@ def list_command(
     rows = [_row(each.target, entry) for each in listed for entry in each.entries]
     complaints = [line for each in listed for line in each.complaints]
     complaints += [
-        f"{each.target}/{entry.key} is of no use: {problem}; tune it again"
+        f"{each.target}/{entry.key} cannot be used: {problem}; tune it again"
         for each in listed
         for entry in each.entries
         if (problem := misfit(entry)) is not None
@@ -103,13 +104,13 @@ def best_command(  # noqa: PLR0913, PLR0917 - one per flag
     resolved = resolve(target)
     default_config = schedule_of(resolved.kind).default_config
     document = []
-    for each in wanted:
-        found = find(each, resolved, logs)
-        default = default_config(access_pattern(each), resolved.tvm)
+    for each, level in itertools.product(wanted, resolved.levels):
+        found = find(each, level, logs)
+        default = default_config(access_pattern(each), level.tvm)
         document.append(
             {
                 "workload": str(each),
-                "target": resolved.name,
+                "target": level.name,
                 "origin": DEFAULT if found is None else found.origin,
                 "why": NONE_NEAR if found is None else found.why,
                 "config": vars(default if found is None else found.config),
@@ -130,7 +131,7 @@ def export_command(
     only: Only = "*",
     as_json: JsonFlag = False,
 ) -> None:
-    """Copy records to another folder, where they are new or faster.
+    """Copy records that are new or faster to another folder.
 
     Example: te-select logs export build/logs --only "w4_*"
     """
@@ -145,9 +146,9 @@ def import_command(
     only: Only = "*",
     as_json: JsonFlag = False,
 ) -> None:
-    """Take over records of another folder, where they are new or faster.
+    """Take over records from another folder that are new or faster.
 
-    Each is replayed first: a record that is not of its workload, or of another TVM, is refused.
+    Each is replayed first. A record that does not fit its workload, or of another TVM, is refused.
 
     Example: te-select logs import build/logs --tuning-logs tuning_logs
     """
@@ -235,7 +236,7 @@ def _merge(source: Path, destination: Path, target: str, only: str, as_json: boo
 
 
 def _report(complaints: Any, as_json: bool) -> None:
-    """Say on stderr what cannot be used, and exit with 1 if there is such."""
+    """Say on stderr what cannot be used, and exit with 1 if there is anything."""
     if not as_json:
         for line in complaints:
             print(f"te-select: {line}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Manifests as the command line shows them, also those of libraries that cannot run here."""
+"""Manifests as the command line shows them, even of libraries that cannot run here."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def read_manifest(path: Path, *, check: bool = True) -> dict[str, Any]:
     path
         The ``.so``.
     check
-        Whether the library must be as it was exported.
+        Whether to refuse a library that has changed since its export.
 
     Returns
     -------
@@ -37,22 +37,28 @@ def read_manifest(path: Path, *, check: bool = True) -> dict[str, Any]:
     return found.manifest.to_json(found.sha256)
 
 
-def describe(entry: dict[str, Any]) -> dict[str, Any]:
-    """What a manifest's entry says about a kernel, and what follows from its workload.
+def describe(entry: dict[str, Any], target: dict[str, Any]) -> dict[str, Any]:
+    """Describe a kernel: its manifest entry, and what follows from its workload.
 
     Parameters
     ----------
     entry
         The entry.
+    target
+        The manifest's target.
 
     Returns
     -------
     dict
-        JSON types, under the names that the manifest has for them; ``bytes_moved`` is None where
-        a dim is a name.
+        JSON types, under the names that the manifest uses; ``bytes_moved`` is None if a dim is a
+        name. Where the library has several levels, ``levels`` has all of them.
     """
     workload = Workload.from_json(entry["workload"])
     pattern = access_pattern(workload)
+    choice = {key: entry[key] for key in ("config", "origin", "why")}
+    choice["why"] = choice["why"] or explain(entry["origin"], workload)
+    best = list(target.get("levels", ()))[-1:]
+    levels = {**entry.get("levels", {}), **dict.fromkeys(best, choice)}
     return {
         "symbol": entry["symbol"],
         "workload": entry["workload"],
@@ -60,9 +66,8 @@ def describe(entry: dict[str, Any]) -> dict[str, Any]:
         "out_shape": list(workload.out_shape),
         "access_pattern": str(pattern),
         "bytes_moved": None if workload.dim_names else pattern.bytes_moved(),
-        "config": entry["config"],
-        "origin": entry["origin"],
-        "why": entry["why"] or explain(entry["origin"], workload),
+        **choice,
+        **({"levels": levels} if levels else {}),
     }
 
 
@@ -72,8 +77,14 @@ def print_kernel(described: dict[str, Any]) -> None:
     shown = {
         name.replace("_", " "): value
         for name, value in described.items()
-        if name not in ("symbol", "workload", "source")
+        if name not in ("symbol", "workload", "source", "levels")
     }
+    if "levels" in described:  # the config of the best one stands above
+        *lower, best = described["levels"]
+        shown["level"] = best
+        for name in reversed(lower):
+            choice = described["levels"][name]
+            shown[f"level {name}"] = f"{choice['origin']}: {choice['config']}"
     shown["out shape"] = format_shape(described["out_shape"])
     if described["bytes_moved"] is None:
         shown["bytes moved"] = "known at call time"

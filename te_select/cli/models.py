@@ -1,4 +1,4 @@
-"""The flags about models that the verbs share, and how the nodes of a model are shown."""
+"""The flags about models that the verbs share, and the output about a model's nodes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Model = Annotated[
     ),
 ]
 Sizes = Annotated[
-    list[str] | None, typer.Option("--size", help="Of a dim that is a name: batch=8; repeatable.")
+    list[str] | None, typer.Option("--size", help="Size of a named dim: batch=8; repeatable.")
 ]
 Expand = Annotated[
     bool,
@@ -45,7 +45,7 @@ def read_nodes(path: Path, *, expand: bool = False) -> list[ModelNode]:
     Raises
     ------
     ModelError
-        If it cannot be read, or has none.
+        If it cannot be read, or has no Where and no Select.
     """
     nodes = te_select.read_model(path, expand=expand)
     if not nodes:
@@ -78,7 +78,7 @@ def parse_sizes(texts: Sequence[str] | None, nodes: Sequence[ModelNode]) -> dict
 
 
 def no_sizes(texts: Sequence[str] | None, expand: bool) -> None:
-    """Refuse the flags that only have a meaning beside ``--model``.
+    """Refuse flags that have a meaning only beside ``--model``.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def no_sizes(texts: Sequence[str] | None, expand: bool) -> None:
 def listed(
     path: Path | None, size: Sequence[str] | None, expand: bool, *, bind: bool
 ) -> list[tuple[str, Workload]] | None:
-    """The workloads that ``--model`` names, as `workloads_of` has them; None without it."""
+    """The workloads of ``--model``, in the form of `workloads_of`; None without it."""
     if path is None:
         no_sizes(size, expand)
         return None
@@ -109,11 +109,11 @@ def workloads_of(
     Parameters
     ----------
     nodes
-        The nodes; those without a workload are passed over.
+        The nodes; those without a workload are skipped.
     sizes
         Sizes of named dims.
     bind
-        Whether every dim must have a size; else names without one stay.
+        Whether every dim must have a size. If not, names without a size stay.
 
     Raises
     ------
@@ -139,7 +139,7 @@ def workloads_of(
 
 
 def describe(node: ModelNode, sizes: dict[str, int]) -> dict[str, Any]:
-    """What is known of a node, as JSON types.
+    """What is known about a node, as JSON types.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def describe(node: ModelNode, sizes: dict[str, int]) -> dict[str, Any]:
 
 
 def bytes_per_call(node: ModelNode, sizes: dict[str, int]) -> int | None:
-    """Bytes that a call reads and writes at the given sizes; None where that is not known."""
+    """Bytes that a call reads and writes at the given sizes; None if that is not known."""
     known = _sizes(node, sizes)
     shapes = [_bound(s, known) for s in (node.cond_shape, node.then_shape, node.else_shape)]
     try:
@@ -183,7 +183,7 @@ def bytes_per_call(node: ModelNode, sizes: dict[str, int]) -> int | None:
             cond, then, else_ = shapes
             workload = Workload(cond or (), then or (), else_ or (), node.dtype, "multidirectional")
             return None if None in shapes else access_pattern(workload.bind({})).bytes_moved()
-    except (BroadcastError, DTypeError):  # a size is missing, or the model does not run at these
+    except (BroadcastError, DTypeError):  # a size is missing, or the model does not run with these
         return None
     return None
 
@@ -195,7 +195,7 @@ def counted(nodes: Sequence[ModelNode]) -> str:
 
 
 def print_nodes(nodes: Sequence[ModelNode], sizes: dict[str, int]) -> None:
-    """Print a table of nodes, what their names stand for, and why some have no kernel."""
+    """Print a table of nodes, the meaning of their names, and why some have no kernel."""
     headers = ("place", "node", "cond", "then", "else", "out", "type", "status", "cond made by")
     rows = []
     for node in nodes:
@@ -230,7 +230,7 @@ def _is_of_file(name: str) -> bool:
 
 
 def _names(node: ModelNode) -> set[str]:
-    """The names of a node's dims, and those of which they are made."""
+    """The names of a node's dims, and the names in their expressions."""
     from te_select.frontends.symbolic.text import parse  # noqa: PLC0415 - kept off --help
 
     in_texts = {name for text in node.dims.values() for name in parse(text).names}
@@ -246,5 +246,5 @@ def _sizes(node: ModelNode, sizes: dict[str, int]) -> dict[str, int]:
 
 
 def _bound(shape: Shape | None, sizes: dict[str, int]) -> Shape | None:
-    """A shape with the sizes that are known in the place of names."""
+    """A shape with names replaced by sizes, as far as these are known."""
     return None if shape is None else tuple(sizes.get(str(dim), dim) for dim in shape)

@@ -1,4 +1,4 @@
-"""Paths that flags give, judged before any work."""
+"""Checks paths that flags give, before any work."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def check_library(path: Path) -> None:
     Raises
     ------
     UsageError
-        If it does not end in .so, or nothing or a folder is there.
+        If it does not end in .so, is missing, or is a folder.
     """
     _check_name("the library", path)
     if files.is_missing(path) or files.is_folder(path):
@@ -30,11 +30,11 @@ def check_output(flag: str, path: Path | None) -> Path:
     Raises
     ------
     UsageError
-        If there is none, or it does not end in .so.
+        If it is missing, or does not end in .so.
     """
     if path is None:
         raise UsageError(
-            f"{flag} is missing; expected the path of the library, such as build/select.so"
+            f"{flag} is missing; expected the path of the library, such as build/mask.so"
         )
     _check_name(flag, path)
     return path
@@ -46,8 +46,8 @@ def check_results(flag: str, path: Path | None, endings: tuple[str, ...]) -> Non
     Raises
     ------
     UsageError
-        If its ending is none of ``endings``, it is a folder, or its folder is missing or takes no
-        file.
+        If its ending is not in ``endings``, it is a folder, or its folder is missing or cannot be
+        written.
     """
     if path is None:
         return
@@ -69,12 +69,12 @@ def check_results(flag: str, path: Path | None, endings: tuple[str, ...]) -> Non
 
 
 def check_folder(flag: str, text: str | None, otherwise: str | None = None) -> None:
-    """Check a folder that is to be read; ``otherwise`` is a word that may stand in its place.
+    """Check a folder that is to be read; ``otherwise`` is a word that is allowed instead.
 
     Raises
     ------
     UsageError
-        If it is missing or no folder.
+        If it is missing or not a folder.
     """
     if text is None or text == otherwise:
         return
@@ -91,4 +91,4 @@ def _check_name(what: str, path: Path) -> None:
     try:
         files.library_path(path)
     except ArtifactError as error:
-        raise UsageError(f"{what}: {error}; expected such as build/select.so") from error
+        raise UsageError(f"{what}: {error}; expected such as build/mask.so") from error

@@ -14,21 +14,22 @@ from te_select import kinds
 from te_select.cli.console import JsonFlag, print_fields, print_json, print_table, progress
 from te_select.errors import SelectError
 
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Measure, and keep nothing.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Measure, but write no file.")]
 Force = Annotated[
-    bool, typer.Option("--force", help="Measure though other programs use the cores.")
+    bool, typer.Option("--force", help="Measure even if other programs use the cores.")
 ]
 
 
 def profile_command(
     dry_run: DryRun = False, force: Force = False, as_json: JsonFlag = False
 ) -> None:
-    """Measure what libraries decide by the machine, and keep it for this one.
+    """Measure this machine's profile, and keep it in a file.
 
-    From how many bytes on stores go past the cache and another thread pays, and whether to look at
-    cond first. Machines that te-select does not know have a profile that is only reasoned. It takes
-    half a minute. Libraries read the file when they are loaded; TE_SELECT_PROFILE overrides it, and
-    te-select env shows what is in effect. Remove the file to be back at the built-in profile.
+    Libraries decide by the profile from how many bytes on stores go past the cache, for how many
+    bytes another thread pays, and whether to look at cond first. The built-in profile of a machine
+    that te-select does not know is only reasoned. Measuring takes half a minute. Libraries read the
+    file when they are loaded. TE_SELECT_PROFILE overrides it, and te-select env shows what is in
+    effect. Remove the file to go back to the built-in profile.
 
     Example: te-select profile --dry-run
     """

@@ -1,4 +1,4 @@
-"""The suites of the bench, as the verbs choose from them."""
+"""Chooses workloads from the suites of the bench, for the verbs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def suite(name: str | None, only: str | None) -> list[Entry]:
     Raises
     ------
     UsageError
-        If there is no such suite, or no entry of such a name.
+        If there is no such suite, or no entry with such a name.
     """
     from te_select.bench.suite import SUITES, choose  # noqa: PLC0415 - kept off --help
 

@@ -30,16 +30,18 @@ if TYPE_CHECKING:
     from te_select.tuning.display import Display, Outcome
     from te_select.tuning.record import Options, Record
 
-Suite = Annotated[str | None, typer.Option("--suite", help="default or baselines, of the bench.")]
+Suite = Annotated[
+    str | None, typer.Option("--suite", help="A suite of the bench: default, baselines.")
+]
 Only = Annotated[
     str | None,
-    typer.Option("--only", help="A glob: these of the suite, by default of default, only."),
+    typer.Option("--only", help="A glob: only these of the suite (default: default)."),
 ]
 LibraryFile = Annotated[
     Path | None, typer.Option("--library", help="Tune all workloads of a library.")
 ]
 Logs = Annotated[Path, typer.Option("--tuning-logs", help="The folder to write.")]
-Trials = Annotated[int, typer.Option("--trials", min=1, help="Configs to measure a workload.")]
+Trials = Annotated[int, typer.Option("--trials", min=1, help="Configs to measure per workload.")]
 Runner = Annotated[str, typer.Option("--runner", help="local, or rpc://HOST:PORT/KEY for a fleet.")]
 Timeout = Annotated[
     float, typer.Option("--timeout", min=0.1, max=86400, help="Seconds that a config may take.")
@@ -51,7 +53,7 @@ Jobs = Annotated[
 Seed = Annotated[
     int, typer.Option("--seed", min=0, max=(1 << 30) - 1, help="Same seed, same configs.")
 ]
-Force = Annotated[bool, typer.Option("--force", help="Tune also what has a record already.")]
+Force = Annotated[bool, typer.Option("--force", help="Tune workloads that have a record, too.")]
 
 
 def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
@@ -82,8 +84,8 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
 ) -> None:
     """Measure configs of workloads and record the best of each.
 
-    Interrupted, it keeps what was measured; the same command goes on from there. What has a record
-    is left as it is. Run it on an idle machine; with --target cuda, on one with an NVIDIA GPU.
+    If interrupted, it keeps what was measured, and the same command goes on from there. A workload
+    that has a record is skipped. Run it on an idle machine. --target cuda needs an NVIDIA GPU.
 
     Example: te-select tune --cond 1,1,1024,1024 --then 4,12,1024,1024 --else "" --trials 64
     """
@@ -133,7 +135,7 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
 
 
 def _check(target: str, runner: str) -> None:
-    """Refuse a target and a runner that are none."""
+    """Refuse a target or a runner that is not valid."""
     from te_select.machines.targets import resolve  # noqa: PLC0415 - imports tvm
     from te_select.tuning.runners import parse_runner  # noqa: PLC0415 - kept off --help
 
@@ -206,7 +208,7 @@ def _tune_all(
 
 
 def _roof(workload: Workload, kind: str) -> float | None:
-    """Bytes per second that this machine moves at the most, where that can be found out."""
+    """The roof of this machine, in bytes per second; None if it cannot be measured."""
     from te_select.operator.access import access_pattern  # noqa: PLC0415
     from te_select.records.sizes import representative  # noqa: PLC0415
 
@@ -238,7 +240,7 @@ def _document(
 
 
 def _busy(outcomes: Sequence[Outcome]) -> float:
-    """How many cores others used when the measuring began."""
+    """How many cores other programs used when the measuring began."""
     return max((outcome.busy for outcome in outcomes), default=0.0)
 
 

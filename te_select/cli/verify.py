@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,7 @@ import typer
 from te_select.cli.console import (
     FAILED,
     JsonFlag,
+    LevelOption,
     OptionalTarget,
     UsageError,
     no_meaning,
@@ -25,20 +27,21 @@ from te_select.cli.paths import check_library
 if TYPE_CHECKING:
     from te_select import Kernel
     from te_select.checking.corpus import RunResult
+    from te_select.checking.verify import CheckResult
 
 Paths = Annotated[
-    list[Path] | None, typer.Argument(help="A library; after --corpus, further corpus files.")
+    list[Path] | None, typer.Argument(help="A library; after --corpus, more corpus files.")
 ]
 Corpus = Annotated[
     list[Path] | None, typer.Option("--corpus", help="A JSON list of cases; repeatable.")
 ]
 KernelName = Annotated[str | None, typer.Option("--kernel", help="Check this kernel only.")]
 Check = Annotated[list[str] | None, typer.Option("--check", help="Run this check; repeatable.")]
-Case = Annotated[str | None, typer.Option("--case", help="Run this case of the corpus only.")]
+Case = Annotated[str | None, typer.Option("--case", help="Run only this case of the corpus.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the random data.")]
 
 
-def verify_command(
+def verify_command(  # noqa: PLR0913, PLR0917 - one per flag
     paths: Paths = None,
     corpus: Corpus = None,
     kernel: KernelName = None,
@@ -46,6 +49,7 @@ def verify_command(
     case: Case = None,
     seed: Seed = 0,
     target: OptionalTarget = None,
+    level: LevelOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Compare kernels with NumPy, bit for bit, or run the conformance cases of other projects.
@@ -54,27 +58,31 @@ def verify_command(
     "cond_dtype": "boolean", "dtype": "f32", "cond_shape": [2], "then_shape": [2], "else_shape": [],
     "expect": "ok", "out_shape": [2]}]; docs/corpus.md has all fields.
 
-    Examples: te-select verify build/select.so;  te-select verify --corpus cases.json dynamic.json
+    Examples: te-select verify build/mask.so;  te-select verify --corpus cases.json dynamic.json
     """
     files = list(paths or ())
     if corpus:
-        no_meaning("--corpus", kernel=kernel, check=check)
+        no_meaning("--corpus", kernel=kernel, check=check, level=level)
         wanted = "native" if target is None else target
         _verify_corpus([*corpus, *files], wanted, seed, case, as_json)
         return
     if len(files) != 1:
         raise UsageError(
-            f"{len(files)} libraries are given; expected one, such as build/select.so, or "
+            f"{len(files)} libraries are given; expected one, such as build/mask.so, or "
             "--corpus FILE"
         )
     no_meaning("a library", case=case, target=target)
-    _verify_library(files[0], kernel, seed, check, as_json)
+    _verify_library(files[0], kernel, seed, check, level, as_json)
 
 
 def _verify_library(
-    path: Path, name: str | None, seed: int, checks: Sequence[str] | None, as_json: bool
+    path: Path,
+    name: str | None,
+    seed: int,
+    checks: Sequence[str] | None,
+    level: str | None,
+    as_json: bool,
 ) -> None:
-    import te_select  # noqa: PLC0415 - imports tvm_ffi
     from te_select.checking.numpy_calls import with_numpy  # noqa: PLC0415
     from te_select.checking.verify import CHECKS, verify_kernel  # noqa: PLC0415 - imports NumPy
 
@@ -82,23 +90,19 @@ def _verify_library(
         if check not in CHECKS:
             raise UsageError(f"--check {check!r} is not known; expected {', '.join(CHECKS)}")
     check_library(path)
-    loaded = te_select.load(path)
-    kernels: dict[str, Kernel] = (
-        {loaded.workload.name: loaded} if isinstance(loaded, te_select.Kernel) else dict(loaded)
-    )
-    if name is not None and name not in kernels:
-        known = ", ".join(kernels)
-        raise UsageError(f"--kernel {name!r} is not in {path}; expected one of {known}")
-    chosen = [kernels[name]] if name is not None else list(kernels.values())
+    chosen = _loaded(path, name, level)
+    here, levels = chosen[0].level, chosen[0].levels
     results = []
     with progress("verifying") as step:
         for i, kernel in enumerate(chosen):
-            results.append(verify_kernel(with_numpy(kernel), seed, checks))
+            found = verify_kernel(with_numpy(kernel), seed, checks)
+            results.append([_at_level(result, here, levels) for result in found])
             step(i + 1, len(chosen))
     passed = all(result.passed for group in results for result in group)
     if as_json:
         flat = [asdict(result) for group in results for result in group]
-        print_json({"path": str(path), "passed": passed, "seed": seed, "results": flat})
+        document = {"path": str(path), "passed": passed, "seed": seed, "level": here}
+        print_json({**document, "results": flat})
     else:
         for kernel, group in zip(chosen, results, strict=True):
             good = sum(result.passed for result in group)
@@ -107,8 +111,39 @@ def _verify_library(
                 if not result.passed:
                     at = "".join(f" {k}={v}" for k, v in result.sizes.items())
                     print(f"  FAILED {result.check}{at}: {result.message}\n    {result.command}")
+        if len(levels) > 1:
+            others = ", ".join(other for other in levels if other != here)
+            print(f"this was level {here}; give --level for {others}")
     if not passed:
         raise typer.Exit(FAILED)
+
+
+def _loaded(path: Path, name: str | None, level: str | None) -> list[Kernel]:
+    """The kernels to verify, of a library that runs at the level that is asked for."""
+    import te_select  # noqa: PLC0415 - imports tvm_ffi
+    from te_select.runtime.kernel import FORCED_LEVEL  # noqa: PLC0415 - imports tvm_ffi
+
+    if level is not None:
+        os.environ[FORCED_LEVEL] = level  # the library reads it when it is loaded
+    loaded = te_select.load(path)
+    kernels: dict[str, Kernel] = (
+        {loaded.workload.name: loaded} if isinstance(loaded, te_select.Kernel) else dict(loaded)
+    )
+    if name is not None and name not in kernels:
+        known = ", ".join(kernels)
+        raise UsageError(f"--kernel {name!r} is not in {path}; expected one of {known}")
+    chosen = [kernels[name]] if name is not None else list(kernels.values())
+    if level not in (None, *chosen[0].levels):
+        known = " or ".join(chosen[0].levels)
+        raise UsageError(f"--level {level!r} is not there; expected {known}")
+    return chosen
+
+
+def _at_level(result: CheckResult, level: str, levels: Sequence[str]) -> CheckResult:
+    """A result whose command checks the same level of several again."""
+    if len(levels) == 1:
+        return result
+    return replace(result, command=f"{result.command} --level {level}")
 
 
 def _verify_corpus(
@@ -147,7 +182,7 @@ def _verify_corpus(
 
 
 def _by_system(results: Sequence[RunResult]) -> dict[str, dict[str, int]]:
-    """Numbers of cases, and of runs that passed, failed and were skipped."""
+    """Number of cases, and of runs that passed, failed and were skipped, by system."""
     systems: dict[str, dict[str, int]] = {}
     cases: dict[str, set[str]] = {}
     for result in results:

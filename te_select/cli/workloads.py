@@ -64,7 +64,7 @@ def gather(flags: dict[str, Any], texts: Sequence[str] | None, file: Path | None
     Parameters
     ----------
     flags
-        The values of the plain flags, by field name; None where a flag is missing.
+        The values of the plain flags, by field name; None if a flag is missing.
     texts
         The values of ``--workload``.
     file
@@ -80,7 +80,7 @@ def gather(flags: dict[str, Any], texts: Sequence[str] | None, file: Path | None
     UsageError
         If a flag is missing or malformed.
     SelectError
-        If a workload cannot be made.
+        If the values make no workload.
     """
     made = []
     given = {name: value for name, value in flags.items() if value is not None}
@@ -109,8 +109,8 @@ def gather(flags: dict[str, Any], texts: Sequence[str] | None, file: Path | None
         made += [_make(_fields(item, f"--workloads {file}")) for item in items]
     if not made:
         raise UsageError(
-            "no workload is given; expected --cond, --then and --else, --workload JSON, or what "
-            "else --help lists"
+            "no workload is given; expected --cond, --then and --else, --workload JSON, or another "
+            "way that --help lists"
         )
     return made
 

@@ -1,7 +1,7 @@
 """Reads model files: every Where or Select in them, and what te-select does with it.
 
-ONNX files, OpenVINO IR files and oneDNN Graph JSON files. Nothing here needs a compiler; the onnx
-and defusedxml packages come with ``pip install 'te-select[models]'``.
+It reads ONNX files, OpenVINO IR files and oneDNN Graph JSON files. Nothing here needs a compiler.
+The onnx and defusedxml packages come with ``pip install 'te-select[models]'``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from te_select.frontends.openvino import read_openvino
 
 __all__ = ["ModelNode", "read_model"]
 
-_LOOKED_AT = 512  # bytes at the start of a file whose name does not tell what it is
+_LOOKED_AT = 512  # bytes at the start of a file whose name does not tell the format
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -27,23 +27,23 @@ def read_model(path: str | os.PathLike[str], *, expand: bool = False) -> list[Mo
     Parameters
     ----------
     path
-        An ONNX file (``.onnx``), an OpenVINO IR (``.xml``) or a oneDNN Graph dump (``.json``). A
-        file of another name is told by how it begins.
+        An ONNX file (``.onnx``), an OpenVINO IR (``.xml``) or a oneDNN Graph dump (``.json``). The
+        format of a file with another ending is recognized by its first bytes.
     expand
         Whether to list the Where nodes in the bodies of operators that ONNX defines as functions,
-        such as Shrink. Other formats have none.
+        such as Shrink. Other formats have no such operators.
 
     Returns
     -------
     list of ModelNode
-        In the order of the file; empty where it has none.
+        In the order of the file; empty if it has none.
 
     Raises
     ------
     ModelError
-        If the file cannot be read, is no model, or contradicts itself.
+        If the file cannot be read, is not a model, or contradicts itself.
     ToolchainError
-        If a package is missing that reads the format.
+        If the package that reads the format is missing.
     """
     path = Path(path)
     try:
@@ -63,7 +63,7 @@ _SUFFIXES = (".onnx", ".xml", ".json")
 
 
 def _begins_as(path: Path) -> str:
-    """The format that the first bytes of a file belong to, as its usual suffix."""
+    """The usual suffix of the format to which the first bytes of a file belong."""
     with path.open("rb") as file:
         start = file.read(_LOOKED_AT).removeprefix(_BYTE_ORDER_MARK).lstrip()
     if start.startswith(b"<"):

@@ -19,36 +19,35 @@ class ModelNode:
     Parameters
     ----------
     name
-        Its name in the file; may be empty, and need not be the only one of that name.
+        Its name in the file. It may be empty, and other nodes may have the same name.
     place
-        Where it stands, unique in the file. ONNX: ``graph#56``, ``graph/3:If.then_branch#0``,
-        ``function:domain::name#4``, and with ``expand`` ``graph/12:Shrink#3``; the last number is
+        Where it is; unique in the file. ONNX: ``graph#56``, ``graph/3:If.then_branch#0``,
+        ``function:domain::name#4``, and with ``expand`` ``graph/12:Shrink#3``. The last number is
         the index in that graph's list of nodes. OpenVINO: ``net#<layer id>``,
         ``net/<layer id>:<type>.<body>#<layer id>``. oneDNN Graph: ``graph#<index>``.
     op
         The operator: ``Where-9``, ``Where-16``, ``Select-1`` (OpenVINO), ``Select`` (oneDNN).
     status
-        ``"compiled"``: a kernel of its own, for `workload`. ``"dispatched"``: which dims broadcast,
-        the rank or the element type is known at the call only. ``"shape"``: a handful of ints from
-        which shapes are made; nothing is built. ``"folded"``: the same at every call, so computed
-        once. ``"refused"``: no kernel can serve it.
+        ``"compiled"``: it has a kernel, for `workload`. ``"dispatched"``: the broadcasting dims,
+        the rank or the element type are known only at the call. ``"shape"``: it selects a few ints
+        from which shapes are made; nothing is built. ``"folded"``: the same at every call, so it
+        can be computed once. ``"refused"``: no kernel can serve it.
     workload
-        The workload of a ``"compiled"`` node, else None.
+        The workload of a ``"compiled"`` node; otherwise None.
     reason
-        Why the status is not ``"compiled"``; empty where it is.
+        Why the status is not ``"compiled"``; empty if it is.
     cond_producer
-        What makes cond: the type of an operator (with its domain where that is not the format's
-        own: ``my.ops::leaky``), ``graph input``, ``body input``, ``function input`` or
-        ``initializer``.
+        What makes cond: the type of an operator (with its domain if that is not the format's own:
+        ``my.ops::leaky``), ``graph input``, ``body input``, ``function input`` or ``initializer``.
     cond_shape, then_shape, else_shape, out_shape
-        The shapes, by the names of the workload; None where the rank is not known. A dim of
-        `out_shape` that is known at the call only is ``"?"``.
+        The shapes, by the names of the workload; None if the rank is not known. A dim of
+        `out_shape` that is known only at the call is ``"?"``.
     dtype
-        Element type of then, else and out; the format's own name where te_select has none; None
-        where it is not known.
+        Element type of then, else and out. It is the format's own name if te_select has no such
+        type, and None if the type is not known.
     dims
         What each name in the shapes stands for: the file's own text for it, an expression of such
-        texts, or the tensor and axis where it is met.
+        texts, or the tensor and axis where it occurs first.
     """
 
     name: str

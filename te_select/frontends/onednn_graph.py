@@ -18,7 +18,7 @@ from te_select.frontends.symbolic.tensors import Dims, Sizes, Tensor
 from te_select.operator.broadcast import Shape, format_shape, shown
 
 _OPEN = -(2**63)  # DNNL_GRAPH_UNKNOWN_DIM
-_LARGEST = 4 << 20  # bytes; a dumped graph has some thousands
+_LARGEST = 4 << 20  # bytes; a dumped graph has some thousands of them
 
 
 def read_onednn(path: Path) -> list[ModelNode]:
@@ -27,7 +27,7 @@ def read_onednn(path: Path) -> list[ModelNode]:
     Parameters
     ----------
     path
-        The file: what ``ONEDNN_GRAPH_DUMP=graph`` writes, or an input of benchdnn's graph driver.
+        A file that ``ONEDNN_GRAPH_DUMP=graph`` writes, or an input of benchdnn's graph driver.
 
     Returns
     -------
@@ -37,12 +37,12 @@ def read_onednn(path: Path) -> list[ModelNode]:
     Raises
     ------
     ModelError
-        If the file is no oneDNN graph, or contradicts itself.
+        If the file is not a oneDNN graph, or contradicts itself.
 
     Notes
     -----
-    oneDNN Graph specification, operation Select. A shape of one unknown dim is how an unknown rank
-    is written, so it is taken as that.
+    oneDNN Graph specification, operation Select. A shape of one unknown dim is taken as an unknown
+    rank, because that is how the library writes an unknown rank.
     """
     ops = _operations(path)
     graph = _Graph(ops)
@@ -72,7 +72,7 @@ class _Graph:
         ]
 
     def infer(self, index: int) -> None:
-        """Add to what the file says of an operation's output what follows from its inputs."""
+        """Add what follows from an operation's inputs to what the file says about its output."""
         op = self._ops[index]
         inputs = [self._tensors[tensor["id"]] for tensor in op["inputs"]]
         shape = shape_of(op, inputs)
@@ -117,7 +117,7 @@ class _Graph:
         return node
 
     def _state(self, stated: Mapping[str, Any], index: int) -> None:
-        """Take what the file says of a tensor in one place."""
+        """Take what the file says about a tensor in one place."""
         shape = stated["shape"]
         dims = None if shape == [_OPEN] else tuple(shape)
         dtype = dtype_of(stated["dtype"])
@@ -141,7 +141,7 @@ class _Graph:
         self._merge(tensor_id, Tensor(dtype, tuple(sized)), index)
 
     def _merge(self, tensor_id: int, said: Tensor, index: int) -> None:
-        """Bring together two statements about one tensor; ints and known types win."""
+        """Combine two statements about one tensor; ints and known types win."""
         known = self._tensors.get(tensor_id, Tensor())
         if known.dtype and said.dtype and known.dtype != said.dtype:
             self._contradiction(tensor_id, index, known.dtype, said.dtype)
@@ -174,7 +174,7 @@ def _agree(shape: Shape, stated: Dims | None) -> bool:
 
 
 def _operations(path: Path) -> list[Mapping[str, Any]]:
-    """The operations of a file, checked as far as they are read."""
+    """The operations of a file; the fields that are read have been checked."""
     if path.stat().st_size > _LARGEST:
         raise ModelError(f"the file is larger than {_LARGEST >> 20} MiB, which no oneDNN graph is")
     try:
@@ -212,7 +212,7 @@ def _is_tensor(value: Any) -> bool:
 
 
 def _in_order(ops: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Indices of the operations, each behind those whose outputs it reads."""
+    """Indices of the operations, each after those whose outputs it reads."""
     makers: dict[int, int] = {}
     for index, op in enumerate(ops):
         for tensor in op["outputs"]:

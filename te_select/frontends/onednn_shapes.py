@@ -38,12 +38,12 @@ _BROADCASTS = words(
 
 
 def dtype_of(spelled: str) -> str | None:
-    """An element type by our name; the file's own where we have none; None where not known."""
+    """Our name of an element type, or the file's own if we have none; None if it is not known."""
     return None if spelled == "undef" else _NAMES.get(spelled, spelled)
 
 
 def shape_of(op: Mapping[str, Any], inputs: Sequence[Tensor]) -> Shape | None:
-    """Shape of the first output as it follows from the inputs; None where nothing does."""
+    """Shape of the first output, as it follows from the inputs; None if it does not follow."""
     kind = op["kind"]
     if kind in _SAME_AS_FIRST and inputs:
         return inputs[0].shape
@@ -55,7 +55,7 @@ def shape_of(op: Mapping[str, Any], inputs: Sequence[Tensor]) -> Shape | None:
     rule = _RULES.get(kind)
     try:
         return None if rule is None else rule(op, shapes)
-    except (IndexError, TypeError, ValueError):  # attributes that fit no shape
+    except (IndexError, TypeError, ValueError):  # attributes that do not fit the shape
         return None
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from te_select.frontends.onnx_graph.interpreter import Interpreter
 
-_LARGEST = 2**31 - 1  # bytes; protobuf takes no longer message
+_LARGEST = 2**31 - 1  # bytes; the longest message of protobuf
 
 
 def read_onnx(path: Path, *, expand: bool) -> list[ModelNode]:
@@ -26,7 +26,7 @@ def read_onnx(path: Path, *, expand: bool) -> list[ModelNode]:
     path
         The file. Data that lies beside it is not read.
     expand
-        Whether the Where nodes in the bodies of operators that ONNX defines as functions are listed
+        Whether to list the Where nodes in the bodies of operators that ONNX defines as functions,
         too.
 
     Returns
@@ -37,14 +37,14 @@ def read_onnx(path: Path, *, expand: bool) -> list[ModelNode]:
     Raises
     ------
     ModelError
-        If the file is no ONNX model, or contradicts itself.
+        If the file is not an ONNX model, or contradicts itself.
     ToolchainError
         If the onnx package is missing.
 
     Notes
     -----
-    ONNX operators, Where-9 and Where-16; ONNX IR specification, "Static tensor shapes", by which a
-    name is one size wherever the inputs of the graph have it.
+    ONNX operators, Where-9 and Where-16. ONNX IR specification, "Static tensor shapes": a name is
+    one size wherever the inputs of the graph have it.
     """
     try:
         import onnx  # noqa: PLC0415 - optional, and slow to import

@@ -24,19 +24,18 @@ def read_openvino(path: Path) -> list[ModelNode]:
     Returns
     -------
     list of ModelNode
-        In the order of the file, those of a body behind the layer that holds it.
+        In the order of the file; those of a body come after the layer that holds it.
 
     Raises
     ------
     ModelError
-        If the file is no IR, or contradicts itself.
+        If the file is not an IR, or contradicts itself.
     ToolchainError
         If the defusedxml package is missing.
 
     Notes
     -----
-    OpenVINO operation set, Select-1; its ``numpy`` mode is what OpenVINO runs, see
-    `Workload.openvino_select`.
+    OpenVINO operation set, Select-1. For its ``numpy`` mode see `Workload.openvino_select`.
     """
     walker = Walker()
     judge = Judge(walker.names)

@@ -1,4 +1,4 @@
-"""Kinds of machines: for each a folder with what makes a shared library of a schedule.
+"""Kinds of machines: each has a folder with the code that makes a library from a schedule.
 
 The module ``machine`` of a folder has these names:
 
@@ -7,16 +7,16 @@ The module ``machine`` of a folder has these names:
 ``requirements(target)``
     What a manifest says that a machine must have to run the library.
 ``missing(target)``
-    What of that this machine lacks, in words; empty where it can run the target's kernels.
+    Those of the requirements that this machine lacks, in words; empty if it can run the kernels.
 ``versions()``
     Versions of the packages and compilers that take part in a build.
 ``source(one, target, level)``
     The code of one scheduled workload at one of the kind's levels below ``"scheduled"``.
 ``device()``
-    The device of this machine that runs kernels, in words; empty where there is none.
+    The device of this machine that runs kernels, in words; empty if there is none.
 ``tuned_on(target)``
-    The device of this machine on which kernels for the target are measured, and how many CPUs serve
-    it; `TuningError` where there is none.
+    The device of this machine that measures kernels for the target, and how many CPUs serve it;
+    raises `TuningError` if there is none.
 
 The schedule of a kind is a package of ``te_select.schedules``, whose ``seam`` lists its names.
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Machine(Protocol):
-    """What the compiler needs of a kind of machine."""
+    """What the compiler needs from a kind of machine."""
 
     def build(
         self, chosen: Sequence[Scheduled], target: ResolvedTarget, manifest: Manifest, path: Path
@@ -53,7 +53,7 @@ class Machine(Protocol):
         """What this machine lacks to run the target's kernels."""
 
     def versions(self) -> dict[str, str]:
-        """Versions of what takes part in a build."""
+        """Versions of the packages and compilers that take part in a build."""
 
     def source(self, one: Scheduled, target: ResolvedTarget, level: str) -> str:
         """The code of one scheduled workload at a level."""
@@ -62,7 +62,7 @@ class Machine(Protocol):
         """The device of this machine that runs kernels, in words."""
 
     def tuned_on(self, target: ResolvedTarget) -> tuple[str, int | None]:
-        """The device of this machine that measures, and how many CPUs serve it, if any do."""
+        """The device of this machine that measures, and how many CPUs serve it; None for a GPU."""
 
 
 def machine(kind: str) -> Machine:

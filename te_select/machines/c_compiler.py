@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import functools
 import os
+import platform
 import shlex
 import shutil
 import subprocess
@@ -15,13 +16,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from te_select.errors import ToolchainError
+from te_select.machines.cross_compiler import cross_compiler
 from te_select.runtime import embedded, scratch
 from te_select.runtime.manifest import Manifest
 
 _RUNTIME = Path(scratch.__file__).parent
 _COMPILERS = ("cc", "gcc", "clang")
 _COMPILE = ("-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden")
-_LINK = ("-shared", "-s", "-Wl,--build-id=none", "-Wl,-z,noexecstack", "-Wl,-z,defs")
+_LINK = (
+    "-shared",
+    "-s",
+    "-Wl,--gc-sections",
+    "-Wl,--build-id=none",
+    "-Wl,-z,noexecstack",
+    "-Wl,-z,defs",
+)
 # Whatever is exported can be found, and overwritten, by libtvm's loader; only these may be.
 _EXPORTS = "{ global: __tvm_ffi_*; te_select_pool_v1; local: *; };\n"
 _STDERR_LINES = 8
@@ -44,7 +53,12 @@ class HostHalf:
 
 
 def link_stub(
-    stub: str, objects: Sequence[Path], half: HostHalf, manifest: Manifest, out: Path
+    stub: str,
+    objects: Sequence[Path],
+    half: HostHalf,
+    manifest: Manifest,
+    out: Path,
+    triple: str | None = None,
 ) -> None:
     """Link the description of kernels, objects and a host half to a shared library.
 
@@ -61,6 +75,8 @@ def link_stub(
     out
         The library to write; it appears complete or not at all, and the same input gives the same
         bytes.
+    triple
+        What it is for, such as ``"aarch64-linux-gnu"``; None for this machine.
 
     Raises
     ------
@@ -68,16 +84,19 @@ def link_stub(
         If there is no C compiler, or it fails.
     """
     try:
-        _link(stub, objects, half, manifest, out.resolve())
+        _link(stub, objects, half, manifest, out.resolve(), compiler_for(triple))
     except OSError as error:
         raise ToolchainError(f"{out} cannot be linked: {error}") from error
 
 
 def _link(
-    stub: str, objects: Sequence[Path], half: HostHalf, manifest: Manifest, out: Path
+    stub: str,
+    objects: Sequence[Path],
+    half: HostHalf,
+    manifest: Manifest,
+    out: Path,
+    compiler: tuple[str, ...],
 ) -> None:
-
-    compiler = c_compiler()
     linked = [path.resolve() for path in objects] + [*_runtime_objects(compiler, half)]
     with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as folder:
         source = Path(folder, "stub.c")
@@ -100,6 +119,13 @@ def _link(
         )
         library.write_bytes(embedded.seal(library.read_bytes()))
         library.replace(out)
+
+
+def compiler_for(triple: str | None) -> tuple[str, ...]:
+    """The C compiler for what a triple names: this machine's own, or that of another one."""
+    if triple is None or triple.partition("-")[0] == platform.machine():
+        return c_compiler()
+    return cross_compiler(triple)
 
 
 def c_compiler() -> tuple[str, ...]:

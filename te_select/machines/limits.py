@@ -1,4 +1,4 @@
-"""What TVM cannot compile, said in words of the workload."""
+"""Workloads that TVM cannot compile: explains the failure in words of the workload."""
 
 from __future__ import annotations
 
@@ -8,25 +8,26 @@ from collections.abc import Iterator
 from te_select.errors import ArgumentError
 from te_select.operator.workload import Workload
 
-_INT32_LITERAL = "exceeds range of int32"  # what TVM 0.27 fails with wherever it fuses such loops
+_INT32_LITERAL = "exceeds range of int32"  # in TVM 0.27's error when it fuses such loops
 
 
 @contextlib.contextmanager
 def explained(*workloads: Workload) -> Iterator[None]:
-    """Turn TVM's failure over axes that are too large to be one loop into an error that says so.
+    """Explain TVM's failure when axes are too large to be one loop.
 
-    It comes from wherever TVM makes one index of several loops: a schedule's ``fuse``, a
-    simplification of its result, a pass of the lowering.
+    TVM fails wherever it makes one index from several loops: in a schedule's ``fuse``, in a
+    simplification of its result, or in a pass of the lowering.
 
     Parameters
     ----------
     workloads
-        What is being scheduled, lowered or built; where they are many, one of them is to blame.
+        The workloads that are scheduled, lowered or built. If there are several, one of them is the
+        cause.
 
     Raises
     ------
     ArgumentError
-        In the place of TVM's own.
+        Instead of TVM's own error.
     """
     try:
         yield

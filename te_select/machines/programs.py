@@ -1,4 +1,4 @@
-"""Runs other programs for a line of what they say of themselves."""
+"""Runs other programs to get one line about themselves, such as a version."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _SECONDS = 10  # a driver that hangs must not hang the report
 
 
 def first_line(*command: str) -> str | None:
-    """The first line that a command prints; None where it is not there, fails or hangs."""
+    """The first line that a command prints; None if it is missing, fails or hangs."""
     program = shutil.which(command[0])
     if program is None:
         return None

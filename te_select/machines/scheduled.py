@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from tvm import tirx
 
 from te_select.operator.workload import Workload
+from te_select.runtime.manifest import Choice, KernelRecord
 from te_select.schedules.variant import Variant
 
 
@@ -20,17 +21,20 @@ class Scheduled:
     ----------
     workload
         The workload.
+    level
+        The name of the target that it was scheduled for; of several levels, that of one.
     config
         The schedule's knobs: a ``Config`` of the machine's schedule.
     origin
-        ``"default"``, or the record that the config comes from.
+        ``"default"``, or the record from which the config comes.
     why
-        The reason for that, in one line; empty where the caller has chosen the config.
+        The reason for that, in one line; empty if the caller has chosen the config.
     functions
         The scheduled function of each variant, in the order of the variants.
     """
 
     workload: Workload
+    level: str
     config: Any
     origin: str
     why: str
@@ -38,8 +42,20 @@ class Scheduled:
 
     @property
     def func(self) -> tirx.PrimFunc:
-        """The function of all calls that no other variant is for."""
+        """The function for all calls that have no variant of their own."""
         return next(func for variant, func in self.functions.items() if variant.applies is None)
+
+
+def records(chosen: Sequence[Scheduled], best: str) -> tuple[KernelRecord, ...]:
+    """What a manifest says of each workload: the choice for every level, of which one is best."""
+    choices: dict[Workload, dict[str, Choice]] = {}
+    for one in chosen:
+        choice = Choice(asdict(one.config), one.origin, one.why)
+        choices.setdefault(one.workload, {})[one.level] = choice
+    return tuple(
+        KernelRecord(workload, **vars(by_level.pop(best)), levels=by_level)
+        for workload, by_level in choices.items()
+    )
 
 
 def symbol(i: int) -> str:

@@ -1,7 +1,7 @@
-"""What the leaf of a scheduled function computes: exactly a Select, or it is refused.
+"""Reads the leaf of a scheduled function, and refuses it if it is not exactly a Select.
 
-A lowering puts a span in the place of a leaf, and the span selects whatever the leaf says. So
-everything that a span takes for granted is read from the definition here, and nothing is guessed.
+A lowering replaces a leaf by a span, and a span always computes a Select. So everything that a span
+assumes is read from the definition here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from te_select.schedules.annotations import ANNOTATION
 
 CONDITION = "uint8"
 CARRIED = ("uint8", "uint16", "uint32", "uint64")
-"""Element types of then, else and out, as the definition carries them."""
+"""Carried element types of then, else and out in the definition."""
 
 Steps = Mapping[str, tuple[Step, ...]]
 
@@ -34,7 +34,7 @@ def leaves(body: tirx.Stmt) -> list[tirx.For]:
 
 
 def operands_of(store: Any) -> dict[str, ir.TensorLoad]:
-    """Take a leaf's store apart.
+    """Find the operands in a leaf's store.
 
     Parameters
     ----------
@@ -49,9 +49,9 @@ def operands_of(store: Any) -> dict[str, ir.TensorLoad]:
     Raises
     ------
     SelectError
-        If it is anything but ``out[...] = Select(cond[...] != 0, then[...], else_[...])``, with
-        cond of uint8 and the others of one carried type. TVM has other conditions, and writes
-        ``x > 0`` as ``0 < x``; they are refused, because a span tests for not 0.
+        If it is not ``out[...] = Select(cond[...] != 0, then[...], else_[...])``, with cond of
+        uint8 and the others of one carried type. Other conditions are refused, because a span tests
+        for not 0. TVM also writes ``x > 0`` as ``0 < x``.
     """
     if not isinstance(store, tirx.BufferStore):
         raise refused(store)
@@ -73,12 +73,12 @@ def operands_of(store: Any) -> dict[str, ir.TensorLoad]:
 
 
 def block_of(leaf: tirx.For) -> s_tir.SBlock:
-    """The block of a leaf, which is as the definition has it.
+    """The block of a leaf, unchanged from the definition.
 
     Raises
     ------
     SelectError
-        If there is more than loops around one block.
+        If the leaf is not one block inside loops.
     """
     body: Any = leaf.body
     while isinstance(body, tirx.For):
@@ -107,8 +107,8 @@ def steps_of(block: s_tir.SBlock, pattern: AccessPattern) -> Steps:
     Raises
     ------
     SelectError
-        If the block is no Select, an index is no loop's, an operand does not move evenly along the
-        axes of a loop, or out is not written in row-major order.
+        If the block is not a Select, an index is neither a loop's variable nor 0, an operand does
+        not move evenly along the axes of a loop, or out is not written in row-major order.
     """
     loads = operands_of(block.body)
     steps = {operand: _along_loops(load, block, pattern) for operand, load in loads.items()}
@@ -118,7 +118,7 @@ def steps_of(block: s_tir.SBlock, pattern: AccessPattern) -> Steps:
 
 
 def refused(statement: Any) -> SelectError:
-    """The error for a leaf that no span can take the place of."""
+    """The error for a leaf that no span can replace."""
     text = " ".join(str(statement).split())
     return SelectError(
         f"the leaf {text!r} has no span; expected out[...] = T.Select(cond[...] != "
@@ -148,7 +148,7 @@ def _along_loops(
 
 
 def _row_major(block: s_tir.SBlock, pattern: AccessPattern) -> tuple[Step, ...]:
-    """The steps of what moves along every loop."""
+    """The steps of an operand that moves along every loop."""
     extents = [[_extent(block, axis) for axis in loop.axes] for loop in pattern.loops]
     return tuple(
         _product(dim for behind in extents[k + 1 :] for dim in behind) for k in range(len(extents))
@@ -164,7 +164,7 @@ def _dim(extent: ir.Expr) -> Dim:
 
 
 def _product(dims: Iterable[Dim]) -> Step:
-    """A product as a step: its literal unless that is 1, and its names in order."""
+    """A product of dims as a step: its number unless that is 1, and its names in order."""
     factors = list(dims)
     literal = math.prod(dim for dim in factors if isinstance(dim, int))
     names = sorted(dim for dim in factors if isinstance(dim, str))

@@ -56,6 +56,11 @@ class ResolvedTarget:
         return self.name
 
     @property
+    def levels(self) -> tuple[ResolvedTarget, ...]:
+        """The targets for each of which a library has kernels of its own, the best last."""
+        return (self,)
+
+    @property
     def model(self) -> str:
         """The model of machine that its code is for; empty where it is for many."""
         return ""
@@ -67,7 +72,8 @@ def resolve(target: str | dict[str, Any]) -> ResolvedTarget:
     Parameters
     ----------
     target
-        ``"native"``, a level (``"x86-64"`` to ``"x86-64-v4"``), an LLVM CPU name (``"znver5"``),
+        ``"native"``, a level (``"x86-64"`` to ``"x86-64-v4"``) or several
+        (``"x86-64-v2,x86-64-v3"``), an LLVM CPU name (``"znver5"``),
         ``"cuda"`` for the GPUs of this machine, ``"cuda:sm_90"`` or ``"cuda:sm_80,sm_90"``, or a
         TVM target as JSON text or dict.
 

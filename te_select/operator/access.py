@@ -17,10 +17,10 @@ from te_select.operator.workload import Workload
 
 _KEY = re.compile(r"w([1248])(?:_\d{1,18}c?t?e?)*")
 _KEY_LOOP = re.compile(r"(\d+)(c?t?e?)")
-LARGEST_INTEGER = 8  # bytes; TVM generates code for no wider one
+LARGEST_INTEGER = 8  # bytes; TVM generates no code for wider integers
 
 Step: TypeAlias = tuple[Dim, ...]
-"""Elements of an operand from one iteration of a loop to the next: a product; empty for 1."""
+"""Elements of an operand from one iteration of a loop to the next: factors; no factor means 1."""
 STAYS: Step = (0,)
 
 
@@ -35,7 +35,7 @@ class Loop:
     dims
         Their dims.
     cond, then, else_
-        Whether the operand moves along it; where not, it stays at one element.
+        Whether the operand moves along it. If not, the operand stays at one element.
     """
 
     axes: tuple[int, ...]
@@ -46,13 +46,13 @@ class Loop:
 
     @property
     def extent(self) -> int | None:
-        """Number of iterations, or None where a name decides it."""
+        """Number of iterations, or None if a name decides it."""
         if 0 in self.dims:
             return 0
         return None if any(isinstance(dim, str) for dim in self.dims) else self.bound({})
 
     def bound(self, sizes: Mapping[str, int]) -> int:
-        """Number of iterations with ``sizes`` in the place of names."""
+        """Number of iterations, with ``sizes`` for the names."""
         return math.prod(sizes[dim] if isinstance(dim, str) else dim for dim in self.dims)
 
     @property
@@ -67,15 +67,15 @@ class Loop:
 
 @dataclass(frozen=True)
 class AccessPattern:
-    """What a schedule needs to know of a workload.
+    """What a schedule needs to know about a workload.
 
     Parameters
     ----------
     loops
         The merged loops, outermost first; none for a single element.
     width
-        Bytes per carried element of then, else and out. An element of cond is one byte. A 16-byte
-        element is two carried ones, on a loop of two of its own.
+        Bytes per element of then, else and out, as the kernel carries them. An element of cond is
+        one byte. A 16-byte element is carried as two of 8 bytes, on a loop of its own of extent 2.
     """
 
     loops: tuple[Loop, ...]
@@ -83,7 +83,7 @@ class AccessPattern:
 
     @property
     def elements(self) -> int | None:
-        """Number of carried output elements, or None where a name decides it."""
+        """Number of carried output elements, or None if a name decides it."""
         extents = [loop.extent for loop in self.loops]
         if 0 in extents:
             return 0
@@ -91,15 +91,15 @@ class AccessPattern:
 
     @property
     def out_bytes(self) -> int | None:
-        """Bytes of the output, or None where a name decides it."""
+        """Bytes of the output, or None if a name decides it."""
         return None if self.elements is None else self.width * self.elements
 
     @property
     def key(self) -> str:
         """The pattern as an identifier: ``w4_48t_1048576ct``, width and extents with their movers.
 
-        Workloads with one key are one kernel: element types of a width, unit axes and the broadcast
-        rule make no difference to it.
+        Workloads with the same key share one kernel. Element types of the same width, unit axes and
+        the broadcast rule make no difference to it.
         """
         extents = (
             "x".join(map(str, loop.dims)) if loop.extent is None else loop.extent
@@ -110,7 +110,7 @@ class AccessPattern:
 
     @classmethod
     def from_key(cls, key: str) -> AccessPattern:
-        """Read a pattern of int dims back from its `key`; raises ValueError if it is none."""
+        """Read a pattern of int dims back from its `key`; raises ValueError if it is not a key."""
         match = _KEY.fullmatch(key)
         if match is None:
             raise ValueError(f"{key!r} is no access pattern; expected such as w4_48t_1048576ct")
@@ -125,7 +125,7 @@ class AccessPattern:
         )
 
     def bytes_moved(self, sizes: Mapping[str, int] | None = None) -> int:
-        """Honest bytes: every input element read once and every output element written once.
+        """Bytes moved: every input element read once and every output element written once.
 
         Parameters
         ----------
@@ -192,7 +192,7 @@ def access_pattern(workload: Workload) -> AccessPattern:
 
 
 def merged(loops: list[Loop]) -> list[Loop]:
-    """Make one loop of neighbours along which the same operands move."""
+    """Merge neighbouring loops along which the same operands move."""
     nest: list[Loop] = []
     for loop in loops:
         if nest and nest[-1].movers == loop.movers:

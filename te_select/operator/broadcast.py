@@ -5,14 +5,15 @@ Four rules are in use:
 ``none``
     All three shapes are equal, rank included.
 ``numpy``
-    Two steps: then and else broadcast to each other, then cond broadcasts one-way to the result.
+    Two steps. First then and else broadcast to each other. After that cond broadcasts one-way to
+    the result.
 ``pdpd``
-    The base is then: else, and after it cond, are laid over it from ``axis`` on.
+    The operand then is the base. First else and after it cond are laid over it from ``axis`` on.
 ``multidirectional``
     All three broadcast to each other.
 
-A dim is an int or a name. A name is a size known only at call time; it equals itself and nothing
-else, and only the literal 1 broadcasts.
+A dim is an int or a name. A name is a size known only at call time. It equals itself and nothing
+else. Only the literal 1 broadcasts.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ Axes = tuple[int | None, ...]
 
 RULES = ("none", "numpy", "pdpd", "multidirectional")
 LONGEST_SHOWN = 160  # characters of an offending value, or bits of an int
-MAX_RANK = 64  # NumPy's own limit, and so the limit of what can be verified
+MAX_RANK = 64  # NumPy's own limit; higher ranks could not be verified
 MAX_ELEMENTS = 2**57  # byte offsets of 16-byte elements stay far inside 64 bits
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
 
@@ -45,12 +46,12 @@ class Broadcast:
     Parameters
     ----------
     branches_shape
-        Result of the first step, in which then and else meet.
+        Result of the first step, the broadcast of then and else.
     out_shape
         Shape of the output.
     cond_axes, then_axes, else_axes
-        For every axis of the operand, the output axis along which the operand moves, or None where
-        its extent is 1 and it stays.
+        For every axis of the operand, the output axis along which the operand moves. None if the
+        axis has extent 1, so that the operand stays.
     """
 
     branches_shape: Shape
@@ -61,7 +62,7 @@ class Broadcast:
 
 
 def parse_shape(shape: Iterable[Any], operand: str) -> Shape:
-    """Check a shape and bring its dims to ``int`` and ``str``.
+    """Check a shape and convert its dims to ``int`` and ``str``.
 
     Parameters
     ----------
@@ -78,7 +79,8 @@ def parse_shape(shape: Iterable[Any], operand: str) -> Shape:
     Raises
     ------
     BroadcastError
-        If a dim is neither, the rank is above 64, or there are 2^57 elements or more.
+        If a dim is neither an int nor a name, the rank is above 64, or there are 2^57 elements or
+        more.
     """
     unordered = (str, bytes, Set, Mapping)
     if isinstance(shape, unordered) or not isinstance(shape, Iterable):
@@ -208,8 +210,8 @@ def _one_way(
 ) -> Shape:
     """Lay ``src`` over ``base`` from axis ``offset`` on.
 
-    With ``base_is_1`` a base dim of 1 gives way to a src dim of 0, the one case in which pdpd's
-    "src dim <= base dim" leaves something to widen.
+    With ``base_is_1`` a src dim of 0 replaces a base dim of 1. This is the one case in which the
+    base widens under pdpd's rule "src dim <= base dim".
     """
     if offset < 0 or offset + len(src) > len(base):
         raise BroadcastError(

@@ -1,10 +1,11 @@
 """The definition of Select as a TVM tensor expression.
 
-The algorithm only: how it is tiled, vectorized and run in parallel is the schedules' business.
-Elements are carried as unsigned integers of their width, because Select copies bits: one definition
-serves every element type of a width, and no NaN payload can change on the way. A 16-byte element is
-a pair of 8-byte ones on a trailing axis. Extents are int64, and a dim's name is one variable
-wherever it appears.
+This is the algorithm only. Schedules decide how it is tiled, vectorized and run in parallel.
+
+Select copies bits, so elements are carried as unsigned integers of their width. One definition
+serves every element type of a width, and no NaN payload can change. A 16-byte element is a pair of
+8-byte elements on a trailing axis. Extents are int64. A dim's name is one variable wherever it
+appears.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ def definition(workload: Workload) -> tirx.PrimFunc:
     Returns
     -------
     tvm.tirx.PrimFunc
-        ``main(cond, then, else_, out)``; cond as uint8, the others as unsigned integers of the
+        ``main(cond, then, else_, out)``. cond is uint8, the others are unsigned integers of the
         element width. Buffers are aligned to their element and to nothing more.
 
     Notes
     -----
-    oneDNN Graph Select, "Broadcasting rules"; OpenVINO Select-1; ONNX Where-16. The rules differ in
-    where an operand's axes land, which `te_select.operator.broadcast` answers for all of them.
+    oneDNN Graph Select, "Broadcasting rules"; OpenVINO Select-1; ONNX Where-16. The rules differ
+    only in where an operand's axes land. `te_select.operator.broadcast` knows that for all of them.
     """
     variables = {name: tirx.Var(name, "int64") for name in workload.dim_names}
     lanes = workload.element.width // LARGEST_INTEGER or 1
@@ -57,7 +58,7 @@ def definition(workload: Workload) -> tirx.PrimFunc:
     then = operand("then", workload.then_shape)
     else_ = operand("else_", workload.else_shape)
 
-    # Step 1: then and else meet.
+    # Step 1: then and else broadcast to each other.
     branches = extents((*steps.branches_shape, *trailing))
     rank = len(steps.branches_shape)
 
@@ -85,13 +86,13 @@ def definition(workload: Workload) -> tirx.PrimFunc:
 
 
 def _within(axes: Axes, workload: Workload, rank: int) -> Axes:
-    """Output axes counted from the first axis of the branches, which ends where the output does."""
+    """Count output axes from the first axis of the branches; the two shapes are aligned right."""
     lead = len(workload.out_shape) - rank
     return tuple(None if axis is None else axis - lead for axis in axes)
 
 
 def _index(i: tuple[ir.Var, ...], axes: Axes, rank: int) -> tuple[ir.Expr, ...]:
-    """Index of an operand at ``i``: per axis the loop it moves along, or 0; then the rest."""
+    """Index of an operand at ``i``: per axis the loop that it moves along, or 0; then the rest."""
     zero = tirx.IntImm("int64", 0)
     return (*(zero if axis is None else i[axis] for axis in axes), *i[rank:])
 
@@ -99,8 +100,8 @@ def _index(i: tuple[ir.Var, ...], axes: Axes, rank: int) -> tuple[ir.Expr, ...]:
 def _align_to_elements(func: tirx.PrimFunc) -> tirx.PrimFunc:
     """Declare no more alignment than the element's.
 
-    The default of 64 bytes would let code generation emit aligned moves, which fault on an ordinary
-    array: nothing checks the promise at the call.
+    The default of 64 bytes would let code generation emit aligned moves. Those fault on an ordinary
+    array, because no call checks the alignment.
     """
     aligned = {}
     for param in func.params:

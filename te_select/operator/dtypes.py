@@ -1,7 +1,6 @@
 """Element types: name, width in bytes, and DLPack type code.
 
-Selection copies bits, so a kernel only ever needs the width; the name and the code are what
-callers see.
+Selection copies bits, so a kernel needs only the width. Callers see the name and the code.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from te_select.errors import DTypeError
 if TYPE_CHECKING:
     import numpy as np
 
-_ALIKE = 0.5  # of difflib: f32 is float32 at 0.6, bf16 is bfloat16 at 0.67
+_ALIKE = 0.5  # least ratio of difflib for a hint: f32 to float32 has 0.6, bf16 to bfloat16 0.67
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class ElementType:
 
     @property
     def in_numpy(self) -> bool:
-        """Whether NumPy has the type itself; bfloat16 and float8 are those of ml_dtypes."""
+        """Whether NumPy has the type itself; bfloat16 and float8 come from ml_dtypes."""
         return not self.name.startswith(("bfloat", "float8"))
 
 
@@ -120,7 +119,7 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
     Raises
     ------
     DTypeError
-        If the type is one of ml_dtypes, which is not installed.
+        If the type comes from ml_dtypes and ml_dtypes is not installed.
     """
     import numpy as np  # noqa: PLC0415 - names need no NumPy
 
@@ -152,6 +151,6 @@ def _from_object(dtype: Any) -> ElementType | None:
 
     try:
         resolved = np.dtype(dtype)
-    except Exception:  # NumPy raises what it likes for what is no type
+    except Exception:  # NumPy raises many kinds of errors for objects that are not types
         return None
     return ELEMENT_TYPES.get(resolved.name) if dtype is not None and resolved.isnative else None

@@ -1,4 +1,4 @@
-"""A node of a model, as far as the compiler needs to know it."""
+"""What the compiler needs to know about a node of a model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Node(Protocol):
 
     @property
     def place(self) -> str:
-        """Where it stands in the model."""
+        """Where it is in the model."""
 
     @property
     def name(self) -> str:
@@ -29,8 +29,8 @@ class Node(Protocol):
 
     @property
     def reason(self) -> str:
-        """Why, where it has no kernel."""
+        """Why it has no kernel, if it has none."""
 
     @property
     def workload(self) -> Workload | None:
-        """Its workload, where it has a kernel."""
+        """Its workload, if it has a kernel."""

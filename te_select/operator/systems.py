@@ -1,7 +1,7 @@
 """The systems that have a Select or Where: their broadcast rules, element types and type names.
 
-One table for all who read it: the constructors of a `te_select.operator.workload.Workload`, the
-flag ``--op``, the corpus, and the readers of model files.
+It is the only such table. The constructors of `te_select.operator.workload.Workload`, the flag
+``--op``, the corpus and the readers of model files all use it.
 """
 
 from __future__ import annotations
@@ -30,19 +30,20 @@ class System:
     title
         Its name in messages.
     modes
-        Its broadcast modes by the system's own names: for each the rule of te-select that it is.
+        Its broadcast modes by the system's own names, each with the equal rule of te-select.
     mode
-        The mode where none is named.
+        The default mode.
     refused
-        The element types that it does not take: for each the message.
+        The element types that it does not take, each with the message.
     check_shapes
-        Raises `BroadcastError` for shapes of cond, then and else that its modes would allow, and
-        the system does not.
+        Raises `BroadcastError` for shapes of cond, then and else that the rule allows but the
+        system does not.
     numeric_cond
-        Numeric types that cond may have, in the spelling of `TYPE_NAMES`; it is true where not 0.
+        Numeric types that cond may have, in the spelling of `TYPE_NAMES`. Elements other than 0
+        are true.
     given_up
-        Whether it is an older version with a rule that the system itself no longer has: te-select
-        refuses what was legal under it.
+        Whether this is an older version with a rule that the system itself no longer has. te-select
+        refuses cases that were legal only under the old rule.
     """
 
     title: str
@@ -64,7 +65,7 @@ class System:
         return "pdpd" in self.modes.values()
 
     def rule(self, mode: str) -> str:
-        """The rule of te-select that a broadcast mode is.
+        """The rule of te-select that equals a broadcast mode.
 
         Raises
         ------
@@ -145,7 +146,7 @@ def _one_rule(title: str, rule: str = "multidirectional", **more: Any) -> System
 
 
 def _one_rank(cond: Shape, then: Shape, else_: Shape) -> None:
-    """Then and else alone make the output: two-step, but no rank is extended."""
+    """Refuse shapes of different rank: the rule is two-step, but no rank is extended."""
     if not len(cond) == len(then) == len(else_):
         raise BroadcastError(
             f"oneDNN binary_select wants one rank: cond is {format_shape(cond)}, then is "
@@ -182,9 +183,9 @@ _ONEDNN_BINARY = _one_rule(
 )
 
 # OpenVINO operation set, Select-1, and "Broadcast Rules". The document of Select-1 says that cond
-# is broadcast one-way under "numpy". What OpenVINO runs differs: shape inference and every
-# reference and CPU kernel merge all three shapes both ways, its tests widen the output by cond, and
-# its ONNX front end relies on it. The table has what it runs.
+# is broadcast one-way under "numpy". OpenVINO's code differs: shape inference and every reference
+# and CPU kernel merge all three shapes both ways, its tests widen the output by cond, and its ONNX
+# front end relies on that. The table follows the code.
 _OPENVINO: dict[str, Any] = {
     "title": "OpenVINO Select-1",
     "modes": {"none": "none", "numpy": "multidirectional", "pdpd": "pdpd"},
@@ -199,7 +200,7 @@ SYSTEMS: Mapping[str, System] = MappingProxyType(
         "onnx.Where-16": onnx_where(_ONNX_BFLOAT16_OPSET),
         "openvino.Select-1": System(**_OPENVINO),
         "openvino.gpu_select_primitive": System(**_OPENVINO, numeric_cond=_NUMERIC),
-        # In 2020 the base of pdpd was else; today it is then.
+        # In 2020 the base of pdpd was the operand else. Today it is the operand then.
         "ngraph.legacy_Select-1": System(**_OPENVINO, given_up=True),
         "onednn_graph.Select": _ONEDNN_GRAPH,
         "onednn.binary_select": _ONEDNN_BINARY,

@@ -23,7 +23,7 @@ from te_select.operator.dtypes import ElementType, element_type
 from te_select.operator.systems import System
 
 _FIELDS = ("cond_shape", "then_shape", "else_shape", "dtype", "auto_broadcast", "axis")
-_LONGEST_NAME = 200  # linkers and debuggers handle longer symbols, people do not
+_LONGEST_NAME = 200  # characters; tools handle longer symbols, people do not
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,10 @@ class Workload:
     Parameters
     ----------
     cond_shape, then_shape, else_shape
-        Shapes of the inputs. A dim is an int >= 0, or a name: a size known only at call time,
-        equal wherever the name appears. Only the literal 1 broadcasts, a name never does.
+        Shapes of the inputs. A dim is an int >= 0 or a name. A name is a size known only at call
+        time, and equal wherever the name appears. Only the literal 1 broadcasts, a name never does.
     dtype
-        Element type of then, else and out; cond is boolean, any nonzero byte being true.
+        Element type of then, else and out. cond is boolean; any nonzero byte is true.
     auto_broadcast
         ``"numpy"`` (two-step: then with else, then cond one-way to that), ``"none"``, ``"pdpd"``
         or ``"multidirectional"``.
@@ -105,9 +105,10 @@ class Workload:
         Raises
         ------
         BroadcastError
-            If the rule is another one, or the shapes do not combine; cond may not widen the output.
+            If the rule is not one of these, or the shapes do not combine. cond may not widen the
+            output.
         DTypeError
-            If the element type is another one.
+            If the element type is not one of these.
 
         Notes
         -----
@@ -133,7 +134,7 @@ class Workload:
         cond_shape, then_shape, else_shape
             Shapes of the three inputs.
         dtype
-            Any supported type but the complex ones.
+            Any supported type except the complex ones.
         auto_broadcast
             ``"numpy"``, ``"none"`` or ``"pdpd"``. ``"numpy"`` is stored as ``"multidirectional"``.
         axis
@@ -142,16 +143,16 @@ class Workload:
         Raises
         ------
         BroadcastError
-            If the rule is another one, or the shapes do not combine.
+            If the rule is not one of these, or the shapes do not combine.
         DTypeError
             If the element type is complex.
 
         Notes
         -----
         OpenVINO operation set, Select-1, and "Broadcast Rules". The document of Select-1 says that
-        cond is broadcast one-way. What OpenVINO runs differs: shape inference and every reference
-        and CPU kernel merge all three shapes both ways, its tests widen the output by cond, and its
-        ONNX front end relies on it. The stored rule is what it runs.
+        cond is broadcast one-way. OpenVINO's code differs: shape inference and every reference and
+        CPU kernel merge all three shapes both ways, its tests widen the output by cond, and its
+        ONNX front end relies on that. The stored rule follows the code.
         """
         of = systems.OPS["openvino"]
         return cls.of_system(of, cond_shape, then_shape, else_shape, dtype, auto_broadcast, axis)
@@ -250,9 +251,9 @@ class Workload:
 
     @property
     def name(self) -> str:
-        """The exported symbol: stable, readable, a C identifier, and another for each workload.
+        """The exported symbol: stable, readable, a C identifier, and different for each workload.
 
-        Shapes that are long, or in which a named dim could be read in two ways, end in a hash.
+        It ends in a hash if the shapes are long, or if a named dim could be read in two ways.
         """
         rule = self.auto_broadcast if self.axis == -1 else f"{self.auto_broadcast}{self.axis}"
         shapes = "_".join(
@@ -270,7 +271,7 @@ class Workload:
         return f"{name[:_LONGEST_NAME]}_h{digest}"
 
     def bind(self, sizes: Mapping[str, int]) -> Workload:
-        """Put a size in the place of every named dim.
+        """Replace every named dim by a size.
 
         Parameters
         ----------

@@ -41,7 +41,7 @@ class Entry:
     body
         Its own line, without the number of the workload.
     session
-        What is kept of how it was found; empty where nothing is.
+        How it was found, as far as that was kept; empty if nothing was kept.
     """
 
     key: str
@@ -60,7 +60,7 @@ class Entry:
 
     @property
     def kind(self) -> str | None:
-        """The kind of machine it was measured on; None where te_select knows no such kind."""
+        """The kind of machine it was measured on; None if te_select knows no such kind."""
         found = kinds.of_tvm(str(json.loads(self.target).get("kind")))
         return None if found is None else found.name
 
@@ -77,7 +77,7 @@ def read_record(
     workloads
         The usable lines of the workloads, by their indices from 0.
     sessions
-        Those that are known.
+        The sessions that are known.
 
     Returns
     -------
@@ -87,7 +87,7 @@ def read_record(
     Raises
     ------
     ValueError, TypeError, KeyError, IndexError
-        If it is no record of te_select's, or the workload that it names is not its own.
+        If it is not a record of te_select, or the workload that it names is not its own.
     """
     match = _INDEXED.fullmatch(text)
     if match is None:
@@ -127,7 +127,7 @@ def read_record(
 
 
 def read_session(text: str) -> Session:
-    """Read a line of the sessions; raises ValueError if it is none."""
+    """Read a line of the sessions; raises ValueError if it is not a session."""
     session = fields.parse(text)
     if not isinstance(session, dict) or not isinstance(session.get("record"), str):
         raise ValueError("expected an object with the name of a record")
@@ -143,7 +143,7 @@ _SESSION: Mapping[str, Callable[[Any], None]] = {
     **{name: partial(fields.check_count, name) for name in ("trials", "failed")},
     **{name: partial(fields.check_text, name) for name in ("workload", "machine", "command")},
 }
-"""What checks each field that somebody reads; all of them may be missing."""
+"""The check of each field that some code reads; any of them may be missing."""
 
 
 def _annotations(trace: Any) -> dict[str, Any]:
@@ -157,7 +157,7 @@ def _annotations(trace: Any) -> dict[str, Any]:
 
 
 def _check_pair(key: str, arguments: Any, workload: WorkloadLine, index: int) -> None:
-    """Refuse a workload that is another one than the record's."""
+    """Refuse a workload that is not the record's."""
     own = tuple((dtype, tuple(shape)) for _, dtype, shape in arguments)
     if (key, own) != (workload.key, workload.arguments):
         other = "other shapes" if key == workload.key else workload.key
@@ -168,5 +168,5 @@ def _check_pair(key: str, arguments: Any, workload: WorkloadLine, index: int) ->
 
 
 def _is_of(session: Session, key: str, knobs: Mapping[str, int]) -> bool:
-    """Whether a session found a record, as far as it says."""
+    """Whether a session says that it found a record."""
     return session["record"] == key and bool(session.get("config", knobs) == knobs)

@@ -1,6 +1,6 @@
-"""Judges the JSON of a tuning file, which people may edit, so that no reader of it need to.
+"""Checks the fields of a tuning file's JSON, which people may edit.
 
-Every function raises ValueError with what is wrong, in one line.
+Every function raises a ValueError that says what is wrong, in one line.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _LARGEST = (1 << 63) - 1
 
 
 def parse(text: str | bytes) -> Any:
-    """Parse JSON, of which NaN and Infinity are none."""
+    """Parse JSON; NaN and Infinity are refused."""
     return json.loads(text, parse_constant=_refuse)
 
 
@@ -26,7 +26,7 @@ def check_seconds(name: str, value: Any) -> None:
 
 
 def check_count(name: str, value: Any) -> None:
-    """Check a number of trials, or another that a machine's int can hold."""
+    """Check a number of trials, or another count that fits a machine's int."""
     if type(value) is not int or not 0 <= value <= _LARGEST:
         raise ValueError(f"{name} is {shown(value)}; expected an int of 0 to {_LARGEST}")
 
@@ -38,13 +38,13 @@ def check_text(name: str, value: Any) -> None:
 
 
 def check_config(value: Any) -> None:
-    """Check knobs and their values, of whichever schedule."""
+    """Check knobs and their values, of any schedule."""
     if not isinstance(value, dict) or not all(type(knob) in (int, bool) for knob in value.values()):
         raise ValueError(f"config is {shown(value)}; expected an object of ints and booleans")
 
 
 def check_arguments(value: Any) -> None:
-    """Check the operands of a record: TVM crashes on some that are malformed."""
+    """Check the operands of a record: TVM crashes on some malformed ones."""
     if not isinstance(value, list):
         raise ValueError(f"arguments are {shown(value)}; expected a list")
     for argument in value:

@@ -1,4 +1,4 @@
-"""Whether this te_select can use a record: who wrote it, and whether its config fits a schedule."""
+"""Whether this te_select can use a record: which version wrote it, and whether its config fits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from te_select.records.log import Entry
 
 
 def misfit(entry: Entry) -> str | None:
-    """Why a record was written by something else than this te_select, if it was."""
+    """Why this te_select cannot use a record, or None if it can."""
     if entry.tvm != tvm.__version__:
         return f"it is of TVM {entry.tvm}, this is {tvm.__version__}"
     if entry.kind is None:
@@ -31,20 +31,20 @@ def misfit(entry: Entry) -> str | None:
 def is_of(entry: Entry, target: ResolvedTarget) -> bool:
     """Whether a record is of a target.
 
-    The folder alone does not say so: those of targets in JSON are named by ten digits of a digest.
+    The folder's name is not enough: for a target in JSON it is ten digits of a digest.
     """
     own = _resolved(entry.target)
     return own is not None and str(own.tvm) == str(target.tvm)
 
 
 def is_of_model(entry: Entry, target: ResolvedTarget) -> bool:
-    """Whether a record was made for the one model of machine that the target's code is for."""
+    """Whether record and target are for one and the same model of machine."""
     own = _resolved(entry.target)
     return own is not None and own.model != "" and own.model == target.model
 
 
 def family_of(entry: Entry) -> tuple[str, object] | None:
-    """The kind of machine of a record, and its family among those; None where it has none."""
+    """The kind of machine of a record and its family within the kind; None if it has none."""
     return _family(entry.target)
 
 
@@ -56,7 +56,7 @@ def _family(text: str) -> tuple[str, object] | None:
 
 @functools.cache
 def _resolved(text: str) -> ResolvedTarget | None:
-    """A record's target; None where it is none: TVM or LLVM would end the process over some."""
+    """A record's target; None if it is not valid: some make TVM or LLVM end the process."""
     try:
         return resolve(json.loads(text))
     except TargetError:

@@ -1,7 +1,7 @@
-"""Reads the logs of a target: plain JSON, line by line, so that one bad line costs that line only.
+"""Reads the logs of a target: plain JSON, line by line, so that a bad line costs only that line.
 
-What `te_select.compile` needs stands in the annotations of a record's trace: the access pattern and
-every knob. No TVM object is made, since compiling is to take a tenth of a second.
+`te_select.compile` needs the access pattern and every knob. Both are annotations of a record's
+trace. No TVM object is made, because a compilation should take only a tenth of a second.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}")
-_MOST_WARNINGS = 5  # for one log; a line that was deleted may cost hundreds of records
+_MOST_WARNINGS = 5  # for one log; one deleted line may make hundreds of records unusable
 _UNREADABLE = (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError)
 Parsed = TypeVar("Parsed")
 
@@ -59,11 +59,11 @@ class Log:
     folder
         Where they lie.
     entries
-        The usable records, in the order of their lines; one workload may have several.
+        The usable records, in the order of their lines. One workload may have several.
     damaged
         The lines that are not usable.
     unused
-        Workloads and sessions that no usable record has. Nothing is wrong with them, but the next
+        Workloads and sessions that belong to no usable record. They are not damaged, but the next
         write leaves them out of the files.
     """
 
@@ -85,7 +85,7 @@ class Log:
         ]
 
     def warn(self) -> None:
-        """Warn of the damaged lines: of each, or where they are many, of the first few.
+        """Warn of each damaged line, or of the first few if there are many.
 
         Warns
         -----
@@ -103,7 +103,7 @@ class Log:
 
 
 def folder_name(target: str) -> str:
-    """The folder of a target's logs: the name of its records, or a hash where that is JSON."""
+    """The folder of a target's logs: the target's name in records, or a hash if that is JSON."""
     if _PLAIN_NAME.fullmatch(target):
         return target
     return f"target-{hashlib.sha256(target.encode()).hexdigest()[:10]}"
@@ -152,7 +152,7 @@ def read(folder: Path) -> Log:
     Raises
     ------
     TuningError
-        If a file cannot be read, or has lines and not one that is usable.
+        If a file cannot be read, or none of its lines is usable.
     """
     return _read(folder, snapshot.stamps(folder))
 
@@ -180,7 +180,7 @@ def parse(folder: Path, taken: Snapshot) -> Log:
     Raises
     ------
     TuningError
-        If a file has lines and not one that is usable.
+        If a file has lines, but none of them is usable.
     """
     damaged = list(taken.damage)
     lines = partial(_lines, folder, taken, damaged)
@@ -211,7 +211,7 @@ def _lines(
     name: str,
     parse_line: Callable[[str], Parsed],
 ) -> dict[int, tuple[str, Parsed]]:
-    """The usable lines of a file, by their indices from 0; adds the others to ``damaged``."""
+    """The usable lines of a file by their indices from 0; the others are added to ``damaged``."""
     usable: dict[int, tuple[str, Parsed]] = {}
     wrong = []
     for index, raw in enumerate(taken.data[name].split(b"\n")):
@@ -224,7 +224,7 @@ def _lines(
             reason = "it is not text" if isinstance(error, UnicodeDecodeError) else str(error)
             text = raw.decode(errors="backslashreplace")
             wrong.append(Damage(name, index + 1, " ".join(reason.split())[:200], text))
-    if wrong and not usable and name != SESSIONS:  # without that one, records serve all the same
+    if wrong and not usable and name != SESSIONS:  # records are usable without their sessions
         raise TuningError(
             f"{folder / name} holds no usable line (line {wrong[0].line}: {wrong[0].reason}); "
             "expected what te-select tune writes"

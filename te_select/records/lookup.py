@@ -1,9 +1,12 @@
 """Finds the record for a workload: its own, else the nearest, else none.
 
-A record is near where the same operands move along the same loops, elements are as wide, sizes lie
-within `NEAR` of each other, the machine is of the same family, and the schedule treats both alike:
-what was measured at one size says little about another that is treated differently, such as one
-that fits a cache.
+A record is near if all of these hold:
+
+- the same operands move along the same loops, and elements are as wide;
+- the sizes lie within a factor of `NEAR` of each other;
+- the machine is of the same family;
+- the schedule treats both alike. A time measured at one size says little about a size that is
+  treated differently, such as one that fits a cache.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ from te_select.records.origin import NEAREST, TUNED, explain, outcome, ratio
 from te_select.records.sizes import representative
 
 SHIPPED = Path(__file__).parents[1] / "tuning_logs"
-NEAR = 4.0  # caches grow by 16 and more from level to level: 4 times the size mostly stays in one
+NEAR = 4.0  # a factor; levels of cache differ by 16 and more, so 4 mostly stays within one level
 
 
 @dataclass(frozen=True)
@@ -57,29 +60,29 @@ def find(
     Parameters
     ----------
     workload
-        The workload. Named dims are near to every size; of records that are equally near, that one
-        is taken whose size is closest to the representative one.
+        The workload. Named dims are near to every size. Of records that are equally near, the one
+        is taken whose size is closest to the representative size.
     target
-        The target. Records of other targets of its family come after its own. Unless both are of
-        one model of machine, the knobs that the machine decides stay with the machine.
+        The target. Records of other targets of its family come after its own. If the two are not
+        of one model of machine, the knobs that the machine decides are left to the machine.
     logs
         A folder of logs; None for those shipped with the package.
 
     Returns
     -------
     Found or None
-        None where no record is near.
+        None if no record is near.
 
     Raises
     ------
     TuningError
-        If a folder is given that is missing, or in which no record can be used.
+        If a given folder is missing, or holds no usable record.
 
     Warns
     -----
     RuntimeWarning
-        For every damaged line, which is left out, and for records of another TVM or te_select, or
-        whose config does not fit their own workload.
+        For every damaged line, for records of another TVM or te_select, and for records whose
+        config does not fit their own workload. All of these are left out.
     """
     folder = SHIPPED if logs is None else _given(logs)
     own = log.folder_name(target.records)
@@ -111,7 +114,7 @@ def _given(logs: str | Path) -> Path:
 
 
 def _usable(place: Path, must: bool) -> list[Entry]:
-    """The records of a folder that this te_select wrote; it must be readable, or may not be."""
+    """The usable records of a folder; with ``must``, a folder that cannot be read is an error."""
     try:
         found = log.read(place)
     except TuningError as error:
@@ -150,7 +153,7 @@ def _nearest(
             continue
         try:
             config = schedule.config_from(entry.knobs).checked(pattern)
-        except ValueError:  # rows that are none here
+        except ValueError:  # the config's kind of rows does not exist for this workload
             continue
         if not is_of_model(entry, target):
             config = schedule.portable(pattern, target.tvm, config)

@@ -1,4 +1,4 @@
-"""What is done with whole folders of logs: list, import, export, prune."""
+"""Works on whole folders of logs: list, import, export, prune."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Listed:
 
 
 def contents(logs: Path, target: str = "*", only: str = "*") -> Iterator[Listed]:
-    """Read all logs of a folder, those that are damaged too.
+    """Read all logs of a folder, damaged ones too.
 
     Parameters
     ----------
@@ -72,9 +72,9 @@ class Merged:
     Parameters
     ----------
     taken, kept
-        Names of records that were copied, and of those that were there already and faster.
+        Names of the records that were copied, and of the faster ones that were kept.
     refused
-        For every record or line that cannot be used, why.
+        The reason for every record or line that cannot be used.
     """
 
     taken: tuple[str, ...]
@@ -83,9 +83,9 @@ class Merged:
 
 
 def merge(source: Path, destination: Path, target: str = "*", only: str = "*") -> Merged:
-    """Copy records into another folder of logs, where they are faster or new.
+    """Copy records that are new or faster into another folder of logs.
 
-    Every record is replayed by MetaSchedule first: what does not fit its workload is not copied.
+    MetaSchedule replays every record first. A record that does not fit its workload is not copied.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def merge(source: Path, destination: Path, target: str = "*", only: str = "*") -
     Returns
     -------
     Merged
-        What became of each.
+        What became of each record.
 
     Raises
     ------
@@ -128,9 +128,9 @@ def merge(source: Path, destination: Path, target: str = "*", only: str = "*") -
 
 
 def prune(logs: Path, target: str = "*") -> list[str]:
-    """Drop what no compilation uses: slower records of a pattern, and records that are of no use.
+    """Drop records that no compilation uses: slower ones of a pattern, and unusable ones.
 
-    Damaged lines are set aside in ``damaged.txt`` of their folder.
+    Damaged lines are moved to ``damaged.txt`` in their folder.
 
     Parameters
     ----------
@@ -142,7 +142,8 @@ def prune(logs: Path, target: str = "*") -> list[str]:
     Returns
     -------
     list of str
-        One line for each record and damaged line that has gone, and for each file that is no log.
+        One line for each record and each damaged line that was dropped, and for each file that is
+        not a log.
 
     Raises
     ------
@@ -164,10 +165,10 @@ def prune(logs: Path, target: str = "*") -> list[str]:
 
 
 def _is_better(new: Entry, old: Entry) -> bool:
-    """Whether a record may take another's place: it is faster, or the other is of another TVM."""
+    """Whether a record may replace another: it is faster, or the other is of another TVM."""
     return new.tvm != old.tvm or new.seconds < old.seconds
 
 
 def _problem(entry: Entry) -> str | None:
-    """Why a record is of no use here, if it is."""
+    """Why a record cannot be used here; None if it can."""
     return misfit(entry) or metaschedule.problem(entry)

@@ -23,7 +23,7 @@ from te_select.records import log
 from te_select.records.log import Entry
 from te_select.runtime import scratch
 
-_PATIENCE = 60  # seconds; a record takes some ms
+_PATIENCE = 60  # seconds; replaying a record takes some ms
 
 
 @forks.held_off()
@@ -47,12 +47,12 @@ def entry(
     seconds
         Its time for one call.
     session
-        What to keep of how it was found.
+        How it was found, to be kept with the record.
 
     Returns
     -------
     Entry
-        The record, its trace being that of the schedule that ships.
+        The record. Its trace is that of the schedule that ships.
     """
     pattern = access_pattern(workload)
     mod = IRModule({"main": definition(workload)})
@@ -77,7 +77,7 @@ def replay(record: Entry) -> s_tir.Schedule:
     Parameters
     ----------
     record
-        The record; `problem` tells first whether TVM survives it.
+        The record. Ask `problem` first, because some records crash TVM.
 
     Returns
     -------
@@ -94,9 +94,9 @@ def replay(record: Entry) -> s_tir.Schedule:
 
 
 def problem(record: Entry) -> str | None:
-    """Say why a record cannot be replayed; None where it can be.
+    """Say why a record cannot be replayed; None if it can be.
 
-    A child tries, for TVM ends the process over some traces and workloads that somebody has edited.
+    A child process tries it, because some edited traces and workloads make TVM end the process.
     """
     with scratch.folder() as folder:
         child = os.fork()

@@ -1,4 +1,4 @@
-"""Where a config comes from, as a kernel and its manifest say it."""
+"""Where a config comes from, in the words of a kernel and its manifest."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ NONE_NEAR = "no record is near enough: the schedule's default config"
 
 
 def ratio(pattern: AccessPattern, other: AccessPattern) -> float | None:
-    """How many times as many elements one pattern has as another, loop by loop, at least 1.
+    """How far two patterns lie apart in size: a factor of at least 1.
 
-    The factors of the loops are multiplied, whichever way each of them goes. A loop of the first
-    pattern whose extent is named is near to every extent.
+    Every loop gives the larger extent over the smaller one, and these factors are multiplied. A
+    named extent in the first pattern counts as a factor of 1.
 
     Returns
     -------
     float or None
-        None where width or movers differ, or a loop is empty.
+        None if width or movers differ, or a loop is empty.
     """
     same = [loop.movers for loop in pattern.loops] == [loop.movers for loop in other.loops]
     if not same or pattern.width != other.width:
@@ -44,14 +44,14 @@ def outcome(seconds: float, session: Mapping[str, Any]) -> str:
     Parameters
     ----------
     seconds
-        Of the record.
+        The record's time for one call.
     session
-        What was kept of how it was found.
+        How the record was found, as far as that was kept.
 
     Returns
     -------
     str
-        The words; empty where nothing was kept.
+        The words; empty if nothing was kept.
     """
     try:
         default, trials = session["default_seconds"], session["trials"]
@@ -68,9 +68,9 @@ def explain(origin: str, workload: Workload, found: str = "") -> str:
     Parameters
     ----------
     origin
-        Of the kernel.
+        The kernel's origin.
     workload
-        Of the kernel.
+        The kernel's workload.
     found
         The `outcome` of the record's session.
 

@@ -1,16 +1,16 @@
-"""The sizes at which a workload with named dims is tuned, and by which its record is found."""
+"""The sizes at which a workload with named dims is tuned. Its record is found by the same sizes."""
 
 from __future__ import annotations
 
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
 
-REPRESENTATIVE_BYTES = 64 << 20  # beyond caches, where time is bytes; a call takes some 2 ms
+REPRESENTATIVE_BYTES = 64 << 20  # too much for caches: bytes decide the time, some 2 ms a call
 _SMALLEST, _LARGEST = 2, 1 << 26
 
 
 def representative(workload: Workload) -> Workload:
-    """Give every named dim one and the same size, with which about 64 MB are moved.
+    """Give all named dims the same size, with which about 64 MB are moved.
 
     Parameters
     ----------
@@ -20,8 +20,8 @@ def representative(workload: Workload) -> Workload:
     Returns
     -------
     Workload
-        The workload with int dims. The size is a power of two, at least 2: with 1 a loop would go.
-        Where out has an extent of 0, it is 2.
+        The workload with int dims. The size is a power of two, at least 2, because with 1 a loop
+        would vanish. If out has an extent of 0, the size is 2.
     """
     if not workload.dim_names:
         return workload

@@ -1,9 +1,9 @@
 """The files of a target's logs at one moment, with the write that was cut short, if there was one.
 
-A write replaces three files, one after another. So their texts lie in a pending file first, with
-digests of the files that they are to replace. Whoever finds one reads it in the place of the files,
-as long as each of them is still the one it was made from or is already the new one. A pending file
-that somebody else's edit, copy or checkout has overtaken is reported, and undoes nothing.
+A write replaces three files, one after another. So it first writes a pending file. It holds the new
+texts of all three, and digests of the files that they replace. A reader that finds a pending file
+uses it instead of the files, if each file is still the old one or already the new one. If somebody
+has changed a file since by an edit, a copy or a checkout, the pending file is reported and ignored.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from te_select.errors import TuningError
 WORKLOADS, RECORDS = "database_workload.json", "database_tuning_record.json"
 SESSIONS, PENDING = "sessions.json", ".pending.json"
 FILES = (WORKLOADS, RECORDS, SESSIONS)
-_TRIES, _PAUSE = 200, 0.01  # a write takes some ms, more where a disk is slow to sync
+_TRIES, _PAUSE = 200, 0.01  # seconds; a write takes some ms, more if the disk is slow to sync
 
 
 @dataclass(frozen=True)
@@ -54,11 +54,11 @@ class Snapshot:
     Parameters
     ----------
     data
-        What counts of each file; nothing where it is missing.
+        The valid bytes of each file; empty if the file is missing.
     digests
-        Of what lies there, which differs where a write was cut short.
+        Digests of the bytes on disk, which differ from ``data`` if a write was cut short.
     damage
-        A pending file that does not count, if there is one.
+        The pending file that is ignored, if there is one.
     """
 
     data: Mapping[str, bytes]
@@ -67,7 +67,7 @@ class Snapshot:
 
 
 def take(folder: Path) -> Snapshot:
-    """Read the files of a target at one moment, also while somebody writes them.
+    """Read the files of a target at one moment, even while somebody writes them.
 
     Raises
     ------
@@ -85,17 +85,17 @@ def take(folder: Path) -> Snapshot:
 
 
 def stamps(folder: Path) -> tuple[object, ...]:
-    """What tells one state of the files from another, without reading them."""
+    """Values that change when the files change, found without reading them."""
     return tuple(_stamp(folder / name) for name in (PENDING, *FILES))
 
 
 def pending(texts: Mapping[str, str], digests: Mapping[str, str]) -> bytes:
-    """Make a pending file of the new texts of all files, and the digests of the old."""
+    """Make a pending file: the new texts of all files, and the digests of the old ones."""
     return json.dumps({"replaces": dict(digests), "texts": dict(texts)}).encode()
 
 
 def _judged(data: Mapping[str, bytes], waiting: bytes | None) -> Snapshot:
-    """Read a pending file, and tell whether it counts."""
+    """Read a pending file, and decide whether it is valid."""
     digests = {name: _digest(held) for name, held in data.items()}
     if waiting is None:
         return Snapshot(data, digests, ())
@@ -125,12 +125,12 @@ def _digest(data: bytes) -> str:
 
 
 def contents(path: Path) -> bytes | None:
-    """The bytes of a file, or None where it is missing.
+    """The bytes of a file, or None if it is missing.
 
     Raises
     ------
     TuningError
-        If it cannot be read, or is no file (reading a pipe would wait).
+        If it cannot be read, or is not a regular file (reading a pipe would wait).
     """
     try:
         if not stat.S_ISREG(path.stat().st_mode):

@@ -1,9 +1,9 @@
 """Writes logs: under a lock, all files of a target together or none.
 
-The files belong together, since records name their workloads by line number. So the texts of all
-go into one pending file first, which appears at once (`te_select.records.snapshot`); the next
-writer finishes a write that was cut short. A process that is killed at any moment leaves either the
-old logs or the new ones.
+The files belong together, because records name their workloads by line number. So all texts first
+go into one pending file, which appears whole (`te_select.records.snapshot`). If a write was cut
+short, the next writer finishes it. A process that is killed at any moment leaves either the old
+logs or the new ones.
 """
 
 from __future__ import annotations
@@ -54,27 +54,27 @@ def put(
     entries: Sequence[Entry],
     wanted: Callable[[Entry, Entry], bool] = lambda new, old: True,
 ) -> list[Entry]:
-    """Put records into a target's logs, each in the place of those of its access pattern.
+    """Put records into a target's logs; each replaces those of its access pattern.
 
     Parameters
     ----------
     folder
         The folder of the target; made if it is missing.
     entries
-        The records, one of an access pattern.
+        The records, one for each access pattern.
     wanted
-        Whether a record, the first, may take the place of an old one, the second. It is asked
-        about every old one of the access pattern.
+        ``wanted(new, old)``: whether the new record may replace the old one. It is asked about
+        every old record of the access pattern.
 
     Returns
     -------
     list of Entry
-        Those that were put.
+        The records that were put.
 
     Raises
     ------
     TuningError
-        If it cannot be written, or holds files that are no logs.
+        If the folder cannot be written, or holds files that are not logs.
     """
     with locked(folder):
         taken = snapshot.take(folder)
@@ -96,9 +96,9 @@ def put(
 
 
 def drop(folder: Path, useless: Sequence[Entry]) -> list[Entry]:
-    """Drop records, and of each access pattern all that are left but the fastest.
+    """Drop records, and of the rest keep only the fastest of each access pattern.
 
-    What is damaged is set aside. Records that others have put since the caller looked stay.
+    Damaged lines are set aside. Records that others have put since the caller looked are kept.
 
     Parameters
     ----------
@@ -110,12 +110,12 @@ def drop(folder: Path, useless: Sequence[Entry]) -> list[Entry]:
     Returns
     -------
     list of Entry
-        Those that have gone.
+        The records that were dropped.
 
     Raises
     ------
     TuningError
-        If it cannot be written, or holds files that are no logs.
+        If the folder cannot be written, or holds files that are not logs.
     """
     with locked(folder):
         taken = snapshot.take(folder)
@@ -134,7 +134,7 @@ def drop(folder: Path, useless: Sequence[Entry]) -> list[Entry]:
 
 
 def _write(folder: Path, taken: Snapshot, entries: Sequence[Entry], found: log.Log) -> None:
-    """Write records in the place of what was found, and set aside what that leaves out."""
+    """Replace the logs by these records, and set aside the lines that are left out."""
     if left_out := (*found.damaged, *found.unused):
         _set_aside(folder, left_out)
     workloads = {line: i for i, line in enumerate(dict.fromkeys(e.workload for e in entries))}
@@ -158,7 +158,7 @@ def _write(folder: Path, taken: Snapshot, entries: Sequence[Entry], found: log.L
 
 
 def _set_aside(folder: Path, lines: Sequence[Damage]) -> None:
-    """Keep what is left out: somebody may be able to mend it."""
+    """Keep the lines that are left out: somebody may be able to repair them."""
     path = folder / ASIDE
     try:
         with path.open("a+b") as file:
@@ -166,7 +166,7 @@ def _set_aside(folder: Path, lines: Sequence[Damage]) -> None:
             there = set(file.read().split(b"\n"))
             for each in lines:
                 text = each.text.encode()
-                if text not in there:  # as it is where an earlier write was cut short
+                if text not in there:  # it is there already if an earlier write was cut short
                     said = f"{each.file} line {each.line}: {each.reason}\n".encode()
                     file.write(said + text + b"\n")
             file.flush()

@@ -1,9 +1,10 @@
 """Reads a workload's line of a log: which Select it is, without TVM.
 
-A record names its workload by the number of a line. So what a line holds is compared with what the
-record itself says, or a line that was deleted would give every record behind it another workload.
-The line is TVM's own: a hash, and the IR as a graph of nodes in JSON. A node names others by their
-numbers.
+A record names its workload by the number of a line. If a line were deleted, every record behind it
+would get another workload. So the content of a line is compared with what the record itself says.
+
+The format of the line is TVM's own: a hash, and the IR as a graph of nodes in JSON. A node names
+others by their numbers.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from typing import Any
 
 from te_select.operator.access import AccessPattern, Loop, merged
 
-_HEADER = 8  # bytes before the graph: how many it has, the lowest first
+_HEADER = 8  # bytes before the graph: the graph's size in bytes, little-endian
 Argument = tuple[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
 class WorkloadLine:
-    """What a workload's line holds.
+    """The content of a workload's line.
 
     Parameters
     ----------
@@ -48,7 +49,7 @@ def read(text: str) -> WorkloadLine:
     Raises
     ------
     ValueError, TypeError, KeyError, IndexError
-        If it is not what TVM writes of a Select.
+        If it is not what TVM writes for a Select.
     """
     digest, encoded = json.loads(text)
     if not (isinstance(digest, str) and digest.lstrip("-").isdigit()):
@@ -64,7 +65,7 @@ def read(text: str) -> WorkloadLine:
 class _Select:
     """The Select of `te_select.operator.definition`, in a graph of nodes.
 
-    Three buffers are stored to: ``then_b`` and ``else_b``, which then and else are broadcast to,
+    Three buffers are stored to: ``then_b`` and ``else_b``, into which then and else are broadcast,
     and ``out``.
     """
 
@@ -103,13 +104,13 @@ class _Select:
         return self._nodes[node]["data"]
 
     def _indices(self, access: Mapping[str, Any]) -> list[int]:
-        """The nodes that an access is indexed by; a loop's variable is one node."""
+        """The nodes that index an access; a loop's variable is one node."""
         return list(self._data(access["indices"]))
 
     def _through(
         self, store: Mapping[str, Any], load: Mapping[str, Any], use: Mapping[str, Any]
     ) -> set[int]:
-        """The loops of out along which an operand moves that is read where ``store`` put it."""
+        """The loops of out along which the operand moves that ``store`` copied to its buffer."""
         inside = set(self._indices(load))
         pairs = zip(self._indices(store), self._indices(use), strict=True)
         return {outer for inner, outer in pairs if inner in inside}

@@ -1,4 +1,4 @@
-"""Loading: from a shared library that holds its manifest to kernels, without a compiler."""
+"""Loading: makes kernels from a shared library that holds its manifest, without a compiler."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from te_select.runtime import files, image, stored
 from te_select.runtime.kernel import Kernel
 from te_select.runtime.manifest import Manifest
 
-_NAMES_SHOWN = 3  # of a library's kernels, where one is asked for that it lacks
+_NAMES_SHOWN = 3  # names of kernels in the message about a missing one
 
 
 class Library(Mapping[str, Kernel]):
-    """The kernels of a shared library that holds many, by the names of their workloads."""
+    """The kernels of a shared library that holds several, by the names of their workloads."""
 
     def __init__(self, path: Path, kernels: Mapping[str, Kernel]) -> None:
         self.path = path
@@ -53,8 +53,8 @@ class Library(Mapping[str, Kernel]):
 def load(path: str | os.PathLike[str]) -> Kernel | Library:
     """Load an artifact, without tvm and without a compiler.
 
-    The file is opened once, and the bytes that were checked are those that run. Who replaces the
-    file meanwhile does no harm: the old or the new library is loaded, as a whole.
+    The file is opened once, and exactly the bytes that were checked run. If the file is replaced
+    meanwhile, either the old or the new library is loaded, as a whole.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def load(path: str | os.PathLike[str]) -> Kernel | Library:
     Returns
     -------
     Kernel or Library
-        The kernel, or a mapping of names to kernels where there is not exactly one.
+        The kernel, or a mapping of names to kernels if there is not exactly one.
 
     Raises
     ------
@@ -72,8 +72,8 @@ def load(path: str | os.PathLike[str]) -> Kernel | Library:
         If a file is missing, damaged, of another format version or not for this CPU, or the system
         cannot load it.
     ArgumentError
-        If ``TE_SELECT_NUM_THREADS`` is no positive whole number or ``TE_SELECT_PROFILE`` no list of
-        decisions, and the library is for CPUs.
+        If ``TE_SELECT_NUM_THREADS`` is no positive whole number, ``TE_SELECT_PROFILE`` no list of
+        decisions or ``TE_SELECT_LEVEL`` none of the levels, and the library is for CPUs.
     """
     path = files.library_path(path)
     found = stored.read(path)
@@ -85,6 +85,7 @@ def load(path: str | os.PathLike[str]) -> Kernel | Library:
             "compile it for a target that this CPU can run"
         )
     module = image.load(found, path)
+    level = make.level_of(target, lambda name: _function(module, name, path))
     has_attempts = not found.is_first_format
     in_effect = make.prepare(lambda name: _function(module, name, path), found.is_first_format)
     kernels: dict[str, Kernel] = {}
@@ -97,7 +98,9 @@ def load(path: str | os.PathLike[str]) -> Kernel | Library:
             function=_function(module, name, path),
             bits=_function(module, f"{name}__bits", path),
             attempt=_function(module, f"{name}__try", path) if has_attempts else None,
+            address=image.address(found, f"__tvm_ffi_{name}__try") if has_attempts else 0,
             path=path,
+            level=level,
             # The bytes are kept, so that exporting does not depend on what happens to the file.
             exporter=functools.partial(_export_alone, found, alone),
             in_effect=in_effect,

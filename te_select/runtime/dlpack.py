@@ -1,4 +1,4 @@
-"""Reads what ``__dlpack__`` hands over: address, shape, strides, type and flags."""
+"""Reads DLPack capsules: address, shape, strides, type and flags."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class WrongDeviceError(Exception):
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor as DLPack describes it.
+    """A tensor, described by DLPack.
 
     Parameters
     ----------
     address
-        Of the first element; 0 where there is no memory.
+        Address of the first element; 0 if there is no memory.
     shape, strides
         Both in elements.
     dtype
@@ -97,22 +97,22 @@ def read(
     value
         A tensor of any library.
     device_types
-        The kinds of memory that will do.
+        The kinds of memory that are allowed.
     stream
-        The CUDA stream on which the memory will be used, as ``__dlpack__`` takes it; None for the
-        default stream, and for memory of the CPU.
+        The CUDA stream on which the memory will be used, in the form that ``__dlpack__`` takes;
+        None for the default stream, and for memory of the CPU.
 
     Returns
     -------
     Tensor
-        What it is and where; nothing is copied.
+        The description; nothing is copied.
 
     Raises
     ------
     WrongDeviceError
         If the memory is of another kind.
     Exception
-        Whatever the object raises when it is asked.
+        Any error that the object raises.
     """
     device = tuple(int(number) for number in value.__dlpack_device__())
     if device[0] not in device_types:

@@ -1,11 +1,11 @@
 """The manifest inside a shared library: a read-only ELF note, sealed by a digest of the whole file.
 
-The note's owner is ``te-select``, its type 1, and its text the manifest as JSON, of which the first
-field is the SHA-256 of the library. When it is computed, the digest's own 64 characters count as
-zeros. So one file holds code and manifest, and neither can be changed or exchanged without notice.
+The note's owner is ``te-select``, its type 1. Its text is the manifest as JSON. The first field is
+the SHA-256 of the library. To compute it, the digest's own 64 characters count as zeros. So one
+file holds code and manifest, and a change to either is noticed.
 
-Libraries of the first format were linked without one. Where such a library is exported, the note is
-put behind its code, at the end of the file, which ends in the note's size and a mark.
+Libraries of the first format were linked without a note. When such a library is exported, the note
+is put behind its code. The file then ends in the note's size and a mark.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SEGMENT = struct.Struct("<IIQQQQQQ")  # Elf64_Phdr
 _NOTE = struct.Struct("<III")  # Elf64_Nhdr
 _IDENTITY = b"\x7fELF\x02\x01"  # 64 bits, little-endian
 _PT_NOTE = 4
-_END = struct.Struct("<Q8s")  # of a file whose note lies behind the code: its size, and the mark
+_END = struct.Struct("<Q8s")  # end of a file with its note behind the code: size of note, mark
 _END_MARK = b"te-notes"
 
 
@@ -58,7 +58,7 @@ te_select_manifest_text:
 
 
 def seal(image: bytes) -> bytes:
-    """A library that has just been linked, with the digest in its manifest.
+    """Put the digest into the manifest of a library that has just been linked.
 
     Raises
     ------
@@ -72,12 +72,12 @@ def seal(image: bytes) -> bytes:
 
 
 def replace(image: bytes, manifest: Manifest) -> bytes:
-    """The same code with another manifest, which is no longer than the one it holds.
+    """The same code with another manifest, which must not be longer than the old one.
 
     Raises
     ------
     ArtifactError
-        If it is longer, or there is none to replace.
+        If it is longer, or the library holds no manifest.
     """
     place = _place(image)
     text = _unsealed(manifest)
@@ -88,7 +88,7 @@ def replace(image: bytes, manifest: Manifest) -> bytes:
 
 
 def append(image: bytes, manifest: Manifest) -> bytes:
-    """A library that was linked without a manifest, with one behind its code, sealed."""
+    """Put a manifest behind the code of a library that was linked without one, and seal it."""
     text = _unsealed(manifest)
     text += b" " * (-len(text) % 4)
     owner = OWNER + bytes(-len(OWNER) % 4)
@@ -98,12 +98,12 @@ def append(image: bytes, manifest: Manifest) -> bytes:
 
 
 def is_linked_in(image: bytes) -> bool:
-    """Whether the manifest was linked into a library, as into all but those of the first format."""
+    """Whether the manifest was linked into a library; only the first format had none."""
     return any(_note(image, *segment) for segment in _note_segments(image))
 
 
 def read(image: bytes, place: str, *, check: bool = True) -> tuple[Manifest, str] | None:
-    """Read the manifest that a library holds, and check that the library is as it was sealed.
+    """Read a library's manifest, and check that the library has not changed since it was sealed.
 
     Parameters
     ----------
@@ -117,8 +117,8 @@ def read(image: bytes, place: str, *, check: bool = True) -> tuple[Manifest, str
     Returns
     -------
     tuple or None
-        The manifest and its digest; None where the library holds none, as those of the first
-        format, or where it is no ELF file of 64 bits.
+        The manifest and its digest. None if the library holds no manifest, as in the first format,
+        or if it is not a 64-bit ELF file.
 
     Raises
     ------
@@ -148,7 +148,7 @@ def digest_of(image: bytes) -> str:
 
 def _unsealed(manifest: Manifest) -> bytes:
     """The text before the digest is known."""
-    return json.dumps(manifest.to_json(_UNSEALED)).encode()
+    return json.dumps(manifest.to_json(_UNSEALED), separators=(",", ": ")).encode()
 
 
 def _with_digest(image: bytes, start: int) -> bytes:
@@ -171,7 +171,7 @@ def _place(image: bytes) -> tuple[int, int] | None:
 
 
 def _note(image: bytes, offset: int, size: int) -> tuple[int, int] | None:
-    """Where in a segment of notes the text of the manifest begins, and how many bytes it has."""
+    """Where the text of the manifest begins in a segment of notes, and how many bytes it has."""
     at, end = offset, min(offset + size, len(image))
     while at + _NOTE.size <= end:
         owner_size, text_size, kind = _NOTE.unpack_from(image, at)

@@ -1,8 +1,8 @@
 """Files of an artifact: read if they are regular files, and replaced as a whole.
 
-A file is written under a name of its own beside the one it is to replace, brought to the disk, and
-renamed. Its writer holds a lock on it. So what a killed process has left behind can be told from
-what another one is writing: the next writer removes what nobody holds a lock on.
+A file is written under a temporary name beside the file that it replaces, brought to the disk, and
+renamed. Its writer holds a lock on it. So the next writer can tell a file that a killed process has
+left behind: nobody holds a lock on it. The next writer removes such files.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 from te_select.errors import ArtifactError
 
 _MARK = ".te_select-"  # in the names of temporary files, before a random number
-_EXECUTABLE, _ORDINARY = 0o777, 0o666  # less what the umask takes away
+_EXECUTABLE, _ORDINARY = 0o777, 0o666  # permissions before the umask
 
 
 def library_path(path: str | os.PathLike[str]) -> Path:
@@ -28,12 +28,12 @@ def library_path(path: str | os.PathLike[str]) -> Path:
     Raises
     ------
     ArtifactError
-        If it is no path, no valid text, or does not end in .so.
+        If it is not a path, not valid text, or does not end in .so.
     """
     try:
         checked = Path(path)
         usable = b"\0" not in str(checked).encode("utf-8")
-    except (TypeError, ValueError):  # no path, or bytes that are no text
+    except (TypeError, ValueError):  # not a path, or bytes that are not text
         usable = False
     if not usable:
         raise ArtifactError(f"{path!r} is not a path of valid text; expected one ending in .so")
@@ -43,7 +43,7 @@ def library_path(path: str | os.PathLike[str]) -> Path:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a folder is there; False also where nobody can tell, as of a name too long."""
+    """Whether a folder is there; False if that cannot be found out, as with a name too long."""
     try:
         return path.is_dir()
     except OSError:
@@ -51,7 +51,7 @@ def is_folder(path: Path) -> bool:
 
 
 def is_there(path: Path) -> bool:
-    """Whether something is there; False also where nobody can tell: writing it says why."""
+    """Whether something is there; False if that cannot be found out: writing will say why."""
     try:
         return path.exists()
     except OSError:
@@ -59,7 +59,7 @@ def is_there(path: Path) -> bool:
 
 
 def is_missing(path: Path) -> bool:
-    """Whether nothing is there; False also where nobody can tell: reading it says why."""
+    """Whether nothing is there; False if that cannot be found out: reading will say why."""
     try:
         return not path.exists()
     except OSError:
@@ -95,7 +95,7 @@ def replace(path: Path, data: bytes) -> None:
 
 
 def replace_all(files: Mapping[Path, bytes]) -> None:
-    """Write beside, and rename once all is written: a library that is loaded keeps its own file.
+    """Write temporary files, and rename all at the end; a loaded library keeps its old file.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def replace_all(files: Mapping[Path, bytes]) -> None:
     Raises
     ------
     ArtifactError
-        If one cannot be written; then none of them is.
+        If one cannot be written; then none of them is replaced.
     """
     with contextlib.ExitStack() as temporaries:
         written = []
@@ -123,7 +123,7 @@ def replace_all(files: Mapping[Path, bytes]) -> None:
 
 
 def write_output(path: Path, data: bytes) -> None:
-    """Write what a user asked for: a file as a whole, and whatever else is there as it is.
+    """Write an output of the user's choice; a regular file is replaced as a whole.
 
     Raises
     ------
@@ -158,9 +158,9 @@ def _new_beside(path: Path) -> tuple[Path, int]:
     while True:
         name = path.with_name(f".{path.name}{_MARK}{secrets.token_hex(4)}")
         handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
-        with contextlib.suppress(OSError):  # a file system without locks: nothing is removed there
+        with contextlib.suppress(OSError):  # a file system without locks; nothing is removed there
             fcntl.flock(handle, fcntl.LOCK_EX)
-        if name.exists():  # nobody took it for left behind before it was locked
+        if name.exists():  # nobody removed it as left behind before it was locked
             return name, handle
         os.close(handle)
 
@@ -178,17 +178,17 @@ def _remove_left_behind(path: Path) -> None:
 
 
 def _escaped(name: str) -> str:
-    """A name in which a glob finds no wildcard."""
+    """A name with its wildcards escaped for a glob."""
     return "".join(f"[{c}]" if c in "*?[" else c for c in name)
 
 
 def _open_without_waiting(path: str, flags: int) -> int:
-    """Open a file; a pipe without a writer is opened at once, to be refused."""
+    """Open a file without waiting; a pipe without a writer is opened at once, and refused later."""
     return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
 def sync_folder(folder: Path) -> None:
-    """Bring to the disk which files a folder has; raises OSError where a system cannot."""
+    """Bring a folder's list of files to the disk; raises OSError if the system cannot."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(handle)

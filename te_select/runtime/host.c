@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { MAX_DIMS = 64 }; /* of a kernel; as bits, complex numbers have one more */
+enum { MAX_DIMS = 64 }; /* dims of a kernel; complex numbers as bits have one more */
 
 static const char* const operand_names[TE_SELECT_OPERANDS] = {"cond", "then", "else_", "out"};
 
@@ -65,7 +65,7 @@ int te_select_fail(const char* kind, const te_select_message* m) {
   return -1;
 }
 
-/* A call, and how it is to be taken. */
+/* A call, and how its arguments are taken. */
 typedef struct {
   const te_select_kernel* kernel;
   te_select_mode mode;
@@ -222,9 +222,9 @@ static int check_operand(const request* r, int operand, const TVMFFIAny* arg, in
   return check_compact(r, operand, t);
 }
 
-/* In place of then or else is safe: an output element is written after the same bytes were read,
- * and a kernel that selects an element twice finds the value it chose before. Cond has no such
- * luck. An input with out's element count has out's shape, up to axes of 1. */
+/* out may be then or else itself: an output element is written after the same bytes were read, and
+ * a kernel that selects an element twice finds the value that it chose before. out may not be cond.
+ * An input with out's element count has out's shape, up to axes of 1. */
 static int check_overlap(const request* r, int operand, const te_select_memory* in,
                          const te_select_memory* out) {
   uintptr_t a = (uintptr_t)in->data, b = (uintptr_t)out->data; /* neither reaches past the end */
@@ -262,7 +262,7 @@ int te_select_check(const te_select_kernel* kernel, const TVMFFIAny* args, int32
   return operands[OUT].count > 0;
 }
 
-/* The address of the manifest's text, so that whoever loaded the library can compare its digest. */
+/* The address of the manifest's text; after loading, its digest is compared. */
 TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_manifest(void* self, const TVMFFIAny* args,
                                                     int32_t num_args, TVMFFIAny* result) {
   (void)self, (void)args, (void)num_args;

@@ -32,18 +32,18 @@ typedef struct {
 } te_select_memory;
 
 /* How an exported function takes its arguments: exactly the element types, or any type of their
- * width; or it is to try, returning true where it took them and nothing where it refused them. */
+ * width. In the third mode it tries: it returns true if it took them, and nothing if it refused. */
 typedef enum { TE_SELECT_STRICT, TE_SELECT_BITS, TE_SELECT_TRY } te_select_mode;
 
 /* Checks the arguments (cond, then, else, out) and finds their memory and the size of every named
- * dim. A CUDA kernel's inputs of rank 0 may be in memory of the CPU. Returns 1 where there is
- * something to compute, 0 where out has no element, and -1 where it refuses them: with an error
- * raised, but for TE_SELECT_TRY. */
+ * dim. A CUDA kernel's inputs of rank 0 may be in memory of the CPU. Returns 1 if there is something
+ * to compute, 0 if out has no element, and -1 if it refuses them. Then an error is raised, except
+ * for TE_SELECT_TRY. */
 int te_select_check(const te_select_kernel* kernel, const TVMFFIAny* args, int32_t num_args,
                     TVMFFIAny* result, te_select_mode mode, int64_t* sizes,
                     te_select_memory* operands);
 
-/* What an exported function of this mode returns whose arguments were refused. */
+/* The return value of an exported function of this mode if its arguments were refused. */
 static inline int te_select_refused(te_select_mode mode) { return mode == TE_SELECT_TRY ? 0 : -1; }
 
 /* The text of the library's manifest, in its ELF note. */
@@ -60,13 +60,13 @@ typedef struct {
 void te_select_append(te_select_message* m, const char* format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Begins "kernel: " or, of an operand >= 0, "kernel: operand ". */
+/* Begins a message with "kernel: ", or with "kernel: operand " for an operand >= 0. */
 te_select_message te_select_begin(const te_select_kernel* kernel, int operand);
 
 /* Raises an error of a Python kind such as "ValueError"; returns -1. */
 int te_select_fail(const char* kind, const te_select_message* m);
 
-/* A function of tvm-ffi, where the process has it: the library needs none, and runs without. */
+/* A function of tvm-ffi if the process has it; the library runs without it, too. */
 void* te_select_tvm_ffi(const char* name);
 
 #endif

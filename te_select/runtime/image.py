@@ -1,7 +1,7 @@
-"""Shared libraries loaded from bytes: what was checked is what runs, whatever happens to the file.
+"""Shared libraries loaded from bytes: exactly the checked bytes run, whatever happens to the file.
 
-The bytes go into memory that has a file descriptor (memfd), sealed against changes, or, where such
-memory cannot be executed, into a private copy. In a process there is one image per content.
+The bytes go into memory that has a file descriptor (memfd) and is sealed against changes. If such
+memory cannot be executed, they go into a private copy. A process has one image per content.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import fcntl
 import os
 import threading
 from pathlib import Path
+from typing import TypeAlias
 
 import tvm_ffi
 
@@ -20,17 +21,19 @@ from te_select.runtime import scratch
 from te_select.runtime.stored import Stored
 
 PRIVATE_COPY = "TE_SELECT_PRIVATE_COPY"
-"""Set to anything: images are files, which profilers such as perf can read symbols from."""
-_LOCATOR = "te_select_manifest"  # the function that says where an image's manifest lies in memory
+"""If set to any value, images are files, so that profilers such as perf can read their symbols."""
+_LOCATOR = "te_select_manifest"  # the function that returns the address of an image's manifest
 _SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 _LONGEST_NAME = 200  # bytes of a memfd's name; the system takes 249
 
-_images: dict[str, tvm_ffi.Module] = {}
+_Opened: TypeAlias = tuple[tvm_ffi.Module, str]  # and the path that it was opened by
+_images: dict[str, _Opened] = {}
+_handles: dict[str, ctypes.CDLL] = {}
 _lock = threading.Lock()
 
 
 def _renew_lock() -> None:
-    global _lock  # noqa: PLW0603 - a forked child has one of its own: its parent's may be held
+    global _lock  # noqa: PLW0603 - a forked child needs a new one: its parent's may be held
     _lock = threading.Lock()
 
 
@@ -45,7 +48,7 @@ def load(library: Stored, path: Path) -> tvm_ffi.Module:
     library
         The library, which was checked.
     path
-        The file it was read from, for names and messages.
+        The file from which it was read, for names and messages.
 
     Returns
     -------
@@ -60,15 +63,32 @@ def load(library: Stored, path: Path) -> tvm_ffi.Module:
     with _lock:
         module = _images.get(library.sha256)
         if module is None:
-            if not library.is_first_format:  # such code cannot say what it holds
+            if not library.is_first_format:  # code of the first format cannot return its manifest
                 module = _from_memory(library.image, library.sha256, path)
             if module is None:
                 module = _from_copy(library.image, path)
             _images[library.sha256] = module
-        return module
+        return module[0]
 
 
-def _from_memory(image: bytes, sha256: str, path: Path) -> tvm_ffi.Module | None:
+def address(library: Stored, symbol: str) -> int:
+    """Where a function of a loaded library lies; 0 where that cannot be told."""
+    with _lock:
+        try:
+            handle = _handles.get(library.sha256)
+            if handle is None:
+                handle = _handles[library.sha256] = ctypes.CDLL(_images[library.sha256][1])
+            return ctypes.cast(handle[symbol], ctypes.c_void_p).value or 0
+        except (AttributeError, KeyError, OSError):
+            return 0
+
+
+def open_again(library: ctypes.CDLL) -> tvm_ffi.Module:
+    """Open by tvm-ffi what `te_select.runtime.bare` has loaded."""
+    return _dlopen(library._name)
+
+
+def _from_memory(image: bytes, sha256: str, path: Path) -> _Opened | None:
     """Load from a memfd; None where that cannot be, and the copy says why."""
     if os.environ.get(PRIVATE_COPY):
         return None
@@ -82,7 +102,8 @@ def _from_memory(image: bytes, sha256: str, path: Path) -> tvm_ffi.Module | None
         with open(handle, "wb", closefd=False) as file:
             file.write(image)
         fcntl.fcntl(handle, fcntl.F_ADD_SEALS, _SEALS)
-        module = _dlopen(f"/proc/{os.getpid()}/fd/{handle}")
+        opened = f"/proc/{os.getpid()}/fd/{handle}"
+        module = _dlopen(opened)
     except (OSError, RuntimeError):
         os.close(handle)
         return None
@@ -90,7 +111,7 @@ def _from_memory(image: bytes, sha256: str, path: Path) -> tvm_ffi.Module | None
         # The loader takes equal paths for equal files, and somebody closed a descriptor of ours.
         os.close(handle)
         return None
-    return module  # the descriptor stays open: its number is the library's name
+    return module, opened  # the descriptor stays open: its number is the library's name
 
 
 def _digest_in_memory(module: tvm_ffi.Module) -> str:
@@ -103,7 +124,7 @@ def _digest_in_memory(module: tvm_ffi.Module) -> str:
     return ctypes.string_at(address + head, 64).decode("ascii", "replace")
 
 
-def _from_copy(image: bytes, path: Path) -> tvm_ffi.Module:
+def _from_copy(image: bytes, path: Path) -> _Opened:
     """Load a file of our own, which lies in a folder of its own until the process ends."""
     try:
         folder = scratch.make(len(image) + scratch.ROOM)
@@ -119,11 +140,11 @@ def _from_copy(image: bytes, path: Path) -> tvm_ffi.Module:
         reason = " ".join(str(error).split()).replace(str(folder), str(path.parent))
         raise ArtifactError(f"{path} cannot be loaded: {reason}; {_advice(reason)}") from error
     atexit.register(scratch.remove, folder)
-    return module
+    return module, str(copy)
 
 
 def _advice(reason: str) -> str:
-    if "libgomp" in reason:  # of the libraries that te-select 0.1 made
+    if "libgomp" in reason:  # libraries that te-select 0.1 made need it
         return "install GCC's OpenMP runtime (Debian: apt install libgomp1)"
     if "failed to map" in reason or "not permitted" in reason:
         return "set TMPDIR to a folder from which programs may be run"
@@ -131,7 +152,7 @@ def _advice(reason: str) -> str:
 
 
 def _dlopen(path: str) -> tvm_ffi.Module:
-    """Open a shared library by tvm-ffi, whatever the name of its file ends in."""
+    """Open a shared library by tvm-ffi; the file's name may have any ending."""
     module: tvm_ffi.Module = _loader()(path, "so")
     return module
 

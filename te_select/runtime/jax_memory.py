@@ -1,7 +1,7 @@
-"""Whether a tensor of tvm-ffi is the memory of a JAX array, which nobody may write.
+"""Whether a tensor of tvm-ffi is the memory of a JAX array, which must not be written.
 
-JAX hands its memory over by a DLPack struct that says nothing of writing. Once tvm-ffi has wrapped
-it, the one trace is the function in that struct which gives the memory back: it is JAX's own.
+JAX passes its memory on by a DLPack struct that does not say whether it may be written. After
+tvm-ffi has wrapped it, one trace is left: the struct's function that releases the memory is JAX's.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from te_select.runtime.dlpack import DLTensor, capsule_pointer
 _POINTER = ctypes.sizeof(ctypes.c_void_p)
 _OBJECT = 3 * 8  # bytes of TVMFFIObject: reference counts, type, and the function that deletes it
 _DELETER_AT = 2 * 8
-_MANAGED_AT = _OBJECT + ctypes.sizeof(DLTensor)  # of a tensor made from DLPack: the struct
+_MANAGED_AT = _OBJECT + ctypes.sizeof(DLTensor)  # offset of the DLPack struct in a tensor, in bytes
 
 
 def holds(tensor: Any) -> bool:
     """Whether a `tvm_ffi.Tensor` is the memory of a JAX array."""
     jax = sys.modules.get("jax")
-    if jax is None or not hasattr(jax, "numpy"):  # not there, or being imported
+    if jax is None or not hasattr(jax, "numpy"):  # not imported, or just being imported
         return False
     of_dlpack, of_jax = _known()
     address = tensor.__chandle__()
@@ -36,9 +36,9 @@ def holds(tensor: Any) -> bool:
 
 @functools.cache
 def _known() -> tuple[int, int]:
-    """The functions by which tvm-ffi deletes what it wraps, and by which JAX takes memory back.
+    """The function by which tvm-ffi deletes a tensor, and that by which JAX releases memory.
 
-    Both are read from an example; zeros where the structs are laid out otherwise.
+    Both are read from an example. They are 0 if the structs have another layout.
     """
     jax = sys.modules["jax"]
     sample = np.zeros(1, np.uint8)
@@ -52,7 +52,7 @@ def _known() -> tuple[int, int]:
 
 
 def _deleter(managed: int) -> int:
-    """The function of a ``DLManagedTensor`` that gives its memory back."""
+    """The function of a ``DLManagedTensor`` that releases its memory."""
     return _pointer(managed + ctypes.sizeof(DLTensor) + _POINTER)
 
 

@@ -1,4 +1,4 @@
-"""A kernel: what `compile` and `load` return. What a call does is said by the kind of machine."""
+"""A kernel, as `compile` and `load` return it. Each kind of machine has its own class for calls."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from te_select.errors import ArtifactError
-from te_select.operator.broadcast import Shape
+from te_select.errors import ArgumentError, ArtifactError
+from te_select.operator.broadcast import Shape, shown
 from te_select.operator.dtypes import numpy_dtype
 from te_select.operator.workload import Workload
 from te_select.runtime import raised
 from te_select.runtime.manifest import KernelRecord, Manifest
+
+FORCED_LEVEL = "TE_SELECT_LEVEL"
+"""The level that a library of several takes, instead of the best that the machine runs."""
 
 
 class Kernel(abc.ABC):
@@ -25,7 +28,7 @@ class Kernel(abc.ABC):
     Parameters
     ----------
     record
-        What the manifest says of it.
+        Its entry in the manifest.
     manifest
         The manifest of its library.
     function, bits, attempt
@@ -33,22 +36,28 @@ class Kernel(abc.ABC):
         first format lack the last.
     path
         The shared library that it was loaded from.
+    level
+        The level of the library that this machine runs, or the target where there is one level.
     exporter
         Writes the library and its manifest to another path.
+    address
+        Where ``<name>__try`` lies in memory; 0 where that is not known.
     in_effect
-        What the library decides on this machine, by what it is and in words.
+        What the library decides on this machine: names and values, in words.
 
     Attributes
     ----------
     function
         The exported function itself, ``function(cond, then, else_, out)``. It takes compact tensors
         of exactly the workload's shapes and types, and raises TypeError or ValueError. On tvm-ffi
-        tensors it is the shortest way to run a kernel from Python. It knows nothing of gradients,
-        and of no library whose tensors may not be written.
+        tensors it is the fastest way to run a kernel from Python. It does not check for gradients,
+        nor whether a library forbids writing to its tensors.
     """
 
     workload: Workload
     target: str
+    level: str
+    levels: tuple[str, ...]
     config: Mapping[str, Any]
     origin: str
     kind: str
@@ -56,7 +65,7 @@ class Kernel(abc.ABC):
     function: Callable[..., Any]
     in_effect: Mapping[str, str]
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a library is loaded from
         self,
         record: KernelRecord,
         manifest: Manifest,
@@ -65,15 +74,21 @@ class Kernel(abc.ABC):
         bits: Callable[..., Any],
         attempt: Callable[..., Any] | None,
         path: Path,
+        level: str,
         exporter: Callable[[str | os.PathLike[str]], Path],
         in_effect: Mapping[str, str] = MappingProxyType({}),
+        address: int = 0,
     ) -> None:
         workload = record.workload
         self.workload = workload
         self.target = manifest.target["name"]
         self.kind = manifest.kind.name
-        self.config = MappingProxyType(dict(record.config))
-        self.origin = record.origin
+        self.level = level
+        self._record = record
+        self.levels = tuple(manifest.target.get("levels", (self.target,)))
+        chosen = record.at(level)
+        self.config = MappingProxyType(dict(chosen.config))
+        self.origin = chosen.origin
         self.path = path
         self.function = function
         self.in_effect = in_effect
@@ -81,10 +96,11 @@ class Kernel(abc.ABC):
         # True where the arguments were taken, without an exception where they were not.
         self._try = attempt or functools.partial(_attempt, function)
         self._exporter = exporter
+        self._address = address
         self._element = workload.element
         self._shapes = (workload.cond_shape, workload.then_shape, workload.else_shape)
         self._out_shape = workload.out_shape
-        # None where NumPy cannot hand over the type itself: those arrays always go as bits.
+        # None if NumPy cannot hand over the type itself: those arrays always go as bits.
         in_numpy = workload.element.in_numpy
         self._numpy_dtype = numpy_dtype(workload.dtype) if in_numpy else None
         self._is_complex = workload.dtype.startswith("complex")
@@ -97,13 +113,18 @@ class Kernel(abc.ABC):
 
     @staticmethod
     def missing(_target: Mapping[str, Any]) -> list[str]:
-        """What a manifest's ``target`` asks for and this machine lacks; its code would die here."""
+        """What a manifest's ``target`` needs and this machine lacks; the code would crash here."""
         return []
 
     @staticmethod
     @abc.abstractmethod
     def needs(target: Mapping[str, Any]) -> dict[str, str]:
-        """What a machine must have, of a manifest's ``target``, in words and by what it is."""
+        """What a machine must have for a manifest's ``target``: names and values, in words."""
+
+    @staticmethod
+    def level_of(target: Mapping[str, Any], _function: Callable[[str], Callable[..., Any]]) -> str:
+        """The level that a library has chosen; the target's name where it has one level."""
+        return str(target["name"])
 
     @staticmethod
     def prepare(
@@ -111,7 +132,7 @@ class Kernel(abc.ABC):
     ) -> dict[str, str]:
         """Prepare a library that has just been loaded; its functions are found by their names.
 
-        What it returns becomes `in_effect`.
+        The result becomes `in_effect`.
         """
         return {}
 
@@ -121,12 +142,12 @@ class Kernel(abc.ABC):
         Parameters
         ----------
         path
-            Where to; ends in .so. The manifest goes beside it, ending in .json.
+            The path to write, which ends in .so. The manifest goes beside it and ends in .json.
 
         Returns
         -------
         Path
-            Where the library now lies.
+            The path of the new library.
 
         Raises
         ------
@@ -135,14 +156,16 @@ class Kernel(abc.ABC):
         """
         return self._exporter(path)
 
-    def source(self, kind: str) -> str:
-        """The kernel's code at one level, rebuilt from its manifest.
+    def source(self, kind: str, level: str | None = None) -> str:
+        """The kernel's code in one form, rebuilt from its manifest.
 
         Parameters
         ----------
         kind
             ``"te"``, ``"tir"``, ``"scheduled"``, ``"llvm"``, ``"asm"``, ``"cuda"``, ``"ptx"`` or
             ``"sass"``.
+        level
+            One of the library's levels; None for the one that runs here.
 
         Returns
         -------
@@ -152,8 +175,15 @@ class Kernel(abc.ABC):
         Raises
         ------
         ArtifactError
-            If the compiler is not installed, or the target has no such level.
+            If the compiler is not installed.
+        ArgumentError
+            If the target has no such form, or the library no such level.
         """
+        of_level = self.level if level is None else level
+        if of_level not in self.levels:
+            raise ArgumentError(
+                f"level {shown(level)} is not in the library; expected {' or '.join(self.levels)}"
+            )
         try:
             compiler = importlib.import_module("te_select.compiler")
         except ImportError as error:
@@ -161,7 +191,8 @@ class Kernel(abc.ABC):
                 f"the source of a kernel is rebuilt by the compiler, which cannot be imported "
                 f"({error}); install apache-tvm"
             ) from error
-        text: str = compiler.source(self.workload, self.target, dict(self.config), kind)
+        config = dict(self._record.at(of_level).config)
+        text: str = compiler.source(self.workload, of_level, config, kind)
         return text
 
     def __repr__(self) -> str:
@@ -180,7 +211,7 @@ class Kernel(abc.ABC):
 
 
 def _attempt(function: Callable[..., Any], *arguments: Any) -> bool:
-    """Call a function; False where it refuses the arguments."""
+    """Call a function; False if it refuses the arguments."""
     try:
         function(*arguments)
     except (TypeError, ValueError) as error:

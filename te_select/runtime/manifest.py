@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +26,11 @@ _NODE_TEXTS = ("place", "name", "op", "status", "reason")
 
 
 @dataclass(frozen=True)
-class KernelRecord:
-    """What a manifest says about one kernel.
+class Choice:
+    """The config that was chosen for a kernel.
 
     Parameters
     ----------
-    workload
-        What it computes; the exported symbol is ``workload.name``.
     config
         The knobs of the schedule it was built with, as JSON types.
     origin
@@ -41,10 +39,34 @@ class KernelRecord:
         The reason for that, in one line; empty where nobody wrote it down.
     """
 
+    config: Mapping[str, Any]
+    origin: str = "default"
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class KernelRecord:
+    """What a manifest says about one kernel.
+
+    Parameters
+    ----------
+    workload
+        What it computes; the exported symbol is ``workload.name``.
+    config, origin, why
+        As a `Choice` has them. Of several levels, the choice for the best.
+    levels
+        The choice for each level but the best, by its name, where the library has several.
+    """
+
     workload: Workload
     config: Mapping[str, Any]
     origin: str = "default"
     why: str = ""
+    levels: Mapping[str, Choice] = field(default_factory=dict)
+
+    def at(self, level: str) -> Choice:
+        """The choice for one of the library's levels."""
+        return self.levels.get(level, Choice(self.config, self.origin, self.why))
 
 
 @dataclass(frozen=True)
@@ -84,6 +106,8 @@ class Manifest:
     target
         ``"name"``, the target as the user named it; ``"kind"``, the kind of machine, of which
         the first manifests said nothing; and the requirements of that kind (`te_select.kinds`).
+        Of libraries for CPUs also ``"architecture"``, as ``uname -m`` says it, and ``"levels"``,
+        the features that each level needs, where there are several; the first had neither.
     versions
         Of the packages that built it.
     nodes
@@ -112,6 +136,7 @@ class Manifest:
                     "config": dict(record.config),
                     "origin": record.origin,
                     "why": record.why,
+                    **_levels_to_json(record.levels),
                 }
                 for record in self.kernels
             ],
@@ -181,12 +206,13 @@ def parse(text: bytes, place: str) -> tuple[Manifest, str, int]:
         if "kind" in target:
             _typed(target, "kind", str)
         needed = kinds.of_manifest(target).requirements
-        for field in (name for kind in kinds.KINDS.values() for name in kind.requirements):
-            if field in needed or field in target:
-                _strings(_typed(target, field, list), field)
+        for each in (name for kind in kinds.KINDS.values() for name in kind.requirements):
+            if each in needed or each in target:
+                _strings(_typed(target, each, list), each)
+        levels = _parse_levels(target)
         versions = _typed(data, "versions", dict)
         _strings(versions.values(), "versions")
-        kernels = tuple(_parse_kernel(item) for item in _typed(data, "kernels", list))
+        kernels = tuple(_parse_kernel(item, levels) for item in _typed(data, "kernels", list))
         sha256 = _typed(data, "sha256", str)
         if not kernels:
             raise ValueError("kernels is empty")
@@ -201,15 +227,46 @@ def parse(text: bytes, place: str) -> tuple[Manifest, str, int]:
     return Manifest(kernels, target, versions, nodes), sha256, found
 
 
-def _parse_kernel(item: Any) -> KernelRecord:
+def _parse_levels(target: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of the levels, where there are several; also checks the architecture."""
+    if "architecture" in target:
+        _strings([_typed(target, "architecture", str)], "architecture")
+    if "levels" not in target:
+        return ()
+    levels = _typed(target, "levels", dict)
+    if len(levels) < 2:  # noqa: PLR2004 - a library of one level has no such field
+        raise ValueError(f"levels is {levels!r}, expected two or more")
+    _strings(levels, "levels")
+    for name in levels:
+        _strings(_typed(levels, name, list), name)
+    return tuple(levels)
+
+
+def _parse_kernel(item: Any, levels: tuple[str, ...]) -> KernelRecord:
     if not isinstance(item, dict):
         raise TypeError(f"kernel {item!r} is not an object")
     workload = Workload.from_json(_typed(item, "workload", dict))
     symbol = _typed(item, "symbol", str)
     if symbol != workload.name:
         raise ValueError(f"symbol {symbol!r} is not the name of its workload, {workload.name!r}")
+    by_level = _typed({"levels": {}, **item}, "levels", dict)
+    if tuple(by_level) != levels[:-1]:
+        raise ValueError(f"{symbol} has the levels {list(by_level)}, expected {list(levels[:-1])}")
+    choices = {name: _parse_choice(_typed(by_level, name, dict)) for name in by_level}
+    best = _parse_choice(item)
+    return KernelRecord(workload, best.config, best.origin, best.why, choices)
+
+
+def _parse_choice(item: Mapping[str, Any]) -> Choice:
     why = _typed({"why": "", **item}, "why", str)  # the first libraries were written without it
-    return KernelRecord(workload, _typed(item, "config", dict), _typed(item, "origin", str), why)
+    return Choice(_typed(item, "config", dict), _typed(item, "origin", str), why)
+
+
+def _levels_to_json(levels: Mapping[str, Choice]) -> dict[str, Any]:
+    found = {
+        name: {**vars(choice), "config": dict(choice.config)} for name, choice in levels.items()
+    }
+    return {"levels": found} if found else {}
 
 
 def _parse_node(item: Any, symbols: set[str]) -> NodeRecord:

@@ -1,6 +1,6 @@
-"""Operands of a call: what the compiled code cannot take as it is becomes something it can.
+"""Operands of a call: converts those that the compiled code cannot take directly.
 
-Everything here works on bits. An operand of any library is described by its memory, and passed on
+Everything here works on bits. An operand of any library is described by its memory. It is passed on
 as a NumPy view of unsigned ints of its width (16-byte elements as complex128).
 """
 
@@ -38,8 +38,8 @@ class Operand(NamedTuple):
     Parameters
     ----------
     view
-        The elements as carriers of their width, writable whatever the operand's library says; keeps
-        the memory alive.
+        The elements as carriers of their width. The view is always writable, even if the operand's
+        library forbids writing. It keeps the memory alive.
     readonly
         Whether the operand's library forbids writing.
     """
@@ -49,7 +49,7 @@ class Operand(NamedTuple):
 
 
 class _Memory:
-    """What NumPy asks for a view; the view keeps this, and so the owner, alive."""
+    """The source of a NumPy view; the view keeps this object, and so the owner, alive."""
 
     def __init__(
         self, address: int, shape: tuple[int, ...], strides: tuple[int, ...], width: int, owner: Any
@@ -83,21 +83,21 @@ def describe(
     expected
         The element type that the kernel takes.
     shape
-        The shape that the kernel takes; the rank decides whether a Python scalar will do.
+        The shape that the kernel takes. A Python scalar is allowed for rank 0.
     sizes
-        The named dims that are known, to which this operand's are added.
+        The sizes of named dims that are known; those of this operand are added.
 
     Returns
     -------
     Operand
-        The memory; of a scalar, a new one.
+        The memory; for a scalar it is new.
 
     Raises
     ------
     DTypeError
-        If the element type is another one, or the byte order is foreign.
+        If the element type is not ``expected``, or the byte order is foreign.
     ArgumentError
-        If the value is no tensor, has another shape, or is not in memory of the CPU.
+        If the value is not a tensor, has another shape, or is not in memory of the CPU.
     """
     if isinstance(value, _SCALAR_TYPES) and not isinstance(value, np.generic):
         return _from_scalar(value, name, expected, shape)
@@ -121,7 +121,7 @@ def describe(
 
 
 def check_shape(found: tuple[int, ...], name: str, expected: Shape, sizes: dict[str, int]) -> None:
-    """Compare an operand's shape, and bind the named dims that it is the first to have.
+    """Compare an operand's shape, and bind named dims that have no size yet.
 
     Raises
     ------
@@ -142,7 +142,7 @@ def check_shape(found: tuple[int, ...], name: str, expected: Shape, sizes: dict[
 
 
 def is_immutable(value: Any) -> bool:
-    """Whether a value's library never writes to its tensors, whatever its memory allows."""
+    """Whether a value's library forbids writing to its tensors, even if the memory allows it."""
     jax = sys.modules.get("jax")
     return jax is not None and isinstance(value, jax.Array)
 
@@ -235,7 +235,7 @@ def _from_dlpack(value: Any, name: str, expected: ElementType, fit: _Fit) -> Ope
         tensor = dlpack.read(value)
     except dlpack.WrongDeviceError as error:
         raise ArgumentError(f"{name} is {error}; expected memory of the CPU") from error
-    except Exception as error:  # whatever the other library raises
+    except Exception as error:  # any error of the other library
         if raised.is_of_signal_handler(error):
             raise
         raise ArgumentError(
@@ -270,7 +270,7 @@ def _from_scalar(value: Any, name: str, expected: ElementType, shape: Shape) -> 
             f"{name} is the {type(value).__name__} {shown(value)}; expected {expected.name}{hint}"
         )
     try:
-        # The types of ml_dtypes take no int beyond 64 bits, and every float.
+        # The types of ml_dtypes take every float, but no int beyond 64 bits.
         number = value if exact or isinstance(value, complex) else float(value)
         with np.errstate(over="ignore", invalid="ignore"):
             array = np.array(number, numpy_dtype(expected.name))
@@ -283,7 +283,7 @@ def _from_scalar(value: Any, name: str, expected: ElementType, shape: Shape) -> 
 
 
 def _same_class(value: Any, stored: complex) -> bool:
-    """Whether both parts of a stored number are finite, infinite or NaN as the given ones are."""
+    """Whether both parts of a stored number are finite, infinite or NaN like the given number's."""
     given = complex(value)
     parts = ((given.real, stored.real), (given.imag, stored.imag))
     return all(math.isinf(a) == math.isinf(b) and math.isnan(a) == math.isnan(b) for a, b in parts)

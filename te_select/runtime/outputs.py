@@ -23,14 +23,15 @@ def allocate(
     Parameters
     ----------
     like
-        An input of the call; NumPy is the kind of whatever has no way of its own.
+        An input of the call. If its library has no allocation here, the output is a NumPy array.
     element, shape
-        Of the output.
+        Element type and shape of the output.
 
     Returns
     -------
     tuple
-        New memory, and a function to call once it is filled, for what the caller gets.
+        New memory, and a function to call once it is filled. The function returns the caller's
+        result.
 
     Raises
     ------
@@ -49,19 +50,19 @@ def allocate(
         filled: npt.NDArray[Any] = np.empty(shape, dtype)
         return filled, lambda: jax.device_put(filled, next(iter(like.devices())))
     array: npt.NDArray[Any] = np.empty(shape, dtype)
-    # NumPy's own __dlpack__ knows none of the types of ml_dtypes.
+    # NumPy's own __dlpack__ does not know the types of ml_dtypes.
     if tvm_ffi is not None and isinstance(like, tvm_ffi.Tensor) and dtype.isbuiltin == 1:
         return array, lambda: tvm_ffi.from_dlpack(array)
     return array, lambda: array
 
 
 def check_jax_keeps(dtype: np.dtype[Any], instead: str) -> None:
-    """Refuse a new JAX array whose elements JAX would narrow; ``instead`` is what else to pass.
+    """Refuse a new JAX array whose elements JAX would narrow; ``instead`` is another way to call.
 
     Raises
     ------
     DTypeError
-        If so.
+        If JAX would narrow them.
     """
     if sys.modules["jax"].dtypes.canonicalize_dtype(dtype) != dtype:
         raise DTypeError(
@@ -76,7 +77,7 @@ def check_writable(out: Operand, value: Any) -> None:
     Raises
     ------
     ArgumentError
-        If so.
+        If it is such an output.
     """
     tvm_ffi = sys.modules.get("tvm_ffi")
     wrapped = tvm_ffi is not None and isinstance(value, tvm_ffi.Tensor) and jax_memory.holds(value)
@@ -96,7 +97,7 @@ def check_distinct(shape: tuple[int, ...], strides: tuple[int, ...], width: int)
     Raises
     ------
     ArgumentError
-        If so.
+        If elements share memory.
     """
     if 0 in shape:
         return
@@ -119,6 +120,6 @@ def mark_written(out: Any) -> None:
 
 
 def is_same_memory(view: npt.NDArray[Any], out: npt.NDArray[Any]) -> bool:
-    """Whether two compact arrays are the very same elements."""
+    """Whether two compact arrays are exactly the same memory."""
     same: bool = view.ctypes.data == out.ctypes.data
     return same and view.nbytes == out.nbytes and view.size == out.size

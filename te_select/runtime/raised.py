@@ -1,8 +1,8 @@
-"""Whose exception it is: the refusal of a kernel, the failure of a conversion, or somebody else's.
+"""Where an exception comes from: a kernel's refusal, a failed conversion, or somewhere else.
 
-A call tries what the compiled code takes as it is, and adapts what it refuses. A signal handler may
-raise at any moment meanwhile, and what it raises belongs to the program: it must never be taken for
-a refusal.
+A call first passes its arguments to the compiled code unchanged. If the code refuses them, the call
+adapts them. Meanwhile a signal handler may raise at any moment. Its exception belongs to the
+program, and must never be taken for a refusal.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _CONVERSIONS = "tvm_ffi/cython/"  # in the names of the files where tvm-ffi conv
 def is_refusal(error: Exception) -> bool:
     """Whether compiled code of ours refused the arguments, or tvm-ffi could not convert them."""
     if hasattr(error, "__tvm_ffi_error__"):
-        return isinstance(error, (TypeError, ValueError))  # others: the kernel itself has failed
+        return isinstance(error, (TypeError, ValueError))  # other types: the kernel itself failed
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_next is not None:
         traceback = traceback.tb_next
@@ -27,13 +27,13 @@ def is_refusal(error: Exception) -> bool:
 
 
 def is_of_allocation(error: Exception) -> bool:
-    """Whether an output could not be made: NumPy or torch raised it right in the call's code."""
+    """Whether an output could not be made: NumPy or torch raised it directly in the call's code."""
     alone = error.__traceback__ is not None and error.__traceback__.tb_next is None
     return alone and isinstance(error, (MemoryError, RuntimeError, ValueError))
 
 
 def is_of_signal_handler(error: BaseException) -> bool:
-    """Whether an exception passed through a signal handler, written in Python, of this process."""
+    """Whether an exception passed through a signal handler of this process, written in Python."""
     handlers = {_code_of(signal.getsignal(number)) for number in signal.valid_signals()} - {None}
     traceback = error.__traceback__
     while traceback is not None:
@@ -48,7 +48,7 @@ def _code_of(handler: Any) -> CodeType | None:
     """The code that a handler runs, if it is written in Python."""
     while isinstance(handler, functools.partial):
         handler = handler.func
-    if not callable(handler):  # none, or SIG_DFL or SIG_IGN
+    if not callable(handler):  # no handler, SIG_DFL or SIG_IGN
         return None
     routine = handler if inspect.isroutine(handler) else type(handler).__call__
     code = getattr(inspect.unwrap(routine), "__code__", None)
@@ -58,7 +58,7 @@ def _code_of(handler: Any) -> CodeType | None:
 def _was_given_its_caller(frame: FrameType) -> bool:
     """Whether a function got the frame that it interrupted, as a signal handler does.
 
-    By this a handler is known that has put another one in its place before it raised.
+    This recognizes a handler that installed another handler before it raised.
     """
     caller = frame.f_back
     given = frame.f_locals.values()

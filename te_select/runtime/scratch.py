@@ -1,10 +1,10 @@
-"""Temporary folders that have room, or an error that names the folder which has none.
+"""Temporary folders that have room, or an error that names the folder without room.
 
-LLVM ends the process where an object file cannot be written, and a C compiler blames a file that
-nobody knows. So the room is asked for before they run.
+If an object file cannot be written, LLVM ends the process, and a C compiler names a file that
+nobody knows. So the room is checked before they run.
 
-A folder is locked by the process that made it, as long as that lives. What a killed process has
-left is so told from what another one works in, and the next process that makes a folder removes it.
+A folder is locked by the process that made it, as long as that lives. So a folder without a lock
+was left by a killed process, and the next process that makes a folder removes it.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from pathlib import Path
 from te_select.errors import ArtifactError
 
 ROOM = 1 << 20  # bytes; the objects, the stub and the library of one kernel take a quarter of it
-KERNEL_ROOM = 1 << 16  # bytes that another kernel takes; it was 15 KB where a hundred were linked
+KERNEL_ROOM = 1 << 16  # bytes for each further kernel; it took 15 KB with a hundred kernels
 PREFIX = "te_select-scratch-"
 _ADVICE = "free some room, or set TMPDIR to another folder"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 _held: dict[Path, tuple[int, int]] = {}
-"""The descriptors by which folders are locked, and the processes that made them."""
+"""The file descriptors that lock folders, and the processes that made the folders."""
 
 
 class NoRoomError(ArtifactError):
-    """No temporary folder has as much room as is needed, which is no fault of a kernel."""
+    """No temporary folder has enough room. This says nothing about a kernel."""
 
 
 @contextlib.contextmanager
@@ -41,7 +41,7 @@ def folder(room: int = ROOM) -> Iterator[Path]:
     Parameters
     ----------
     room
-        Bytes that it must have room for; 0 for a folder that is to hold links only.
+        Bytes for which it must have room; 0 for a folder that holds only links.
 
     Yields
     ------
@@ -51,7 +51,7 @@ def folder(room: int = ROOM) -> Iterator[Path]:
     Raises
     ------
     NoRoomError
-        If no folder can be made, or there is not as much room.
+        If no folder can be made, or there is not enough room.
     """
     made = make(room)
     try:
@@ -67,7 +67,7 @@ def make(room: int = ROOM) -> Path:
         with contextlib.suppress(OSError):
             _clear(parent)
         made = _locked_folder()
-    except OSError as error:  # its text lists the folders that Python has tried
+    except OSError as error:  # the error's text lists the folders that Python has tried
         where = "" if error.filename is None else f": {error.filename}"
         raise NoRoomError(
             f"no temporary folder can be made: {error.strerror or error}{where}; {_ADVICE}"
@@ -96,7 +96,7 @@ def remove(made: Path) -> None:
 def _locked_folder() -> Path:
     while True:
         made = Path(tempfile.mkdtemp(prefix=PREFIX))
-        with contextlib.suppress(FileNotFoundError, BlockingIOError):  # taken for left behind
+        with contextlib.suppress(FileNotFoundError, BlockingIOError):  # removed as left behind
             handle = os.open(made, _FOLDER)
             try:
                 _lock(handle)
@@ -109,7 +109,7 @@ def _locked_folder() -> Path:
 
 
 def _lock(handle: int) -> None:
-    """Lock a folder; where the file system has no locks, nobody takes it for left behind."""
+    """Lock a folder; on a file system without locks, no folder counts as left behind."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -133,7 +133,7 @@ def _clear(parent: Path) -> None:
 
 
 def _reserve(path: Path, room: int) -> None:
-    """Find out whether there is room, without writing it."""
+    """Check that there is room, without writing so many bytes."""
     with path.open("wb") as file:
         os.posix_fallocate(file.fileno(), 0, room)
     path.unlink()

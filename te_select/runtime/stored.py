@@ -1,7 +1,8 @@
 """Artifacts on the disk: read and checked without being loaded, and written as a whole.
 
-The library ``NAME.so`` holds its manifest. ``NAME.json`` beside it is derived from it, for people
-and other tools, and nothing here reads it but for libraries of the first format, which hold none.
+The library ``NAME.so`` holds its manifest. ``NAME.json`` beside it is a copy of the manifest for
+people and other tools. Only libraries of the first format hold no manifest; for these, the
+``.json`` file is read.
 """
 
 from __future__ import annotations
@@ -22,23 +23,23 @@ from te_select.runtime.manifest import (
     parse,
 )
 
-_READS = 3  # of the two files of the first format, where one was replaced in between
+_READS = 3  # attempts to read the two files of the first format; one may be replaced in between
 
 
 @dataclass(frozen=True)
 class Stored:
-    """A library as it lies on the disk.
+    """A library on the disk.
 
     Parameters
     ----------
     image
         The bytes of the file.
     manifest
-        What it holds.
+        Its manifest.
     sha256
         Its digest.
     sealed
-        Whether it holds its manifest itself, as all but those of the first format do.
+        Whether the file itself holds the manifest; false only for libraries of the first format.
     """
 
     image: bytes
@@ -48,7 +49,7 @@ class Stored:
 
     @property
     def is_first_format(self) -> bool:
-        """Whether its code was linked in the first format, and lacks what was added later."""
+        """Whether its code was linked in the first format, without later additions."""
         return not embedded.is_linked_in(self.image)
 
     def alone(self, manifest: Manifest) -> Stored:
@@ -63,19 +64,20 @@ class Stored:
 
 
 def read(path: str | os.PathLike[str], *, check: bool = True) -> Stored:
-    """Read a library once, and check that it is as it was sealed.
+    """Read a library once, and check that it has not changed since it was sealed.
 
     Parameters
     ----------
     path
         The ``.so``.
     check
-        False to learn what a library says of itself though it was changed; it must not be loaded.
+        False to read the manifest of a library even if it was changed; such a library must not be
+        loaded.
 
     Returns
     -------
     Stored
-        The bytes that were checked, and what they are.
+        The bytes that were checked, with their manifest.
 
     Raises
     ------
@@ -112,21 +114,21 @@ def write(stored: Stored, path: str | os.PathLike[str]) -> Path:
     stored
         The library.
     path
-        Where to; ends in .so. Missing folders are made. What lies there is replaced, also if it is
-        loaded. ``NAME.json`` is replaced only where it is a manifest.
+        The path to write, which ends in .so. Missing folders are made. An old file is replaced,
+        even if it is loaded. ``NAME.json`` is replaced only if it is a manifest.
 
     Returns
     -------
     Path
-        Where the library now lies.
+        The path of the library.
 
     Raises
     ------
     ArtifactError
-        If the path does not end in .so, a file cannot be written, or a file that is no manifest
-        lies where the manifest belongs.
+        If the path does not end in .so, a file cannot be written, or ``NAME.json`` exists and is
+        not a manifest.
     """
-    if not stored.sealed:  # two files cannot be replaced as one
+    if not stored.sealed:  # two files cannot be replaced at one moment
         stored = stored.alone(stored.manifest)
     path = files.library_path(path)
     beside = manifest_path(path)
@@ -142,23 +144,23 @@ def write(stored: Stored, path: str | os.PathLike[str]) -> Path:
 
 
 def write_beside(stored: Stored, path: str | os.PathLike[str]) -> bool:
-    """Write ``NAME.json`` again where it does not say what the library does.
+    """Write ``NAME.json`` again if it differs from the library's manifest.
 
     Parameters
     ----------
     stored
-        What `read` found.
+        The library that `read` returned.
     path
         The ``.so``.
 
     Returns
     -------
     bool
-        Whether it was written. A file that is no manifest stays as it is, and so does one that
-        cannot be written.
+        Whether it was written. A file that is not a manifest, or cannot be written, is left
+        unchanged.
     """
     beside = manifest_path(path)
-    if not stored.sealed:  # of the first format: the file is the manifest
+    if not stored.sealed:  # in the first format, the file is the manifest itself
         return False
     with contextlib.suppress(ArtifactError):
         if files.is_missing(beside) or (_is_ours(beside) and files.read(beside) != stored.beside()):

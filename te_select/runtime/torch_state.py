@@ -1,7 +1,7 @@
-"""What torch would lose in a kernel: gradients, tangents, and what a tracer records.
+"""Refuses tensors whose use torch records: gradients, tangents, and traces.
 
-A kernel reads and writes memory behind torch's back. Where torch is recording what happens to a
-tensor, that would be cut without a word, so it is refused.
+A kernel reads and writes memory without telling torch. If torch is recording what happens to a
+tensor, the record would silently be wrong. So such a tensor is refused.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any
 
 from te_select.errors import ArgumentError
 
-_ADVICE = "pass {0}.detach(), or call under torch.no_grad()"
+_ADVICE = "pass {0}.detach(), call under torch.no_grad(), or use te_select.torch.where"
 
 
 class TorchState:
-    """What a call needs of torch, once the program has imported it."""
+    """What a call needs from torch, once the program has imported it."""
 
     tensor: Any = None
     empty: Any
@@ -33,7 +33,7 @@ class TorchState:
             return
         self.empty = torch.empty
         self.records = torch.is_grad_enabled
-        # These are not public, and ten times as fast as what is.
+        # These are not public, and ten times as fast as the public functions.
         self.mark_written = torch._C._increment_version
         self.is_tracing = torch._C._is_tracing
         self.active_modes = torch._C._len_torch_dispatch_stack
@@ -59,7 +59,7 @@ def check_unwatched(operands: Mapping[str, Any]) -> None:
     Parameters
     ----------
     operands
-        By name: what was passed, tensors of torch among it.
+        The arguments by name; some of them are tensors of torch.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def check_unwatched(operands: Mapping[str, Any]) -> None:
 def _check_gradients(torch: Any, tensors: Mapping[str, Any]) -> None:
     if torch.is_grad_enabled():
         for name, tensor in tensors.items():
-            if tensor.requires_grad and name != "out":  # which must not, wherever it is written
+            if tensor.requires_grad and name != "out":  # out is checked wherever it is written
                 raise ArgumentError(
                     f"{name} requires grad, and a kernel records no gradients; "
                     f"{_ADVICE.format(name)}"
@@ -100,7 +100,7 @@ def _check_gradients(torch: Any, tensors: Mapping[str, Any]) -> None:
 
 
 def _is_traced_by_a_mode(torch: Any) -> bool:
-    """Whether make_fx, or whatever is built on it, records operators."""
+    """Whether make_fx, or a tool built on it, records operators."""
     modes = sys.modules.get("torch.fx.experimental.proxy_tensor")
     if modes is None:
         return False

@@ -1,1 +1,1 @@
-"""Timing: what bench and tuning both measure with; rounds, roofs, operands and clocks."""
+"""Timing, shared by bench and tuning: rounds, roofs, operands and clocks."""

@@ -1,4 +1,4 @@
-"""What a row of the bench works on: aligned arrays, and masks of a density and a block length."""
+"""Operands for timing: aligned arrays, and masks of a density and a block length."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from te_select.operator.access import AccessPattern, access_pattern
 from te_select.operator.dtypes import numpy_dtype
 from te_select.operator.workload import Workload
 
-LINE = 64  # bytes; what torch, JAX and ONNX Runtime align to, and JAX needs to take an array as is
+LINE = 64  # bytes; torch, JAX and ONNX Runtime align to it, and JAX copies arrays that are not
 APART = 1 << 20  # bytes; some CPUs compare 20 bits of addresses, others 12
-PAGE = 4096  # bytes; how arrays lie to each other modulo this was seen to change times by 1.9
+PAGE = 4096  # bytes; times changed by a factor of 1.9 with the arrays' distances modulo this
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Operands:
     Parameters
     ----------
     workload
-        Whose shapes they have.
+        The workload whose shapes the operands have.
     cond, then, else_, out
         Arrays that begin on a page.
     """
@@ -60,7 +60,7 @@ class Operands:
     out: Array
 
     def aligned(self) -> tuple[Array, Array, Array]:
-        """Cond, then and else_ in shapes that NumPy's own broadcasting lays as the rule does."""
+        """Cond, then and else_ in shapes that NumPy broadcasts in the same way as the rule."""
         operands = (self.cond, self.then, self.else_)
         if self.workload.auto_broadcast != "pdpd":
             return operands
@@ -78,7 +78,7 @@ class Operands:
         return shaped[0], shaped[1], shaped[2]
 
     def merged(self) -> tuple[AccessPattern, tuple[Array, Array, Array, Array]]:
-        """The merged loops, and the operands as plain bytes and words with an axis for each.
+        """The merged loops, and the operands as plain bytes and words with an axis for each loop.
 
         An operand has an axis for every loop along which it moves; out has all of them.
         """
@@ -131,8 +131,8 @@ def make_operands(workload: Workload, mask: Mask, seed: int = 0) -> Operands:
 def placed(operands: Operands, ahead: int) -> Operands:
     """Copy operands into one piece of memory: each at a whole megabyte, out ``ahead`` bytes on.
 
-    There, loads may be taken for reads of what was stored just before: CPUs compare the low bits of
-    addresses first.
+    CPUs compare the low bits of addresses first. So at these addresses a load may be mistaken for a
+    read of what was just stored.
     """
     arrays = (operands.cond, operands.then, operands.else_, operands.out)
     sizes = [-(-(array.nbytes + ahead) // APART) * APART for array in arrays]
@@ -149,7 +149,7 @@ def placed(operands: Operands, ahead: int) -> Operands:
 
 
 def aligned_empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """An uninitialized array that begins on a page, so that no contestant has luck."""
+    """An uninitialized array that begins on a page, so that placement favours no contestant."""
     memory = aligned_bytes(math.prod(shape) * dtype.itemsize, PAGE)
     return memory.view(dtype).reshape(shape)
 

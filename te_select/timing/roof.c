@@ -1,8 +1,8 @@
-/* The roof: a copy and a streaming select that do nothing but move bytes.
+/* The roof: a copy and a streaming select, which only move bytes.
  *
  * Written for contiguous float32 with the widest vectors of the CPU they are compiled for. `stream`
  * stores past the caches; `threads` is the number of OpenMP threads. All pointers are aligned to 64
- * bytes. Each function runs `repeats` times, so that little work is measured without the caller.
+ * bytes. Each function runs `repeats` times, so that the cost of a call hardly counts.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -52,7 +52,7 @@ static inline vector choose(const uint8_t* c, const float* t, const float* e) {
 static inline void fence(void) {}
 #endif
 
-/* Tails are left out: a probe moves whole vectors only. */
+/* There are no tails: a probe moves only whole vectors. */
 static void copy_part(const float* from, float* to, int64_t begin, int64_t end, int stream) {
   if (stream) {
     for (int64_t i = begin; i < end; i += LANES) store_past(to + i, load(from + i));
@@ -78,7 +78,7 @@ static int64_t part(int64_t elements, int k, int parts) {
 
 int64_t roof_lanes(void) { return LANES; }
 
-/* One thread does not enter OpenMP, which costs more than 1 KB does. */
+/* One thread does not enter OpenMP, because that costs more than moving 1 KB. */
 void roof_copy(const float* from, float* to, int64_t elements, int stream, int threads,
                int64_t repeats) {
   for (int64_t r = 0; r < repeats; ++r) {

@@ -1,7 +1,7 @@
-"""The roof: the bandwidth of a copy and of a streaming select, probed where a kernel is measured.
+"""The roof: the bandwidth of a copy and of a select in C, probed where a kernel is measured.
 
-Both are C, compiled for this very CPU, and move as many bytes as the workload beside which they
-run. Of plain and streaming stores, one thread and all of them, a probe takes the fastest.
+Both are compiled for this very CPU. They move as many bytes as the workload beside which they run.
+A probe tries plain and streaming stores, with one thread and with all, and takes the fastest.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from te_select.timing.operands import LINE, aligned_empty
 
 _SOURCE = Path(__file__).with_name("roof.c")
 _OPTIONS = ("-std=gnu11", "-O3", "-march=native", "-fopenmp", "-fPIC", "-shared")
-_SHORT = 50e-6  # seconds; below it a probe repeats itself, so that the call from Python is not seen
+_SHORT = 50e-6  # seconds; a shorter probe repeats itself, so that Python's call costs little
 _TRIALS = 5
 _COPY_BYTES, _SELECT_BYTES = 8, 13  # moved per element of float32
 _Run = Callable[[int], None]
@@ -45,9 +45,9 @@ class Probe:
     bytes
         Bytes that one run moves: read and written.
     how
-        Which stores and how many threads were the fastest.
+        Which stores, and how many threads, were the fastest.
     seconds
-        Of the fastest of its runs, when it was chosen.
+        Seconds of its fastest run, when it was chosen.
     """
 
     call: Callable[[], object]
@@ -84,7 +84,7 @@ def probes(footprint: int, sets: int = 1) -> dict[str, Probe]:
     footprint
         Bytes that the workload reads and writes.
     sets
-        Sets of memory that calls go through in turns, so that none is found in a cache.
+        Sets of memory that calls use in turns, so that no call finds its set in a cache.
 
     Returns
     -------
@@ -144,7 +144,7 @@ def runner(name: str, memory: list[list[Array]], elements: int, stream: int, cou
 
 
 def _repeats(run: _Run) -> int:
-    """Repeats from which on the call from Python is not seen."""
+    """Repeats for which the call from Python costs little."""
     repeats = 1
     while _fastest(run, repeats) * repeats < _SHORT:
         repeats *= 2
@@ -152,7 +152,7 @@ def _repeats(run: _Run) -> int:
 
 
 def _fastest(run: _Run, repeats: int) -> float:
-    """Seconds per run, of the fastest of a few calls, the first of which is not counted."""
+    """Seconds per run of the fastest of a few calls; the first call is not counted."""
     run(repeats)
     seconds = []
     for _ in range(_TRIALS):

@@ -1,4 +1,4 @@
-"""Fair timing: everything that is compared takes turns in one run."""
+"""Fair timing: all contestants of a comparison take turns in one run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Timing:
     seconds: tuple[float, ...]
 
     def quantile(self, q: float) -> float:
-        """Seconds per call at quantile ``q``, 0.5 being the median."""
+        """Seconds per call at quantile ``q``; 0.5 is the median."""
         ordered = sorted(self.seconds)
         return ordered[round(q * (len(ordered) - 1))]
 
@@ -43,21 +43,21 @@ class Timing:
 def take_turns(
     contestants: Mapping[str, Callable[[], object]], rounds: int = 15, pause: float = 0.0
 ) -> dict[str, Timing]:
-    """Time contestants in turns, so that drift of the machine's speed hits all of them alike.
+    """Time contestants in turns, so that drift of the machine's speed affects all of them alike.
 
-    Every round has an order of its own, so that nobody always follows the same other.
+    Every round has an order of its own, so that no contestant always follows the same other one.
 
-    Each turn begins with calls that are not counted: what is measured is a kernel that finds all
-    cores awake, and in the caches what its own last call left there.
+    Each turn begins with calls that are not counted. So a kernel finds all cores awake, and the
+    caches as its own last call left them.
 
     Parameters
     ----------
     contestants
         What to call, by name.
     rounds
-        How many times each gets its turn.
+        How many turns each contestant gets.
     pause
-        Seconds of sleep before each turn, so that no thread of the last one is still spinning.
+        Seconds of sleep before each turn, so that no thread of the last turn is still spinning.
 
     Returns
     -------
@@ -71,9 +71,10 @@ def take_turns(
 
 
 def sample_in_turns(samples: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, Timing]:
-    """Take samples of contestants in turns, as `take_turns` does of calls.
+    """Take samples of contestants in turns, as `take_turns` does for calls.
 
-    ``samples`` has what measures one sample of a contestant, in seconds per call, by its name.
+    ``samples`` has a function for each contestant, by name. It measures one sample and returns
+    seconds per call.
     """
     seconds: dict[str, list[float]] = {name: [] for name in samples}
     rng = random.Random(0)

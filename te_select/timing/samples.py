@@ -1,4 +1,4 @@
-"""How long a call takes: warmed up, and as often as it takes to be sure of the median."""
+"""Times a call: warmed up, and repeated until the median is steady."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from te_select.timing.rounds import WARM_UP
 SHORTEST_SAMPLE = 3e-4  # seconds; a thousand times the clock's own overhead
 FEWEST = 7  # samples; the median of 7 calls of 10 ms was seen to repeat within 2 %
 LONG_ENOUGH = 3e-2  # seconds of samples; more did not make the median of short calls steadier
-LONGEST = 1.0  # seconds after which three samples must do
+LONGEST = 1.0  # seconds; after these, three samples are enough
 FEWEST_LONG = 3
 
 
@@ -27,8 +27,8 @@ def time_calls(call: Callable[[], object]) -> tuple[float, ...]:
     Returns
     -------
     tuple of float
-        Seconds per call, one for each sample: a single call, or the mean of as many as it takes to
-        last `SHORTEST_SAMPLE`.
+        Seconds per call, one for each sample. A sample is a single call, or the mean of as many
+        calls as last `SHORTEST_SAMPLE`.
     """
     repeats = max(1, math.ceil(SHORTEST_SAMPLE / _warmed(call)))
     samples: list[float] = []
@@ -50,14 +50,14 @@ def time_calls(call: Callable[[], object]) -> tuple[float, ...]:
 
 
 def enough(samples: int, seconds: float) -> bool:
-    """Whether so many samples, which took so long together, will do."""
+    """Whether ``samples`` samples, which took ``seconds`` together, are enough."""
     if seconds >= LONGEST:
         return samples >= FEWEST_LONG
     return samples >= FEWEST and seconds >= LONG_ENOUGH
 
 
 def _warmed(call: Callable[[], object]) -> float:
-    """Call until cores and caches are as they will be; returns seconds of the fastest call."""
+    """Call until cores and caches are warm; returns seconds of the fastest call."""
     end = time.perf_counter() + WARM_UP
     fastest = math.inf
     while fastest == math.inf or time.perf_counter() < end:

@@ -1,7 +1,7 @@
-"""Tuning: configs proposed, measured, and the best of each workload recorded.
+"""Tuning: proposes configs, measures them, and records the best of each workload.
 
 `runners` opens the measurer that a runner's name stands for: this machine, or a fleet. `search`
 proposes configs. `measuring` builds, checks and times them. `journal` keeps every trial the moment
 it is known. `trials` finds the winner among them. `session` goes from workload to workload and
-writes records, and `display` shows it on a terminal.
+writes records. `display` shows the session on a terminal.
 """

@@ -16,7 +16,7 @@ from rich.table import Table
 from te_select.operator.access import access_pattern
 from te_select.tuning.record import Progress, Record
 
-_FILE_WIDTH = 200  # columns where the table is no terminal's
+_FILE_WIDTH = 200  # columns of the table if stdout is not a terminal
 
 
 @dataclass(frozen=True)
@@ -28,17 +28,17 @@ class Outcome:
     name
         The workload.
     record
-        Its record; None where there is none.
+        Its record; None if it has none.
     error
-        Why there is none.
+        Why it has none.
     fresh
         Whether it was tuned now, rather than before.
     roof
-        Bytes per second that a probe moved; None where nobody measured it.
+        Bytes per second that a probe moved; None if it was not measured.
     resumed
         How many of its trials an earlier run had measured.
     busy
-        How many cores others used when the session began to measure here.
+        How many cores other programs used when the session began to measure here.
     """
 
     name: str
@@ -51,14 +51,14 @@ class Outcome:
 
 
 class Display:
-    """A live panel on stderr; silent where that is no terminal.
+    """A live panel on stderr; silent if stderr is not a terminal.
 
-    Drawn when a trial ends, never between: what is timed has the machine to itself.
+    It is drawn only when a trial ends, so that a kernel that is timed has the machine to itself.
 
     Attributes
     ----------
     progress
-        What it was last told of the workload that is being tuned; None before the first trial.
+        The last progress of the workload that is being tuned; None before its first trial.
     """
 
     def __init__(self, workloads: int) -> None:
@@ -79,7 +79,7 @@ class Display:
         self._begun = time.monotonic()
 
     def __call__(self, progress: Progress) -> None:
-        """Show where the session is."""
+        """Show the session's progress."""
         self.progress = progress
         if self._live is not None:
             self._live.update(self.panel(progress), refresh=True)
@@ -102,7 +102,7 @@ class Display:
         return panel
 
     def _left(self, progress: Progress) -> str:
-        done = progress.done - progress.resumed  # which took no time
+        done = progress.done - progress.resumed  # resumed trials took no time
         if progress.phase != "trials" or done <= 0:
             return "a few seconds"
         seconds = (time.monotonic() - self._begun) / done * (progress.total - progress.done)
@@ -177,11 +177,11 @@ def interruption(outcomes: Sequence[Outcome], workloads: int, progress: Progress
     Parameters
     ----------
     outcomes
-        Of the workloads that were done.
+        The outcomes of the workloads that were done.
     workloads
         How many were to be tuned.
     progress
-        Of the one that was not finished; None where it had no trial yet.
+        The progress of the unfinished workload; None if it had no trial yet.
 
     Returns
     -------
@@ -196,7 +196,7 @@ def interruption(outcomes: Sequence[Outcome], workloads: int, progress: Progress
 
 
 def rate(seconds: float | None, moved: int, roof: float | None) -> str:
-    """A time with its bandwidth, and how much of the roof that is."""
+    """A time with its bandwidth, and the bandwidth's share of the roof."""
     if not seconds:
         return "-"
     share = f", {moved / seconds / roof:.0%} of the roof" if roof else ""

@@ -1,7 +1,7 @@
 """The journal of an unfinished session: every trial on disk the moment it is known.
 
-A session that is stopped, however it is stopped, goes on from here. When a workload is done, its
-record takes the journal's place.
+However a session is stopped, the next one goes on from here. When a workload is done, its record
+replaces the journal.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from te_select.records.snapshot import contents
 from te_select.runtime import files
 
 FOLDER = "trials"  # beside the records of the same target
-_LONGEST_NAME = 200  # a file system takes 255; longer ones are cut, and end in a digest
+_LONGEST_NAME = 200  # bytes; file systems take 255. Longer names are cut, and end in a digest
 _CUT = 120
 ConfigKey = tuple[tuple[str, int], ...]
 
@@ -37,7 +37,7 @@ class Trial:
     config
         The knobs.
     seconds
-        Median seconds of a call; None where it failed.
+        Median seconds of a call; None if it failed.
     failure
         Why it failed, in one line.
     """
@@ -48,7 +48,7 @@ class Trial:
 
 
 def config_key(config: Mapping[str, Any]) -> ConfigKey:
-    """What tells configs apart."""
+    """A key that differs for different configs."""
     return tuple(sorted((name, int(value)) for name, value in config.items()))
 
 
@@ -74,9 +74,9 @@ class Journal:
     folder
         The folder of the target's records.
     record
-        The name of the record that is to come of it.
+        The name of the record that the session will write.
     versions
-        Of what builds the kernels; trials of others do not count.
+        The versions of the packages that build kernels. Trials of other versions are ignored.
     """
 
     def __init__(self, folder: Path, record: str, versions: Mapping[str, str]) -> None:
@@ -92,7 +92,7 @@ class Journal:
         Warns
         -----
         RuntimeWarning
-            For every line that is no trial, as one is that was cut short.
+            For every line that is not a trial, such as a line that was cut short.
         """
         trials = {}
         data = contents(self.path) or b""
@@ -121,12 +121,12 @@ class Journal:
         with self._explained():
             new = not self.path.exists()
             with self.path.open("ab") as file:
-                # A line that was cut short must not take this one with it.
+                # If the last line was cut short, the new one must not be joined to it.
                 file.write(b"\n" + line + b"\n")
                 file.flush()
                 os.fsync(file.fileno())
             if new:
-                with contextlib.suppress(OSError):  # some systems sync no folders
+                with contextlib.suppress(OSError):  # some systems cannot sync folders
                     files.sync_folder(self.folder)
 
     def remove(self) -> None:

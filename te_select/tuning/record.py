@@ -1,4 +1,4 @@
-"""What a session is told, what it shows and what it finds: passive data, without tvm."""
+"""The options, progress and results of a session: plain data, without tvm."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Options:
     jobs
         Configs to build at once; None for one per CPU.
     seed
-        Decides which configs are tried where there are more than ``trials``.
+        Decides which configs are tried if there are more than ``trials``.
     force
-        Tune what has a record already.
+        Tune workloads that have a record already, too.
 
     Raises
     ------
@@ -68,13 +68,13 @@ class Record:
     seconds
         Its median seconds for a call.
     default_seconds
-        Those of the default config, measured in turns with it.
+        Median seconds of the default config, measured in turns with it.
     trials, failed
         How many configs were measured, the default among them, and how many of them failed.
     name
         ``<target>/<record>``, as `Kernel.origin` has it.
     workload
-        What was measured, of int dims.
+        The workload that was measured, with int dims.
     """
 
     config: Mapping[str, int | bool]
@@ -93,16 +93,16 @@ class Record:
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a session is with a workload.
+    """A session's progress with a workload.
 
     Parameters
     ----------
     workload
-        What is measured, of int dims.
+        The workload that is measured, with int dims.
     done, total
-        Trials.
+        Trials that were measured, and all trials.
     failed, failure
-        How many of them failed, and why the first did.
+        How many of them failed, and why the first failed.
     default, best
         Median seconds of a call, as far as known.
     phase
@@ -140,7 +140,8 @@ def recorded(folder: Path, workload: Workload, tvm: str) -> Record | None:
     Returns
     -------
     Record or None
-        None also where nobody wrote down how it was found, as in logs of other tools.
+        None if there is no record, or if the log does not say how it was found, as in logs of
+        other tools.
 
     Warns
     -----
@@ -157,7 +158,7 @@ def recorded(folder: Path, workload: Workload, tvm: str) -> Record | None:
 
 
 def from_entry(folder: Path, workload: Workload, entry: Entry) -> Record | None:
-    """The record of a log's entry, or None where its session is not known."""
+    """The record of a log's entry, or None if its session is not known."""
     try:
         said = entry.session
         return Record(

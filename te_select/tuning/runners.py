@@ -9,7 +9,7 @@ from te_select.tuning.measuring.local import LocalMeasurer
 from te_select.tuning.measuring.measurer import Measurer
 
 LOCAL = "local"
-TIMEOUT = 30.0  # seconds; a build took 0.1 s, a run of 8 GB 20 s
+TIMEOUT = 30.0  # seconds; a build took 0.1 s, and a run that moves 8 GB took 20 s
 _RPC = re.compile(r"rpc://(?P<host>\[[0-9a-fA-F:]+\]|[^/:\s]+):(?P<port>\d{1,5})/(?P<key>[^/:\s]+)")
 _LARGEST_PORT = 65535
 
@@ -37,7 +37,7 @@ def open_measurer(
     Raises
     ------
     TuningError
-        If the runner is neither, the tracker does not answer, or nobody serves the key.
+        If the runner is neither, the tracker does not answer, or no server has the key.
     ArgumentError
         If ``jobs`` or ``timeout`` is not positive.
     """
@@ -50,7 +50,7 @@ def open_measurer(
 
 
 def parse_runner(runner: str) -> tuple[tuple[str, int], str] | None:
-    """Find out what a runner's name stands for.
+    """Read a runner's name.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def parse_runner(runner: str) -> tuple[tuple[str, int], str] | None:
     Raises
     ------
     TuningError
-        If it is no runner.
+        If it is not the name of a runner.
     """
     if runner == LOCAL:
         return None

@@ -1,7 +1,7 @@
-"""Which configs to try: all of a small space, else what MetaSchedule's search proposes.
+"""Which configs to try: all of a small space, or else those that MetaSchedule's search proposes.
 
-A search is asked for configs and told their times. Given the same seed and the same times it
-proposes the same configs, so that a session that was interrupted can be followed again.
+A search is asked for configs and told their times. With the same seed and the same times it
+proposes the same configs, so an interrupted session can be repeated up to where it stopped.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from te_select.operator.definition import definition
 from te_select.operator.workload import Workload
 
 BATCH = 16  # configs proposed at a time; evolution learns between batches
-POPULATION = 64  # MetaSchedule's 512 take seconds to sample, from spaces of some hundred
+POPULATION = 64  # configs; MetaSchedule's 512 take seconds to sample, and spaces have some hundred
 _GENERATIONS = 2
 _SHARE_MEASURED = 0.5  # of a population; the rest is sampled anew
 
 
 class Search(Protocol):
-    """Proposes configs, ``total`` of them at the most."""
+    """Proposes configs, at most ``total`` of them."""
 
     total: int
 
     def ask(self) -> list[Any]:
-        """Return the next configs to measure; none when there is nothing left to try."""
+        """Return the next configs to measure; an empty list if all have been tried."""
 
     def tell(self, seconds: Sequence[float | None]) -> None:
-        """Take the times of the configs last asked for, in their order; None where one failed."""
+        """Take the times of the configs last asked for, in their order; None for a failed one."""
 
 
 def candidates(workload: Workload, target: ResolvedTarget, cpus: int | None = None) -> list[Any]:
@@ -55,10 +55,10 @@ def candidates(workload: Workload, target: ResolvedTarget, cpus: int | None = No
     workload
         A workload of int dims.
     target
-        The target. Of one that is no single model of machine, the knobs that the machine decides
-        are left to it.
+        The target. If it is not a single model of machine, the knobs that the machine decides are
+        left to the machine.
     cpus
-        How many CPUs run them; None where that is not known.
+        How many CPUs run them; None if that is not known.
 
     Returns
     -------
@@ -74,7 +74,7 @@ def candidates(workload: Workload, target: ResolvedTarget, cpus: int | None = No
     )
     distinct: dict[tuple[object, ...], Any] = {}
     for config in (schedule.default_config(pattern, target.tvm), *listed):
-        # Many machines run code for a level: what one of them would decide is not for the others.
+        # Many machines run code for a level. One machine's choice does not hold for the others.
         if not target.model and schedule.portable(pattern, target.tvm, config) != config:
             continue
         try:
@@ -99,7 +99,7 @@ def open_search(
     trials
         How many configs may be measured.
     seed
-        Decides which, where the space has more.
+        Decides which configs are measured if the space has more.
     cpus
         As for `candidates`.
 
@@ -111,7 +111,7 @@ def open_search(
     Raises
     ------
     ArgumentError
-        If the space is to be searched, and TVM cannot fuse the loops of the default config.
+        If the space must be searched, and TVM cannot fuse the loops of the default config.
     """
     every = candidates(workload, target, cpus)
     if len(every) <= trials:
@@ -127,7 +127,7 @@ class Enumeration:
         self._batches = [list(configs[:1]), list(configs[1:])]
 
     def ask(self) -> list[Any]:
-        """Return the default, then all others, then none."""
+        """Return the default, then all others, then an empty list."""
         return self._batches.pop(0) if self._batches else []
 
     def tell(self, seconds: Sequence[float | None]) -> None:
@@ -137,8 +137,8 @@ class Enumeration:
 class Evolution:
     """MetaSchedule's evolutionary search, with numbers to mutate and a design per structure.
 
-    Its cost model is the random one: the features of the others are of loops, and what differs
-    between two configs is mostly inside the span.
+    Its cost model is the random one. The other models look at features of loops, but two configs
+    differ mostly inside the span.
     """
 
     def __init__(
@@ -196,7 +196,7 @@ class Evolution:
 
     @forks.held_off()
     def ask(self) -> list[Any]:
-        """Return the default, then what evolution proposes, then others while trials are left."""
+        """Return the default, then evolution's proposals, then others while trials are left."""
         if self._first is not None:
             self._batch, self._first = self._first, None
             return self._batch
@@ -244,7 +244,7 @@ class Evolution:
         self._proposed = []
 
     def _rest(self) -> list[Any]:
-        """Configs that evolution did not come to, as many as there are trials left."""
+        """Configs that evolution did not propose, as many as there are trials left."""
         unknown = [config for config in self._left if self._effect(config) not in self._known]
         return unknown[: self.total - len(self._known)]
 
@@ -258,9 +258,9 @@ class Evolution:
         every: Sequence[Any],
         numbers: dict[str, list[int]],
     ) -> list[s_tir.Schedule]:
-        """One schedule for each structure, its numbers being random variables.
+        """One schedule for each structure, with random variables for its numbers.
 
-        A structure for which TVM cannot fuse loops as large as these is left out.
+        A structure is left out if TVM cannot fuse loops as large as these.
         """
         fixed: dict[str, Any] = dict.fromkeys(numbers, 1)
         structures = dict.fromkeys(replace(config, **fixed) for config in every)
@@ -282,7 +282,7 @@ class Evolution:
 
 
 def _mutator(seed: int) -> Any:
-    """A mutator that draws one number anew: MetaSchedule's own leave plain choices alone."""
+    """A mutator that draws one number anew; MetaSchedule's own do not change plain choices."""
 
     @derived_object
     class RedrawNumber(PyMutator):  # type: ignore[misc]  # TVM is untyped
@@ -291,7 +291,7 @@ def _mutator(seed: int) -> Any:
             self.random = random.Random(seed)
 
         def _initialize_with_tune_context(self, context: Any) -> None:
-            """Need nothing of it."""
+            """Do nothing: the context is not needed."""
 
         def apply(self, trace: Any, _: Any) -> Any:
             choices = [i for i in trace.insts if i.kind.name == "SampleCategorical"]
@@ -306,9 +306,9 @@ def _mutator(seed: int) -> Any:
 
 
 def _context(mod: IRModule, target: Any, space: Any, strategy: Any, seed: int) -> Any:
-    """Make a TuneContext; whoever uses its strategy must keep it, for the strategy does not.
+    """Make a TuneContext; the caller must keep it, because its strategy does not.
 
-    Its own constructor first parses 248 tensor intrinsics of other machines, which took 21 s.
+    TuneContext's own constructor parses 248 tensor intrinsics of other machines, which took 21 s.
     """
     context = ms.TuneContext.__new__(ms.TuneContext)
     logger = logging.getLogger("te_select.tuning")
@@ -320,8 +320,8 @@ def _context(mod: IRModule, target: Any, space: Any, strategy: Any, seed: int) -
         space,
         strategy,
         "main",
-        1,  # thread: mutators are Python, and one order of events is one result
-        seed + 1,  # TVM takes 0 for 1
+        1,  # thread: mutators are Python, and with one thread the result is reproducible
+        seed + 1,  # TVM treats the seed 0 as 1
         get_logging_func(logger),
     )
     tvm_ffi.get_global_func("s_tir.meta_schedule.TuneContextInitialize")(context)

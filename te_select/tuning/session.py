@@ -1,6 +1,6 @@
-"""A tuning session: workloads measured one after another, and the record that each gets.
+"""A tuning session: measures workloads one after another, and writes a record for each.
 
-A record exists for every workload that was tuned, be it of the default config.
+Every workload that was tuned has a record, even if the default config won.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from te_select.tuning.runners import LOCAL, open_measurer
 from te_select.tuning.search import Search, open_search
 from te_select.tuning.trials import Run
 
-_BUILDERS = ("te_select", "tvm")  # whose versions, with the machine's own, decide what is built
+_BUILDERS = ("te_select", "tvm")  # packages whose versions, with the machine's, decide the build
 
 
 def tune(  # noqa: PLR0913 - the public contract's, by keyword
@@ -57,14 +57,14 @@ def tune(  # noqa: PLR0913 - the public contract's, by keyword
     """Find the fastest config for a workload and record it.
 
     Every config is built in a process of its own, compared with NumPy bit for bit, and then timed.
-    Trials are kept as they are measured: what was interrupted goes on where it was.
+    Every trial is kept at once, so an interrupted session goes on where it stopped.
 
     Parameters
     ----------
     workload
         What to tune. Named dims are given representative sizes.
     target
-        As for `te_select.compile`; what measures must be able to run it.
+        As for `te_select.compile`. The machine that measures must be able to run it.
     trials
         Configs to measure, the default among them.
     tuning_logs
@@ -76,16 +76,16 @@ def tune(  # noqa: PLR0913 - the public contract's, by keyword
     jobs
         Configs to build at once; None for one per CPU.
     seed
-        Decides which configs are tried where there are more than ``trials``.
+        Decides which configs are tried if there are more than ``trials``.
     force
-        Tune what has a record already.
+        Tune a workload that has a record already, too.
     observe
-        Called with every step.
+        Called with the progress, at every step.
 
     Returns
     -------
     Record
-        The record, also where it was there already.
+        The record, new or from before.
 
     Raises
     ------
@@ -121,6 +121,11 @@ class Session:
     ) -> None:
         self.options = options or Options()
         self.target = resolve(target)
+        if len(levels := self.target.levels) > 1:
+            raise TuningError(
+                f"target {self.target.name!r} has several levels, each with records of its own; "
+                f"tune them one by one: {', '.join(level.name for level in levels)}"
+            )
         self.runner = runner
         self._target = target if isinstance(target, str) else json.dumps(target)
         try:
@@ -139,11 +144,11 @@ class Session:
                 f"runner {shown(runner)} cannot measure target {self.target.name!r}; expected "
                 f"local, on a machine of that kind"
             )
-        with store.locked(self.folder):  # find out before minutes of measuring
+        with store.locked(self.folder):  # fail before minutes of measuring, not after
             self._check_target()
 
     def _check_target(self) -> None:
-        """Refuse a folder that another target has, whose JSON has the same ten digits of digest."""
+        """Refuse the folder of another target whose JSON has the same ten digits of digest."""
         if self.folder.name == self.target.records:
             return
         for entry in log.read(self.folder).entries:
@@ -236,7 +241,7 @@ class Session:
             raise UntunableError(str(error)) from error
 
     def _provenance(self, workload: Workload) -> dict[str, Any]:
-        """The machine, the versions and the command, as a record's reader needs them."""
+        """The machine, the versions and the command, for readers of the record."""
         words = ["te-select", "tune", "--workload", json.dumps(workload.to_json())]
         words += ["--target", self._target, "--trials", str(self.options.trials)]
         words += ["--seed", str(self.options.seed)]

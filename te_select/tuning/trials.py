@@ -1,8 +1,7 @@
 """The trials of one workload, and which config wins.
 
-The default config is trial 0. The others are what the search proposes. The fastest few then meet
-the default again, in turns, and the best of them must win twice to take its place; so noise alone
-replaces no default.
+The default config is trial 0. The search proposes the others. Then the fastest few and the default
+take turns. The best of them must win twice to replace the default, so that noise alone does not.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from te_select.tuning.search import Search
 
 FINALISTS = 4
 ROUNDS, DUEL_ROUNDS = 15, 25
-GAIN = 1.01  # in three of four turns; the same kernel beat itself so in 1 of 144 pairs
+GAIN = 1.01  # in three of four turns; a kernel compared with itself won so in 1 of 144 pairs
 
 
 class Run:
@@ -33,11 +32,11 @@ class Run:
     target
         The target as `te_select.compile` takes it.
     measurer
-        Measures.
+        Measures the configs.
     journal
-        The trials of earlier sessions, and where those of this one go.
+        The trials of earlier sessions; those of this one are added.
     observe
-        Called with every step.
+        Called with the progress, at every step.
     """
 
     def __init__(
@@ -58,7 +57,7 @@ class Run:
         self._progress = Progress(workload)
 
     def trials(self, search: Search) -> list[Trial]:
-        """Measure what the search proposes, or look up what earlier sessions measured of it."""
+        """Measure the configs that the search proposes, unless an earlier session has done so."""
         self._progress = replace(self._progress, total=search.total)
         while batch := search.ask():
             new = [config for config in batch if config_key(asdict(config)) not in self._known]
@@ -75,7 +74,7 @@ class Run:
         return [trial for _, trial in self._trials]
 
     def finals(self) -> tuple[Any, float, float]:
-        """Let the fastest meet the default again.
+        """Compare the fastest configs with the default, in turns.
 
         Returns
         -------
@@ -102,7 +101,7 @@ class Run:
         return best, second[best].median, second[default].median
 
     def _turns(self, configs: Sequence[Any], rounds: int) -> dict[Any, Timing]:
-        """Times of those that did not fail."""
+        """Times of the configs that did not fail."""
         if not configs:
             return {}
         candidates = [self._candidate(config) for config in configs]
@@ -159,7 +158,8 @@ class Run:
 def wins(timing: Timing, default: Timing) -> bool:
     """Whether a config is faster than the default by `GAIN` in three of four turns, and at best.
 
-    Where others use the cores, what runs on more of them loses most turns, but not its best one.
+    If other programs use the cores, a config that runs on more cores loses most turns, but not its
+    best one. Hence the second condition.
     """
     pairs = zip(timing.seconds, default.seconds, strict=True)
     usual = Timing(tuple(its / mine for mine, its in pairs)).quantile(0.25)

@@ -1,4 +1,4 @@
-"""The contestants of a row: who is ranked, and which calls are met again."""
+"""The contestants of a row: which are ranked, and which meet again."""
 
 from __future__ import annotations
 

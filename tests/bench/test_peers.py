@@ -1,4 +1,4 @@
-"""The peers: each selects what NumPy selects, or says why it cannot."""
+"""The peers: each gives NumPy's result, or says why it cannot."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ UNSUPPORTED = {
     "topi.where": {"complex128": "has no elements of 16 bytes"},
     "tvm-metaschedule": {"complex128": "has no elements of 16 bytes"},
 }
-"""Which of the workloads a peer cannot run, and what it says of it."""
+"""Which of the workloads a peer cannot run, and its reason."""
 
 
 def differences(peer: Peer, workload: Workload, count: int = 1) -> list[str]:

@@ -1,4 +1,4 @@
-"""What follows from the times of a row."""
+"""The figures that follow from the times of a row."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_best_is_the_fastest_peer_and_neither_ours_nor_a_probe() -> None:
     assert set(found.ranked) == {"a", "b"}
     assert found.best == "b"
     assert row({**times, "a": 1.0}).best == "a"
-    assert row({"a": 2.0, "b": 1.0}).best == "b"  # also where ours is wrong
+    assert row({"a": 2.0, "b": 1.0}).best == "b"  # even if our kernel is wrong
     assert row({OURS: 1.0}).best is None
 
 

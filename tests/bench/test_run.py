@@ -100,7 +100,7 @@ def test_probe_is_timed_by_the_run_and_its_roof_is_of_its_own_bytes(
 
 
 def test_output_of_the_call_before_does_not_help(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a contestant leaves unwritten is found, also after one that was right."""
+    """Bytes that a contestant does not write are found, even after a right contestant."""
     (row,) = run([ENTRY], [Mask()], Options(peers=[*choose_peers("numpy-copyto"), Liar()]))
     assert set(row.wrong) == {"liar"}
 

@@ -1,4 +1,4 @@
-"""The script of the whole GPU run, as far as it goes without a GPU."""
+"""The script of the whole GPU run, as far as it works without a GPU."""
 
 from __future__ import annotations
 

@@ -50,5 +50,5 @@ def test_special_bits_hold_what_arithmetic_would_change(dtype):
     assert len(set(nans)) >= (2 if dtype == "float8_e4m3fn" else 6)
     finite = numbers[np.isfinite(numbers)]
     assert min(abs(finite[finite != 0])) < 1e-2
-    if dtype != "float8_e4m3fn":  # which has no infinity
+    if dtype != "float8_e4m3fn":  # float8_e4m3fn has no infinity
         assert {-np.inf, np.inf} <= set(numbers.tolist())

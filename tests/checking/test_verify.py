@@ -17,7 +17,7 @@ from te_select.operator.workload import Workload
 
 
 class NumPyKernel:
-    """A kernel that computes with NumPy, and spoils what ``spoil`` says."""
+    """A kernel that computes with NumPy, with a fault that ``spoil`` names."""
 
     path = Path("build/select.so")
 

@@ -382,7 +382,7 @@ def test_help_imports_nothing_heavy() -> None:
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_reader_that_leaves_is_no_error(unbuffered: str) -> None:
-    """Whether it shows when something is printed, or when all of it is flushed at the end."""
+    """The error comes when something is printed, or when all is flushed at the end."""
     code = (
         "import sys; sys.argv = ['te-select', 'env']\n"
         "sys.stdin.read()\n"

@@ -1,4 +1,4 @@
-"""What the report of a machine is made of."""
+"""The parts of the report of a machine."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from tests.frontends.test_onednn_graph import op, select, tensor
 
 @pytest.fixture
 def graph(tmp_path):
-    """Four Selects: two that are alike, one of named dims, and one of a rank that is not known."""
+    """Four Selects: two equal ones, one with named dims, and one of unknown rank."""
     path = tmp_path / "graph.json"
 
     def at(first, cond, then, dtype="f32"):

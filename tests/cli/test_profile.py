@@ -20,7 +20,7 @@ FOUND = Measured(dict.fromkeys(DECISIONS, 1) | {"bytes_per_thread": 1 << 20}, ()
 
 @pytest.fixture(autouse=True)
 def idle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An idle machine, a home of its own, and figures that nobody measured."""
+    """An idle machine, a home of its own, and made-up figures."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.delenv("TE_SELECT_PROFILE", raising=False)
     monkeypatch.setattr(cores, "busy_cores", lambda: 0.1)

@@ -1,4 +1,4 @@
-"""Files that are damaged: each is refused in one line, or read; never a crash, never endless."""
+"""Damaged files: each is refused in one line, or read. No crash and no endless loop."""
 
 import random
 import subprocess
@@ -19,7 +19,7 @@ damage_all(sys.argv[1], sys.argv[2], *map(int, sys.argv[3:]))
 
 
 def damaged(data, rng):
-    """One way in which bytes come to harm."""
+    """One way to damage bytes."""
     data = bytearray(data)
     at = rng.randrange(len(data))
     kind = rng.randrange(6)
@@ -41,7 +41,7 @@ def damaged(data, rng):
 
 
 def damaged_graph(data, rng):
-    """An ONNX model whose nodes, attributes and dims are no longer those that they were."""
+    """An ONNX model with changed nodes, attributes and dims."""
     import onnx
 
     made = onnx.ModelProto()
@@ -84,7 +84,7 @@ def damage_all(source, folder, seed, rounds):
 
 
 def own_files(folder):
-    """A small file of each format, where the corpus is not at hand."""
+    """A small file of each format, for runs without the corpus."""
     import json
 
     from onnx import helper
@@ -108,7 +108,7 @@ def own_files(folder):
 
 
 def of_corpus():
-    """Some files of the corpus, other ones of each architecture first."""
+    """Some files of the corpus; files of different architectures come first."""
     found = corpus()
     if found is None:
         return []

@@ -16,7 +16,10 @@ from tests.support.models import corpus
 from tests.support.strategies import numpy_dtype
 
 CORPUS = corpus()
-pytestmark = pytest.mark.skipif(CORPUS is None, reason="TE_SELECT_MODELS is not set")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CORPUS is None, reason="TE_SELECT_MODELS is not set"),
+]
 FOLDER, INDEX = CORPUS or (None, [])
 ARGUED: dict[tuple[str, str], str] = {}
 """Nodes that are called ``shape`` where the index's heuristic disagrees, with the reason."""
@@ -51,7 +54,7 @@ def shapes_of(node):
 
 
 def check_status(node, index_says_shape=None):
-    """Whether a status follows from what the node says of itself."""
+    """Whether a status follows from the node's own fields."""
     known = None not in shapes_of(node)
     assert (node.workload is not None) == (node.status == "compiled")
     assert bool(node.reason) == (node.status != "compiled")
@@ -137,7 +140,7 @@ def random_operands(operands):
 
 
 def test_kernels_give_the_bits_of_numpy_at_what_every_run_brought(tmp_path):
-    """Those of compiled nodes, and for dispatched ones `select`, which merges axes at the call."""
+    """Kernels of compiled nodes; for dispatched ones `select`, which merges axes at the call."""
     entries = [entry for entry in INDEX if entry["kind"] == "onnx"]
     nodes = [node for entry in entries for node in read(entry)]
     library = te_select.load(te_select.export(nodes, tmp_path / "corpus.so", tuning_logs=False))
@@ -159,7 +162,7 @@ def test_kernels_give_the_bits_of_numpy_at_what_every_run_brought(tmp_path):
 
 
 def test_most_nodes_have_a_kernel_of_their_own():
-    """What is not shape arithmetic, nor told at the call by other ranks or sizes, is compiled."""
+    """A node is compiled unless it is shape arithmetic, or only the call tells its dims."""
     statuses = [node.status for entry in INDEX if entry["kind"] == "onnx" for node in read(entry)]
     built = [status for status in statuses if status not in ("shape", "folded")]
     assert built.count("compiled") > 0.9 * len(built)

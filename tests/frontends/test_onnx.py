@@ -58,7 +58,7 @@ def test_strings_are_refused_with_what_selects_them(tmp_path):
 
 
 def test_torchscript_arithmetic_before_an_expand_is_followed(tmp_path):
-    """Where(Equal(shape, -1), ones, shape): behind it all dims are known; it is not built."""
+    """Where(Equal(shape, -1), ones, shape): all dims after it are known; it is not built."""
     nodes = [
         node("Shape", ["x"], ["shape"]),
         node("Gather", ["shape", "zero"], ["batch"]),
@@ -84,7 +84,7 @@ def test_torchscript_arithmetic_before_an_expand_is_followed(tmp_path):
 
 
 def test_expressions_are_one_name_wherever_they_are_equal(tmp_path):
-    """A cache of ``past`` joined with ``sequence`` is as long as the mask that says their sum."""
+    """A cache of ``past`` joined with ``sequence`` is as long as the mask named by their sum."""
     nodes = [
         node("Concat", ["old", "new"], ["all"], axis=1),
         node("Where", ["c", "all", "y"], ["out"]),
@@ -172,7 +172,7 @@ def test_constant_operands_are_folded_and_an_overridable_default_is_not_constant
     assert only(read(model(nodes, [], initializer=weights), tmp_path)).status == "folded"
     listed = [tensor("x", "float32", [2])]
     assert only(read(model(nodes, listed, initializer=weights), tmp_path)).status == "compiled"
-    old = model(nodes, listed, initializer=weights, ir_version=3)  # there, all must be listed
+    old = model(nodes, listed, initializer=weights, ir_version=3)  # all must be inputs, too
     assert only(read(old, tmp_path)).status == "folded"
 
 
@@ -283,7 +283,7 @@ def test_dims_of_a_tensor_that_no_memory_holds(tmp_path):
 
 
 def test_dim_param_that_is_two_sizes_is_what_the_tensor_is(tmp_path):
-    """Two defaults of other lengths bear one name; at the call they are what they are."""
+    """Two defaults of different lengths have one name; at the call they keep their lengths."""
     inputs = [tensor("c", "bool", ["n"]), tensor("x", "float32", ["n"]), Y]
     weights = [numpy_helper.from_array(np.zeros(3, np.float32), "x")]
     found = only(read(model([WHERE], inputs, initializer=weights, ir_version=3), tmp_path))

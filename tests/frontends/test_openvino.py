@@ -136,7 +136,7 @@ def test_strings_and_parts_of_bytes_are_refused(tmp_path, precision):
 
 
 def test_equal_dims_are_followed_through_elementwise_layers(tmp_path):
-    """IsNaN of a tensor is as large as the tensor, whatever its size."""
+    """IsNaN of a tensor is as large as the tensor, for any size."""
     layers = [
         parameter(0, "FP32", "?,?"),
         layer(1, "IsNaN", [("FP32", [-1, -1])], [("BOOL", [-1, -1])]),

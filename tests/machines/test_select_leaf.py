@@ -79,7 +79,7 @@ def swapped(cond: Any, then: Any, else_: Any, i: Any) -> Any:
 
 
 def test_swapped_sides_are_swapped_on_the_cpu_and_refused_on_cuda() -> None:
-    """On the CPU the span is handed addresses; a CUDA kernel takes its parameters."""
+    """On the CPU the span gets addresses; a CUDA kernel takes its parameters."""
     text = str(cpu_lowering.lower(scheduled(cpu, swapped), "kernel", (), PATTERN).script())
     call = next(line for line in text.splitlines() if "call_extern" in line)
     assert call.index("else_") < call.index("then")

@@ -144,7 +144,7 @@ def test_fields_of_the_wrong_type_are_refused(fields):
 def test_fields_are_checked_before_tvm_sees_them(monkeypatch):
     monkeypatch.setattr(targets, "Target", None)
     with pytest.raises(TargetError, match="has the fields"):
-        resolve({"kind": "llvm", "mtriple": "garbage"})
+        resolve({"kind": "llvm", "mfloat-abi": "hard"})
 
 
 def test_native_without_features_that_a_hypervisor_hides_is_made_again_from_its_name(monkeypatch):

@@ -1,4 +1,4 @@
-"""The access pattern: merged loops, who moves, honest bytes."""
+"""The access pattern: merged loops, which operands move, bytes moved."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def workloads(draw: st.DrawFn, largest: int = 4, max_rank: int = 5) -> Workload:
 
 
 def carried_shapes(workload: Workload) -> tuple[tuple[Any, ...], ...]:
-    """Shapes of cond, then, else and out in carried elements: 16 bytes are a pair, but for cond."""
+    """Shapes of cond, then, else and out in carried elements; 16 bytes are a pair, not in cond."""
     pair = (2,) if workload.element.width == 16 else ()
     branches = (workload.then_shape, workload.else_shape, workload.out_shape)
     lone = (1,) if pair else ()
@@ -136,7 +136,7 @@ def test_named_dims_merge_like_sizes() -> None:
 def test_pattern_of_names_bound_is_the_pattern_of_sizes(
     workload: Workload, data: st.DataObject
 ) -> None:
-    """Naming a dim changes no loop, whatever its size turns out to be, unless it is 1."""
+    """Naming a dim changes no loop, for every size of the dim except 1."""
     size = data.draw(st.integers(2, 5))
 
     def named(shape: tuple[Any, ...]) -> list[Any]:

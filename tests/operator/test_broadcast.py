@@ -44,7 +44,7 @@ def numpy_fits(shape: Shape, base: Shape) -> bool:
 
 
 def moved_along(shape: Shape, axes: Axes, out: Shape) -> np.ndarray[Any, Any]:
-    """What ``axes`` say that an operand holds at every output element."""
+    """The operand's value at every output element, according to ``axes``."""
     array = np.arange(int(np.prod(shape))).reshape(shape)
     strides = [0] * len(out)
     for stride, axis in zip(array.strides, axes, strict=True):
@@ -262,7 +262,7 @@ def test_number_of_elements_is_limited() -> None:
 
 
 def test_empty_shape_of_huge_extents_is_limited_too() -> None:
-    """Strides are products of the other extents, and overflow whatever the empty one is."""
+    """Strides are products of the other extents; they overflow even if one extent is 0."""
     with pytest.raises(BroadcastError, match=r"2\^57"):
         parse_shape((0, 2**40, 2**40), "cond")
     with pytest.raises(BroadcastError, match=r"out .* 2\^57"):

@@ -1,4 +1,4 @@
-"""Element types: what names them, and what is refused."""
+"""Element types: their names, and what is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The systems' table: rules, element types, type names, and that everybody reads this one."""
+"""The table of systems: rules, element types, type names; there is no other such table."""
 
 from __future__ import annotations
 

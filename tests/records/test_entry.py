@@ -14,7 +14,7 @@ COUNT = 12
 
 @pytest.fixture(scope="module")
 def entries():
-    """Records of all sizes, and two whose workloads differ in an axis only."""
+    """Records of all sizes, and two whose workloads differ only in an axis."""
     axes = [Workload((), (4, 4), (4,), "int8", "pdpd", axis) for axis in (0, 1)]
     return [make(workload) for workload in (*map(flat, range(100, 100 + COUNT)), *axes)]
 
@@ -27,7 +27,7 @@ def folder(tmp_path, entries):
 
 
 def conflict(lines):
-    """What git leaves where two branches have changed the same lines."""
+    """The markers that git leaves if two branches have changed the same lines."""
     middle = len(lines) // 2
     lines[middle:middle] = ["<<<<<<< HEAD"]
     lines.insert(middle + 3, "=======")
@@ -81,7 +81,7 @@ def test_nothing_is_dropped_when_the_files_are_written_back(folder, entries, nam
 
 
 def test_workload_of_the_same_pattern_and_other_shapes_is_another(tmp_path):
-    """It is one kernel, but the trace of the record is of other loops."""
+    """It is the same kernel, but the trace of the record has other loops."""
     flat, square = make(Workload((16,), (16,), (16,))), make(Workload((4, 4), (4, 4), (4, 4)))
     assert flat.key == square.key
     store.put(tmp_path, [flat, make(Workload((), (), ()))])

@@ -1,4 +1,4 @@
-"""Logs of tuning: what MetaSchedule reads, what damage costs, what a killed process leaves."""
+"""Tuning logs: MetaSchedule reads them, damage costs only its line, a kill loses nothing."""
 
 import base64
 import dataclasses
@@ -201,7 +201,7 @@ FILES = (log.PENDING, log.WORKLOADS, log.RECORDS, log.SESSIONS)
 
 
 class Died(BaseException):
-    """In the place of a process that dies."""
+    """Raised instead of the death of a process."""
 
 
 @pytest.mark.parametrize("written", range(len(FILES) + 1))
@@ -335,7 +335,7 @@ def test_import_refuses_a_record_beside_the_workload_of_another(tmp_path, entrie
 
 @pytest.mark.parametrize("knob", ["piece", "skip"])
 def test_import_survives_a_record_over_which_tvm_ends_the_process(tmp_path, entries, knob):
-    """A null in the place of a loop."""
+    """A null instead of a loop."""
     source = tmp_path / "source" / V4.name
     store.put(source, entries)
     lines = (source / log.RECORDS).read_text().splitlines()

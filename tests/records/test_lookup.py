@@ -135,13 +135,13 @@ def test_named_size_takes_the_record_that_is_closest_to_its_representative_size(
 def test_record_of_another_target_of_the_family_is_nearest(tmp_path):
     add(tmp_path, flat(20_000), resolve("znver4"))
     assert origin(flat(20_000), tmp_path) == "nearest:znver4/w4_20000cte"
-    assert origin(flat(20_000), tmp_path, V3) is None  # of narrower vectors
+    assert origin(flat(20_000), tmp_path, V3) is None  # its vectors are narrower
     add(tmp_path, flat(15_000))
     assert origin(flat(20_001), tmp_path) == "nearest:x86-64-v4/w4_15000cte"
 
 
 def test_knobs_of_one_model_of_machine_are_not_brought_to_another(tmp_path):
-    """What it would decide is left to the machine that the library runs on."""
+    """The machine that runs the library decides these knobs."""
     znver4 = resolve("znver4")
     own = {"stream_from": 1 << 20, "bytes_per_thread": 1 << 16, "skip": 0, "backwards": 0}
     large = flat(1 << 20)
@@ -155,7 +155,7 @@ def test_knobs_of_one_model_of_machine_are_not_brought_to_another(tmp_path):
 
 
 def test_record_of_a_level_leaves_to_the_machine_what_it_decides(tmp_path):
-    """A level is what many models of machine have."""
+    """Many models of machine have one level."""
     large = flat(1 << 20)
     add(tmp_path, large, V4, unroll=2, stream_from=0)
     default = cpu.default_config(access_pattern(large), V4.tvm)
@@ -278,7 +278,7 @@ def test_origin_is_explained(text, message):
 
 
 NO_TARGETS = (
-    {"mtriple": "foo-bar-baz"},  # over which LLVM ends the process
+    {"mtriple": "foo-bar-baz"},  # LLVM ends the process over it
     {"mcpu": "nonsense"},
     {"mattr": ["+zzz"]},
     {"mattr": 5},

@@ -1,4 +1,4 @@
-"""Writes that were cut short: read and finished, but never over what somebody has changed since."""
+"""Writes that were cut short are read and finished, but never overwrite somebody's changes."""
 
 import json
 import os
@@ -47,7 +47,7 @@ def old():
 
 @pytest.fixture(scope="module")
 def new():
-    """One more, which comes first, another time for one, and one as it was."""
+    """A new record that comes first, one with another time, and one unchanged."""
     return [make(flat(99)), make(flat(101), 2e-3)]
 
 
@@ -242,7 +242,7 @@ def test_files_that_change_all_the_time_are_given_up(tmp_path, old, monkeypatch)
 
 
 def test_reader_never_sees_half_a_write(tmp_path):
-    """Two states with other lines in other places take turns."""
+    """Two states of the logs, with different lines in different places, take turns."""
     states = [[make(flat(n)) for n in numbers] for numbers in ((1, 2, 3, 4, 5), (9, 4, 3))]
     folder = tmp_path / V4.name
     stop = threading.Event()

@@ -97,7 +97,7 @@ def test_import_does_not_replace_what_was_recorded_faster_while_it_looked(tmp_pa
 
 
 def test_prune_judges_every_record_of_a_pattern_for_itself(tmp_path, entries, monkeypatch):
-    """The fastest is of no use, as of another TVM; the next one stays."""
+    """The fastest record cannot be used: it is of another TVM. The next one stays."""
     folder = tmp_path / V4.name
     store.put(folder, entries)
     lines = (folder / log.RECORDS).read_text().splitlines()
@@ -112,7 +112,7 @@ def test_prune_judges_every_record_of_a_pattern_for_itself(tmp_path, entries, mo
 
 
 def test_record_replaces_those_of_its_own_pattern_only(tmp_path, entries):
-    """Several records of one pattern come of merges by hand."""
+    """Merges by hand may leave several records of one pattern."""
     store.put(tmp_path, entries)
     slower = (tmp_path / log.RECORDS).read_text().splitlines()[0].replace("[0.001", "[0.5", 1)
     edit(tmp_path, log.RECORDS, lambda lines: lines.extend([slower, lines[2]]))
@@ -208,7 +208,7 @@ def test_full_disk_leaves_the_logs_as_they_were(tmp_path, entries, size):
 
 @pytest.fixture
 def unwritable(entries):
-    """A folder of records that this process may read only, also where it is root's."""
+    """A folder of records that this process may only read, even as root."""
     mine = os.geteuid()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -1,4 +1,4 @@
-"""A workload's line, read without TVM, against what TVM and the compiler say of the workload."""
+"""A workload's line, read without TVM, compared with TVM and the compiler."""
 
 import base64
 import json

@@ -87,6 +87,7 @@ def test_only_tvm_ffi_functions_are_exported(built):
         W.name,
         f"{W.name}__bits",
         f"{W.name}__try",
+        "te_select_level",
         "te_select_machine",
         "te_select_manifest",
         "te_select_run_serially",
@@ -264,7 +265,7 @@ def test_missing_files_and_bad_paths(first, tmp_path):
 
 
 def test_compiler_that_is_missing_or_fails(built, tmp_path, monkeypatch):
-    entry = link.KernelEntry(W, ("no_such_symbol",))
+    entry = link.KernelEntry(W, (link.Version("no_such_symbol"),))
     with pytest.raises(ToolchainError, match="no_such_symbol") as caught:
         link.link([built.with_suffix(".o")], [entry], LEVELS, manifest([W]), tmp_path / "x.so")
     assert "\n" not in str(caught.value)

@@ -282,7 +282,7 @@ def test_tvm_ffi_tensors_and_mixed_kinds():
 
 
 def test_output_is_of_numpy_where_tvm_ffi_could_not_be_handed_it():
-    """NumPy hands over none of the types of ml_dtypes, and so no new output of them."""
+    """NumPy has no DLPack for the types of ml_dtypes, so it cannot pass on a new output of them."""
     arrays = [random(SHAPE, "bfloat16", seed) for seed in (1, 2)]
     cond = mask(SHAPE)
     then = tvm_ffi.from_dlpack(HandMade(arrays[0].view("u2"), dtype=(4, 16, 1)))

@@ -1,4 +1,4 @@
-"""What is read of tensors that other libraries hand over by DLPack."""
+"""Reading tensors that other libraries pass on by DLPack."""
 
 from __future__ import annotations
 

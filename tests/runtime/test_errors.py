@@ -1,4 +1,4 @@
-"""Calls that are refused: an error of ours, and nothing written."""
+"""Calls that are refused: they raise a SelectError, and nothing is written."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def test_arguments_are_checked(args, error, text):
 
 @pytest.mark.parametrize("which", range(4))
 def test_two_lanes_are_refused(which):
-    """Of 16 bits each, so that all but the number of lanes is right."""
+    """Elements have 16 bits each, so that only the number of lanes is wrong."""
     arrays = [COND.copy(), THEN.astype("f2"), ELSE.astype("f2"), np.full((3, 4), 7, "f2")]
     code, bits, _ = (6, 8, 1) if not which else (2, 16, 1)
     k = kernel(Workload((3, 4), (3, 4), (3, 4), "float16"))

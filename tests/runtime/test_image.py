@@ -69,7 +69,7 @@ def test_profilers_can_have_a_file(built, tmp_path):
     count, name = alone(LOADING, built, TE_SELECT_PRIVATE_COPY="1", TMPDIR=str(tmp_path))
     assert count == "1"
     assert name.startswith(str(tmp_path)) and name.endswith("/mask.so")
-    assert not list(tmp_path.iterdir())  # it went with the process
+    assert not list(tmp_path.iterdir())  # the copy was removed at the end of the process
 
 
 def test_file_that_is_overwritten_in_place_does_not_change_the_image(built, swapped, tmp_path):
@@ -187,7 +187,7 @@ def test_loads_in_threads_and_in_a_forked_child_while_another_loads(built, tmp_p
         [t.start() for t in threads]
         [t.join() for t in threads]
         assert len(image._images) == 1 and all((r == args[0]).all() for r in results)
-        image._lock.acquire()  # as another thread has it at the moment of the fork
+        image._lock.acquire()  # held as if by another thread at the fork
         child = os.fork()
         if child == 0:
             os._exit(0 if (artifact.load(sys.argv[1])(*args) == args[0]).all() else 1)

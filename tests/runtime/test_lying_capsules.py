@@ -112,7 +112,7 @@ def test_exported_function_refuses_what_leads_out_of_the_address_space(fields, t
 
 
 def test_memory_at_the_very_end_is_no_overlap():
-    """Where an end wrapped around to a small number, everything would seem to lie behind it."""
+    """If an end wrapped around to a small number, everything would seem to lie after it."""
     raw = Raw(data=2**64 - 33)
     with pytest.raises(ValueError, match="overlaps then"):
         kernel(W).function(COND, raw.tensor, ELSE, Raw(data=2**64 - 37).tensor)

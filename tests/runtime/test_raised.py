@@ -1,4 +1,4 @@
-"""What a signal handler raises during a call belongs to the program, whatever class it has."""
+"""An exception of a signal handler during a call belongs to the program, whatever its class."""
 
 import functools
 import gc
@@ -74,7 +74,7 @@ HANDLERS = {
 def handler(request):
     function, error = HANDLERS[request.param]
     before = signal.signal(signal.SIGALRM, function)
-    gc.disable()  # JAX has the collector call Python, where exceptions are lost to everybody
+    gc.disable()  # JAX lets the collector call Python, and exceptions there are lost
     yield function, error
     gc.enable()
     signal.setitimer(signal.ITIMER_REAL, 0)
@@ -82,7 +82,7 @@ def handler(request):
 
 
 class Interrupting:
-    """An operand that is interrupted while it is handed over."""
+    """An operand that is interrupted while it is passed on."""
 
     shape = (8,)
 

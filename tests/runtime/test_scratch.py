@@ -1,4 +1,4 @@
-"""What is said where there is no room on the disk, and what killed processes leave behind."""
+"""Errors if there is no room on the disk, and folders that killed processes leave behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Artifacts on the disk: whole files, whoever writes, reads, kills or edits at the same time."""
+"""Artifacts on the disk stay whole while others write, read, kill or edit."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MARK = ".te_select-"
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory):
-    """Two libraries that differ in what they compute and in how large they are."""
+    """Two libraries that differ in their results and in their sizes."""
     folder = tmp_path_factory.mktemp("pair")
     many = [OTHER, *(Workload((n,), (n,), (n,), "int32") for n in range(9, 40))]
     return build([W], folder / "one.so"), build(many, folder / "two.so")

@@ -18,7 +18,7 @@ def operands():
 
 @pytest.fixture(params=["tensors", "mixed"])
 def call(request):
-    """A kernel, called with tensors alone, or with an array among them."""
+    """A kernel, called with tensors only, or with tensors and an array."""
 
     def called(cond, then, else_, **out):
         if request.param == "mixed":

@@ -1,4 +1,4 @@
-"""Rows of the bench that nobody measured."""
+"""Made-up rows of the bench."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ def run(*args: str | Path) -> Any:
 
 
 def run_json(*args: str | Path) -> Any:
-    """Run with ``--json``, and read the document; nothing else may be said."""
+    """Run with ``--json``, and read the document; nothing else may be printed."""
     result = run(*args, "--json")
     assert result.stderr == ""
     return json.loads(result.stdout)

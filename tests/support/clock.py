@@ -1,4 +1,4 @@
-"""A clock that only calls move, in the place of the module ``time``."""
+"""A clock that only calls move, instead of the module ``time``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 class Clock:
-    """Seconds since it was made, and who was called."""
+    """Seconds since it was made, and the calls so far."""
 
     def __init__(self) -> None:
         self.now = 0.0

@@ -1,4 +1,4 @@
-"""A kernel that computes nothing, and says what the host half called it with."""
+"""A kernel that computes nothing and reports the arguments of the host half."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def build(folder: Path) -> None:
 
 
 class Probe:
-    """A library whose one kernel, of ``b`` rows of ``a`` floats, says what it was called with.
+    """A library with one kernel, of ``b`` rows of ``a`` floats, that reports its arguments.
 
     Parameters
     ----------
@@ -107,8 +107,8 @@ class Probe:
     ) -> None:
         path = folder / f"{next(_numbers)}.so"
         workload = Workload(("b", "a"), ("b", "a"), ("b", "a"))
-        symbols = ("te_select_kernel_0",) * len(levels)
-        entry = link.KernelEntry(workload, symbols, link.Decisions(**how))
+        version = link.Version("te_select_kernel_0", link.Decisions(**how))
+        entry = link.KernelEntry(workload, (version,) * len(levels))
         stub = link.stub_source([entry], levels)
         options = (*link.CPU.options, "-include", str(folder / "counting.h"))
         half = replace(link.CPU, options=options)
@@ -120,7 +120,7 @@ class Probe:
         self.fences = ctypes.c_int64.in_dll(image, "__tvm_ffi_fences")
 
     def __call__(self, b: int, a: int = 1) -> list[np.ndarray]:
-        """Move 13 bytes an element, 4 of which are of out."""
+        """A call that moves 13 bytes an element, 4 of them in out."""
         arrays = [np.ones((b, a), bool), *(np.zeros((b, a), "f4") for _ in range(3))]
         self.fences.value = 0
         self.call(*arrays)

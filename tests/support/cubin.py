@@ -1,4 +1,4 @@
-"""What a cubin says of its kernels: registers, and bytes of local memory."""
+"""What a cubin says about its kernels: registers, and bytes of local memory."""
 
 from __future__ import annotations
 

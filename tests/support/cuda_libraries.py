@@ -1,4 +1,4 @@
-"""Stand-ins for CuPy and JAX on the stand-in for the driver: as much of them as a call asks for."""
+"""Stand-ins for CuPy and JAX, on the stand-in for the driver: only what a call needs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STREAM = 0x7000
 
 
 class Array:
-    """A tensor on device 0 that remembers for which streams it was handed over."""
+    """A tensor on device 0 that remembers the streams for which it was passed on."""
 
     def __init__(self, values, step=1):
         values = np.asarray(values)
@@ -70,7 +70,7 @@ class JaxArray(Array):
 
 
 def install(monkeypatch, stream=STREAM):
-    """Put the stand-ins in the place of CuPy and JAX, CuPy's current stream being ``stream``."""
+    """Replace CuPy and JAX by the stand-ins; CuPy's current stream is ``stream``."""
     cupy = SimpleNamespace(
         ndarray=CupyArray,
         empty=CupyArray.empty,

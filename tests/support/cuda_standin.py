@@ -1,4 +1,4 @@
-"""A stand-in for the NVIDIA driver, and kernels in plain C that it runs in the place of CUDA's."""
+"""A stand-in for the NVIDIA driver, and kernels in plain C that it runs instead of CUDA's."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def compile_c(source: Path, out: Path, *options: str) -> Path:
 
 @functools.cache
 def fake_library() -> ctypes.CDLL:
-    """The stand-in; whoever asks the loader for libcuda.so.1 from now on gets it."""
+    """The stand-in; from now on the loader returns it for libcuda.so.1."""
     out = compile_c(SOURCE, folder() / "libcuda.so.1", "-Wl,-soname,libcuda.so.1")
     library = ctypes.CDLL(str(out))
     library.fake_last.restype = ctypes.POINTER(Launch)
@@ -120,7 +120,7 @@ def build(
             "archs": list(archs),
             "cpu_features": [],
         },
-        {"te-select": "0", "build": str(next(_builds))},  # no two are one image
+        {"te-select": "0", "build": str(next(_builds))},  # no equal images
     )
     link.link(CudaBinary(cubins, f"ptx {archs[-1]}"), entries, manifest, path)
     return path
@@ -156,7 +156,7 @@ def runner(workload: Workload) -> Any:
 
 @contextlib.contextmanager
 def running(workload: Workload, arch: int = 90) -> Iterator[ctypes.CDLL]:
-    """A device that computes the workload whatever kernel is launched first."""
+    """A device that computes the workload for the first kernel that is launched."""
     with fake_driver(arch) as library:
         library.fake_runner(b"te_select_kernel_0", runner(workload))
         yield library

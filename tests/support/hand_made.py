@@ -1,4 +1,4 @@
-"""Tensors of our own making, handed over by DLPack as no library would hand them over."""
+"""Tensors of our own, passed on by DLPack as no real library would do it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class _Versioned(ctypes.Structure):
 _new_capsule = ctypes.pythonapi.PyCapsule_New
 _new_capsule.restype = ctypes.py_object
 _new_capsule.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
-_kept: list[Any] = []  # whoever takes a capsule reads its memory for as long as it likes
+_kept: list[Any] = []  # a taken capsule's memory may be read at any later time
 
 
 class HandMade:

@@ -1,4 +1,4 @@
-"""Libraries as they are found: of the first format, or edited by somebody."""
+"""Makes libraries of the first format, and edited ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from te_select.runtime.manifest import FIRST_FORMAT, Manifest
 
 
 def make_first_format(path: Path) -> Path:
-    """Turn a library into one of the first format: no manifest inside, all of it beside."""
+    """Turn a library into one of the first format: its manifest is only in the file beside it."""
     manifest = stored.read(path).manifest
     image = path.read_bytes().replace(embedded.OWNER, b"te-first\0\0")
     path.write_bytes(image)
@@ -22,7 +22,7 @@ def make_first_format(path: Path) -> Path:
 
 
 def first_format_text(manifest: Manifest, image: bytes) -> str:
-    """What lies beside a library of the first format."""
+    """The file beside a library of the first format."""
     return json.dumps(
         manifest.to_json(hashlib.sha256(image).hexdigest()) | {"format": FIRST_FORMAT}, indent=1
     )
@@ -35,12 +35,12 @@ def edit_beside(path: Path, **fields: Any) -> None:
 
 
 def edit_inside(path: Path, before: str, after: str, *, seal: bool = True) -> None:
-    """Change a text of the manifest in a library; the seal is made to fit, or not."""
+    """Change a text of the manifest in a library, and seal it again or not."""
     old, new = before.encode(), after.encode()
     assert len(new) <= len(old), "the manifest may not grow"
     image = path.read_bytes()
     assert old in image
-    # Spaces behind the text make up for what it lost.
+    # Spaces after the text keep its length.
     start = image.index(b'{"sha256": "')
     end = image.index(b"}}", image.rindex(b'"versions"')) + 2
     text = image[start:end].replace(old, new, 1).ljust(end - start)

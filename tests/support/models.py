@@ -48,7 +48,7 @@ def read(proto: Any, folder: Path, *, expand: bool = False) -> list[ModelNode]:
 
 
 def value_of(dim: Any, sizes: Mapping[str, int]) -> int | None:
-    """The value of a dim at given sizes of names; None where a name has no size."""
+    """The value of a dim at given sizes of names; None if a name has no size."""
     if not isinstance(dim, Expression):
         return dim
     total = 0
@@ -64,7 +64,7 @@ def value_of(dim: Any, sizes: Mapping[str, int]) -> int | None:
 
 
 def corpus() -> tuple[Path, list[dict[str, Any]]] | None:
-    """The folder that ``TE_SELECT_MODELS`` names and its index; None where it is not set."""
+    """The folder that ``TE_SELECT_MODELS`` names and its index; None if it is not set."""
     folder = os.environ.get("TE_SELECT_MODELS")
     if folder is None:
         return None

@@ -13,7 +13,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Case:
-    """One test: a model, the arrays it is fed with by name, and its first outputs."""
+    """One test: a model, its input arrays by name, and its first outputs."""
 
     name: str
     model: Any

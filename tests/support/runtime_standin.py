@@ -1,4 +1,4 @@
-"""Kernels in plain C, in the place of TVM's, so that the runtime half is tested on its own."""
+"""Kernels in plain C instead of TVM's, so that the runtime half is tested alone."""
 
 from __future__ import annotations
 
@@ -123,11 +123,11 @@ def build(
 def entry(workload: Workload, i: int = 0, bytes_per_thread: int = 0) -> link.KernelEntry:
     """The ``i``-th kernel of a library of ours."""
     decisions = link.Decisions(bytes_per_thread=bytes_per_thread)
-    return link.KernelEntry(workload, (f"te_select_kernel_{i}",), decisions)
+    return link.KernelEntry(workload, (link.Version(f"te_select_kernel_{i}", decisions),))
 
 
 def manifest(workloads: Sequence[Workload], cpu_features: Sequence[str] = ()) -> Manifest:
-    """A manifest as the compiler would write it."""
+    """A manifest like the compiler's."""
     return Manifest(
         tuple(KernelRecord(w, {"lanes": 8}) for w in workloads),
         {"name": "x86-64", "cpu_features": list(cpu_features)},

@@ -82,7 +82,7 @@ def random_cond(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def laid_over(workload: Workload, operand: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of an operand with the unit axes by which NumPy's own broadcasting lays it.
+    """The shape of an operand with the unit axes that NumPy's own broadcasting needs.
 
     Of the rules themselves, not of `te_select.operator.broadcast`, which the tests are about.
     """
@@ -95,7 +95,7 @@ def laid_over(workload: Workload, operand: str, shape: tuple[int, ...]) -> tuple
 def expected(
     workload: Workload, cond: np.ndarray, then: np.ndarray, else_: np.ndarray
 ) -> np.ndarray:
-    """What NumPy selects, as raw bytes with a trailing axis of the element width."""
+    """NumPy's result, as raw bytes with a trailing axis of the element width."""
     width = workload.element.width
     truth = as_bytes(cond) != 0
     operands = [

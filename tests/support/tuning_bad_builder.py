@@ -1,4 +1,4 @@
-"""A build worker that builds what a candidate's config asks for under "fault", else the truth."""
+"""A build worker that builds the fault that a config names as "fault", or else a right kernel."""
 
 import os
 import signal
@@ -55,7 +55,7 @@ def build(message):
     record = KernelRecord(candidate.workload, candidate.config)
     target = {"name": candidate.target, "cpu_features": []}
     manifest = Manifest((record,), target, versions())
-    entries = [link.KernelEntry(candidate.workload, ("bad",))]
+    entries = [link.KernelEntry(candidate.workload, (link.Version("bad"),))]
     link.link([compiled], entries, [link.Level("x86-64", ())], manifest, path)
     return {}
 

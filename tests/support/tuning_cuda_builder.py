@@ -1,4 +1,4 @@
-"""The build worker without a CUDA compiler: all of a library but its machine code is real."""
+"""The build worker without a CUDA compiler: everything is real except the machine code."""
 
 from te_select.machines.cuda import compilers
 from te_select.machines.cuda.compilers import CudaBinary

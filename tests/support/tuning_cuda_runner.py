@@ -1,4 +1,4 @@
-"""The run worker on a stand-in for the driver; its device computes what is of 4-byte elements."""
+"""The run worker on a stand-in for the driver; its device computes 4-byte elements."""
 
 from te_select.operator.workload import Workload
 from te_select.tuning.measuring import run_worker

@@ -22,12 +22,12 @@ def by_unroll(candidate: Candidate) -> float:
 
 
 def flat(_candidate: Candidate) -> float:
-    """All alike."""
+    """All configs take the same time."""
     return 1e-3
 
 
 class FakeMeasurer:
-    """In the place of `te_select.tuning.measuring.Measurer`."""
+    """A fake of `te_select.tuning.measuring.Measurer`."""
 
     def __init__(self, seconds: Seconds = by_unroll, stop_after: int | None = None) -> None:
         self.seconds = seconds

@@ -30,7 +30,7 @@ class Fleet:
     def __init__(self, servers, folder):
         self.folder = folder
         self._processes = []
-        # Where torch is installed tvm imports it, which takes longer than all the rest.
+        # If torch is installed, tvm imports it, which takes longer than all the rest.
         (folder / "torch.py").write_text("raise ImportError")
         # Each takes the first port that is free, and says which; few others begin at the same one.
         first = random.randrange(10_000, 30_000)
@@ -54,7 +54,7 @@ class Fleet:
             return 0
 
     def end(self, server):
-        """What a machine does that loses power."""
+        """End like a machine that loses power."""
         os.killpg(self.servers[server].pid, signal.SIGKILL)
 
     def close(self):

@@ -1,4 +1,4 @@
-"""How many threads everyone may use."""
+"""How many threads a contestant may use."""
 
 from __future__ import annotations
 

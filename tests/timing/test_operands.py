@@ -1,4 +1,4 @@
-"""What is measured on: aligned arrays, and masks of a density and a block length."""
+"""Operands for timing: aligned arrays, and masks of a density and a block length."""
 
 from __future__ import annotations
 

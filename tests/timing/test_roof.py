@@ -29,7 +29,7 @@ def test_probes_move_about_as_many_bytes_as_the_workload() -> None:
 
 
 def test_bytes_are_those_of_all_operands() -> None:
-    """Of float32: two for a copy, and a byte and three for a select."""
+    """Bytes of float32: a copy moves 8, a select 13."""
     for name, width in (("copy", 8), ("select", 13)):
         memory = roof.probe_memory(name, 5 * LINE)
         assert sum(array.nbytes for array in memory) == width * 5 * LINE

@@ -1,4 +1,4 @@
-"""Timing in turns: who is called when, and what a figure is made of."""
+"""Timing in turns: the order of calls, and the calls behind a figure."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_each_turn_begins_with_calls_that_are_not_counted(clock) -> None:
 def test_order_changes_from_round_to_round(clock) -> None:
     names = "abcd"
     take_turns({name: clock.call(name, 20) for name in names}, rounds=12)
-    counted = clock.calls[8:]  # behind those that tell how long a call is; two a turn
+    counted = clock.calls[8:]  # without those that measure a call's length; two a turn
     turns = ["".join(dict.fromkeys(counted[k : k + 8])) for k in range(0, len(counted), 8)]
     assert len(turns) == 12
     assert len(set(turns)) > 1

@@ -161,7 +161,7 @@ def test_records_of_cpus_and_of_cuda_devices_never_serve_each_other(tmp_path):
     of_cpu = metaschedule.entry(flat(1 << 20), V4, cpu.default_config(pattern, V4.tvm), 1e-3, {})
     store.put(tmp_path / "other" / V4.records, [of_cpu])
     assert origin(flat(1 << 20), tmp_path / "other") is None
-    # Nor where someone has put it into the wrong folder.
+    # Nor if someone has put it into the wrong folder.
     store.put(tmp_path / "moved" / FOLDER, [of_cpu])
     assert origin(flat(1 << 20), tmp_path / "moved") is None
 

@@ -1,4 +1,4 @@
-"""The journal of an unfinished session: on the disk before anybody hears of a trial."""
+"""The journal of an unfinished session: a trial is on the disk before it is reported."""
 
 import os
 from pathlib import Path
@@ -19,7 +19,7 @@ def journal(tmp_path):
 
 
 def test_trial_is_on_the_disk_before_append_returns(journal, monkeypatch):
-    """And so is the name of the file, when it is new."""
+    """If the file is new, its name in the folder is on the disk, too."""
     synced = []
 
     def fsync(handle):
@@ -72,7 +72,7 @@ def test_journal_that_cannot_be_removed_is_an_error_of_tuning(journal):
 
 
 def test_digest_of_a_long_name_is_whole():
-    """Two names of one digest would share their trials."""
+    """Two names with the same digest would share their trials."""
     path = Journal(Path("x"), "w4" + "_2t_3c" * 100, {}).path
     assert len(path.stem.rpartition("-")[2]) == 64
     assert module._CUT + 64 < 200

@@ -11,14 +11,15 @@ from te_select.compiler import schedule
 from te_select.machines.cpu.machine import lower
 from te_select.machines.targets import resolve
 from te_select.operator.access import access_pattern
+from te_select.schedules.cpu import isa
 from te_select.schedules.cpu import schedule as cpu
 from te_select.schedules.cpu.config import BY_MACHINE, OF_MACHINE
 from te_select.tuning.search import BATCH, Enumeration, Evolution, candidates, open_search
 from tests.support.tuning_fakes import BIG, FEW, ROWS
 
 V4, MODEL = resolve("x86-64-v4"), resolve("znver4")
-V4_BYTES = cpu.register_bytes(V4.tvm)
-TRIALS = 1 + BATCH + BATCH // 2  # the default, what is sampled, and what evolves of it
+V4_BYTES = isa.register_bytes(V4.tvm)
+TRIALS = 1 + BATCH + BATCH // 2  # the default, sampled configs, and evolved ones
 
 
 def proposed(search, seconds):
@@ -57,7 +58,7 @@ def test_what_is_left_out_does_the_same_as_a_candidate(workload):
 
 @pytest.mark.parametrize("workload", [FEW, ROWS, BIG], ids=str)
 def test_level_leaves_to_the_machine_what_it_decides(workload):
-    """Many models of machine run its code; the code of one is for that one."""
+    """Many models of machine run a level's code; a model's own code is for that model only."""
     default = dataclasses.asdict(cpu.default_config(access_pattern(workload), V4.tvm))
     for config in candidates(workload, V4):
         assert all(getattr(config, knob) == default[knob] for knob in OF_MACHINE)
@@ -76,7 +77,7 @@ def test_configs_of_one_effect_make_one_function(workload):
         if config.stream_from == 0 and config.vector_bytes == V4_BYTES:
             scheduled = schedule(workload, V4, config=dataclasses.asdict(config))
             text = "".join(str(func.script()) for func in lower(scheduled, "f"))
-            grain = config.bytes_per_thread  # which the launcher is given beside it
+            grain = config.bytes_per_thread  # the launcher gets this number
             if "T.parallel" in text:
                 text += f"on {grain if grain < 0 else pattern.bytes_moved() // grain} threads"
             if "_skip" in text:

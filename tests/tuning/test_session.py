@@ -1,4 +1,4 @@
-"""A tuning session, told times that nobody measured."""
+"""A tuning session with made-up times."""
 
 import contextlib
 import dataclasses
@@ -125,7 +125,7 @@ def test_interrupted_session_goes_on_where_it_was(run):
 
 
 def test_resumed_session_measures_what_an_uninterrupted_one_does(run, tmp_path):
-    """Told the same times: the noise goes on where it was."""
+    """The same times: the noise goes on where it stopped."""
     with pytest.raises(KeyboardInterrupt):
         run(BIG, FakeMeasurer(stop_after=25), trials=40)
     measured, resumed = run.measurer.measured, FakeMeasurer()
@@ -147,7 +147,7 @@ def test_tuned_workload_is_skipped_unless_forced(run):
 
 
 def test_workload_is_measured_by_one_session_at_a_time(run, tmp_path, monkeypatch):
-    """While one measures, another one would wait: here it is told that it may not."""
+    """While one session measures, another would wait; here it must not."""
     measured = []
 
     class Meeting(FakeMeasurer):
@@ -183,7 +183,7 @@ def test_session_that_waited_takes_the_record_that_another_made_meanwhile(
     monkeypatch.setattr(store, "locked", waiting)
     assert te_select.tune(SMALL, TARGET, tuning_logs=tmp_path, trials=80) == records[0]
     assert first.measured
-    assert len(others) == 1  # nobody opened it
+    assert len(others) == 1  # it was not opened
 
 
 @pytest.mark.parametrize(
@@ -292,7 +292,7 @@ def test_two_sessions_of_one_workload_measure_it_once(tmp_path, monkeypatch):
     with ThreadPoolExecutor(2) as pool:
         one = pool.submit(tune)
         assert begun.wait(60)
-        with Session(TARGET, tmp_path) as other:  # which has the workers to measure at once
+        with Session(TARGET, tmp_path) as other:  # it has workers, so it could measure at once
             assert other.measurer is second
             two = pool.submit(other.tune, SMALL, lambda progress: None)
             with pytest.raises(FutureTimeoutError):

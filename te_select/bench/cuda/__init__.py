@@ -1,1 +1,1 @@
-"""``te-select bench`` for CUDA devices: the same suite, other peers, the device's copy as roof."""
+"""``te-select bench`` for CUDA devices: the same suite, other peers; the roof is a device copy."""

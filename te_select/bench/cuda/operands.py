@@ -1,4 +1,4 @@
-"""Operands of a bench in memory of a CUDA device: sets that go round, so that no cache helps."""
+"""Operands of a bench in a CUDA device's memory: sets used in turns, so that no cache helps."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class DeviceSet:
     Parameters
     ----------
     host
-        The same in memory of the CPU; its ``out`` is where results are compared.
+        The same operands in memory of the CPU. Results are compared in its ``out``.
     cond, then, else_, out
         Arrays on the device.
     """
@@ -40,7 +40,7 @@ class DeviceSet:
 
     @property
     def workload(self) -> Workload:
-        """Whose shapes they have."""
+        """The workload whose shapes the operands have."""
         return self.host.workload
 
     def arrays(self) -> tuple[DeviceArray, DeviceArray, DeviceArray, DeviceArray]:
@@ -48,7 +48,7 @@ class DeviceSet:
         return self.cond, self.then, self.else_, self.out
 
     def broadcast_shapes(self) -> list[tuple[int, ...]]:
-        """Shapes that NumPy's own broadcasting lays as the rule does; the last is out's."""
+        """Shapes that NumPy broadcasts in the same way as the rule; the last is that of out."""
         return [array.shape for array in (*self.host.aligned(), self.host.out)]
 
 
@@ -80,7 +80,7 @@ def make_sets(host: Operands, count: int) -> list[DeviceSet]:
 
 
 def as_bytes(array: DeviceArray) -> DeviceArray:
-    """The same memory as bytes, which every library takes."""
+    """The same memory as an array of bytes, which every library takes."""
     return DeviceArray(array.memory, _UINT8, (array.nbytes,), array.offset)
 
 
@@ -96,7 +96,7 @@ def torch_tensors(operands: DeviceSet, torch: Any) -> list[Any]:
 
 
 def strides(pattern: AccessPattern) -> list[dict[str, int]]:
-    """For every merged loop the steps of cond, then and else_ in carried elements, by letter."""
+    """For every merged loop the strides of cond, then and else_ in carried elements, by letter."""
     steps: list[dict[str, int]] = []
     size = dict.fromkeys("cte", 1)
     for loop in reversed(pattern.loops):

@@ -1,4 +1,4 @@
-"""Other systems that select on CUDA devices, each used as its users would at its best."""
+"""Other systems that select on CUDA devices, each used in the fastest way its users would."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from te_select.checking.reference import Array
 from te_select.operator.access import LARGEST_INTEGER
 from te_select.operator.workload import Workload
 
-_LOOPS = 4  # that the Triton kernel cuts its index into
-_MOST_NARROW = 2**31 - 2**13  # elements that 32 bits index, those of the last block included
+_LOOPS = 4  # loops into which the Triton kernel cuts its index
+_MOST_NARROW = 2**31 - 2**13  # elements that 32 bits can index, with those of the last block
 
 
 class CudaPeer(Peer):
     """A peer whose calls only enqueue work, by default on the default stream."""
 
     wait: Callable[[Any], object] | None = None
-    """What waits for a call's result, where its work is on other streams."""
+    """Waits for a call's result, if its work is on other streams."""
     graphs: bool = False
     """Whether a call can be captured: on torch's current stream, and without an allocation."""
 
     def available(self) -> str | None:
-        """A package that sees no GPU is as good as missing."""
+        """Why this peer cannot run here; a package that sees no GPU counts as missing."""
         return super().available() or self._blind()
 
     def _blind(self) -> str | None:
         return None if load("torch").cuda.is_available() else "torch sees no CUDA device"
 
     def result(self, value: Any, operands: Any) -> Array:
-        """What the call left in the set's own output."""
+        """The set's own output, into which the call wrote."""
         return result(operands)
 
 
@@ -75,7 +75,7 @@ class TorchCompile(CudaPeer):
     def prepare(self, workload: Workload, sets: Sequence[DeviceSet]) -> list[Call]:
         """Compile for these very shapes."""
         torch = load("torch")
-        # It gives up on a function that was compiled for eight other shapes.
+        # torch.compile gives up on a function that was compiled for eight other shapes.
         load("torch._dynamo").reset()
 
         def where(cond: Any, then: Any, else_: Any, out: Any) -> None:
@@ -108,7 +108,7 @@ class Triton(CudaPeer):
             if missing < 0:
                 raise UnsupportedError(f"is written for at most {_LOOPS} merged loops")
             count = elements(pattern)
-            # Unit loops are innermost: dividing by 1 is nothing, and the outermost has no modulo.
+            # Unit loops go innermost: dividing by 1 costs nothing, and the outermost has no modulo.
             extents = [loop.bound({}) for loop in pattern.loops] + [1] * missing
             steps = strides(pattern) + [dict.fromkeys("cte", 0)] * missing
             sizes = [*extents[1:], *(step[letter] for letter in "cte" for step in steps)]
@@ -171,7 +171,7 @@ class Jax(CudaPeer):
         return value.block_until_ready()
 
     def _blind(self) -> str | None:
-        # Else it takes three quarters of the device's memory for itself.
+        # Otherwise JAX takes three quarters of the device's memory for itself.
         os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
         try:
             load("jax").devices("gpu")

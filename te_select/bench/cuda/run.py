@@ -43,8 +43,8 @@ def run(entries: Sequence[Entry], masks: Sequence[Mask], options: Options) -> It
     masks
         How cond is drawn.
     options
-        How to measure; operands go round through more than twice the second-level cache where
-        32 sets are enough for that, whether ``cold`` is asked for or not.
+        How to measure. Calls always go through sets of operands larger than twice the second-level
+        cache, if 32 sets are enough for that. ``cold`` makes no difference.
 
     Yields
     ------
@@ -111,7 +111,7 @@ def _measure(entry: Entry, mask: Mask, options: Options, l2: int) -> Row:
 
 
 def _calls(kernel: te_select.Kernel, sets: Sequence[DeviceSet]) -> list[Call]:
-    """Our own calls, with tensors of torch where it is there, as its users pass them."""
+    """Our own calls, with torch tensors if torch is installed, as its users pass them."""
     torch = load("torch") if _torch_sees_a_device() else None
 
     def bind(operands: DeviceSet) -> Call:

@@ -1,4 +1,4 @@
-"""A Select in Triton, written as its users would: a flat index, cut into the merged loops."""
+"""A Select in Triton, as Triton's users would write it: a flat index, cut into merged loops."""
 
 import triton
 import triton.language as tl
@@ -20,7 +20,7 @@ def select(  # type: ignore[no-untyped-def]  # noqa: ANN201, D103, PLR0913, PLR0
     WIDE: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     block = tl.program_id(0)
-    if WIDE:  # else 32 bits index every element, and dividing them costs less
+    if WIDE:  # otherwise 32 bits index every element, and dividing 32 bits costs less
         block = block.to(tl.int64)
     at = block * BLOCK + tl.arange(0, BLOCK)
     inside = at < count

@@ -1,4 +1,4 @@
-"""Other systems that select, each used as its users would at its best."""
+"""Other systems that select, each used in the fastest way its users would."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PEERS: tuple[type[Peer], ...] = (
     TorchCompile,
     Jax,
     OnnxRuntime,
-    OneDnn,  # before OpenVINO, with whose older TBB it finds no CPU
+    OneDnn,  # before OpenVINO: with OpenVINO's older TBB, oneDNN finds no CPU
     OpenVino,
     Iree,
     Halide,
@@ -48,7 +48,7 @@ def choose_peers(names: str, peers: Sequence[type[Peer]] = PEERS) -> list[Peer]:
     names
         ``"all"``, ``"none"``, or names such as ``"numpy,torch"``.
     peers
-        Those there are on the kind of machine.
+        The peers that exist for the kind of machine.
 
     Returns
     -------

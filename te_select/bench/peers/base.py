@@ -1,4 +1,4 @@
-"""What a peer is to the bench."""
+"""The base class of the bench's peers."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Peer(abc.ABC):
     Attributes
     ----------
     name
-        What ``--peers`` and the reports call it.
+        Its name in ``--peers`` and in reports.
     modules
-        What it imports; it is absent where one of them is missing.
+        The modules that it imports; it is absent if one of them is missing.
     install
         The pip package that brings them.
     """
@@ -37,7 +37,7 @@ class Peer(abc.ABC):
     install: ClassVar[str] = ""
 
     def available(self) -> str | None:
-        """Why this peer cannot run here, or None where it can."""
+        """Why this peer cannot run here, or None if it can."""
         try:
             for module in self.modules:
                 importlib.import_module(module)
@@ -48,7 +48,7 @@ class Peer(abc.ABC):
 
     @abc.abstractmethod
     def prepare(self, workload: Workload, sets: Sequence[Any]) -> list[Call]:
-        """Compile and bind once, so that a call does nothing but select.
+        """Compile and bind once, so that a call does nothing except select.
 
         Parameters
         ----------
@@ -68,23 +68,23 @@ class Peer(abc.ABC):
         UnsupportedError
             If the system does not take the workload.
         Exception
-            Whatever else the system raises, which counts as unsupported too.
+            Any other error of the system; the workload counts as unsupported, too.
         """
 
     def result(self, value: Any, operands: Any) -> Array:
-        """What a call left: by default the set's own output, whatever the call returned."""
+        """A call's output: by default the set's own output, not the value that was returned."""
         out: Array = operands.out
         return out
 
 
 def first_line(error: Exception) -> str:
-    """What an exception says, short enough for a report."""
+    """An exception's message, short enough for a report."""
     lines = str(error).strip().splitlines()
     return (lines[0] if lines else type(error).__name__)[:160]
 
 
 def load(module: str) -> Any:
-    """Import what only some machines have."""
+    """Import a module that only some machines have."""
     return importlib.import_module(module)
 
 

@@ -26,7 +26,7 @@ class TorchCompile(Peer):
     install = "torch"
 
     def available(self) -> str | None:
-        """Inductor writes C++, so a compiler is needed as well."""
+        """Why this peer cannot run here; Inductor writes C++, so it needs a compiler, too."""
         compilers = (os.environ.get("CXX", ""), "g++", "clang++", "c++")
         if not any(name and shutil.which(name) for name in compilers):
             return "no C++ compiler is found; install g++ or clang++"
@@ -36,7 +36,7 @@ class TorchCompile(Peer):
         """Compile for these very shapes."""
         torch = load("torch")
         torch.set_num_threads(threads())
-        # It gives up on a function that was compiled for eight other shapes.
+        # torch.compile gives up on a function that was compiled for eight other shapes.
         load("torch._dynamo").reset()
 
         def where(cond: Any, then: Any, else_: Any, out: Any) -> None:
@@ -58,15 +58,15 @@ class Jax(Peer):
     install = "jax"
 
     def prepare(self, workload: Workload, sets: Sequence[Operands]) -> list[Call]:
-        """Compile, and put the operands where JAX wants them: on a CPU they stay where they are."""
+        """Compile, and give the operands to JAX; on a CPU it takes them without a copy."""
         jax = load("jax")
         cpu = jax.devices("cpu")[0]
         where = jax.jit(jax.numpy.where)
         if workload.element.width < LARGEST_INTEGER:
             moved = [_put(jax, cpu, operands) for operands in sets]
         else:
-            # Without x64 such elements would silently become half as wide. It is on here alone, and
-            # a function that is compiled ahead of time does not ask for it again.
+            # Without x64 such elements would silently become half as wide. It is switched on only
+            # here: a function that is compiled ahead of time does not read the switch again.
             with jax.enable_x64(True):
                 moved = [_put(jax, cpu, operands) for operands in sets]
                 where = where.lower(*moved[0]).compile()

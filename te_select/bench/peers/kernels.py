@@ -1,7 +1,7 @@
-"""Peers that are told the loops: Halide and IREE.
+"""Peers that get loops instead of an operator: Halide and IREE.
 
-Both get the merged loops, as somebody who cares for speed would write them, and plain words for
-the elements, because neither has all of the types.
+Both get the merged loops, as somebody who wants speed would write them. Elements are plain words,
+because neither has all of the element types.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from te_select.operator.workload import Workload
 from te_select.timing.cores import threads
 from te_select.timing.operands import Operands
 
-_VECTOR = 64  # bytes; Halide splits it where the CPU's vectors are shorter
-_CHUNK = 1 << 15  # elements of one Halide task, where there is one loop only
-_TASKS = 16  # Halide tasks per thread, where there are more loops
+_VECTOR = 64  # bytes; Halide splits it if the CPU's vectors are shorter
+_CHUNK = 1 << 15  # elements of one Halide task, if there is only one loop
+_TASKS = 16  # Halide tasks per thread, if there are more loops
 
 
 class Halide(Peer):
@@ -40,7 +40,7 @@ class Halide(Peer):
         compiled = _pipeline(hl, pattern)
 
         def bind(arrays: tuple[Array, ...]) -> Call:
-            # It knows 8-byte words as unsigned long long only, not as unsigned long.
+            # Halide knows 8-byte words only as unsigned long long, not as unsigned long.
             buffers = [
                 hl.Buffer(array.view("Q") if pattern.width == LARGEST_INTEGER and k else array)
                 for k, array in enumerate(map(np.atleast_1d, arrays))
@@ -125,12 +125,12 @@ class Iree(Peer):
     def result(self, value: Any, operands: Operands) -> Array:
         """The array that was allocated, in the element type of the workload."""
         out = operands.out
-        # `to_host` maps memory that goes with the value.
+        # `to_host` maps memory that is freed together with the value.
         return np.array(value.to_host()).reshape(-1).view(out.dtype).reshape(out.shape)
 
 
 def _mlir(pattern: AccessPattern) -> str:
-    """The loops as MLIR; a cond of bytes, because IREE's own booleans are bytes too."""
+    """The loops as MLIR; cond is bytes, because IREE's own booleans are bytes too."""
     word = f"i{8 * pattern.width}"
     loops = [f"d{k}" for k in range(len(pattern.loops))]
     maps, types = [], []

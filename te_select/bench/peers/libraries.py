@@ -1,4 +1,4 @@
-"""Peers that are called as they are: NumPy, numexpr and torch."""
+"""Peers that are called without compiling: NumPy, numexpr and torch."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class NumExpr(Peer):
         numexpr.set_num_threads(threads())
 
         def evaluate(arrays: dict[str, Array], out: Array) -> None:
-            # Its check of the text costs 10 us a call and is there for untrusted expressions.
+            # The check of the text costs 10 us a call, and only untrusted expressions need it.
             numexpr.evaluate("where(c, t, e)", arrays, out=out, sanitize=False)
 
         return [

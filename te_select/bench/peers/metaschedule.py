@@ -1,4 +1,4 @@
-"""TVM's own operator under the schedule that TVM's own tuner finds for it."""
+"""TVM's own operator with the schedule that TVM's own tuner finds for it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _SEED = 1  # a row that is measured again tries the same schedules
 
 _POOL: dict[str, Callable[[], int]] = {
     "TVM_NUM_THREADS": threads,  # TVM takes half of the CPUs otherwise
-    "TVM_BIND_THREADS": lambda: 0,  # it would bind this thread too, and all that it starts later
-    # Its threads would spin for up to 0.1 s after a call, and slow whatever is measured next.
+    "TVM_BIND_THREADS": lambda: 0,  # TVM would bind this thread too, and all that it starts later
+    # TVM's threads would spin for up to 0.1 s after a call, and slow the next contestant.
     "TVM_THREAD_POOL_SPIN_COUNT": lambda: 1000,
 }
 
@@ -31,10 +31,10 @@ _POOL: dict[str, Callable[[], int]] = {
 class MetaSchedule(Peer):
     """``topi.where`` tuned by MetaSchedule in its default space for this CPU, with all threads.
 
-    That space holds one schedule for a Select, without a random variable: its rules tile and unroll
-    what is reduced or read several times, and nothing is. The search is TVM's own, with random
-    numbers in the place of a cost model. What it tries is built and timed in this process: its own
-    builder and runner start others, for 2 s a schedule.
+    That space holds one schedule for a Select, without a random variable. Its rules tile and unroll
+    data that is reduced or read several times, and a Select has no such data. The search is TVM's
+    own, with random numbers instead of a cost model. Schedules are built and timed in this process,
+    because TVM's own builder and runner start other processes, which takes 2 s a schedule.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class MetaSchedule(Peer):
     Attributes
     ----------
     tried
-        How many it has tried for the last workload.
+        How many schedules it has tried for the last workload.
     """
 
     name = "tvm-metaschedule"
@@ -58,7 +58,7 @@ class MetaSchedule(Peer):
     def prepare(self, workload: Workload, sets: Sequence[Operands]) -> list[Call]:
         """Tune on the first set, compile the best schedule, and bind the operands."""
         for name, value in _POOL.items():
-            # The pool reads them when it starts, with the first parallel call.
+            # TVM's thread pool reads these when it starts, with the first parallel call.
             os.environ.setdefault(name, str(value()))
         function, target = where_function(sets[0]), _target()
         schedule, self.tried = _tune(function, target, sets[0], self.trials)
@@ -72,17 +72,17 @@ def _target() -> Any:
 
 
 def _tune(function: Any, target: Any, operands: Operands, trials: int) -> tuple[Any, int]:
-    """The best schedule of those that were tried, and how many were."""
+    """The best schedule of those that were tried, and how many were tried."""
     tuner = load("tvm.s_tir.meta_schedule")
     logger = logging.getLogger(__name__)
-    logger.setLevel(logging.CRITICAL)  # it tells of every step
+    logger.setLevel(logging.CRITICAL)  # it reports every step
     _import_intrinsics()
     context = tuner.TuneContext(
         function,
         target=target,
         space_generator="post-order-apply",
-        # By default it draws 512 schedules at a time: where there is but one, as for most
-        # workloads, it went on looking for others for 3 to 8 s.
+        # By default it draws 512 schedules at a time. For most workloads there is only one, and the
+        # search went on looking for others for 3 to 8 s.
         search_strategy=tuner.search_strategy.EvolutionarySearch(
             population_size=2 * trials, init_min_unmeasured=trials
         ),
@@ -101,7 +101,7 @@ def _tune(function: Any, target: Any, operands: Operands, trials: int) -> tuple[
         runner=_runner(built, operands),
         database=database,
         cost_model="random",
-        # The others would delete the folders that artifacts lie in, and train a cost model.
+        # The other callbacks would delete the folders of artifacts, and train a cost model.
         measure_callbacks=[tuner.measure_callback.AddToDatabase()],
         task_scheduler="round-robin",
     )
@@ -126,7 +126,7 @@ def _import_intrinsics() -> None:
     try:
         intrinsics = load(package)
     finally:
-        # Whoever imports one of them later gets the real one.
+        # A later import of one of them gets the real module.
         for name in names:
             del sys.modules[name]
     for name in left_out:
@@ -146,7 +146,7 @@ def _builder(built: dict[str, Any]) -> Any:
             key = str(len(built))
             try:
                 built[key] = tvm.compile(one.mod, one.target)["main"]
-            except Exception as error:  # a schedule that does not compile is one that lost
+            except Exception as error:  # a schedule that does not compile has lost
                 return base.BuilderResult(None, first_line(error))
             return base.BuilderResult(key, None)
 
@@ -154,7 +154,7 @@ def _builder(built: dict[str, Any]) -> Any:
 
 
 def _runner(built: dict[str, Any], operands: Operands) -> Any:
-    """A runner of what is in ``built``, on these operands."""
+    """A runner for the schedules in ``built``, on these operands."""
     base = load("tvm.s_tir.meta_schedule.runner.runner")
     derived_object = load("tvm.ir.utils").derived_object
 

@@ -17,7 +17,7 @@ from te_select.operator.access import AccessPattern
 from te_select.operator.workload import Workload
 from te_select.timing.operands import Operands
 
-# Numbers of its C headers.
+# Numbers from oneDNN's C headers.
 _ENGINE_KIND_CPU = 1
 _STREAM_IN_ORDER = 1
 _ALG_BINARY_SELECT = 0x1FFFC
@@ -32,27 +32,27 @@ TYPES = {
     "int8": _S8,
     "float16": _F16,
     "bfloat16": _BF16,
-    # It keeps the bits of float32, and makes integers of 4 bytes into floats on the way.
+    # oneDNN keeps the bits of float32. It converts integers of 4 bytes to floats on the way.
     "float32": _F32,
     "int32": _F32,
     "uint32": _F32,
 }
 
-# Elements; its reference implementation took 25 to 80 ns for each, that is seconds for most rows.
+# In elements. The reference implementation took 25 to 80 ns for each: seconds for most rows.
 _MOST_BY_REFERENCE = 1 << 16
 
 
 class OneDnn(Peer):
     """oneDNN's ``binary_select`` over the merged loops, on memory that is bound beforehand.
 
-    It runs where the PyPI package runs it: on a SYCL queue of the CPU, with all cores.
+    It runs on a SYCL queue of the CPU with all cores, as the PyPI package is built to.
     """
 
     name = "onednn"
     install = "onednn"
 
     def available(self) -> str | None:
-        """Why this peer cannot run here, or None where it can."""
+        """Why this peer cannot run here, or None if it can."""
         try:
             _machine()
         except Exception as error:  # a package that is broken may raise anything
@@ -73,7 +73,7 @@ class OneDnn(Peer):
 
 
 class _Handle(ctypes.c_void_p):
-    """A pointer of the library's, which is given back when nothing refers to it any more."""
+    """A pointer of the library; it is released when nothing refers to it any more."""
 
 
 class _Machine:
@@ -87,9 +87,9 @@ class _Machine:
         folder = paths[0].parent
         if other := _other_tbb(folder):
             raise OSError(f"oneDNN finds no CPU beside another TBB, and {other} is loaded")
-        # pip moves the CPU's driver to where its own registration does not say.
+        # pip moves the CPU's driver away from the place where it is registered.
         os.environ.setdefault("OCL_ICD_FILENAMES", str(folder / "libintelocl.so"))
-        # It would print to stdout what its statuses say too.
+        # The library would print to stdout what its statuses say too.
         os.environ.setdefault("ONEDNN_VERBOSE", "none")
         self.library = _load(paths[0])
         self.library.dnnl_status2str.restype = ctypes.c_char_p
@@ -97,14 +97,14 @@ class _Machine:
         self.stream = self.make("stream", self.engine, _STREAM_IN_ORDER)
 
     def check(self, function: str, *arguments: Any) -> None:
-        """Call a function, and raise what its status says."""
+        """Call a function, and raise an error if its status is one."""
         status = getattr(self.library, f"dnnl_{function}")(*arguments)
         if status:
             text = self.library.dnnl_status2str(status).decode()
             raise UnsupportedError(f"dnnl_{function} says {text}")
 
     def make(self, kind: str, *arguments: Any, by: str = "") -> _Handle:
-        """Make something that lives as long as what this returns."""
+        """Make an object of the library; it lives as long as the handle that this returns."""
         handle = _Handle()
         self.check(by or f"{kind}_create", ctypes.byref(handle), *arguments)
         destroy: Callable[[Any], int] = getattr(self.library, f"dnnl_{kind}_destroy")
@@ -119,7 +119,7 @@ def _machine() -> _Machine:
 
 
 def _load(path: Path) -> ctypes.CDLL:
-    """Load a library, and first what it needs from its own folder, where nothing has it look."""
+    """Load a library, after those that it needs from its folder, where the loader does not look."""
     loaded = ""
     while True:
         try:
@@ -133,7 +133,7 @@ def _load(path: Path) -> ctypes.CDLL:
 
 
 def _other_tbb(folder: Path) -> str:
-    """The TBB that the process loaded from elsewhere, which oneDNN would get for its own."""
+    """A TBB that the process loaded from elsewhere; oneDNN would use it in place of its own."""
     for line in Path("/proc/self/maps").read_text().splitlines():
         path = line.split(maxsplit=5)[-1]
         if "/libtbb.so" in path and Path(path).parent != folder:
@@ -193,7 +193,7 @@ class _Select:
         )
 
     def bind(self, operands: Operands) -> Call:
-        """A call on memory that is the operands' own."""
+        """A call on the operands' own memory."""
         machine, primitive = self.machine, self.primitive
         _, arrays = operands.merged()
         memories = [
@@ -208,6 +208,6 @@ class _Select:
         def call() -> Any:
             machine.check("primitive_execute", primitive, machine.stream, len(arguments), arguments)
             machine.check("stream_wait", machine.stream)
-            return kept  # what the arguments point to lives as long as the call
+            return kept  # the arguments' memory must live as long as the call
 
         return call

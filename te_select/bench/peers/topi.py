@@ -1,4 +1,4 @@
-"""TVM's own operator, as it comes."""
+"""TVM's own operator, without a schedule."""
 
 from __future__ import annotations
 

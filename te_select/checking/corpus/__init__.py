@@ -1,7 +1,7 @@
 """Conformance: the Select cases of other projects, run against te-select.
 
-A corpus file is a JSON list of cases: an operator, shapes,
-element types, what is expected, and values where the source has them.
+A corpus file is a JSON list of cases. A case has an operator, shapes, element types, what is
+expected, and values if the source has them.
 """
 
 from __future__ import annotations

@@ -31,13 +31,13 @@ class Run:
     case
         The case as the file has it.
     label
-        What tells this run from the others of its case.
+        A text that tells this run from the others of its case.
     then_dtype, else_dtype
-        Element types, in te-select's names; else_'s differs in cases that must be refused only.
+        Element types, in te-select's names. They differ only in cases that must be refused.
     shapes
         Shapes of ``cond``, ``then`` and ``else``.
     out_shape
-        The shape that must result; of no meaning where an error is expected.
+        The shape that must result; without meaning if an error is expected.
     accepts
         Whether te-select must accept the case.
     layout
@@ -45,7 +45,7 @@ class Run:
     sizes
         Sizes of the named dims.
     skip
-        Why the case cannot be run; else empty.
+        Why the case cannot be run; empty if it can.
     """
 
     file: Path
@@ -84,7 +84,7 @@ def read_corpus(path: Path, case_id: str | None = None) -> list[Run]:
     Returns
     -------
     list of Run
-        The runs, those to be skipped included.
+        The runs, including those that are skipped.
 
     Raises
     ------
@@ -145,7 +145,7 @@ def _instances(case: Mapping[str, Any]) -> tuple[list[Instance], str]:
 
 
 def _then_dtype(case: Mapping[str, Any]) -> str:
-    """The element type of then; where it is open, that of the case, and float32 where all are."""
+    """The element type of then; if it is open, that of the case; if both are open, float32."""
     for key in ("then_dtype", "dtype", "else_dtype"):
         if case.get(key, _OPEN) != _OPEN:
             return str(case[key])

@@ -1,7 +1,7 @@
 """Partial shapes of the corpus, replaced by concrete ones that they allow.
 
-A dim is an int, -1 (unknown), ``[lo, hi]`` (-1 being open), or a symbol; a shape is a list of dims,
-``{"rank": n}``, or None where even the rank is unknown.
+A dim is an int, -1 (unknown), ``[lo, hi]`` (where -1 means open), or a symbol. A shape is a list of
+dims, ``{"rank": n}``, or None if even the rank is unknown.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from te_select.operator.broadcast import Dim
 
 Dims = tuple[Dim, ...]
 
-OPERANDS = ("then", "else", "cond")  # then first: it is the base of pdpd, so it carries the size
+OPERANDS = ("then", "else", "cond")  # then is first: as the base of pdpd it must have the size
 _SYMBOL_SIZES = ((2, 3, 5, 7, 11, 13), (1, 1, 1, 1, 1, 1))
 
 
@@ -25,7 +25,7 @@ class Instance:
     Parameters
     ----------
     label
-        What tells it from the other instances of its case.
+        A text that tells it from the other instances of its case.
     shapes
         The shape of each operand.
     out
@@ -51,7 +51,7 @@ def instances(case: Mapping[str, Any]) -> tuple[list[Instance], str]:
     Returns
     -------
     tuple
-        The instances, and the reason where there are none.
+        The instances, and the reason if there are none.
     """
     if "targets" in case:
         return [
@@ -60,7 +60,7 @@ def instances(case: Mapping[str, Any]) -> tuple[list[Instance], str]:
         ], ""
     shapes = {operand: _dims(case[f"{operand}_pshape"]) for operand in OPERANDS}
     if case["expect"] == "error":
-        # An open dim becomes 1, which broadcasts: only a clash of static dims is left to reject.
+        # An open dim becomes 1, which broadcasts. So only static dims can still clash.
         closed = {o: tuple(_closed(dim) for dim in dims or ()) for o, dims in shapes.items()}
         return [Instance("open dims as 1", closed, (), {})], ""
     out = _dims(case["out_pshape"])
@@ -89,7 +89,7 @@ def _closed(dim: Any) -> int:
 
 
 def _symbolic(shapes: Mapping[str, list[Any]], out: list[Any]) -> list[Instance]:
-    """Symbols as named dims, run with distinct sizes and with 1, which names do not broadcast."""
+    """Symbols as named dims, run with distinct sizes and with 1; a name of size 1 stays a name."""
     names = sorted({dim for dims in shapes.values() for dim in dims if isinstance(dim, str)})
     made = {operand: tuple(dims) for operand, dims in shapes.items()}
     return [
@@ -106,7 +106,7 @@ def _symbolic(shapes: Mapping[str, list[Any]], out: list[Any]) -> list[Instance]
 def _instance(
     label: str, shapes: Mapping[str, list[Any]], out: list[Any], *, spread: bool
 ) -> Instance:
-    """Choose a size for every output axis; with ``spread`` as few operands as may be have it."""
+    """Choose a size for every output axis; with ``spread`` as few operands as possible have it."""
     rank = len(out)
     made: dict[str, list[int]] = {operand: [] for operand in shapes}
     result = []

@@ -33,7 +33,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class RunResult:
-    """What came of one run.
+    """The result of one run.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class RunResult:
     case
         The case's identifier.
     label
-        What tells the run from the others of its case.
+        A text that tells the run from the others of its case.
     status
         ``"passed"``, ``"failed"`` or ``"skipped"``.
     reason
@@ -79,7 +79,7 @@ def run_corpus(
     case_id
         Run this case only.
     progress
-        Called with the number of runs done and of all runs.
+        Called with the number of finished runs and the number of all runs.
 
     Returns
     -------
@@ -137,11 +137,11 @@ def _workload(run: Run) -> Workload | SelectError:
 def _build(
     workloads: list[Workload], folder: Path, target: str
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Compile all into one library; where that fails, halve until the guilty ones are alone."""
+    """Compile all into one library; if that fails, halve until the failing ones are alone."""
     try:
         path = te_select.export(workloads, folder / f"{workloads[0].name}.so", target)
         loaded = te_select.load(path)
-    except Exception as error:  # a compiler that fails on one workload is a finding about that one
+    except Exception as error:  # a failure to compile is the result of that workload's run
         if len(workloads) == 1:
             return {}, {workloads[0].name: f"{type(error).__name__}: {error}"}
         middle = len(workloads) // 2
@@ -156,7 +156,7 @@ def _build(
 def _called(
     run: Run, workload: Workload, kernels: Kernels, errors: Mapping[str, str], seed: int
 ) -> tuple[str, str]:
-    """Status and reason of a run whose workload could be made."""
+    """Status and reason of a run whose workload is valid."""
     if workload.name in errors:
         return "failed", errors[workload.name]
     if run.accepts and workload.out_shape != run.out_shape:
@@ -169,7 +169,7 @@ def _called(
 
 
 def _call(run: Run, workload: Workload, kernel: Callable[..., Array], seed: int) -> str:
-    """Call the kernel; what is wrong with what it did, or empty."""
+    """Call the kernel; returns what is wrong with its result, or an empty string."""
     try:
         # Not hash(): it differs from process to process, and then nothing could be reproduced.
         key = zlib.crc32(f"{run.case_id} {run.label}".encode())
@@ -178,7 +178,7 @@ def _call(run: Run, workload: Workload, kernel: Callable[..., Array], seed: int)
         out = kernel(*operands)
         if run.accepts:
             return _difference(run, workload, operands, out)
-    except Exception as error:  # as above: a finding about this run
+    except Exception as error:  # as above: the result of this run
         refused = isinstance(error, SelectError) and not run.accepts
         return "" if refused else f"{type(error).__name__}: {error}"
     return f"accepted, with out_shape {workload.out_shape}; expected an error"
@@ -195,7 +195,7 @@ def _operands(
     if cond_dtype in ("boolean", "dynamic", *system(run.op).numeric_cond):
         name = SHORT_TYPE_NAMES.get(cond_dtype, "bool")
         cond = condition(run.case, name, shapes[0], random)
-    else:  # not legal there: the kernel gets it as it is, and must refuse it
+    else:  # the case is not legal, so the kernel gets the shape unchanged and must refuse it
         cond = operand_values(run.case, "cond", SHORT_TYPE_NAMES[cond_dtype], shapes[0], random)
     then = operand_values(run.case, "then", run.then_dtype, shapes[1], random)
     else_ = operand_values(run.case, "else", run.else_dtype, shapes[2], random)
@@ -209,7 +209,7 @@ def _operands(
 def _difference(
     run: Run, workload: Workload, operands: tuple[Array, Array, Array], out: Array
 ) -> str:
-    """Compare with NumPy and, where the case gives them, with its own values."""
+    """Compare with NumPy, and with the case's own values if it has any."""
     if out.shape != workload.out_shape or out.dtype != operands[1].dtype:
         return f"out is {out.dtype} {out.shape}, expected {operands[1].dtype} {workload.out_shape}"
     if found := first_difference(out, *placed(workload, *operands)):

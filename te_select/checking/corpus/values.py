@@ -34,7 +34,7 @@ def literal(case: Mapping[str, Any], operand: str, dtype: str) -> Array | None:
     Returns
     -------
     array or None
-        The values in row-major order; None where the case leaves them open.
+        The values in row-major order; None if the case leaves them open.
     """
     if f"{operand}_expr" in case:
         return np.asarray(evaluate(case[f"{operand}_expr"])).astype(numpy_dtype(dtype)).reshape(-1)
@@ -48,7 +48,7 @@ def literal(case: Mapping[str, Any], operand: str, dtype: str) -> Array | None:
 
 
 def evaluate(expression: str) -> Any:
-    """Compute a NumPy expression of the corpus, out of a few functions and literals.
+    """Compute a NumPy expression of the corpus; only a few functions and literals are allowed.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def evaluate(expression: str) -> Any:
     Raises
     ------
     SelectError
-        If the expression uses anything else: a data file must not run code.
+        If the expression uses anything else, because a data file must not run code.
     """
     try:
         return _value(ast.parse(expression, mode="eval").body)
@@ -96,8 +96,8 @@ def condition(
 ) -> Array:
     """The condition of a case, as the boolean array that te-select takes.
 
-    Numeric conditions are true where they are not 0: no truncation of floats, and a subnormal is
-    true. One-byte conditions are only viewed, so that it is the kernel that reads every byte.
+    Numeric conditions are true where they are not 0. Floats are not truncated, and a subnormal is
+    true. One-byte conditions are only viewed, so that the kernel itself reads every byte.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def condition(
     shape
         Shape of the condition.
     random
-        Source of the data where the case gives none.
+        Source of the data if the case gives none.
 
     Returns
     -------
@@ -132,7 +132,7 @@ def operand_values(
     shape: tuple[int, ...],
     random: np.random.Generator,
 ) -> Array:
-    """The values of then or else; random bits where the case gives none."""
+    """The values of then or else; random bits if the case gives none."""
     values = literal(case, operand, dtype)
     if values is None:
         values = random_bits(dtype, math.prod(shape), random)
@@ -159,7 +159,7 @@ def laid_out(values: Array, attrs: Mapping[str, Any], layout: str) -> Array:
     attrs
         The case's attributes: ``slice_all`` of a buffer of ``view_of_length`` elements.
     layout
-        ``"F"`` for a transposed view, else ``"C"``.
+        ``"F"`` for a transposed view, otherwise ``"C"``.
 
     Returns
     -------

@@ -1,1 +1,1 @@
-"""Walks the graphs of an ONNX file: what is known of every tensor, and where each Where stands."""
+"""Walks the graphs of an ONNX file: finds every Where, and what is known about every tensor."""

@@ -15,18 +15,18 @@ from te_select.frontends.symbolic.tensors import Values
 
 SIGNED = ("int64", "int32")
 HOLDS_SIZES = (*SIGNED, "uint64", "uint32")
-_EXACT_FLOATS = 2**53  # ints below it are floats too
+_EXACT_FLOATS = 2**53  # ints below it are exact as floats
 
 
 def _truncating_divide(a: Scalar, b: Scalar) -> Scalar:
     if isinstance(a, int) and isinstance(b, int):
         return UNKNOWN if b == 0 else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-    same = order.at_least(a, 0) and order.at_least(b, 0)  # there, down is towards zero
+    same = order.at_least(a, 0) and order.at_least(b, 0)  # then rounding down is towards zero
     return ex.floor_divide(a, b) if same else UNKNOWN
 
 
 def _remainder(a: Scalar, b: Scalar) -> Scalar:
-    """``a % b`` where both are positive: for others there are two, which ``fmod`` tells apart."""
+    """``a % b`` if both are positive; otherwise ``fmod`` chooses between two remainders."""
     return ex.modulo(a, b) if order.at_least(a, 0) and order.at_least(b, 1) else UNKNOWN
 
 
@@ -61,7 +61,7 @@ def _at_most(a: Scalar, b: Scalar) -> Any:
 
 
 def _each(function: Callable[..., Any], count: int) -> Callable[..., list[Any]]:
-    """Make a rule of a function of elements, which broadcast."""
+    """Make a rule from a function of elements; the inputs broadcast."""
     apply = np.frompyfunc(function, count, 1)
 
     def rule(_node: Node, inputs: Sequence[Values]) -> list[Any]:

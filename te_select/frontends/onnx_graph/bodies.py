@@ -1,4 +1,4 @@
-"""If, Loop and Scan: what is known of their outputs, and of what their bodies see."""
+"""If, Loop and Scan: what is known about their outputs and about the inputs of their bodies."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from te_select.frontends.onnx_graph.scopes import Scope
 from te_select.frontends.symbolic.expressions import Dim
 from te_select.frontends.symbolic.tensors import Dims, Sizes, Tensor, join, newer
 
-_MOST_ROUNDS = 4  # of a loop, before the shapes of its state are given up
+_MOST_ROUNDS = 4  # walks of a loop; after these, the shapes of its state count as unknown
 
 
 class Walker(Protocol):
-    """What walks a body."""
+    """Walks a body."""
 
     sizes: Sizes
 
@@ -28,7 +28,7 @@ class Walker(Protocol):
 def outputs(
     walker: Walker, node: Node, index: int, inputs: Sequence[Tensor | None], scope: Scope
 ) -> list[Tensor]:
-    """Walk the bodies of a node, and say what is known of its outputs.
+    """Walk the bodies of a node, and say what is known about its outputs.
 
     Parameters
     ----------
@@ -39,9 +39,9 @@ def outputs(
     index
         Its index in its graph.
     inputs
-        What is known of its inputs.
+        What is known about its inputs.
     scope
-        The scope that it stands in.
+        The scope in which it stands.
     """
     given = [Tensor() if tensor is None else tensor for tensor in inputs]
     scopes = {
@@ -133,13 +133,13 @@ def _settled(
     skip: int,
     state_first: bool = False,
 ) -> tuple[list[Tensor], list[Tensor]]:
-    """Walk a body until what is known of its state holds for every trip.
+    """Walk a body until the knowledge about its state holds for every trip.
 
     Returns
     -------
     tuple
-        The state, and the body's outputs in the last walk, of which the state is those from
-        ``skip`` on.
+        The state, and the body's outputs in the last walk. The outputs from ``skip`` on are the
+        state.
     """
     state = [Tensor(tensor.dtype, tensor.shape) for tensor in first]
     wide: set[Dim] = set()
@@ -162,7 +162,7 @@ def _settled(
 
 
 def _widened(before: Tensor, after: Tensor, wide: set[Dim], walker: Walker, met: str) -> Tensor:
-    """What holds of a state before and after a trip; dims that change are sizes of their own."""
+    """What holds for a state before and after a trip; a dim that changes becomes a new size."""
     dtype = before.dtype if before.dtype == after.dtype else None
     if before.shape is None or after.shape is None or len(before.shape) != len(after.shape):
         return Tensor(dtype)
@@ -178,7 +178,7 @@ def _widened(before: Tensor, after: Tensor, wide: set[Dim], walker: Walker, met:
 
 
 def _leaving(walker: Walker, tensor: Tensor, mark: int, scope: Scope) -> Tensor:
-    """A tensor as it is seen behind the loop: sizes of one trip say nothing there."""
+    """A tensor as it is seen after the loop, where sizes of a single trip have no meaning."""
     if tensor.shape is None:
         return Tensor(tensor.dtype)
     dims = tuple(
@@ -198,7 +198,7 @@ def _stacked(row: Tensor, count: Dim, axis: int) -> Tensor:
 
 
 def _row(tensor: Tensor, axis: int) -> Tensor:
-    """What one trip sees of a tensor that is scanned."""
+    """The part of a scanned tensor that one trip sees."""
     if tensor.shape is None or not -len(tensor.shape) <= axis < len(tensor.shape):
         return Tensor(tensor.dtype)
     dims: Dims = tensor.shape

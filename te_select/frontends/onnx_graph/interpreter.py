@@ -1,4 +1,4 @@
-"""Walks the nodes of an ONNX model and notes what is known of the operands of every Where."""
+"""Walks the nodes of an ONNX model and notes what is known about the operands of every Where."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ T = TypeVar("T")
 _IR_WITH_CONSTANTS = 4  # before it, every initializer was listed as an input too
 _MAIN = "graph"
 _NOTHING = (Tensor(), Tensor(), Tensor())
-MOST_STEPS = 30_000  # nodes walked, bodies and functions each time; more in a file of more nodes
+MOST_STEPS = 30_000  # nodes walked, counted at every walk; more if the file has more nodes
 _MOST_FILE_STEPS = 100_000
 _MOST_VIEWS = 32  # of one Where, from as many calls
 _DEEPEST = 32  # calls of functions in each other
@@ -43,7 +43,7 @@ _RANDOM = words(
 
 
 class Interpreter:
-    """Walks a model once, as far as needed more often where bodies repeat.
+    """Walks a model once, and repeating bodies as often as needed.
 
     Parameters
     ----------
@@ -67,10 +67,10 @@ class Interpreter:
         self._orders: dict[str, Sequence[int]] = {}
         self._calls: list[str] = []
         in_file = sum(len(part.node) for part in (model.graph, *model.functions))
-        self._steps = max(MOST_STEPS, min(2 * in_file, _MOST_FILE_STEPS))  # that are left
+        self._steps = max(MOST_STEPS, min(2 * in_file, _MOST_FILE_STEPS))  # steps that are left
 
     def run(self) -> None:
-        """Walk the main graph, and from there all that it calls."""
+        """Walk the main graph, and from there everything that it calls."""
         graph = self._model.graph
         scope = self.main = Scope(_MAIN, opsets_of(self._model.opset_import))
         defaults = {tensor.name for tensor in graph.initializer}
@@ -81,10 +81,10 @@ class Interpreter:
         self._nodes(graph.node, scope, Stated(graph.value_info))
 
     def views(self, place: str) -> list[Operands]:
-        """What is known of the operands of a Where, for each way in which it is called.
+        """What is known about the operands of a Where, for each call of it.
 
-        Where the walk was given up, other calls of what stands in bodies and functions may be
-        missing, so nothing is known of these.
+        If the walk was given up, calls of bodies and functions may be missing. Then nothing is
+        known about a Where inside of them.
         """
         if self._gave_up and not place.startswith(f"{_MAIN}#"):
             return [_NOTHING]
@@ -100,7 +100,7 @@ class Interpreter:
         scope
             A scope of its own.
         inputs
-            What is known of its inputs; what is not known is taken from what the body says.
+            What is known about its inputs. The rest is taken from what the body says.
         """
         for i, info in enumerate(graph.input):
             given = inputs[i] if i < len(inputs) else Tensor()
@@ -112,7 +112,7 @@ class Interpreter:
         return [scope.look_up(info.name, reader) or Tensor() for info in graph.output]
 
     def _declare(self, inputs: Sequence[ValueInfoProto], scope: Scope) -> None:
-        """Take the inputs of the main graph: the sizes that all others are made of."""
+        """Take the inputs of the main graph: all other sizes follow from theirs."""
         given = []
         for info in inputs:
             tensor = declared(info.type, f"input {info.name!r}", self.sizes)
@@ -142,7 +142,7 @@ class Interpreter:
                     scope.tensors[name] = stated.refine(name, tensor, mark, self.sizes)
 
     def _outputs(self, index: int, proto: NodeProto, scope: Scope) -> list[Tensor]:
-        """What is known of the outputs of a node; nothing of those that are missing."""
+        """What is known about the outputs of a node; nothing about missing ones."""
         place = f"{scope.path}#{index}"
         inputs = [scope.look_up(name, place) for name in proto.input]
         if proto.op_type == "Where" and is_default(proto.domain):
@@ -162,7 +162,7 @@ class Interpreter:
         return self._infer(node, inputs)
 
     def _note(self, place: str, inputs: Sequence[Tensor | None], *, conditional: bool) -> None:
-        """Note the operands of a Where as one call sees them."""
+        """Note the operands of a Where in one call."""
         if not conditional:
             self.surely_run.add(place)
         cond, then, else_ = (
@@ -231,7 +231,7 @@ class Interpreter:
         return scope
 
     def _infer(self, node: Node, inputs: Sequence[Tensor | None]) -> list[Tensor]:
-        """What is known of the outputs of an operator of ONNX's own."""
+        """What is known about the outputs of one of ONNX's own operators."""
         schema = schema_of(node)
         if schema is None or not is_default(node.proto.domain):
             return []

@@ -1,6 +1,6 @@
 """Shapes of outputs of operators that keep, move, drop or contract axes.
 
-A rule takes for granted that the model runs, and raises where too little is known.
+A rule assumes that the model runs. It raises an error if too little is known.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _REDUCTIONS = words(
 
 
 def dims_of(inputs: Inputs, index: int = 0) -> Dims:
-    """The dims of an input; a rule that asks for what is not known ends there."""
+    """The dims of an input; raises LookupError, which ends the rule, if they are not known."""
     tensor = inputs[index]
     if tensor is None or tensor.shape is None:
         raise LookupError(f"the shape of input {index} is not known")
@@ -46,7 +46,7 @@ def dims_of(inputs: Inputs, index: int = 0) -> Dims:
 
 
 def ints_of(node: Node, name: str, inputs: Inputs, index: int) -> list[int] | None:
-    """Ints that are an attribute or an input; None where they are left out."""
+    """Ints from an attribute or an input; None if they are left out."""
     found = node.ints(name, inputs, index)
     if found is None and len(inputs) > index and inputs[index] is not None:
         raise LookupError(f"{name} is not known")
@@ -61,7 +61,7 @@ def axis_of(axis: int, rank: int) -> int:
 
 
 def _same(node: Node, inputs: Inputs) -> Shapes:
-    """The first output is as the first input; so is the mask of Dropout."""
+    """The first output has the shape of the first input; so has the mask of Dropout."""
     count = 2 if node.op == "Dropout" else 1
     return [dims_of(inputs)] * count
 
@@ -79,7 +79,7 @@ def _random(node: Node, _inputs: Inputs) -> Shapes:
 
 
 def _shape(_node: Node, _inputs: Inputs) -> Shapes:
-    return [[UNKNOWN]]  # of a tensor of unknown rank: else its values are known
+    return [[UNKNOWN]]  # the tensor's rank is unknown; otherwise its values would be known
 
 
 def _transpose(node: Node, inputs: Inputs) -> Shapes:
@@ -151,7 +151,7 @@ def _without(dims: Dims, axes: Sequence[int], *, keep: int) -> list[Scalar]:
 
 def _matmul(_node: Node, inputs: Inputs) -> Shapes:
     a, b = dims_of(inputs), dims_of(inputs, 1)
-    rows = a[-2:-1]  # none where a is a vector
+    rows = a[-2:-1]  # empty if a is a vector
     columns = b[-1:] if len(b) > 1 else ()
     return [[*broadcast_dims([a[:-2], b[:-2]]), *rows, *columns]]
 
@@ -195,7 +195,7 @@ def _layer_norm(node: Node, inputs: Inputs) -> Shapes:
 
 
 def _unknown_count(_node: Node, _inputs: Inputs) -> Shapes:
-    """Compress and Unique without an axis: a vector of what is found."""
+    """Compress and Unique without an axis: a vector of unknown length."""
     return [[UNKNOWN]]
 
 
@@ -208,7 +208,7 @@ def _compress(node: Node, inputs: Inputs) -> Shapes:
 
 
 def _recurrent(node: Node, inputs: Inputs) -> Shapes:
-    """LSTM, GRU and RNN: all hidden states, the last one, and the last cell."""
+    """LSTM, GRU and RNN: all hidden states, the last hidden state, and the last cell."""
     length, batch, _ = dims_of(inputs)
     if node.get("layout", 0):
         length, batch = batch, length

@@ -29,16 +29,16 @@ _DEFAULT_DOMAINS = ("", "ai.onnx")
 
 
 class Node:
-    """A node, with its attributes read when they are asked for.
+    """A node; its attributes are read when they are used.
 
     Parameters
     ----------
     proto
         The node.
     opset
-        Version of its domain's operator set; 0 where the file imports none.
+        Version of its domain's operator set; 0 if the file does not import it.
     given
-        The attributes of the function call that the node stands in.
+        The attributes of the function call in which the node stands.
     """
 
     def __init__(
@@ -64,20 +64,20 @@ class Node:
         return default if attribute is None else helper.get_attribute_value(attribute)
 
     def ints(self, name: str, inputs: Sequence[Tensor | None], index: int) -> list[int] | None:
-        """Ints that are an attribute, or an input in later opsets; None where not known."""
+        """Ints from an attribute, or from an input in later opsets; None if not known."""
         if name in self.attributes:
             return [int(value) for value in self.get(name)]
         return literal_ints(inputs[index]) if len(inputs) > index else None
 
     @cached_property
     def held(self) -> Tensor:
-        """What is known of the tensor that is the attribute ``value``."""
+        """What is known about the tensor in the attribute ``value``."""
         proto = self.get("value")
         return Tensor() if proto is None else tensor_of(proto)
 
     @property
     def bodies(self) -> list[tuple[str, GraphProto]]:
-        """The graphs among its attributes, with the names by which places tell them apart."""
+        """The graphs among its attributes, with their names in places."""
         return bodies(self.proto)
 
 
@@ -92,7 +92,7 @@ def bodies(proto: NodeProto) -> list[tuple[str, GraphProto]]:
 
 
 def text(value: str | bytes) -> str:
-    """A string of the file; protobuf leaves it as bytes where it is no UTF-8."""
+    """A string of the file; protobuf leaves it as bytes if it is not UTF-8."""
     return value if isinstance(value, str) else value.decode(errors="replace")
 
 
@@ -102,7 +102,7 @@ def is_default(domain: str) -> bool:
 
 
 def literal_ints(tensor: Tensor | None) -> list[int] | None:
-    """The elements of a tensor whose every value is an int, else None."""
+    """The elements of a tensor if all of them are known ints; otherwise None."""
     if tensor is None or tensor.values is None:
         return None
     flat = tensor.values.reshape(-1).tolist()
@@ -110,7 +110,7 @@ def literal_ints(tensor: Tensor | None) -> list[int] | None:
 
 
 def tensor_of(proto: TensorProto) -> Tensor:
-    """What is known of a tensor that the file holds; its data is read where it is small."""
+    """What is known about a tensor in the file; its data is read if it is small."""
     dtype, shape = DTYPES.get(proto.data_type), tuple(proto.dims)
     values = None
     if math.prod(shape) <= MOST_VALUES and proto.data_location != TensorProto.EXTERNAL:
@@ -119,7 +119,7 @@ def tensor_of(proto: TensorProto) -> Tensor:
 
 
 def all_unknown(shape: Sequence[int]) -> Values:
-    """Elements of which nothing is known."""
+    """Elements about which nothing is known."""
     values = np.empty(shape, object)
     values.fill(UNKNOWN)
     return values
@@ -130,12 +130,12 @@ def _values(proto: TensorProto, dtype: str | None) -> Values | None:
         return None
     try:
         return numpy_helper.to_array(proto).astype(object)
-    except Exception:  # whatever malformed data leads to
+    except Exception:  # malformed data may raise any error
         return None
 
 
 def _with_given(proto: NodeProto, given: Mapping[str, AttributeProto]) -> NodeProto:
-    """Put the attributes of a function call in the place of references to them."""
+    """Replace references to attributes of a function call by these attributes."""
     if not any(attribute.ref_attr_name for attribute in proto.attribute):
         return proto
     filled = onnx.NodeProto()

@@ -1,7 +1,7 @@
-"""ONNX's schemas of operators: their functions, their default attributes.
+"""ONNX's schemas of operators: their functions and default attributes.
 
-ONNX's own shape inference is not used. It takes a dim that it does not know for 0 in places, and
-attributes out of range have crashed it.
+ONNX's own shape inference is not used. It sometimes takes an unknown dim for 0, and attributes out
+of range have crashed it.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from te_select.frontends.onnx_graph.nodes import NUMBERS, Node, is_default, text
 from te_select.frontends.symbolic.expressions import Expression
 from te_select.frontends.symbolic.tensors import Tensor
 
-_MOST_BYTES = 1 << 20  # of a node that ONNX makes a function for: it is copied for that
+_MOST_BYTES = 1 << 20  # of a node for which ONNX makes a function, because it copies the node
 _LARGEST_INT = 1 << 16  # of an attribute: no axis, kernel or count is larger
-_MOST_DIMS = 16  # of an input
+_MOST_DIMS = 16  # dims of an input
 _LARGEST_DIM = 1 << 40
 
 
@@ -28,7 +28,7 @@ def schema_of(node: Node) -> Any:
 
 
 def function_body(node: Node, schema: Any, inputs: Sequence[Tensor | None]) -> FunctionProto | None:
-    """The function by which ONNX defines an operator; None where it is a primitive one."""
+    """The function by which ONNX defines an operator; None if the operator is primitive."""
     if not _is_modest(node, schema, inputs):
         return None
     if versions := [v for v in schema.function_opset_versions if v <= node.opset]:
@@ -49,13 +49,13 @@ def function_body(node: Node, schema: Any, inputs: Sequence[Tensor | None]) -> F
 
 
 def default_attributes(schema: Any) -> list[AttributeProto]:
-    """The attributes that an operator has where its node has none."""
+    """The default attributes of an operator."""
     defaults = [attribute.default_value for attribute in schema.attributes.values()]
     return [value for value in defaults if value.type != AttributeProto.UNDEFINED]
 
 
 def _type(tensor: Tensor) -> TypeProto:
-    """A tensor as ONNX describes it."""
+    """The type of a tensor, in ONNX's form."""
     proto = TypeProto()
     proto.tensor_type.elem_type = NUMBERS.get(tensor.dtype or "", 0)
     if tensor.shape is not None:
@@ -76,7 +76,7 @@ def _function(body: bytes) -> FunctionProto:
 
 
 def _is_modest(node: Node, schema: Any, inputs: Sequence[Tensor | None]) -> bool:
-    """Whether a node is as its schema wants it, with no number that is out of all proportion."""
+    """Whether a node fits its schema and has no absurdly large number."""
     proto = node.proto
     if not schema.min_input <= len(proto.input) <= schema.max_input:
         return False
@@ -99,5 +99,5 @@ def _is_modest(node: Node, schema: Any, inputs: Sequence[Tensor | None]) -> bool
 def _schema(op_type: str, domain: str, opset: int) -> Any:
     try:
         return defs.get_schema(op_type, opset, "" if is_default(domain) else domain)
-    except Exception:  # onnx has its own kinds of error for an operator that it does not know
+    except Exception:  # onnx has its own kinds of errors for unknown operators
         return None

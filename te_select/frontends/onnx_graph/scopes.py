@@ -28,7 +28,7 @@ class Scope:
     opsets
         Version of each domain's operator set.
     tensors
-        What is known of each tensor.
+        What is known about each tensor.
     outer
         The graph around it.
     given
@@ -45,7 +45,7 @@ class Scope:
     conditional: bool = False
 
     def look_up(self, name: str, reader: str) -> Tensor | None:
-        """Find a tensor; None where the name is empty, which is how an input is left out.
+        """Find a tensor; None if the name is empty, which is how an input is left out.
 
         Raises
         ------
@@ -72,18 +72,18 @@ class Scope:
         )
 
     def opset(self, domain: str) -> int:
-        """Version of a domain's operator set; 0 where none is imported."""
+        """Version of a domain's operator set; 0 if it is not imported."""
         return self.opsets.get("" if is_default(domain) else domain, 0)
 
 
 def opsets_of(imports: Iterable[object]) -> dict[str, int]:
-    """Version of each imported operator set by domain, ONNX's own under the empty name."""
+    """Version of each imported operator set by domain; ONNX's own domain is the empty name."""
     pairs = [(str(getattr(i, "domain", "")), int(getattr(i, "version", 0))) for i in imports]
     return {"" if is_default(domain) else domain: version for domain, version in pairs}
 
 
 def declared(proto: TypeProto, met: str, sizes: Sizes) -> Tensor:
-    """What a type says: its names are taken as sizes, and a dim that it leaves open is one."""
+    """The tensor that a type describes: its names are sizes, and an open dim is a new size."""
     if not proto.HasField("tensor_type"):
         return Tensor()
     tensor = proto.tensor_type
@@ -96,33 +96,33 @@ def declared(proto: TypeProto, met: str, sizes: Sizes) -> Tensor:
             dims.append(dim.dim_value)
         elif dim.dim_param:
             dims.append(parse(text(dim.dim_param)))
-        else:  # some exporters write -1 for what they do not know
+        else:  # some exporters write -1 for an unknown dim
             dims.append(sizes.fresh(f"dim {axis} of {met}"))
     return Tensor(dtype, tuple(dims))
 
 
 class Stated:
-    """What a graph says of the tensors inside of it, as far as that is taken.
+    """What a graph states about the tensors inside it, as far as that is trusted.
 
-    Element types and ints are. Names are not: TorchScript calls a size after the operator that made
-    it, so that one name stands for two sizes. Where a name is right, it follows from the inputs.
+    Element types and ints are trusted. Names are not: TorchScript names a size after the operator
+    that made it, so one name may stand for two sizes. A correct name follows from the inputs.
     """
 
     def __init__(self, infos: Iterable[ValueInfoProto]) -> None:
         self._types = {info.name: info.type for info in infos}
 
     def refine(self, name: str, tensor: Tensor, mark: int, sizes: Sizes) -> Tensor:
-        """Add to what is known of a tensor what the graph says of it.
+        """Add what the graph states about a tensor to what is known about it.
 
         Parameters
         ----------
         name
             The tensor.
         tensor
-            What is known of it.
+            What is known about it.
         mark
-            Only dims that were unknown since then are replaced: others are known to be equal to
-            those of another tensor.
+            Only sizes named after this mark are replaced. Others are known to equal those of
+            another tensor.
         sizes
             The file's sizes.
         """
@@ -145,7 +145,7 @@ class Stated:
 
 
 def in_order(nodes: Sequence[NodeProto], path: str) -> Sequence[int]:
-    """Indices of the nodes, each behind those whose outputs it reads.
+    """Indices of the nodes, each after those whose outputs it reads.
 
     Raises
     ------
@@ -175,7 +175,7 @@ def in_order(nodes: Sequence[NodeProto], path: str) -> Sequence[int]:
 
 
 def reads(node: NodeProto) -> set[str]:
-    """The names of the tensors that a node reads, its bodies included."""
+    """The names of the tensors that a node and its bodies read."""
     names = set(node.input)
     for _, graph in bodies(node):
         names |= free_names(graph)

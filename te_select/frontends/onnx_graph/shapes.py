@@ -1,8 +1,8 @@
 """Shapes of outputs that are arithmetic of sizes: Reshape, Slice, Concat, Conv and the like.
 
-A rule says the dims of each output, `UNKNOWN` where it does not know one, or None where it does not
-know the rank. It takes for granted that the model runs: where sizes would be an error, anything
-holds.
+A rule returns the dims of each output: `UNKNOWN` for a dim that it does not know, or None if it
+does not know the rank. It assumes that the model runs. For sizes that would be an error, any result
+is right.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from te_select.frontends.symbolic import ordering as order
 from te_select.frontends.symbolic.expressions import UNKNOWN, Expression, Scalar, Unknown
 from te_select.frontends.symbolic.tensors import broadcast_dim
 
-_LONGEST_SHAPE = 1024  # elements of a tensor that is a shape, or positions on the axes of one
-_TO_THE_END = 2**31 - 1  # exporters write it, or a larger one, for "to the end"
+_LONGEST_SHAPE = 1024  # elements of a tensor that is a shape, or positions on its axes
+_TO_THE_END = 2**31 - 1  # exporters write this or a larger number for "to the end"
 
 
 def shapes_of(node: Node, inputs: Inputs) -> Shapes:
-    """Shapes of the outputs of a node of ONNX's own domain; empty where there is no rule.
+    """Shapes of the outputs of a node of ONNX's own domain; empty if there is no rule.
 
     Raises
     ------
     Exception
-        Of any kind, where the node is malformed or too little is known.
+        Of any kind, if the node is malformed or too little is known.
     """
     rule = _RULES.get(node.op)
     return [] if rule is None else rule(node, inputs)
@@ -120,7 +120,7 @@ def _sliced(dim: Scalar, start: Scalar, end: Scalar, step: Scalar) -> Scalar:
 
 
 def _bound(position: Scalar, dim: Scalar) -> Scalar:
-    """A start or an end, brought to ``0 .. dim``."""
+    """A start or an end, clipped to ``0 .. dim``."""
     if isinstance(position, int) and position >= _TO_THE_END:
         return dim
     if order.at_least(position, 0):

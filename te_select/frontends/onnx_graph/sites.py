@@ -1,4 +1,4 @@
-"""Finds every Where of an ONNX file, and from which of them shapes are made."""
+"""Finds every Where of an ONNX file, and which of them make shapes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _READS_SHAPES: dict[str, tuple[int, ...]] = {
 
 @dataclass
 class _Place:
-    """A graph while it is searched."""
+    """A graph during the search."""
 
     path: str
     opset: int
@@ -49,7 +49,7 @@ class _Place:
     shape_names: set[str] = field(default_factory=set)
 
     def note(self, names: Iterable[str], maker: str) -> None:
-        """Note what makes some tensors, of which those that are a cond are kept."""
+        """Note what makes some tensors; only those that are a cond are kept."""
         self.makers.update({name: maker for name in names if name in self.conds})
 
     def maker(self, name: str) -> str:
@@ -62,7 +62,7 @@ class _Place:
 
 
 def sites(model: ModelProto) -> Iterator[Site]:
-    """Find every Where of a file: those of the graph, of its bodies, and of its functions."""
+    """Find every Where of a file: in the graph, in its bodies, and in its functions."""
     opset = opsets_of(model.opset_import).get("", 0)
     main = _Place("graph", opset)
     yield from _of_graph(model.graph, main, "graph input")

@@ -1,4 +1,4 @@
-"""Element types of outputs, from what ONNX's schemas say of inputs and outputs."""
+"""Element types of outputs, from ONNX's schemas."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def dtypes_of(node: Node, schema: Any, inputs: Sequence[Tensor | None]) -> list[
     schema
         Its ``onnx.defs.OpSchema``.
     inputs
-        What is known of its inputs.
+        What is known about its inputs.
     """
     count = len(node.proto.output)
     if node.op in ("Constant", "ConstantOfShape"):
@@ -49,7 +49,7 @@ def dtypes_of(node: Node, schema: Any, inputs: Sequence[Tensor | None]) -> list[
 
 
 def _formals(formals: Sequence[Any], count: int) -> list[Any]:
-    """The formal parameter of each of ``count`` actual ones: the last may stand for many."""
+    """The formal parameter for each of ``count`` arguments: the last may stand for many."""
     if not formals:
         return []
     last = formals[-1]
@@ -59,7 +59,7 @@ def _formals(formals: Sequence[Any], count: int) -> list[Any]:
 
 
 def _spelled(type_str: str) -> str | None:
-    """The element type that ``tensor(int64)`` names; None for what is no tensor."""
+    """The element type in ``tensor(int64)``; None if the type is not a tensor."""
     if not type_str.startswith(_TENSOR_OF):
         return None
     name = type_str.removeprefix(_TENSOR_OF).removesuffix(")")

@@ -1,7 +1,7 @@
-"""The arithmetic from which exported models make shapes, on ints and on expressions.
+"""The arithmetic by which exported models compute shapes, on ints and on expressions.
 
-ONNX's own data propagation knows no Where, Equal, ConstantOfShape, Expand, Reshape or Range, and
-TorchScript puts ``Where(Equal(shape, -1), ones, shape)`` before every Expand.
+ONNX's own data propagation does not know Where, Equal, ConstantOfShape, Expand, Reshape and Range.
+But TorchScript puts ``Where(Equal(shape, -1), ones, shape)`` before every Expand.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from te_select.frontends.symbolic import ordering as order
 from te_select.frontends.symbolic.expressions import UNKNOWN, Expression, Scalar
 from te_select.frontends.symbolic.tensors import Tensor, Values
 
-_FOLLOWED = 64  # elements of a tensor of which nothing is known but its shape
+_FOLLOWED = 64  # elements of a tensor about which only its shape is known
 _SHAPE, _SIZE, _CONSTANT = "Shape", "Size", "Constant"
 
 
@@ -36,12 +36,12 @@ def values_of(node: Node, inputs: Sequence[Tensor | None]) -> list[Values | None
     node
         A node of ONNX's own domain.
     inputs
-        What is known of its inputs; None for one that is left out.
+        What is known about its inputs; None for an input that is left out.
 
     Returns
     -------
     list
-        The elements of each output, as far as they are known; empty where nothing is.
+        The elements of each output, as far as they are known; empty if nothing is.
     """
     if node.op == _CONSTANT:
         return [_constant(node)]
@@ -59,7 +59,7 @@ def values_of(node: Node, inputs: Sequence[Tensor | None]) -> list[Values | None
 
 
 def in_range(values: Values, dtype: str | None) -> Values | None:
-    """Forget values that the element type may not hold, and all where none is known then."""
+    """Forget values that the element type may not hold; None if no known value is left."""
     if dtype not in INTS:
         return values if dtype is not None else None
     kept = np.asarray(np.frompyfunc(lambda v: _in_range(v, dtype), 1, 1)(values), object)
@@ -140,7 +140,7 @@ _SLICED = ("starts", "ends", "axes", "steps")
 def _int_list(
     node: Node, name: str, inputs: Sequence[Values | None], index: int
 ) -> list[int] | None:
-    """Ints that are an attribute or an input; None where they are left out."""
+    """Ints from an attribute or an input; None if they are left out."""
     given = [None if value is None else Tensor(values=value) for value in inputs]
     found = node.ints(name, given, index)
     if found is None and len(given) > index and given[index] is not None:
@@ -219,7 +219,7 @@ def _reduce(function: Callable[[Scalar, Scalar], Scalar]) -> Callable[..., list[
 
 
 def _scatter(node: Node, inputs: Sequence[Values]) -> list[Any]:
-    """ScatterND into a vector, which is how elements of a shape are assigned."""
+    """ScatterND into a vector: models assign elements of a shape in this way."""
     data, indices, updates = inputs
     if data.ndim != 1 or node.get("reduction", b"none") != b"none":
         return [None]

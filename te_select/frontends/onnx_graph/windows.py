@@ -1,4 +1,4 @@
-"""Shapes of images: convolution, pooling, resizing, and what moves pixels about."""
+"""Shapes of images: convolution, pooling, resizing, and operators that move pixels."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from te_select.frontends.onnx_graph.nodes import Node
 from te_select.frontends.symbolic import expressions as ex
 from te_select.frontends.symbolic.expressions import UNKNOWN, Dim, Expression, Scalar
 
-_WEIGHTS = {"Conv": 1, "ConvInteger": 1, "QLinearConv": 3}  # the input that holds them
+_WEIGHTS = {"Conv": 1, "ConvInteger": 1, "QLinearConv": 3}  # the input that holds the weights
 _SAME = (b"SAME_UPPER", b"SAME_LOWER")
 _ROUNDING = 1e-3
 _BINARY = 64  # a scale in 64ths is exact in every library
@@ -67,7 +67,7 @@ def _scaled(dim: Dim, scale: float) -> Scalar:
     if isinstance(dim, Expression):
         return UNKNOWN
     size = dim * scale
-    near_int = abs(size - round(size)) < _ROUNDING  # there, libraries round differently
+    near_int = abs(size - round(size)) < _ROUNDING  # so near, libraries round differently
     return UNKNOWN if near_int and scale * _BINARY != int(scale * _BINARY) else int(size)
 
 

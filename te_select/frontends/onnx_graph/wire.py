@@ -1,7 +1,7 @@
 """Counts the parts of an ONNX file before it is parsed, from the bytes alone.
 
-Two bytes of a file can be a node, for which protobuf takes some hundred bytes of memory. No model
-is made so, but a damaged or hostile file may be.
+Two bytes of a file can be a node, for which protobuf takes some hundred bytes of memory. No real
+model is like that, but a damaged or hostile file may be.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def check_parts(data: bytes) -> None:
     Parameters
     ----------
     data
-        The file; what is not the encoding of a model is left for protobuf to refuse.
+        The file. If it is not the encoding of a model, protobuf refuses it later.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def check_parts(data: bytes) -> None:
 
 
 def _fields(view: memoryview, at: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """The fields of a message, as far as it is one: number, and where its bytes begin and end."""
+    """The fields of a message: number, and where its bytes begin and end; stops at a bad one."""
     while at < end:
         key, at = _varint(view, at)
         kind, start = key & 7, at
@@ -62,7 +62,7 @@ def _fields(view: memoryview, at: int, end: int) -> Iterator[tuple[int, int, int
 
 
 def _varint(view: memoryview, at: int) -> tuple[int, int]:
-    """An int and where it ends, which is behind all bytes where it is cut."""
+    """An int and where it ends; if it is cut short, the end is beyond all bytes."""
     value = 0
     for shift in range(0, _LONGEST_VARINT, 7):
         if at >= len(view):

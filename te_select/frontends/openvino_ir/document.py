@@ -10,9 +10,9 @@ from typing import Any
 
 from te_select.errors import ModelError, ToolchainError
 
-_DEEPEST = 32  # bodies in each other
+_DEEPEST = 32  # nested bodies
 _MOST_LAYERS = 100_000
-_MOST_TAGS = 8 * _DEEPEST  # in each other
+_MOST_TAGS = 8 * _DEEPEST  # nested tags
 
 
 @dataclass(slots=True)
@@ -24,10 +24,10 @@ class Port:
     id
         Its id, by which edges name it.
     precision
-        The element type as the file spells it; empty where it is left out.
+        The element type as the file spells it; empty if it is left out.
     dims
-        The dims as the file has them: -1 is not known; none for a scalar, and where the rank is not
-        known.
+        The dims in the file; -1 is an unknown dim. There are no dims for a scalar, or if the rank
+        is not known.
     """
 
     id: str
@@ -48,11 +48,11 @@ class Layer:
     inputs, outputs
         Its ports.
     bodies
-        The networks inside of it, by the tag that holds them.
+        The networks inside it, by the tag that holds them.
     maps
-        How ports are tied to layers of the bodies: tag, direction and attributes.
+        How ports are connected with layers of the bodies: tag, direction and attributes.
     carried
-        Ids of the layers of a body that are fed by the trip before.
+        Ids of the layers of a body whose values come from the trip before.
     """
 
     id: str
@@ -91,7 +91,7 @@ def read_document(path: Path) -> Net:
     Raises
     ------
     ModelError
-        If the file is no XML, declares entities or a document type, or is no IR.
+        If the file is not XML, declares entities or a document type, or is not an IR.
     ToolchainError
         If the defusedxml package is missing.
     """
@@ -117,7 +117,7 @@ def read_document(path: Path) -> Net:
 
 
 def _text(error: Exception) -> str:
-    """What is wrong, and where, without the file's name."""
+    """What is wrong and where, without the file's name."""
     if isinstance(error, xml.sax.SAXParseException):
         return f"line {error.getLineNumber()}: {error.getMessage()}"
     return (
@@ -126,7 +126,7 @@ def _text(error: Exception) -> str:
 
 
 class _Handler(xml.sax.handler.ContentHandler):
-    """Builds the networks while the XML goes by; nothing of the XML itself is kept."""
+    """Builds the networks while the XML is read; the XML itself is not kept."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -140,7 +140,7 @@ class _Handler(xml.sax.handler.ContentHandler):
         self._count = 0
 
     def startElement(self, name: str, attrs: Any) -> None:
-        """Take up an element."""
+        """Begin an element."""
         parent = self._tags[-1] if self._tags else ""
         self._tags.append(name)
         if len(self._tags) > _MOST_TAGS:
@@ -171,7 +171,7 @@ class _Handler(xml.sax.handler.ContentHandler):
             self._nets.append(self._layers[-1].bodies[name])
 
     def endElement(self, name: str) -> None:
-        """Close an element."""
+        """End an element."""
         self._tags.pop()
         parent = self._tags[-1] if self._tags else ""
         if name == "dim" and self._text is not None:

@@ -1,4 +1,4 @@
-"""Shapes of outputs that follow from the inputs, so that a dim of -1 is known to equal another.
+"""Shapes of outputs that follow from inputs, to find out which dims of -1 are equal.
 
 IR files state every shape, but not which of the unknown dims are equal.
 """
@@ -34,11 +34,11 @@ _STATIC_RANK = words(
     "Gather ReduceL1 ReduceL2 ReduceLogicalAnd ReduceLogicalOr ReduceMax ReduceMean ReduceMin "
     "ReduceProd ReduceSum Reshape Squeeze StridedSlice Unsqueeze"
 )
-_WITH_CONTROL = 2  # inputs: the data, and what decides the rank
+_WITH_CONTROL = 2  # inputs: the data, and one that decides the rank
 
 
 def shape_of(layer: Layer, inputs: Sequence[Tensor]) -> Shape | None:
-    """Shape of the first output as it follows from the inputs; None where nothing does."""
+    """Shape of the first output, as it follows from the inputs; None if it does not follow."""
     shapes = [tensor.shape for tensor in inputs if tensor.shape is not None]
     if not shapes or len(shapes) < len(inputs):
         return None
@@ -51,7 +51,7 @@ def shape_of(layer: Layer, inputs: Sequence[Tensor]) -> Shape | None:
 
 
 def dtype_after(layer: Layer, inputs: Sequence[Tensor]) -> str | None:
-    """Element type of the first output where the file leaves it out."""
+    """Element type of the first output, for a file that leaves it out."""
     if layer.type in _TO_BOOL:
         return "bool"
     if layer.type == "Select":
@@ -62,9 +62,9 @@ def dtype_after(layer: Layer, inputs: Sequence[Tensor]) -> str | None:
 
 
 def is_scalar(layer: Layer, inputs: Sequence[Tensor], constants: Sequence[bool]) -> bool:
-    """Whether an output that is stated with no dims is a scalar, and not of unknown rank.
+    """Whether an output that is stated without dims is a scalar, and not of unknown rank.
 
-    Its rank is known wherever the ranks of the inputs are and nothing but constants decides on it.
+    Its rank is known if the ranks of the inputs are known and only constants decide it.
     """
     if layer.type not in _STATIC_RANK or len(inputs) < _WITH_CONTROL:
         return False

@@ -24,6 +24,6 @@ _NOT_KNOWN = ("", "dynamic", "undefined", "unspecified")
 
 
 def dtype_of(spelled: str) -> str | None:
-    """An element type by our name; the file's own where we have none; None where not known."""
+    """Our name of an element type, or the file's own if we have none; None if it is not known."""
     word = spelled.lower()
     return None if word in _NOT_KNOWN else _NAMES.get(word, word)

@@ -1,4 +1,4 @@
-"""Walks the layers of IR networks and notes what is known of the operands of every Select."""
+"""Walks the layers of IR networks and notes what is known about the operands of every Select."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _READS_SHAPES: dict[str, tuple[int, ...]] = {
 
 @dataclass(frozen=True)
 class Found:
-    """A Select with what is known of its operands."""
+    """A Select with what is known about its operands."""
 
     site: Site
     layer: Layer
@@ -73,7 +73,7 @@ class Walker:
         path
             Its place.
         fed
-            For a body: what is known of its parameters, by layer id.
+            For a body: what is known about its parameters, by layer id.
         conditional
             Whether it may never run.
         """
@@ -102,7 +102,7 @@ class Walker:
     def _input(
         self, net: Net, layer: Layer, port: Port, known: dict[tuple[str, str], Tensor], path: str
     ) -> Tensor:
-        """What is known of an input: what its producer says, else what the port says."""
+        """What is known about an input, from its producer, or otherwise from the port."""
         place = f"{path}#{layer.id}"
         source = net.edges.get((layer.id, port.id))
         if source is None:
@@ -151,7 +151,7 @@ class Walker:
         return outputs
 
     def _parameter(self, layer: Layer, fed: dict[str, Tensor] | None) -> Tensor:
-        """What is known of an input of the network, or of a body."""
+        """What is known about an input of the network or of a body."""
         given = (fed or {}).get(layer.id, Tensor())
         port = layer.outputs[0]
         dtype = dtype_of(port.precision) or dtype_of(layer.data.get("element_type", ""))
@@ -187,7 +187,7 @@ class Walker:
 
 
 def _agree(shape: Dims, stated: Sequence[int]) -> bool:
-    """Whether what a port says does not contradict what is known of the tensor."""
+    """Whether the dims of a port agree with what is known about the tensor."""
     return len(shape) == len(stated) and all(
         q in (p, -1) for p, q in zip(shape, stated, strict=True) if isinstance(p, int)
     )
@@ -237,7 +237,7 @@ def _in_order(net: Net, path: str) -> list[Layer]:
 
 
 def _shape_layers(net: Net) -> set[str]:
-    """Ids of the layers from whose output shapes are made through arithmetic of ints."""
+    """Ids of the layers whose outputs become shapes through arithmetic of ints."""
     sources: dict[str, list[str]] = {}
     ids: set[str] = set()
     for layer in net.layers.values():

@@ -1,1 +1,1 @@
-"""What is known of tensors before a model runs: sizes as expressions, values of small ints."""
+"""What is known about tensors before a model runs: sizes as expressions, values of small ints."""

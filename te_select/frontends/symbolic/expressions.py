@@ -1,10 +1,10 @@
-"""Sizes known at the call only: polynomials over named sizes, with int coefficients.
+"""Sizes known only at the call: polynomials over named sizes, with int coefficients.
 
-Two expressions are equal where their canonical forms are: ``a*(b + 1)`` and ``a + a*b`` are one.
-A quotient, a remainder, a minimum and a maximum are atoms, as a name is. Division by zero has no
-result: a model that divides by zero does not run.
+Two expressions are equal if their canonical forms are: ``a*(b + 1)`` and ``a + a*b`` are one.
+A name, a quotient, a remainder, a minimum and a maximum are atoms. Division by zero has no result,
+because a model that divides by zero does not run.
 
-What cannot be told, or would grow too long, is `UNKNOWN`.
+A result that cannot be found, or would grow too long, is `UNKNOWN`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 
 class Unknown:
-    """A number of which nothing is known."""
+    """A number about which nothing is known."""
 
     def __repr__(self) -> str:
         """Write it as a question mark."""
@@ -24,23 +24,23 @@ class Unknown:
 
 UNKNOWN = Unknown()
 _MOST_TERMS = 24
-_LONGEST = 400  # characters of an atom: deeper nesting helps nobody, and could grow without end
+_LONGEST = 400  # characters of an atom; without a limit, nesting could grow without end
 _HIGHEST_DEGREE = 8
 _LARGEST = 2**62  # of a coefficient
 
 
 @dataclass(frozen=True, order=True)
 class Atom:
-    """A factor that is taken as a whole: a name, or a function of expressions.
+    """A factor that is not taken apart: a name, or a function of expressions.
 
     Parameters
     ----------
     key
-        Its canonical text; what makes two atoms equal.
+        Its canonical text. Two atoms are equal if their keys are.
     nonneg
-        Whether it is known to be >= 0. A name is a size, and so it is.
+        Whether it is known to be >= 0. A name is a size, so it is >= 0.
     function, args
-        For a function: its name and what it is applied to.
+        For a function: its name and its arguments.
     """
 
     key: str
@@ -54,14 +54,14 @@ Monomial = tuple[Atom, ...]
 
 @dataclass(frozen=True)
 class Expression:
-    """A polynomial that is no int: ``sum(coefficient * product(atoms))``.
+    """A polynomial that is not an int: ``sum(coefficient * product(atoms))``.
 
     Parameters
     ----------
     terms
         Pairs of a monomial and its coefficient, sorted.
     is_size
-        Whether it is the extent of an axis, and so >= 0 whatever its form.
+        Whether it is the extent of an axis, and so >= 0 in any form.
     """
 
     terms: tuple[tuple[Monomial, int], ...]
@@ -69,7 +69,7 @@ class Expression:
 
     @functools.cached_property
     def atoms(self) -> frozenset[Atom]:
-        """Every atom, those inside of functions too."""
+        """Every atom, including those inside functions."""
         found: set[Atom] = set()
         for monomial, _ in self.terms:
             for atom in monomial:
@@ -80,7 +80,7 @@ class Expression:
 
     @property
     def only_atom(self) -> Atom | None:
-        """The atom that is the whole expression; None where there is more."""
+        """The atom if the whole expression is one; otherwise None."""
         if len(self.terms) != 1:
             return None
         ((monomial, count),) = self.terms
@@ -88,7 +88,7 @@ class Expression:
 
     @property
     def names(self) -> frozenset[str]:
-        """The names it is made of."""
+        """The names in it."""
         return frozenset(atom.key for atom in self.atoms if not atom.function)
 
     def __str__(self) -> str:
@@ -103,12 +103,12 @@ Scalar = int | Expression | Unknown
 
 
 def symbol(name: str) -> Expression:
-    """The expression that is one name."""
+    """A name as an expression."""
     return Expression((((Atom(name),), 1),))
 
 
 def call(function: str, args: Iterable[Dim], *, nonneg: bool = False) -> Scalar:
-    """Apply a function of which no more is known than its name."""
+    """Apply a function about which only its name is known."""
     args = tuple(args)
     if function in _INFIX:
         key = function.join(_operand(str(arg)) for arg in args)
@@ -128,7 +128,7 @@ def as_size(value: Scalar) -> Scalar:
 
 
 def least(value: Scalar) -> int | None:
-    """A number that ``value`` never falls below, or None where there is none in sight."""
+    """A lower bound of ``value``, or None if none is found."""
     if not isinstance(value, Expression):
         return value if isinstance(value, int) else None
     constant = 0
@@ -141,7 +141,7 @@ def least(value: Scalar) -> int | None:
 
 
 def known(function: Callable[[Dim, Dim], Scalar]) -> Callable[[Scalar, Scalar], Scalar]:
-    """Make a function of two numbers answer `UNKNOWN` where one is that, or no int."""
+    """Make a function return `UNKNOWN` if an argument is neither an int nor an expression."""
 
     @functools.wraps(function)
     def guarded(a: Scalar, b: Scalar) -> Scalar:
@@ -208,7 +208,7 @@ def floor_divide(a: Dim, b: Dim) -> Scalar:
         numerator, denominator, constant = inner
         shifted = add(numerator, multiply(denominator, constant))
         return add(whole, floor_divide(shifted, multiply(denominator, b)))
-    rest = rest if whole else a  # which may be known to be a size
+    rest = rest if whole else a  # a may be known to be a size
     return add(whole, call("//", (rest, b), nonneg=is_nonneg(rest)))
 
 
@@ -228,7 +228,7 @@ def modulo(a: Dim, b: Dim) -> Scalar:
 
 
 def is_nonneg(value: Scalar) -> bool:
-    """Whether ``value`` is >= 0 whatever the sizes; False where that cannot be told."""
+    """Whether ``value`` is >= 0 for all sizes; False if that is not known."""
     low = least(value)
     return low is not None and low >= 0
 
@@ -240,7 +240,7 @@ def _terms(value: Dim) -> tuple[tuple[Monomial, int], ...]:
 
 
 def _collect(terms: Iterable[tuple[Monomial, int]]) -> Scalar:
-    """Add up terms of one monomial; an int where no other is left."""
+    """Add up the terms of each monomial; returns an int if only a constant is left."""
     sums: dict[Monomial, int] = {}
     for monomial, count in terms:
         sums[monomial] = sums.get(monomial, 0) + count
@@ -269,7 +269,7 @@ def _divide_by_expression(a: Dim, b: Expression) -> Scalar:
 
 
 def _without(monomial: Monomial, divisor: Monomial) -> Monomial | None:
-    """The monomial divided by another, or None where that leaves a rest."""
+    """The monomial divided by another, or None if that leaves a remainder."""
     rest = list(monomial)
     for atom in divisor:
         if atom not in rest:
@@ -279,7 +279,7 @@ def _without(monomial: Monomial, divisor: Monomial) -> Monomial | None:
 
 
 def _only_quotient(value: Expression) -> tuple[Dim, int, int] | None:
-    """``(x, a, k)`` where ``value`` is ``x // a + k`` with ints a and k, else None."""
+    """``(x, a, k)`` if ``value`` is ``x // a + k`` with ints a and k; otherwise None."""
     (*others, (monomial, count)) = value.terms
     constant = 0
     if others:

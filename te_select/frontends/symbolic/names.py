@@ -13,7 +13,7 @@ from te_select.frontends.symbolic.tensors import Dims, Sizes, is_fresh, is_open
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
 _LOCAL = re.compile(r"d\d+")
 _FRESH = re.compile(r"\?\d+")
-_KEPT = 50  # characters of a longer name; a hash tells it from others that begin so
+_KEPT = 50  # characters of a longer name; a hash distinguishes names with the same beginning
 
 
 @dataclass(frozen=True)
@@ -32,16 +32,16 @@ class Named:
     texts: Mapping[str, str]
 
     def shape(self, dims: Dims) -> tuple[int | str, ...]:
-        """Write dims as a workload takes them."""
+        """Write dims in the form that a workload takes."""
         return tuple(self.names[dim] if isinstance(dim, Expression) else dim for dim in dims)
 
 
 class Names:
     """The names of a file.
 
-    A size of the file's inputs, and what is made of such sizes, has one name in the whole file. A
-    size of which nothing is known is ``d0``, ``d1``, ... in the node where it is met, so that nodes
-    that differ by it only have one workload.
+    A size of the file's inputs has one name in the whole file. So has every expression of such
+    sizes. A size about which nothing is known is ``d0``, ``d1``, ... in its node, so that nodes
+    that differ only in such sizes have one workload.
     """
 
     def __init__(self, sizes: Sizes) -> None:
@@ -52,13 +52,13 @@ class Names:
         self._taken: set[str] = set()
 
     def give(self, dims: Iterable[tuple[Dim, str, str]]) -> None:
-        """Note what the sizes of the file's inputs are called there.
+        """Note the names of the sizes of the file's inputs.
 
         Parameters
         ----------
         dims
-            Each size; what it stands for, for people; and what its name is made from. An identifier
-            is kept as it is. Ints, and what has been given before, are passed over.
+            Each size; its meaning, for people; and the text from which its name is made. An
+            identifier is kept unchanged. Ints and sizes that have a name already are skipped.
         """
         for dim, text, wish in sorted(dims, key=lambda given: not _IDENTIFIER.fullmatch(given[2])):
             if isinstance(dim, Expression) and dim not in self._texts:
@@ -107,7 +107,7 @@ class Names:
 
 
 def identifier(text: str) -> str:
-    """Make an identifier from any text, the same one each time."""
+    """Make an identifier from any text; the same text always gives the same identifier."""
     if _IDENTIFIER.fullmatch(text):
         return text
     cleaned = re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_")

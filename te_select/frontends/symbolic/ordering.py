@@ -1,4 +1,4 @@
-"""Which of two expressions is larger, as far as that holds whatever the sizes."""
+"""Which of two expressions is larger, as far as that holds for all sizes."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def maximum(a: Dim, b: Dim) -> Scalar:
 
 
 def at_least(a: Scalar, b: Scalar) -> bool:
-    """Whether ``a >= b`` whatever the sizes; False where that cannot be told."""
+    """Whether ``a >= b`` for all sizes; False if that is not known."""
     low, bound = (least(a), b) if isinstance(b, int) else (least(subtract(a, b)), 0)
     return low is not None and low >= bound
 
 
 def equal(a: Scalar, b: Scalar) -> bool | Unknown:
-    """Whether the two are equal, where that can be told."""
+    """Whether the two are equal for all sizes; `UNKNOWN` if that is not known."""
     if isinstance(a, Unknown) or isinstance(b, Unknown):
         return UNKNOWN
     if a == b:
@@ -61,7 +61,7 @@ def equal(a: Scalar, b: Scalar) -> bool | Unknown:
 
 
 def less(a: Scalar, b: Scalar) -> bool | Unknown:
-    """Whether ``a < b``, where that can be told."""
+    """Whether ``a < b`` for all sizes; `UNKNOWN` if that is not known."""
     if isinstance(a, Unknown) or isinstance(b, Unknown):
         return UNKNOWN
     if at_least(b, add(a, 1)):
@@ -70,12 +70,12 @@ def less(a: Scalar, b: Scalar) -> bool | Unknown:
 
 
 def _sorted(a: Dim, b: Dim) -> list[Dim]:
-    """Two arguments in one order, an int first."""
+    """Two arguments in a fixed order; an int comes first."""
     return sorted((a, b), key=lambda arg: (not isinstance(arg, int), str(arg)))
 
 
 def _joined(function: Callable[[int, int], int], a: Dim, b: Dim) -> tuple[int, Dim] | None:
-    """Join the ints of ``min(int, min(int, x))``; None where it is not that."""
+    """Join the ints of ``min(int, min(int, x))``; None if the arguments have another form."""
     number, other = (a, b) if isinstance(a, int) else (b, a)
     atom = other.only_atom if isinstance(other, Expression) else None
     if not isinstance(number, int) or atom is None or atom.function != function.__name__:

@@ -1,4 +1,4 @@
-"""What te-select does with a Where or Select, by what is known of its operands."""
+"""What te-select does with a Where or Select, from what is known about its operands."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Operands = tuple[Tensor, Tensor, Tensor]
 
 _OPERANDS = ("cond", "then", "else")
 _OF_TEXT = "string"
-MOST_SHAPE_ELEMENTS = 64  # a shape has that many dims at most
+MOST_SHAPE_ELEMENTS = 64  # a shape has at most so many dims
 SHAPE_TYPES = ("int64", "int32")
 
 
@@ -32,9 +32,9 @@ class Rule:
     system
         The constructor of `Workload` that knows the format's operator.
     auto_broadcast, axis
-        As the node has them; ONNX has neither.
+        The node's attributes; ONNX has neither.
     opset
-        Version of the operator set, where the format has one.
+        Version of the operator set, if the format has one.
     """
 
     system: Literal["onnx_where", "openvino_select", "onednn_select"]
@@ -44,7 +44,7 @@ class Rule:
 
     @property
     def start(self) -> int:
-        """The axis at which else and cond start; -1 where they end with then."""
+        """The axis at which else and cond start; -1 if they are aligned right with then."""
         return -1 if self.axis is None else self.axis
 
     def make(self, node: ModelNode) -> Workload:
@@ -60,16 +60,16 @@ class Rule:
 
 @dataclass(frozen=True)
 class Site:
-    """A Where or Select as it stands in the file.
+    """A Where or Select in the file.
 
     Parameters
     ----------
     name, place, op, cond_producer
-        As a `ModelNode` has them.
+        The fields of `ModelNode` with these names.
     makes_shapes
         Whether shapes are made from its output.
     conditional
-        Whether it may never run; then contradictions are no error.
+        Whether it may never run. If so, contradictions are not errors.
     """
 
     name: str
@@ -81,10 +81,10 @@ class Site:
 
 
 def one_view(views: Sequence[Operands], sizes: Sizes) -> Operands:
-    """What holds of the operands whichever of several calls is made.
+    """What holds for the operands in all of several calls.
 
-    Dims that are the same in each of the views stay. Others are sizes of their own; two that differ
-    in the same way are one.
+    Dims that are the same in every view stay. Others become new sizes. Two dims that differ in the
+    same way become the same size.
     """
     first, *others = views
     if not others:
@@ -112,7 +112,7 @@ def one_view(views: Sequence[Operands], sizes: Sizes) -> Operands:
 
 
 class Judge:
-    """Decides what becomes of each node of a file, once for all nodes that are alike.
+    """Decides what becomes of each node of a file; equal nodes are decided once.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ class Judge:
         site
             The node.
         operands
-            What is known of cond, then and else, without values.
+            What is known about cond, then and else, without values.
         rule
             The operator's rule.
 
@@ -191,13 +191,13 @@ def _status(
     rule: Rule,
     named: Named,
 ) -> tuple[Status, str]:
-    """The status and the reason, as long as no workload has been tried."""
+    """The status and the reason, before a workload is tried."""
     if dtype == _OF_TEXT:
         return "refused", "strings have no kernel; NumPy selects them on the host"
     if dtype is not None and dtype not in ELEMENT_TYPES:
         return "refused", f"{dtype} has no kernel: its elements are no whole bytes of a known type"
     if site.makes_shapes and dtype in SHAPE_TYPES and _is_handful(shapes):
-        return "shape", f"a handful of {dtype} from which shapes are made"
+        return "shape", f"a few {dtype} elements from which shapes are made"
     if all(tensor.constant for tensor in operands):
         return "folded", "all three operands are constant, so the output is"
     known = [shape for shape in shapes if shape is not None]
@@ -210,12 +210,12 @@ def _status(
 
 
 def _open(dtype: str | None, shapes: Sequence[Dims | None], rule: Rule, named: Named) -> str:
-    """What a kernel must know and is known at the call only; empty where that is nothing."""
+    """A fact that a kernel needs but that is known only at the call; empty if there is none."""
     if dtype is None:
-        return "the element type is known at the call only"
+        return "the element type is known only at the call"
     for operand, shape in zip(_OPERANDS, shapes, strict=True):
         if shape is None:
-            return f"the rank of {operand} is known at the call only"
+            return f"the rank of {operand} is known only at the call"
     return _clash([shape for shape in shapes if shape is not None], rule, named)
 
 
@@ -251,7 +251,7 @@ def _is_handful(shapes: Sequence[Dims | None]) -> bool:
 
 
 def _one_shape(shapes: Sequence[Dims]) -> list[Dims | None]:
-    """Give shapes that must be equal the same dims: ints where one of them has it."""
+    """Give shapes that must be equal the same dims: an int if one of the shapes has one."""
     if len({len(shape) for shape in shapes}) > 1:
         return list(shapes)
     one: list[Dims] = []
@@ -265,7 +265,7 @@ def _one_shape(shapes: Sequence[Dims]) -> list[Dims | None]:
 
 
 def _uncut(shapes: Sequence[Dims], rule: Rule) -> list[Dims]:
-    """Put a size in the place of what is cut to ``min(n, size)`` and must be equal to it."""
+    """Replace ``min(n, size)`` by ``size`` where the two must be equal."""
     met = dict(_aligned(shapes, rule))
     found: list[Dims] = []
     for start, shape in zip(_starts(shapes, rule), shapes, strict=True):
@@ -278,7 +278,7 @@ def _uncut(shapes: Sequence[Dims], rule: Rule) -> list[Dims]:
 
 
 def _contradiction(shapes: Sequence[Dims], rule: Rule) -> str:
-    """Where two ints meet that do not broadcast; empty where nowhere."""
+    """The axis on which two ints do not broadcast, in words; empty if there is none."""
     for axis, dims in _aligned(shapes, rule):
         ints = {dim: operand for operand, dim in dims if isinstance(dim, int) and dim != 1}
         if len(ints) > 1:
@@ -288,14 +288,14 @@ def _contradiction(shapes: Sequence[Dims], rule: Rule) -> str:
 
 
 def _clash(shapes: Sequence[Dims], rule: Rule, named: Named) -> str:
-    """Where it is known at the call only which of two dims broadcasts; empty where nowhere."""
+    """The axis on which only the call tells which dim broadcasts; empty if there is none."""
     for axis, dims in _aligned(shapes, rule):
         wide = {dim: operand for operand, dim in dims if dim != 1}
         sized = [dim for dim in wide if isinstance(dim, Expression)]
         if sized and len(wide) > 1:
             a, b = list(wide)[:2]
             one, two = (f"{named.shape((dim,))[0]} of {wide[dim]}" for dim in (a, b))
-            return f"axis {axis} is {one} and {two}: which is 1 is known at the call only"
+            return f"axis {axis} is {one} and {two}: only the call tells which of them is 1"
     return ""
 
 
@@ -308,7 +308,7 @@ def _starts(shapes: Sequence[Dims], rule: Rule) -> list[int]:
 
 
 def _aligned(shapes: Sequence[Dims], rule: Rule) -> list[tuple[int, list[tuple[str, Dim]]]]:
-    """The dims that meet on each axis, with their operands."""
+    """The dims of all operands on each axis, with the operands' names."""
     met: dict[int, list[tuple[str, Dim]]] = {}
     for operand, start, shape in zip(_OPERANDS, _starts(shapes, rule), shapes, strict=True):
         for axis, dim in enumerate(shape, start=start):

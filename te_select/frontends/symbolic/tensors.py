@@ -1,4 +1,4 @@
-"""What is known of a tensor before the model runs, and how two such views are made one."""
+"""What is known about a tensor before the model runs, and how two such views are joined."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _LARGEST_DIM = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """What is known of a tensor.
+    """What is known about a tensor.
 
     Parameters
     ----------
     dtype
-        Name of the element type, as the format spells it; None where it is not known.
+        The format's name of the element type; None if it is not known.
     shape
-        Its dims; None where not even the rank is known.
+        Its dims; None if not even the rank is known.
     values
-        Its elements, for small tensors of ints that shapes are made of; else None.
+        Its elements, for small tensors of ints from which shapes are made; otherwise None.
     constant
         Whether it is the same at every call.
     """
@@ -49,7 +49,7 @@ class Tensor:
 
 
 class Sizes:
-    """Names for sizes that nothing is known of, and where each of them was met."""
+    """Names for sizes about which nothing is known, and where each of them occurs first."""
 
     def __init__(self) -> None:
         self._met: list[str] = []
@@ -60,21 +60,21 @@ class Sizes:
         Parameters
         ----------
         met
-            What it is the size of, for people.
+            The thing that has this size, for people.
         """
         self._met.append(met)
         return symbol(f"{_FRESH}{len(self._met) - 1}")
 
     def met(self, name: str) -> str:
-        """Say what a fresh size is the size of."""
+        """Say which thing has a fresh size."""
         return self._met[int(name.removeprefix(_FRESH))]
 
     def mark(self) -> int:
-        """Remember which sizes have been named up to now."""
+        """Mark the sizes that have been named so far."""
         return len(self._met)
 
     def known(self, value: Scalar, tensor: str, axis: int) -> Dim:
-        """The dim that ``value`` is, or a fresh one."""
+        """``value`` as a dim, or a fresh size if it is not known."""
         dim = as_size(value)
         if isinstance(dim, Expression) or (isinstance(dim, int) and 0 <= dim <= _LARGEST_DIM):
             return dim
@@ -87,19 +87,19 @@ def is_fresh(name: str) -> bool:
 
 
 def newer(dim: Dim, mark: int) -> bool:
-    """Whether a dim is made of sizes that were named after `Sizes.mark`."""
+    """Whether a dim contains sizes that were named after `Sizes.mark`."""
     names = dim.names if isinstance(dim, Expression) else ()
     return any(is_fresh(name) and int(name.removeprefix(_FRESH)) >= mark for name in names)
 
 
 def is_open(dim: Dim) -> bool:
-    """Whether a dim is one fresh size, of which nothing is known."""
+    """Whether a dim is a single fresh size, about which nothing is known."""
     atom = dim.only_atom if isinstance(dim, Expression) else None
     return atom is not None and is_fresh(atom.key)
 
 
 def broadcast_dim(dims: Iterable[Dim]) -> Scalar:
-    """The dim that several broadcast to, in a model that runs; `UNKNOWN` if it cannot be told."""
+    """The dim to which several broadcast, in a model that runs; `UNKNOWN` if it is not known."""
     wide = without_cut({dim for dim in dims if dim != 1})
     if not wide:
         return 1
@@ -112,8 +112,8 @@ def broadcast_dim(dims: Iterable[Dim]) -> Scalar:
 def without_cut(dims: set[Dim]) -> set[Dim]:
     """Leave out ``min(n, size)`` beside ``size``, for an int n above 1.
 
-    The two broadcast where they are equal, and nowhere else: the smaller one is not 1 without being
-    the size itself. A table of n rows is cut so to the length of a sequence.
+    The two broadcast only if they are equal. If ``min(n, size)`` is 1, then so is ``size``, because
+    n is above 1. Such a dim is a table of n rows, cut to the length of a sequence.
     """
     return {dim for dim in dims if not any(is_cut(dim, other) for other in dims)}
 
@@ -128,7 +128,7 @@ def is_cut(dim: Dim, size: Dim) -> bool:
 
 
 def broadcast_dims(shapes: Sequence[Dims]) -> tuple[Scalar, ...]:
-    """The dims that shapes broadcast to, aligned to the right."""
+    """The dims to which shapes broadcast, aligned on the right."""
     rank = max(map(len, shapes), default=0)
     return tuple(
         broadcast_dim(shape[axis] for shape in shapes if -axis <= len(shape))
@@ -137,16 +137,16 @@ def broadcast_dims(shapes: Sequence[Dims]) -> tuple[Scalar, ...]:
 
 
 def join(a: Tensor, b: Tensor, sizes: Sizes, met: str) -> Tensor:
-    """What holds of a tensor that is one of two.
+    """What holds for a tensor that is one of two.
 
     Parameters
     ----------
     a, b
-        The two.
+        The two tensors.
     sizes
         Names the dims that differ.
     met
-        What the tensor is, for people.
+        A name of the tensor, for people.
     """
     dtype = a.dtype if a.dtype == b.dtype else None
     if a.shape is None or b.shape is None or len(a.shape) != len(b.shape):
@@ -162,7 +162,7 @@ def join(a: Tensor, b: Tensor, sizes: Sizes, met: str) -> Tensor:
 
 
 def alike(a: Tensor, b: Tensor) -> bool:
-    """Whether the same is known of both."""
+    """Whether the same is known about both."""
     if a.values is None or b.values is None:
         return replace(a, values=None) == replace(b, values=None) and a.values is b.values
     same = a.values.shape == b.values.shape and bool((a.values == b.values).all())

@@ -1,7 +1,8 @@
 """Expressions as exporters write them: ``past_sequence_length + sequence_length``, ``s16 + s62``.
 
-The text is read as arithmetic over names. What is no arithmetic is one name, whatever it says, and
-so is a lone number: ``"2"`` is what some exporter calls a size, and may be another at the call.
+The text is read as arithmetic over names. A text that is not arithmetic is one name, whatever it
+says. So is a single number: some exporters use ``"2"`` as the name of a size that may differ at the
+call.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def parse(text: str) -> Expression:
     Parameters
     ----------
     text
-        As the file has it; not empty.
+        The text in the file; not empty.
 
     Returns
     -------
@@ -67,21 +68,21 @@ def evaluate(text: str, sizes: Mapping[str, int]) -> int | None:
     Parameters
     ----------
     text
-        As `ModelNode.dims` has it.
+        A text of `ModelNode.dims`.
     sizes
         A size for each of the names in it.
 
     Returns
     -------
     int or None
-        None where a name has no size, or the text is no arithmetic.
+        None if a name has no size, or the text is not arithmetic.
     """
     value = _arithmetic(text, sizes)
     return None if isinstance(value, Expression | Unknown) else value
 
 
 def _arithmetic(text: str, sizes: Mapping[str, int] | None = None) -> Scalar:
-    """The text's value, `UNKNOWN` where it is no arithmetic."""
+    """The text's value; `UNKNOWN` if it is not arithmetic."""
     if not _ARITHMETIC.fullmatch(text) or _NUMBER_AND_NAME.search(text):
         return UNKNOWN
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,14 +17,28 @@ CPU = HostHalf(
         "cpu/host_cpu.c",
         "cpu/cpu_features.c",
         "cpu/launcher.c",
+        "cpu/level.c",
         "cpu/machine.c",
         "cpu/openmp.c",
         "cpu/pool.c",
         "cpu/processors.c",
         "cpu/profile.c",
+        "cpu/sysfs.c",
     ),
-    ("-pthread", "-ldl"),
+    # Never unloaded: its threads wait in its code, and whoever closes it knows nothing of them.
+    ("-pthread", "-ldl", "-Wl,-z,nodelete"),
 )
+FAMILY = HostHalf(
+    (
+        *CPU.sources,
+        "cpu/where.c",
+        "cpu/where_block.c",
+        "cpu/where_library.c",
+        "cpu/where_plan.c",
+    ),
+    CPU.options,
+)
+"""The host half of a library whose kernels serve operands of any shapes."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +87,24 @@ class Decisions:
 
 
 @dataclass(frozen=True)
+class Version:
+    """A kernel's code for one level.
+
+    Parameters
+    ----------
+    symbol
+        The raw function in the level's object file:
+        ``int32_t (void*, void*, void*, void*, int64_t..., int64_t flags)`` of cond, then, else_,
+        out, the sizes of `Workload.dim_names` in that order, and what was decided for the call.
+    decisions
+        What is decided at a call.
+    """
+
+    symbol: str
+    decisions: Decisions = Decisions()
+
+
+@dataclass(frozen=True)
 class KernelEntry:
     """One compiled kernel that a library is to export.
 
@@ -80,17 +112,12 @@ class KernelEntry:
     ----------
     workload
         What it computes; the exported function is called ``workload.name``.
-    symbols
-        For each level of the library, the raw function in its object file:
-        ``int32_t (void*, void*, void*, void*, int64_t..., int64_t flags)`` of cond, then, else_,
-        out, the sizes of `Workload.dim_names` in that order, and what was decided for the call.
-    decisions
-        What is decided at a call.
+    versions
+        One for each level of the library.
     """
 
     workload: Workload
-    symbols: tuple[str, ...]
-    decisions: Decisions = Decisions()
+    versions: tuple[Version, ...]
 
 
 def stub_source(entries: Sequence[KernelEntry], levels: Sequence[Level]) -> str:
@@ -109,8 +136,9 @@ def stub_source(entries: Sequence[KernelEntry], levels: Sequence[Level]) -> str:
         For every kernel a constant description, calls of the raw functions, and the exported
         functions, in the C calling convention of tvm-ffi.
     """
+    names = sorted({len(entry.workload.dim_names) for entry in entries})
     kernels = (_stub(i, entry) for i, entry in enumerate(entries))
-    return '#include "host_cpu.h"\n' + _levels(levels) + "".join(kernels)
+    return "".join(['#include "host_cpu.h"\n', _levels(levels), *map(_run, names), *kernels])
 
 
 def link(
@@ -119,6 +147,8 @@ def link(
     levels: Sequence[Level],
     manifest: Manifest,
     out: Path,
+    triple: str | None = None,
+    places: Mapping[Workload, str] | None = None,
 ) -> None:
     """Link object files, the argument checks and the thread pool to a shared library.
 
@@ -135,13 +165,53 @@ def link(
     out
         The library to write; it appears complete or not at all, and the same input gives the same
         bytes.
+    triple
+        What it is for; None for this machine.
+    places
+        Where the kernels are the family of `te_select.where`: the place of each in
+        ``te_select_where_kernels``, such as ``"runs[2][7]"``.
 
     Raises
     ------
     ToolchainError
         If there is no C compiler, or it fails.
     """
-    link_stub(stub_source(entries, levels), objects, CPU, manifest, out)
+    source, half = stub_source(entries, levels), CPU
+    if places is not None:
+        source, half = source + _family(entries, levels, places), FAMILY
+    link_stub(source, objects, half, manifest, out, triple)
+
+
+def _family(
+    entries: Sequence[KernelEntry], levels: Sequence[Level], places: Mapping[Workload, str]
+) -> str:
+    """What tells ``where_library.c`` the kernels of a family."""
+    functions, cases = [], []
+    for k in range(len(levels)):
+        filled = []
+        for i, entry in enumerate(entries):
+            functions.append(_where_run(f"where_{i}_{k}", entry, k))
+            filled.append(f"      kernels->{places[entry.workload]} = where_{i}_{k};")
+        cases.append("\n".join([f"    case {k}:", *filled, "      break;"]))
+    text = "\n".join(cases)
+    return f"""
+#include "where_library.h"
+{"".join(functions)}
+void te_select_where_fill(te_select_where_kernels* kernels, int32_t level) {{
+  switch (level) {{
+{text}
+  }}
+}}
+"""
+
+
+def _where_run(name: str, entry: KernelEntry, level: int) -> str:
+    code = f"(te_select_code){entry.versions[level].symbol}"
+    return f"""
+static int32_t {name}(void* const* data, const int64_t* sizes, int64_t flags) {{
+  return run_{len(entry.workload.dim_names)}({code}, data, sizes, flags);
+}}
+"""
 
 
 def _levels(levels: Sequence[Level]) -> str:
@@ -155,7 +225,7 @@ def _levels(levels: Sequence[Level]) -> str:
     return f"""
 {features}
 static const te_select_level levels[] = {{{rows}}};
-static const te_select_library library = {{{len(levels)}, levels}};
+const te_select_library te_select_this_library = {{{len(levels)}, levels}};
 """
 
 
@@ -165,26 +235,33 @@ def _c_text(text: str) -> str:
 
 
 def _stub(i: int, entry: KernelEntry) -> str:
-    names = entry.workload.dim_names
-    sizes = "".join(f", sizes[{k}]" for k in range(len(names)))
-    runs = "".join(_run(i, k, symbol, sizes, len(names)) for k, symbol in enumerate(entry.symbols))
-    table = ", ".join(f"run_{i}_{k}" for k in range(len(entry.symbols)))
-    d = entry.decisions
-    return f"""{runs}
-static const te_select_run runs_{i}[] = {{{table}}};
+    names = len(entry.workload.dim_names)
+    declared = "".join(f"extern void {version.symbol}(void);\n" for version in entry.versions)
+    versions = ",\n    ".join(map(_version, entry.versions))
+    return f"""
+{declared}static const te_select_version versions_{i}[] = {{
+    {versions}}};
 {shape_tables(i, entry.workload)}
 static const te_select_cpu_kernel kernel_{i} = {{
-    {signature(i, entry.workload, on_cuda=False)},
-    &library, {d.bytes_per_thread}, {d.stream_from}, {int(d.skip)}, {int(d.backwards)},
-    {int(d.is_fill)}, {int(d.reads_cond_once)}, runs_{i}}};
+    {signature(i, entry.workload, on_cuda=False)}, run_{names}, versions_{i}}};
 {exported_functions(i, entry.workload, "te_select_call")}
 """
 
 
-def _run(i: int, level: int, symbol: str, sizes: str, names: int) -> str:
+def _version(version: Version) -> str:
+    d = version.decisions
+    numbers = (d.bytes_per_thread, d.stream_from, d.skip, d.backwards, d.is_fill, d.reads_cond_once)
+    return f"{{{version.symbol}, {', '.join(str(int(number)) for number in numbers)}}}"
+
+
+def _run(names: int) -> str:
+    """Write what calls the kernels that have so many named dims."""
+    types = "void*, void*, void*, void*" + ", int64_t" * (names + 1)
+    sizes = "".join(f", sizes[{k}]" for k in range(names))
     return f"""
-extern int32_t {symbol}(void*, void*, void*, void*{", int64_t" * (names + 1)});
-static int32_t run_{i}_{level}(void* const* data, const int64_t* sizes, int64_t flags) {{
+static int32_t run_{names}(te_select_code code, void* const* data, const int64_t* sizes,
+                           int64_t flags) {{
   (void)sizes;
-  return {symbol}(data[0], data[1], data[2], data[3]{sizes}, flags);
-}}"""
+  return ((int32_t (*)({types}))code)(data[0], data[1], data[2], data[3]{sizes}, flags);
+}}
+"""

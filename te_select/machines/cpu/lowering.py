@@ -17,7 +17,7 @@ from tvm.target import Target
 
 from te_select.machines.select_leaf import block_of, leaves, operands_of, refused, steps_of
 from te_select.operator.access import STAYS, AccessPattern
-from te_select.schedules.annotations import ANNOTATION
+from te_select.schedules.annotations import ANNOTATION, PLAIN_LEAF
 from te_select.schedules.cpu.flags import FLAGS
 from te_select.schedules.cpu.span import Span
 from te_select.schedules.cpu.span_source import span_source
@@ -34,6 +34,13 @@ _TO_LOOPS = (
     s_tir.transform.LowerOpaqueBlock,
     tirx.transform.FlattenBuffer,
     tirx.transform.StmtSimplify,
+)
+_TO_VECTORS = (  # of a plain leaf
+    s_tir.transform.LoopPartition,
+    tirx.transform.VectorizeLoop,
+    tirx.transform.UnrollLoop,
+    tirx.transform.StmtSimplify,
+    tirx.transform.RemoveNoOp,
 )
 _TO_CODE = (
     tirx.transform.StmtSimplify,
@@ -77,16 +84,20 @@ def lower(
     flags = ir.Var("flags", ir.PrimType("int64"))
     if pattern.elements == 0:
         return _raw(func, tirx.Evaluate(0), symbol, dim_names, flags)
-    spans = [_checked_span(leaf, pattern) for leaf in leaves(func.body)]
-    mod = transform.Sequential([make() for make in _TO_LOOPS])(IRModule({"main": func}))
+    marked = leaves(func.body)
+    plain = any(str(leaf.annotations[ANNOTATION]) == PLAIN_LEAF for leaf in marked)
+    spans = [] if plain else [_checked_span(leaf, pattern) for leaf in marked]
+    passes = (*_TO_LOOPS, *_TO_VECTORS) if plain else _TO_LOOPS
+    mod = transform.Sequential([make() for make in passes])(IRModule({"main": func}))
     flat = mod["main"]
     # Not in the callback below: TVM would make a RuntimeError of what is raised there.
-    calls = [(leaf, _call_span(leaf, flags)) for leaf in leaves(flat.body)]
+    calls = [] if plain else [(leaf, _call_span(leaf, flags)) for leaf in leaves(flat.body)]
     body = tvm_ffi.structural_map(
         flat.body,
         (tirx.For, lambda loop: next((c for at, c in calls if at.same_as(loop)), loop)),
         order="pre",
     )
+    body = tvm_ffi.structural_map(body, (tirx.For, _without_notes), order="post")
     body = tvm_ffi.structural_map(body, (tirx.For, _announce), order="post")
     for name in sorted({span.symbol for span in spans}):
         text = ir.StringImm(span_source(name))
@@ -155,6 +166,13 @@ def _call_span(loop: tirx.For, flags: ir.Var) -> tirx.Stmt:
     ]
     sizes = [limit.astype("int64"), inner.astype("int64"), flags]
     return tirx.Evaluate(tirx.call_extern("void", name, *pointers, *sizes))
+
+
+def _without_notes(loop: tirx.For) -> tirx.For:
+    """A plain leaf without what the schedule wrote on it, so that its code is easily read."""
+    if ANNOTATION not in loop.annotations:
+        return loop
+    return tirx.For(loop.loop_var, loop.min, loop.extent, loop.kind, loop.body)
 
 
 def _announce(loop: tirx.For) -> tirx.Stmt:

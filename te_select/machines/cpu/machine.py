@@ -1,9 +1,9 @@
-"""x86-64: LLVM makes an object file, and a C compiler links it to the checks and the launcher."""
+"""CPUs: LLVM makes object files, and a C compiler links them to the checks and the launcher."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,45 +11,62 @@ import tvm
 from tvm import tirx
 
 from te_select.machines import limits
-from te_select.machines.cpu import link, lowering
+from te_select.machines.cpu import link, lowering, objects
 from te_select.machines.cpu.target import CpuTarget
 from te_select.machines.scheduled import Scheduled, symbol
+from te_select.machines.select_leaf import leaves
 from te_select.operator.access import access_pattern
+from te_select.operator.workload import Workload
 from te_select.runtime import scratch
 from te_select.runtime.cpu import features
 from te_select.runtime.manifest import Manifest
+from te_select.schedules.annotations import ANNOTATION, PLAIN_LEAF
 from te_select.schedules.cpu.defaults import is_fill, reads_cond_once
+from te_select.schedules.cpu.span import Span
 from te_select.schedules.variant import Condition
 
 __all__ = ["build", "device", "missing", "requirements", "source", "tuned_on", "versions"]
 
 
-def build(chosen: Sequence[Scheduled], target: CpuTarget, manifest: Manifest, path: Path) -> None:
+def build(
+    chosen: Sequence[Scheduled],
+    target: CpuTarget,
+    manifest: Manifest,
+    path: Path,
+    places: Mapping[Workload, str] | None = None,
+) -> None:
     """Write the shared library of scheduled workloads.
 
     Parameters
     ----------
     chosen
-        The workloads, which differ.
+        The workloads, which differ, each for every level of the target.
     target
         What they were scheduled for.
     manifest
         What the library holds, which goes into it.
     path
         The ``.so`` to write; its folder exists.
+    places
+        Where they are the family of `te_select.where`, the place of each in its table.
     """
-    functions = [func for i, one in enumerate(chosen) for func in lower(one, symbol(i))]
-    with limits.explained(*(one.workload for one in chosen)):
-        module = lowering.build(functions, target.tvm)
+    made: list[Path] = []
+    versions: dict[Workload, list[link.Version]] = {one.workload: [] for one in chosen}
     with scratch.folder(scratch.ROOM + len(chosen) * scratch.KERNEL_ROOM) as folder:
-        object_file = folder / "kernels.o"
-        module.write_to_file(str(object_file), "o")
-        entries = [
-            link.KernelEntry(one.workload, (symbol(i),), _decisions(one))
-            for i, one in enumerate(chosen)
-        ]
-        levels = [link.Level(target.name, target.cpu_features)]
-        link.link([object_file], entries, levels, manifest, path)
+        for k, level in enumerate(target.levels):
+            suffix = f"_l{k}" if len(target.levels) > 1 else ""
+            functions = []
+            of_level = [one for one in chosen if one.level == level.name]
+            for i, one in enumerate(of_level):
+                name = symbol(i) + suffix
+                functions += lower(one, name)
+                versions[one.workload].append(link.Version(name, _decisions(one)))
+            with limits.explained(*(one.workload for one in of_level)):
+                # The lowest level first: of what each brings of TVM's own, the first is linked.
+                made += objects.write(functions, level.tvm, folder / f"kernels{k}")
+        entries = [link.KernelEntry(work, tuple(found)) for work, found in versions.items()]
+        levels = [link.Level(level.name, level.cpu_features) for level in target.levels]
+        link.link(made, entries, levels, manifest, path, target.isa.triple, places)
 
 
 def _decisions(one: Scheduled) -> link.Decisions:
@@ -65,13 +82,20 @@ def _decisions(one: Scheduled) -> link.Decisions:
 
 
 def requirements(target: CpuTarget) -> dict[str, Any]:
-    """The CPU features without which the code dies."""
-    return {"kind": target.kind, "cpu_features": list(target.cpu_features)}
+    """The instruction set, and the CPU features without which the code dies."""
+    needed = {
+        "kind": target.kind,
+        "architecture": target.isa.machine,
+        "cpu_features": list(target.cpu_features),
+    }
+    if not target.several:
+        return needed
+    return needed | {"levels": {level.name: list(level.cpu_features) for level in target.several}}
 
 
 def missing(target: CpuTarget) -> list[str]:
-    """The features that this CPU lacks."""
-    return features.missing(target.cpu_features)
+    """The features that this CPU lacks, or the instruction set where it has another."""
+    return features.lacking(target.isa.machine, target.cpu_features)
 
 
 def versions() -> dict[str, str]:
@@ -83,10 +107,18 @@ def source(one: Scheduled, target: CpuTarget, level: str) -> str:
     """Lowered to a C function that calls span kernels, as LLVM IR, or as assembly."""
     lowered = lower(one, symbol(0))
     if level == "tir":
-        return "\n\n".join(str(func.script()) for func in lowered)
+        return "\n\n".join([*_spans_in_words(one), *(str(func.script()) for func in lowered)])
     with limits.explained(one.workload):
         module = lowering.build(lowered, target.tvm)
     return str(module.inspect_source("ll" if level == "llvm" else "asm"))
+
+
+def _spans_in_words(one: Scheduled) -> list[str]:
+    """For each span that the functions call, what it computes, as a comment."""
+    marked = (leaf for func in one.functions.values() for leaf in leaves(func.body))
+    names = dict.fromkeys(str(leaf.annotations[ANNOTATION]) for leaf in marked)
+    texts = (Span.from_symbol(name).in_words() for name in names if name != PLAIN_LEAF)
+    return ["\n".join(f"# {line}" for line in text.splitlines()) for text in texts]
 
 
 def device() -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import json
+import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,135 +16,240 @@ from tvm.target import Target, codegen
 from te_select.errors import TargetError
 from te_select.machines.targets import ResolvedTarget
 from te_select.operator.broadcast import shown
+from te_select.runtime.cpu import features
+from te_select.schedules.cpu import isa
+from te_select.schedules.cpu.isa import ISAS, X86_64, Isa
 
-FIELDS = ("kind", "mcpu", "mattr", "num-cores", "keys", "tag")
+FIELDS = (
+    *("kind", "mcpu", "mattr", "mtriple", "mabi", "num-cores", "keys", "tag"),
+    # What TVM writes into targets of aarch64, and finds out again.
+    *(f"feature.{name}" for name in ("is_aarch64", "has_asimd", "has_sve", "has_sme")),
+    *(f"feature.{name}" for name in ("has_dotprod", "has_matmul_i8", "has_fp16_simd")),
+)
 """The fields of a TVM target that are taken. LLVM ends the process over some others."""
-
-_CPUINFO_NAMES = {
-    "sse3": "pni",
-    "ssse3": "ssse3",
-    "sse4.1": "sse4_1",
-    "sse4.2": "sse4_2",
-    "popcnt": "popcnt",
-    "avx": "avx",
-    "avx2": "avx2",
-    "bmi": "bmi1",
-    "bmi2": "bmi2",
-    "fma": "fma",
-    "f16c": "f16c",
-    "lzcnt": "abm",
-    "movbe": "movbe",
-    "avx512f": "avx512f",
-    "avx512bw": "avx512bw",
-    "avx512cd": "avx512cd",
-    "avx512dq": "avx512dq",
-    "avx512vl": "avx512vl",
-    "avx512vbmi": "avx512vbmi",
-    "avx512vbmi2": "avx512_vbmi2",
-    "avx512vpopcntdq": "avx512_vpopcntdq",
-    "avx512bitalg": "avx512_bitalg",
-    "gfni": "gfni",
-    "sse4a": "sse4a",
-    "xop": "xop",
-    "fma4": "fma4",
-    "tbm": "tbm",
-}
-"""Features that code generation may use for a Select, as LLVM and Linux's /proc/cpuinfo spell them.
-
-Others (amx, avx512_fp16, ...) are left out on purpose: a virtual machine often hides them, and a
-library that never uses them must load there.
-"""
+LEVELS = ("x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4")
+"""The levels of x86-64, of which a library may have several; lowest first."""
 
 
 @dataclass(frozen=True)
 class CpuTarget(ResolvedTarget):
-    """A CPU.
+    """A CPU, or several levels of x86-64.
 
     Parameters
     ----------
+    isa
+        Its instruction set.
     cpu_features
-        Features that it must have, as /proc/cpuinfo spells them.
+        Features that it must have, as /proc/cpuinfo spells them. Of several levels, those of the
+        lowest.
+    several
+        The levels, lowest first, where there are several; ``tvm`` is then that of the best.
     """
 
     kind: str = "cpu"
+    isa: Isa = X86_64
     cpu_features: tuple[str, ...] = ()
+    several: tuple[CpuTarget, ...] = ()
+
+    @property
+    def levels(self) -> tuple[CpuTarget, ...]:
+        """The levels, the best last; the target itself where it is one."""
+        return self.several or (self,)
 
     @property
     def model(self) -> str:
         """LLVM's name of the CPU; empty for a level, which many CPUs have."""
         cpu = str(self.tvm.attrs.get("mcpu", ""))
-        return "" if cpu.startswith("x86-64") else cpu
+        return "" if cpu in (*LEVELS, self.isa.cpu) else cpu
+
+    @property
+    def records(self) -> str:
+        """The name under which tuning records know it."""
+        return self.name.replace(":", "-") if self.name.startswith(self.isa.name) else self.name
 
 
 def takes(text: str) -> bool:
-    """Whether a name is that of a CPU."""
-    return text == "native" or _is_x86_64(text)
+    """Whether a name is that of a CPU, or begins a list of CPUs."""
+    first = text.partition(",")[0].strip()
+    return first == "native" or first.partition(":")[0] in ISAS or _is_x86_64(first)
 
 
 def suggestions(text: str) -> list[str]:
     """Names of CPUs that are close to one that is not known."""
-    return difflib.get_close_matches(text, _cpus(), n=3)
+    known = {cpu: cpu for cpu in _cpus(X86_64)}
+    known |= {cpu: f"{isa.AARCH64.name}:{cpu}" for cpu in _cpus(isa.AARCH64) if cpu not in known}
+    close = difflib.get_close_matches(text, known, n=3)
+    return [known[cpu] for cpu in close if known[cpu] != cpu or _is_x86_64(cpu)]
 
 
 def from_name(text: str) -> CpuTarget:
-    """Resolve ``native``, a level, or the LLVM name of a CPU."""
+    """Resolve ``native``, one level or several, or the name of a CPU."""
+    if "," in text:
+        return _several(text)
     if text == "native":
         return _native()
-    tvm_target = Target({"kind": "llvm", "mcpu": text})
-    return CpuTarget(text, tvm_target, cpu_features=_features(tvm_target))
+    name, colon, cpu = text.partition(":")
+    if name in ISAS and ISAS[name] is not X86_64:
+        return _of_cpu(ISAS[name], cpu if colon else ISAS[name].cpu)
+    if colon:
+        raise TargetError(
+            f"target {text!r} is not known; expected a CPU of x86-64 by its name alone, such as "
+            "znver5"
+        )
+    return _of_cpu(X86_64, text)
 
 
 def from_fields(fields: Mapping[str, Any], tvm_target: Target) -> CpuTarget:
     """Resolve a TVM target of kind llvm, from its fields as the user wrote them."""
-    cpu = str(tvm_target.attrs.get("mcpu", "x86-64"))
-    if not _is_x86_64(cpu):
+    own = isa.of(tvm_target)
+    cpu = str(tvm_target.attrs.get("mcpu", own.cpu))
+    if own is X86_64 and not _is_x86_64(cpu):
         raise TargetError(f"target {shown(dict(fields))} is not supported; expected an x86-64 mcpu")
-    name = cpu if set(fields) <= {"kind", "mcpu"} else json.dumps(fields, sort_keys=True)
-    full = Target({**fields, "mcpu": cpu})
-    return CpuTarget(name, full, cpu_features=_features(tvm_target))
+    asked = {key: value for key, value in fields.items() if key not in _DERIVED}
+    plain, full = _of_cpu(own, cpu), _tvm_target(own, cpu, asked)
+    if str(full) == str(plain.tvm):
+        return plain
+    name = json.dumps(asked, sort_keys=True)
+    return CpuTarget(name, full, isa=own, cpu_features=_cpu_features(own, full))
 
 
 def check_fields(fields: Mapping[str, Any]) -> None:
-    """Refuse features that LLVM would end the process over."""
+    """Refuse what LLVM would end the process over, or only print a line about."""
+    triples = {each.triple: each for each in ISAS.values()}
+    triple = fields.get("mtriple", X86_64.triple)
+    if not isinstance(triple, str) or triple not in triples:
+        raise TargetError(
+            f"mtriple {shown(triple)} is not supported; expected {' or '.join(triples)}"
+        )
+    own = triples[triple]
     mattr = fields.get("mattr", [])
     if not isinstance(mattr, list):
         raise TargetError(f"mattr {shown(mattr)} is no list; expected one such as ['-avx512f']")
-    wrong = [m for m in mattr if str(m)[:1] not in "+-" or str(m)[1:] not in _CPUINFO_NAMES]
-    if wrong:
+    known = {sign + feature for sign in "+-" for feature in own.features}
+    known |= {*own.attributes, *(f"-{feature}" for feature in own.switched_off)}
+    if wrong := [attribute for attribute in mattr if attribute not in known]:
+        names = ", ".join(own.features) or f"none but {', '.join(own.attributes)}"
         raise TargetError(
-            f"mattr {shown(wrong)} is not supported; expected + or - and one of "
-            f"{', '.join(_CPUINFO_NAMES)}"
+            f"mattr {shown(wrong)} is not supported; expected + or - and one of {names}"
         )
+    if fields.get("mabi", own.abi) != own.abi:
+        raise TargetError(f"mabi {shown(fields['mabi'])} is not supported; expected {own.abi!r}")
+    if own is not X86_64 and isinstance(fields.get("mcpu"), str):
+        _check_cpu(own, fields["mcpu"])
+
+
+_DERIVED = tuple(name for name in FIELDS if name.startswith("feature."))
+
+
+def _of_cpu(own: Isa, cpu: str) -> CpuTarget:
+    """The target of one CPU of an instruction set, which has neither more nor less."""
+    if own is not X86_64:
+        _check_cpu(own, cpu)
+    full = _tvm_target(own, cpu, {})
+    name = cpu if own is X86_64 else own.name if cpu == own.cpu else f"{own.name}:{cpu}"
+    return CpuTarget(name, full, isa=own, cpu_features=_cpu_features(own, full))
+
+
+def _tvm_target(own: Isa, cpu: str, fields: Mapping[str, Any]) -> Target:
+    """The TVM target of fields, with what the instruction set needs added."""
+    made: dict[str, Any] = {"kind": "llvm", **fields, "mcpu": cpu}
+    if own is not X86_64 or platform.machine() != X86_64.machine:
+        made["mtriple"] = own.triple
+    if own.abi:
+        made["mabi"] = own.abi
+    mattr = [*fields.get("mattr", ()), *own.attributes]
+    if own.switched_off:
+        present = isa.features_of(Target(made))
+        mattr += [f"-{feature}" for feature in own.switched_off if feature in present]
+    if mattr:
+        made["mattr"] = list(dict.fromkeys(mattr))
+    return Target(made)
+
+
+def _check_cpu(own: Isa, cpu: str) -> None:
+    """Refuse a CPU that LLVM does not know: it would print a line, and take another."""
+    known = _cpus(own) if own.features else (own.cpu,)
+    if cpu in known:
+        return
+    close = difflib.get_close_matches(cpu, known, n=3) or list(known)[-3:]
+    named = " or ".join(f"{own.name}:{each}" for each in close if each != own.cpu)
+    raise TargetError(
+        f"{cpu!r} is no CPU of {own.name} that is known; expected {own.name}"
+        + (f", or a CPU such as {named}" if named else " alone")
+    )
+
+
+def _several(text: str) -> CpuTarget:
+    """Resolve a list of levels."""
+    names = [name.strip() for name in text.split(",")]
+    expected = f"a list is of {', '.join(LEVELS)}, each at most once"
+    foreign = [name for name in names if name.partition(":")[0] in ISAS and name not in LEVELS]
+    if foreign:
+        raise TargetError(
+            f"target {text!r} holds {foreign[0]!r}, and a library is for one instruction set; "
+            f"{expected}"
+        )
+    for name in names:
+        if name not in LEVELS:
+            raise TargetError(f"target {text!r} holds {name!r}, which is no level; {expected}")
+        if names.count(name) > 1:
+            raise TargetError(f"target {text!r} holds {name!r} twice; {expected}")
+    levels = tuple(_of_cpu(X86_64, name) for name in LEVELS if name in names)
+    lowest, best = levels[0], levels[-1]
+    return CpuTarget(
+        ",".join(level.name for level in levels),
+        best.tvm,
+        cpu_features=lowest.cpu_features,
+        several=levels,
+    )
 
 
 def _native() -> CpuTarget:
     """Resolve this CPU, less the features that its name implies but a hypervisor hides."""
+    machine = platform.machine()
+    own = next((each for each in ISAS.values() if each.machine == machine), None)
+    if own is None:
+        raise TargetError(f"target 'native' is {machine} here; expected one of {', '.join(ISAS)}")
     cpu = str(codegen.llvm_get_system_cpu())
-    present = tvm_ffi.get_global_func("tvm.codegen.llvm.GetHostCPUFeatures")()
-    named = Target({"kind": "llvm", "mcpu": cpu})
-    hidden = [
-        f"-{feature}"
-        for feature in map(str, codegen.llvm_get_cpu_features(named))
-        if feature in _CPUINFO_NAMES and not present.get(feature, False)
-    ]
+    if own is not X86_64 and (not own.features or cpu not in _cpus(own)):
+        cpu = own.cpu
+    hidden = _hidden(own, _of_cpu(own, cpu).tvm)
     if hidden:
         fields = {"kind": "llvm", "mcpu": cpu, "mattr": hidden}
+        if own is not X86_64:
+            fields["mtriple"] = own.triple
         return from_fields(fields, Target(fields))
-    return CpuTarget(cpu, named, cpu_features=_features(named))
+    return _of_cpu(own, cpu)
 
 
-def _cpus() -> list[str]:
-    generic = Target({"kind": "llvm", "mcpu": "x86-64"})
-    return sorted(str(cpu) for cpu in codegen.llvm_get_cpu_archlist(generic))
+def _hidden(own: Isa, named: Target) -> list[str]:
+    """What switches off the features that a CPU's name implies and this CPU does not show."""
+    implied = [feature for feature in map(str, codegen.llvm_get_cpu_features(named))]
+    if own is X86_64:
+        present = tvm_ffi.get_global_func("tvm.codegen.llvm.GetHostCPUFeatures")()
+        shows = {feature for feature in implied if present.get(feature, False)}
+    else:  # of which LLVM looks at some features only
+        shows = {name for name, spelt in own.features.items() if spelt in features.features()}
+    return [
+        f"-{feature}" for feature in implied if feature in own.features and feature not in shows
+    ]
+
+
+@functools.cache
+def _cpus(own: Isa) -> tuple[str, ...]:
+    """The CPUs of an instruction set that LLVM knows, sorted; of x86-64 those of 32 bits, too."""
+    generic = Target({"kind": "llvm", "mtriple": own.triple, "mcpu": own.cpu})
+    return tuple(sorted(map(str, codegen.llvm_get_cpu_archlist(generic))))
 
 
 def _is_x86_64(cpu: str) -> bool:
-    if cpu not in _cpus():
+    if cpu not in _cpus(X86_64):
         return False
-    features = codegen.llvm_get_cpu_features(Target({"kind": "llvm", "mcpu": cpu}))
-    return "64bit" in {str(feature) for feature in features}
+    target = Target({"kind": "llvm", "mtriple": X86_64.triple, "mcpu": cpu})
+    return "64bit" in isa.features_of(target)
 
 
-def _features(target: Target) -> tuple[str, ...]:
-    present = {str(feature) for feature in codegen.llvm_get_cpu_features(target)}
-    return tuple(sorted(name for llvm, name in _CPUINFO_NAMES.items() if llvm in present))
+def _cpu_features(own: Isa, target: Target) -> tuple[str, ...]:
+    """The features that a CPU must have for a target's code, as /proc/cpuinfo spells them."""
+    present = isa.features_of(target)
+    return tuple(sorted(name for llvm, name in own.features.items() if llvm in present))

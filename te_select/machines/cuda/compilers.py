@@ -1,7 +1,7 @@
 """The CUDA compiler: from CUDA C++ to machine code, PTX and a listing of machine code.
 
-``nvcc`` where it is installed, else NVRTC from the package index (``te-select[cuda]``). Neither
-needs a GPU or a driver.
+It is ``nvcc`` if that is installed, otherwise NVRTC from the package index (``te-select[cuda]``).
+Neither needs a GPU or a driver.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from te_select.machines.cuda import nvcc, nvrtc
 
 Compiler = Literal["nvcc", "nvrtc"]
 _ARCH = re.compile(r"sm_(\d{2,3})")
-_KEPT = 8  # results: whoever asks for a kernel's source mostly asks for more than one level
+_KEPT = 8  # results; who asks for one level of a kernel's source often asks for another
 _INSTALL = (
     "install the CUDA toolkit, or NVRTC from the package index: pip install 'te-select[cuda]'"
 )
@@ -25,14 +25,14 @@ _INSTALL = (
 
 @dataclass(frozen=True)
 class CudaBinary:
-    """What a translation unit was compiled to.
+    """The result of compiling a translation unit.
 
     Parameters
     ----------
     cubins
         Machine code, an ELF file, by arch, in the order in which the archs were given.
     ptx
-        PTX of the newest of the archs, for those that come after it.
+        PTX of the newest arch, for archs that come after it.
     """
 
     cubins: dict[str, bytes]
@@ -45,7 +45,7 @@ def is_arch(name: str) -> bool:
 
 
 def archs() -> tuple[str, ...]:
-    """List the archs that the compiler at hand knows, oldest first; none without a compiler."""
+    """List the archs that the compiler knows, oldest first; empty without a compiler."""
     found = find()
     if found is None:
         return ()
@@ -65,7 +65,7 @@ def _is_installed(compiler: Compiler) -> bool:
 
 @functools.cache
 def describe() -> str | None:
-    """Name and version of the compiler, or None where there is none."""
+    """Name and version of the compiler, or None if there is none."""
     found = find()
     if found == "nvcc":
         return f"nvcc {nvcc.version()}"
@@ -80,9 +80,9 @@ def compile_cuda(source: str, archs: Sequence[str], compiler: Compiler | None = 
     source
         A translation unit without includes.
     archs
-        For which to make machine code, such as ``["sm_80", "sm_90"]``; at least one.
+        The archs to make machine code for, such as ``["sm_80", "sm_90"]``; at least one.
     compiler
-        ``"nvcc"`` or ``"nvrtc"``; None for what `find` finds.
+        ``"nvcc"`` or ``"nvrtc"``; None for the compiler that `find` finds.
 
     Returns
     -------
@@ -92,7 +92,7 @@ def compile_cuda(source: str, archs: Sequence[str], compiler: Compiler | None = 
     Raises
     ------
     TargetError
-        If a name is not that of an arch.
+        If a name is not the name of an arch.
     ToolchainError
         If there is no compiler, or it refuses the source or an arch.
     """

@@ -1,4 +1,4 @@
-"""What ``te-select env`` says of CUDA devices: this machine's, their driver and the compiler."""
+"""The report of ``te-select env`` about CUDA: the devices, the driver and the compiler."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from te_select.runtime.cuda import driver
 
 
 def environment() -> dict[str, dict[str, Any]]:
-    """The sections ``toolchains`` and ``gpus``; of no GPU it says why."""
+    """The sections ``toolchains`` and ``gpus``; without a GPU, the reason."""
     return {"toolchains": {"cuda_compiler": compilers.describe()}, "gpus": _gpus()}
 
 

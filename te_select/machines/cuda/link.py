@@ -14,7 +14,7 @@ from te_select.runtime import scratch
 from te_select.runtime.manifest import Manifest
 
 CUDA = HostHalf(("host.c", "cuda/host_cuda.c"), ("-pthread", "-ldl"))
-_ALIGNMENT = 64  # bytes; the driver reads the header of a cubin where it lies
+_ALIGNMENT = 64  # bytes; the driver reads the header of a cubin in place
 _MAX_DEVICES = "TE_SELECT_MAX_DEVICES"
 
 
@@ -25,7 +25,7 @@ class CudaEntry:
     Parameters
     ----------
     workload
-        What it computes; the exported function is called ``workload.name``.
+        The workload; the exported function is called ``workload.name``.
     symbol
         The kernel in the machine code: ``void (const void* cond, const void* then,
         const void* else_, void* out, int64_t..., te_select_scalars)``, with the sizes of
@@ -51,9 +51,9 @@ def stub_source(entries: Sequence[CudaEntry], archs: Sequence[str], folder: Path
     entries
         The kernels of one library; each has a workload of its own.
     archs
-        The architectures, oldest first, such as ``"sm_90"``; the last is that of the PTX.
+        The architectures, oldest first, such as ``"sm_90"``. The PTX is of the last.
     folder
-        Where ``<arch>.cubin`` and ``newest.ptx`` lie.
+        The folder with ``<arch>.cubin`` and ``newest.ptx``.
 
     Returns
     -------
@@ -87,7 +87,7 @@ def link(binary: CudaBinary, entries: Sequence[CudaEntry], manifest: Manifest, o
     manifest
         What the library holds, which goes into it.
     out
-        The library to write; it appears complete or not at all, and the same input gives the same
+        The library to write. It appears complete or not at all. The same input gives the same
         bytes.
 
     Raises
@@ -108,7 +108,7 @@ def _number(arch: str) -> int:
 
 
 def _embedded(symbol: str, path: Path) -> str:
-    """Write C that makes a file's bytes, and a 0 after them, the array ``symbol``."""
+    """Write C for an array ``symbol`` with a file's bytes and a 0 after them."""
     return f"""
 extern const char {symbol}[] __attribute__((visibility("hidden")));
 __asm__(

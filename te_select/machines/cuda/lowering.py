@@ -1,8 +1,9 @@
 """Lowering for CUDA: from a scheduled function to the source of a kernel.
 
-The schedule's bound loops say how many blocks and threads there are and how many vectors a thread
-takes; the annotated leaf becomes a span kernel (`te_select.schedules.cuda.span`). There is one
-kernel per workload: what depends on the pointers at hand it decides itself, alike in all threads.
+The schedule's bound loops say how many blocks and threads there are, and how many vectors a thread
+takes. The annotated leaf becomes a span kernel (`te_select.schedules.cuda.span`). There is one
+kernel per workload. Where its code depends on the pointers, it decides at run time, and all threads
+decide alike.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from te_select.schedules.cuda import span as spans
 from te_select.schedules.cuda.schedule import LARGEST_GRID
 from te_select.schedules.cuda.span import Span
 
-_FLAT_LOOPS = 4  # tile, thread, vector and lane; one more takes tile after tile
+_FLAT_LOOPS = 4  # tile, thread, vector and lane; a fifth loop goes from tile to tile
 _OPERATORS = {tirx.Add: "+", tirx.Sub: "-", tirx.Mul: "*", tirx.FloorDiv: "/", tirx.FloorMod: "%"}
 
 
@@ -33,15 +34,16 @@ class CudaFunction:
     symbol
         The kernel: ``extern "C" __global__ void symbol(const void* cond, const void* then,
         const void* else_, void* out, long long dim, ..., te_select_scalars scalars)``. Each pointer
-        is aligned to its carried element (at most 8 bytes); out may be then or else_. An operand
-        of one element may be null, and is in ``scalars`` then.
+        is aligned to its carried element (at most 8 bytes); out may be then or else_. The pointer
+        of an operand of one element may be null. Then its value is in ``scalars``.
     kernel
-        CUDA C++ of this kernel alone, without what it shares with others.
+        CUDA C++ of this kernel alone, without the code that it shares with others.
     threads
         Threads per block.
     blocks
         Blocks of the grid: a C expression of type int64_t over ``sizes[k]``, the k-th named dim, or
-        an integer. At most 2^31-1; 0 where there is nothing to do, and nothing may be launched.
+        an integer. It is at most 2^31-1. It is 0 if there is nothing to do; then nothing may be
+        launched.
     func
         The function whose leaf is a call of the span.
     """
@@ -54,7 +56,7 @@ class CudaFunction:
 
     @property
     def source(self) -> str:
-        """CUDA C++ of the kernel and all that it needs; nothing is included."""
+        """CUDA C++ of the kernel and everything that it needs, without includes."""
         return translation_unit([self])
 
 
@@ -82,7 +84,7 @@ def lower(
     Parameters
     ----------
     func
-        What `te_select.schedules.cuda.apply` made of the definition.
+        The function that `te_select.schedules.cuda.apply` made from the definition.
     symbol
         Name of the kernel to make.
     dim_names
@@ -103,7 +105,7 @@ def lower(
     grid, block = (_bound(loops, axis) for axis in ("blockIdx.x", "threadIdx.x"))
     (leaf,) = leaves(func.body)
     span = Span.from_symbol(str(leaf.annotations[ANNOTATION]))
-    # Where a name decides how many tiles there are, they may be more than a grid can have blocks.
+    # If a name decides how many tiles there are, there may be more tiles than a grid has blocks.
     strided = len(loops) > _FLAT_LOOPS or not isinstance(grid.extent, tirx.IntImm)
     threads, vectors = int(block.extent), int(leaf.extent)
     steps = _checked_steps(func, leaf, pattern, span)
@@ -115,7 +117,7 @@ def lower(
 def _checked_steps(
     func: tirx.PrimFunc, leaf: tirx.For, pattern: AccessPattern, span: Span
 ) -> Steps:
-    """The steps of the operands, which must be the parameters and move as the span's do."""
+    """The steps of the operands; checks that they are the parameters and move as in the span."""
     block = block_of(leaf)
     loads, steps = operands_of(block.body), steps_of(block, pattern)
     given = dict(zip(("cond", "then", "else", "out"), func.params, strict=True))
@@ -128,7 +130,7 @@ def _checked_steps(
 
 
 def _fits(steps: Sequence[Step], letter: str, row_major: Sequence[Step]) -> bool:
-    """Whether steps are those of a span's operand; outside a row they may be any."""
+    """Whether steps are those of a span's operand; outside a row, any steps are allowed."""
     if letter == "f":
         return steps == row_major
     *outer, inner = steps or (STAYS,)
@@ -142,7 +144,7 @@ def _bound(loops: Sequence[tirx.For], axis: str) -> tirx.For:
 
 
 def _call_span(func: tirx.PrimFunc, grid: tirx.For, leaf: tirx.For, symbol: str) -> tirx.PrimFunc:
-    """Put a call of the span in the place of the leaf."""
+    """Replace the leaf by a call of the span."""
     zero = tirx.IntImm("int64", 0)
     pointers = [
         tirx.address_of(tirx.BufferLoad(param, [zero] * len(param.ty.shape)))
@@ -173,7 +175,7 @@ def _blocks(extent: ir.Expr, dim_names: Sequence[str]) -> str:
 
 
 def _c(expr: ir.Expr, dim_names: Sequence[str]) -> str:
-    """Write an expression over the named dims, none of whose terms is negative, in C."""
+    """Write an expression over the named dims in C; no term may be negative."""
     if isinstance(expr, ir.Var):
         return f"sizes[{list(dim_names).index(expr.name)}]"
     if isinstance(expr, tirx.IntImm):

@@ -25,9 +25,9 @@ def build(chosen: Sequence[Scheduled], target: CudaTarget, manifest: Manifest, p
     Parameters
     ----------
     chosen
-        The workloads, which differ.
+        The workloads, all different.
     target
-        What they were scheduled for.
+        The target for which they were scheduled.
     manifest
         What the library holds, which goes into it.
     path
@@ -43,12 +43,12 @@ def build(chosen: Sequence[Scheduled], target: CudaTarget, manifest: Manifest, p
 
 
 def requirements(target: CudaTarget) -> dict[str, Any]:
-    """The architectures for which there is machine code; PTX is of the last."""
+    """The architectures for which there is machine code; the PTX is of the last."""
     return {"kind": target.kind, "archs": list(target.archs), "cpu_features": []}
 
 
 def missing(_target: CudaTarget) -> list[str]:
-    """Nothing: a library is made, loaded and inspected without a device, and a call asks for it."""
+    """Nothing: only a call needs a device; building, loading and inspecting do not."""
     return []
 
 
@@ -58,7 +58,7 @@ def versions() -> dict[str, str]:
 
 
 def source(one: Scheduled, target: CudaTarget, level: str) -> str:
-    """Lowered to bound loops around the span, as CUDA C++, as PTX, or as machine code (SASS)."""
+    """The code at a level: lowered loops around the span, CUDA C++, PTX, or SASS."""
     made = _lower(one, symbol(0))
     if level == "tir":
         return str(made.func.script())

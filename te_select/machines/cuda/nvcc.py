@@ -20,7 +20,7 @@ _ERROR_LINES = 8
 
 @functools.cache
 def utility(name: str) -> str | None:
-    """A program: on the path, in ``$CUDA_HOME``, or a Python package's; None if it is nowhere."""
+    """A program on the path, in ``$CUDA_HOME`` or in a Python package; None if there is none."""
     found = shutil.which(name)
     for variable in ("CUDA_HOME", "CUDA_PATH"):
         if found is None and os.environ.get(variable):
@@ -58,7 +58,7 @@ def compile_for(source: str, arch: str) -> tuple[bytes, str]:
     """
     with scratch.folder() as folder:
         (folder / SOURCE).write_text(source, encoding="utf-8")
-        # Names without the folder: the same source gives the same bytes.
+        # Names have no folder, so that the same source gives the same bytes.
         ptx, cubin = (str(Path(SOURCE).with_suffix(suffix)) for suffix in (".ptx", ".cubin"))
         _nvcc(*OPTIONS, f"-arch={arch}", "-ptx", SOURCE, "-o", ptx, folder=folder)
         _nvcc(f"-arch={arch}", "-cubin", ptx, "-o", cubin, folder=folder)
@@ -85,7 +85,7 @@ def disassemble(cubin: bytes) -> str:
 
 
 def last_lines(text: bytes) -> str:
-    """The end of what a compiler said, in one line."""
+    """The end of a compiler's output, in one line."""
     lines = text.decode(errors="replace").strip("\0 \n").splitlines()[-_ERROR_LINES:]
     return "; ".join(line.strip() for line in lines)
 

@@ -1,4 +1,4 @@
-"""NVRTC, NVIDIA's compiler as a library; comes from the package index (``te-select[cuda]``)."""
+"""NVRTC, NVIDIA's compiler as a library, from the package index (``te-select[cuda]``)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from te_select.machines.cuda.nvcc import OPTIONS, SOURCE, last_lines
 
 @functools.cache
 def bindings() -> Any:
-    """The bindings, or None where they or the library are missing."""
+    """The bindings, or None if they or the library are missing."""
     try:
         from cuda.bindings import nvrtc  # noqa: PLC0415 - an extra
 
@@ -22,7 +22,7 @@ def bindings() -> Any:
 
 
 def version() -> str:
-    """Such as ``"13.0"``."""
+    """Version of NVRTC, such as ``"13.0"``."""
     major, minor = _call("nvrtcVersion")
     return f"{major}.{minor}"
 
@@ -54,14 +54,14 @@ def compile_for(source: str, arch: str) -> tuple[bytes, str]:
 
 
 def _read(what: str, program: Any) -> bytes:
-    """What a compilation left: ``"CUBIN"``, ``"PTX"`` or ``"ProgramLog"``."""
+    """A result of a compilation: ``"CUBIN"``, ``"PTX"`` or ``"ProgramLog"``."""
     content = bytes(_call(f"nvrtcGet{what}Size", program))
     _call(f"nvrtcGet{what}", program, content)  # fills the bytes
     return content
 
 
 def _call(function: str, *arguments: Any) -> Any:
-    """The value of an NVRTC call: what follows its status."""
+    """The value of an NVRTC call, without its status."""
     nvrtc = bindings()
     status, *values = getattr(nvrtc, function)(*arguments)
     if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:

@@ -19,14 +19,14 @@ FIELDS = (
     "arch",
     "keys",
     "tag",
-    # What TVM's own targets say besides the arch; a Select depends on none of it.
+    # Fields of TVM's own targets besides the arch; a Select depends on none of them.
     "max_num_threads",
     "max_shared_memory_per_block",
     "max_threads_per_block",
     "registers_per_block",
     "thread_warp_size",
 )
-"""The fields of a TVM target that are taken."""
+"""The fields of a TVM target that are accepted."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,10 @@ class CudaTarget(ResolvedTarget):
 
     @property
     def records(self) -> str:
-        """A library for several architectures has one config.
+        """The name of the target's records: that of the newest architecture.
 
-        It is that of the newest architecture, which also serves devices to come.
+        A library for several architectures has one config. The newest architecture's PTX also
+        serves later devices.
         """
         return f"cuda-{self.archs[-1]}"
 
@@ -57,7 +58,7 @@ def takes(text: str) -> bool:
 
 
 def suggestions(text: str) -> list[str]:
-    """No name is close to one that is not known."""
+    """No suggestions: there are no names close to an unknown one."""
     return []
 
 
@@ -93,7 +94,7 @@ def _of_archs(archs: Iterable[str]) -> CudaTarget:
 
 
 def _is_compilable(arch: str) -> bool:
-    """Whether the CUDA compiler knows an architecture; any well-formed one where there is none."""
+    """Whether the CUDA compiler knows an architecture; without a compiler, any well-formed one."""
     known = compilers.archs()
     return arch in known if known else compilers.is_arch(arch)
 

@@ -69,16 +69,25 @@ int te_select_cpu_has(const char* name) {
 
 #elif defined(__aarch64__)
 
-#include <asm/hwcap.h>
 #include <sys/auxv.h>
 
+enum { FIRST = AT_HWCAP, SECOND = AT_HWCAP2 };
+
+/* The numbers are the kernel's interface; headers of an old system lack some of them. */
+static const struct {
+  const char* name;
+  unsigned long list;
+  int bit;
+} features[] = {
+    {"fp", FIRST, 0},       {"asimd", FIRST, 1},     {"crc32", FIRST, 7},  {"atomics", FIRST, 8},
+    {"asimdhp", FIRST, 10}, {"asimdrdm", FIRST, 12}, {"lrcpc", FIRST, 15}, {"sha3", FIRST, 17},
+    {"asimddp", FIRST, 20}, {"i8mm", SECOND, 13},    {"bf16", SECOND, 14}, {"cssc", SECOND, 34},
+    {"mops", SECOND, 43},
+};
+
 int te_select_cpu_has(const char* name) {
-  static const struct {
-    const char* name;
-    unsigned long bit;
-  } features[] = {{"fp", HWCAP_FP}, {"asimd", HWCAP_ASIMD}, {"atomics", HWCAP_ATOMICS}};
   for (unsigned i = 0; i < sizeof(features) / sizeof(*features); ++i) {
-    if (!strcmp(features[i].name, name)) return (getauxval(AT_HWCAP) & features[i].bit) != 0;
+    if (!strcmp(features[i].name, name)) return getauxval(features[i].list) >> features[i].bit & 1;
   }
   return 0;
 }

@@ -41,3 +41,10 @@ def features() -> frozenset[str]:
 def missing(needed: Iterable[str]) -> list[str]:
     """The features out of ``needed`` that this machine's CPU lacks, sorted."""
     return sorted(set(needed) - features())
+
+
+def lacking(architecture: str, needed: Iterable[str]) -> list[str]:
+    """What this machine lacks of an architecture, as ``uname -m`` says it, and of its features."""
+    if architecture != platform.machine():
+        return [f"the {architecture} instruction set"]
+    return missing(needed)

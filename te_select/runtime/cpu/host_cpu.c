@@ -2,43 +2,12 @@
  * is decided at a call. */
 #include "host_cpu.h"
 
-#include <stdatomic.h>
-
-#include "cpu_features.h"
 #include "machine.h"
 #include "openmp.h"
 #include "pool.h"
 #include "processors.h"
 
-enum { TASK_BYTES = 1 << 17, MOST_TASKS = 1 << 16, UNKNOWN = -2, NO_LEVEL = -1 };
-
-/* ---- the level that this CPU runs ----------------------------------------------------------------- */
-
-static const char* lacking(const te_select_level* level) {
-  for (const char* const* feature = level->features; *feature; ++feature) {
-    if (!te_select_cpu_has(*feature)) return *feature;
-  }
-  return NULL;
-}
-
-/* The best level that this CPU can run, found out once: a library has one table of levels. */
-static int32_t level_of(const te_select_library* library) {
-  static _Atomic int32_t found = UNKNOWN;
-  int32_t level = atomic_load_explicit(&found, memory_order_relaxed);
-  if (level != UNKNOWN) return level;
-  level = library->num_levels - 1;
-  while (level >= 0 && lacking(&library->levels[level])) --level;
-  atomic_store_explicit(&found, level, memory_order_relaxed);
-  return level;
-}
-
-static int no_level(const te_select_cpu_kernel* kernel) {
-  const te_select_level* lowest = kernel->library->levels;
-  te_select_message m = te_select_begin(&kernel->common, -1);
-  te_select_append(&m, "the library was compiled for %s, and this CPU lacks %s", lowest->name,
-                   lacking(lowest));
-  return te_select_fail("RuntimeError", &m);
-}
+enum { TASK_BYTES = 1 << 17, MOST_TASKS = 1 << 16 };
 
 /* ---- decisions ------------------------------------------------------------------------------------ */
 
@@ -47,12 +16,12 @@ static int64_t clamp(int64_t value, int64_t least, int64_t most) {
 }
 
 /* Flags for the kernel; sets how its parallel loop is run, unless it is small. */
-static int64_t decide(const te_select_cpu_kernel* kernel, const te_select_memory* operands) {
+static int64_t decide(const te_select_version* version, const te_select_memory* operands) {
   const te_select_machine* machine = te_select_this_machine();
   const te_select_decisions* by_machine = &machine->decisions;
   int64_t out = operands[OUT].bytes, moved = 0; /* each is below 2^61, see check_shape */
   for (int i = 0; i < TE_SELECT_OPERANDS; ++i) moved += operands[i].bytes;
-  int64_t grain = kernel->bytes_per_thread;
+  int64_t grain = version->bytes_per_thread;
   if (grain == TE_SELECT_BY_MACHINE) grain = by_machine->bytes_per_thread;
   int64_t flags = 0, threads = 1;
   int several = grain > 0 && moved >= 2 * grain;
@@ -62,20 +31,20 @@ static int64_t decide(const te_select_cpu_kernel* kernel, const te_select_memory
     threads = te_select_threads_at_hand((int32_t)threads);
     int64_t tasks = clamp(moved / TASK_BYTES, threads, MOST_TASKS);
     te_select_set_parallel((int32_t)threads, (int32_t)tasks);
-    int64_t skip = kernel->skip;
+    int64_t skip = version->skip;
     if (skip == TE_SELECT_BY_MACHINE) {
       skip = by_machine->skip == TE_SELECT_SKIP_ALWAYS ||
-             (by_machine->skip == TE_SELECT_SKIP_READ_ONCE && kernel->reads_cond_once);
+             (by_machine->skip == TE_SELECT_SKIP_READ_ONCE && version->reads_cond_once);
     }
     if (skip) flags |= TE_SELECT_SKIP;
   }
-  int streams = kernel->stream_from > 0 && out >= kernel->stream_from;
-  if (kernel->stream_from == TE_SELECT_BY_MACHINE) {
-    streams = te_select_streams(machine, moved, out, kernel->is_fill, (int32_t)threads);
+  int streams = version->stream_from > 0 && out >= version->stream_from;
+  if (version->stream_from == TE_SELECT_BY_MACHINE) {
+    streams = te_select_streams(machine, moved, out, version->is_fill, (int32_t)threads);
   }
   if (streams) flags |= TE_SELECT_STREAM;
   if (!several && !streams) flags |= TE_SELECT_SMALL;
-  int64_t backwards = kernel->backwards;
+  int64_t backwards = version->backwards;
   if (backwards == TE_SELECT_BY_MACHINE) backwards = by_machine->backwards;
   if (backwards) flags |= TE_SELECT_BACKWARDS;
   return flags;
@@ -93,8 +62,9 @@ TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_machine(void* self, const TVMFFIAny* 
 
 /* ---- the call ------------------------------------------------------------------------------------- */
 
-static int refuse_setting(const te_select_cpu_kernel* kernel) {
+static int refuse(const te_select_cpu_kernel* kernel) {
   te_select_message m = te_select_begin(&kernel->common, -1);
+  if (te_select_level_here() < 0) return te_select_refuse_level(&m);
   if (te_select_bad_threads()) {
     te_select_append(&m, "TE_SELECT_NUM_THREADS is '%s'; expected a positive whole number",
                      te_select_bad_threads());
@@ -111,14 +81,14 @@ int te_select_call(const te_select_cpu_kernel* kernel, const TVMFFIAny* args, in
   int found = te_select_check(&kernel->common, args, num_args, result, mode, sizes, operands);
   if (found < 0) return te_select_refused(mode);
   if (!found) return 0;
-  int32_t level = level_of(kernel->library);
-  if (level == NO_LEVEL) return no_level(kernel);
-  if (te_select_bad_threads() || te_select_bad_profile()) return refuse_setting(kernel);
+  int32_t level = te_select_level_here();
+  if (level < 0 || te_select_bad_threads() || te_select_bad_profile()) return refuse(kernel);
 
-  int64_t flags = decide(kernel, operands);
+  const te_select_version* version = &kernel->versions[level];
+  int64_t flags = decide(version, operands);
   void* data[TE_SELECT_OPERANDS];
   for (int i = 0; i < TE_SELECT_OPERANDS; ++i) data[i] = operands[i].data;
-  int failed = kernel->runs[level](data, sizes, flags);
+  int failed = kernel->run(version->code, data, sizes, flags);
   if (!(flags & TE_SELECT_SMALL)) te_select_set_parallel(1, 1);
   if (flags & TE_SELECT_STREAM) te_select_fence();
   if (failed) {

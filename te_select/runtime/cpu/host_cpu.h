@@ -2,7 +2,7 @@
 #ifndef TE_SELECT_HOST_CPU_H_
 #define TE_SELECT_HOST_CPU_H_
 
-#include "host.h"
+#include "level.h"
 
 /* What a call tells a kernel. */
 enum {
@@ -15,31 +15,29 @@ enum {
 /* A knob that leaves its decision to the machine that the library runs on. */
 enum { TE_SELECT_BY_MACHINE = -1 };
 
-/* cond, then, else, out, the size of every named dim, and the flags above. Nonzero means failure. */
-typedef int32_t (*te_select_run)(void* const data[TE_SELECT_OPERANDS], const int64_t* sizes,
-                                 int64_t flags);
+/* A compiled function, of cond, then, else, out, the size of every named dim, and the flags above:
+ * int32_t (void*, void*, void*, void*, int64_t..., int64_t). Nonzero means failure. */
+typedef void (*te_select_code)(void);
 
-/* Code for CPUs with some features. */
-typedef struct {
-  const char* name;            /* of the target */
-  const char* const* features; /* as /proc/cpuinfo spells them; ends with NULL */
-} te_select_level;
+/* Calls compiled code that has a certain number of named dims. */
+typedef int32_t (*te_select_run)(te_select_code code, void* const data[TE_SELECT_OPERANDS],
+                                 const int64_t* sizes, int64_t flags);
 
+/* A kernel's code for one level. */
 typedef struct {
-  int32_t num_levels;
-  const te_select_level* levels; /* the best last */
-} te_select_library;
-
-typedef struct {
-  te_select_kernel common;
-  const te_select_library* library;
+  te_select_code code;
   int64_t bytes_per_thread; /* 0: there is no parallel loop */
   int64_t stream_from;      /* bytes of out; 0: never past the cache */
   int64_t skip;             /* 0 or 1 */
   int64_t backwards;        /* 0 or 1; of these four, each may be TE_SELECT_BY_MACHINE */
   int32_t is_fill;          /* reads less than half as much as it writes */
   int32_t reads_cond_once;
-  const te_select_run* runs; /* one for each level */
+} te_select_version;
+
+typedef struct {
+  te_select_kernel common;
+  te_select_run run;
+  const te_select_version* versions; /* one for each level of the library */
 } te_select_cpu_kernel;
 
 /* Checks the arguments and runs the kernel; nothing is written before every check has passed.

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import tvm_ffi
 
-from te_select.errors import ArgumentError, SelectError
+from te_select.errors import ArgumentError, ArtifactError, SelectError
 from te_select.operator.broadcast import shown
 from te_select.runtime import jax_memory, operands, outputs, raised
 from te_select.runtime.cpu import features
@@ -21,10 +21,20 @@ from te_select.runtime.torch_state import STATE as torch_state
 from te_select.runtime.torch_state import check_unwatched
 
 _THREADS = "TE_SELECT_NUM_THREADS"
+_FIRST = "x86_64"  # the architecture of libraries whose manifest names none
 # Looked up at every call.
 _ARRAY, _TENSOR, _empty, _modules = np.ndarray, tvm_ffi.Tensor, np.empty, sys.modules
 
+try:
+    from te_select.runtime import _extension  # type: ignore[attr-defined,unused-ignore]
+except ImportError:  # it was not built
+    _extension = None  # type: ignore[assignment,unused-ignore]
+
 _in_forked_child = False
+
+
+def _takes_nothing(_cond: Any, _then: Any, _else: Any, _out: Any) -> bool:
+    return False
 
 
 def _mark_child() -> None:
@@ -39,7 +49,13 @@ os.register_at_fork(after_in_child=_mark_child)
 class CpuKernel(Kernel):
     """One Select compiled for CPUs; see `Kernel`."""
 
-    def __call__(  # noqa: PLR0912 - the ways in, in one place: a call of a function is a tenth
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        direct = _extension is not None and self._address and self._numpy_dtype is not None
+        # NumPy arrays, and numbers, by NumPy's C API; with DLPack they take thrice as long.
+        self._entry = _extension.entry(self._address) if direct else _takes_nothing
+
+    def __call__(  # noqa: PLR0911, PLR0912 - the ways in, in one place: a call is a tenth
         self, cond: Any, then: Any, else_: Any, out: Any = None
     ) -> Any:
         """Select.
@@ -69,6 +85,8 @@ class CpuKernel(Kernel):
         """
         # First what the compiled code takes as it is. It checks everything before it writes, so
         # whatever it refuses can still be adapted, or be explained in the caller's terms.
+        if type(out) is _ARRAY and self._entry(cond, then, else_, out):
+            return out
         kind = type(then)
         if kind is type(cond) and kind is type(else_):
             try:
@@ -77,6 +95,8 @@ class CpuKernel(Kernel):
                         if out is None:
                             shape = self._static_shape or self._shape_of(cond, then, else_)
                             out = _empty(shape, self._numpy_dtype)
+                            if self._entry(cond, then, else_, out):
+                                return out
                         if type(out) is kind and self._try(cond, then, else_, out):
                             return out
                 elif isinstance(then, _TENSOR):  # or of a class that tvm derives from it
@@ -116,13 +136,39 @@ class CpuKernel(Kernel):
 
     @staticmethod
     def missing(target: Mapping[str, Any]) -> list[str]:
-        """The CPU features that this machine's CPU lacks."""
-        return features.missing(target["cpu_features"])
+        """The CPU features that this machine's CPU lacks, or the instruction set."""
+        return features.lacking(target.get("architecture", _FIRST), target["cpu_features"])
 
     @staticmethod
     def needs(target: Mapping[str, Any]) -> dict[str, str]:
-        """The CPU features."""
-        return {"CPU features": " ".join(target["cpu_features"]) or "(baseline)"}
+        """The architecture and the CPU features, for each level where there are several."""
+        needed = {"architecture": target.get("architecture", _FIRST)}
+        if "levels" not in target:
+            return needed | {"CPU features": " ".join(target["cpu_features"]) or "(baseline)"}
+        return needed | {
+            f"level {name}": " ".join(listed) or "(baseline)"
+            for name, listed in target["levels"].items()
+        }
+
+    @staticmethod
+    def level_of(target: Mapping[str, Any], function: Callable[[str], Callable[..., Any]]) -> str:
+        """The level that the library has chosen.
+
+        Raises
+        ------
+        ArgumentError
+            If ``TE_SELECT_LEVEL`` names another than the library's.
+        ArtifactError
+            If this CPU runs none of them.
+        """
+        if "levels" not in target:
+            return str(target["name"])
+        try:
+            return str(list(target["levels"])[function("te_select_level")()])
+        except ValueError as error:
+            raise ArgumentError(str(error)) from error
+        except RuntimeError as error:
+            raise ArtifactError(str(error)) from error
 
     @staticmethod
     def prepare(

@@ -1,4 +1,4 @@
-/* Detects the machine by CPUID, which needs no privilege.
+/* Detects the machine by CPUID, which needs no privilege, or by files.
  *
  * sysconf is not asked: on AMD it counts the caches of a whole package (glibc reads leaf 0x80000006).
  */
@@ -10,6 +10,8 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#else
+#include "sysfs.h"
 #endif
 
 #define KB (INT64_C(1) << 10)
@@ -61,23 +63,7 @@ static void detect(void) {
   }
 }
 #else
-/* Bytes of a size that the system writes as "1024K"; 0 where there is none. */
-static int64_t cache_of(int index) {
-  char path[96], size[32];
-  snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu0/cache/index%d/size", index);
-  FILE* file = fopen(path, "re");
-  if (!file) return 0;
-  long long value = 0;
-  char unit = 0;
-  if (!fgets(size, sizeof(size), file) || sscanf(size, "%lld%c", &value, &unit) < 1) value = 0;
-  fclose(file);
-  return value * (unit == 'K' ? KB : unit == 'M' ? MB : 1);
-}
-
-static void detect(void) {
-  machine.l2 = cache_of(2); /* 0 and 1 are those of the first level */
-  machine.l3 = cache_of(3);
-}
+static void detect(void) { te_select_detect_by_sysfs(&machine); }
 #endif
 
 /* A hypervisor may hide caches, or show those of a machine that is not there. */

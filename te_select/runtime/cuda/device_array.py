@@ -1,4 +1,4 @@
-"""Arrays in memory of a CUDA device that need the driver alone, handed over by DLPack."""
+"""Arrays in memory of a CUDA device, passed on by DLPack; they need only the driver."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class DeviceArray:
     Parameters
     ----------
     memory
-        Where its elements lie.
+        The memory of its elements.
     element, shape
-        Their type and the extents.
+        The elements' type, and the extents.
     offset
         Bytes of the memory before the first element.
     """
@@ -46,12 +46,12 @@ class DeviceArray:
         return math.prod(self.shape) * self.element.width
 
     def write(self, array: npt.NDArray[Any]) -> None:
-        """Copy a compact NumPy array of as many bytes to the device."""
+        """Copy a compact NumPy array of the same size in bytes to the device."""
         if array.nbytes:
             self.memory.write(array.ctypes.data, array.nbytes, self.offset)
 
     def read(self, array: npt.NDArray[Any]) -> None:
-        """Copy the elements to a compact NumPy array of as many bytes."""
+        """Copy the elements to a compact NumPy array of the same size in bytes."""
         if array.nbytes:
             self.memory.read(array.ctypes.data, array.nbytes, self.offset)
 
@@ -62,11 +62,11 @@ class DeviceArray:
         return array
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """The device, as DLPack spells it."""
+        """The device, in DLPack's form."""
         return CUDA, self.memory.device
 
     def __dlpack__(self, **_options: Any) -> Any:
-        """A capsule that keeps the memory alive; nothing is ordered, for nothing is pending."""
+        """A capsule that keeps the memory alive; streams need not wait, as no work is pending."""
         managed = _Managed()
         rank = len(self.shape)
         shape = (ctypes.c_int64 * max(rank, 1))(*self.shape)
@@ -111,7 +111,7 @@ _pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_
 
 
 def _drop(capsule: int) -> None:
-    """Free what nobody took; a capsule that was taken has another name."""
+    """Free a capsule that nobody took; a capsule that was taken has another name."""
     if _is_valid(capsule, _NAME):
         _forget(_pointer_of(capsule, _NAME))
 

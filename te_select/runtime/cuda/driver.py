@@ -1,7 +1,7 @@
-"""The NVIDIA driver, as far as te_select asks it from Python: which devices there are, and memory.
+"""The NVIDIA driver, called from Python: lists devices, and allocates and copies memory.
 
-Kernels are launched by the compiled host half. This is for finding out what a target, a report or a
-check needs to know, and nothing beyond the driver itself must be installed for it.
+Kernels are launched by the compiled host half. This module serves targets, reports and checks. It
+needs nothing except the driver itself.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Device:
     Parameters
     ----------
     index
-        Its number, as DLPack and the driver count.
+        Its number in DLPack and in the driver.
     name
         Such as ``"NVIDIA H200"``.
     arch
@@ -68,7 +68,7 @@ def devices() -> list[Device]:
 
 
 def missing() -> str:
-    """Why `devices` finds none; empty where it finds one."""
+    """Why `devices` finds none; empty if it finds one."""
     try:
         devices()
     except CudaError as error:
@@ -106,7 +106,7 @@ def call(function: str, *arguments: Any) -> None:
 
 
 def _driver() -> ctypes.CDLL:
-    """The driver, started; what fails is tried again at the next call."""
+    """The driver, started; after a failure, the next call tries again."""
     try:
         driver = _open()
     except (OSError, AttributeError) as error:
@@ -120,7 +120,7 @@ def _driver() -> ctypes.CDLL:
 def _open() -> ctypes.CDLL:
     driver = ctypes.CDLL(_LIBRARY)
     for name in ("cuMemAlloc_v2", "cuMemFree_v2", "cuMemcpyHtoD_v2", "cuMemcpyDtoH_v2"):
-        getattr(driver, name)  # a driver that lacks them is older than CUDA 4
+        getattr(driver, name)  # a driver without these functions is older than CUDA 4
     return driver
 
 
@@ -133,7 +133,7 @@ def _described(driver: ctypes.CDLL, code: int) -> str:
 
 @functools.cache
 def _primary_context(device: int) -> ctypes.c_void_p:
-    """The context that every library shares; retained until the process ends."""
+    """The context that all libraries share; retained until the process ends."""
     handle, context = ctypes.c_int(), ctypes.c_void_p()
     call("cuDeviceGet", ctypes.byref(handle), device)
     call("cuDevicePrimaryCtxRetain", ctypes.byref(context), handle)
@@ -172,7 +172,7 @@ class Memory:
     Raises
     ------
     CudaError
-        If there is not so much, or no device.
+        If there is not so much memory, or no device.
     """
 
     def __init__(self, size: int, device: int = 0) -> None:

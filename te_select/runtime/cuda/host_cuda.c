@@ -1,7 +1,7 @@
 /* The exported functions of kernels that run on CUDA devices.
  *
- * The driver is found when a kernel is first called, so that a library loads where there is none.
- * Its types and numbers are written down here, and no header of CUDA is needed. */
+ * The driver is found when a kernel is first called, so that a library loads without a driver.
+ * The driver's types and numbers are repeated here, so that no header of CUDA is needed. */
 #include "host_cuda.h"
 
 #include <dlfcn.h>
@@ -104,7 +104,7 @@ static int start_driver(const te_select_message* begun) {
   return 0;
 }
 
-/* Machine code for the very architecture, else an older one of the same generation, else PTX. */
+/* Machine code for this architecture, else for an older one of the same generation, else PTX. */
 static const void* choose_image(const te_select_cuda_library* library, int arch) {
   const te_select_image* best = NULL;
   for (int i = 0; i < library->num_images; ++i) {
@@ -165,8 +165,8 @@ static int retain_context(const te_select_message* begun, te_select_cuda_library
   return code ? fail_driver(begun, code, "the device cannot be used") : 0;
 }
 
-/* Loads what is missing of a kernel. Modules stay loaded: a graph or a queued launch may need them
- * after the library is gone. */
+/* Loads a kernel's code if it is not loaded yet. Modules stay loaded, because a graph or a queued
+ * launch may need them after the library is gone. */
 static int load_kernel(const te_select_message* begun, const te_select_cuda_kernel* kernel,
                        int device, int handle) {
   te_select_cuda_library* library = kernel->library;
@@ -229,7 +229,7 @@ static int check_devices(const te_select_cuda_kernel* kernel, const te_select_me
   return 0;
 }
 
-/* The stream that tvm-ffi was given for a device; the default one where there is no tvm-ffi. */
+/* The stream that tvm-ffi was given for a device; the default stream without tvm-ffi. */
 static void* current_stream(int device) {
   typedef void* (*get_stream)(int32_t, int32_t);
   static _Atomic(get_stream) known;

@@ -22,15 +22,16 @@ from te_select.runtime.kernel import Kernel
 from te_select.runtime.torch_state import STATE as torch_state
 from te_select.runtime.torch_state import check_unwatched
 
-_MOST_SCALARS = 64  # kept as tensors; a program has few constants, and a sweep must not pile up
+_MOST_SCALARS = 64  # scalars kept as tensors; programs have few, and a loop over many must not grow
 
 
 class CudaKernel(Kernel):
     """One Select compiled for CUDA devices.
 
-    It is launched on the current stream of the library whose tensors are passed (torch, CuPy), else
-    on the one that tvm-ffi was given for the device, and is not waited for. Tensors are on one CUDA
-    device; operands of rank 0 may be scalars or in memory of the CPU. See `Kernel` for the rest.
+    It is launched on the current stream of the library whose tensors are passed (torch, CuPy), or
+    otherwise on the stream that tvm-ffi was given for the device. The call does not wait for it.
+    All tensors are on one CUDA device. Operands of rank 0 may be scalars or in memory of the CPU.
+    See `Kernel` for the rest.
     """
 
     def __call__(self, cond: Any, then: Any, else_: Any, out: Any = None) -> Any:
@@ -42,17 +43,17 @@ class CudaKernel(Kernel):
             Boolean, of the workload's cond shape; any nonzero byte is true.
         then, else_
             Of the workload's shapes and element type. Any operand is a torch, CuPy or JAX tensor on
-            a CUDA device, anything else with ``__dlpack__``, or, where its rank is 0, a scalar or
-            memory of the CPU.
+            a CUDA device, or anything else with ``__dlpack__``. An operand of rank 0 may also be a
+            scalar or in memory of the CPU.
         out
-            Where to write, or None for a new tensor in the kind of then (of else_ where then is not
-            on the device, of cond where neither is).
+            Where to write, or None for a new tensor in the kind of then. If then is not on the
+            device, it is in the kind of else_; if neither is, in the kind of cond.
 
         Returns
         -------
         Any
-            ``out``, or the new tensor. A JAX array is complete; the others are as soon as the work
-            of the stream is.
+            ``out``, or the new tensor. A JAX array is complete. The others are complete when the
+            work of the stream is.
 
         Raises
         ------
@@ -98,12 +99,12 @@ class CudaKernel(Kernel):
 
     @staticmethod
     def needs(target: Mapping[str, Any]) -> dict[str, str]:
-        """The architectures."""
+        """What a device must support: the library's architectures."""
         archs = target["archs"]
         return {"CUDA machine code": ", ".join(archs), "PTX": f"{archs[-1]}, for newer devices"}
 
     def _torch_inputs(self, *values: Any) -> list[Any] | None:
-        """Plain torch tensors as they are and Python scalars as kept ones; None for all else."""
+        """Plain torch tensors unchanged and Python scalars as kept tensors; None for others."""
         torch = sys.modules.get("torch")
         if torch is None:
             return None
@@ -111,7 +112,7 @@ class CudaKernel(Kernel):
         inputs = []
         for k, value in enumerate(values):
             if type(value) is torch.Tensor:
-                if value.is_neg() or value.is_conj():  # DLPack would drop either
+                if value.is_neg() or value.is_conj():  # DLPack would drop these marks
                     return None
                 inputs.append(value)
             elif type(value) in (float, int, bool):
@@ -123,7 +124,7 @@ class CudaKernel(Kernel):
     def _kept_scalar(self, torch: Any, k: int, value: Any) -> Any:
         """A scalar as a torch tensor in memory of the CPU, made once."""
         kept = self.__dict__.setdefault("_scalars", {})
-        # Equal floats may differ in bits, as 0.0 and -0.0 do, and NaNs in their payload.
+        # Equal floats may differ in bits (0.0 and -0.0), and NaNs in their payload.
         same = struct.pack("d", value) if type(value) is float else value
         key = (k, type(value), same)
         tensor = kept.get(key)
@@ -147,7 +148,7 @@ class CudaKernel(Kernel):
             inputs, output, device = self._described(values, out, stream)
         except SelectError:
             raise
-        except Exception as error:  # of the operands' libraries, or no memory
+        except Exception as error:  # an error of the operands' libraries, or no memory
             if raised.is_of_signal_handler(error):
                 raise
             reason = str(error).strip().partition("\n")[0]
@@ -172,7 +173,7 @@ class CudaKernel(Kernel):
         self, inputs: list[DeviceOperand], output: Output, device: int, stream: int
     ) -> None:
         libraries = {output.library, *(each.library for each in inputs)} - {"host", "dlpack"}
-        mixed = len(libraries) > 1  # each orders its memory on streams of its own
+        mixed = len(libraries) > 1  # each library orders its work on streams of its own
         if mixed:
             driver.synchronize(device)
         with tvm_ffi.use_raw_stream(tvm_ffi.device("cuda", device), stream):

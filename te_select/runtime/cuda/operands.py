@@ -1,7 +1,8 @@
 """Operands of a call to a CUDA kernel: checked, made compact, and ordered on one stream.
 
-Nothing here reads a tensor's memory. Tensors stay those of the caller's library, which alone can
-copy them on the device; operands of rank 0 may be in memory of the CPU and go with the launch.
+Nothing here reads a tensor's memory. Tensors stay tensors of the caller's library, because only
+that can copy them on the device. Operands of rank 0 may be in memory of the CPU; their values go
+with the launch.
 """
 
 from __future__ import annotations
@@ -25,18 +26,18 @@ _ON_HOST = -1
 
 
 class DeviceOperand(NamedTuple):
-    """An operand as the host half takes it.
+    """An operand in the form that the host half takes.
 
     Parameters
     ----------
     value
-        A compact tensor that tvm-ffi takes, or of rank 0 a NumPy array.
+        A compact tensor that tvm-ffi takes; for rank 0 it may be a NumPy array.
     library
         ``"torch"``, ``"cupy"``, ``"jax"``, ``"dlpack"``; ``"host"`` for memory of the CPU.
     address
-        Of the first element on the device.
+        The address of the first element on the device.
     shape, strides
-        Of the caller's tensor, the strides in bytes.
+        Those of the caller's tensor; strides are in bytes.
     device
         The number of the device.
     readonly
@@ -62,7 +63,7 @@ class DeviceOperand(NamedTuple):
 
 
 def library_of(value: Any) -> str:
-    """The library that a tensor on a device is of, or ``"dlpack"`` where it is none we know."""
+    """The library of a tensor on a device, or ``"dlpack"`` if it is none that we know."""
     torch, jax = sys.modules.get("torch"), sys.modules.get("jax")
     if torch is not None and isinstance(value, torch.Tensor):
         return "torch"
@@ -72,7 +73,7 @@ def library_of(value: Any) -> str:
 
 
 def current_stream(values: tuple[Any, ...]) -> int:
-    """The stream of the library whose tensors these are, else the one that tvm-ffi was given."""
+    """The current stream of the tensors' library, or else the stream that tvm-ffi was given."""
     for value in values:
         library = library_of(value)
         if library == "torch" and value.is_cuda:
@@ -104,24 +105,24 @@ def describe(
     expected
         The element type that the kernel takes.
     shape
-        The shape that the kernel takes; of rank 0, memory of the CPU and scalars will do.
+        The shape that the kernel takes. For rank 0, scalars and memory of the CPU are allowed.
     sizes
-        The named dims that are known, to which this operand's are added.
+        The sizes of named dims that are known; those of this operand are added.
     stream
         The stream on which the kernel will run.
 
     Returns
     -------
     DeviceOperand
-        The operand; ``value`` is a compact copy where the caller's is strided.
+        The operand; ``value`` is a compact copy if the caller's tensor is strided.
 
     Raises
     ------
     DTypeError
-        If the element type is another one.
+        If the element type is not ``expected``.
     ArgumentError
-        If the value is no tensor, has another shape, is not in memory of a CUDA device, or is
-        strided and of a library that cannot copy it.
+        If the value is not a tensor, has another shape, is not in memory of a CUDA device, or is
+        strided and its library cannot copy it.
     """
     if name != "out" and not shape and _on_host(value):
         view = operands.describe(value, name, expected, shape, sizes).view
@@ -142,9 +143,9 @@ def describe(
 
 
 def torch_bits(tensor: Any, width: int) -> Any:
-    """A torch tensor as integers of its width, or as pairs of floats where that is 16.
+    """A torch tensor as integers of its width, or as pairs of floats for a width of 16 bytes.
 
-    The kernel moves bits, and older versions of torch do not hand over all types by DLPack.
+    The kernel moves bits, and older versions of torch do not pass on all types by DLPack.
     """
     torch = sys.modules["torch"]
     if width not in _TORCH_BITS:
@@ -159,7 +160,7 @@ def handed_over(array: Any, stream: int) -> Any:
 
 
 def _dlpack_stream(stream: int) -> int | None:
-    """A stream as ``__dlpack__`` takes it: None is the default stream, whose handle is 0."""
+    """A stream in the form that ``__dlpack__`` takes: None for the default stream, handle 0."""
     return stream or None
 
 
@@ -168,7 +169,7 @@ def _on_host(value: Any) -> bool:
         return True
     try:
         return int(value.__dlpack_device__()[0]) in dlpack.HOST_DEVICES
-    except Exception as error:  # no tensor, or one that says no more; the checks below say which
+    except Exception as error:  # not a tensor, or a broken one; the checks below find out which
         if raised.is_of_signal_handler(error):
             raise
         return False
@@ -195,7 +196,7 @@ def _from_torch(tensor: Any, name: str, expected: ElementType) -> DeviceOperand:
     if lazy:
         plain = plain.resolve_conj().resolve_neg()
     strides = tuple(stride * expected.width for stride in plain.stride())
-    # An output that is not compact is written through a copy, which is not made here.
+    # An output that is not compact is written through a copy; that copy is made elsewhere.
     compact = plain if name == "out" else plain.contiguous()
     return DeviceOperand(
         torch_bits(compact, expected.width),
@@ -238,7 +239,7 @@ def _read(value: Any, library: str, name: str, stream: int) -> dlpack.Tensor:
         raise ArgumentError(
             f"{name} is {error}; expected memory of a CUDA device{_how(name)}"
         ) from error
-    except Exception as error:  # whatever the other library raises
+    except Exception as error:  # any error of the other library
         if raised.is_of_signal_handler(error):
             raise
         raise ArgumentError(

@@ -25,9 +25,9 @@ class Output(NamedTuple):
     value
         A compact tensor that tvm-ffi takes.
     library
-        Whose memory it is, as of a `DeviceOperand`.
+        The library of the memory, as in `DeviceOperand`.
     finish
-        To call once the kernel is launched, for what the caller gets.
+        Called after the launch; it returns the caller's result.
     """
 
     value: Any
@@ -43,17 +43,17 @@ def allocate(
     Parameters
     ----------
     like, operand
-        The input as the caller passed it, and as it was described.
+        The input that the caller passed, and its description.
     element, shape
-        Of the output.
+        Element type and shape of the output.
     stream
         The stream on which the kernel will run.
 
     Returns
     -------
     Output
-        New memory on the input's device. A tensor of a library that cannot allocate gives a tensor
-        of tvm-ffi.
+        New memory on the input's device. If the input's library cannot allocate, it is a tensor of
+        tvm-ffi.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def allocate(
             array = sys.modules["cupy"].empty(shape, numpy_dtype(element.name))
         return Output(handed_over(array, stream), "cupy", lambda: array)
     if operand.library == "jax":
-        # Nobody else has seen it, so that writing to it changes nothing of JAX's.
+        # Nobody else has seen this array, so writing to it breaks no promise of JAX.
         dtype = numpy_dtype(element.name)
         outputs.check_jax_keeps(dtype, "a CUDA tensor of another library")
         where = next(iter(like.devices()))
@@ -89,12 +89,12 @@ def allocate(
 def given(
     out: Any, operand: DeviceOperand, inputs: list[DeviceOperand], width: int, stream: int
 ) -> Output:
-    """Check an output, and put a copy in its place where the kernel cannot write to it.
+    """Check an output; if the kernel cannot write to it, use a copy instead.
 
     Parameters
     ----------
     out, operand
-        What the caller passed, and as it was described.
+        The output that the caller passed, and its description.
     inputs
         Cond, then and else_.
     width
@@ -105,7 +105,7 @@ def given(
     Returns
     -------
     Output
-        The tensor itself, or one whose elements are copied to it at the end.
+        The tensor itself, or another one whose elements are copied to it at the end.
 
     Raises
     ------
@@ -150,7 +150,7 @@ def given(
 
 
 def _overlaps(out: DeviceOperand, other: DeviceOperand, width: int, *, is_cond: bool) -> bool:
-    """Whether an input shares memory with a compact out, and is not the very same elements."""
+    """Whether an input shares memory with a compact out without being exactly the same elements."""
     if other.device != out.device or 0 in out.shape or 0 in other.shape:
         return False
     size = 1 if is_cond else width
@@ -162,7 +162,7 @@ def _overlaps(out: DeviceOperand, other: DeviceOperand, width: int, *, is_cond: 
     out_end = out.address + width * math.prod(out.shape)
     if end <= out.address or out_end <= begin:
         return False
-    # A strided input was copied, so that what the kernel reads is not in out any more.
+    # A strided input was copied, so the kernel does not read from out.
     if not other.is_compact(size):
         return False
     return is_cond or other.address != out.address or math.prod(other.shape) != math.prod(out.shape)

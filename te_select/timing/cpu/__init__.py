@@ -1,1 +1,1 @@
-"""Timing of what is decided by the machine, on CPUs."""
+"""Measures the profile of a machine, on CPUs."""

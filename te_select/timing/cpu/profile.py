@@ -1,8 +1,8 @@
-"""Measures what a library decides by the machine: the profile of this one, in under 30 seconds.
+"""Measures the profile of this machine, in under 30 seconds.
 
-Everything is compared in turns, by kernels of the default schedule that are alike but for the knob
-in question. Of the sizes from which a choice might change, that one is taken which loses the least
-over all sizes that were tried; where nothing is lost, the choice stays as it is.
+Every decision is measured with kernels of the default schedule that differ only in one knob and
+take turns. A threshold is the size that loses the least over all sizes that were tried. If the
+current threshold loses nothing, it stays.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ ROUNDS = 9
 MEGABYTE = 1 << 20
 SIZES = tuple(MEGABYTE << k for k in range(7))  # bytes of output, to 64 MB
 THREAD_SIZES = tuple(1 << k for k in range(15, 23))  # bytes moved, 32 KB to 4 MB
-BYTES_AN_ELEMENT = 13  # of float32: three elements and one of cond
+BYTES_AN_ELEMENT = 13  # of float32: 4 each for then, else and out, and 1 for cond
 CLEAR = 1.03  # times as fast; less is noise
-AHEAD = 64  # bytes; what the first vectors store
-STEPS = 5  # of a measurement, for its progress
+AHEAD = 64  # bytes; a vector's store
+STEPS = 5  # steps of a measurement, for its progress
 _SERIAL, _PARALLEL = 0, 1 << 16  # bytes per thread
 Call = Callable[[], Any]
 
@@ -47,11 +47,11 @@ class Comparison:
     Parameters
     ----------
     decision
-        What is chosen, in words.
+        The decision, in words.
     threads
-        How many.
+        How many threads.
     bytes
-        Bytes moved; of output where little is read.
+        Bytes moved; bytes of output if little is read.
     ratio
         How many times as fast the second way is.
     """
@@ -71,7 +71,7 @@ class Measured:
     decisions
         By the keys of `te_select.runtime.cpu.profile.DECISIONS`.
     comparisons
-        What they rest on.
+        The measurements behind them.
     """
 
     decisions: Mapping[str, int]
@@ -86,14 +86,14 @@ def measure(
     Parameters
     ----------
     current
-        The profile in effect, whose decisions stay where another is no better.
+        The profile in effect. A decision of it stays unless another one is better.
     step
-        Called with the number of steps done and of all steps.
+        Called with the number of finished steps and the number of all steps.
 
     Returns
     -------
     Measured
-        The profile, and what it rests on.
+        The profile, and the measurements behind it.
     """
     threads = int(current.machine["threads"])
     caches = -(-threads // int(current.machine["threads_per_l3"]))
@@ -132,17 +132,17 @@ def measure(
 
 
 def threshold(ratios: Sequence[tuple[int, float]]) -> int:
-    """Choose the size from which on the second of two ways is taken.
+    """Choose the size from which on the second of two ways is used.
 
     Parameters
     ----------
     ratios
-        Sizes in bytes, which grow, and how many times as fast the second way is there.
+        Sizes in bytes, in growing order, each with how many times as fast the second way is.
 
     Returns
     -------
     int
-        Bytes, half-way between two sizes on a logarithmic scale; 0 for always, and `NEVER`.
+        Bytes, half-way between two sizes on a logarithmic scale; 0 for always, `NEVER` for never.
     """
     between = [0, *(round(math.sqrt(a * b)) for (a, _), (b, _) in pairwise(ratios)), NEVER]
 
@@ -159,8 +159,8 @@ def threshold(ratios: Sequence[tuple[int, float]]) -> int:
 def shares(one: int, several: int, threads: int, caches: int) -> tuple[int, int]:
     """Divide thresholds for one thread and for several into shares of threads and of caches.
 
-    They follow ``per_thread * threads + per_l3 * caches``; a share is not negative, and where it
-    would be, the threshold of several threads counts.
+    A threshold is ``per_thread * threads + per_l3 * caches``. No share is negative: if one would
+    be, only the threshold of several threads is used.
     """
     if several >= NEVER:
         return NEVER, 0
@@ -194,7 +194,7 @@ class _Bench:
     def streaming(
         self, name: str, workload: Workload, threads: int, grain: int
     ) -> list[Comparison]:
-        """Plain stores beside those past the cache, at every size."""
+        """Compare plain stores with stores past the cache, at every size."""
         plain, stream = (
             self.kernel(workload, stream_from=first, bytes_per_thread=grain) for first in (0, 1)
         )
@@ -212,7 +212,7 @@ class _Bench:
         ]
 
     def second_thread(self) -> list[Comparison]:
-        """One thread beside two."""
+        """Compare one thread with two."""
         calls = {}
         for moved in THREAD_SIZES:
             size = moved // BYTES_AN_ELEMENT // 64 * 64
@@ -229,7 +229,7 @@ class _Bench:
         ]
 
     def skipping(self) -> tuple[Comparison, Comparison]:
-        """Random masks, read once and read again for every head: without the look, and with it."""
+        """Compare without and with a look at cond: random masks, read once and once per head."""
         side = 1024
         masks = {
             "read once": _flat(1 << 20),
@@ -256,7 +256,7 @@ class _Bench:
         return once, again
 
     def backwards(self) -> Comparison:
-        """Out lying just ahead of the inputs, as CPUs compare addresses at first."""
+        """Compare forwards with backwards; by the low address bits, out is just ahead of inputs."""
         workload = _flat(1 << 16)
         operands = placed(make_operands(workload, Mask()), AHEAD)
         calls = {
@@ -291,7 +291,7 @@ def _flat(elements: int) -> Workload:
 
 
 def _bound(workload: Workload, elements: int) -> Operands:
-    """Operands of a workload whose one name is so many elements."""
+    """Operands of a workload with one name, which gets the size ``elements``."""
     cond, then, else_ = (
         (elements,) if shape else ()
         for shape in (workload.cond_shape, workload.then_shape, workload.else_shape)
@@ -307,6 +307,6 @@ def _compared(
 
 
 def text_of(measured: Measured, about: str) -> str:
-    """The user's file, as libraries read it."""
+    """The text of the user's file, which libraries read."""
     lines = [f"# {about}", *(f"{key} = {value}" for key, value in measured.decisions.items())]
     return "".join(f"{line}\n" for line in lines)

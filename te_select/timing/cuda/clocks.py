@@ -1,4 +1,4 @@
-"""Timing of what a CUDA device does: events around many calls, contestants in turns."""
+"""Timing of work on a CUDA device: events around many calls, contestants in turns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from te_select.runtime.cuda import driver
 from te_select.timing.rounds import Timing, sample_in_turns
 
-SHORTEST_SAMPLE = 2e-3  # seconds; the first launch and the events cost microseconds of it
+SHORTEST_SAMPLE = 2e-3  # seconds; the first launch and the events cost only microseconds
 DEFAULT_STREAM = 0
 _WARM_UP_CALLS = 3
 _MOST_REPEATS = 10_000
@@ -24,12 +24,12 @@ class Sampler(Protocol):
 
 
 def take_turns(samplers: Mapping[str, Sampler], rounds: int) -> dict[str, Timing]:
-    """Time contestants in turns, so that drift of the clocks hits all of them alike."""
+    """Time contestants in turns, so that drift of the device's clocks affects all of them alike."""
     return sample_in_turns({name: each.sample for name, each in samplers.items()}, rounds)
 
 
 class Queue:
-    """Calls in a queue, between two events: of small work, what a launch costs.
+    """Calls in a queue, between two events; for small work this times the cost of a launch.
 
     Parameters
     ----------
@@ -54,14 +54,14 @@ class Queue:
 
 
 class Clock:
-    """Calls in a queue by the clock of the CPU, for libraries that have streams of their own.
+    """Calls in a queue, timed by the CPU's clock, for libraries that have streams of their own.
 
     Parameters
     ----------
     call
         Enqueues the work.
     wait
-        Waits for a call's result, and so for those before it.
+        Waits for a call's result, and so for the calls before it.
     """
 
     def __init__(self, call: Callable[[], Any], wait: Callable[[Any], object]) -> None:
@@ -90,10 +90,10 @@ def between_events(work: Callable[[int], object], warm_up: int, repeats: int, st
     Parameters
     ----------
     work
-        Enqueues as many repeats as it is told of.
+        Enqueues the given number of repeats.
     warm_up
-        Repeats before the first event. They are not waited for, so that the device is busy with
-        them while what is timed is enqueued.
+        Repeats before the first event. They keep the device busy while the timed repeats are
+        enqueued, so nothing waits for them.
     repeats
         Repeats between the events.
     stream
@@ -120,7 +120,7 @@ def between_events(work: Callable[[int], object], warm_up: int, repeats: int, st
 
 
 def repeats_for(seconds_per_call: Callable[[int], float]) -> int:
-    """Repeats that make a sample long enough, found by taking samples of a number of them."""
+    """Repeats that make a sample long enough, found by taking samples of growing length."""
     seconds_per_call(1)
     repeats = 1
     while (taken := seconds_per_call(repeats) * repeats) < SHORTEST_SAMPLE:

@@ -14,7 +14,7 @@ import tvm_ffi
 from te_select.runtime.cuda import driver
 from te_select.timing.cuda.clocks import Queue, Sampler, between_events, repeats_for
 
-_MOST_NODES = 1000  # for longer samples a graph is launched again
+_MOST_NODES = 1000  # calls in a graph; for longer samples the graph is launched again
 _NON_BLOCKING, _RELAXED = 1, 2  # CU_STREAM_NON_BLOCKING, CU_STREAM_CAPTURE_MODE_RELAXED
 
 
@@ -59,7 +59,7 @@ class Graph:
 
 
 def replayed(call: Callable[[], Any]) -> Sampler:
-    """Time calls from a graph; from a queue, if they cannot be captured."""
+    """Time calls from a graph, or from a queue if they cannot be captured."""
     queue = Queue(call)
     try:
         return Graph(call, min(queue.repeats, _MOST_NODES))
@@ -86,7 +86,7 @@ def _instantiated(call: Callable[[], Any], count: int) -> ctypes.c_void_p:
     with driver.on_device(0):
         try:
             driver.call("cuGraphGetNodes", graph, None, ctypes.byref(nodes))
-            if nodes.value < count:  # work on another stream is not captured, and runs at once
+            if nodes.value < count:  # work on another stream is not captured but runs at once
                 raise driver.CudaError(f"{nodes.value} of {count} calls were captured")
             instantiate = "cuGraphInstantiateWithFlags"
             flags = ctypes.c_uint64(0)
@@ -107,7 +107,7 @@ def _stream() -> int:
 
 @contextlib.contextmanager
 def _current(stream: int) -> Iterator[None]:
-    """Make a stream the current one of tvm-ffi and, where it is there, of torch."""
+    """Make a stream the current one of tvm-ffi, and of torch if it is imported."""
     torch = sys.modules.get("torch")
     with contextlib.ExitStack() as stack:
         stack.enter_context(tvm_ffi.use_raw_stream(tvm_ffi.device("cuda", 0), stream))

@@ -1,4 +1,4 @@
-"""The roof of a CUDA device: the bandwidth of a copy in its memory, past the second-level cache."""
+"""The roof of a CUDA device: the bandwidth of a copy in its memory, beyond the L2 cache."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from te_select.timing.cuda.clocks import Queue, Sampler, take_turns
 from te_select.timing.cuda.graphs import replayed
 from te_select.timing.rounds import Timing
 
-SETS = (2, 32)  # fewest and most; making many takes longer than measuring
+SETS = (2, 32)  # fewest and most sets; making more takes longer than measuring
 _ROUNDS = 7
 
 
 def sets_for(moved: int, l2: int) -> int:
-    """How many sets of operands to go through in turns, so that no call finds its own in the L2.
+    """How many sets of operands to use in turns, so that no call finds its operands in the L2.
 
     Parameters
     ----------
@@ -29,21 +29,22 @@ def sets_for(moved: int, l2: int) -> int:
     Returns
     -------
     int
-        So many that together they are more than twice the cache, but 32 at most.
+        The number of sets that together are more than twice the cache, but at most 32.
     """
     fewest, most = SETS
     return min(2 * l2 // max(moved, 1) + fewest, most)
 
 
 def copied(moved: int) -> int:
-    """Bytes that the probe copies, so that it reads and writes as many as the workload."""
+    """Bytes that the probe copies; its reads and writes add up to those of the workload."""
     return max(1, moved // 2)
 
 
 def probe(moved: int, count: int) -> Sampler:
     """A device-to-device copy that goes through as many sets of memory as the workload.
 
-    The faster of copies in a queue and copies in a graph, which a device may do otherwise.
+    It is the faster of copies in a queue and copies in a graph, because a device may run the two in
+    different ways.
     """
     size = copied(moved)
     pairs = [[driver.Memory(size) for _ in range(2)] for _ in range(count)]
@@ -80,7 +81,7 @@ def bandwidth(moved: int) -> float | None:
     Returns
     -------
     float or None
-        Bytes per second; None where there is no device, or no memory for it.
+        Bytes per second; None if there is no device, or no memory for it.
     """
     try:
         count = sets_for(moved, driver.devices()[0].l2)

@@ -23,17 +23,17 @@ from te_select.tuning.measuring.measurer import Measurer
 from te_select.tuning.measuring.process import Worker, WorkerError, WorkerTimeoutError
 
 FLEET_WORKER = "te_select.tuning.fleet.worker"
-PATIENCE = 60.0  # seconds without any server; one that was ended by mistake is back before
-CONNECT_SECONDS = 60.0  # 1 on an idle machine; who gives up before takes the server down
-NETWORK_SECONDS = 15.0  # past a job's own limit, which the server keeps: to send and to answer
-GRACE_SECONDS = 2.0  # for the candidates that run when a run is abandoned; a run takes 0.3 s
+PATIENCE = 60.0  # seconds without any server; one that was stopped by mistake is back by then
+CONNECT_SECONDS = 60.0  # an idle machine takes 1 s; a client that gives up ends the server as well
+NETWORK_SECONDS = 15.0  # to send and to answer, beyond the job's limit that the server keeps
+GRACE_SECONDS = 2.0  # for candidates still running when a run is abandoned; one takes 0.3 s
 RETRY_SECONDS = 1.0  # between attempts to get a server
-MOST_SERVERS = 64  # each has a process here, of 0.3 GB
+MOST_SERVERS = 64  # each has a process of 0.3 GB here
 _PROBE = Path(__file__).with_name("probe.c")
 
 
 class LostError(Exception):
-    """A server that is not there any more; the message says why."""
+    """A server that was lost; the message says why."""
 
 
 class Server:
@@ -56,7 +56,7 @@ class Server:
         self._prepared: Workload | None = None
 
     def connect(self, tracker: Tracker, wanted: Callable[[], bool]) -> bool:
-        """Get a server from the tracker, unless it is not wanted any more.
+        """Get a server from the tracker, as long as one is wanted.
 
         Raises
         ------
@@ -65,7 +65,7 @@ class Server:
         TuningError
             If the tracker does not answer, or no worker can be started.
         """
-        self.worker.start()  # takes seconds, for which a server need not be kept
+        self.worker.start()  # takes seconds, during which no server should be held
         chosen = tracker.request(wanted)
         if chosen is None:
             return False
@@ -126,10 +126,10 @@ class Server:
         return answer
 
     def interrupt(self) -> None:
-        """Let what another thread waits for fail.
+        """Make the request that another thread waits for fail.
 
-        Not before a connection that is being made is there, with the probe at its other end: a
-        client that dies earlier takes the server with it.
+        If a connection is being made, wait until it is complete and the probe has arrived. A client
+        that dies earlier takes the server with it.
         """
         with self._connecting:
             if self.is_connected:
@@ -143,7 +143,7 @@ class Server:
                 self.worker.request({"op": "disconnect"}, CONNECT_SECONDS)
 
     def _prepare(self, workload: Workload) -> dict[str, Any]:
-        """Send the operands, once; returns what went wrong."""
+        """Send the operands, once; returns the error, if there was one."""
         self.worker.start()
         if self.worker.generation != self._generation:
             raise WorkerError("has died")
@@ -160,14 +160,14 @@ class Server:
 class FleetMeasurer(Measurer):
     """Measures on every server that has registered under a key; a server runs one job at a time.
 
-    A candidate whose server is lost is run once more, on another one.
+    If a candidate's server is lost, the candidate is run once more on another server.
 
     Parameters
     ----------
     address
         Host and port of the tracker.
     key
-        What the servers are registered under.
+        The key under which the servers are registered.
     jobs, timeout
         As for `Measurer`.
 
@@ -191,7 +191,7 @@ class FleetMeasurer(Measurer):
             raise
 
     def close(self) -> None:
-        """Give the servers back, end the workers and remove everything that is theirs."""
+        """Give the servers back, end the workers and remove their files."""
         for server in self._servers:
             server.worker.stop()
         super().close()
@@ -233,7 +233,7 @@ class FleetMeasurer(Measurer):
             thread.join()
 
     def _give_back(self, threads: Sequence[threading.Thread]) -> None:
-        """Give all servers back, those after their candidates that are done in a moment."""
+        """Give all servers back; candidates that are almost done may finish first."""
         end = time.monotonic() + GRACE_SECONDS
         for server, thread in zip(self._servers, threads, strict=True):
             thread.join(max(0.0, end - time.monotonic()))
@@ -249,7 +249,7 @@ class FleetMeasurer(Measurer):
         except TuningError:
             if not self._servers:
                 raise
-            return  # those that are connected need no tracker
+            return  # servers that are connected need no tracker
         while len(self._servers) < min(registered, MOST_SERVERS):
             self._servers.append(Server(self.folder, self._probe))
 
@@ -270,7 +270,7 @@ class FleetMeasurer(Measurer):
                 if not server.is_connected:
                     jobs.disconnected("a candidate has failed there")
                 jobs.done(job, answer)
-        except Exception as error:  # a thread's error is else seen by nobody
+        except Exception as error:  # otherwise nobody would see the thread's error
             jobs.failed(error)
 
     def _connect(self, server: Server, jobs: Jobs) -> bool:

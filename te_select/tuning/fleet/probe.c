@@ -1,6 +1,6 @@
-/* What a measuring client needs on an RPC server and TVM does not have: a server that outlives the
- * crash or hang of a candidate and the death of its client, memory that is filled and compared
- * without being sent, and the CPU's features. Uploaded into every session. */
+/* Functions that a measuring client needs on an RPC server and TVM does not have. They let a server
+ * outlive the crash or hang of a candidate and the death of its client, fill and compare memory
+ * without sending it, and report the CPU's features. The probe is uploaded into every session. */
 #define _GNU_SOURCE
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -18,7 +18,7 @@ enum { MOST_FILES = 1 << 16 };
 
 static const int fatal_signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGALRM};
 
-/* A server of TVM takes a session that ends with any other code for its own end. */
+/* If a session ends with any other code, TVM's server ends, too. */
 static void end_session(int signal) {
   (void)signal;
   _exit(0);
@@ -50,8 +50,8 @@ static size_t bytes_of(const DLTensor* tensor) {
   return bytes;
 }
 
-/* watch(seconds): from now on a crash ends the session in good order, and so does `seconds`
- * passing; 0 for no limit. */
+/* watch(seconds): from now on a crash ends the session in good order. So does a run of more than
+ * `seconds`; 0 is no limit. */
 TVM_FFI_DLL_EXPORT int __tvm_ffi_watch(void* self, const TVMFFIAny* args, int32_t num_args,
                                        TVMFFIAny* result) {
   (void)self;
@@ -68,7 +68,7 @@ TVM_FFI_DLL_EXPORT int __tvm_ffi_watch(void* self, const TVMFFIAny* args, int32_
 }
 
 static int is_connection_at(int file, uint16_t port) {
-  struct sockaddr_in6 mine, peer; /* the port lies where that of IPv4 does */
+  struct sockaddr_in6 mine, peer; /* the port has the same offset as in IPv4 */
   socklen_t size = sizeof(mine), peer_size = sizeof(peer);
   return !getsockname(file, (struct sockaddr*)&mine, &size) &&
          !getpeername(file, (struct sockaddr*)&peer, &peer_size) &&
@@ -90,9 +90,9 @@ static void* end_with_client(void* connection) {
   _exit(0);
 }
 
-/* watch_client(port): from now on the session ends when its client does, whatever it is doing; the
- * port is that of the server. Else a client that dies while a candidate runs resets the connection,
- * which ends the session with an error, and so the server. Does nothing behind a proxy. */
+/* watch_client(port): from now on the session ends at once when its client does; the port is that
+ * of the server. Without this, a client that dies while a candidate runs resets the connection. That
+ * ends the session with an error, and then the server. Does nothing behind a proxy. */
 TVM_FFI_DLL_EXPORT int __tvm_ffi_watch_client(void* self, const TVMFFIAny* args, int32_t num_args,
                                               TVMFFIAny* result) {
   (void)self;
@@ -136,7 +136,7 @@ TVM_FFI_DLL_EXPORT int __tvm_ffi_compare(void* self, const TVMFFIAny* args, int3
   return 0;
 }
 
-/* cpu_flags(): the features of the first CPU, as /proc/cpuinfo has them; else empty. */
+/* cpu_flags(): the features of the first CPU from /proc/cpuinfo; empty if they are not there. */
 TVM_FFI_DLL_EXPORT int __tvm_ffi_cpu_flags(void* self, const TVMFFIAny* args, int32_t num_args,
                                            TVMFFIAny* result) {
   (void)self;

@@ -1,4 +1,4 @@
-"""Asks TVM's RPC tracker for servers, with an end to every wait."""
+"""Asks TVM's RPC tracker for servers; every wait has a limit."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tvm.rpc import base
 
 from te_select.errors import TuningError
 
-ANSWER_SECONDS = 10.0  # a tracker answers at once; longer than a name takes to be resolved
-_LONGEST_ANSWER = 1 << 24  # bytes; a server takes a hundred
+ANSWER_SECONDS = 10.0  # a tracker answers at once, but resolving its name may take seconds
+_LONGEST_ANSWER = 1 << 24  # bytes; a server takes a hundred of them
 _POLL = 0.2  # seconds between looks at whether a server is still wanted
 
 
@@ -27,7 +27,7 @@ class Tracker:
     address
         Host and port of the tracker.
     key
-        What the servers are registered under.
+        The key under which the servers are registered.
     """
 
     def __init__(self, address: tuple[str, int], key: str) -> None:
@@ -40,7 +40,7 @@ class Tracker:
         Raises
         ------
         TuningError
-            If the tracker does not answer, or none is.
+            If the tracker does not answer, or no server is registered under the key.
         """
         keys = [str(info["key"]).partition(":")[2] for info in self._summary()["server_info"]]
         found = keys.count(self.key)
@@ -63,13 +63,13 @@ class Tracker:
         Parameters
         ----------
         wanted
-            Whether to wait any longer.
+            Called repeatedly: whether a server is still wanted.
 
         Returns
         -------
         tuple or None
-            The server's host and port, and the key that it expects of its client; None once it is
-            not wanted any more.
+            The server's host and port, and the key that it expects of its client; None if a server
+            is no longer wanted.
 
         Raises
         ------
@@ -134,7 +134,7 @@ class Tracker:
 
 
 def _received(connection: socket.socket, size: int, deadline: float) -> bytes:
-    """Receive ``size`` bytes before a point of the monotonic clock."""
+    """Receive ``size`` bytes before ``deadline``, in seconds of the monotonic clock."""
     data = bytearray()
     while len(data) < size:
         left = deadline - time.monotonic()

@@ -1,6 +1,6 @@
 """Checks and times libraries on an RPC server; the client's side of one connection.
 
-A process of its own, because a call over RPC has no end if the other side has none.
+It is a process of its own, because a call over RPC never ends if the other side hangs.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from te_select.timing.samples import SHORTEST_SAMPLE, enough
 from te_select.tuning.measuring.problem import Problem
 from te_select.tuning.measuring.serve import Handler, reason, serve
 
-_ESTIMATES = 3  # calls, of which the fastest tells how many make a sample
+_ESTIMATES = 3  # calls; the fastest decides how many calls make a sample
 
 
 class WrongBitsError(TuningError):
-    """A candidate that wrote what it should not have."""
+    """A candidate that wrote wrong bits."""
 
 
 class Remote:
-    """A session on a server, and the operands of the workload that it was last told of."""
+    """A session on a server, with the operands of the last workload that was prepared."""
 
     def __init__(self) -> None:
         self._numbers = itertools.count()
@@ -59,11 +59,11 @@ class Remote:
         """Close the session, which gives the server back."""
         self._inputs = {}
         self._probe = self._session = None
-        gc.collect()  # the connection ends with the last thing that refers to it
+        gc.collect()  # the connection ends with the last object that refers to it
         return {}
 
     def prepare(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Send the operands of a workload, and what NumPy selects of them."""
+        """Send the operands of a workload, and NumPy's result."""
         self._inputs = {}
         self._workload = Workload.from_json(message["workload"])
         problem = Problem(self._workload)
@@ -137,7 +137,7 @@ class Remote:
         return runtime.tensor(array, device=self._session.cpu())
 
     def _checked(self, path: Path) -> tuple[Any, str]:
-        """Load a library and compare what it computes; returns the module and its function."""
+        """Load a library and check its result; returns the module and its function's name."""
         manifest = stored.read(path).manifest
         missing = sorted(set(manifest.target["cpu_features"]) - self._features)
         if missing:
@@ -146,7 +146,7 @@ class Remote:
                 f"{manifest.target['name']} needs; expected the target of the servers' own CPU, or "
                 "a level such as x86-64-v3"
             )
-        name = f"{next(self._numbers)}.so"  # a path that was loaded is not loaded again
+        name = f"{next(self._numbers)}.so"  # a path that was loaded once would not be loaded again
         self._session.upload(str(path), name)
         module = self._session.load_module(name)
         self._session.remove(name)
@@ -162,14 +162,14 @@ class Remote:
         return module, symbol
 
     def _place(self, byte: int) -> str:
-        """The element that a byte of out belongs to."""
+        """The element of out to which a byte belongs."""
         assert self._workload is not None
         shape = tuple(int(dim) for dim in self._workload.out_shape)
         index = np.unravel_index(byte // self._workload.element.width, shape) if shape else ()
         return f"out[{','.join(str(int(i)) for i in index)}]"
 
     def _timer(self, checked: tuple[Any, str]) -> Callable[[int, int], list[float]]:
-        """A function of calls per sample and samples, that gives seconds per call of each."""
+        """A function ``(calls per sample, samples)`` that returns seconds per call, by sample."""
         module, symbol = checked
         given = self._inputs
 
@@ -184,7 +184,7 @@ class Remote:
 
 
 def _failure(error: SelectError) -> dict[str, Any]:
-    """A failure, and whether the candidate may have spoilt the operands."""
+    """A failure, and whether the candidate may have overwritten the operands."""
     return {"failure": reason(error), "tainted": isinstance(error, WrongBitsError)}
 
 

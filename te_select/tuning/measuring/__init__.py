@@ -1,4 +1,4 @@
-"""Measures candidates of a tuning session: isolated, checked against NumPy, alone on the machine.
+"""Measures candidates of a tuning session: isolated, compared with NumPy, one at a time.
 
 Importing this imports neither tvm nor a compiler.
 """

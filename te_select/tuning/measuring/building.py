@@ -39,7 +39,7 @@ class Builders:
         self._numbers = itertools.count()
 
     def build(self, candidates: Sequence[Candidate]) -> list[Built]:
-        """Build candidates; nothing is being built any more when this returns or raises.
+        """Build candidates; when this returns or raises, all building has ended.
 
         Parameters
         ----------
@@ -68,7 +68,7 @@ class Builders:
                 if not future.cancelled():
                     future.exception()
             for worker in self._workers:
-                worker.kill()  # and wait for its end, or the next request would meet it dying
+                worker.kill()  # waits for its end, so that the next request starts a new process
             raise
 
     def close(self) -> None:

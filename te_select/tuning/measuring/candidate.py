@@ -1,4 +1,4 @@
-"""What is measured, and what is found: passive data, without tvm."""
+"""Candidates, builds and measurements: plain data, without tvm."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ class Measurement:
         The candidate.
     seconds
         Seconds per call, one for each sample, of a kernel that computed the right bits; None if it
-        failed. A sample is a single call, or the mean of several that together take 0.3 ms. The
-        operands are reused, begin on cache lines, and cond is random with a density of 50 %.
+        failed. A sample is one call, or the mean of several calls that together take 0.3 ms. The
+        operands are reused and begin on cache lines. Cond is random with a density of 50 %.
     failure
         Why it failed, in one line; None if it did not.
     """

@@ -1,4 +1,4 @@
-"""Jobs that several servers take on: handed out, handed back when a server is lost, collected."""
+"""Jobs for several servers: handed out, taken back if a server is lost, and collected."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from te_select.errors import TuningError
 from te_select.tuning.measuring.candidate import Built
 
-MOST_LOSSES = 2  # servers that may be lost over one job before the job is to blame
+MOST_LOSSES = 2  # servers lost over one job; then the job counts as their cause
 _POLL = 0.2  # seconds between looks at whether a server is left
 
 
@@ -25,7 +25,7 @@ class Job:
     request
         What to ask the worker.
     built
-        The libraries that it is about, all of one workload.
+        The libraries to run, all of one workload.
     losses
         How many servers were lost over it.
     """
@@ -41,9 +41,9 @@ class Jobs:
     Parameters
     ----------
     jobs
-        What is to be done.
+        The jobs.
     servers
-        How many servers are connected as it begins.
+        How many servers are connected at the beginning.
     """
 
     def __init__(self, jobs: Sequence[Job], servers: int) -> None:
@@ -89,14 +89,14 @@ class Jobs:
             self._servers += 1
 
     def disconnected(self, why: str) -> None:
-        """Say that a server is not there any more."""
+        """Say that a server is no longer connected."""
         with self._changed:
             self._servers -= 1
             self._last_seen = time.monotonic()
             self._reason = why
 
     def refused(self, why: str) -> None:
-        """Say why a server could not be had."""
+        """Say why no server could be got."""
         with self._changed:
             self._reason = why
 
@@ -107,13 +107,13 @@ class Jobs:
             self._changed.notify_all()
 
     def stop(self) -> None:
-        """Let everybody who waits for a job go."""
+        """Wake every thread that waits for a job; there are no more jobs."""
         with self._changed:
             self._open = 0
             self._changed.notify_all()
 
     def is_over(self) -> bool:
-        """Whether nothing is left to be done."""
+        """Whether no job is left."""
         with self._changed:
             return not self._open
 
@@ -123,7 +123,7 @@ class Jobs:
         Parameters
         ----------
         patience
-            Seconds to wait for a server where there is none.
+            Seconds to wait for a server if none is connected.
 
         Yields
         ------

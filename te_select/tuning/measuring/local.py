@@ -1,4 +1,4 @@
-"""Measures on this machine: one run worker, which is replaced when a candidate has broken it."""
+"""Measures on this machine: one run worker, which is replaced after a candidate has broken it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from te_select.tuning.measuring.problem import memory_needed
 from te_select.tuning.measuring.process import Worker, WorkerError
 
 RUN_WORKER = "te_select.tuning.measuring.run_worker"
-RECYCLE_AFTER = 64  # libraries, which stay loaded; a new worker takes 0.3 s and its operands
+RECYCLE_AFTER = 64  # libraries, which stay loaded; a new worker costs 0.3 s and new operands
 PREPARE_SECONDS = 60.0
 PREPARE_BYTES_PER_SECOND = 20e6  # a tenth of what a loaded machine was seen to make operands at
 
@@ -23,11 +23,11 @@ class LocalMeasurer(Measurer):
     def __init__(self, jobs: int | None, timeout: float) -> None:
         super().__init__(jobs, timeout)
         self._worker = Worker(RUN_WORKER, self.folder)
-        self._prepared: tuple[int, Workload] | None = None  # of which start of the worker
+        self._prepared: tuple[int, Workload] | None = None  # the worker's generation, the workload
         self._libraries = 0
 
     def close(self) -> None:
-        """End the workers and remove everything that is theirs."""
+        """End the workers and remove their files."""
         self._worker.stop()
         super().close()
 
@@ -80,14 +80,14 @@ class LocalMeasurer(Measurer):
 
 
 def prepare_seconds(workload: Workload) -> float:
-    """Seconds after which a worker that makes operands is given up."""
+    """Seconds after which a worker that makes operands is ended."""
     if workload.dim_names:
-        return PREPARE_SECONDS  # it will refuse
+        return PREPARE_SECONDS  # the worker will refuse it
     return PREPARE_SECONDS + memory_needed(workload) / PREPARE_BYTES_PER_SECOND
 
 
 def is_clean(answer: dict[str, Any]) -> bool:
-    """Whether all went well."""
+    """Whether an answer tells of no failure."""
     return not any("failure" in each for each in (answer, *answer.get("results", ())))
 
 
@@ -99,6 +99,6 @@ def measured(built: Built, answer: dict[str, Any]) -> Measurement:
 
 
 def each_measured(built: Sequence[Built], answer: dict[str, Any]) -> list[Measurement]:
-    """A worker's answer about several libraries; a failure of the whole is that of each."""
+    """A worker's answer about several libraries; if the request failed, each of them failed."""
     results = answer.get("results", [answer] * len(built))
     return [measured(one, result) for one, result in zip(built, results, strict=True)]

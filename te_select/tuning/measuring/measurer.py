@@ -15,16 +15,16 @@ from te_select.runtime import scratch
 from te_select.tuning.measuring.building import Builders
 from te_select.tuning.measuring.candidate import Built, Candidate, Measurement
 
-MOST_JOBS = 16  # build workers where nobody says how many; each takes 0.4 GB
-LARGEST_JOBS = 1024  # as many as a machine of 512 GB holds
+MOST_JOBS = 16  # build workers by default; each takes 0.4 GB
+LARGEST_JOBS = 1024  # as many as fit into a machine of 512 GB
 LONGEST_TIMEOUT = 24 * 60 * 60  # seconds
 BATCH = 2  # candidates per build worker that are built before any is run
 
 
 class Measurer(ABC):
-    """Compiles candidates in processes of their own, checks them against NumPy, and times them.
+    """Compiles candidates in processes of their own, compares them with NumPy, and times them.
 
-    A context manager; without one, call `close`. What it starts ends with this process.
+    Use it as a context manager, or call `close`. The processes that it starts end with this one.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Measurer(ABC):
     Raises
     ------
     ArgumentError
-        If ``jobs`` or ``timeout`` is not positive, too large, or no number.
+        If ``jobs`` or ``timeout`` is not positive, too large, or not a number.
     """
 
     def __init__(self, jobs: int | None, timeout: float) -> None:
@@ -61,7 +61,7 @@ class Measurer(ABC):
         Parameters
         ----------
         candidates
-            What to measure; taken as they are needed.
+            What to measure; taken from the iterable as needed.
 
         Yields
         ------
@@ -123,7 +123,7 @@ class Measurer(ABC):
             _remove(built)
 
     def build(self, candidates: Sequence[Candidate]) -> list[Built]:
-        """Build candidates; whoever calls this removes the folders that hold the libraries.
+        """Build candidates; the caller removes the folders that hold the libraries.
 
         Parameters
         ----------
@@ -143,12 +143,12 @@ class Measurer(ABC):
         return self._builders.build(candidates)
 
     def run(self, built: Iterable[Built]) -> Iterator[Measurement]:
-        """Check and time what `build` has built.
+        """Check and time the libraries that `build` has built.
 
         Parameters
         ----------
         built
-            What was built; failures come back as they are.
+            The results of `build`; failures are passed on.
 
         Yields
         ------
@@ -169,7 +169,7 @@ class Measurer(ABC):
         yield from self._run(usable)
 
     def close(self) -> None:
-        """End the workers and remove everything that is theirs."""
+        """End the workers and remove their files."""
         self._builders.close()
         scratch.remove(self.folder)
 

@@ -27,8 +27,8 @@ class Cuda:
     """CUDA device 0.
 
     A kernel is checked with copies of the operands, guards around ``out`` included. It is timed by
-    replaying a CUDA graph of calls, on operands that stay there: several sets of them
-    in turns, so that no call finds in the second-level cache what the one before it left.
+    replaying a CUDA graph of calls on operands that stay on the device. The calls use several sets
+    of operands in turns, so that no call finds those of the call before in the second-level cache.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Cuda:
     Raises
     ------
     TuningError
-        If the device is not there, or has not enough memory.
+        If there is no such device, or it has not enough memory.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -57,7 +57,7 @@ class Cuda:
         return self._problem.check(OnDevice(kernel))
 
     def time(self, kernel: Kernel) -> tuple[float, ...]:
-        """Time a kernel by events; a sample is the mean of as many calls as last 2 ms."""
+        """Time a kernel by events; a sample is the mean of the calls that fill 2 ms."""
         return self.take_turns({"alone": kernel}, FEWEST)["alone"].seconds
 
     def take_turns(self, kernels: Mapping[str, Kernel], rounds: int) -> Mapping[str, Timing]:
@@ -73,7 +73,7 @@ class Cuda:
 
 
 def _copied(problem: Problem) -> list[tvm_ffi.Tensor]:
-    """Cond, then, else_ and out on the device, as the exported function takes them at once."""
+    """Cond, then, else_ and out on the device, in the form that the exported function takes."""
     element = problem.workload.element
     tensors = []
     for array, kind in (

@@ -12,16 +12,16 @@ from te_select.tuning.measuring.problem import Problem
 
 
 class Place(Protocol):
-    """A device that has a workload's operands."""
+    """A device that holds a workload's operands."""
 
     def check(self, kernel: Kernel) -> str:
-        """What is wrong with what a kernel computes, in one line; empty if nothing is."""
+        """What is wrong with a kernel's result, in one line; empty if it is right."""
 
     def time(self, kernel: Kernel) -> tuple[float, ...]:
         """Seconds per call, one for each sample."""
 
     def take_turns(self, kernels: Mapping[str, Kernel], rounds: int) -> Mapping[str, Timing]:
-        """Times of kernels, by name, that take turns."""
+        """Times of kernels that take turns, by name."""
 
 
 def place_of(kernel: Kernel, problem: Problem) -> Place:

@@ -1,4 +1,4 @@
-"""What a workload's candidates are run on: operands, and the bits that NumPy selects of them."""
+"""The operands for a workload's candidates, and the bits that NumPy selects from them."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _libc.memcmp.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
 class Problem:
     """The operands of one workload, made once for all of its candidates.
 
-    Then and else hold random bits, and first of all the values that arithmetic would change (NaN
-    payloads, -0.0). A kernel is checked with a cond of which one half is random and the other comes
-    in runs, so that skipping shows; it is timed with a random one of a density of 50 %.
+    Then and else begin with the values that arithmetic would change (NaN payloads, -0.0). The rest
+    is random bits. A kernel is checked with a cond whose first half is random and whose second half
+    comes in runs, so that errors in skipping show. It is timed with a random cond of density 50 %.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class Problem:
         str
             What is wrong, in one line; empty if nothing is.
         """
-        self._out_memory.fill()  # what a candidate before this one wrote is gone
+        self._out_memory.fill()  # overwrites what an earlier candidate wrote
         kernel(self.checked_cond, self.then, self.else_, out=self.out)
         if self._out_memory.touched():
             return "wrote outside out"
@@ -132,13 +132,13 @@ def memory_needed(workload: Workload) -> int:
 
 
 def memory_available() -> int:
-    """Bytes of memory that this process may still take, as far as the system says."""
+    """Bytes of memory that this process may still take, according to the system."""
     limits = [1 << 62]
     with contextlib.suppress(OSError, ValueError):
         for line in _MEMINFO.read_text().splitlines():
             if line.startswith("MemAvailable:"):
                 limits.append(int(line.split()[1]) << 10)
-    with contextlib.suppress(OSError, ValueError):  # "max" where there is no limit
+    with contextlib.suppress(OSError, ValueError):  # the text is "max" if there is no limit
         limits.append(int(_CGROUP_LIMIT.read_text()))
     return min(limits)
 
@@ -166,7 +166,7 @@ def _draw(random: np.random.Generator, array: Array) -> None:
 
 
 def _draw_checked(random: np.random.Generator, cond: Array) -> None:
-    """One half any bytes, every other of them 0; the other half runs of 0 and of 1."""
+    """First half: random bytes, every other one 0. Second half: runs of 0 and of 1."""
     memory = _bytes_of(cond)
     half = memory.size // 2
     _draw(random, memory[:half])

@@ -1,4 +1,4 @@
-"""A measurer's side of a worker: a process that is started, asked, and replaced when it dies."""
+"""The measurer's side of a worker: it starts a process, asks it, and replaces it when it dies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _START = "te_select.tuning.measuring.start"
 
 
 class WorkerError(Exception):
-    """A worker that died over a request; the message is the reason, in one line."""
+    """A worker that died during a request; the message is the reason, in one line."""
 
 
 class WorkerTimeoutError(WorkerError):
@@ -33,8 +33,8 @@ class WorkerTimeoutError(WorkerError):
 class Worker:
     """A Python process that answers messages, one at a time.
 
-    It is started when it is first asked. It runs in a process group of its own, so that Ctrl-C does
-    not reach it; it ends when its pipe does, so that it never outlives this process; and its
+    It is started at the first request. It runs in a process group of its own, so that Ctrl-C does
+    not reach it. It ends when its pipe is closed, so that it never outlives this process. Its
     temporary files lie in ``folder``.
 
     Parameters
@@ -42,14 +42,14 @@ class Worker:
     module
         Which module to run; it calls `te_select.tuning.measuring.serve.serve`.
     folder
-        For temporary files and what the worker prints; the last worker that finds its pipe broken
-        removes it.
+        For temporary files and for the worker's prints. The last worker whose pipe breaks removes
+        it.
     """
 
     def __init__(self, module: str, folder: Path) -> None:
         self.module = module
         self.folder = folder
-        self.generation = 0  # grows with every start, and what a worker was told is then forgotten
+        self.generation = 0  # grows with every start; a new process knows nothing of old requests
         self._process: subprocess.Popen[bytes] | None = None
         self._errors = folder / f"{module.rpartition('.')[2]}-{id(self):x}.log"
 
@@ -79,10 +79,10 @@ class Worker:
         """
         process = self.start()
         try:
-            with contextlib.suppress(BrokenPipeError):  # the answer will be the cause of its death
+            with contextlib.suppress(BrokenPipeError):  # the answer will say why it died
                 _write(process, pack({**message, "seconds": seconds + GRACE_SECONDS}))
             answer = self._answer(process, seconds)
-        except BaseException:  # also Ctrl-C: the answer to come would be taken for that to the next
+        except BaseException:  # Ctrl-C too: the next request would read the answer to this one
             self.kill()
             raise
         if "fatal" in answer:
@@ -94,7 +94,7 @@ class Worker:
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> subprocess.Popen[bytes]:
-        """Start the process, unless it runs; one that died since it was last asked is replaced.
+        """Start the process unless it runs; a process that has died is replaced.
 
         Raises
         ------
@@ -117,7 +117,7 @@ class Worker:
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=errors,
-                    cwd=self.folder,  # python -m looks for modules where it is started
+                    cwd=self.folder,  # python -m looks for modules in the current folder
                     env=environment,
                     start_new_session=True,
                 )
@@ -132,7 +132,7 @@ class Worker:
         return self._process
 
     def stop(self) -> None:
-        """End the process in good order, or by force if it does not listen."""
+        """Ask the process to end; end it by force if it does not."""
         process = self._process
         if process is None:
             return
@@ -143,7 +143,7 @@ class Worker:
         self.kill()
 
     def interrupt(self) -> None:
-        """Let the request that another thread is waiting for fail."""
+        """Make the request that another thread waits for fail."""
         if self._process is not None:
             _kill_group(self._process)
 

@@ -16,14 +16,14 @@ from te_select.tuning.measuring.serve import reason, serve
 
 
 class Runner:
-    """Runs kernels of the workload that it was last told of, all for one kind of machine."""
+    """Runs kernels of the workload that was prepared last, all for one kind of machine."""
 
     def __init__(self) -> None:
         self._problem: Problem | None = None
         self._place: Place | None = None
 
     def prepare(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Make the operands of a workload; those of the workload before it are given back first."""
+        """Make the operands of a workload; those of the workload before are released first."""
         self._problem = self._place = None
         self._problem = Problem(Workload.from_json(message["workload"]))
         return {}
@@ -55,7 +55,7 @@ class Runner:
         }
 
     def _checked(self, path: str) -> tuple[Kernel, Place]:
-        """A kernel that computes the right bits, and where it did."""
+        """A kernel that computes the right bits, and the place that checked it."""
         if self._problem is None:
             raise TuningError("no workload was prepared")
         kernel = artifact.load(Path(path))

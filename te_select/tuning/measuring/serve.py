@@ -1,4 +1,4 @@
-"""A worker's own side: it reads messages, answers them, and ends when its pipe does."""
+"""The worker's own side: it reads messages, answers them, and ends when its pipe is closed."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ Handler = Callable[[dict[str, Any]], dict[str, Any]]
 def serve(handlers: Mapping[str, Handler], memory: int | None = None) -> None:
     """Answer messages until the pipe ends or ``exit`` is asked.
 
-    An exception of a handler is the answer ``{"failure": reason}``, or ``{"fatal": reason}`` where
-    there is no room for temporary files, which is no fault of a candidate. Where the pipe ends
-    unasked, the measurer is dead: its folder (the first argument) is removed, and this process ends
-    whatever it is doing.
+    If a handler raises, the answer is ``{"failure": reason}``. If there is no room for temporary
+    files, which no candidate can help, it is ``{"fatal": reason}``. If the pipe ends without
+    ``exit``, the measurer is dead: its folder (the first argument) is removed, and this process
+    ends at once.
 
     Parameters
     ----------
     handlers
-        What answers the messages, by their ``"op"``.
+        The functions that answer messages, by the message's ``"op"``.
     memory
         Bytes of memory that this process may have; None for no limit.
     """
@@ -49,7 +49,7 @@ def serve(handlers: Mapping[str, Handler], memory: int | None = None) -> None:
             message = _receive(requests)
             if message["op"] == "exit":
                 return
-            # Native code that holds the interpreter and never returns is ended by the signal.
+            # The signal ends native code that holds the interpreter lock and never returns.
             signal.setitimer(signal.ITIMER_REAL, math.ceil(message["seconds"]))
             answer = _answer(handlers, message)
             signal.setitimer(signal.ITIMER_REAL, 0)
@@ -59,7 +59,7 @@ def serve(handlers: Mapping[str, Handler], memory: int | None = None) -> None:
 
 
 def reason(error: BaseException) -> str:
-    """Say in one line what went wrong; of TVM's long messages the last line."""
+    """Say in one line what went wrong; for TVM's long messages, the last line."""
     text = str(error).strip()
     if isinstance(error, SelectError):
         return one_line(text)
@@ -78,14 +78,14 @@ def _end_with_parent(pipe: int) -> None:
 def _answer(handlers: Mapping[str, Handler], message: dict[str, Any]) -> dict[str, Any]:
     try:
         return handlers[message["op"]](message)
-    except NoRoomError as error:  # the next candidate would have none either
+    except NoRoomError as error:  # the next candidate would have no room either
         return {"fatal": reason(error)}
     except Exception as error:  # whatever a candidate raises is its failure, not the worker's
         return {"failure": reason(error)}
 
 
 def _private_pipes() -> tuple[IO[bytes], IO[bytes]]:
-    """Move the pipes away from 0 and 1: whoever prints must not spoil an answer."""
+    """Move the pipes away from 0 and 1, so that prints cannot corrupt an answer."""
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)

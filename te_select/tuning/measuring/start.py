@@ -1,6 +1,6 @@
 """Runs a worker's module without torch: ``python -m ...start FOLDER MODULE``.
 
-Workers pass NumPy arrays only, and torch made tvm_ffi take three times as long to import.
+Workers pass only NumPy arrays. With torch, importing tvm_ffi took three times as long.
 """
 
 from __future__ import annotations

@@ -30,6 +30,8 @@ from te_select.records import log
 from te_select.runtime import stored
 from tests.support.runtime_standin import kernel as standin
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def found():
@@ -162,7 +164,7 @@ def test_forks_see_what_becomes_of_a_child(work, answer, monkeypatch):
 
 def test_fuzz(found, monkeypatch):
     for setting in ("TE_SELECT_NUM_THREADS", "TE_SELECT_PROFILE"):
-        monkeypatch.setenv(setting, "")  # which also undoes what the attack sets
+        monkeypatch.setenv(setting, "")  # monkeypatch also restores what the attack sets
     fuzz.attack(0, found, kernels=3, calls=40)
     assert_clean(found)
 

@@ -129,7 +129,7 @@ def test_rows_of_a_loop_are_stacked_by_a_size_of_their_own(tmp_path):
 
 
 def test_size_of_one_trip_is_not_taken_out_of_the_loop(tmp_path):
-    """What NonZero finds in one trip says nothing of the next."""
+    """The result of NonZero in one trip says nothing about the next trip."""
     body = [
         node("NonZero", ["s"], ["rows"]),
         node("Cast", ["rows"], ["found"], to=onnx.TensorProto.FLOAT),

@@ -1,4 +1,4 @@
-"""What the rules say of shapes, types and values, against what ONNX computes."""
+"""Shapes, types and values by the rules, compared with ONNX's own results."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from onnx.reference import ReferenceEvaluator  # noqa: E402
 
 
 def walked(made):
-    """What is known of the tensors of the main graph."""
+    """What is known about the tensors of the main graph."""
     walk = Interpreter(made)
     walk.run()
     return walk.main.tensors
@@ -35,7 +35,7 @@ def named_by_size(proto, feeds, unlike):
 
 
 def with_constants(proto, feeds):
-    """The model with its vectors of int64 as constants: what decides on shapes is among them."""
+    """The model with its vectors of int64 as constants; some of them decide shapes."""
     fixed = onnx.ModelProto()
     fixed.CopyFrom(proto)
     for info in list(fixed.graph.input):
@@ -47,7 +47,7 @@ def with_constants(proto, feeds):
 
 
 def contradictions(tensors, feeds, results):
-    """Where what is known contradicts what was computed."""
+    """Where the known facts contradict the computed results."""
     sizes = {}
     for name, value in feeds.items():
         for dim, size in zip(tensors[name].shape or (), value.shape, strict=False):
@@ -75,7 +75,7 @@ def contradictions(tensors, feeds, results):
 
 
 def test_rules_agree_with_every_node_test_of_onnx():
-    """With dims that are ints, that are named by their size, and that all have other names."""
+    """Dims are ints, names by size, or different names for all."""
     compared = 0
     ways = ("ints", "by size", "all unlike")
     for case, dims in ((case, dims) for case in node_cases() for dims in ways):

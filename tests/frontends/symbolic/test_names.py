@@ -35,7 +35,7 @@ def test_names_that_clash_after_cleaning_are_told_apart():
     names.give([(symbol(text), text, text) for text in texts])
     shape, kept = named(names, *map(symbol, texts))
     assert len(set(shape)) == 4
-    assert shape[3] == "a_b"  # what is an identifier keeps its name
+    assert shape[3] == "a_b"  # an identifier keeps its name
     assert set(kept.values()) == set(texts)
 
 

@@ -174,7 +174,7 @@ shapes = st.lists(dims, max_size=3).map(tuple)
 @settings(deadline=None)
 @given(shapes, shapes, shapes, st.integers(0, 4), st.integers(0, 4))
 def test_compiled_workload_takes_every_call_that_broadcasts(cond, then, else_, n, m):
-    """Whatever the sizes: where NumPy broadcasts, the workload says the same shape."""
+    """For all sizes: if NumPy broadcasts, the workload has the same shape."""
 
     def bound(shape):
         values = {N: n, M: m, minimum(2, N): min(2, n)}

@@ -33,12 +33,13 @@ def test_library_is_told_of_each_kernel_what_its_config_says(tmp_path, monkeypat
     ]
     build_scheduled(chosen, tmp_path / "x.so", V3)
     assert [entry.workload for entry in entries] == workloads
-    assert [dataclasses.astuple(entry.decisions) for entry in entries] == [
+    versions = [version for entry in entries for version in entry.versions]
+    assert [dataclasses.astuple(version.decisions) for version in versions] == [
         (0, 0, 0, 0, False, True),
         (1000, 7, -1, 1, False, True),
         (2000, 14, 0, 0, False, True),
     ]
-    assert len({symbol for entry in entries for symbol in entry.symbols}) == 3
+    assert len({version.symbol for version in versions}) == 3
 
 
 @pytest.mark.parametrize(

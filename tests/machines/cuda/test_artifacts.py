@@ -57,7 +57,7 @@ def library(tmp_path_factory):
 
 @contextlib.contextmanager
 def emulating(folder, arch=90):
-    """A device that runs the very source of the library's kernels, on the CPU."""
+    """A device that runs the source of the library's kernels on the CPU."""
     chosen = [schedule(workload, resolve(TARGET)) for workload in WORKLOADS]
     functions = [machine._lower(one, symbol(i)) for i, one in enumerate(chosen)]
     names = [function.symbol for function in functions]

@@ -21,6 +21,8 @@ from te_select.schedules.cuda import schedule as cuda
 from tests.support import strategies as s
 from tests.support.cuda_emulation import Emulated
 
+pytestmark = pytest.mark.slow
+
 WIDTHS = ("uint8", "bfloat16", "float32", "float64", "complex128")
 AROUND_VECTORS = (0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 255, 257, 1023, 4097, 8195)
 
@@ -50,7 +52,7 @@ def placed(array: np.ndarray, offset: int) -> np.ndarray:
 
 
 def check(emulated, symbol, workload, sizes=None, *, seed=0, offsets=(0, 0, 0, 0), **how):
-    """Run one kernel; an offset is how many elements an operand lies off 64 bytes."""
+    """Run one kernel; an offset is an operand's distance from a 64-byte boundary, in elements."""
     bound = workload.bind(sizes) if sizes else workload
     rng = np.random.default_rng(seed)
     cond = how.pop("cond", None)
@@ -196,7 +198,7 @@ def test_operands_of_one_element_may_come_by_value(dtype, tmp_path):
 
 @pytest.mark.parametrize("dtype", ["uint8", "float32", "complex128"])
 def test_indices_of_64_bits_select_the_same_bits(dtype, tmp_path):
-    """As for runs of 2^31 elements, on short ones: the kernel is told that none is short."""
+    """Test 64-bit indices on short runs: the kernel is told that no run is short."""
     workloads = [
         Workload((9_001,), (9_001,), (), dtype),
         Workload((501, 1), (501, 48), (48,), dtype),
@@ -219,7 +221,7 @@ def test_indices_of_64_bits_select_the_same_bits(dtype, tmp_path):
 @pytest.mark.parametrize("extent", ["n", 2**31 - 1, 2**31])
 def test_indices_have_64_bits_from_2_to_the_31_elements_on(extent, tmp_path):
     def edit(source: str) -> str:
-        """Say which way is taken, and go none of them."""
+        """Record which way is taken, without taking it."""
         for bits in (32, 64):
             call = f"span<K, u{bits}>(loops, operands);"
             assert call in source

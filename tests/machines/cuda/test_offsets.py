@@ -28,7 +28,7 @@ SIZES = dict(zip(NAMES, (5, 2, 33), strict=True))
 
 
 def shapes(dims: tuple[int | str, ...]) -> Iterator[tuple[tuple[int | str, ...], ...]]:
-    """Shapes of cond, then and else for every choice of who moves along which of the dims."""
+    """Shapes of cond, then and else for every choice of which operand moves along which dims."""
     movers = [each for each in product((True, False), repeat=3) if any(each)]
     for choice in product(movers, repeat=len(dims)):
         yield tuple(
@@ -60,7 +60,7 @@ def scheduled(workload: Workload, pattern: AccessPattern) -> tirx.PrimFunc:
 
 
 def asking(function: CudaFunction, names: int) -> str:
-    """C++ of the kernel's loops, and a function that gives their offsets from a flat index on."""
+    """C++ of the kernel's loops, with a function that returns offsets from a flat index on."""
     loops = function.kernel.partition('extern "C"')[0]
     sizes = ", ".join(f"static_cast<te_select::u64>(sizes[{k}])" for k in range(names))
     stores = "".join(

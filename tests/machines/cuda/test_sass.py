@@ -17,6 +17,8 @@ from te_select.schedules.cuda import schedule as cuda
 from tests.machines.cuda.test_emulated import WIDTHS, lowered
 from tests.support.cubin import usage
 
+pytestmark = pytest.mark.slow
+
 ARCHS = ("sm_80", "sm_90", "sm_100")
 ROWS, INNER = 4096, 1024
 WIDE = re.compile(r"\b(LDG|STG)\.E[\w.]*\.128\b")

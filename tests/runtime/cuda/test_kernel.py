@@ -1,4 +1,4 @@
-"""Calls of CUDA kernels on a stand-in for the driver: what is launched, and what comes of it."""
+"""Calls of CUDA kernels on a stand-in for the driver: the launch and the result."""
 
 from __future__ import annotations
 

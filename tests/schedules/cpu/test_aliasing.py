@@ -16,7 +16,7 @@ LONG = 1 << 20
 
 @pytest.fixture(scope="module")
 def is_backwards(tmp_path_factory):
-    """Where out, then and else lie, and how many rows of 4 bytes there are: which way to walk."""
+    """Whether ``n`` rows of 4 bytes are walked backwards, by the places of out, then and else."""
     writer = IRWriter()
     symbol = "te_select_test_backwards"
     writer.lines.append(

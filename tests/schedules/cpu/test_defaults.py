@@ -1,4 +1,4 @@
-"""What the CPU schedule chooses without measuring, and from which sizes on."""
+"""The default choices of the CPU schedule, and the sizes at which they change."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from te_select import Workload
 from te_select.machines.targets import resolve
 from te_select.operator.access import access_pattern
-from te_select.schedules.cpu import defaults
+from te_select.schedules.cpu import defaults, isa
 from te_select.schedules.cpu.config import BY_MACHINE
 from te_select.schedules.cpu.defaults import (
     LEAST_PARALLEL_BYTES,
@@ -95,13 +95,13 @@ def test_cond_is_looked_at_first_where_it_moves_and_a_side_that_may_stay_unread_
     [
         ("x86-64", 16, 16, 4),
         ("x86-64-v2", 16, 16, 4),
-        ("x86-64-v3", 32, 64, 8),
+        ("x86-64-v3", 32, 64, 4),
         ("x86-64-v4", 64, 64, 4),
     ],
 )
 def test_vectors_are_as_wide_as_registers_or_lines(target, registers, vector_bytes, unroll):
     tvm_target = resolve(target).tvm
-    assert defaults.register_bytes(tvm_target) == registers
+    assert isa.register_bytes(tvm_target) == registers
     config = default_config(pattern((N,), (N,), (N,)), tvm_target)
     assert (config.vector_bytes, config.unroll) == (vector_bytes, unroll)
 

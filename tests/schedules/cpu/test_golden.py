@@ -44,7 +44,7 @@ def before_and_after(workload: Workload) -> str:
 
 
 def readable(script: str) -> str:
-    """TVMScript without what says the same again: imports, reads and writes, types of ints."""
+    """TVMScript without redundant parts: imports, reads and writes, types of ints."""
     kept = (line for line in script.splitlines() if not _SAID.match(line))
     text = re.sub(r"T\.int64\((\d+)\)", r"\1", "\n".join(kept))
     return re.sub(r'"te_select\.(knob\.\w+|pattern)": [^,}]+, ', "", text).strip()

@@ -17,6 +17,7 @@ from te_select.operator.access import access_pattern
 from te_select.operator.definition import definition
 from te_select.schedules import cpu as seam
 from te_select.schedules.annotations import ANNOTATION
+from te_select.schedules.cpu import isa
 from te_select.schedules.cpu import schedule as cpu
 from tests.support import strategies as s
 
@@ -77,7 +78,7 @@ def test_span_is_chosen_by_the_innermost_access_pattern(shapes, moves):
     ("target", "width"), [("x86-64", 16), ("x86-64-v3", 32), ("x86-64-v4", 64)]
 )
 def test_widest_registers_are_known_by_target(target, width):
-    assert cpu.register_bytes(resolve(target).tvm) == width
+    assert isa.register_bytes(resolve(target).tvm) == width
 
 
 def test_same_config_makes_the_same_function():
@@ -133,7 +134,7 @@ def test_every_config_of_the_space_selects_the_same_bits(shapes, dtype, monkeypa
         for config in rng.choice([c for c in configs if c.rows == rows], 12, replace=False)
     ]
     for drawn in drawn_configs:
-        # What may be streamed is streamed, whatever its size.
+        # All that may be streamed is streamed, at any size.
         config = dataclasses.replace(drawn, stream_from=min(1, abs(drawn.stream_from)))
         monkeypatch.setattr(seam, "default_config", lambda *_, chosen=config: chosen)
         kernel = te_select.compile(workload, tuning_logs=False)

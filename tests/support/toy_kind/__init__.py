@@ -1,4 +1,4 @@
-"""A made-up kind of machine: the CPU, as a C compiler without any knowledge of spans sees it.
+"""A made-up kind of machine: the CPU, by a C compiler that knows nothing about spans.
 
 It is what a new kind takes: this record, and a folder each of schedules, machines and runtime.
 """

@@ -1,4 +1,4 @@
-"""A measured profile: thresholds out of ratios, and the file that libraries read."""
+"""A measured profile: thresholds from ratios, and the file that libraries read."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MB = 1 << 20
         ((0.5, 0.8, 1.5, 1.2), 2 * MB * 2**0.5),
         ((1.1, 1.5, 1.5, 1.2), 0),
         ((0.5, 0.8, 0.9, 0.9), NEVER),
-        ((0.5, 1.01, 0.9, 1.5), 4 * MB * 2**0.5),  # 1.01 is no gain for the loss behind it
+        ((0.5, 1.01, 0.9, 1.5), 4 * MB * 2**0.5),  # 1.01 is no gain, and a loss follows
         ((0.5, 1.3, 0.99, 1.5), MB * 2**0.5),
     ],
 )
@@ -58,7 +58,7 @@ def test_thresholds_are_divided_among_threads_and_caches(one, several, threads, 
 
 
 def test_measured_decisions_are_such_as_a_library_takes(monkeypatch, tmp_path):
-    """At sizes that take no time, and so without a meaning."""
+    """At sizes so small that the figures mean nothing."""
     monkeypatch.setattr(module, "SIZES", (1 << 12,))
     monkeypatch.setattr(module, "THREAD_SIZES", (1 << 12,))
     monkeypatch.setattr(module, "ROUNDS", 1)

@@ -15,6 +15,8 @@ from te_select.tuning.runners import open_measurer
 from tests.support.tuning_candidates import BAD_BUILDER, W, candidate
 from tests.support.tuning_fleet import HOST, KEY, Fleet
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def one(tmp_path_factory):
@@ -59,7 +61,7 @@ def test_server_checks_every_width_and_lets_finalists_take_turns(one):
 
 @pytest.mark.parametrize("grace", [fleet.GRACE_SECONDS, 0.0])
 def test_abandoned_run_gives_its_server_back(one, monkeypatch, grace):
-    """Where there is no grace, the client dies while the server is at work."""
+    """Without grace, the client dies while the server is at work."""
     monkeypatch.setattr(fleet, "GRACE_SECONDS", grace)
     with open_measurer(one.url, jobs=1) as measurer:
         abandoned = measurer.measure(candidate() for _ in range(4))
@@ -95,7 +97,7 @@ def test_key_that_nobody_serves_is_an_error_that_names_those_served(one):
 
 def test_tracker_that_is_not_there_is_an_error():
     with socket.socket() as taken:
-        taken.bind((HOST, 0))  # and nobody listens
+        taken.bind((HOST, 0))  # without listening
         port = taken.getsockname()[1]
         with pytest.raises(te_select.TuningError, match=r"does not answer.*rpc_tracker"):
             open_measurer(f"rpc://{HOST}:{port}/{KEY}")
@@ -124,7 +126,7 @@ def test_what_is_no_tracker_is_an_error(answer, monkeypatch):
 
 
 def test_client_is_not_ended_while_it_connects(tmp_path):
-    """The server would take that for its own end; once connected, the probe tells it better."""
+    """The server would end, too. After the connection, the probe prevents that."""
     server = fleet.Server(tmp_path, tmp_path / "probe.so")
     connecting, go, done = threading.Event(), threading.Event(), []
 

@@ -1,4 +1,4 @@
-"""A worker's answers as measurements, and when a worker has to be replaced."""
+"""A worker's answers as measurements, and when a worker must be replaced."""
 
 from __future__ import annotations
 

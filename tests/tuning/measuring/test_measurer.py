@@ -24,6 +24,8 @@ from tests.support.tuning_candidates import (
     is_running,
 )
 
+pytestmark = pytest.mark.slow
+
 PATIENCE = 60  # seconds for a process to do what it always does
 OTHER = Workload((7,), (7,), (7,), "int8")
 

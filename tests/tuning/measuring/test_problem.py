@@ -1,4 +1,4 @@
-"""What candidates are run on, and how a wrong one is found."""
+"""The operands of candidates, and how a wrong candidate is found."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_what_a_candidate_before_it_wrote_does_not_help(made):
 
 @pytest.mark.parametrize("place", [-1, -GUARD, 0, GUARD - 1])
 def test_byte_outside_the_output_is_found(made, place):
-    """Before its first byte, or behind its last one."""
+    """Before the first byte of out, or after its last one."""
     at = GUARD + place if place < 0 else GUARD + made.out.nbytes + place
 
     def stray(cond, then, else_, out):

@@ -1,4 +1,4 @@
-"""What ``te-select env`` says of toys."""
+"""What ``te-select env`` says about toys."""
 
 
 def environment() -> dict[str, dict[str, str]]:

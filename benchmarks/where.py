@@ -1,0 +1,223 @@
+"""Measures te_select.where against numpy.where, torch.where and kernels compiled for a shape.
+
+Run ``python benchmarks/where.py [SECTION ...] [--sizes 3,4,5] [--dtypes float32]`` on an idle
+machine, after ``te-select where build``; without a section, all run. What is compared takes turns
+in one run, and a ratio is the median over the rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+import te_select
+from te_select.timing.rounds import Timing, take_turns
+
+ROUNDS = 9
+HEADS = 12
+SIZES = (1, 2, 3, 4, 5, 6, 7, 8)
+DTYPES = ("float32", "float16", "int64")
+Arguments = tuple[Any, Any, Any]
+where: Any = te_select.where
+
+
+def patterns(elements: int, dtype: str) -> Iterator[tuple[str, Arguments]]:
+    """Calls with about so many elements: the four patterns of most programs."""
+    rng = np.random.default_rng(0)
+    side = max(1, math.isqrt(elements))
+    heads = max(1, math.isqrt(elements // HEADS))
+
+    def values(*shape: int) -> Any:
+        return rng.integers(0, 100, shape).astype(dtype)
+
+    def mask(*shape: int) -> Any:
+        return rng.random(shape) < 0.5  # noqa: PLR2004 - half of it
+
+    yield "same shapes", (mask(elements), values(elements), values(elements))
+    yield "mask, scalar", (mask(1, 1, heads, heads), values(1, HEADS, heads, heads), 0)
+    yield "cond of rows", (mask(side, 1), values(side, side), values(side, side))
+    yield "column, row", (mask(side, side), values(side, 1), values(side))
+
+
+def geometric_mean(values: list[float]) -> float:
+    """The geometric mean."""
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def compare(
+    options: argparse.Namespace, theirs: Callable[..., Any], turn: Callable[..., Any]
+) -> None:
+    """Compare fresh results and out= with another function, over sizes, patterns and types."""
+    print(f"{'elements':>10} {'type':8} {'pattern':14} microseconds: other, fresh, out=; ratios")
+    fresh, into = [], []
+    for exponent in options.sizes:
+        for dtype in options.dtypes:
+            for name, given in patterns(10**exponent, dtype):
+                arguments = tuple(turn(value, dtype) for value in given)
+                out, other = theirs(*arguments), theirs(*arguments)
+                times = take_turns(
+                    {
+                        "other": partial(theirs, *arguments),
+                        "other out": partial(_into, theirs, arguments, other),
+                        "fresh": partial(where, *arguments),
+                        "out": partial(where, *arguments, out=out),
+                    },
+                    ROUNDS,
+                )
+                ratios = (
+                    times["fresh"].ratio(times["other"]),
+                    times["out"].ratio(times["other out"]),
+                )
+                if 4 * 10**exponent >= 1 << 20:
+                    fresh.append(ratios[0])
+                    into.append(ratios[1])
+                shown = " ".join(f"{_us(times[each]):10.2f}" for each in ("other", "fresh", "out"))
+                place = f"{10**exponent:>10} {dtype:8} {name:14}"
+                print(f"{place} {shown}  {ratios[0]:.2f} {ratios[1]:.2f}", flush=True)
+    if fresh:
+        print(f"from 1 MB on: fresh {geometric_mean(fresh):.2f}, out= {geometric_mean(into):.2f}")
+
+
+def _into(function: Callable[..., Any], arguments: Arguments, out: Any) -> Any:
+    """With out= where a function has it; numpy.where has none."""
+    return function(*arguments) if function is np.where else function(*arguments, out=out)
+
+
+def _us(timing: Timing) -> float:
+    return timing.median * 1e6
+
+
+def against_numpy(options: argparse.Namespace) -> None:
+    """Compare with numpy.where; out= with numpy.where of a fresh result, as it has no other."""
+    compare(options, np.where, lambda value, _dtype: value)
+
+
+def against_torch(options: argparse.Namespace) -> None:
+    """Compare with torch.where."""
+    import torch  # noqa: PLC0415 - optional
+
+    def turn(value: Any, dtype: str) -> Any:
+        """As a tensor, numbers too: torch.where has out= for tensors only."""
+        array = isinstance(value, np.ndarray)
+        return (
+            torch.from_numpy(value) if array else torch.tensor(value, dtype=getattr(torch, dtype))
+        )
+
+    compare(options, torch.where, turn)
+
+
+def against_compiled(options: argparse.Namespace) -> None:
+    """Compare with the kernel compiled for the very shape, all with out=."""
+    for exponent in options.sizes:
+        for dtype in options.dtypes:
+            short = _values(10**exponent // 3, dtype)
+            rows = ("rows of 3", short)
+            for name, (cond, x, y) in (*patterns(10**exponent, dtype), rows):
+                scalar = np.asarray(y, dtype)
+                shapes = (cond.shape, x.shape, scalar.shape)
+                kernel = te_select.compile(te_select.Workload(*shapes, dtype, "multidirectional"))
+                out = np.where(cond, x, scalar)
+                times = take_turns(
+                    {
+                        "compiled": partial(kernel, cond, x, scalar, out),
+                        "where": partial(where, cond, x, scalar, out=out),
+                    },
+                    ROUNDS,
+                )
+                ratio = times["where"].ratio(times["compiled"])
+                print(f"{out.nbytes:>12} bytes {dtype:8} {name:14} {ratio:.2f}")
+
+
+def _values(rows: int, dtype: str) -> Arguments:
+    rng = np.random.default_rng(0)
+    cond = rng.random((rows, 1)) < 0.5  # noqa: PLR2004 - half of it
+    return cond, rng.integers(0, 9, (rows, 3)).astype(dtype), rng.integers(0, 9, 3).astype(dtype)
+
+
+def small(_options: argparse.Namespace) -> None:
+    """Time calls of 1,024 floats: by the extension, through tvm-ffi, and by a kernel."""
+    from te_select.functional.where import through_tvm_ffi  # noqa: PLC0415 - imports tvm-ffi
+
+    rng = np.random.default_rng(0)
+    x = rng.random(1024, np.float32)
+    mask = rng.random((1, 1, 16, 16)) < 0.5  # noqa: PLR2004 - half of it
+    heads = x.reshape(1, 4, 16, 16)
+    kernel = te_select.compile(te_select.Workload((1024,), (1024,), (1024,)))
+    for name, given in (
+        ("same shapes", (x < 0.5, x, x)),  # noqa: PLR2004
+        ("mask, scalar", (x < 0.5, x, 0.0)),  # noqa: PLR2004
+        ("broadcast mask", (mask, heads, heads)),
+    ):
+        out = np.where(*given)
+        contestants: dict[str, Callable[[], Any]] = {
+            "numpy": partial(np.where, *given),
+            "fresh": partial(where, *given),
+            "out=": partial(where, *given, out=out),
+            "tvm-ffi": partial(through_tvm_ffi.where, *given),
+        }
+        if name == "same shapes":
+            contestants["kernel"] = partial(cast("Any", kernel), *given, out)
+        times = take_turns(contestants, 25)
+        base = times["numpy"]
+        print(
+            f"{name:15} numpy {_us(base):.2f} us;",
+            ", ".join(
+                f"{each} {_us(timing):.2f} us ({1 / timing.ratio(base):.2f})"
+                for each, timing in times.items()
+                if each != "numpy"
+            ),
+        )
+
+
+def process(_options: argparse.Namespace) -> None:
+    """Time a new process to its first result with a warm cache, beyond importing NumPy."""
+    imports = "import time, numpy as np; t = time.perf_counter(); "
+    use = "import te_select; te_select.where(np.ones(9, bool), np.ones(9), 0); "
+    code = imports + use + "print(time.perf_counter() - t)"
+    command = [sys.executable, "-c", code]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    seconds = sorted(
+        float(subprocess.run(command, capture_output=True, check=True, env=environment).stdout)
+        for _ in range(9)
+    )
+    print(
+        f"first result {seconds[4] * 1e3:.0f} ms after import numpy (best {seconds[0] * 1e3:.0f})"
+    )
+
+
+SECTIONS = {
+    "numpy": against_numpy,
+    "torch": against_torch,
+    "compiled": against_compiled,
+    "small": small,
+    "process": process,
+}
+
+
+def main() -> None:
+    """Run the sections that were asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, prog=Path(__file__).name)
+    parser.add_argument("sections", nargs="*", choices=[*SECTIONS, []], help="what to measure")
+    parser.add_argument("--sizes", type=_numbers, default=SIZES, help="powers of ten, 3,4,5")
+    parser.add_argument("--dtypes", type=lambda text: text.split(","), default=DTYPES)
+    options = parser.parse_args()
+    for name in options.sections or SECTIONS:
+        print(f"== {name}")
+        SECTIONS[name](options)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in text.split(","))
+
+
+if __name__ == "__main__":
+    main()

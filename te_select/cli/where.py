@@ -1,0 +1,75 @@
+"""``te-select where``: build."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from te_select.cli.console import JsonFlag, UsageError, print_json
+from te_select.cli.paths import check_output
+
+Target = Annotated[
+    str, typer.Option("--target", help="native, x86-64 to x86-64-v4, an LLVM CPU name, or JSON.")
+]
+Output = Annotated[
+    Path | None,
+    typer.Option("-o", "--output", help="The .so to write, to ship it; default into the cache."),
+]
+
+where_app = typer.Typer(
+    help="The kernels of te_select.where.\n\n"
+    "They are built by themselves when they are first needed; this is for doing it beforehand, or "
+    "for another machine.\n\n"
+    "Example: te-select where build",
+    rich_markup_mode=None,
+)
+
+
+@where_app.callback()
+def _only_verbs() -> None:
+    """Make ``build`` a word of its own, though it is the only one."""
+
+
+@where_app.command("build")
+def build_command(
+    target: Target = "native", output: Output = None, as_json: JsonFlag = False
+) -> None:
+    """Build all kernels of te_select.where.
+
+    A program takes a library that was written by -o with te_select.where.use("where.so"); it needs
+    no compiler then.
+
+    Example: te-select where build
+    Example: te-select where build --target x86-64-v3 -o build/where.so
+    """
+    if output is not None:
+        output = check_output("-o", output)
+    elif target != "native":
+        raise UsageError(
+            f"--target {target} needs -o: the cache holds kernels for this CPU only; expected "
+            "native, or -o where.so"
+        )
+    start = time.perf_counter()
+    from te_select.functional.where.kernels import building, family  # noqa: PLC0415 - imports tvm
+
+    imported = time.perf_counter()
+    path = building.build(output, target)
+    end = time.perf_counter()
+    document = {
+        "path": str(path),
+        "bytes": path.stat().st_size,
+        "kernels": sum(len(part) for part in family.parts().values()),
+        "target": target,
+        "seconds": round(end - imported, 3),
+        "import_seconds": round(imported - start, 3),
+    }
+    if as_json:
+        print_json(document)
+        return
+    print(
+        f"{path}: {document['kernels']} kernels for {target}, {path.stat().st_size / 1024:.0f} "
+        f"KiB, {end - imported:.1f} s (and {imported - start:.1f} s to import TVM)"
+    )

@@ -1,0 +1,77 @@
+"""Building the family; imports tvm."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from te_select import forks
+from te_select.errors import TargetError
+from te_select.functional.where.kernels import family, key
+from te_select.machines.targets import ResolvedTarget, resolve
+from te_select.runtime import cache, scratch, stored
+
+
+@forks.held_off()
+def image(names: Iterable[str], target: str) -> bytes:
+    """Build parts of the family.
+
+    Parameters
+    ----------
+    names
+        The parts, see `te_select.functional.where.kernels.family.parts`.
+    target
+        The target, a CPU.
+
+    Returns
+    -------
+    bytes
+        The library.
+    """
+    resolved = _resolved(target)
+    chosen = list(names)
+    kernels = sum(len(family.parts()[name]) for name in chosen)
+    with scratch.folder(scratch.ROOM + kernels * scratch.KERNEL_ROOM) as folder:
+        path = folder / "where.so"
+        family.build(chosen, path, resolved)
+        return path.read_bytes()
+
+
+def build(path: str | os.PathLike[str] | None = None, target: str = "native") -> Path:
+    """Build the whole family.
+
+    Parameters
+    ----------
+    path
+        The ``.so`` to write, with its manifest beside it; None for an entry of the cache, for this
+        CPU.
+    target
+        A CPU target, or several levels of one, for a library to ship.
+
+    Returns
+    -------
+    Path
+        Where it lies.
+
+    Raises
+    ------
+    TargetError
+        If the target is no CPU, or not this one where it goes into the cache.
+    """
+    if path is None:
+        if target != "native":
+            raise TargetError(f"target is {target!r}; expected native, or a path to write to")
+        return cache.write(key.entry(key.WHOLE), image(family.parts(), target))
+    resolved = _resolved(target)
+    with scratch.folder(scratch.ROOM + len(family.parts()) * scratch.KERNEL_ROOM) as folder:
+        built = folder / "where.so"
+        family.build(family.parts(), built, resolved)
+        return stored.write(stored.read(built), path)
+
+
+def _resolved(target: str) -> ResolvedTarget:
+    resolved = resolve(target)
+    if resolved.kind != "cpu":
+        raise TargetError(f"target {resolved.name!r} is no CPU; the family of where() is for CPUs")
+    return resolved

@@ -1,0 +1,117 @@
+"""The family: the kernels that together select operands of any shapes, and how they are built.
+
+A kernel is for the one or two innermost loops of a call. The C half (``runtime/cpu/where.c``) walks
+the loops around them. Kernels of *runs* have one loop, along which each operand moves or stays.
+Kernels of *rows* have two, for rows so short that calling one kernel for each would cost more than
+selecting; an operand moves along both, down the rows or along a row. These serve the others, too:
+an operand that stays along both is made a row, and elements of 16 bytes have rows in their runs.
+
+A *part* is what is built at once: the runs of one width, or one kernel of rows.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from dataclasses import asdict, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from te_select.operator.access import access_pattern
+from te_select.operator.workload import Workload
+
+if TYPE_CHECKING:
+    from te_select.machines.scheduled import Scheduled
+    from te_select.machines.targets import ResolvedTarget
+
+WIDTHS = (1, 2, 4, 8, 16)
+ROW_WIDTHS = WIDTHS[:-1]
+_ROWS = 27  # three operands that each move in one of three ways
+_TYPES = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64", 16: "complex128"}
+_WALKS: tuple[tuple[int | str, int | str], ...] = (("m", "n"), ("m", 1), (1, "n"))
+_ONE_PIECE = 1 << 30  # elements: cutting and threads are the business of the C half
+
+
+@cache
+def parts() -> dict[str, dict[Workload, str]]:
+    """The parts by name; of each, the workloads and their places in ``te_select_where_kernels``."""
+    runs = {f"w{width}": _runs(width) for width in WIDTHS}
+    rows = {
+        row_part(width, number): {workload: f"rows[{_index(width)}][{number}]"}
+        for width in ROW_WIDTHS
+        for number, workload in _rows(width)
+    }
+    return runs | rows
+
+
+def row_part(width: int, number: int) -> str:
+    """The name of the part with a kernel of rows."""
+    return f"w{width}_rows{number:02}"
+
+
+def part_of_width(width: int) -> str:
+    """The part with the runs for elements of so many bytes, which the C half may split."""
+    return f"w{min(width & -width, WIDTHS[-1])}"
+
+
+def wished_part(wish: int) -> str:
+    """The name of the part that a call of the C half has wished for."""
+    return row_part(WIDTHS[wish // _ROWS], wish % _ROWS)
+
+
+def build(names: Iterable[str], path: Path, target: ResolvedTarget) -> None:
+    """Build a library of some parts.
+
+    Parameters
+    ----------
+    names
+        The parts.
+    path
+        The ``.so`` to write.
+    target
+        A target that is a CPU.
+    """
+    from te_select import compiler  # noqa: PLC0415 - imports tvm, as the next
+    from te_select.machines import schedule_of  # noqa: PLC0415
+
+    chosen_parts = (parts()[name] for name in names)
+    places = {workload: place for part in chosen_parts for workload, place in part.items()}
+    chosen = []
+    for workload in places:
+        default = schedule_of(target.kind).default_config(access_pattern(workload), target.tvm)
+        serial = replace(default, bytes_per_thread=0, piece=_ONE_PIECE)
+        chosen.append(_for_short_rows(compiler.schedule(workload, target, False, asdict(serial))))
+    compiler.build_scheduled(chosen, path, target, places=places)
+
+
+def _for_short_rows(one: Scheduled) -> Scheduled:
+    """Only the function for rows that are not long, where there is one: others are runs."""
+    functions = {
+        replace(variant, name="", applies=None): function
+        for variant, function in one.functions.items()
+        if variant.name == "short_rows"
+    }
+    return replace(one, functions=functions) if functions else one
+
+
+def _index(width: int) -> int:
+    return WIDTHS.index(width)
+
+
+def _runs(width: int) -> dict[Workload, str]:
+    shapes = ((), ("n",))
+    found = {}
+    for number, moves in enumerate(itertools.product((0, 1), repeat=3)):
+        if any(moves):
+            cond, then, else_ = (shapes[moving] for moving in moves)
+            workload = Workload(cond, then, else_, _TYPES[width], "multidirectional")
+            found[workload] = f"runs[{_index(width)}][{number}]"
+    return found
+
+
+def _rows(width: int) -> Iterable[tuple[int, Workload]]:
+    for number, walks in enumerate(itertools.product(_WALKS, repeat=3)):
+        if len(set(walks)) > 1:  # else it is one loop
+            cond, then, else_ = walks
+            yield number, Workload(cond, then, else_, _TYPES[width], "multidirectional")

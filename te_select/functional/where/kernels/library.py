@@ -1,0 +1,215 @@
+"""The libraries of the family that this process has, and where they come from.
+
+In this order: one that was given by `use`; the cache; a build, which goes into the cache. Without a
+compiler, the newest entry of the cache that this CPU can run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from te_select.errors import ArtifactError, SelectError
+from te_select.functional.where.kernels import key
+from te_select.functional.where.kernels.family import parts
+from te_select.runtime import bare, cache, embedded, files, scratch
+from te_select.runtime.cpu import features
+from te_select.runtime.manifest import Manifest
+
+Installer = Callable[[int], None]
+
+
+class _Library(ctypes.Structure):
+    """A te_select_where_library of ``where.h``."""
+
+    _fields_ = (
+        ("version", ctypes.c_int64),
+        ("call", ctypes.c_void_p),
+        ("refusal", ctypes.CFUNCTYPE(ctypes.c_char_p)),
+        ("add", ctypes.CFUNCTYPE(None, ctypes.c_void_p)),
+        ("kernels", ctypes.c_void_p),
+    )
+
+
+_lock = threading.RLock()
+_loaded: set[str] = set()  # the parts that are there
+_failed: set[str] = set()  # and those that cannot be had
+_warned = False
+_installers: list[Installer] = []
+_first: tuple[ctypes.CDLL, int] | None = None  # it is given the kernels of all others
+
+
+def _renew_lock() -> None:
+    global _lock  # noqa: PLW0603 - a forked child has one of its own: its parent's may be held
+    _lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)
+
+
+def on_load(installer: Installer) -> None:
+    """Have a function called with the address of the first library, once it is there."""
+    with _lock:
+        if _first is not None:
+            installer(_first[1])
+        _installers.append(installer)
+
+
+def function(name: str) -> Any:
+    """A function of the first library, which must be there, through tvm-ffi."""
+    from te_select.runtime import image  # noqa: PLC0415 - imports tvm-ffi
+
+    with _lock:
+        if _first is None:
+            raise ArtifactError("no kernels of where() are loaded")
+        return image.open_again(_first[0]).get_function(name)
+
+
+def fetch(part: str) -> bool:
+    """Load a part of the family, building it where that is needed.
+
+    Parameters
+    ----------
+    part
+        Its name, see `te_select.functional.where.kernels.family.parts`.
+
+    Returns
+    -------
+    bool
+        Whether it is there. Where it cannot be had, one warning says why.
+    """
+    with _lock:
+        if part in _loaded:
+            return True
+        if part in _failed:
+            return False
+        try:
+            image = _from_cache(part) or _build(part)
+            _load(image, _checked(image, part))
+        except (SelectError, ImportError) as error:
+            _failed.add(part)
+            _warn(f"te_select.where has no kernels, and leaves the work to NumPy: {error}")
+            return False
+        return True
+
+
+def use(path: str | os.PathLike[str]) -> None:
+    """Take the kernels of a library that `te-select where build -o` has written.
+
+    Parameters
+    ----------
+    path
+        The ``.so``. No compiler is needed.
+
+    Raises
+    ------
+    ArtifactError
+        If it is no such library, is damaged, or this CPU cannot run it.
+    """
+    path = files.library_path(path)
+    image = files.read(path, "a library as te-select where build makes it")
+    manifest = _checked(image, str(path))
+    if not _held(manifest):
+        raise ArtifactError(
+            f"{path} holds no kernels of where(); build it by te-select where build"
+        )
+    with _lock:
+        _load(image, manifest)
+
+
+def _held(manifest: Manifest) -> list[str]:
+    """The parts that a library holds as a whole."""
+    held = {record.workload for record in manifest.kernels}
+    return [name for name, places in parts().items() if held >= places.keys()]
+
+
+def _load(image: bytes, manifest: Manifest) -> None:
+    global _first  # noqa: PLW0603 - the first of a process
+    library = bare.load(image, "te_select-where")
+    address = bare.call_for_int(library, "te_select_where_library")
+    if reason := _Library.from_address(address).refusal():
+        raise ArtifactError(reason.decode(errors="replace"))
+    if _first is None:
+        _first = library, address
+        for installer in _installers:
+            installer(address)
+    else:
+        _Library.from_address(_first[1]).add(address)
+    _loaded.update(_held(manifest))
+
+
+def _checked(image: bytes, place: str) -> Manifest:
+    """The manifest of an image that is as it was sealed, and that this CPU can run."""
+    held = embedded.read(image, place)
+    if held is None:
+        raise ArtifactError(f"{place} holds no manifest; build it again")
+    manifest, _ = held
+    if lacking := features.missing(manifest.target["cpu_features"]):
+        raise ArtifactError(f"{place} needs {', '.join(lacking)}, which this CPU lacks")
+    return manifest
+
+
+def _from_cache(part: str) -> bytes | None:
+    for name in (key.entry(key.WHOLE), key.entry(part)):
+        image = cache.read(name)
+        if image is None:
+            continue
+        try:
+            manifest = _checked(image, name)
+        except ArtifactError:
+            cache.discard(name)
+            continue
+        if part in _held(manifest):
+            return image
+    return None
+
+
+def _build(part: str) -> bytes:
+    """Build a part, and put it into the cache."""
+    begin = time.monotonic()
+    _say(f"te_select.where: building kernels ({part}) for this CPU, once ...")
+    try:
+        from te_select.functional.where.kernels import building  # noqa: PLC0415 - imports tvm
+
+        image = building.image([part], "native")
+    except (SelectError, ImportError) as error:
+        return _newest(part, error)
+    _say(f" {time.monotonic() - begin:.1f} s\n")
+    try:
+        cache.write(key.entry(part), image)
+    except (ArtifactError, scratch.NoRoomError) as error:
+        _warn(f"te_select.where cannot keep the kernels that it has built: {error}")
+    return image
+
+
+def _newest(part: str, why: Exception) -> bytes:
+    """The newest entry that holds a part and fits; ``why`` there is none to build."""
+    for entry in cache.entries():
+        if not key.holds(entry.path.name, part):
+            continue
+        image = cache.read(entry.path.name)
+        with contextlib.suppress(ArtifactError):
+            if image is not None and part in _held(_checked(image, entry.path.name)):
+                return image
+    raise why
+
+
+def _say(text: str) -> None:
+    if sys.stderr is not None and sys.stderr.isatty():
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
+def _warn(text: str) -> None:
+    """One warning in a process, whatever fails."""
+    global _warned  # noqa: PLW0603 - once in a process
+    if not _warned:
+        _warned = True
+        warnings.warn(text, RuntimeWarning, stacklevel=4)

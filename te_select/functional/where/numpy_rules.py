@@ -1,0 +1,156 @@
+"""What the C half leaves to Python: promotions of large arrays, odd results, and NumPy itself."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from te_select.functional.where import kinds_of_tensors
+
+PIECE = 1 << 14  # elements that are converted at once: they stay in the cache
+_NUMBERS = (int, float, complex)
+
+left: Counter[str] = Counter()
+"""How many calls numpy.where has done, by the reason."""
+
+
+def leave(reason: str, /, *args: Any, **options: Any) -> Any:
+    """Do a call that the kernels do not serve as it is.
+
+    Parameters
+    ----------
+    reason
+        Why, in a word or two.
+    args, options
+        Those of `te_select.where`.
+
+    Returns
+    -------
+    Any
+        The result, or NotImplemented where the caller is to call numpy.where: its warnings then
+        name the line of the user.
+
+    Raises
+    ------
+    TypeError
+        If there is another argument than ``out``, or out is no array of the result's type.
+    ValueError
+        If out has another shape, or cannot be written; and what numpy.where raises.
+    """
+    out = options.pop("out", None)
+    if options:
+        name = next(iter(options))
+        raise TypeError(f"where() got an unexpected keyword argument {name!r}; expected out")
+    if (of := kinds_of_tensors.find((*args, out))) is not None:
+        return of(*args, out=out)
+    if len(args) != 3 or reason == "arguments":  # noqa: PLR2004 - cond, x, y
+        if out is not None:
+            raise TypeError("where() takes out only with cond, x and y")
+        left["arguments"] += 1
+        return NotImplemented
+    cond, x, y = args
+    if out is not None:
+        return _into(out, reason, cond, x, y)
+    if reason == "promotion":
+        return _promoted(cond, x, y)
+    left[reason] += 1
+    return NotImplemented
+
+
+def _into(out: Any, reason: str, cond: Any, x: Any, y: Any) -> Any:
+    """Write the result of a call to an array that the C half has not taken."""
+    if not isinstance(out, np.ndarray):
+        raise TypeError(f"out is a {type(out).__name__}; expected an array")
+    if reason == "out":  # its layout, or what it shares memory with
+        reason = "promotion"
+    result = leave(reason, cond, x, y)
+    if result is NotImplemented:
+        result = np.where(cond, x, y)
+    if out.dtype != result.dtype:
+        raise TypeError(f"out has element type {out.dtype}; expected {result.dtype}")
+    if out.shape != result.shape:
+        raise ValueError(f"out has shape {out.shape}; expected {result.shape}")
+    if not out.flags.writeable:
+        raise ValueError("output array is read-only")
+    np.copyto(out, result)
+    return out
+
+
+def _promoted(cond: Any, x: Any, y: Any) -> Any:
+    """Select operands of several types: each is converted once, in pieces where it is large."""
+    dtype = np.result_type(x, y)
+    flags, then, else_ = _as_array(cond, np.dtype(bool)), _as_array(x, dtype), _as_array(y, dtype)
+    if flags is None or then is None or else_ is None or not _moves(dtype):
+        left["promotion"] += 1
+        return NotImplemented
+    out = fresh(cond, x, y, dtype)
+    _fill(flags, then, else_, out)
+    return out
+
+
+def _moves(dtype: np.dtype[Any]) -> bool:
+    """Whether kernels take elements of a type, as the C half decides it."""
+    numbers = dtype.kind in "biufcmM" and dtype.char not in "gG"
+    texts = dtype.kind in "SU" and 0 < dtype.itemsize <= 16  # noqa: PLR2004 - the widest kernel
+    return dtype.isnative and (numbers or texts)
+
+
+def _as_array(value: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any] | None:
+    """An operand as an array, of the wanted type unless it is large; None for odd ones."""
+    if type(value) in _NUMBERS:
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            return None
+        return np.asarray(np.asarray(value).astype(dtype))
+    if type(value) is not np.ndarray and not isinstance(value, (np.generic, bool)):
+        return None
+    array = np.asarray(value)
+    if not _moves(array.dtype) or (dtype.kind in "SU" and array.dtype.kind != dtype.kind):
+        return None  # bytes to text may fail, and NumPy converts what is selected only
+    return array if array.size > PIECE else array.astype(dtype, copy=False)
+
+
+def fresh(cond: Any, x: Any, y: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """A new array as NumPy's iterator makes it for these operands."""
+    iterator: Any = np.nditer  # whose stubs know no types of single operands
+    made = iterator(
+        [None, cond, x, y],
+        flags=["external_loop", "buffered", "delay_bufalloc", "zerosize_ok"],
+        op_flags=[["writeonly", "allocate", "no_subtype"], *[["readonly"]] * 3],
+        op_dtypes=[dtype, None, None, None],
+        casting="unsafe",
+    )
+    out: np.ndarray[Any, Any] = made.operands[0]
+    return out
+
+
+def _fill(cond: Any, x: Any, y: Any, out: Any) -> None:
+    """Convert and select piece by piece; what is broadcast is converted as a whole."""
+    from te_select.functional.where import where  # noqa: PLC0415 - it is made of this
+
+    inputs = []
+    for value, dtype in ((cond, np.dtype(bool)), (x, out.dtype), (y, out.dtype)):
+        whole = value.size < out.size
+        aligned = value.astype(dtype, copy=False) if whole else value
+        inputs.append(aligned.reshape((1,) * (out.ndim - value.ndim) + value.shape))
+    pending = [(*inputs, out)]
+    while pending:
+        *given, target = pending.pop()
+        if target.size > PIECE:
+            axis = max(
+                (k for k in range(target.ndim) if target.shape[k] > 1),
+                key=lambda k: abs(target.strides[k]),
+            )
+            half = target.shape[axis] // 2
+            for part in (slice(half, None), slice(None, half)):
+                index = (slice(None),) * axis + (part,)
+                cut = [value if value.shape[axis] == 1 else value[index] for value in given]
+                pending.append((*cut, target[index]))
+            continue
+        flags, *sides = given
+        where(
+            flags.astype(bool, copy=False),
+            *(side.astype(out.dtype, copy=False) for side in sides),
+            out=target,
+        )

@@ -1,0 +1,43 @@
+"""`te_select.where` of CuPy arrays: cupy.where, which selects on their device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cupy
+import numpy as np
+
+
+def where(*args: Any, out: Any = None) -> Any:
+    """Select as cupy.where does, with NumPy's promotion.
+
+    Parameters
+    ----------
+    args
+        cond, or cond, x and y.
+    out
+        An array of the result's type and shape, or None.
+
+    Returns
+    -------
+    cupy.ndarray
+        out, or a new array on the device of the arrays.
+
+    Raises
+    ------
+    TypeError
+        If out has another element type, or is no array of CuPy.
+    ValueError
+        If out has another shape.
+    """
+    found = cupy.where(*args)
+    if out is None:
+        return found
+    if not isinstance(out, cupy.ndarray):
+        raise TypeError(f"out is a {type(out).__name__}; expected an array of CuPy")
+    if np.dtype(out.dtype) != np.dtype(found.dtype):
+        raise TypeError(f"out has element type {out.dtype}; expected {found.dtype}")
+    if out.shape != found.shape:
+        raise ValueError(f"out has shape {out.shape}; expected {found.shape}")
+    out[...] = found
+    return out

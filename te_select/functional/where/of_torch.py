@@ -1,0 +1,48 @@
+"""`te_select.where` of torch tensors: torch.where, by the kernels where torch need not look on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from te_select.functional.where import torch_operator
+from te_select.functional.where.torch_kernels import by_kernels, is_recorded
+
+
+def where(*args: Any, out: Any = None) -> Any:
+    """Select as torch.where does.
+
+    Parameters
+    ----------
+    args
+        cond, or cond, x and y: tensors, and numbers in the place of x and y.
+    out
+        Where to write, or None.
+
+    Returns
+    -------
+    torch.Tensor
+        out, or a new tensor. Tensors that are on a device, that torch records, or whose bits are
+        not their values go to torch.where itself.
+
+    Raises
+    ------
+    Exception
+        What torch.where raises.
+
+    Notes
+    -----
+    ``torch.where``; ``torch.result_type`` for the element type.
+    """
+    if len(args) != 3:  # noqa: PLR2004 - cond, x, y
+        return torch.where(*args) if out is None else torch.where(*args, out=out)
+    cond, x, y = args
+    found = by_kernels(cond, x, y, out)
+    if found is not None:
+        return found
+    if out is not None:
+        return torch.where(cond, x, y, out=out)
+    if is_recorded(x, y):
+        return torch_operator.where(cond, x, y, opaque=True)
+    return torch.where(cond, x, y)

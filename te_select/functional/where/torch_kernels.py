@@ -1,0 +1,132 @@
+"""Torch tensors that kernels can take: in memory of the CPU, and not watched by torch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from te_select.functional.where.kernels import library
+from te_select.functional.where.kernels.family import part_of_width
+from te_select.functional.where.shapes import joined
+from te_select.runtime.torch_state import STATE
+
+_TENSOR = torch.Tensor
+_NUMBERS = (int, float, complex, bool)
+_WIDTHS = (1, 2, 4, 8, 16)
+
+STATE.find()
+# These are not public, and ten times as fast as what is.
+_tracing, _modes = torch._C._is_tracing, torch._C._len_torch_dispatch_stack
+_interpreters = torch._C._functorch.peek_interpreter_stack
+_forward_ad = torch.autograd.forward_ad
+
+_empty_like = torch.empty_like  # half the time of torch.empty
+
+_functions: dict[Any, Any] = {}
+_entries: dict[Any, Any] = {}
+"""By the element type: the function, once it has served one."""
+
+
+def by_kernels(cond: Any, x: Any, y: Any, out: Any) -> Any:
+    """Select by the kernels; None where they do not take the operands, or torch looks on."""
+    found = _as_they_are(cond, x, y, out)
+    return _by_kernels(cond, x, y, out) if found is None else found
+
+
+def is_recorded(x: Any, y: Any) -> bool:
+    """Whether torch may record the call, for gradients or for a tracer."""
+    grad = any(type(side) is _TENSOR and side.requires_grad for side in (x, y))
+    return _is_watched() or (grad and torch.is_grad_enabled())
+
+
+def _as_they_are(cond: Any, x: Any, y: Any, out: Any) -> Any:
+    """The common call, on the shortest way; the C half refuses what it cannot take as it is."""
+    entry = _entries.get(getattr(x, "dtype", None))
+    if (
+        entry is None
+        or not (type(cond) is type(x) is type(y) is _TENSOR)
+        or y.dtype is not x.dtype
+        or (x.is_neg() or y.is_neg() or x.requires_grad or y.requires_grad)
+        or _is_watched()
+    ):
+        return None
+    if out is not None:
+        if type(out) is _TENSOR and not out.requires_grad and not out.is_neg():
+            return _called(entry, cond, x, y, out, out)
+        return None
+    shape = cond.shape
+    if x.shape == shape == y.shape and x.is_contiguous() and y.is_contiguous():
+        return _called(entry, cond, x, y, _empty_like(x), None)
+    return None
+
+
+def _called(entry: Any, cond: Any, x: Any, y: Any, made: Any, out: Any) -> Any:
+    """Call the function; None where it refuses the tensors, as those on a device."""
+    try:
+        if entry(cond, x, y, made) < 0:
+            return None
+    except (TypeError, ValueError, BufferError, RuntimeError):
+        return None
+    if out is not None:
+        STATE.mark_written((out,))
+    return made
+
+
+def _is_watched() -> bool:
+    """Whether torch may be recording what is done, for whatever it does with that."""
+    return bool(
+        _tracing() or _modes() or _interpreters() is not None or _forward_ad._current_level >= 0
+    )
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a tensor is in memory of the CPU, and its bits are its elements."""
+    return (
+        type(value) is _TENSOR
+        and value.device.type == "cpu"
+        and value.layout is torch.strided
+        and not value.is_conj()
+        and not value.is_neg()
+        and not value.is_quantized
+    )
+
+
+def _by_kernels(cond: Any, x: Any, y: Any, out: Any) -> Any:
+    """Select by the kernels; None where they do not take the operands."""
+    tensors = [side for side in (x, y) if type(side) is _TENSOR]
+    odd = [side for side in (x, y) if type(side) not in (_TENSOR, *_NUMBERS)]
+    if not tensors or odd or not all(map(is_plain, (cond, *tensors))):  # numbers: torch's own rules
+        return None
+    grad = torch.is_grad_enabled() and any(side.requires_grad for side in tensors)
+    dtype = torch.result_type(x, y)
+    if grad or cond.dtype is not torch.bool or dtype.itemsize not in _WIDTHS or _is_watched():
+        return None
+    sides = [_converted(side, dtype) for side in (x, y)]
+    shape = joined(cond.shape, sides[0].shape)
+    shape = None if shape is None else joined(shape, sides[1].shape)
+    if shape is None:
+        return None
+    made = torch.empty(shape, dtype=dtype) if out is None else out
+    fits = is_plain(made) and made.dtype is dtype and made.shape == shape
+    if not fits or made.requires_grad or not made.numel():
+        return None
+    entry = _functions.get(dtype)
+    if entry is None:
+        if not library.fetch(part_of_width(dtype.itemsize)):
+            return None
+        entry = _functions[dtype] = library.function("te_select_where")
+    found = _called(entry, cond, _bare(sides[0]), _bare(sides[1]), made, out)
+    if found is not None and not dtype.is_complex:  # of which a view may be conjugated
+        _entries[dtype] = entry
+    return found
+
+
+def _converted(side: Any, dtype: torch.dtype) -> torch.Tensor:
+    if type(side) is _TENSOR:
+        return side if side.dtype is dtype else side.to(dtype)
+    return torch.tensor(side, dtype=dtype)
+
+
+def _bare(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach() if tensor.requires_grad else tensor

@@ -1,0 +1,201 @@
+"""The PyTorch operator ``te_select::where``: Select with gradients, and what else torch asks for.
+
+The derivative of Select is Select: ``where(cond, grad, 0)`` for x, ``where(cond, 0, grad)`` for y,
+summed over the axes along which they were broadcast. It is never ``grad * mask``, which makes NaN
+of an inf that was not selected.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch._functorch.utils import enable_single_level_autograd_function
+from torch.autograd.function import _SingleLevelFunction
+
+from te_select.functional.where.torch_kernels import by_kernels
+
+_library = torch.library.Library("te_select", "DEF")
+_library.define(
+    "where(Tensor cond, Tensor x, Tensor y) -> Tensor", tags=torch.Tag.pt2_compliant_tag
+)
+_library.define("where.out(Tensor cond, Tensor x, Tensor y, *, Tensor(a!) out) -> ()")
+_operator = torch.ops.te_select.where.default
+
+
+def where(cond: Any, x: Any, y: Any, *, out: Any = None, opaque: bool = False) -> Any:
+    """Select element by element: ``out[i] = x[i] if cond[i] else y[i]``, as torch.where does.
+
+    Parameters
+    ----------
+    cond
+        Boolean, of any shape that broadcasts with the others.
+    x, y
+        Tensors, or numbers; ``torch.result_type`` of them is the element type of the result.
+    out
+        A tensor to write to, or None. As with torch.where, no gradient passes it.
+    opaque
+        Whether torch.compile and torch.export keep the operator, so that our kernel runs. By
+        default they see ``aten.where``, which Inductor fuses with what surrounds it.
+
+    Returns
+    -------
+    torch.Tensor
+        out, or a new tensor.
+
+    Raises
+    ------
+    Exception
+        What torch.where raises.
+
+    Notes
+    -----
+    ``torch.where``; the operator is ``torch.ops.te_select.where``.
+    """
+    compiling = torch.compiler.is_compiling()
+    if not compiling:
+        found = by_kernels(cond, x, y, out)
+        if found is not None:
+            return found
+    numbers = not (isinstance(x, torch.Tensor) or isinstance(y, torch.Tensor))
+    if out is not None:
+        return torch.where(cond, x, y, out=out)
+    if (compiling and not opaque) or numbers:
+        return torch.where(cond, x, y)
+    return _operator(cond, _tensor(x, y), _tensor(y, x))
+
+
+def _tensor(side: Any, other: Any) -> torch.Tensor:
+    """A number as a tensor of the type that it has beside another tensor."""
+    if isinstance(side, torch.Tensor):
+        return side
+    return torch.full((), side, dtype=type_beside(side, other.dtype), device=other.device)
+
+
+def type_beside(number: complex, dtype: torch.dtype) -> torch.dtype:
+    """``torch.result_type`` of a number and a tensor, which torch.compile cannot trace."""
+    if isinstance(number, bool) or dtype.is_complex:
+        return dtype
+    if isinstance(number, int):
+        return torch.int64 if dtype is torch.bool else dtype
+    real = dtype if dtype.is_floating_point else torch.get_default_dtype()
+    return real if isinstance(number, float) else real.to_complex()
+
+
+# ---- what it computes ----------------------------------------------------------------------------
+
+
+def _on_cpu(cond: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    found = by_kernels(cond, x, y, None)
+    return torch.where(cond, x, y).contiguous() if found is None else found
+
+
+def _on_device(cond: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return torch.where(cond, x, y).contiguous()
+
+
+def _into(cond: torch.Tensor, x: torch.Tensor, y: torch.Tensor, *, out: torch.Tensor) -> None:
+    if by_kernels(cond, x, y, out) is None:
+        torch.where(cond, x, y, out=out)
+
+
+def _shape_of(cond: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """A result without elements, for whoever traces."""
+    return torch.where(cond, x, y).contiguous()
+
+
+def _shape_of_out(
+    cond: torch.Tensor, x: torch.Tensor, y: torch.Tensor, *, out: torch.Tensor
+) -> None:
+    torch.where(cond, x, y, out=out)
+
+
+# ---- derivatives ---------------------------------------------------------------------------------
+
+
+class _Where(_SingleLevelFunction):  # type: ignore[misc] # of one level of torch.func's transformations
+    """Select with its derivatives."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, keys: Any, cond: torch.Tensor, x: torch.Tensor, y: torch.Tensor
+    ) -> torch.Tensor:
+        """Select, below what records gradients; keep cond, and what to sum to."""
+        ctx.save_for_backward(cond)
+        ctx.save_for_forward(cond)
+        ctx.sides = [(side.shape, side.dtype) for side in (x, y)]
+        output: torch.Tensor = _below(keys, cond, x, y)
+        ctx.dtype = output.dtype
+        return output
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        """Select the gradient for each side."""
+        (cond,) = ctx.saved_tensors
+        zero = torch.zeros((), dtype=grad.dtype, device=grad.device)
+        selected = ((grad, zero), (zero, grad))
+        gradients = [
+            _operator(cond, *pair).sum_to_size(shape).to(dtype) if needed else None
+            for needed, pair, (shape, dtype) in zip(
+                ctx.needs_input_grad[2:], selected, ctx.sides, strict=True
+            )
+        ]
+        return None, None, *gradients
+
+    @staticmethod
+    def jvp(
+        ctx: Any, _keys: Any, _cond: Any, x: torch.Tensor | None, y: torch.Tensor | None
+    ) -> torch.Tensor:
+        """Select the tangents; a side without one has zeros."""
+        (cond,) = ctx.saved_tensors
+        zero = torch.zeros((), dtype=ctx.dtype, device=cond.device)
+        sides = [zero if side is None else side.to(ctx.dtype) for side in (x, y)]
+        found = _operator(cond, *sides)
+        shape = torch.broadcast_shapes(cond.shape, *(shape for shape, _ in ctx.sides))
+        return found.expand(shape)
+
+
+def _below(keys: Any, *operands: torch.Tensor) -> torch.Tensor:
+    """Go on with what comes after gradients."""
+    with torch._C._AutoDispatchBelowAutograd():
+        found: torch.Tensor = _operator.redispatch(
+            keys & torch._C._after_autograd_keyset, *operands
+        )
+    return found
+
+
+def _with_gradients(
+    keys: Any, cond: torch.Tensor, x: torch.Tensor, y: torch.Tensor
+) -> torch.Tensor:
+    recorded = torch.is_grad_enabled() and torch._C._any_requires_grad(x, y)
+    if not recorded and torch.autograd.forward_ad._current_level < 0:
+        return _below(keys, cond, x, y)
+    with enable_single_level_autograd_function():
+        found: torch.Tensor = _Where.apply(keys, cond, x, y)
+    return found
+
+
+def _batched(
+    info: Any, in_dims: tuple[int | None, ...], *inputs: torch.Tensor
+) -> tuple[torch.Tensor, int]:
+    """Select with the batch in front of every operand that has one."""
+    rank = max(value.ndim - (dim is not None) for value, dim in zip(inputs, in_dims, strict=True))
+    aligned = []
+    for value, dim in zip(inputs, in_dims, strict=True):
+        if dim is None:
+            aligned.append(value)
+            continue
+        moved = value.movedim(dim, 0)
+        between = (1,) * (rank - moved.ndim + 1)
+        aligned.append(moved.reshape(moved.shape[:1] + between + moved.shape[1:]))
+    return _operator(*aligned), 0
+
+
+_library.impl("where", _on_cpu, "CPU")
+_library.impl("where", _on_device, "CUDA")
+for _key in ("CPU", "CUDA"):
+    _library.impl("where.out", _into, _key)
+_library.impl("where", _with_gradients, "Autograd", with_keyset=True)
+torch.library.register_fake("te_select::where", _shape_of, lib=_library)
+torch.library.register_fake("te_select::where.out", _shape_of_out, lib=_library)
+torch.library.register_vmap("te_select::where", _batched, lib=_library)

@@ -1,0 +1,97 @@
+"""Object files of lowered functions: many are made by several processes, one for each CPU.
+
+TVM makes the code of a module on one thread, and its threads wait for each other.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tvm import IRModule, ir, tirx
+from tvm.target import Target
+
+from te_select.errors import ToolchainError
+from te_select.machines.cpu import lowering
+
+MANY = 48  # functions; below, starting a process and importing tvm takes longer than it saves
+MOST_PROCESSES = 8
+_STDERR_LINES = 8
+
+
+def write(functions: Sequence[tirx.PrimFunc], target: Target, stem: Path) -> list[Path]:
+    """Write position-independent code of functions.
+
+    Parameters
+    ----------
+    functions
+        What `lowering.lower` made; their symbols differ.
+    target
+        The TVM target.
+    stem
+        The path of the object files, less a number and ``.o``.
+
+    Returns
+    -------
+    list[pathlib.Path]
+        The object files, in an order that depends on the functions only.
+
+    Raises
+    ------
+    ToolchainError
+        If a process fails.
+    """
+    if len(functions) < MANY:
+        path = stem.with_name(f"{stem.name}.o")
+        lowering.build(functions, target).write_to_file(str(path), "o")
+        return [path]
+    # Always as many files, so that the library does not depend on the CPUs that built it.
+    paths = [stem.with_name(f"{stem.name}{i}.o") for i in range(MOST_PROCESSES)]
+    for i, path in enumerate(paths):
+        share = {str(f.attrs["global_symbol"]): f for f in functions[i::MOST_PROCESSES]}
+        path.with_suffix(".json").write_text(ir.save_json(IRModule(share)))
+    stem.with_suffix(".target").write_text(json.dumps(dict(target.export()), default=list))
+    count = min(MOST_PROCESSES, len(os.sched_getaffinity(0)))
+    _finish([_start(stem.with_suffix(".target"), paths[i::count]) for i in range(count)])
+    return paths
+
+
+def _start(target: Path, paths: Sequence[Path]) -> subprocess.Popen[bytes]:
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-m", __name__, str(target), *map(str, paths)]
+    return subprocess.Popen(
+        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+
+
+def _finish(processes: Sequence[subprocess.Popen[bytes]]) -> None:
+    try:
+        for process in processes:
+            _, stderr = process.communicate()
+            if process.returncode:
+                lines = stderr.decode(errors="replace").strip().splitlines()[-_STDERR_LINES:]
+                raise ToolchainError(
+                    f"a process that compiles ended with {process.returncode}: {'; '.join(lines)}"
+                )
+    finally:
+        for process in processes:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+
+
+def _main(target: str, *paths: str) -> None:
+    """What a process does: each object from the JSON beside it."""
+    of = Target(json.loads(Path(target).read_text()))
+    for path in map(Path, paths):
+        module = ir.load_json(path.with_suffix(".json").read_text())
+        functions = [module[name] for name in module.get_global_vars()]
+        lowering.build(functions, of).write_to_file(str(path), "o")
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])

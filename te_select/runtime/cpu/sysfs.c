@@ -1,0 +1,73 @@
+/* Reads /sys/devices/system/cpu/cpu0: aarch64 shows its caches to the system only, and names itself
+ * by the register MIDR_EL1. */
+#include "sysfs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef TE_SELECT_CPU0 /* a test has files of its own */
+#define TE_SELECT_CPU0 "/sys/devices/system/cpu/cpu0"
+#endif
+
+enum { PATH_BYTES = 512, LINE_BYTES = 1024, MOST_CACHES = 16 };
+
+static int read_line(char* line, const char* folder, const char* name) {
+  char path[PATH_BYTES];
+  if (snprintf(path, sizeof(path), "%s/%s/%s", TE_SELECT_CPU0, folder, name) >= (int)sizeof(path)) {
+    return 0;
+  }
+  FILE* file = fopen(path, "re");
+  if (!file) return 0;
+  int found = fgets(line, LINE_BYTES, file) != NULL;
+  fclose(file);
+  return found;
+}
+
+/* Bytes of a size such as "1024K"; 0 for what is none, or could not be. */
+static int64_t parse_size(const char* text) {
+  char* unit;
+  long long value = strtoll(text, &unit, 10);
+  if (value <= 0 || value > 1 << 30) return 0;
+  return value << (*unit == 'K' ? 10 : *unit == 'M' ? 20 : *unit == 'G' ? 30 : 0);
+}
+
+/* How many processors a list such as "0-3,8" names; 0 for what is none. */
+static int32_t count_list(const char* text) {
+  long long count = 0;
+  while (*text >= '0' && *text <= '9') {
+    char* end;
+    long long first = strtoll(text, &end, 10), last = first;
+    if (*end == '-') last = strtoll(end + 1, &end, 10);
+    if (last < first || last >= 1 << 20) return 0;
+    count += last - first + 1;
+    text = *end == ',' ? end + 1 : end;
+  }
+  return count > INT32_MAX ? 0 : (int32_t)count;
+}
+
+/* The number of the maker, and of the part, of MIDR_EL1. */
+static void read_identification(te_select_machine* machine) {
+  char line[LINE_BYTES];
+  if (!read_line(line, "regs/identification", "midr_el1")) return;
+  unsigned long long midr = strtoull(line, NULL, 16);
+  snprintf(machine->vendor, sizeof(machine->vendor), "arm-%02llx", midr >> 24 & 0xff);
+  machine->family = (int32_t)(midr >> 16 & 0xf);
+  machine->model = (int32_t)(midr >> 4 & 0xfff);
+}
+
+void te_select_detect_by_sysfs(te_select_machine* machine) {
+  read_identification(machine);
+  for (int i = 0; i < MOST_CACHES; ++i) {
+    char folder[32], line[LINE_BYTES];
+    snprintf(folder, sizeof(folder), "cache/index%d", i);
+    if (!read_line(line, folder, "level")) return;
+    long level = strtol(line, NULL, 10);
+    if (!read_line(line, folder, "type") || !strncmp(line, "Instruction", 11)) continue;
+    if (!read_line(line, folder, "size")) continue;
+    if (level == 2) machine->l2 = parse_size(line);
+    if (level != 3) continue;
+    machine->l3 = parse_size(line);
+    if (read_line(line, folder, "shared_cpu_list")) machine->threads_per_l3 = count_list(line);
+  }
+}

@@ -1,0 +1,188 @@
+/* Selects operands of any shapes and strides, by kernels for the innermost loop or two.
+ *
+ * The loops of a call are put in the order of out's memory and merged. The innermost one is left to
+ * a kernel of runs, where every operand lies side by side along it or stays. Short rows that follow
+ * each other in memory are left to a kernel of rows, two loops at once. Where neither fits, tiles
+ * of the two innermost loops are copied to buffers that stay in the cache. What is outside of that
+ * is walked here, in tasks of the pool where there is much of it. */
+#include "where.h"
+
+#include <string.h>
+
+#include "machine.h"
+#include "openmp.h"
+#include "pool.h"
+#include "processors.h"
+#include "where_plan.h"
+
+enum { TASK_BYTES = 1 << 17, MOST_TASKS = 1 << 16 };
+enum { WIDE_ROW_BYTES = 1 << 16 }; /* a row of a piece of its own, which may be cut */
+
+/* Blocks of the two innermost loops, inside of the loops around them. */
+typedef struct {
+  const te_select_where_kernels* kernels;
+  te_select_nest around;
+  te_select_block whole, piece; /* the two loops, and what is done at once of them */
+  int32_t by_tiles;
+  int64_t flags;
+} walk;
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+static int64_t pieces_along(const walk* w) { return ceil_div(w->whole.n, w->piece.n); }
+static int64_t pieces(const walk* w) { return pieces_along(w) * ceil_div(w->whole.m, w->piece.m); }
+
+static int64_t count_around(const walk* w) {
+  int64_t count = 1;
+  for (int32_t i = 0; i < w->around.count; ++i) count *= w->around.loops[i].extent;
+  return count;
+}
+
+/* ---- the plan ----------------------------------------------------------------------------------- */
+
+static int rows_follow(const te_select_block* block, int32_t width) {
+  return block->n * width < LONG_ROW_BYTES && te_select_rows_number(block, width) >= 0;
+}
+
+/* Splits the block off the loops. */
+static void take_block(walk* w) {
+  static const te_select_loop single = {1, {0, 0, 0, 0}};
+  te_select_nest* nest = &w->around;
+  te_select_loop row = nest->count ? nest->loops[--nest->count] : single;
+  te_select_loop rows = nest->count ? nest->loops[nest->count - 1] : single;
+  if (row.extent == 1) { /* a single element */
+    for (int i = 0; i < TE_SELECT_OPERANDS; ++i) row.stride[i] = te_select_item(i, nest->width);
+  }
+  te_select_block* block = &w->whole;
+  block->m = rows.extent;
+  block->n = row.extent;
+  memcpy(block->row, rows.stride, sizeof(block->row));
+  memcpy(block->col, row.stride, sizeof(block->col));
+  int is_short = block->m > 1 && block->n * nest->width < SHORT_ROW_BYTES;
+  int follow = rows_follow(block, nest->width);
+  w->by_tiles = !te_select_is_smooth(block, nest->width) || (is_short && !follow);
+  if (!w->by_tiles && block->n * nest->width >= WIDE_ROW_BYTES) block->m = 1;
+  if (block->m > 1) --nest->count;
+}
+
+/* Cuts the block: tiles fit into their buffers, and every thread has something to do. */
+static void cut(walk* w, int32_t threads, int64_t tasks) {
+  int64_t width = w->around.width, around = count_around(w);
+  w->piece = w->whole;
+  if (w->by_tiles) {
+    w->piece.n = least(w->whole.n, (w->whole.m > 1 ? TILE_ROW_BYTES : TILE_BYTES) / width);
+    w->piece.m = least(w->whole.m, TILE_BYTES / (w->piece.n * width));
+  } else if (threads > 1 && around < tasks) {
+    int64_t wanted = ceil_div(tasks, around);
+    int64_t lines = LONG_ROW_BYTES / width; /* stores past the cache need whole ones */
+    if (w->whole.m > 1) {
+      w->piece.m = ceil_div(w->whole.m, wanted);
+    } else {
+      w->piece.n = least(w->whole.n, ceil_div(ceil_div(w->whole.n, wanted), lines) * lines);
+    }
+  }
+}
+
+static int64_t bytes_of(const te_select_nest* nest, int operand) {
+  int64_t bytes = te_select_item(operand, nest->width);
+  for (int32_t i = 0; i < nest->count; ++i) {
+    if (nest->loops[i].stride[operand]) bytes *= nest->loops[i].extent;
+  }
+  return bytes;
+}
+
+/* ---- the walk ----------------------------------------------------------------------------------- */
+
+static int run_piece(const walk* w, char* const* start, int64_t number) {
+  int64_t m = number / pieces_along(w) * w->piece.m, n = number % pieces_along(w) * w->piece.n;
+  te_select_block block = w->piece;
+  block.m = least(block.m, w->whole.m - m);
+  block.n = least(block.n, w->whole.n - n);
+  char* data[TE_SELECT_OPERANDS];
+  for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
+    data[i] = start[i] + m * block.row[i] + n * block.col[i];
+  }
+  if (w->by_tiles) return te_select_run_tile(w->kernels, &block, w->around.width, data);
+  return te_select_run_block(w->kernels, &block, w->around.width, data, w->flags);
+}
+
+/* Pieces from `first` on; the loops around them are counted like an odometer. */
+static int run_pieces(const walk* w, int64_t first, int64_t end) {
+  const te_select_nest* nest = &w->around;
+  int64_t inside = pieces(w), at[TE_SELECT_WHERE_RANK + 1];
+  char* data[TE_SELECT_OPERANDS];
+  memcpy(data, nest->data, sizeof(data));
+  int64_t rest = first / inside, piece = first % inside;
+  for (int32_t k = nest->count - 1; k >= 0; --k) {
+    at[k] = rest % nest->loops[k].extent;
+    rest /= nest->loops[k].extent;
+    for (int i = 0; i < TE_SELECT_OPERANDS; ++i) data[i] += at[k] * nest->loops[k].stride[i];
+  }
+  for (int64_t number = first; number < end; ++number) {
+    int failed = run_piece(w, data, piece);
+    if (failed) return failed;
+    if (++piece < inside) continue;
+    piece = 0;
+    for (int32_t k = nest->count - 1; k >= 0; --k) {
+      const te_select_loop* loop = &nest->loops[k];
+      int64_t steps = ++at[k] < loop->extent ? 1 : 1 - loop->extent;
+      for (int i = 0; i < TE_SELECT_OPERANDS; ++i) data[i] += steps * loop->stride[i];
+      if (steps == 1) break;
+      at[k] = 0;
+    }
+  }
+  return 0;
+}
+
+static int run_task(int32_t task, int32_t tasks, void* data) {
+  const walk* w = data;
+  int64_t count = pieces(w) * count_around(w), chunk = ceil_div(count, tasks);
+  int64_t first = least(task * chunk, count);
+  return run_pieces(w, first, least(first + chunk, count));
+}
+
+static int32_t run_walk(walk* w) {
+  const te_select_machine* machine = te_select_this_machine();
+  int64_t out = bytes_of(&w->around, OUT), cond = bytes_of(&w->around, COND);
+  int64_t moved = out + cond + bytes_of(&w->around, THEN) + bytes_of(&w->around, ELSE);
+  take_block(w);
+  int32_t threads = 1;
+  int64_t tasks = 1, grain = machine->decisions.bytes_per_thread;
+  if (grain > 0 && moved >= 2 * grain) { /* as for other kernels, see host_cpu.c */
+    threads = (int32_t)least(moved / grain, te_select_max_threads());
+    if (threads > 1 && te_select_in_openmp_region()) threads = 1;
+    threads = te_select_threads_at_hand(threads);
+    tasks = least(moved / TASK_BYTES > threads ? moved / TASK_BYTES : threads, MOST_TASKS);
+    int64_t skip = machine->decisions.skip;
+    int once = cond * w->around.width == out;
+    if (skip == TE_SELECT_SKIP_ALWAYS || (skip == TE_SELECT_SKIP_READ_ONCE && once)) {
+      w->flags |= TE_SELECT_SKIP;
+    }
+  }
+  int is_fill = 2 * (moved - out) < out;
+  if (te_select_streams(machine, moved, out, is_fill, threads)) w->flags |= TE_SELECT_STREAM;
+  if (machine->decisions.backwards) w->flags |= TE_SELECT_BACKWARDS;
+  cut(w, threads, tasks);
+  int64_t count = pieces(w) * count_around(w);
+  int failed = threads > 1 && count > 1
+                   ? te_select_parallel(run_task, w, (int32_t)least(tasks, count), threads)
+                   : run_pieces(w, 0, count);
+  if (w->flags & TE_SELECT_STREAM) te_select_fence();
+  return failed ? TE_SELECT_WHERE_FAILED : TE_SELECT_WHERE_DONE;
+}
+
+int32_t te_select_where_walk(const te_select_where_kernels* kernels,
+                             const te_select_where_call* call) {
+  walk w = {.kernels = kernels, .flags = 0};
+  if (!te_select_make_nest(call, &w.around)) return TE_SELECT_WHERE_DONE;
+  int width = __builtin_ctz((unsigned)w.around.width);
+  for (int i = 1; i < TE_SELECT_RUNS; ++i) {
+    if (!kernels->runs[width][i]) return TE_SELECT_WHERE_NO_KERNEL;
+  }
+  int32_t result = run_walk(&w);
+  if (result != TE_SELECT_WHERE_DONE || w.by_tiles) return result;
+  int number = te_select_rows_number(&w.whole, w.around.width);
+  if (number < 0 || kernels->rows[width][number]) return result;
+  return TE_SELECT_WHERE_WISH + TE_SELECT_ROWS * width + number;
+}

@@ -1,0 +1,176 @@
+/* The innermost loops of a call: which kernel does them, and the copies of what none can read. */
+#include <string.h>
+
+#include "where_plan.h"
+
+enum { ALONG_BOTH, DOWN, ALONG }; /* the digits of a kernel of rows */
+
+static int width_index(int32_t width) { return __builtin_ctz((unsigned)width); }
+
+static int64_t magnitude(int64_t value) { return value < 0 ? -value : value; }
+
+/* ---- copies ------------------------------------------------------------------------------------- */
+
+typedef struct { uint64_t halves[2]; } sixteen;
+
+#define COPY(type)                                         \
+  for (int64_t i = 0; i < m; ++i) {                        \
+    for (int64_t j = 0; j < n; ++j) {                      \
+      type element;                                        \
+      memcpy(&element, from + j * from_col, sizeof(type)); \
+      memcpy(to + j * to_col, &element, sizeof(type));     \
+    }                                                      \
+    from += from_row, to += to_row;                        \
+  }                                                        \
+  break
+
+static void copy(char* to, int64_t to_row, int64_t to_col, const char* from, int64_t from_row,
+                 int64_t from_col, int64_t m, int64_t n, int64_t item) {
+  switch (item) {
+    case 1:
+      COPY(uint8_t);
+    case 2:
+      COPY(uint16_t);
+    case 4:
+      COPY(uint32_t);
+    case 8:
+      COPY(uint64_t);
+    default:
+      COPY(sixteen);
+  }
+}
+
+void te_select_copy(char* to, int64_t to_row, int64_t to_col, const char* from, int64_t from_row,
+                    int64_t from_col, int64_t m, int64_t n, int64_t item) {
+  if (to_col == item && from_col == item) {
+    for (int64_t i = 0; i < m; ++i) {
+      memcpy(to + i * to_row, from + i * from_row, (size_t)(n * item));
+    }
+    return;
+  }
+  /* The buffer is in the cache whatever the order; memory is not. */
+  int64_t down = magnitude(to_row) + magnitude(from_row);
+  int64_t along = magnitude(to_col) + magnitude(from_col);
+  if (m > 1 && down < along) {
+    copy(to, to_col, to_row, from, from_col, from_row, n, m, item);
+  } else {
+    copy(to, to_row, to_col, from, from_row, from_col, m, n, item);
+  }
+}
+
+/* ---- blocks ------------------------------------------------------------------------------------- */
+
+int te_select_is_smooth(const te_select_block* block, int32_t width) {
+  for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
+    if (block->col[i] != te_select_item(i, width) && (block->col[i] || i == OUT)) return 0;
+  }
+  return 1;
+}
+
+/* Whether an operand's rows follow each other as one long row. */
+static int is_merged(const te_select_block* block, int operand) {
+  return block->row[operand] == block->n * block->col[operand];
+}
+
+static int digit(const te_select_block* block, int operand, int64_t item) {
+  int64_t row = block->row[operand], col = block->col[operand];
+  if (row == 0) return ALONG; /* of one element, a row is made */
+  if (col == 0) return row == item ? DOWN : -1;
+  return row == block->n * item ? ALONG_BOTH : -1;
+}
+
+int te_select_rows_number(const te_select_block* block, int32_t width) {
+  if (block->m <= 1 || block->n * width >= LONG_ROW_BYTES || !is_merged(block, OUT)) return -1;
+  int cond = digit(block, COND, 1);
+  int then = digit(block, THEN, width), else_ = digit(block, ELSE, width);
+  if (cond < 0 || then < 0 || else_ < 0 || (cond == then && then == else_)) return -1;
+  return 9 * cond + 3 * then + else_;
+}
+
+static void fill(char* const* data, int64_t n, int32_t width) {
+  const char* side = *data[COND] ? data[THEN] : data[ELSE];
+  char element[16];
+  memcpy(element, side, (size_t)width); /* out may begin where it lies */
+  te_select_copy(data[OUT], 0, width, element, 0, 0, 1, n, width);
+}
+
+/* m runs of n elements, each for itself. */
+static int run_each(const te_select_where_kernels* kernels, const te_select_block* block,
+                    int32_t width, char* const* data, int64_t m, int64_t n, int64_t flags) {
+  int moving = 0;
+  for (int i = COND; i < OUT; ++i) moving = 2 * moving + (block->col[i] != 0);
+  if (n == 1) moving = TE_SELECT_RUNS - 1;
+  te_select_where_run kernel = kernels->runs[width_index(width)][moving];
+  char* at[TE_SELECT_OPERANDS] = {data[COND], data[THEN], data[ELSE], data[OUT]};
+  for (int64_t i = 0; i < m; ++i) {
+    if (!moving) {
+      fill(at, n, width);
+    } else {
+      int failed = kernel((void* const*)at, &n, flags);
+      if (failed) return failed;
+    }
+    for (int k = 0; k < TE_SELECT_OPERANDS; ++k) at[k] += block->row[k];
+  }
+  return 0;
+}
+
+static int run_rows(te_select_where_run kernel, const te_select_block* block, int32_t width,
+                    char* const* data, int64_t flags) {
+  char row[OUT][LONG_ROW_BYTES];
+  char* given[TE_SELECT_OPERANDS] = {data[COND], data[THEN], data[ELSE], data[OUT]};
+  for (int i = COND; i < OUT; ++i) {
+    if (block->row[i] || block->col[i]) continue;
+    int64_t item = te_select_item(i, width);
+    te_select_copy(row[i], 0, item, data[i], 0, 0, 1, block->n, item);
+    given[i] = row[i];
+  }
+  int64_t sizes[] = {block->m, block->n};
+  return kernel((void* const*)given, sizes, flags);
+}
+
+int te_select_run_block(const te_select_where_kernels* kernels, const te_select_block* block,
+                        int32_t width, char* const* data, int64_t flags) {
+  int merged = 1;
+  for (int i = 0; i < TE_SELECT_OPERANDS; ++i) merged &= is_merged(block, i);
+  if (merged) return run_each(kernels, block, width, data, 1, block->m * block->n, flags);
+  int number = te_select_rows_number(block, width);
+  te_select_where_run kernel = number < 0 ? NULL : kernels->rows[width_index(width)][number];
+  if (kernel) return run_rows(kernel, block, width, data, flags);
+  return run_each(kernels, block, width, data, block->m, block->n, flags);
+}
+
+/* ---- tiles -------------------------------------------------------------------------------------- */
+
+/* Whether an operand must be copied: it is neither side by side nor stays, or its rows are short
+ * and would have to be done one by one. */
+static int must_be_copied(const te_select_block* block, int operand, int32_t width) {
+  int64_t item = te_select_item(operand, width), col = block->col[operand];
+  if (col != item && (col || operand == OUT)) return 1;
+  if (block->m == 1 || block->n * width >= SHORT_ROW_BYTES) return 0;
+  return operand == OUT ? !is_merged(block, OUT) : digit(block, operand, item) < 0;
+}
+
+int te_select_run_tile(const te_select_where_kernels* kernels, const te_select_block* block,
+                       int32_t width, char* const* data) {
+  char buffers[TE_SELECT_OPERANDS][TILE_BYTES];
+  te_select_block tile = *block;
+  char* given[TE_SELECT_OPERANDS] = {data[COND], data[THEN], data[ELSE], data[OUT]};
+  for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
+    if (!must_be_copied(block, i, width)) continue;
+    int64_t item = te_select_item(i, width);
+    int64_t m = block->row[i] || i == OUT ? block->m : 1;
+    int64_t n = block->col[i] || i == OUT ? block->n : 1;
+    tile.row[i] = m > 1 ? n * item : 0;
+    tile.col[i] = n > 1 || block->n == 1 ? item : 0;
+    given[i] = buffers[i];
+    if (i != OUT) {
+      te_select_copy(given[i], n * item, item, data[i], block->row[i], block->col[i], m, n, item);
+    }
+  }
+  int failed = te_select_run_block(kernels, &tile, width, given, 0);
+  if (!failed && given[OUT] != data[OUT]) {
+    te_select_copy(data[OUT], block->row[OUT], block->col[OUT], given[OUT], tile.row[OUT], width,
+                   block->m, block->n, width);
+  }
+  return failed;
+}

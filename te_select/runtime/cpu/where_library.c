@@ -1,0 +1,175 @@
+/* What a library of the family exports: its kernels, and one function for tensors of any shapes. */
+#include "where_library.h"
+
+#include <string.h>
+
+#include "machine.h"
+#include "processors.h"
+
+static te_select_where_kernels own, all;
+
+static const char* refusal(void) {
+  if (te_select_level_problem()) return te_select_level_problem();
+  if (te_select_bad_threads()) return "TE_SELECT_NUM_THREADS is no positive whole number";
+  return te_select_bad_profile();
+}
+
+static int32_t call_any(const te_select_where_call* call) {
+  if (refusal()) return TE_SELECT_WHERE_REFUSED;
+  return te_select_where_walk(&all, call);
+}
+
+static void add_one(te_select_where_run* to, te_select_where_run from) {
+  if (from && !*to) __atomic_store_n(to, from, __ATOMIC_RELEASE); /* calls may be under way */
+}
+
+static void add(const te_select_where_library* other) {
+  for (int w = 0; w < TE_SELECT_WIDTHS; ++w) {
+    for (int i = 0; i < TE_SELECT_ROWS; ++i) {
+      add_one(&all.rows[w][i], other->kernels->rows[w][i]);
+    }
+    for (int i = 0; i < TE_SELECT_RUNS; ++i) {
+      add_one(&all.runs[w][i], other->kernels->runs[w][i]);
+    }
+  }
+}
+
+static const te_select_where_library library = {TE_SELECT_WHERE_VERSION, call_any, refusal, add,
+                                                &own};
+
+__attribute__((constructor)) static void find_level(void) {
+  int32_t level = te_select_level_here();
+  if (level < 0) return;
+  te_select_where_fill(&own, level);
+  add(&library);
+}
+
+/* ---- for tvm-ffi -------------------------------------------------------------------------------- */
+
+static void set_int(TVMFFIAny* result, int64_t value) {
+  result->type_index = kTVMFFIInt;
+  result->zero_padding = 0;
+  result->v_int64 = value;
+}
+
+/* The address of the te_select_where_library. */
+TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_where_library(void* self, const TVMFFIAny* args,
+                                                         int32_t num_args, TVMFFIAny* result) {
+  (void)self, (void)args, (void)num_args;
+  set_int(result, (int64_t)(uintptr_t)&library);
+  return 0;
+}
+
+static int refuse(const char* kind, const char* format, const char* name) {
+  te_select_message m;
+  m.silent = 0;
+  m.used = 0;
+  te_select_append(&m, format, name);
+  return te_select_fail(kind, &m);
+}
+
+static const char* const names[] = {"cond", "x", "y", "out"};
+
+static const DLTensor* tensor_of(const TVMFFIAny* arg) {
+  if (arg->type_index == kTVMFFITensor) {
+    return (const DLTensor*)((const char*)arg->v_obj + sizeof(TVMFFIObject));
+  }
+  return arg->type_index == kTVMFFIDLTensorPtr ? (const DLTensor*)arg->v_ptr : NULL;
+}
+
+static int check(const DLTensor* t, int operand, DLDataType type) {
+  const char* name = names[operand];
+  DLDeviceType device = t->device.device_type;
+  if (device != kDLCPU && device != kDLCUDAHost && device != kDLROCMHost) {
+    return refuse("ValueError", "where: %s is not in memory of the CPU", name);
+  }
+  if (t->ndim < 0 || t->ndim > TE_SELECT_WHERE_RANK || (t->ndim && !t->shape)) {
+    return refuse("ValueError", "where: %s has more than 64 dims", name);
+  }
+  int fits = operand == COND ? t->dtype.bits == 8 && t->dtype.code == kDLBool
+                             : t->dtype.bits == type.bits && t->dtype.code == type.code;
+  if (!fits || t->dtype.lanes != 1 || t->dtype.bits % 8 || t->dtype.bits > 128) {
+    return refuse("TypeError", "where: %s has another element type than out, or cond is no boolean",
+                  name);
+  }
+  int empty = 0;
+  for (int32_t i = 0; i < t->ndim; ++i) {
+    if (t->shape[i] < 0) return refuse("ValueError", "where: %s has a negative dim", name);
+    empty |= t->shape[i] == 0;
+  }
+  if (!t->data && !empty) return refuse("ValueError", "where: %s has no memory", name);
+  return 0;
+}
+
+/* Strides in bytes, also where a tensor has none. */
+static void strides_of(const DLTensor* t, int64_t* strides) {
+  int64_t item = t->dtype.bits / 8, compact = item;
+  for (int32_t i = t->ndim - 1; i >= 0; --i) {
+    strides[i] = t->strides ? t->strides[i] * item : compact;
+    compact *= t->shape[i];
+  }
+}
+
+/* A number as an element of out; false where that is left to the caller. */
+static int to_element(const TVMFFIAny* arg, DLDataType type, char* element) {
+  if (arg->type_index == kTVMFFIFloat && type.code == kDLFloat && type.bits >= 32) {
+    float narrow = (float)arg->v_float64;
+    memcpy(element, type.bits == 32 ? (void*)&narrow : (void*)&arg->v_float64, type.bits / 8);
+    return 1;
+  }
+  if (arg->type_index != kTVMFFIInt && arg->type_index != kTVMFFIBool) return 0;
+  if (type.code == kDLFloat && type.bits >= 32) {
+    double wide = (double)arg->v_int64;
+    float narrow = (float)arg->v_int64;
+    memcpy(element, type.bits == 32 ? (void*)&narrow : (void*)&wide, type.bits / 8);
+    return 1;
+  }
+  if (type.code != kDLInt && type.code != kDLUInt && type.code != kDLBool) return 0;
+  memcpy(element, &arg->v_int64, type.bits / 8); /* little-endian: the low bytes */
+  return 1;
+}
+
+/* Selects cond, x, y, out, of any shapes that broadcast to out's; x and y may be numbers. The result
+ * is what the call came to. Where out shares memory with an input it begins where that does, and has
+ * its strides, or the call is refused. */
+TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_where(void* self, const TVMFFIAny* args,
+                                                 int32_t num_args, TVMFFIAny* result) {
+  (void)self;
+  set_int(result, 0);
+  if (num_args != TE_SELECT_OPERANDS) {
+    return refuse("TypeError", "where: expected cond, x, y, %s", names[OUT]);
+  }
+  const DLTensor* out = tensor_of(&args[OUT]);
+  if (!out) return refuse("TypeError", "where: %s is not a tensor", names[OUT]);
+  if (check(out, OUT, out->dtype)) return -1;
+  te_select_where_call call;
+  char elements[TE_SELECT_OPERANDS][16];
+  call.ndim = out->ndim;
+  call.width = out->dtype.bits / 8;
+  memcpy(call.shape, out->shape, (size_t)out->ndim * sizeof(int64_t));
+  for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
+    const DLTensor* t = tensor_of(&args[i]);
+    int64_t strides[TE_SELECT_WHERE_RANK];
+    if (!t) {
+      if (i == COND || !to_element(&args[i], out->dtype, elements[i])) {
+        return refuse("TypeError", "where: %s is not a tensor", names[i]);
+      }
+      call.data[i] = elements[i];
+      te_select_broadcast(&call, i, 0, NULL, NULL);
+      continue;
+    }
+    if (check(t, i, out->dtype)) return -1;
+    strides_of(t, strides);
+    call.data[i] = (char*)t->data + t->byte_offset;
+    if (!te_select_broadcast(&call, i, t->ndim, t->shape, strides)) {
+      return refuse("ValueError", "where: %s does not broadcast to out", names[i]);
+    }
+  }
+  if (te_select_where_overlaps(&call)) {
+    return refuse("ValueError", "where: %s overlaps an input", names[OUT]);
+  }
+  int32_t outcome = call_any(&call);
+  if (outcome == TE_SELECT_WHERE_REFUSED) return refuse("RuntimeError", "where: %s", refusal());
+  set_int(result, outcome);
+  return 0;
+}

@@ -1,0 +1,64 @@
+/* The loops of a call. */
+#include "where_plan.h"
+
+#include <string.h>
+
+static void swap_axes(te_select_nest* nest, int32_t a, int32_t b) {
+  te_select_loop kept = nest->loops[a];
+  nest->loops[a] = nest->loops[b];
+  nest->loops[b] = kept;
+}
+
+static int can_merge(const te_select_loop* outer, const te_select_loop* inner) {
+  for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
+    if (outer->stride[i] != inner->stride[i] * inner->extent) return 0;
+  }
+  return 1;
+}
+
+/* Elements of other widths are several of the widest that divides them. */
+static void split_elements(te_select_nest* nest) {
+  int32_t part = nest->width & -nest->width;
+  if (part > 16) part = 16;
+  if (part == nest->width) return;
+  te_select_loop* loop = &nest->loops[nest->count++];
+  loop->extent = nest->width / part;
+  for (int i = 0; i < TE_SELECT_OPERANDS; ++i) loop->stride[i] = i == COND ? 0 : part;
+  nest->width = part;
+}
+
+int te_select_make_nest(const te_select_where_call* call, te_select_nest* nest) {
+  nest->count = 0;
+  nest->width = call->width;
+  memcpy(nest->data, call->data, sizeof(nest->data));
+  for (int32_t axis = 0; axis < call->ndim; ++axis) {
+    int64_t extent = call->shape[axis];
+    if (extent == 1) continue;
+    if (extent == 0) return 0;
+    te_select_loop* loop = &nest->loops[nest->count++];
+    loop->extent = extent;
+    int64_t forwards = call->strides[OUT][axis] < 0 ? -1 : 1;
+    for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
+      int64_t stride = call->strides[i][axis];
+      loop->stride[i] = stride * forwards;
+      if (forwards < 0) nest->data[i] += stride * (extent - 1);
+    }
+    for (int32_t at = nest->count - 1; at > 0; --at) {
+      if (nest->loops[at - 1].stride[OUT] >= nest->loops[at].stride[OUT]) break;
+      swap_axes(nest, at - 1, at);
+    }
+  }
+  split_elements(nest);
+  int32_t kept = 0;
+  for (int32_t i = 1; i < nest->count; ++i) {
+    if (can_merge(&nest->loops[kept], &nest->loops[i])) {
+      int64_t extent = nest->loops[kept].extent * nest->loops[i].extent;
+      nest->loops[kept] = nest->loops[i];
+      nest->loops[kept].extent = extent;
+    } else {
+      nest->loops[++kept] = nest->loops[i];
+    }
+  }
+  if (nest->count) nest->count = kept + 1;
+  return 1;
+}

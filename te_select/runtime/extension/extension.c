@@ -1,0 +1,303 @@
+/* `te_select.where` for NumPy: the common calls, by NumPy's C API; others are left to Python. */
+#define TE_SELECT_IMPORTS_NUMPY
+#include <stddef.h>
+#include <string.h>
+
+#include "kernel.h"
+#include "layout.h"
+#include "numpy_api.h"
+#include "operands.h"
+
+enum { KEEP_LOCK = 1 << 13 }; /* elements: giving the interpreter's lock away costs 50 ns */
+enum { WISHES = TE_SELECT_WIDTHS * TE_SELECT_ROWS };
+static const int64_t WISHED = 1 << 22; /* elements that a kernel of rows would have served */
+
+static const te_select_where_library* library;
+static PyObject *leave, *fetch, *fetch_rows, *numpy_where; /* functions of Python */
+static PyObject* by_type;       /* a dict: for tensors of a type, the function that selects them */
+static long long left[REASONS]; /* calls of numpy.where from here */
+static long long served_calls, served_elements, large_calls;
+static int64_t wishes[WISHES];
+
+/* ---- shapes ------------------------------------------------------------------------------------- */
+
+/* The shape to which the inputs broadcast; the number of its elements, or -1. */
+static int64_t join_shapes(const operands* found, te_select_where_call* call) {
+  call->ndim = 0;
+  for (int i = 0; i < INPUTS; ++i) {
+    const PyArrayObject* array = found->in[i].array;
+    if (array && PyArray_NDIM(array) > call->ndim) call->ndim = PyArray_NDIM(array);
+  }
+  for (int32_t axis = 0; axis < call->ndim; ++axis) call->shape[axis] = 1;
+  for (int i = 0; i < INPUTS; ++i) {
+    const PyArrayObject* array = found->in[i].array;
+    if (!array) continue;
+    int32_t ndim = PyArray_NDIM(array), before = call->ndim - ndim;
+    for (int32_t axis = 0; axis < ndim; ++axis) {
+      int64_t extent = PyArray_DIM(array, axis), *joined = &call->shape[before + axis];
+      if (extent == *joined || extent == 1) continue;
+      if (*joined != 1) return -1;
+      *joined = extent;
+    }
+  }
+  int64_t elements = 1;
+  for (int32_t axis = 0; axis < call->ndim; ++axis) {
+    if (__builtin_mul_overflow(elements, call->shape[axis], &elements)) return -1;
+  }
+  return elements;
+}
+
+static void set_input(te_select_where_call* call, const operand* in, int i) {
+  if (!in->elements) {
+    call->data[i] = (char*)in->element;
+    te_select_broadcast(call, i, 0, NULL, NULL);
+    return;
+  }
+  call->data[i] = PyArray_BYTES(in->elements);
+  te_select_broadcast(call, i, PyArray_NDIM(in->elements),
+                      (const int64_t*)PyArray_DIMS(in->elements),
+                      (const int64_t*)PyArray_STRIDES(in->elements));
+}
+
+static int are_in_c_order(const operands* found) {
+  for (int i = 0; i < INPUTS; ++i) {
+    const PyArrayObject* array = found->in[i].array;
+    if (array && !PyArray_IS_C_CONTIGUOUS(array)) return 0;
+  }
+  return 1;
+}
+
+/* ---- the result --------------------------------------------------------------------------------- */
+
+static PyArrayObject* new_result(const operands* found, te_select_where_call* call) {
+  npy_intp* strides = NULL;
+  if (!are_in_c_order(found)) {
+    int64_t came[INPUTS][TE_SELECT_WHERE_RANK];
+    te_select_where_call as_given = *call; /* what was converted has other strides */
+    for (int i = 0; i < INPUTS; ++i) {
+      const PyArrayObject* array = found->in[i].array;
+      te_select_broadcast(&as_given, i, array ? PyArray_NDIM(array) : 0,
+                          array ? (const int64_t*)PyArray_DIMS(array) : NULL,
+                          array ? (const int64_t*)PyArray_STRIDES(array) : NULL);
+      memcpy(came[i], as_given.strides[i], sizeof(came[i]));
+    }
+    te_select_keep_order(call, came);
+    strides = (npy_intp*)call->strides[INPUTS];
+  }
+  Py_INCREF(found->type);
+  PyArrayObject* made = (PyArrayObject*)PyArray_NewFromDescr(
+      &PyArray_Type, found->type, call->ndim, (npy_intp*)call->shape, strides, NULL, 0, NULL);
+  if (!made) return NULL;
+  memcpy(call->strides[INPUTS], PyArray_STRIDES(made), (size_t)call->ndim * sizeof(int64_t));
+  call->data[INPUTS] = PyArray_BYTES(made);
+  return made;
+}
+
+static verdict take_out(PyObject* out, const operands* found, te_select_where_call* call) {
+  if (!PyArray_CheckExact(out)) return BY_OUT;
+  PyArrayObject* array = (PyArrayObject*)out;
+  if (PyArray_DESCR(array) != found->type && !PyArray_EquivTypes(PyArray_DESCR(array), found->type))
+    return BY_OUT;
+  if (!PyArray_ISWRITEABLE(array) || PyArray_FLAGS(array) & NPY_ARRAY_WRITEBACKIFCOPY ||
+      PyArray_NDIM(array) != call->ndim) {
+    return BY_OUT;
+  }
+  for (int32_t axis = 0; axis < call->ndim; ++axis) {
+    if (PyArray_DIM(array, axis) != call->shape[axis]) return BY_OUT;
+  }
+  memcpy(call->strides[INPUTS], PyArray_STRIDES(array), (size_t)call->ndim * sizeof(int64_t));
+  call->data[INPUTS] = PyArray_BYTES(array);
+  return te_select_where_overlaps(call) ? BY_OUT : TAKEN;
+}
+
+/* ---- the call ----------------------------------------------------------------------------------- */
+
+static int32_t run(const te_select_where_call* call, int64_t elements) {
+  if (!library) return TE_SELECT_WHERE_NO_KERNEL;
+  if (elements < KEEP_LOCK) return library->call(call);
+  int32_t outcome;
+  Py_BEGIN_ALLOW_THREADS;
+  outcome = library->call(call);
+  Py_END_ALLOW_THREADS;
+  return outcome;
+}
+
+/* Counts what a kernel of rows would have served, and asks for it when it is worth its building. */
+static int note_wish(int32_t wish, int64_t elements) {
+  if (wish < 0 || wish >= WISHES || wishes[wish] < 0) return 0;
+  wishes[wish] += elements;
+  if (wishes[wish] < WISHED) return 0;
+  wishes[wish] = -1; /* asked for once */
+  PyObject* done = PyObject_CallFunction(fetch_rows, "i", wish);
+  Py_XDECREF(done);
+  return done ? 0 : -1;
+}
+
+static verdict select_into(const te_select_where_call* call, int64_t elements) {
+  int32_t outcome = run(call, elements);
+  if (outcome == TE_SELECT_WHERE_NO_KERNEL) {
+    PyObject* found = PyObject_CallFunction(fetch, "i", call->width);
+    if (!found) return BY_ERROR;
+    int is_there = PyObject_IsTrue(found);
+    Py_DECREF(found);
+    if (is_there > 0) outcome = run(call, elements);
+  }
+  if (outcome < 0) return BY_KERNEL;
+  ++served_calls;
+  served_elements += elements;
+  large_calls += elements > 4096;
+  if (outcome == TE_SELECT_WHERE_DONE) return TAKEN;
+  return note_wish(outcome - TE_SELECT_WHERE_WISH, elements) ? BY_ERROR : TAKEN;
+}
+
+static verdict select_operands(operands* found, PyObject* out, PyObject** result) {
+  te_select_where_call call;
+  int64_t elements = join_shapes(found, &call);
+  if (elements <= 0) return BY_SHAPE;
+  call.width = (int32_t)PyDataType_ELSIZE(found->type);
+  for (int i = 0; i < INPUTS; ++i) set_input(&call, &found->in[i], i);
+  if (out) {
+    verdict taken = take_out(out, found, &call);
+    if (taken != TAKEN) return taken;
+    *result = Py_NewRef(out);
+  } else {
+    *result = (PyObject*)new_result(found, &call);
+    if (!*result) return BY_ERROR;
+  }
+  return select_into(&call, elements);
+}
+
+static PyObject* where_call(PyObject* self, PyObject* const* args, size_t flagged,
+                            PyObject* names) {
+  (void)self;
+  Py_ssize_t count = PyVectorcall_NARGS(flagged), named = names ? PyTuple_GET_SIZE(names) : 0;
+  PyObject *out = NULL, *result = NULL;
+  verdict found = BY_ARGUMENTS;
+  if (count == INPUTS && (!named || (named == 1 && !PyUnicode_CompareWithASCIIString(
+                                                       PyTuple_GET_ITEM(names, 0), "out")))) {
+    if (named && args[INPUTS] != Py_None) out = args[INPUTS];
+    operands taken;
+    found = te_select_take(args, &taken);
+    if (found == TAKEN) found = select_operands(&taken, out, &result);
+    te_select_release(&taken);
+    if (found == TAKEN) return result;
+    Py_CLEAR(result);
+    if (found == BY_ERROR) return NULL;
+  }
+  if (!out && (found == BY_TYPE || found == BY_NUMBER || found == BY_SHAPE)) {
+    ++left[found]; /* from here, so that warnings name the line of the caller */
+    return PyObject_Vectorcall(numpy_where, args, INPUTS, NULL);
+  }
+  for (Py_ssize_t i = 0; found == BY_KIND && i < count + named; ++i) {
+    PyObject* of_type = PyDict_GetItemWithError(by_type, (PyObject*)Py_TYPE(args[i]));
+    if (of_type) return PyObject_Vectorcall(of_type, args, (size_t)count, names);
+    if (PyErr_Occurred()) return NULL;
+  }
+  /* Python's function has one more argument, the reason, in front. */
+  PyObject* reason = PyUnicode_FromString(te_select_reasons[found]);
+  if (!reason) return NULL;
+  PyObject* given[8] = {reason};
+  if (count + named > 7) {
+    Py_DECREF(reason);
+    PyErr_Format(PyExc_TypeError, "where() takes 1 or 3 positional arguments and out");
+    return NULL;
+  }
+  memcpy(given + 1, args, (size_t)(count + named) * sizeof(*args));
+  result = PyObject_Vectorcall(leave, given, (size_t)count + 1, names);
+  Py_DECREF(reason);
+  if (result != Py_NotImplemented) return result;
+  Py_DECREF(result);
+  return PyObject_Vectorcall(numpy_where, args, (size_t)count, NULL);
+}
+
+/* ---- the type ----------------------------------------------------------------------------------- */
+
+typedef struct {
+  PyObject_HEAD vectorcallfunc call;
+  PyObject* attributes;
+} where_object;
+
+static PyObject* represent(PyObject* self) {
+  (void)self;
+  return PyUnicode_FromString("<function te_select.where>");
+}
+
+static PyTypeObject where_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "te_select.functional.where.Where",
+    .tp_basicsize = sizeof(where_object),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
+    .tp_vectorcall_offset = offsetof(where_object, call),
+    .tp_dictoffset = offsetof(where_object, attributes),
+    .tp_call = PyVectorcall_Call,
+    .tp_repr = represent,
+    .tp_getattro = PyObject_GenericGetAttr,
+    .tp_setattro = PyObject_GenericSetAttr,
+};
+
+static PyObject* make(PyObject* self, PyObject* const* args, Py_ssize_t count) {
+  (void)self;
+  if (count != 4 || !PyDict_Check(args[3])) {
+    return PyErr_Format(PyExc_TypeError, "expected leave, fetch, fetch_rows and a dict");
+  }
+  Py_XSETREF(leave, Py_NewRef(args[0]));
+  Py_XSETREF(fetch, Py_NewRef(args[1]));
+  Py_XSETREF(fetch_rows, Py_NewRef(args[2]));
+  Py_XSETREF(by_type, Py_NewRef(args[3]));
+  where_object* made = PyObject_New(where_object, &where_type);
+  if (!made) return NULL;
+  made->call = where_call;
+  made->attributes = NULL;
+  return (PyObject*)made;
+}
+
+static PyObject* install(PyObject* self, PyObject* address) {
+  (void)self;
+  const te_select_where_library* given = PyLong_AsVoidPtr(address);
+  if (PyErr_Occurred()) return NULL;
+  if (!given || given->version != TE_SELECT_WHERE_VERSION) {
+    return PyErr_Format(PyExc_ValueError, "the library of kernels is of another version");
+  }
+  library = given;
+  Py_RETURN_NONE;
+}
+
+static PyObject* counts(PyObject* self, PyObject* unused) {
+  (void)self, (void)unused;
+  PyObject* reasons = PyDict_New();
+  for (int i = TAKEN + 1; reasons && i < REASONS; ++i) {
+    PyObject* count = PyLong_FromLongLong(left[i]);
+    if (!count || PyDict_SetItemString(reasons, te_select_reasons[i], count)) Py_CLEAR(reasons);
+    Py_XDECREF(count);
+  }
+  if (!reasons) return NULL;
+  return Py_BuildValue("LLLN", served_calls, served_elements, large_calls, reasons);
+}
+
+static PyMethodDef methods[] = {
+    {"make", (PyCFunction)(void (*)(void))make, METH_FASTCALL,
+     "Make the callable, of functions for what it leaves to Python."},
+    {"install", install, METH_O, "Take a library of kernels, by its address."},
+    {"counts", counts, METH_NOARGS, "Calls and elements that kernels have served."},
+    {"entry", te_select_make_entry, METH_O,
+     "Make the call of a kernel with NumPy arrays, by the address of its function."},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT,
+    "_extension",
+    "Calls by NumPy's C API: te_select.where, and kernels.",
+    -1,
+    methods,
+};
+
+PyMODINIT_FUNC PyInit__extension(void) {
+  import_array();
+  if (PyType_Ready(&where_type) < 0) return NULL;
+  PyObject* numpy = PyImport_ImportModule("numpy");
+  if (!numpy) return NULL;
+  numpy_where = PyObject_GetAttrString(numpy, "where");
+  Py_DECREF(numpy);
+  if (!numpy_where) return NULL;
+  return PyModule_Create(&module);
+}

@@ -1,0 +1,112 @@
+/* Calls of compiled kernels with NumPy arrays, in the calling convention of tvm-ffi. */
+#include "kernel.h"
+
+#include "operands.h"
+
+enum { OPERANDS = INPUTS + 1, OUT = INPUTS, KEEP_LOCK = 1 << 13 };
+enum { NONE = 0, TENSOR_POINTER = 7 }; /* kTVMFFINone, kTVMFFIDLTensorPtr */
+enum { CODE_INT = 0, CODE_UINT = 1, CODE_FLOAT = 2, CODE_COMPLEX = 5, CODE_BOOL = 6, ON_CPU = 1 };
+
+/* DLTensor of dlpack.h, and TVMFFIAny of tvm/ffi/c_api.h: both are fixed for good. */
+typedef struct {
+  void* data;
+  int32_t device_type, device_id;
+  int32_t ndim;
+  uint8_t code, bits;
+  uint16_t lanes;
+  int64_t *shape, *strides;
+  uint64_t byte_offset;
+} tensor;
+
+typedef struct {
+  int32_t type_index;
+  uint32_t padding;
+  union {
+    void* pointer;
+    int64_t number;
+  };
+} any;
+
+typedef int (*kernel_function)(void* self, const any* args, int32_t count, any* result);
+
+static const char capsule_name[] = "te_select.kernel";
+
+static int code_of(const PyArray_Descr* type) {
+  int number = type->type_num;
+  if (!PyArray_ISNBO(type->byteorder)) return -1;
+  if (number == NPY_BOOL) return CODE_BOOL;
+  if (number == NPY_LONGDOUBLE || number == NPY_CLONGDOUBLE) return -1;
+  if (PyTypeNum_ISUNSIGNED(number)) return CODE_UINT;
+  if (PyTypeNum_ISINTEGER(number)) return CODE_INT;
+  if (PyTypeNum_ISFLOAT(number)) return CODE_FLOAT;
+  return PyTypeNum_ISCOMPLEX(number) ? CODE_COMPLEX : -1;
+}
+
+static int describe(tensor* t, void* data, PyArray_Descr* type, int ndim, npy_intp* shape) {
+  int code = code_of(type);
+  if (code < 0) return 0;
+  *t = (tensor){.data = data,
+                .device_type = ON_CPU,
+                .ndim = ndim,
+                .code = (uint8_t)code,
+                .bits = (uint8_t)(8 * PyDataType_ELSIZE(type)),
+                .lanes = 1,
+                .shape = (int64_t*)shape};
+  return 1;
+}
+
+static int from_array(tensor* t, PyObject* value) {
+  if (!PyArray_CheckExact(value)) return 0;
+  PyArrayObject* array = (PyArrayObject*)value;
+  return PyArray_IS_C_CONTIGUOUS(array) && describe(t, PyArray_DATA(array), PyArray_DESCR(array),
+                                                    PyArray_NDIM(array), PyArray_DIMS(array));
+}
+
+static int from_number(tensor* t, PyObject* value, PyArray_Descr* type, char* element) {
+  return te_select_exact_number(value, type, element) && describe(t, element, type, 0, NULL);
+}
+
+static PyObject* call_kernel(PyObject* self, PyObject* const* args, Py_ssize_t count) {
+  kernel_function function = (kernel_function)PyCapsule_GetPointer(self, capsule_name);
+  if (!function) return NULL;
+  tensor tensors[OPERANDS];
+  char elements[INPUTS][16];
+  if (count != OPERANDS || !from_array(&tensors[OUT], args[OUT])) Py_RETURN_FALSE;
+  PyArrayObject* out = (PyArrayObject*)args[OUT];
+  if (!PyArray_ISWRITEABLE(out)) Py_RETURN_FALSE;
+  PyArray_Descr* boolean = NULL;
+  any given[OPERANDS], result = {NONE, 0, {NULL}};
+  int taken = 1;
+  for (int i = 0; taken && i < INPUTS; ++i) {
+    if (from_array(&tensors[i], args[i])) continue;
+    if (i == IN_COND) boolean = PyArray_DescrFromType(NPY_BOOL);
+    PyArray_Descr* type = i == IN_COND ? boolean : PyArray_DESCR(out);
+    taken = from_number(&tensors[i], args[i], type, elements[i]);
+  }
+  for (int i = 0; i < OPERANDS; ++i) given[i] = (any){TENSOR_POINTER, 0, {&tensors[i]}};
+  if (taken && PyArray_SIZE(out) < KEEP_LOCK) {
+    taken = !function(NULL, given, OPERANDS, &result);
+  } else if (taken) {
+    Py_BEGIN_ALLOW_THREADS;
+    taken = !function(NULL, given, OPERANDS, &result);
+    Py_END_ALLOW_THREADS;
+  }
+  Py_XDECREF(boolean);
+  if (PyErr_Occurred()) return NULL;
+  return PyBool_FromLong(taken && result.type_index != NONE);
+}
+
+static PyMethodDef definition = {"entry", (PyCFunction)(void (*)(void))call_kernel, METH_FASTCALL,
+                                 "Call a kernel; false where it did not take the arguments."};
+
+PyObject* te_select_make_entry(PyObject* module, PyObject* address) {
+  (void)module;
+  void* function = PyLong_AsVoidPtr(address);
+  if (PyErr_Occurred()) return NULL;
+  if (!function) return PyErr_Format(PyExc_ValueError, "the address is 0");
+  PyObject* capsule = PyCapsule_New(function, capsule_name, NULL);
+  if (!capsule) return NULL;
+  PyObject* made = PyCFunction_New(&definition, capsule);
+  Py_DECREF(capsule);
+  return made;
+}

@@ -1,0 +1,12 @@
+/* Calls of compiled kernels with NumPy arrays. */
+#ifndef TE_SELECT_KERNEL_H_
+#define TE_SELECT_KERNEL_H_
+
+#include "numpy_api.h"
+
+/* Makes a function of (cond, then, else, out) that calls a kernel's function `NAME__try`, of which
+ * the address is given. It returns whether the kernel took the arguments: compact arrays, and
+ * numbers where a rank is 0. */
+PyObject* te_select_make_entry(PyObject* module, PyObject* address);
+
+#endif

@@ -1,0 +1,16 @@
+/* NumPy's C API, shared by the files of the extension. */
+#ifndef TE_SELECT_NUMPY_API_H_
+#define TE_SELECT_NUMPY_API_H_
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#define NPY_TARGET_VERSION NPY_2_0_API_VERSION
+#define PY_ARRAY_UNIQUE_SYMBOL te_select_numpy_api
+#ifndef TE_SELECT_IMPORTS_NUMPY
+#define NO_IMPORT_ARRAY
+#endif
+#include <numpy/arrayobject.h>
+
+#endif

@@ -1,0 +1,259 @@
+/* What the arguments of a call are, and which element type they have in common. */
+#include "operands.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+enum { FIRST_OF_USERS = 256, FIRST_OF_NEW_TYPES = 2048, LARGEST_ELEMENT = 16 };
+enum { SMALL = 1 << 14 }; /* elements; larger arrays are converted in pieces, by Python */
+enum { EXACT_IN_HALF = 2048 };
+static const double HALF_MAX = 65504.0, HALF_MIN = 0x1p-14; /* of normal numbers */
+
+const char* const te_select_reasons[REASONS] = {
+    [TAKEN] = "none",
+    [BY_ARGUMENTS] = "arguments",
+    [BY_KIND] = "kind of operand",
+    [BY_TYPE] = "element type",
+    [BY_PROMOTION] = "promotion",
+    [BY_NUMBER] = "number",
+    [BY_SHAPE] = "shape",
+    [BY_OUT] = "out",
+    [BY_KERNEL] = "no kernel",
+};
+
+/* Whether elements can be moved as bits, and nothing about the type is lost by it. */
+static int moves_as_bits(const PyArray_Descr* type) {
+  int number = type->type_num;
+  npy_intp size = PyDataType_ELSIZE(type);
+  if (size < 1 || size > LARGEST_ELEMENT || !PyArray_ISNBO(type->byteorder)) return 0;
+  if (PyDataType_METADATA(type) || PyDataType_REFCHK(type)) return 0;
+  if (PyTypeNum_ISNUMBER(number)) {
+    return number != NPY_LONGDOUBLE && number != NPY_CLONGDOUBLE;
+  }
+  switch (number) {
+    case NPY_BOOL:
+    case NPY_STRING:
+    case NPY_UNICODE:
+    case NPY_DATETIME:
+    case NPY_TIMEDELTA:
+      return 1;
+    case NPY_VOID:
+      return !PyDataType_HASFIELDS(type) && !PyDataType_HASSUBARRAY(type);
+    default: /* of the old kind that users may add, such as bfloat16 */
+      return number >= FIRST_OF_USERS && number < FIRST_OF_NEW_TYPES;
+  }
+}
+
+static verdict take_array(PyObject* value, operand* found) {
+  if (PyArray_CheckExact(value)) {
+    found->array = (PyArrayObject*)Py_NewRef(value);
+    return TAKEN;
+  }
+  if (PyBool_Check(value) || PyArray_IsScalar(value, Generic)) {
+    found->array = (PyArrayObject*)PyArray_FromAny(value, NULL, 0, 0, 0, NULL);
+    return found->array ? TAKEN : BY_ERROR;
+  }
+  return BY_KIND;
+}
+
+static verdict take_cond(PyObject* value, operand* found) {
+  if (PyLong_CheckExact(value) || PyFloat_CheckExact(value)) {
+    int truth = PyObject_IsTrue(value);
+    if (truth < 0) return BY_ERROR;
+    found->number = value;
+    found->element[0] = (char)truth;
+    return TAKEN;
+  }
+  verdict taken = take_array(value, found);
+  if (taken != TAKEN) return taken;
+  int type = PyArray_TYPE(found->array);
+  if (type == NPY_BOOL) {
+    found->elements = (PyArrayObject*)Py_NewRef((PyObject*)found->array);
+    return TAKEN;
+  }
+  if (!PyTypeNum_ISNUMBER(type)) return BY_TYPE;
+  if (PyArray_SIZE(found->array) > SMALL) return BY_PROMOTION;
+  PyArray_Descr* boolean = PyArray_DescrFromType(NPY_BOOL);
+  found->elements = (PyArrayObject*)PyArray_CastToType(found->array, boolean, 0);
+  return found->elements ? TAKEN : BY_ERROR;
+}
+
+static verdict take_side(PyObject* value, operand* found) {
+  if (PyFloat_CheckExact(value) || PyLong_CheckExact(value) || PyComplex_CheckExact(value)) {
+    found->number = value;
+    return TAKEN;
+  }
+  return take_array(value, found);
+}
+
+/* ---- numbers ------------------------------------------------------------------------------------ */
+
+static verdict from_long(PyObject* number, const PyArray_Descr* type, char* element) {
+  int overflow;
+  long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
+  if (overflow) return BY_NUMBER;
+  if (value == -1 && PyErr_Occurred()) return BY_ERROR;
+  int kind = type->type_num;
+  if (PyTypeNum_ISINTEGER(kind)) { /* wraps, as NumPy's does */
+    memcpy(element, &value, (size_t)PyDataType_ELSIZE(type));
+  } else if (kind == NPY_FLOAT || kind == NPY_CFLOAT) {
+    float parts[2] = {(float)value, 0};
+    memcpy(element, parts, (size_t)PyDataType_ELSIZE(type));
+  } else if (kind == NPY_DOUBLE || kind == NPY_CDOUBLE) {
+    double parts[2] = {(double)value, 0};
+    memcpy(element, parts, (size_t)PyDataType_ELSIZE(type));
+  } else if (kind == NPY_HALF && value >= -EXACT_IN_HALF && value <= EXACT_IN_HALF) {
+    return PyArray_Pack((PyArray_Descr*)type, element, number) < 0 ? BY_ERROR : TAKEN;
+  } else {
+    return BY_NUMBER;
+  }
+  return TAKEN;
+}
+
+/* Whether converting a number raises none of the flags that NumPy looks at. */
+static int is_quiet(double value, double lowest, double highest) {
+  if (value == 0 || isinf(value)) return 1;
+  if (!isnan(value)) return fabs(value) >= lowest && fabs(value) <= highest;
+  uint64_t bits;
+  memcpy(&bits, &value, sizeof(bits));
+  return bits >> 51 & 1; /* a quiet NaN */
+}
+
+static verdict from_complex(double real, double imaginary, const PyArray_Descr* type,
+                            char* element) {
+  size_t size = (size_t)PyDataType_ELSIZE(type);
+  if (type->type_num == NPY_FLOAT || type->type_num == NPY_CFLOAT) {
+    float parts[2] = {(float)real, (float)imaginary};
+    if (!is_quiet(real, FLT_MIN, FLT_MAX) || !is_quiet(imaginary, FLT_MIN, FLT_MAX)) {
+      return BY_NUMBER;
+    }
+    memcpy(element, parts, size);
+  } else {
+    double parts[2] = {real, imaginary};
+    memcpy(element, parts, size);
+  }
+  return TAKEN;
+}
+
+static verdict from_float(PyObject* number, PyArray_Descr* type, char* element) {
+  double value = PyFloat_AS_DOUBLE(number);
+  if (type->type_num == NPY_HALF) {
+    if (!is_quiet(value, HALF_MIN, HALF_MAX)) return BY_NUMBER;
+    return PyArray_Pack(type, element, number) < 0 ? BY_ERROR : TAKEN;
+  }
+  return from_complex(value, 0, type, element);
+}
+
+static verdict to_element(operand* found, PyArray_Descr* type) {
+  PyObject* number = found->number;
+  if (PyLong_CheckExact(number)) return from_long(number, type, found->element);
+  if (PyFloat_CheckExact(number)) return from_float(number, type, found->element);
+  Py_complex value = PyComplex_AsCComplex(number);
+  return from_complex(value.real, value.imag, type, found->element);
+}
+
+/* ---- types -------------------------------------------------------------------------------------- */
+
+/* Whether a number leaves the type of an array as it is. */
+static int yields(PyObject* number, int type) {
+  if (PyLong_CheckExact(number)) return PyTypeNum_ISNUMBER(type) && type != NPY_BOOL;
+  if (PyFloat_CheckExact(number)) return PyTypeNum_ISFLOAT(type) || PyTypeNum_ISCOMPLEX(type);
+  return PyTypeNum_ISCOMPLEX(type);
+}
+
+static PyArray_Descr* of_numbers(PyObject* x, PyObject* y) {
+  int type = PyComplex_CheckExact(x) || PyComplex_CheckExact(y) ? NPY_CDOUBLE
+             : PyFloat_CheckExact(x) || PyFloat_CheckExact(y)   ? NPY_DOUBLE
+                                                                : NPY_LONG;
+  return PyArray_DescrFromType(type);
+}
+
+/* The type that two arrays have in common. */
+static PyArray_Descr* of_arrays(PyArrayObject* x, PyArrayObject* y) {
+  PyArray_Descr *first = PyArray_DESCR(x), *second = PyArray_DESCR(y);
+  if (first == second || (first->type_num == second->type_num && first->type_num < FIRST_OF_USERS &&
+                          PyArray_EquivTypes(first, second))) {
+    return (PyArray_Descr*)Py_NewRef((PyObject*)first);
+  }
+  PyArrayObject* arrays[] = {x, y};
+  return PyArray_ResultType(2, arrays, 0, NULL);
+}
+
+static verdict convert(operand* found, PyArray_Descr* type) {
+  PyArray_Descr* own = PyArray_DESCR(found->array);
+  if (own == type || PyArray_EquivTypes(own, type)) {
+    found->elements = (PyArrayObject*)Py_NewRef((PyObject*)found->array);
+    return TAKEN;
+  }
+  if (!moves_as_bits(own)) return BY_TYPE;
+  /* Bytes to text may fail, and NumPy converts what is selected only. */
+  if (PyTypeNum_ISFLEXIBLE(type->type_num) && own->type_num != type->type_num) return BY_TYPE;
+  if (PyArray_SIZE(found->array) > SMALL) return BY_PROMOTION;
+  Py_INCREF(type);
+  found->elements = (PyArrayObject*)PyArray_CastToType(found->array, type, 0);
+  return found->elements ? TAKEN : BY_ERROR;
+}
+
+static verdict find_type(operands* found) {
+  operand *x = &found->in[IN_THEN], *y = &found->in[IN_ELSE];
+  if (x->array && y->array) {
+    found->type = of_arrays(x->array, y->array);
+    if (!found->type) { /* NumPy itself is to say why */
+      PyErr_Clear();
+      return BY_TYPE;
+    }
+  } else if (x->number && y->number) {
+    found->type = of_numbers(x->number, y->number);
+  } else {
+    PyArray_Descr* type = PyArray_DESCR(x->array ? x->array : y->array);
+    if (!yields(x->array ? y->number : x->number, type->type_num)) return BY_PROMOTION;
+    found->type = (PyArray_Descr*)Py_NewRef((PyObject*)type);
+  }
+  return moves_as_bits(found->type) ? TAKEN : BY_TYPE;
+}
+
+int te_select_exact_number(PyObject* number, PyArray_Descr* type, char* element) {
+  int kind = type->type_num;
+  if (PyBool_Check(number)) {
+    element[0] = number == Py_True;
+    return kind == NPY_BOOL;
+  }
+  if (PyFloat_CheckExact(number) && PyTypeNum_ISFLOAT(kind)) {
+    return from_float(number, type, element) == TAKEN;
+  }
+  if (!PyLong_CheckExact(number)) return 0;
+  int overflow;
+  long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
+  int bits = 8 * (int)PyDataType_ELSIZE(type);
+  int has_sign = !PyTypeNum_ISUNSIGNED(kind);
+  if (PyTypeNum_ISFLOAT(kind)) {
+    if (value < -EXACT_IN_HALF || value > EXACT_IN_HALF) return 0;
+  } else if (!PyTypeNum_ISINTEGER(kind) || (!has_sign && value < 0)) {
+    return 0;
+  } else if (bits < 64 && (value >> (bits - has_sign)) != 0 && (value >> (bits - 1)) != -1) {
+    return 0;
+  }
+  return !overflow && from_long(number, type, element) == TAKEN;
+}
+
+verdict te_select_take(PyObject* const* args, operands* found) {
+  memset(found, 0, sizeof(*found));
+  verdict taken = take_cond(args[IN_COND], &found->in[IN_COND]);
+  if (taken == TAKEN) taken = take_side(args[IN_THEN], &found->in[IN_THEN]);
+  if (taken == TAKEN) taken = take_side(args[IN_ELSE], &found->in[IN_ELSE]);
+  if (taken == TAKEN) taken = find_type(found);
+  for (int i = IN_THEN; taken == TAKEN && i < INPUTS; ++i) {
+    operand* each = &found->in[i];
+    taken = each->array ? convert(each, found->type) : to_element(each, found->type);
+  }
+  return taken;
+}
+
+void te_select_release(operands* found) {
+  for (int i = 0; i < INPUTS; ++i) {
+    Py_XDECREF(found->in[i].array);
+    Py_XDECREF(found->in[i].elements);
+  }
+  Py_XDECREF(found->type);
+}

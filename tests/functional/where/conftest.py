@@ -1,0 +1,32 @@
+"""The kernels of where() are built once, into a cache that later runs of the tests find again."""
+
+import os
+
+import filelock
+import pytest
+
+ROWS = ("w1_rows05", "w2_rows03", "w4_rows05", "w4_rows14", "w8_rows09", "w4_rows11")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def family(request):
+    """The folder of the cache, which holds the runs of all widths and some kernels of rows."""
+    folder = request.config.cache.mkdir("where").absolute()
+    folder.chmod(0o700)
+    before = os.environ.get("TE_SELECT_CACHE_DIR")
+    os.environ["TE_SELECT_CACHE_DIR"] = str(folder)
+    from te_select.functional.where.kernels import building, key, library
+    from te_select.functional.where.kernels.family import parts
+    from te_select.runtime import cache
+
+    with filelock.FileLock(folder / "lock"):
+        if cache.read(key.entry(key.WHOLE)) is None:
+            runs = [name for name in parts() if "rows" not in name]
+            cache.clear()  # of what other sources have made
+            cache.write(key.entry(key.WHOLE), building.image([*runs, *ROWS], "native"))
+    assert library.fetch("w4")
+    yield folder
+    if before is None:
+        del os.environ["TE_SELECT_CACHE_DIR"]
+    else:
+        os.environ["TE_SELECT_CACHE_DIR"] = before

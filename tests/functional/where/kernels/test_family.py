@@ -1,0 +1,26 @@
+"""Which kernels there are, and the parts in which they are built."""
+
+from te_select.functional.where.kernels import family
+
+
+def test_every_place_is_taken_once():
+    places = [place for part in family.parts().values() for place in part.values()]
+    assert len(places) == len(set(places)) == 5 * 7 + 4 * 24
+
+
+def test_workloads_differ():
+    workloads = [workload for part in family.parts().values() for workload in part]
+    assert len(workloads) == len({workload.name for workload in workloads})
+
+
+def test_the_part_for_elements_of_any_size():
+    for size, part in ((1, "w1"), (3, "w1"), (6, "w2"), (12, "w4"), (8, "w8"), (16, "w16")):
+        assert family.part_of_width(size) == part
+
+
+def test_a_wish_names_its_part():
+    for name, part in family.parts().items():
+        for place in part.values():
+            kind, width, number = place.replace("]", "").replace("[", " ").split()
+            if kind == "rows":
+                assert family.wished_part(27 * int(width) + int(number)) == name

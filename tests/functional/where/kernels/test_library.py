@@ -1,0 +1,163 @@
+"""Where the kernels come from: the cache, a build, an older entry, or nowhere."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[4]
+USE = """
+    import sys, warnings
+    import numpy as np
+    import te_select
+    {before}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        c = np.arange(5000) % 3 == 0
+        x = np.arange(5000, dtype="f4")
+        for _ in range(3):
+            assert (te_select.where(c, x, -1) == np.where(c, x, -1)).all()
+    import json
+    print(json.dumps({{"calls": te_select.where.stats().calls, "tvm": "tvm" in sys.modules,
+          "tvm_ffi": "tvm_ffi" in sys.modules, "warnings": [str(w.message) for w in caught]}}))
+"""
+NO_BUILD = """
+    from te_select.functional.where.kernels import library
+    from te_select.errors import ToolchainError
+    def refuse(part):
+        return library._newest(part, ToolchainError("no C compiler is found"))
+    library._build = refuse
+"""
+
+
+def use(folder, before="", **environment):
+    code = textwrap.dedent(USE).format(before=textwrap.dedent(before))
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+        env=os.environ
+        | {"TE_SELECT_CACHE_DIR": str(folder), "PYTHONPATH": str(ROOT), **environment},
+    )
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)
+
+
+@pytest.fixture(scope="module")
+def entry(family):
+    from te_select.functional.where.kernels import key
+
+    return family / key.entry(key.WHOLE)
+
+
+@pytest.fixture
+def folder(tmp_path, entry):
+    made = tmp_path / "cache"
+    made.mkdir(mode=0o700)
+    shutil.copy(entry, made)
+    return made
+
+
+def test_a_warm_cache_needs_neither_tvm_nor_tvm_ffi(family):
+    assert use(family, NO_BUILD) == {"calls": 3, "tvm": False, "tvm_ffi": False, "warnings": []}
+
+
+def test_an_older_entry_serves_where_nothing_can_be_built(folder, entry):
+    (folder / entry.name).rename(folder / "where-all-0123456789abcdef01234567.so")
+    assert use(folder, NO_BUILD) == {"calls": 3, "tvm": False, "tvm_ffi": False, "warnings": []}
+
+
+def test_without_any_kernel_numpy_does_it_with_one_warning(tmp_path):
+    found = use(tmp_path / "none", NO_BUILD)
+    assert found["calls"] == 0
+    (text,) = found["warnings"]
+    assert "leaves the work to NumPy" in text and "no C compiler is found" in text
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "text"])
+def test_a_damaged_entry_is_not_run(folder, entry, damage):
+    path = folder / entry.name
+    image = path.read_bytes()
+    middle = len(image) // 2
+    path.write_bytes(
+        {
+            "cut": image[:middle],
+            "flipped": image[:middle] + bytes([image[middle] ^ 1]) + image[middle + 1 :],
+            "empty": b"",
+            "text": b"no library",
+        }[damage]
+    )
+    found = use(folder, NO_BUILD)
+    assert found["calls"] == 0 and len(found["warnings"]) == 1
+    assert not path.exists()
+
+
+def test_every_bit_of_an_entry_is_checked(folder, entry):
+    from te_select.errors import ArtifactError
+    from te_select.functional.where.kernels import library
+
+    image = (folder / entry.name).read_bytes()
+    for place in range(0, len(image), len(image) // 50):
+        for changed in (
+            image[:place],
+            image[:place] + bytes([image[place] ^ 0x10]) + image[place + 1 :],
+        ):
+            with pytest.raises(ArtifactError):
+                library._checked(changed, "it")
+
+
+def test_a_missing_entry_is_built_and_kept(tmp_path):
+    before = """
+        from te_select.functional.where.kernels import building
+    """
+    folder = tmp_path / "cold"
+    found = use(folder, before)
+    assert found == {"calls": 3, "tvm": True, "tvm_ffi": True, "warnings": []}
+    (path,) = folder.iterdir()
+    assert path.name.startswith("where-w4-")
+    assert not use(folder)["tvm"]
+
+
+def test_a_setting_that_kernels_refuse(family):
+    found = use(family, TE_SELECT_NUM_THREADS="many")
+    assert found["calls"] == 0
+    assert "TE_SELECT_NUM_THREADS" in found["warnings"][0]
+
+
+def test_a_library_that_was_shipped(folder, entry, tmp_path):
+    before = f"te_select.where.use({str(folder / entry.name)!r})"
+    found = use(tmp_path / "nothing", before)
+    assert found == {"calls": 3, "tvm": False, "tvm_ffi": False, "warnings": []}
+
+
+def test_what_use_refuses(tmp_path):
+    import te_select
+    from te_select.errors import ArtifactError
+
+    other = te_select.export([te_select.Workload((4,), (4,), ())], tmp_path / "other.so")
+    with pytest.raises(ArtifactError, match="no kernels of where"):
+        te_select.where.use(other)
+    with pytest.raises(ArtifactError, match="is missing"):
+        te_select.where.use(tmp_path / "missing.so")
+    other.write_bytes(other.read_bytes()[:-1])
+    with pytest.raises(ArtifactError):
+        te_select.where.use(other)
+
+
+def test_load_takes_a_library_of_the_family(folder, entry):
+    import numpy as np
+
+    import te_select
+
+    library = te_select.load(folder / entry.name)
+    kernel = next(k for k in library.values() if k.workload.out_shape == ("n",))
+    assert kernel.workload.dtype in ("uint8", "uint16", "uint32", "uint64", "complex128")
+    like = [np.ones(7 if s else (), kernel.workload.dtype) for s in (kernel._shapes[1:])]
+    assert (kernel(np.ones(7 if kernel._shapes[0] else (), bool), *like) == 1).all()

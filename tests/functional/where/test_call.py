@@ -1,0 +1,204 @@
+"""te_select.where is numpy.where: values, types, layouts, warnings and errors."""
+
+import inspect
+import os
+import warnings
+
+import numpy as np
+import pytest
+
+import te_select
+from tests.support.where_calls import difference, outcome, random_call
+
+where = te_select.where
+CALLS = int(os.environ.get("TE_SELECT_RANDOM_CALLS", "1600"))
+SEEDS = 8
+C = np.array([True, False])
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_random_calls_are_those_of_numpy(seed):
+    for number in range(CALLS // SEEDS):
+        arguments = random_call(np.random.default_rng([seed, number]))
+        found = difference(outcome(where, arguments), outcome(np.where, arguments))
+        assert found is None, f"random_call({[seed, number]}): {found}"
+
+
+def test_kernels_serve_half_of_the_random_calls_with_many_elements():
+    before = where.stats()
+    for number in range(60):
+        where(*random_call_of_one_type(np.random.default_rng([99, number])))
+    after = where.stats()
+    assert after.calls - before.calls == 60
+    assert after.large_calls - before.large_calls >= 30
+
+
+def random_call_of_one_type(rng):
+    shape = (int(rng.integers(70, 90)), int(rng.integers(70, 90)))
+    x = rng.random(shape).astype(rng.choice(["f4", "f8", "f2"]))
+    return rng.random(shape) < 0.5, x, x[:1]
+
+
+@pytest.mark.parametrize(
+    "x, y, dtype",
+    [
+        (np.zeros(2, "f4"), 3.0, "f4"),
+        (np.zeros(2, "i1"), 1.5, "f8"),
+        (np.zeros(2, "f4"), 1j, "c8"),
+        (np.zeros(2, "f4"), np.float64(3), "f8"),
+        (np.zeros(2, "f4"), True, "f4"),
+        (np.zeros(2, "?"), 1, "i8"),
+        (np.zeros(2, "i8"), np.zeros(2, "u8"), "f8"),
+        (np.zeros(2, "f2"), np.zeros(2, "i2"), "f4"),
+        (np.zeros(2, ">f4"), np.zeros(2, ">f4"), "f4"),
+        (1, 2, "i8"),
+        (1, 2.0, "f8"),
+        (True, False, "?"),
+    ],
+)
+def test_types_promote_as_numpys(x, y, dtype):
+    found = where(C, x, y)
+    assert found.dtype == np.dtype(dtype) == np.where(C, x, y).dtype
+    assert found.tobytes() == np.where(C, x, y).tobytes()
+
+
+@pytest.mark.parametrize("number", [300, -1, 2**63, 2**31])
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i8", "u8", "f2", "f4"])
+def test_ints_wrap_silently(number, dtype):
+    x = np.zeros(2, dtype)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", category=RuntimeWarning)  # of float16
+        assert where([True, False], number, x).tobytes() == np.where(C, number, x).tobytes()
+        assert difference(outcome(where, (C, number, x)), outcome(np.where, (C, number, x))) is None
+
+
+def test_a_number_that_overflows_warns_at_the_callers_line():
+    x = np.zeros(2, "f4")
+    with pytest.warns(RuntimeWarning, match="overflow encountered in cast") as caught:
+        where([True, True], x, 1e300)
+        where(np.array([True, True]), x, 1e300)
+    assert caught[-1].filename == __file__
+    with np.errstate(over="raise"), pytest.raises(FloatingPointError):
+        where(np.array([True, True]), x, 1e300)
+
+
+def test_the_layout_is_that_of_numpy():
+    c = np.zeros((5, 7), bool)
+    f, k = np.asfortranarray(c), np.zeros((5, 7))
+    for arguments in (
+        (f, np.asfortranarray(k), 1),
+        (c, np.asfortranarray(k), 1),
+        (f, k, 1),
+        (c[0], np.asfortranarray(k), 1),
+        (True, np.asfortranarray(k), 1),
+        (c[::-1], k[::-1], k[::-1]),
+        (c[:, ::2], k[:, ::2], 0.0),
+        (np.zeros((3, 1, 4, 2), bool).transpose(3, 1, 0, 2), np.float32(1), np.float32(2)),
+    ):
+        assert where(*arguments).strides == np.where(*arguments).strides
+        assert where(*arguments).flags.owndata
+
+
+def test_cond_alone_is_nonzero():
+    assert [each.tolist() for each in where(np.array([[0, 2], [3, 0]]))] == [[0, 1], [1, 0]]
+
+
+def test_zero_dims_give_an_array():
+    found = where(np.bool_(True), np.float32(1), np.float32(2))
+    assert isinstance(found, np.ndarray) and found.shape == ()
+
+
+@pytest.mark.parametrize(
+    "cond", [[np.nan, 0.0, -0.0], [1j, 0, 2], [b"", b"a", b"0"], [None, "", 3], ["False", "", "x"]]
+)
+def test_cond_of_any_type(cond):
+    cond = np.array(cond)
+    assert (where(cond, 1, 0) == np.where(cond, 1, 0)).all()
+    large = np.tile(cond, 20_000)
+    assert (where(large, 1.5, 0) == np.where(large, 1.5, 0)).all()
+
+
+def test_nat_is_true():
+    times = np.array(["NaT", "1970-01-01"], "M8[s]")
+    assert (where(times, 1, 0) == np.where(times, 1, 0)).all()
+
+
+def test_any_nonzero_byte_of_cond_is_true():
+    cond = np.array([0, 1, 2, 128, 255] * 100, np.uint8).view(bool)
+    assert where(cond, 1, 0).tolist() == [0, 1, 1, 1, 1] * 100
+
+
+def test_bits_of_signalling_nans_are_kept():
+    bits = np.array([0x7FA00001, 0xFFA00002], np.uint32)
+    assert where(C, bits.view("f4"), bits.view("f4")).view(np.uint32).tolist() == bits.tolist()
+
+
+def test_subclasses_give_plain_arrays():
+    masked = np.ma.array([1.0, 2.0], mask=[True, False])
+    assert type(where(C, masked, 0.0)) is np.ndarray
+    assert where(C, masked, 0.0).tolist() == [1.0, 0.0]
+    assert type(where(C, np.asmatrix([[1.0, 2.0]]), 0.0)) is np.ndarray
+
+
+def test_an_override_of_array_functions_wins():
+    class Mine(np.ndarray):
+        def __array_function__(self, func, types, args, kwargs):
+            return "mine"
+
+    assert where(C, np.zeros(2).view(Mine), 1.0) == "mine"
+
+
+def test_64_dims():
+    shape = (1,) * 30 + (2,) + (1,) * 32 + (3,)
+    x = np.arange(6.0).reshape(shape)
+    assert where(x > 2, x, 0).tolist() == np.where(x > 2, x, 0).tolist()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (C, 1),
+        (),
+        (C, 1, 2, 3),
+        (np.zeros(2, bool), np.zeros(3), np.zeros(4)),
+        (np.zeros((0,), bool), np.zeros(2), 1),
+        (C, 1, 2**64),
+        (C, np.zeros(2, "f4"), 10**400),
+        (C, np.zeros(2, "M8[s]"), np.zeros(2, "i4")),
+        (np.zeros(2, [("a", "i4"), ("b", "i4")]), 1, 2),
+        ([[1], [1, 2]], 1, 2),
+    ],
+)
+def test_errors_are_those_of_numpy(arguments):
+    with pytest.raises(Exception) as theirs:
+        np.where(*arguments)
+    with pytest.raises(theirs.type) as ours:
+        where(*arguments)
+    assert ours.type is theirs.type
+
+
+def test_arguments_are_positional_but_for_out():
+    with pytest.raises(TypeError, match="condition"):
+        where(condition=C)
+    with pytest.raises(TypeError, match="expected out"):
+        where(C, 1, 2, axis=0)
+    with pytest.raises(TypeError, match="only with cond, x and y"):
+        where(C, out=np.zeros(2))
+
+
+def test_it_looks_like_a_function():
+    assert str(inspect.signature(where)) == (
+        "(cond: 'Any', x: 'Any' = Ellipsis, y: 'Any' = Ellipsis, /, *, out: 'Any' = None) -> 'Any'"
+    )
+    assert where.__name__ == "where" and "bit for bit" in where.__doc__
+    assert "where" in te_select.__all__
+
+
+def test_stats_say_why_numpy_did_it():
+    before = where.stats().left
+    odd = np.array([1, "a"], object)
+    where(C, odd, odd)
+    where(np.zeros((0, 3), bool), 1.0, 2.0)
+    after = where.stats().left
+    assert after["element type"] == before.get("element type", 0) + 1
+    assert after["shape"] == before.get("shape", 0) + 1

@@ -1,0 +1,99 @@
+"""out=: of any strides, one of the inputs, overlapping in part, or refused."""
+
+import numpy as np
+import pytest
+
+import te_select
+from tests.support.where_calls import filled, strided
+
+where = te_select.where
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_out_of_any_layout(seed):
+    rng = np.random.default_rng(seed)
+    dtype = np.dtype(str(rng.choice(["u1", "f2", "f4", "i8", "c16", "S3", "U3", "V5"])))
+    shape = tuple(int(n) for n in rng.integers(1, rng.choice([9, 60]), rng.integers(0, 4)))
+    cond = filled(rng, shape[-1:], np.dtype(bool))
+    x, y = strided(rng, shape, dtype), filled(rng, shape, dtype)
+    expected = np.where(cond, x, y)
+    out = strided(rng, shape, dtype)
+    around = out.base.copy() if out.base is not None else None
+    assert where(cond, x, y, out=out) is out
+    assert np.ascontiguousarray(out).tobytes() == np.ascontiguousarray(expected).tobytes()
+    if around is not None:  # what lies between the elements of out stays as it was
+        out[...] = np.zeros((), dtype)
+        there = out.base.copy()
+        where(np.True_, np.zeros((), dtype), y, out=out)
+        assert out.base.tobytes() == there.tobytes()
+
+
+@pytest.mark.parametrize("count", [5, 1000, 70_000, 3_000_000])
+def test_out_is_x_or_y(count):
+    rng = np.random.default_rng(count)
+    cond, x, y = rng.random(count) < 0.5, rng.random(count), rng.random(count)
+    expected = np.where(cond, x, y)
+    into_x, into_y = x.copy(), y.copy()
+    where(cond, into_x, y, out=into_x)
+    where(cond, x, into_y, out=into_y)
+    assert (into_x == expected).all() and (into_y == expected).all()
+
+
+@pytest.mark.parametrize("shift", [-3, -1, 1, 7, 500])
+def test_what_overlaps_in_part_is_as_if_copied(shift):
+    memory = np.arange(5000.0)
+    x = memory[1000:3000]
+    out = memory[1000 + shift : 3000 + shift]
+    cond = np.arange(2000) % 3 == 0
+    expected = np.where(cond, x, -1.0)
+    where(cond, x, -1.0, out=out)
+    assert (out == expected).all()
+
+
+def test_out_over_cond_is_as_if_copied():
+    cond = np.arange(1000) % 3 == 0
+    expected = np.where(cond, False, True)
+    where(cond, False, True, out=cond)
+    assert (cond == expected).all()
+
+
+def test_out_that_is_a_transposed_input():
+    x = np.arange(90_000.0).reshape(300, 300)
+    expected = np.where(x > 500, x, 0)
+    where(x > 500, x, 0, out=x.T)
+    assert (expected == x.T).all()
+
+
+def test_out_whose_elements_lie_on_each_other():
+    memory = np.zeros(10)
+    out = np.lib.stride_tricks.as_strided(memory, (4, 10), (0, 8))
+    x = np.arange(40.0).reshape(4, 10)
+    where(np.True_, x, x, out=out)
+    assert memory.tolist() == x[-1].tolist()
+
+
+def test_promotion_into_out():
+    cond = np.arange(100_000) % 2 == 0
+    x, y = np.arange(100_000, dtype="i4"), np.arange(100_000, dtype="f4")
+    out = np.empty(100_000)
+    assert where(cond, x, y, out=out) is out
+    assert (out == np.where(cond, x, y)).all()
+
+
+@pytest.mark.parametrize(
+    "out, error, match",
+    [
+        (np.zeros(3), ValueError, r"out has shape \(3,\); expected \(2,\)"),
+        (np.zeros((1, 2)), ValueError, r"expected \(2,\)"),
+        (np.zeros(2, "f4"), TypeError, "out has element type float32; expected float64"),
+        (np.zeros(2, ">f8"), TypeError, "expected float64"),
+        ([0.0, 0.0], TypeError, "out is a list"),
+        (1.0, TypeError, "out is a float"),
+        (np.broadcast_to(np.zeros(1), (2,)), ValueError, "read-only"),
+    ],
+)
+def test_an_out_that_does_not_do_is_refused(out, error, match):
+    with pytest.raises(error, match=match):
+        where(np.array([True, False]), np.ones(2), 2.0, out=out)
+    if isinstance(out, np.ndarray):
+        assert not out.any()

@@ -1,0 +1,129 @@
+"""The C half: large calls on many threads, rows, tiles, and no byte beside the operands."""
+
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+import te_select
+
+where = te_select.where
+WIDTHS = ("u1", "u2", "u4", "u8", "c16", "V12", "S3")
+
+
+def bits(rng, shape, dtype):
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    return rng.integers(1, 256, size, np.uint8).view(dtype).reshape(shape)
+
+
+def check(cond, x, y):
+    expected = np.where(cond, x, y)
+    found = where(cond, x, y)
+    assert found.strides == expected.strides
+    assert np.array_equal(found.view(np.uint8), expected.view(np.uint8))
+
+
+@pytest.mark.parametrize("dtype", WIDTHS)
+@pytest.mark.parametrize(
+    "cond, x, y",
+    [
+        ((3, 5), (3, 5), (3, 5)),
+        ((2000, 700), (2000, 700), (700,)),  # large enough for threads and stores past the cache
+        ((2000, 1), (2000, 700), ()),
+        ((100_000, 1), (100_000, 3), (3,)),  # kernels of rows
+        ((100_000, 3), (100_000, 1), (3,)),
+        ((50_000, 1), (50_000, 1), (1, 31)),
+        ((7, 1, 300, 5), (7, 20, 300, 5), (1, 20, 1, 1)),
+        ((1, 1, 64, 64), (4, 12, 64, 64), ()),
+    ],
+)
+def test_broadcasts_of_every_width(cond, x, y, dtype):
+    rng = np.random.default_rng(0)
+    check(rng.random(cond) < 0.5, bits(rng, x, dtype), bits(rng, y, dtype))
+
+
+@pytest.mark.parametrize("dtype", ["u1", "f4", "c16"])
+@pytest.mark.parametrize("shape", [(900, 1100), (40, 50, 600), (100_000, 4)])
+def test_transposed_and_stepping_operands(shape, dtype):
+    rng = np.random.default_rng(0)
+    x, y = bits(rng, shape, dtype), bits(rng, shape[::-1], dtype)
+    cond = rng.random((*shape[:-1], 2 * shape[-1])) < 0.5
+    check(cond[..., ::2], x, y.T)
+    check(cond[..., ::-2], x[::-1], y.T)
+
+
+def test_rows_with_gaps_between_them():
+    rng = np.random.default_rng(0)
+    for extent in (3, 20, 200, 3000):
+        x = bits(rng, (3000, extent + 5), "u4")[:, :extent]
+        check(rng.random((3000, extent)) < 0.5, x, np.uint32(7))
+
+
+GUARDED = """
+    import ctypes, itertools, mmap, sys
+    import numpy as np
+    import te_select
+    libc = ctypes.CDLL(None)
+    PAGE = mmap.PAGESIZE
+    def fenced(array, at_end):
+        # a copy whose last, or first, byte lies beside memory that no one may touch
+        pages = -(-max(array.nbytes, 1) // PAGE)
+        memory = mmap.mmap(-1, (pages + 2) * PAGE)
+        whole = np.frombuffer(memory, np.uint8)
+        for page in (0, pages + 1):
+            libc.mprotect(ctypes.c_void_p(whole.ctypes.data + page * PAGE), PAGE, 0)
+        start = PAGE + (pages * PAGE - array.nbytes if at_end else 0)
+        made = whole[start:start + array.nbytes].view(array.dtype).reshape(array.shape)
+        made[...] = array
+        return made
+    rng = np.random.default_rng(0)
+    done = 0
+    shapes = [((n,), (n,), ()) for n in (1, 2, 3, 15, 17, 31, 63, 64, 65, 255, 1000, 4099)]
+    shapes += [((m, 1), (m, n), (n,)) for m in (1, 2, 5, 33) for n in (1, 2, 3, 7, 8, 9, 40, 129)]
+    shapes += [((n,), (m, 1), (m, n)) for m in (1, 3, 17) for n in (2, 5, 12, 77)]
+    for (cond, x, y), dtype, at_end in itertools.product(
+        shapes, ("u1", "u2", "u4", "u8", "c16", "S3"), (True, False)
+    ):
+        size = np.dtype(dtype).itemsize
+        count = lambda s: int(np.prod(s)) * size
+        bits = lambda s: rng.integers(1, 99, count(s), np.uint8).view(dtype).reshape(s)
+        given = [rng.random(cond) < 0.5, bits(x), bits(y)]
+        for step in (1, -1):
+            turned = [a[..., ::step] if a.ndim else a for a in given]
+            expected = np.where(*turned)
+            inputs = [fenced(a, at_end) for a in given]
+            inputs = [a[..., ::step] if a.ndim else a for a in inputs]
+            out = fenced(np.zeros_like(expected), at_end)
+            te_select.where(*inputs, out=out)
+            assert out.tobytes() == expected.tobytes(), (cond, x, y, dtype, step)
+            done += 1
+    assert te_select.where.stats().calls == done
+    print("done", done)
+"""
+
+
+def test_no_byte_beside_the_operands_is_touched():
+    run = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(GUARDED)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert run.stdout.startswith("done"), run.stderr
+
+
+def test_threads_call_at_once():
+    import concurrent.futures
+
+    def call(seed):
+        rng = np.random.default_rng(seed)
+        for count in (10, 5000, 600_000):
+            cond, x, y = rng.random(count) < 0.5, rng.random(count), rng.random(count)
+            check(cond, x, y)
+        return True
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(call, range(12)))
