@@ -55,3 +55,8 @@ def test_size_is_evaluated():
     assert evaluate("Min(64, sequence)", {"sequence": 100}) == 64
     assert evaluate("past + sequence", {"past": 3}) is None
     assert evaluate("dim 0 of input 'x'", {}) is None
+
+
+@pytest.mark.parametrize(("text", "value"), [("a**8", 256), ("a**9", None), ("a**(0-1)", None)])
+def test_powers_are_computed_up_to_the_eighth(text, value):
+    assert evaluate(text, {"a": 2}) == value

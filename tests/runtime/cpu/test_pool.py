@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import faulthandler
 import subprocess
 import sys
 import textwrap
@@ -113,6 +114,14 @@ int takers(int threads) {
   return count;
 }
 """
+
+
+@pytest.fixture(autouse=True)
+def watched():
+    """A task that is lost is waited for without an end: this process says where, and ends."""
+    faulthandler.dump_traceback_later(200, exit=True)
+    yield
+    faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.fixture(scope="module")
