@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import ctypes
 import functools
 import os
 import platform
@@ -157,6 +158,26 @@ def c_compiler() -> tuple[str, ...]:
         f"no C compiler is found ({', '.join(_COMPILERS)}); install one (Debian: apt install gcc) "
         "or set CC"
     )
+
+
+def compile_library(sources: Sequence[Path], output: Path, *options: str) -> None:
+    """Compile C files for this machine to a shared library at ``output``.
+
+    Raises
+    ------
+    ToolchainError
+        If there is no C compiler, or it fails.
+    """
+    shared = ("-std=gnu11", "-fPIC", "-shared")
+    _run(*c_compiler(), *shared, *map(str, sources), *options, output=output)
+
+
+def open_library(sources: Sequence[Path], *options: str) -> ctypes.CDLL:
+    """Compile C files as `compile_library` does, and open the library; its file is gone again."""
+    with scratch.folder() as folder:
+        path = folder / "library.so"
+        compile_library(sources, path, *options)
+        return ctypes.CDLL(str(path))
 
 
 _objects_lock = threading.Lock()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import itertools
-import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,13 +18,12 @@ import numpy as np
 
 from te_select.checking.reference import Array
 from te_select.errors import ToolchainError
-from te_select.machines.c_compiler import c_compiler
-from te_select.runtime import scratch
+from te_select.machines.c_compiler import open_library
 from te_select.timing.cores import threads
 from te_select.timing.operands import LINE, aligned_empty
 
 _SOURCE = Path(__file__).with_name("roof.c")
-_OPTIONS = ("-std=gnu11", "-O3", "-march=native", "-fopenmp", "-fPIC", "-shared")
+_OPTIONS = ("-O3", "-march=native", "-fopenmp")
 _SHORT = 50e-6  # seconds; a shorter probe repeats itself, so that Python's call costs little
 _TRIALS = 5
 _COPY_BYTES, _SELECT_BYTES = 8, 13  # moved per element of float32
@@ -165,20 +163,6 @@ def _fastest(run: _Run, repeats: int) -> float:
 @functools.cache
 def _library() -> ctypes.CDLL:
     """Compile roof.c for this CPU, once per process."""
-    command = c_compiler()
-    with scratch.folder() as folder:
-        path = folder / "roof.so"
-        done = subprocess.run(
-            [*command, *_OPTIONS, str(_SOURCE), "-o", str(path)],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode:
-            raise ToolchainError(
-                f"{command[0]} cannot compile {_SOURCE.name}; a C compiler with OpenMP is needed:\n"
-                f"{done.stderr.strip()[-500:]}"
-            )
-        library = ctypes.CDLL(str(path))
+    library = open_library([_SOURCE], *_OPTIONS)
     library.roof_lanes.restype = ctypes.c_int64
     return library

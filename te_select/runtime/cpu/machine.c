@@ -87,13 +87,11 @@ int te_select_streams(const te_select_machine* m, int64_t moved, int64_t out, in
   return (fill ? out : moved) >= from;
 }
 
-const char* te_select_machine_text(void) {
-  te_select_describe_machine(&machine, description, sizeof(description));
-  return description;
-}
+const char* te_select_machine_text(void) { return description; }
 
 __attribute__((constructor)) static void look_around(void) {
   detect();
   make_plausible();
   te_select_take_profile(&machine);
+  te_select_describe_machine(&machine, description, sizeof(description));
 }

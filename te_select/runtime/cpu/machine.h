@@ -38,7 +38,7 @@ const char* te_select_bad_profile(void);
 int te_select_streams(const te_select_machine* machine, int64_t moved, int64_t out, int fill,
                       int32_t threads);
 
-/* What is known, as lines of "KEY = VALUE"; written anew by every call, of one thread at a time. */
+/* What was known when the library was loaded, as lines of "KEY = VALUE". */
 const char* te_select_machine_text(void);
 
 /* ---- between machine.c and profile.c ---------------------------------------------------------- */

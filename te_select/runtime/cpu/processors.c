@@ -153,7 +153,8 @@ static int32_t from_quota(const char* proc, const char* mount) {
   return least;
 }
 
-__attribute__((constructor)) static void count_threads(void) {
+/* Before the other constructors, one of which describes the machine. */
+__attribute__((constructor(200))) static void count_threads(void) {
   max_threads = from_environment();
   if (max_threads) return;
   max_threads = from_affinity();

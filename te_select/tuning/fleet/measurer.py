@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -12,8 +11,8 @@ from typing import Any
 
 from tvm_ffi import libinfo
 
-from te_select.errors import ToolchainError, TuningError
-from te_select.machines.c_compiler import c_compiler
+from te_select.errors import TuningError
+from te_select.machines.c_compiler import compile_library
 from te_select.operator.workload import Workload
 from te_select.tuning.fleet.tracker import Tracker
 from te_select.tuning.measuring.candidate import Built, Measurement
@@ -287,11 +286,7 @@ class FleetMeasurer(Measurer):
 
 def _compile_probe(folder: Path) -> Path:
     library = folder / "probe.so"
-    command = [*c_compiler(), "-std=gnu11", "-O2", "-fPIC", "-pthread", "-shared", str(_PROBE)]
-    command += [f"-I{path}" for path in libinfo.include_paths()]
-    command += [f"-L{Path(libinfo.find_libtvm_ffi()).parent}", "-ltvm_ffi", "-o", str(library)]
-    done = subprocess.run(command, capture_output=True, check=False)
-    if done.returncode:
-        lines = done.stderr.decode(errors="replace").strip().splitlines()
-        raise ToolchainError(f"{command[0]} cannot compile {_PROBE.name}: {'; '.join(lines[-3:])}")
+    options = ["-O2", "-pthread", *(f"-I{path}" for path in libinfo.include_paths())]
+    options += [f"-L{Path(libinfo.find_libtvm_ffi()).parent}", "-ltvm_ffi"]
+    compile_library([_PROBE], library, *options)
     return library

@@ -30,6 +30,7 @@ const char* pretend(const char* vendor, int family, int model, int64_t l2, int64
   machine.threads_per_l3 = sharing;
   make_plausible();
   te_select_take_profile(&machine);
+  te_select_describe_machine(&machine, description, sizeof(description));
   return te_select_machine_text();
 }
 
