@@ -31,7 +31,7 @@ from te_select.operator.node import Node
 from te_select.operator.workload import Workload
 from te_select.records import lookup
 from te_select.records.origin import DEFAULT, NONE_NEAR, NOT_ASKED
-from te_select.runtime import artifact, scratch, stored
+from te_select.runtime import artifact, files, scratch, stored
 from te_select.runtime.kernel import Kernel
 from te_select.runtime.manifest import Manifest, NodeRecord
 
@@ -120,7 +120,7 @@ def export(
     ArgumentError
         If there is no workload, or none of the nodes has one.
     ArtifactError
-        If the path cannot be written.
+        If the path cannot be written, or has the name of a module of Python's standard library.
     """
     if isinstance(workloads, Workload) or not isinstance(workloads, Iterable):
         raise ArgumentError(f"workloads is {shown(workloads)}; expected a list of workloads")
@@ -135,6 +135,7 @@ def export(
         )
     if not unique:
         raise ArgumentError("no workloads are given; a library holds at least one")
+    path = files.new_library_path(path)
     with scratch.folder(scratch.ROOM + len(unique) * scratch.KERNEL_ROOM) as folder:
         built = folder / "library.so"
         resolved = resolve(target)

@@ -32,7 +32,7 @@ def test_cpp_program_runs_an_exported_kernel(tmp_path: Path) -> None:
     if compiler is None:
         pytest.skip("no C++ compiler")
     workload = te_select.Workload((4, 1), (4, 8), (), "float32")
-    library = te_select.compile(workload).export(tmp_path / "select.so")
+    library = te_select.compile(workload).export(tmp_path / "mask.so")
 
     def config(flag: str) -> list[str]:
         return run(sys.executable, "-m", "tvm_ffi.config", flag).split()

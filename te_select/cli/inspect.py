@@ -126,7 +126,7 @@ def _of_workload(workload: Workload, target: str, logs: str | None) -> dict[str,
     import te_select  # noqa: PLC0415 - tvm is slow to import
 
     with scratch.folder() as folder:
-        path = folder / "select.so"
+        path = folder / "mask.so"
         document = _of_library(te_select.export([workload], path, target, tuning_logs(logs)))
     del document["path"]
     return document

@@ -125,12 +125,12 @@ def write(stored: Stored, path: str | os.PathLike[str]) -> Path:
     Raises
     ------
     ArtifactError
-        If the path does not end in .so, a file cannot be written, or ``NAME.json`` exists and is
-        not a manifest.
+        If the path does not end in .so or has the name of a module of Python's standard library,
+        a file cannot be written, or ``NAME.json`` exists and is not a manifest.
     """
     if not stored.sealed:  # two files cannot be replaced at one moment
         stored = stored.alone(stored.manifest)
-    path = files.library_path(path)
+    path = files.new_library_path(path)
     beside = manifest_path(path)
     if files.is_folder(beside):
         raise ArtifactError(f"{beside} cannot be written: it is a folder")

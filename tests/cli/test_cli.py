@@ -34,7 +34,7 @@ def run_json(*args: str | Path) -> Any:
 
 @pytest.fixture(scope="module")
 def one(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("one") / "select.so"
+    path = tmp_path_factory.mktemp("one") / "mask.so"
     return te_select.export([te_select.Workload((4, 1), (4, 5), ())], path)
 
 
@@ -46,7 +46,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_compile_writes_a_library_that_loads(tmp_path: Path) -> None:
-    path = tmp_path / "select.so"
+    path = tmp_path / "mask.so"
     result = run("compile", *FLAGS, "--dtype", "int8", "-o", path)
     assert result.exit_code == 0, result.output
     assert "select_int8_numpy_c4x1_t4x5_e" in result.stdout
@@ -71,9 +71,17 @@ def test_compile_takes_workloads_from_flags_json_and_file(tmp_path: Path) -> Non
 
 
 def test_compile_for_another_cpu_needs_no_such_cpu(tmp_path: Path) -> None:
-    path = tmp_path / "select.so"
+    path = tmp_path / "mask.so"
     document = run_json("compile", *FLAGS, "--target", "znver5", "-o", path)
     assert document["target"]["name"] == "znver5"
+
+
+@pytest.mark.parametrize("verb", [["compile", *FLAGS], ["where", "build"]])
+def test_output_of_the_name_of_a_module_of_python_is_refused(tmp_path: Path, verb: Any) -> None:
+    result = run(*verb, "-o", tmp_path / "json.so")
+    assert result.exit_code == 2
+    assert "own module json; expected another name, such as" in result.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -154,7 +162,7 @@ def test_an_error_has_its_kind_in_json(args: list[str], kind: str) -> None:
 
 
 def test_a_damaged_library_is_a_failure(one: Path, tmp_path: Path) -> None:
-    path = te_select.load(one).export(tmp_path / "select.so")
+    path = te_select.load(one).export(tmp_path / "mask.so")
     path.write_bytes(b"damaged")
     result = run("verify", path)
     assert result.exit_code == 1, result.output
@@ -180,7 +188,7 @@ def test_no_memory_is_one_line(one: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_field_is_spelt_alike_everywhere(tmp_path: Path) -> None:
-    path = tmp_path / "select.so"
+    path = tmp_path / "mask.so"
     compiled = run_json("compile", *FLAGS, "-o", path)
     inspected = run_json("inspect", path)
     manifest = json.loads(path.with_suffix(".json").read_text())
@@ -284,7 +292,7 @@ def test_inspect_shows_what_a_library_is(one: Path) -> None:
 
 
 def test_inspect_says_why_a_library_does_not_load(one: Path, tmp_path: Path) -> None:
-    path = tmp_path / "select.so"
+    path = tmp_path / "mask.so"
     path.write_bytes(one.read_bytes() + b"x")
     path.with_suffix(".json").write_bytes(one.with_suffix(".json").read_bytes())
     assert "SHA-256" in run_json("inspect", path)["loads_here"]

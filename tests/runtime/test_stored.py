@@ -330,3 +330,18 @@ def test_manifest_longer_than_the_one_inside_is_refused(path):
     versions = {**longer.versions, "more": "x" * 1000}
     with pytest.raises(ArtifactError, match="no room for this manifest"):
         found.alone(type(longer)(longer.kernels, longer.target, versions))
+
+
+@pytest.mark.parametrize("name", ["select.so", "json.so", "types.abi3.so", "_json.so"])
+def test_name_of_a_module_of_python_is_refused_with_another(pair, tmp_path, name):
+    module = name.partition(".")[0]
+    expected = f"place of its own module {module}; expected another name, such as"
+    with pytest.raises(ArtifactError, match=expected):
+        stored.write(stored.read(pair[0]), tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_library_of_such_a_name_still_loads(pair, tmp_path):
+    path = tmp_path / "select.so"
+    path.write_bytes(pair[0].read_bytes())
+    assert artifact.load(path).workload == W

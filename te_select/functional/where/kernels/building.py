@@ -10,7 +10,7 @@ from te_select import forks
 from te_select.errors import TargetError
 from te_select.functional.where.kernels import family, key
 from te_select.machines.targets import ResolvedTarget, resolve
-from te_select.runtime import cache, scratch, stored
+from te_select.runtime import cache, files, scratch, stored
 
 
 @forks.held_off()
@@ -58,11 +58,14 @@ def build(path: str | os.PathLike[str] | None = None, target: str = "native") ->
     ------
     TargetError
         If the target is no CPU, or not this one where it goes into the cache.
+    ArtifactError
+        If the path cannot be written, or has the name of a module of Python's standard library.
     """
     if path is None:
         if target != "native":
             raise TargetError(f"target is {target!r}; expected native, or a path to write to")
         return cache.write(key.entry(key.WHOLE), image(family.parts(), target))
+    path = files.new_library_path(path)
     resolved = _resolved(target)
     with scratch.folder(scratch.ROOM + len(family.parts()) * scratch.KERNEL_ROOM) as folder:
         built = folder / "where.so"
