@@ -11,6 +11,7 @@ import itertools
 import os
 import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -93,6 +94,7 @@ def export(
     target: str | dict[str, Any] = "native",
     tuning_logs: TuningLogs = None,
     *,
+    static: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Path:
     """Compile many workloads into one shared library.
@@ -104,9 +106,11 @@ def export(
         them, are compiled where their status is ``"compiled"``; the manifest says of every node
         which function serves it, or why none does.
     path
-        The ``.so`` to write; its manifest is the ``.json`` beside it.
+        The ``.so`` to write; its manifest is the ``.json`` beside it, and its C header the ``.h``.
     target, tuning_logs
         As for `compile`. The target need not be one that this machine can run.
+    static
+        Whether to write a static library with the same plain C functions, the ``.a`` beside it.
     progress
         Called with the number of steps done and of all steps.
 
@@ -146,8 +150,14 @@ def export(
             step(len(chosen), len(each) + 1)  # the last step makes code of all of them
             chosen.append(schedule(workload, level, tuning_logs))
         step(len(chosen), len(each) + 1)
-        build_scheduled(chosen, built, resolved, nodes)
-        return stored.write(stored.read(built), path)
+        archive = built.with_suffix(".a") if static else None
+        build_scheduled(
+            chosen, built, resolved, nodes, **({} if archive is None else {"archive": archive})
+        )
+        made = stored.read(built)
+        if archive is not None:
+            made = replace(made, archive=archive.read_bytes())
+        return stored.write(made, path)
 
 
 @forks.held_off()
@@ -172,7 +182,8 @@ def build_scheduled(
     nodes
         The nodes of a model that they serve, which the manifest lists.
     options
-        What the kind of machine takes besides: ``places`` of a family of CPU kernels.
+        What the kind of machine takes besides: ``archive``, a static library to write as well;
+        ``places`` of a family of CPU kernels, which has no plain C functions.
 
     Raises
     ------
@@ -182,8 +193,9 @@ def build_scheduled(
     _check_names(chosen)
     kind = machine(target.kind)
     path.parent.mkdir(parents=True, exist_ok=True)
+    has_c = kinds.kind(target.kind).c_functions and "places" not in options
     manifest = Manifest(
-        kernels=records(chosen, target.levels[-1].name),
+        kernels=records(chosen, target.levels[-1].name, c_functions=has_c),
         target={"name": target.name, **kind.requirements(target)},
         versions=versions() | kind.versions(),
         nodes=tuple(map(NodeRecord.of, nodes)),

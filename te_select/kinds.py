@@ -59,6 +59,10 @@ class Kind:
         Whether the machines of a fleet can measure it.
     profile
         Measures what libraries decide by the machine, where they do.
+    c_functions
+        Whether its libraries have plain C functions, and a header that declares them.
+    c_stream
+        The C type of the stream that these take; empty where they take none.
     former_names
         Names that older manifests have for it.
     """
@@ -80,6 +84,8 @@ class Kind:
     with_numpy: str = ""
     fleet: bool = False
     profile: str = ""
+    c_functions: bool = False
+    c_stream: str = ""
     former_names: tuple[str, ...] = field(default=())
 
 
@@ -104,6 +110,7 @@ KINDS: dict[str, Kind] = {
         environment="te_select.machines.cpu.environment:environment",
         profile="te_select.timing.cpu.profile",
         fleet=True,
+        c_functions=True,
         former_names=("x86",),
     ),
     "cuda": Kind(
@@ -122,6 +129,8 @@ KINDS: dict[str, Kind] = {
         place="te_select.tuning.measuring.on_cuda:Cuda",
         environment="te_select.machines.cuda.environment:environment",
         with_numpy="te_select.checking.on_device:OnDevice",
+        c_functions=True,
+        c_stream="struct CUstream_st*",  # cudaStream_t and CUstream, without a header of CUDA
     ),
 }
 """The kinds by name; the first is that of libraries whose manifest names none."""

@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from te_select.frontends import ModelNode
 
 Output = Annotated[
-    Path | None, typer.Option("-o", "--output", help="The .so to write; its .json goes beside it.")
+    Path | None,
+    typer.Option("-o", "--output", help="The .so to write; its .json and .h go beside it."),
 ]
+Static = Annotated[bool, typer.Option("--static", help="Write a static library .a as well.")]
 
 
 def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
@@ -45,6 +47,7 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
     target: TargetOption = "native",
     logs: LogsOption = None,
     output: Output = None,
+    static: Static = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Compile workloads, or all that a model needs, into one shared library.
@@ -69,7 +72,7 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
     with progress("compiling") as step:
         export = te_select.export  # imports TVM
         imported = time.perf_counter()
-        path = export(wanted, output, target, tuning_logs(logs), progress=step)
+        path = export(wanted, output, target, tuning_logs(logs), static=static, progress=step)
     end = time.perf_counter()
     manifest = read_manifest(path)
     document: dict[str, Any] = {

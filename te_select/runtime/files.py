@@ -142,6 +142,18 @@ def replace_all(files: Mapping[Path, bytes]) -> None:
                 sync_folder(folder)
 
 
+def remove(path: Path) -> None:
+    """Remove a file; one that is gone is no error.
+
+    Raises
+    ------
+    ArtifactError
+        If it cannot be removed.
+    """
+    with _explained(path):
+        path.unlink(missing_ok=True)
+
+
 def write_output(path: Path, data: bytes) -> None:
     """Write an output of the user's choice; a regular file is replaced as a whole.
 

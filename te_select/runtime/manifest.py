@@ -56,6 +56,8 @@ class KernelRecord:
         As a `Choice` has them. Of several levels, the choice for the best.
     levels
         The choice for each level but the best, by its name, where the library has several.
+    c_function
+        The name of its plain C function; empty where the library has none.
     """
 
     workload: Workload
@@ -63,6 +65,7 @@ class KernelRecord:
     origin: str = "default"
     why: str = ""
     levels: Mapping[str, Choice] = field(default_factory=dict)
+    c_function: str = ""
 
     def at(self, level: str) -> Choice:
         """The choice for one of the library's levels."""
@@ -124,6 +127,11 @@ class Manifest:
         """The kind of machine."""
         return kinds.of_manifest(self.target)
 
+    @property
+    def c_functions(self) -> dict[Workload, str]:
+        """The names of the plain C functions, by what they compute."""
+        return {each.workload: each.c_function for each in self.kernels if each.c_function}
+
     def to_json(self, sha256: str) -> dict[str, Any]:
         """The manifest of a library with this digest, as JSON types."""
         return {
@@ -132,6 +140,7 @@ class Manifest:
             "kernels": [
                 {
                     "symbol": record.workload.name,
+                    **({"c_function": record.c_function} if record.c_function else {}),
                     "workload": record.workload.to_json(),
                     "config": dict(record.config),
                     "origin": record.origin,
@@ -148,6 +157,11 @@ class Manifest:
     def to_text(self, sha256: str) -> bytes:
         """The same as the file beside the library has it."""
         return (json.dumps(self.to_json(sha256), indent=1) + "\n").encode()
+
+
+def c_name(workload: Workload) -> str:
+    """The name of a workload's plain C function."""
+    return f"te_{workload.name}"  # the name itself begins with select_
 
 
 def manifest_path(path: str | os.PathLike[str]) -> Path:
@@ -249,12 +263,15 @@ def _parse_kernel(item: Any, levels: tuple[str, ...]) -> KernelRecord:
     symbol = _typed(item, "symbol", str)
     if symbol != workload.name:
         raise ValueError(f"symbol {symbol!r} is not the name of its workload, {workload.name!r}")
+    c_function = _typed({"c_function": "", **item}, "c_function", str)
+    if c_function not in ("", c_name(workload)):
+        raise ValueError(f"c_function {c_function!r} is not {c_name(workload)!r}")
     by_level = _typed({"levels": {}, **item}, "levels", dict)
     if tuple(by_level) != levels[:-1]:
         raise ValueError(f"{symbol} has the levels {list(by_level)}, expected {list(levels[:-1])}")
     choices = {name: _parse_choice(_typed(by_level, name, dict)) for name in by_level}
     best = _parse_choice(item)
-    return KernelRecord(workload, best.config, best.origin, best.why, choices)
+    return KernelRecord(workload, best.config, best.origin, best.why, choices, c_function)
 
 
 def _parse_choice(item: Mapping[str, Any]) -> Choice:

@@ -34,6 +34,7 @@ def build(
     manifest: Manifest,
     path: Path,
     places: Mapping[Workload, str] | None = None,
+    archive: Path | None = None,
 ) -> None:
     """Write the shared library of scheduled workloads.
 
@@ -49,6 +50,8 @@ def build(
         The ``.so`` to write; its folder exists.
     places
         Where they are the family of `te_select.where`, the place of each in its table.
+    archive
+        A static library of the same to write beside it, or None.
     """
     made: list[Path] = []
     versions: dict[Workload, list[link.Version]] = {one.workload: [] for one in chosen}
@@ -66,7 +69,7 @@ def build(
                 made += objects.write(functions, level.tvm, folder / f"kernels{k}")
         entries = [link.KernelEntry(work, tuple(found)) for work, found in versions.items()]
         levels = [link.Level(level.name, level.cpu_features) for level in target.levels]
-        link.link(made, entries, levels, manifest, path, target.isa.triple, places)
+        link.link(made, entries, levels, manifest, path, target.isa.triple, places, archive)
 
 
 def _decisions(one: Scheduled) -> link.Decisions:

@@ -19,7 +19,13 @@ from te_select.runtime.manifest import Manifest
 __all__ = ["build", "device", "missing", "requirements", "source", "tuned_on", "versions"]
 
 
-def build(chosen: Sequence[Scheduled], target: CudaTarget, manifest: Manifest, path: Path) -> None:
+def build(
+    chosen: Sequence[Scheduled],
+    target: CudaTarget,
+    manifest: Manifest,
+    path: Path,
+    archive: Path | None = None,
+) -> None:
     """Write the shared library of scheduled workloads.
 
     Parameters
@@ -32,6 +38,8 @@ def build(chosen: Sequence[Scheduled], target: CudaTarget, manifest: Manifest, p
         What the library holds, which goes into it.
     path
         The ``.so`` to write; its folder exists.
+    archive
+        A static library of the same to write beside it, or None.
     """
     functions = [_lower(one, symbol(i)) for i, one in enumerate(chosen)]
     binary = compilers.compile_cuda(lowering.translation_unit(functions), target.archs)
@@ -39,7 +47,7 @@ def build(chosen: Sequence[Scheduled], target: CudaTarget, manifest: Manifest, p
         link.CudaEntry(one.workload, made.symbol, made.threads, made.blocks)
         for one, made in zip(chosen, functions, strict=True)
     ]
-    link.link(binary, entries, manifest, path)
+    link.link(binary, entries, manifest, path, archive)
 
 
 def requirements(target: CudaTarget) -> dict[str, Any]:
