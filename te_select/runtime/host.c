@@ -43,7 +43,7 @@ static void append_dims(te_select_message* m, int32_t ndim, const int64_t* dims,
 te_select_message te_select_begin(const te_select_kernel* kernel, te_select_mode mode,
                                   int operand) {
   te_select_message m;
-  m.mode = mode;
+  m.mode = mode == TE_SELECT_TRY ? TE_SELECT_STRICT : mode;
   m.used = 0;
   te_select_append(&m, "%s: ", kernel->name);
   if (operand >= 0) te_select_append(&m, "%s ", operand_names[operand]);

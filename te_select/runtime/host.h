@@ -62,7 +62,8 @@ typedef struct {
 void te_select_append(te_select_message* m, const char* format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Begins a message with "kernel: ", or with "kernel: operand " for an operand >= 0. */
+/* Begins a message with "kernel: ", or with "kernel: operand " for an operand >= 0. It is of what is
+ * no refusal of arguments, and so is raised in TE_SELECT_TRY, too. */
 te_select_message te_select_begin(const te_select_kernel* kernel, te_select_mode mode, int operand);
 
 /* Raises an error of a Python kind such as "ValueError", or keeps it in a call of a plain function;
