@@ -71,7 +71,9 @@ def test_program_without_shared_libraries_runs(folder):
 
 
 def test_only_the_functions_of_the_header_can_be_called(folder):
-    listed = subprocess.run(["nm", "-g", folder / "two.a"], capture_output=True, text=True).stdout
+    listed = subprocess.run(
+        ["nm", "-g", folder / "two.a"], capture_output=True, text=True, check=True
+    ).stdout
     defined = {line.split()[2] for line in listed.splitlines() if len(line.split()) == 3}
     assert defined == {c_name(TWO), c_name(SHARED), *archive.SHARED}
 

@@ -149,7 +149,7 @@ def test_sizes_that_are_negative_or_too_large_are_refused(library, sizes, messag
 
 
 def test_memory_beyond_the_address_space_is_refused(library):
-    cond, then, else_, out = arrays()
+    cond, _then, else_, out = arrays()
     status, message = call(library, SAME, cond, 2**64 - 4, else_, out)
     assert status == INVALID and "leads out of the address space" in message
 

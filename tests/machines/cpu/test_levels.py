@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[3]
 LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")
 NAME = ",".join(LEVELS)
 HERE = [name for name in LEVELS if not features.missing(resolve(name).cpu_features)]
-EXAMPLE = Workload((4, 1), (4, 8), (), "float32")  # what examples/cpp/main.cc calls
+EXAMPLE = Workload((4, 1), (4, 8), (), "float32")  # what examples/tvm_ffi/main.cc calls
 WORKLOADS = [EXAMPLE, Workload(("n",), ("n",), ("n",), "int8"), Workload((99, 1), (99, 5), (99, 5))]
 EMULATOR = shutil.which("qemu-x86_64")
 CPUS = {"Conroe": None, "Nehalem": "x86-64-v2", "Haswell": "x86-64-v3"}
@@ -232,7 +232,7 @@ def program(tmp_path_factory):
     ffi = Path(libinfo.find_libtvm_ffi()).parent
     options = [f"-I{path}" for path in libinfo.include_paths()]
     options += ["-std=c++17", f"-L{ffi}", "-ltvm_ffi", f"-Wl,-rpath,{ffi}"]
-    source = ROOT / "examples/cpp/main.cc"
+    source = ROOT / "examples/tvm_ffi/main.cc"
     subprocess.run(["c++", source, "-o", folder / "main", *options], check=True)
     return folder / "main"
 
