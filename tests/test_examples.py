@@ -85,7 +85,7 @@ def test_library_is_an_operator_of_pytorch(tmp_path: Path) -> None:
     workload = te_select.Workload((1, 1, 128, 128), ("batch", 12, 128, 128), ())
     library = te_select.export([workload], tmp_path / "mask.so")
     env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    out = run(sys.executable, EXAMPLES / "torch" / "main.py", library, env=env)
+    out = run(sys.executable, EXAMPLES / "torch" / "attention.py", library, env=env)
     assert out == "589824 elements selected in PyTorch\n"
 
 
@@ -103,7 +103,7 @@ def test_onnx_runtime_runs_what_lies_around_the_kernel(tmp_path: Path) -> None:
     text += f" (float[1,2,16,16] weights) <float least = {{-1e9}}> {{{nodes}}}"
     onnx.save(onnx.parser.parse_model(text), tmp_path / "model.onnx")
     run(*TE_SELECT, "compile", "--model", tmp_path / "model.onnx", "-o", tmp_path / "model.so")
-    program = EXAMPLES / "onnxruntime" / "main.py"
+    program = EXAMPLES / "onnxruntime" / "cut.py"
     out = run(sys.executable, program, tmp_path / "model.onnx", tmp_path / "model.so")
     assert out == "512 elements selected between two runs of ONNX Runtime\n"
 

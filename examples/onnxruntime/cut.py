@@ -2,7 +2,7 @@
 
 From Python, ONNX Runtime takes operators of one's own only as C++ libraries. So the model is cut:
     te-select compile --model model.onnx -o build/model.so
-    python examples/onnxruntime/main.py model.onnx build/model.so
+    python examples/onnxruntime/cut.py model.onnx build/model.so
 """
 
 from __future__ import annotations
