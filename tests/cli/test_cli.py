@@ -54,6 +54,17 @@ def test_compile_writes_a_library_that_loads(tmp_path: Path) -> None:
     assert te_select.load(path).workload == te_select.Workload((4, 1), (4, 5), (), "int8")
 
 
+def test_compile_writes_a_static_library_where_asked(tmp_path: Path) -> None:
+    path = tmp_path / "mask.so"
+    document = run_json("compile", *FLAGS, "--static", "-o", path)
+    (kernel,) = document["kernels"]
+    assert kernel["c_function"] == f"te_{kernel['symbol']}"
+    assert kernel["c_function"] in path.with_suffix(".h").read_text()
+    assert path.with_suffix(".a").read_bytes().startswith(b"!<arch>")
+    assert run("compile", *FLAGS, "-o", path).exit_code == 0
+    assert not path.with_suffix(".a").exists()
+
+
 def test_compile_takes_workloads_from_flags_json_and_file(tmp_path: Path) -> None:
     file = tmp_path / "workloads.json"
     listed = {"cond_shape": ["n"], "then_shape": ["n"], "else_shape": [], "dtype": "float64"}
