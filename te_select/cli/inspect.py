@@ -20,7 +20,7 @@ from te_select.cli.console import (
     print_json,
     tuning_logs,
 )
-from te_select.cli.manifest import describe, print_kernel, read_manifest
+from te_select.cli.manifest import describe, print_kernels, read_manifest
 from te_select.cli.paths import check_folder, check_library
 from te_select.errors import ArtifactError, SelectError
 from te_select.operator.workload import Workload
@@ -204,8 +204,7 @@ def _print(document: dict[str, Any]) -> None:
         print_fields(document["in_effect"], "  ")
     if document.get("manifest_written"):
         print("the manifest beside the library was gone or did not fit, and was written again")
-    for kernel in document["kernels"]:
-        print()
-        print_kernel(kernel)
+    print()
+    print_kernels(document["kernels"])
     for node in document["nodes"]:
         print(f"{node['place']} {node['name']}: {node['symbol'] or node['reason']}")
