@@ -11,10 +11,12 @@ import typer
 import te_select
 from te_select.cli import models, workloads
 from te_select.cli.console import (
+    ConfigOption,
     JsonFlag,
     LogsOption,
     TargetOption,
     no_meaning,
+    parse_knobs,
     print_json,
     progress,
     tuning_logs,
@@ -44,6 +46,7 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
     expand: models.Expand = False,
     target: TargetOption = "native",
     logs: LogsOption = None,
+    config: ConfigOption = None,
     output: Output = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -70,7 +73,9 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
     with progress("compiling") as step:
         export = te_select.export  # imports TVM
         imported = time.perf_counter()
-        path = export(wanted, output, target, tuning_logs(logs), progress=step)
+        path = export(
+            wanted, output, target, tuning_logs(logs), config=parse_knobs(config), progress=step
+        )
     end = time.perf_counter()
     manifest = read_manifest(path)
     document: dict[str, Any] = {

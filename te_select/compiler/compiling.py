@@ -9,7 +9,7 @@ from __future__ import annotations
 import atexit
 import itertools
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,8 @@ def compile(
     workload: Workload,
     target: str | dict[str, Any] = "native",
     tuning_logs: TuningLogs = None,
+    *,
+    config: Mapping[str, Any] | None = None,
 ) -> Kernel:
     """Compile a workload to a kernel.
 
@@ -50,6 +52,9 @@ def compile(
     tuning_logs
         None for the records shipped with the package, a folder for those in it only, False for
         none. The workload's own record is taken, else the nearest, else the default config.
+    config
+        Knobs of the schedule by hand, such as ``{"piece": 4096}``. The others are those of the
+        default config; records are not used.
 
     Returns
     -------
@@ -66,12 +71,15 @@ def compile(
         If there is no room for temporary files.
     TuningError
         If the folder of tuning logs is missing, or holds no record that can be used.
+    ArgumentError
+        If the schedule has no such knob, or cannot follow it for this workload.
     """
     _checked(workload)
+    _check_one_source(tuning_logs, config)
     resolved = resolve(target)
     check_runs_here(resolved)
     path = _build_folder(os.getpid()) / f"build{next(_builds)}" / f"{workload.name}.so"
-    chosen = [schedule(workload, level, tuning_logs) for level in resolved.levels]
+    chosen = [schedule(workload, level, tuning_logs, knobs=config) for level in resolved.levels]
     build_scheduled(chosen, path, resolved)
     loaded = artifact.load(path)
     if not isinstance(loaded, Kernel):
@@ -86,6 +94,7 @@ def export(
     target: str | dict[str, Any] = "native",
     tuning_logs: TuningLogs = None,
     *,
+    config: Mapping[str, Any] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Path:
     """Compile many workloads into one shared library.
@@ -99,7 +108,7 @@ def export(
         element types. The manifest says of every node which function serves it, or why none does.
     path
         The ``.so`` to write; its manifest is the ``.json`` beside it.
-    target, tuning_logs
+    target, tuning_logs, config
         As for `compile`. The target need not be one that this machine can run.
     progress
         Called with the number of steps done and of all steps.
@@ -112,12 +121,14 @@ def export(
     Raises
     ------
     ArgumentError
-        If there is no workload, or no kernel can serve any of the nodes.
+        If there is no workload, no kernel can serve any of the nodes, or the schedule of one of
+        the workloads cannot follow `config`.
     ArtifactError
         If the path cannot be written.
     """
     if isinstance(workloads, Workload) or not isinstance(workloads, Iterable):
         raise ArgumentError(f"workloads is {shown(workloads)}; expected a list of workloads")
+    _check_one_source(tuning_logs, config)
     given = list(workloads)
     nodes = [item for item in given if isinstance(item, Node)]
     wanted = [item.workload if isinstance(item, Node) else _checked(item) for item in given]
@@ -137,7 +148,7 @@ def export(
             step(done, total + 1)  # the last step makes code of all of them
             for level in resolved.levels:
                 if done < len(unique):
-                    chosen.append(schedule(workload, level, tuning_logs))
+                    chosen.append(schedule(workload, level, tuning_logs, knobs=config))
                 else:
                     chosen.append(schedule_member(workload, level))
         step(total, total + 1)
@@ -151,6 +162,14 @@ def _nothing_to_compile(nodes: Sequence[Node]) -> str:
         return "no workloads are given; a library holds at least one"
     statuses = ", ".join(sorted({node.status for node in nodes}))
     return f"none of the {len(nodes)} nodes has a workload to compile; they are {statuses}"
+
+
+def _check_one_source(tuning_logs: TuningLogs, config: Mapping[str, Any] | None) -> None:
+    if config and tuning_logs not in (None, False):
+        raise ArgumentError(
+            f"config is {shown(config)} and tuning_logs is {shown(tuning_logs)}; expected one of "
+            "them: a config by hand uses no records"
+        )
 
 
 def _checked(workload: Workload) -> Workload:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from tvm import s_tir
 
 from te_select import forks
-from te_select.errors import ArtifactError
+from te_select.errors import ArgumentError, ArtifactError
 from te_select.machines import limits, schedule_of
 from te_select.machines.scheduled import Scheduled
 from te_select.machines.targets import ResolvedTarget
@@ -18,7 +19,7 @@ from te_select.operator.broadcast import shown
 from te_select.operator.definition import definition
 from te_select.operator.workload import Workload
 from te_select.records import lookup
-from te_select.records.origin import DEFAULT, NONE_NEAR, NOT_ASKED
+from te_select.records.origin import BY_HAND, DEFAULT, NONE_NEAR, NOT_ASKED
 
 TuningLogs = str | Path | Literal[False] | None
 
@@ -29,6 +30,8 @@ def schedule(
     target: ResolvedTarget,
     tuning_logs: TuningLogs = None,
     config: Mapping[str, Any] | None = None,
+    *,
+    knobs: Mapping[str, Any] | None = None,
 ) -> Scheduled:
     """Choose a config, or take the given one, and apply the schedule.
 
@@ -42,6 +45,8 @@ def schedule(
         As for `compile`.
     config
         A config as a manifest holds it.
+    knobs
+        Knobs that were set by hand, in place of those of the default config.
 
     Returns
     -------
@@ -51,13 +56,16 @@ def schedule(
     Raises
     ------
     ArgumentError
-        If TVM cannot fuse loops of that many iterations.
+        If TVM cannot fuse loops of that many iterations, or the schedule has no such knobs.
     """
     pattern = access_pattern(workload)
     rules = schedule_of(target.kind)
     origin, why = DEFAULT, ""
     if config is not None:
         chosen = _config_from_manifest(config, pattern, rules)
+    elif knobs:
+        chosen = _config_by_hand(knobs, pattern, rules, target)
+        origin, why = BY_HAND, f"{_listed(knobs)}; the other knobs are those of the default config"
     elif tuning_logs is not False and (found := lookup.find(workload, target, tuning_logs)):
         chosen, origin, why = found.config, found.origin, found.why
     else:
@@ -70,6 +78,28 @@ def schedule(
             rules.apply(sch, pattern, target.tvm, variant.config)
         functions[variant] = sch.mod["main"]
     return Scheduled(workload, target.name, chosen, origin, why, functions)
+
+
+def _config_by_hand(
+    knobs: Mapping[str, Any], pattern: AccessPattern, rules: Any, target: ResolvedTarget
+) -> Any:
+    if not isinstance(knobs, Mapping):
+        raise ArgumentError(f"config is {shown(knobs)}; expected a mapping of knobs to values")
+    default = rules.default_config(pattern, target.tvm)
+    known = [field.name for field in fields(default)]
+    for name in knobs:
+        if name not in known:
+            raise ArgumentError(
+                f"config has the knob {shown(name)}; {target.name} takes {', '.join(known)}"
+            )
+    try:
+        return replace(default, **knobs).checked(pattern)
+    except ValueError as error:
+        raise ArgumentError(f"config {_listed(knobs)} cannot be followed: {error}") from error
+
+
+def _listed(knobs: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={shown(value)}" for name, value in knobs.items())
 
 
 def _config_from_manifest(config: Mapping[str, Any], pattern: AccessPattern, rules: Any) -> Any:
