@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -47,7 +47,7 @@ class Scheduled:
 
 
 def records(
-    chosen: Sequence[Scheduled], best: str, *, c_functions: bool
+    chosen: Sequence[Scheduled], best: str, c_functions: Collection[Workload]
 ) -> tuple[KernelRecord, ...]:
     """What a manifest says of each workload: the choice for every level, of which one is best."""
     choices: dict[Workload, dict[str, Choice]] = {}
@@ -59,7 +59,7 @@ def records(
             workload,
             **vars(by_level.pop(best)),
             levels=by_level,
-            c_function=c_name(workload) if c_functions else "",
+            c_function=c_name(workload) if workload in c_functions else "",
         )
         for workload, by_level in choices.items()
     )

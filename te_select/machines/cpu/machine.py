@@ -49,7 +49,7 @@ def build(
     path
         The ``.so`` to write; its folder exists.
     places
-        Where they are the family of `te_select.where`, the place of each in its table.
+        Of those that are kernels of the family, the place of each in its table.
     archive
         A static library of the same to write beside it, or None.
     """
