@@ -6,11 +6,11 @@ One module per verb. A verb imports NumPy, tvm and what needs them only when it 
 
 from __future__ import annotations
 
-from importlib import metadata
 from typing import Annotated
 
 import typer
 
+import te_select
 from te_select.cli.bench import bench_command
 from te_select.cli.cache import cache_app
 from te_select.cli.compile import compile_command
@@ -48,7 +48,7 @@ app.add_typer(cache_app, name="cache")
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        print(f"te-select {metadata.version('te-select')}")
+        print(f"te-select {te_select.__version__}")
         raise typer.Exit
 
 

@@ -17,6 +17,7 @@ from te_select.machines.scheduled import Scheduled, records
 from te_select.machines.targets import ResolvedTarget
 from te_select.operator.workload import Workload
 from te_select.runtime.manifest import Manifest, NodeRecord
+from te_select.version import __version__
 
 
 @forks.held_off()
@@ -84,7 +85,7 @@ def check_runs_here(target: ResolvedTarget) -> None:
 def versions() -> dict[str, str]:
     """Versions of what takes part in every build."""
     return {
-        "te_select": _version("te-select"),
+        "te_select": __version__,
         "tvm": tvm.__version__,
         "tvm_ffi": _version("apache-tvm-ffi"),
         "python": platform.python_version(),

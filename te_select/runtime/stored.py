@@ -114,6 +114,20 @@ def read(path: str | os.PathLike[str], *, check: bool = True) -> Stored:
     )
 
 
+def from_bytes(image: bytes, place: str) -> Stored:
+    """A library that came by another way than a file; ``place`` is for messages.
+
+    Raises
+    ------
+    ArtifactError
+        If the bytes are damaged, or hold no manifest.
+    """
+    held = embedded.read(image, place)
+    if held is None:
+        raise ArtifactError(f"{place} holds no manifest; expected the bytes of a library")
+    return Stored(image, *held, sealed=True)
+
+
 def write(stored: Stored, path: str | os.PathLike[str]) -> Path:
     """Write a library and the files beside it; each appears as a whole.
 

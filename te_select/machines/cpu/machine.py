@@ -11,7 +11,7 @@ import tvm
 from tvm import tirx
 
 from te_select.machines import limits
-from te_select.machines.cpu import link, lowering, objects
+from te_select.machines.cpu import link, listing, lowering, objects
 from te_select.machines.cpu.target import CpuTarget
 from te_select.machines.scheduled import Scheduled, symbol
 from te_select.machines.select_leaf import leaves
@@ -113,7 +113,9 @@ def source(one: Scheduled, target: CpuTarget, level: str) -> str:
         return "\n\n".join([*_spans_in_words(one), *(str(func.script()) for func in lowered)])
     with limits.explained(one.workload):
         module = lowering.build(lowered, target.tvm)
-    return str(module.inspect_source("ll" if level == "llvm" else "asm"))
+    if level == "llvm":
+        return str(module.inspect_source("ll"))
+    return listing.without_notes(str(module.inspect_source("asm")))
 
 
 def _spans_in_words(one: Scheduled) -> list[str]:
