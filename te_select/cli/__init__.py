@@ -26,6 +26,7 @@ from te_select.cli.where import where_app
 app = typer.Typer(
     name="te-select",
     cls=Group,
+    context_settings={"help_option_names": ["-h", "--help"]},
     epilog='Shapes are comma lists of sizes and names, such as 1,batch,128; "" is a scalar.',
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -41,9 +42,9 @@ for _name, _command in (
     ("profile", profile_command),
 ):
     app.command(_name)(_command)
-app.add_typer(logs_app, name="logs")
-app.add_typer(where_app, name="where")
-app.add_typer(cache_app, name="cache")
+app.add_typer(logs_app, name="logs", cls=Group)
+app.add_typer(where_app, name="where", cls=Group)
+app.add_typer(cache_app, name="cache", cls=Group)
 
 
 def _print_version(wanted: bool) -> None:
