@@ -186,6 +186,49 @@ def test_version_is_that_of_the_package() -> None:
     assert result.stdout == f"te-select {metadata.version('te-select')}\n"
 
 
+def test_version_of_the_module_is_that_of_the_package() -> None:
+    assert te_select.__version__ == metadata.version("te-select")
+    assert "__version__" in te_select.__all__
+
+
+VERBS = [
+    [],
+    *(["compile"], ["verify"], ["inspect"], ["env"], ["bench"], ["tune"], ["profile"]),
+    *(["where"], ["where", "build"], ["cache"], ["cache", "info"], ["logs"], ["logs", "list"]),
+]
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=" ".join)
+def test_h_is_help_on_every_verb(verb: list[str]) -> None:
+    result = run(*verb, "-h")
+    assert result.exit_code == 0
+    assert result.stdout.startswith(f"Usage: te-select {' '.join(verb)}")
+    assert result.stdout == run(*verb, "--help").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["compile", "--target", "native", "--target=znver5"], "--target is given 2 times; expec"),
+        (["where", "build", "--target", "a", "--target", "a"], "--target is given 2 times; expec"),
+        (["compile", "--cond", "1", "--cond", "2", "--cond", "3"], "--cond is given 3 times; exp"),
+        (["compile", "-o", "a.so", "--output", "b.so"], "--output is given 2 times; expected it"),
+        (["logs", "list", "--only", "a", "--only", "b"], "--only is given 2 times; expected it o"),
+    ],
+)
+def test_option_of_one_value_is_refused_where_it_is_given_twice(
+    words: list[str], message: str
+) -> None:
+    result = run(*words)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"te-select: error: {message}")
+
+
+def test_options_of_several_values_and_flags_may_be_given_twice(one: Path) -> None:
+    result = run("verify", one, "--check", "random", "--check", "special", "--json", "--json")
+    assert result.exit_code == 0, result.output
+
+
 def test_no_memory_is_one_line(one: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any) -> None:
         raise MemoryError("Unable to allocate 1. PiB")
