@@ -11,6 +11,7 @@ from typing import Any
 import tvm
 
 from te_select import forks, kinds
+from te_select.compiler.components import components
 from te_select.errors import ArgumentError, TargetError
 from te_select.machines import machine
 from te_select.machines.scheduled import Scheduled, records
@@ -58,11 +59,13 @@ def build_scheduled(
     path.parent.mkdir(parents=True, exist_ok=True)
     plain = chosen if c_functions is None else [o for o in chosen if o.workload in c_functions]
     plain = plain if kinds.kind(target.kind).c_functions else []
+    used = versions() | kind.versions()
     manifest = Manifest(
         kernels=records(chosen, target.levels[-1].name, {one.workload for one in plain}),
         target={"name": target.name, **kind.requirements(target)},
-        versions=versions() | kind.versions(),
+        versions=used,
         nodes=tuple(nodes),
+        components=components(target, used),
     )
     kind.build(chosen, target, manifest, path, **options)
 

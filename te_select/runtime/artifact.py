@@ -6,6 +6,7 @@ import difflib
 import functools
 import os
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -101,7 +102,7 @@ def _loaded(found: stored.Stored, path: Path) -> Kernel | Library:
     kernels: dict[str, Kernel] = {}
     for record in found.manifest.kernels:
         name = record.workload.name
-        alone = Manifest((record,), target, found.manifest.versions)
+        alone = replace(found.manifest, kernels=(record,), nodes=())
         kernels[name] = make(
             record,
             alone,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from te_select.operator import family
 from te_select.operator.node import Node
 from te_select.operator.workload import Workload
 from te_select.runtime import files
+from te_select.runtime.component import Component
 
 FORMAT, FIRST_FORMAT = 2, 1
 _NODE_TEXTS = ("place", "name", "op", "status", "reason")
@@ -119,12 +120,15 @@ class Manifest:
         Of the packages that built it.
     nodes
         The nodes of the model that it was built for, where it was built for one.
+    components
+        What it is made of and by; older libraries do not say.
     """
 
     kernels: tuple[KernelRecord, ...]
     target: Mapping[str, Any]
     versions: Mapping[str, str]
     nodes: tuple[NodeRecord, ...] = ()
+    components: tuple[Component, ...] = ()
 
     @property
     def kind(self) -> Kind:
@@ -155,7 +159,8 @@ class Manifest:
             ],
             "target": dict(self.target),
             "versions": dict(self.versions),
-            **({"nodes": [asdict(node) for node in self.nodes]} if self.nodes else {}),
+            **_listed("components", self.components),
+            **_listed("nodes", self.nodes),
         }
 
     def to_text(self, sha256: str) -> bytes:
@@ -243,9 +248,17 @@ def parse(text: bytes, place: str) -> tuple[Manifest, str, int]:
         )
         if any(node.symbol == family.FUNCTION for node in nodes):
             _check_family(kernels)
+        listed = _typed({"components": []} | data, "components", list)
+        components = tuple(map(Component.from_json, listed))
     except (ValueError, TypeError, SelectError) as error:
         raise ArtifactError(f"{place} is not a manifest: {error}; export it again") from error
-    return Manifest(kernels, target, versions, nodes), sha256, found
+    return Manifest(kernels, target, versions, nodes, components), sha256, found
+
+
+def _listed(name: str, items: Iterable[Any]) -> dict[str, Any]:
+    """A field with dataclasses as JSON types; none where there are none."""
+    found = [asdict(item) for item in items]
+    return {name: found} if found else {}
 
 
 def _parse_levels(target: Mapping[str, Any]) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from te_select.machines.select_leaf import leaves
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
 from te_select.runtime import scratch
+from te_select.runtime.component import Component
 from te_select.runtime.cpu import features
 from te_select.runtime.manifest import Manifest
 from te_select.schedules.annotations import ANNOTATION, PLAIN_LEAF
@@ -25,7 +26,16 @@ from te_select.schedules.cpu.defaults import is_fill, reads_cond_once
 from te_select.schedules.cpu.span import Span
 from te_select.schedules.variant import Condition
 
-__all__ = ["build", "device", "missing", "requirements", "source", "tuned_on", "versions"]
+__all__ = [
+    "build",
+    "components",
+    "device",
+    "missing",
+    "requirements",
+    "source",
+    "tuned_on",
+    "versions",
+]
 
 
 def build(
@@ -104,6 +114,12 @@ def missing(target: CpuTarget) -> list[str]:
 def versions() -> dict[str, str]:
     """The version of LLVM."""
     return {"llvm": str(tvm.target.codegen.llvm_version_major())}
+
+
+def components() -> tuple[Component, ...]:
+    """LLVM."""
+    number = str(tvm.target.codegen.llvm_version_major())
+    return (Component("LLVM", number, "compiler", "Apache-2.0 WITH LLVM-exception"),)
 
 
 def source(one: Scheduled, target: CpuTarget, level: str) -> str:

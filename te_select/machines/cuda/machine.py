@@ -13,10 +13,20 @@ from te_select.machines.cuda.lowering import CudaFunction
 from te_select.machines.cuda.target import CudaTarget
 from te_select.machines.scheduled import Scheduled, symbol
 from te_select.operator.access import access_pattern
+from te_select.runtime.component import Component
 from te_select.runtime.cuda import driver
 from te_select.runtime.manifest import Manifest
 
-__all__ = ["build", "device", "missing", "requirements", "source", "tuned_on", "versions"]
+__all__ = [
+    "build",
+    "components",
+    "device",
+    "missing",
+    "requirements",
+    "source",
+    "tuned_on",
+    "versions",
+]
 
 
 def build(
@@ -63,6 +73,13 @@ def missing(_target: CudaTarget) -> list[str]:
 def versions() -> dict[str, str]:
     """The version of the CUDA compiler."""
     return {"cuda_compiler": compilers.describe() or "none"}
+
+
+def components() -> tuple[Component, ...]:
+    """The CUDA compiler."""
+    described = compilers.describe() or "none"
+    name, _, number = described.partition(" ")
+    return (Component(name, number, "compiler", "LicenseRef-NVIDIA-CUDA-EULA"),)
 
 
 def source(one: Scheduled, target: CudaTarget, level: str) -> str:
