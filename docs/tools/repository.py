@@ -38,7 +38,9 @@ def on_files(files: Files, config: Any) -> Files:
     }
     for target in sorted(linked):
         path = target.relative_to(ROOT)
-        text = f"# {path}\n\n````{_LANGUAGES.get(path.suffix, 'text')}\n{target.read_text()}\n````\n"
+        text = (
+            f"# {path}\n\n````{_LANGUAGES.get(path.suffix, 'text')}\n{target.read_text()}\n````\n"
+        )
         files.append(File.generated(config, _source_uri(target), content=text))
     return files
 
