@@ -7,6 +7,7 @@ import os
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from te_select.runtime.cuda import driver
 from tests.support.documents import (
     CLONE,
     CUDA,
+    FROM,
     NOT_RUN,
     PAGES,
     ROOT,
@@ -32,10 +34,23 @@ LINKED = ("benchmarks", "examples", "tuning_logs")  # named by commands that are
 TIMEOUT = 900  # seconds
 
 
+class PageError(AssertionError):
+    """A block failed; the message has the page, the line and what was printed."""
+
+
 def pages_with(*marks: str) -> list[str]:
     """Pages of which a block with one of these marks is run."""
     wanted = {block.page for block in ALL if block.language in RUN and block.mark in marks}
     return [page for page in PAGES if page in wanted]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kernels_of_where(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """One cache of the kernels of where() for all pages; the worker's parent folder is shared."""
+    folder = tmp_path_factory.getbasetemp().parent / "kernels-of-where"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TE_SELECT_CACHE_DIR", str(folder))
+        yield
 
 
 def run_page(page: str, folder: Path, *marks: str) -> None:
@@ -56,7 +71,8 @@ def run_page(page: str, folder: Path, *marks: str) -> None:
         timeout=TIMEOUT,
         check=False,
     )
-    assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-5000:]}"
+    if done.returncode:
+        raise PageError(f"{done.stdout[-3000:]}\n{done.stderr[-5000:]}")
     ran = json.loads((folder / "ran.json").read_text())
     wanted = [b.line for b in blocks(page) if b.language in RUN and b.mark in ("", *marks)]
     assert ran == wanted
@@ -65,6 +81,23 @@ def run_page(page: str, folder: Path, *marks: str) -> None:
 @pytest.mark.parametrize("page", pages_with(""))
 def test_blocks_of_a_page_run_in_its_order(page: str, tmp_path: Path) -> None:
     run_page(page, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("language", "code"),
+    [
+        ("python", "assert x == 2"),
+        ("sh", "te-select compile --cond 3 --then 2 --else 2 -o build/mask.so"),
+        ("sh", "false\ntrue"),
+        ("c", "int f(void) { return undeclared; }"),
+        ("json", "[1, 2"),
+    ],
+)
+def test_block_that_fails_is_named(language: str, code: str, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"```python\nx = 1\n```\n\n```{language}\n{code}\n```\n")
+    with pytest.raises(PageError, match=rf"failed: {page}:6"):
+        run_page(str(page), tmp_path)
 
 
 @pytest.mark.slow
@@ -85,12 +118,21 @@ def test_block_is_run_or_says_why_it_is_not(block: Block) -> None:
     assert block.language, (
         "name its language: python, sh, c, cpp, json, or text for what is no code"
     )
-    assert block.mark in ("", SLOW, CUDA, CLONE, NOT_RUN)
-    assert bool(block.reason) == (block.mark == NOT_RUN), "a block that is not run says why"
+    assert block.mark in ("", SLOW, CUDA, CLONE, FROM, NOT_RUN)
+    assert bool(block.reason) == (block.mark in (FROM, NOT_RUN)), "say why it is not run"
     if block.language in SHOWN:
         assert not any(words[:1] == ["te-select"] for words in commands(block.text))
     else:
         assert block.language in RUN or block.mark == NOT_RUN
+
+
+@pytest.mark.parametrize(
+    "block", [b for b in ALL if b.mark == FROM], ids=lambda block: f"{block.place} {block.reason}"
+)
+def test_block_of_a_file_stands_in_it(block: Block) -> None:
+    lines = iter([line.strip() for line in (ROOT / block.reason).read_text().splitlines()])
+    missing = [line for line in block.text.splitlines() if line.strip() not in lines]
+    assert not missing, "in this order"
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,8 @@ A comment in front of a block says if and how it is run; readers do not see it:
     Where there is a GPU. Elsewhere it is parsed.
 ``<!-- in a fresh clone -->``
     Only in the test that pastes the README's commands into a shell.
+``<!-- from: FILE -->``
+    Never. Its lines stand in that file, in their order, and other tests run the file.
 ``<!-- not run: REASON -->``
     Never. Commands of te-select in it are parsed.
 ``<!-- given`` and lines of Python ``-->``
@@ -31,7 +33,7 @@ RUN = ("python", "sh", "c", "cpp", "json")
 """The languages of blocks that are run, compiled or read."""
 SHOWN = ("text", "mermaid")
 """The languages of blocks that are no code: drawings, layouts of folders, output."""
-SLOW, CUDA, CLONE, NOT_RUN = "slow", "cuda", "in a fresh clone", "not run"
+SLOW, CUDA, CLONE, FROM, NOT_RUN = "slow", "cuda", "in a fresh clone", "from", "not run"
 _COMMENT = re.compile(r"<!--\s*(.*?)\s*-->", re.DOTALL)
 _GIVEN = "given\n"
 
@@ -53,7 +55,7 @@ class Block:
     mark
         ``""``, or one of the marks above.
     reason
-        Why it is not run.
+        Why it is not run, or the file whose lines it shows.
     given
         Python that is run before it.
     """
