@@ -1,4 +1,4 @@
-"""Links lead to files, pages have a place, pictures and tables are those of the code."""
+"""What the pages say holds: links, places, names, verbs, pictures, tables and figures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ import runpy
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 
+import te_select
+from te_select import errors
+from te_select.cli import app
 from te_select.errors import BroadcastError
 from te_select.operator.broadcast import RULES, broadcast, format_shape
 from tests.support.documents import PAGES, ROOT
@@ -28,6 +32,19 @@ def test_links_lead_to_files_of_the_repository(page: str) -> None:
 @pytest.mark.parametrize("page", [page for page in PAGES if page.startswith("docs/")])
 def test_page_has_a_place_in_the_navigation(page: str) -> None:
     assert f": {Path(page).name}\n" in (ROOT / "mkdocs.yml").read_text()
+
+
+@pytest.mark.parametrize("name", te_select.__all__)
+def test_public_name_is_in_the_reference(name: str) -> None:
+    text = (ROOT / "docs" / "reference.md").read_text()
+    shown = "errors" if hasattr(errors, name) else name
+    assert f"::: te_select.{shown}\n" in text or f"`te_select.{shown}(" in text
+
+
+def test_every_verb_is_in_the_table_of_commands() -> None:
+    text = (ROOT / "docs" / "commands.md").read_text()
+    cells = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
+    assert set(get_command(app).commands) == set(re.findall(r"`(\w+)`", "".join(cells)))
 
 
 @pytest.mark.parametrize("example", PICTURES["EXAMPLES"], ids=lambda example: example.name)
