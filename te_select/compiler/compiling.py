@@ -50,8 +50,9 @@ def compile(
         ``"native"``, ``"x86-64"`` to ``"x86-64-v4"``, an LLVM CPU name, ``"cuda"`` (the GPUs of
         this machine), ``"cuda:sm_80,sm_90"``, or a TVM target as JSON.
     tuning_logs
-        None for the records shipped with the package, a folder for those in it only, False for
-        none. The workload's own record is taken, else the nearest, else the default config.
+        None for the user's own records and those shipped with the package, a folder for those in
+        it only, False for none. The workload's own record is taken, else the nearest, else the
+        default config.
     config
         Knobs of the schedule by hand, such as ``{"piece": 4096}``. The others are those of the
         default config; records are not used.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -30,7 +31,7 @@ from tests.support.documents import (
 )
 
 ALL = [block for page in PAGES for block in blocks(page)]
-LINKED = ("benchmarks", "examples", "tuning_logs")  # named by commands that are run at the top
+LINKED = ("benchmarks", "examples")  # named by commands that are run at the top
 TIMEOUT = 900  # seconds
 
 
@@ -57,7 +58,8 @@ def run_page(page: str, folder: Path, *marks: str) -> None:
     """Run a page in a folder and with a home of its own."""
     for name in LINKED:
         (folder / name).symlink_to(ROOT / name)
-    own = {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder), "XDG_CACHE_HOME": str(folder)}
+    shutil.copytree(ROOT / "tuning_logs", folder / "tuning_logs")  # commands write to it
+    own = dict.fromkeys(("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"), str(folder))
     paths = {
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
         "PYTHONPATH": os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(ROOT)])),
