@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from tests.support import fresh
-from tests.support.documents import CLONE, blocks
+from tests.support.documents import CLONE, SLOW, blocks
 
 IN_AN_ENVIRONMENT = '"$PYTHON" -m venv ../fresh && source ../fresh/bin/activate'
 
 
 def pasted() -> str:
     """The commands in their order, and then Python's blocks, which need what those install."""
-    found = [block for block in blocks("README.md") if block.mark in ("", CLONE)]
+    found = [block for block in blocks("README.md") if block.mark in ("", CLONE, SLOW)]
     commands = [f"echo '{b.place}'\n{b.text}" for b in found if b.language == "sh"]
     programs = [b.text for b in found if b.language == "python"]
     programs = [f"python - <<'END OF BLOCK'\n{text}END OF BLOCK\n" for text in programs]
