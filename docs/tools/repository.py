@@ -37,10 +37,9 @@ def on_files(files: Files, config: Any) -> Files:
         if _is_source(target := _target(page.src_uri, link))
     }
     for target in sorted(linked):
-        path = target.relative_to(ROOT)
-        text = (
-            f"# {path}\n\n````{_LANGUAGES.get(path.suffix, 'text')}\n{target.read_text()}\n````\n"
-        )
+        language = _LANGUAGES.get(target.suffix, "text")
+        title = target.relative_to(ROOT)
+        text = f"# {title}\n\n````{language}\n{target.read_text()}\n````\n"
         files.append(File.generated(config, _source_uri(target), content=text))
     return files
 
