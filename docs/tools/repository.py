@@ -1,7 +1,7 @@
 """A hook of mkdocs: files of the repository outside docs/ as pages of the site.
 
-README.md is the first page, and other documents at the top have their places. Any other file that a
-page links to becomes a page that shows it. Links are written as they hold in the repository, and
+README.md is the first page, and other documents at the top have their places. Any other file or
+folder that a page links to becomes a page that shows it. Links are written as they hold in the repository, and
 are rewritten here.
 """
 
@@ -37,9 +37,8 @@ def on_files(files: Files, config: Any) -> Files:
         if _is_source(target := _target(page.src_uri, link))
     }
     for target in sorted(linked):
-        language = _LANGUAGES.get(target.suffix, "text")
-        title = target.relative_to(ROOT)
-        text = f"# {title}\n\n````{language}\n{target.read_text()}\n````\n"
+        shown = sorted(target.iterdir()) if target.is_dir() else [target]
+        text = "\n".join(_listing(path) for path in shown if path.is_file())
         files.append(File.generated(config, _source_uri(target), content=text))
     return files
 
@@ -50,6 +49,11 @@ def on_page_markdown(markdown: str, page: Any, **_others: Any) -> str:
     if uri.startswith("source/"):
         return markdown
     return _LINK.sub(lambda link: _rewritten(uri, link[1]), markdown)
+
+
+def _listing(path: Path) -> str:
+    language = _LANGUAGES.get(path.suffix, "text")
+    return f"# {path.relative_to(ROOT)}\n\n````{language}\n{path.read_text()}\n````\n"
 
 
 def _rewritten(uri: str, link: str) -> str:
@@ -72,8 +76,9 @@ def _target(uri: str, link: str) -> Path:
 
 
 def _is_source(path: Path) -> bool:
+    """Whether it is a file or a folder that has no page yet."""
     return (
-        path.is_file()
+        path.exists()
         and path.is_relative_to(ROOT)
         and not path.is_relative_to(DOCS)
         and path not in _URIS

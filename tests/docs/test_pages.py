@@ -85,6 +85,18 @@ def test_blocks_of_a_page_run_in_its_order(page: str, tmp_path: Path) -> None:
     run_page(page, tmp_path)
 
 
+def test_fragment_in_c_is_compiled_in_what_is_around_it(tmp_path: Path) -> None:
+    given = "<!-- given\naround = 'int f(int x) { BLOCK }'\n-->"
+    page = tmp_path / "page.md"
+    page.write_text(f"{given}\n```c\nreturn x;\n```\n")
+    run_page(str(page), tmp_path)
+    other = tmp_path / "other"
+    other.mkdir()
+    page.write_text(f"{given}\n```c\nreturn y;\n```\n")
+    with pytest.raises(PageError, match="failed"):
+        run_page(str(page), other)
+
+
 @pytest.mark.parametrize(
     ("language", "code"),
     [

@@ -13,7 +13,8 @@ A comment in front of a block says if and how it is run; readers do not see it:
 ``<!-- not run: REASON -->``
     Never. Commands of te-select in it are parsed.
 ``<!-- given`` and lines of Python ``-->``
-    What the block needs. It is run before the block.
+    What the block needs. It is run before the block. It may set ``around`` to what stands around a
+    fragment in C or C++; ``BLOCK`` in it is where.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def run(block: Block, names: dict[str, Any]) -> None:
         json.loads(block.text)
     elif block.language in _COMPILERS:
         source = Path(f"block.{block.language}")
-        source.write_text(block.text)
+        source.write_text(names.pop("around", "BLOCK").replace("BLOCK", block.text))
         command = [*_COMPILERS[block.language], "-Wall", "-Werror", "-Ibuild", "-c", source]
         subprocess.run([*command, "-o", "block.o"], check=True)
     else:
