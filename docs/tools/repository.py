@@ -1,8 +1,8 @@
 """A hook of mkdocs: files of the repository outside docs/ as pages of the site.
 
 README.md is the first page, and other documents at the top have their places. Any other file or
-folder that a page links to becomes a page that shows it. Links are written as they hold in the repository, and
-are rewritten here.
+folder that a page links to becomes a page that shows it. Links are written as they hold in the
+repository, and are rewritten here.
 """
 
 from __future__ import annotations
