@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from te_select.cli import app
-from tests.support.documents import Block, blocks
+from tests.support.documents import RUN, Block, blocks
 
 _SHELL = set("$&|<>;`\n")
 _COMPILERS = {"c": ("cc", "-std=c11"), "cpp": ("c++", "-std=c++17")}
@@ -64,7 +64,7 @@ def main(page: str, *marks: str) -> None:
     ran: list[int] = []
     names: dict[str, Any] = {"__name__": "__main__"}
     for block in blocks(page):
-        if block.language in ("python", "sh", "c", "cpp", "json") and block.mark in ("", *marks):
+        if block.language in RUN and block.mark in ("", *marks):
             print(f"---- {block.place}", flush=True)
             try:
                 run(block, names)
