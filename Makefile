@@ -4,7 +4,7 @@ BIN := .venv/bin
 BUILT := .venv/.built
 INSTALLED := .venv/.installed
 
-.PHONY: help demo test test-slow soak lint install clean
+.PHONY: help demo test test-slow soak lint docs install clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -41,6 +41,12 @@ lint: $(INSTALLED)  ## check form, types and imports
 	$(BIN)/lint-imports
 	find benchmarks examples schedules te_select tests -regex '.*\.\(c\|h\|cc\|cuh\)' -exec \
 		$(BIN)/clang-format --dry-run --Werror {} +
+
+# The site of the documents, into build/site. A link that leads nowhere is an error.
+docs: $(INSTALLED)  ## build the site of the documents
+	$(BIN)/python -c "import material, mkdocstrings" 2>/dev/null || \
+		$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 
 clean:  ## remove .venv, build and dist
 	rm -rf .venv build dist
