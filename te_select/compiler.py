@@ -12,7 +12,6 @@ import os
 import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,7 +30,7 @@ from te_select.operator.node import Node
 from te_select.operator.workload import Workload
 from te_select.records import lookup
 from te_select.records.origin import DEFAULT, NONE_NEAR, NOT_ASKED
-from te_select.runtime import artifact, scratch, stored
+from te_select.runtime import artifact, packages, scratch, stored
 from te_select.runtime.kernel import Kernel
 from te_select.runtime.manifest import Manifest, NodeRecord
 
@@ -323,18 +322,11 @@ def _checked(workload: Workload) -> Workload:
 def versions() -> dict[str, str]:
     """Versions of what takes part in every build."""
     return {
-        "te_select": _version("te-select"),
+        "te_select": packages.version("te-select") or "not installed",
         "tvm": tvm.__version__,
-        "tvm_ffi": _version("apache-tvm-ffi"),
+        "tvm_ffi": packages.version("apache-tvm-ffi") or "not installed",
         "python": platform.python_version(),
     }
-
-
-def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:  # run from a source tree on PYTHONPATH
-        return "not installed"
 
 
 def _config_from_manifest(config: Mapping[str, Any], pattern: AccessPattern, rules: Any) -> Any:
