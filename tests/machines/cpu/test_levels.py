@@ -13,17 +13,16 @@ import numpy as np
 import pytest
 import tvm_ffi
 from tvm_ffi import libinfo
-from typer.testing import CliRunner
 
 import te_select
 from te_select import Workload, compiler
-from te_select.cli import app
 from te_select.errors import ArgumentError, ArtifactError, TuningError
 from te_select.machines.cpu import link
 from te_select.machines.targets import resolve
 from te_select.runtime import artifact, stored
 from te_select.runtime.cpu import features
 from te_select.schedules.cpu import isa
+from tests.support import cli
 from tests.support.runtime_standin import build, manifest
 
 ROOT = Path(__file__).parents[3]
@@ -123,22 +122,19 @@ def test_source_is_that_of_the_level_that_is_asked_for(library):
 
 
 def test_inspect_shows_every_level(library):
-    def run(*words):
-        return CliRunner().invoke(app, [str(word) for word in words])
-
-    document = json.loads(run("inspect", library, "--json").stdout)
+    document = json.loads(cli.run("inspect", library, "--json").stdout)
     assert document["level_here"] == HERE[-1]
     assert list(document["target"]["levels"]) == list(LEVELS)
     for kernel in document["kernels"]:
         assert list(kernel["levels"]) == list(LEVELS)
         assert kernel["levels"]["x86-64-v4"]["config"] == kernel["config"]
-    shown = run("inspect", library).stdout
+    shown = cli.run("inspect", library).stdout
     assert f"level here    {HERE[-1]}" in shown.replace(":", " ") or HERE[-1] in shown
     for level in LEVELS:
         assert f"level {level}" in shown
     of_level = ("inspect", library, "--kernel", WORKLOADS[2].name, "--source", "asm", "--level")
-    assert "ymm" in run(*of_level, "x86-64-v3").stdout
-    assert "expected x86-64-v2 or x86-64-v3" in run(*of_level, "v3").stderr
+    assert "ymm" in cli.run(*of_level, "x86-64-v3").stdout
+    assert "expected x86-64-v2 or x86-64-v3" in cli.run(*of_level, "v3").stderr
 
 
 def test_one_kernel_of_the_library_is_exported_with_every_level(library, tmp_path):
