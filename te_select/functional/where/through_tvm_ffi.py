@@ -9,9 +9,9 @@ import numpy as np
 
 from te_select.functional.where import numpy_rules
 from te_select.functional.where.kernels import library
-from te_select.functional.where.kernels.family import part_of_width, wished_part
 from te_select.functional.where.kinds_of_tensors import by_type
 from te_select.functional.where.shapes import joined
+from te_select.operator import family
 
 _ARRAY, _BOOL, _empty = np.ndarray, np.dtype(bool), np.empty
 _WORTH = 1 << 22  # elements that a kernel of rows must serve, as in the extension
@@ -68,9 +68,9 @@ def _fetch(dtype: np.dtype[Any]) -> Any:
     """The function for elements of a type; None where there is none."""
     if dtype.char not in _TYPES or not dtype.isnative or dtype.metadata is not None:
         return None
-    if not library.fetch(part_of_width(dtype.itemsize)):
+    if not library.fetch(family.part_of_width(dtype.itemsize)):
         return None
-    return _entries.setdefault(dtype, library.function("te_select_where"))
+    return _entries.setdefault(dtype, library.function(family.FUNCTION))
 
 
 def _select(entry: Any, cond: Any, x: Any, y: Any, dtype: Any, out: Any) -> Any:
@@ -116,4 +116,4 @@ def _note_wish(wish: int, size: int) -> None:
     _wishes[wish] = before + size
     if before + size >= _WORTH:
         _wishes[wish] = -1
-        library.fetch(wished_part(wish))
+        library.fetch(family.wished_part(wish))

@@ -48,7 +48,8 @@ def build(
     path
         The ``.so`` to write; its folder exists.
     places
-        If the workloads are the family of `te_select.where`: the place of each in its table.
+        For kernels of the family that serves operands of any shapes: the place of each in its
+        table. None if there are none.
     """
     made: list[Path] = []
     versions: dict[Workload, list[link.Version]] = {one.workload: [] for one in chosen}

@@ -18,7 +18,7 @@ from te_select.runtime.cpu import features
 WHOLE = "all"
 _PREFIX = "where"
 _PACKAGES = ("te-select", "apache-tvm", "apache-tvm-ffi")
-_FOLDERS = ("operator", "schedules", "machines", "runtime", "functional/where")
+_FOLDERS = ("operator", "schedules", "machines", "runtime", "compiler", "functional/where")
 
 
 def entry(part: str) -> str:
