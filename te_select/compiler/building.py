@@ -27,21 +27,20 @@ def build_scheduled(
     nodes: Sequence[NodeRecord] = (),
     **options: Any,
 ) -> None:
-    """Build scheduled workloads; `export`, and a tuner that has chosen the configs itself.
+    """Build a library of scheduled workloads.
 
     Parameters
     ----------
     chosen
-        What `schedule` made; their workloads differ, and each is there for every level of the
-        target.
+        Different workloads, each scheduled by `schedule` for every level of the target.
     path
-        The ``.so`` to write, into a folder of its own.
+        The ``.so`` to write, in a folder of its own.
     target
-        The target they were scheduled for.
+        The target that they were scheduled for.
     nodes
         The nodes of a model that the library was asked for.
     options
-        What the kind of machine takes besides: ``places`` of a family of CPU kernels.
+        Further arguments of the kind of machine, such as ``places`` of a family of CPU kernels.
 
     Raises
     ------
@@ -76,7 +75,7 @@ def check_runs_here(target: ResolvedTarget) -> None:
 
 
 def versions() -> dict[str, str]:
-    """Versions of what takes part in every build."""
+    """Versions of the packages that take part in every build."""
     return {
         "te_select": packages.version("te-select") or "not installed",
         "tvm": tvm.__version__,
@@ -86,7 +85,7 @@ def versions() -> dict[str, str]:
 
 
 def _check_names(chosen: Sequence[Scheduled]) -> None:
-    """Refuse two workloads of one name; long names end in a digest of 40 bits."""
+    """Refuse two workloads with one name; long names end in a digest of 40 bits only."""
     by_name: dict[str, Workload] = {}
     for one in chosen:
         other = by_name.setdefault(one.workload.name, one.workload)
