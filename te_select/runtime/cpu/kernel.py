@@ -216,10 +216,7 @@ class CpuKernel(Kernel):
         except Exception as error:  # from NumPy or the operands' libraries, or for lack of memory
             if raised.is_of_signal_handler(error):
                 raise
-            reason = str(error).strip().partition("\n")[0]
-            raise ArgumentError(
-                f"the operands cannot be used: {type(error).__name__}: {reason}"
-            ) from error
+            raise raised.of_operands(error) from error
         try:
             self._bits(*views, written)
         except (TypeError, ValueError) as error:
