@@ -15,8 +15,8 @@ from te_select.operator import family
 
 _DOC = """Select element by element: ``out[i] = x[i] if cond[i] else y[i]``, as numpy.where does.
 
-The results are those of ``numpy.where``: the same bits, type, shape and layout. Kernels that are
-compiled for this CPU do the work. Calls that they do not serve go to ``numpy.where`` itself.
+The results are those of ``numpy.where``, bit for bit, with the same type, shape and layout. Kernels
+that are compiled for this CPU do the work. Calls that they do not serve go to ``numpy.where``.
 
 Parameters
 ----------
