@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from te_select.runtime.cuda import driver
+from te_select.timing import cores
 
 NO_TORCH = Path(__file__).parent / "support" / "no_torch"
 
@@ -30,6 +31,21 @@ def pytest_configure(config):
     if not getattr(config.option, "numprocesses", None):
         paths = [str(NO_TORCH), os.environ.get("PYTHONPATH", "")]
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+
+
+@pytest.fixture(autouse=True)
+def idle(monkeypatch):
+    """Count the cores as idle: other tests use them, and no record would be sure."""
+    monkeypatch.setattr(cores.Watch, "others", lambda _: 0.0)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def own_folder(tmp_path_factory):
+    """A user's folder of records that is empty."""
+    folder = str(tmp_path_factory.mktemp("user"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_DATA_HOME", folder)
+        yield folder
 
 
 def pytest_collection_modifyitems(items):

@@ -50,9 +50,9 @@ def compile(
         ``"native"``, ``"x86-64"`` to ``"x86-64-v4"``, an LLVM CPU name, ``"cuda"`` (the GPUs of
         this machine), ``"cuda:sm_80,sm_90"``, or a TVM target as JSON.
     tuning_logs
-        None for the records shipped with the package, a folder for the records in it only, False
-        for no records. The workload's own record is taken, else the nearest, else the default
-        config.
+        None for the user's own records and those shipped with the package, a folder for the
+        records in it only, False for no records. The workload's own record is taken, else the
+        nearest, else the default config.
     config
         Values for knobs of the schedule, such as ``{"piece": 4096}``. Other knobs have the
         default's values. Records are not used.

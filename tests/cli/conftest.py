@@ -10,7 +10,6 @@ import pytest
 
 import te_select
 from te_select.cli import tune as tune_module
-from te_select.timing import cores
 from te_select.tuning import session
 from tests.support.tuning_fakes import FakeMeasurer
 
@@ -28,12 +27,6 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("two") / "lib.so"
     shapes = [(4,), ("batch",)]
     return te_select.export([te_select.Workload(s, s, (), "int16") for s in shapes], path)
-
-
-@pytest.fixture
-def idle(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Say that no other program uses the cores, which other tests do use."""
-    monkeypatch.setattr(cores, "busy_cores", lambda: 0.0)
 
 
 @pytest.fixture

@@ -13,8 +13,6 @@ from te_select.records import log
 from tests.support.cli import run, run_json
 from tests.support.tuning_cli import FLAGS, ON, TARGET, tuned
 
-pytestmark = pytest.mark.usefixtures("idle")
-
 
 def test_logs_list_shows_records_and_exits_1_where_a_line_is_damaged(
     tmp_path: Path, fake: Any
