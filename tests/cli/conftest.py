@@ -17,7 +17,7 @@ from tests.support.tuning_fakes import FakeMeasurer
 @pytest.fixture(scope="session")
 def one(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A library of one kernel."""
-    path = tmp_path_factory.mktemp("one") / "select.so"
+    path = tmp_path_factory.mktemp("one") / "mask.so"
     return te_select.export([te_select.Workload((4, 1), (4, 5), ())], path)
 
 

@@ -102,7 +102,7 @@ def test_version_is_that_of_the_package() -> None:
 
 
 def test_a_field_is_spelt_alike_everywhere(tmp_path: Path) -> None:
-    path = tmp_path / "select.so"
+    path = tmp_path / "mask.so"
     compiled = run_json("compile", *FLAGS, "-o", path)
     inspected = run_json("inspect", path)
     manifest = json.loads(path.with_suffix(".json").read_text())

@@ -10,7 +10,7 @@ from tests.support.cli import FLAGS, run, run_json
 
 
 def test_compile_writes_a_library_that_loads(tmp_path: Path) -> None:
-    path = tmp_path / "select.so"
+    path = tmp_path / "mask.so"
     result = run("compile", *FLAGS, "--dtype", "int8", "-o", path)
     assert result.exit_code == 0, result.output
     assert "select_int8_numpy_c4x1_t4x5_e" in result.stdout
@@ -35,6 +35,6 @@ def test_compile_takes_workloads_from_flags_json_and_file(tmp_path: Path) -> Non
 
 
 def test_compile_for_another_cpu_needs_no_such_cpu(tmp_path: Path) -> None:
-    path = tmp_path / "select.so"
+    path = tmp_path / "mask.so"
     document = run_json("compile", *FLAGS, "--target", "znver5", "-o", path)
     assert document["target"]["name"] == "znver5"

@@ -17,7 +17,7 @@ def test_inspect_shows_what_a_library_is(one: Path) -> None:
 
 
 def test_inspect_says_why_a_library_does_not_load(one: Path, tmp_path: Path) -> None:
-    path = tmp_path / "select.so"
+    path = tmp_path / "mask.so"
     path.write_bytes(one.read_bytes() + b"x")
     path.with_suffix(".json").write_bytes(one.with_suffix(".json").read_bytes())
     assert "SHA-256" in run_json("inspect", path)["loads_here"]

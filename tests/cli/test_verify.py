@@ -14,7 +14,7 @@ from tests.support.cli import run, run_json
 
 
 def test_a_damaged_library_is_a_failure(one: Path, tmp_path: Path) -> None:
-    path = te_select.load(one).export(tmp_path / "select.so")
+    path = te_select.load(one).export(tmp_path / "mask.so")
     path.write_bytes(b"damaged")
     result = run("verify", path)
     assert result.exit_code == 1, result.output
