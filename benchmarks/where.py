@@ -24,6 +24,7 @@ from te_select.timing.rounds import Timing, take_turns
 
 ROUNDS = 9
 HEADS = 12
+HALF = 0.5  # the share of true elements of a mask
 SIZES = (1, 2, 3, 4, 5, 6, 7, 8)
 DTYPES = ("float32", "float16", "int64")
 Arguments = tuple[Any, Any, Any]
@@ -40,7 +41,7 @@ def patterns(elements: int, dtype: str) -> Iterator[tuple[str, Arguments]]:
         return rng.integers(0, 100, shape).astype(dtype)
 
     def mask(*shape: int) -> Any:
-        return rng.random(shape) < 0.5  # noqa: PLR2004 - half of it
+        return rng.random(shape) < HALF
 
     yield "same shapes", (mask(elements), values(elements), values(elements))
     yield "mask, scalar", (mask(1, 1, heads, heads), values(1, HEADS, heads, heads), 0)
@@ -139,7 +140,7 @@ def against_compiled(options: argparse.Namespace) -> None:
 
 def _values(rows: int, dtype: str) -> Arguments:
     rng = np.random.default_rng(0)
-    cond = rng.random((rows, 1)) < 0.5  # noqa: PLR2004 - half of it
+    cond = rng.random((rows, 1)) < HALF
     return cond, rng.integers(0, 9, (rows, 3)).astype(dtype), rng.integers(0, 9, 3).astype(dtype)
 
 
@@ -149,12 +150,12 @@ def small(_options: argparse.Namespace) -> None:
 
     rng = np.random.default_rng(0)
     x = rng.random(1024, np.float32)
-    mask = rng.random((1, 1, 16, 16)) < 0.5  # noqa: PLR2004 - half of it
+    mask = rng.random((1, 1, 16, 16)) < HALF
     heads = x.reshape(1, 4, 16, 16)
     kernel = te_select.compile(te_select.Workload((1024,), (1024,), (1024,)))
     for name, given in (
-        ("same shapes", (x < 0.5, x, x)),  # noqa: PLR2004
-        ("mask, scalar", (x < 0.5, x, 0.0)),  # noqa: PLR2004
+        ("same shapes", (x < HALF, x, x)),
+        ("mask, scalar", (x < HALF, x, 0.0)),
         ("broadcast mask", (mask, heads, heads)),
     ):
         out = np.where(*given)

@@ -1,12 +1,12 @@
 """The kinds of machines: one record for each, with everything in which they differ.
 
-A new kind of machine is one record here and a folder each in ``schedules/``, ``machines/`` and
-``runtime/``. Nothing else in the code names a kind. A record is data. Code is named by a dotted
-path, which is imported when it is used, so that every floor may read this table: the runtime half
-never imports a compiler by it.
+A new kind of machine needs one record here, and a folder in each of ``schedules/``, ``machines/``
+and ``runtime/``. No other code names a kind.
 
-A dotted path is that of a module (``"te_select.machines.cpu.machine"``), or of something in a
-module (``"te_select.runtime.kernel:Kernel"``).
+A record names code by a dotted path, which is imported only when it is used. So every package may
+read this table, and the runtime half imports no compiler by it. A dotted path names a module
+(``"te_select.machines.cpu.machine"``), or something in a module
+(``"te_select.runtime.kernel:Kernel"``).
 """
 
 from __future__ import annotations
@@ -51,16 +51,16 @@ class Kind:
     place
         Where the tuner checks and times its kernels, a `te_select.tuning.measuring.place.Place`.
     environment
-        The function that says what this machine has of the kind, for ``te-select env``: sections
-        of JSON types. It imports neither tvm nor tvm_ffi.
+        The function that describes this machine for ``te-select env``, as sections of JSON types.
+        It imports neither tvm nor tvm_ffi.
     with_numpy
-        The class that calls a kernel with NumPy arrays; empty where kernels take them.
+        The class that calls a kernel with NumPy arrays; empty if kernels take them themselves.
     fleet
         Whether the machines of a fleet can measure it.
     family
         Whether its libraries can hold the family of kernels that serves operands of any shapes.
     profile
-        Measures what libraries decide by the machine, where they do.
+        The module that measures a profile, for kinds whose libraries decide by one; else empty.
     c_functions
         Whether its libraries have plain C functions, and a header that declares them.
     c_stream
@@ -137,7 +137,7 @@ KINDS: dict[str, Kind] = {
         c_stream="struct CUstream_st*",  # cudaStream_t and CUstream, without a header of CUDA
     ),
 }
-"""The kinds by name; the first is that of libraries whose manifest names none."""
+"""The kinds by name. A library whose manifest names no kind has the first one."""
 
 
 def kind(name: str) -> Kind:
@@ -155,7 +155,7 @@ def kind(name: str) -> Kind:
 
 
 def of_manifest(target: Mapping[str, Any]) -> Kind:
-    """The kind of a manifest's ``target``; the first manifests named none.
+    """The kind of a manifest's ``target``; the first kind if it names none.
 
     Raises
     ------
@@ -166,7 +166,7 @@ def of_manifest(target: Mapping[str, Any]) -> Kind:
 
 
 def of_tvm(tvm_kind: str) -> Kind | None:
-    """The kind whose TVM targets are of a kind of TVM's; None where there is none."""
+    """The kind whose TVM targets have this kind in TVM; None if there is none."""
     return next((each for each in KINDS.values() if each.tvm_kind == tvm_kind), None)
 
 

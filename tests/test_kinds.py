@@ -12,16 +12,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import te_select
 from te_select import Workload, kinds
 from te_select.checking.numpy_calls import with_numpy
 from te_select.checking.verify import verify_kernel
-from te_select.cli import app
 from te_select.cli.environment import environment
 from te_select.machines.targets import resolve
 from te_select.tuning.search import candidates
+from tests.support.cli import run
 from tests.support.toy_kind import TOY
 
 ROOT = Path(__file__).parents[1]
@@ -66,8 +65,8 @@ def test_many_workloads_of_a_made_up_kind_are_one_library(tmp_path: Path) -> Non
     assert np.array_equal(out, np.where(cond, then, else_))
 
 
-def run(*args: str | Path) -> Any:
-    result = CliRunner().invoke(app, [str(arg) for arg in args])
+def shown(*args: str | Path) -> Any:
+    result = run(*args)
     assert result.exit_code == 0, result.output
     return result.stdout
 
@@ -76,11 +75,11 @@ def run(*args: str | Path) -> Any:
 def test_verbs_know_a_made_up_kind(tmp_path: Path) -> None:
     flags = ["--cond", "4,1", "--then", "4,5", "--else", ""]
     path = tmp_path / "toy_mask.so"
-    run("compile", *flags, "--target", "toy", "-o", path)
-    assert "byte order" in run("inspect", path)
-    assert json.loads(run("inspect", path, "--json"))["loads_here"] == "yes"
-    assert "i1 < INT64_C(5)" in run("inspect", path, "--source", "c")
-    assert "passed" in run("verify", path)
+    shown("compile", *flags, "--target", "toy", "-o", path)
+    assert "byte order" in shown("inspect", path)
+    assert json.loads(shown("inspect", path, "--json"))["loads_here"] == "yes"
+    assert "i1 < INT64_C(5)" in shown("inspect", path, "--source", "c")
+    assert "passed" in shown("verify", path)
     assert environment()["toys"] == {"loops": "there"}
 
 

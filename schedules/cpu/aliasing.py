@@ -1,9 +1,14 @@
 """Which way to walk through memory, so that pending stores do not hold up the next loads.
 
-A core takes a load for dependent on an older store that is still pending where the low bits of
-their addresses agree, and lets it wait. An output slightly ahead of an input, in those bits, has
-each load hit a store just made; walking backwards, it hits none. Backwards the same befalls an
-output slightly behind. Allocators place arrays of whole megabytes just so, one after another.
+Many cores compare only the low bits of addresses. If the low bits of a load agree with those of an
+older store that is still pending, the core takes the load for dependent and lets it wait.
+
+- Forwards, this happens if out lies slightly ahead of an input, in the low bits: each load then
+  meets a store that was just made.
+- Backwards, it happens if out lies slightly behind an input.
+
+Allocators often place arrays of whole megabytes one after another, so that out lies slightly ahead.
+The constants were measured on Emerald Rapids (docs/measurements.md, "Where arrays lie").
 """
 
 from __future__ import annotations
@@ -13,29 +18,29 @@ from functools import reduce
 
 from te_select.schedules.cpu.llvm_ir import IRWriter
 
-COMPARED_BYTES = 4096  # 12 bits on many cores; Emerald Rapids was seen to compare 20
-LEAST_BYTES = 8192  # rows of 252 bytes, one after another, took 1.2 times as long backwards
-PENDING_BYTES = 768  # an output 512 bytes ahead took 1.1 times as long, 768 bytes 1.0
+COMPARED_BYTES = 4096  # many cores compare 12 bits of an address; Emerald Rapids compares 20
+LEAST_BYTES = 8192  # of out in a call; rows of 252 bytes took 1.2 times as long backwards
+PENDING_BYTES = 768  # out 512 bytes ahead took 1.1 times as long as backwards, 768 bytes 1.0
 
 
 def backwards(writer: IRWriter, allowed: str, inputs: Sequence[str], row_bytes: int) -> str:
-    """Write the choice of a direction.
+    """Write the code that chooses a direction.
 
     Parameters
     ----------
     writer
         Where to write; the function's arguments are pointers, ``%out`` among them.
     allowed
-        A value of type i1, false where the walk must go forwards.
+        A value of type i1: false if the walk must go forwards.
     inputs
-        Names of the pointers to what is read at the rate at which out is written.
+        Names of the pointers to operands that are read as fast as out is written, in bytes.
     row_bytes
-        Bytes of out per row, of which there are ``%n``.
+        Bytes of a row of out. There are ``%n`` rows.
 
     Returns
     -------
     str
-        A value of type i1, true where backwards is better.
+        A value of type i1: true if backwards is better.
     """
     long = writer.emit(f"icmp uge i64 %n, {LEAST_BYTES // row_bytes}")
     look, go = writer.label(), writer.label()
@@ -59,7 +64,7 @@ def backwards(writer: IRWriter, allowed: str, inputs: Sequence[str], row_bytes: 
 
 
 def _slightly_ahead(writer: IRWriter, address: str, other: str) -> str:
-    """Whether ``address`` is 1 to `PENDING_BYTES` above ``other``, in the low bits."""
+    """Whether the low bits of ``address`` are 1 to `PENDING_BYTES` above those of ``other``."""
     distance = writer.emit(f"sub i64 {address}, {other}")
     less_one = writer.emit(f"sub i64 {distance}, 1")
     modulo = writer.emit(f"and i64 {less_one}, {COMPARED_BYTES - 1}")

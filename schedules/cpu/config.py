@@ -1,4 +1,7 @@
-"""The knobs of the CPU schedule, and which rows are short and which are long."""
+"""The knobs of the CPU schedule, and which rows are short and which are long.
+
+The bounds of rows were measured on Emerald Rapids (docs/measurements.md, "Rows").
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,17 @@ from te_select.operator.access import AccessPattern
 
 VECTOR_BYTES = (16, 32, 64)
 UNROLLS = (1, 2, 4, 8)
-LARGEST = 1 << 40  # a piece times literal extents must stay an int64
-SHORT_ROW_BYTES = 128  # rows of 128 bytes were 1.1 times as fast each for itself, of 12 bytes 0.2
-LONG_ROW_BYTES = 1024  # rows of 252 bytes end to end were 1.25 times as fast, of 4 KB no faster
-
+LARGEST = 1 << 40  # a knob's bound: a piece times literal extents must stay an int64
+# Rows of 12 bytes were 5 times as fast if they shared vectors; rows of 128 bytes no faster.
+SHORT_ROW_BYTES = 128
+# Rows of 252 bytes were 1.25 times as fast end to end; rows of 4 KB no faster.
+LONG_ROW_BYTES = 1024
 
 SPAN, PLAIN = 0, 1
-"""The values of the knob ``leaf``: a span of LLVM IR, or a loop of TIR that TVM itself compiles."""
+"""The values of the knob ``leaf``: a span of LLVM IR, or a loop of TIR that TVM compiles."""
 
 BY_MACHINE = -1
-"""The value of a knob that leaves its decision to the machine that the library runs on."""
+"""The value of a knob whose decision is left to the machine on which the library runs."""
 
 
 @dataclass(frozen=True)
@@ -31,26 +35,27 @@ class Config:
     unroll
         Vectors in flight per iteration of a plain span.
     rows
-        Whether the two innermost loops are the leaf: short rows that share vectors, or longer ones
-        end to end, for the calls that store past the cache. Where a name decides how long a row is,
-        whether there is such a leaf for the calls whose rows are not long.
+        Whether the two innermost loops are the leaf. Short rows then share vectors. Longer rows are
+        walked end to end in calls that store past the cache. If the length of a row has a name,
+        the function with such a leaf serves the calls whose rows are not long.
     piece
         Rows of the leaf per parallel piece; a plain leaf's rows are single elements.
     bytes_per_thread
-        Bytes moved from which on one more thread runs pieces, counted at each call; 0 for one
-        thread.
+        Bytes moved for each thread: a call that moves n times as many may run on n threads. 0 for
+        one thread.
     stream_from
-        Bytes of output from which on stores go past the cache; 0 for never.
+        Stores go past the cache if the output has at least this many bytes; 0 for never.
     skip
-        1 where a plain span leaves a side unread where a block of cond does not select it, else 0.
+        1 if a plain span looks at a block of cond first, and does not read a side that the block
+        does not select; else 0.
     backwards
-        1 where a span walks backwards if out lies just ahead of an input, else 0.
+        1 if a span walks backwards when out lies just ahead of an input; else 0.
     leaf
-        `SPAN` or `PLAIN`. A plain leaf is one loop, and can neither store past the cache, nor skip,
-        nor walk backwards: there ``unroll``, ``rows``, ``stream_from``, ``skip`` and ``backwards``
-        have no meaning.
+        `SPAN` or `PLAIN`. A plain leaf is one loop. It cannot store past the cache, skip, or walk
+        backwards, so ``unroll``, ``rows``, ``stream_from``, ``skip`` and ``backwards`` have no
+        meaning for it.
 
-    The four before the last may be `BY_MACHINE`.
+    ``bytes_per_thread``, ``stream_from``, ``skip`` and ``backwards`` may be `BY_MACHINE`.
     """
 
     vector_bytes: int
@@ -72,7 +77,7 @@ class Config:
             raise ValueError("rows must be a boolean")
         if not all(type(number) is int for number in numbers):
             raise ValueError("the knobs other than rows must be ints")
-        # The first libraries and records have booleans for skip.
+        # In libraries and records of the first format, skip is a boolean.
         if not all(type(switch) in (int, bool) and -1 <= switch <= 1 for switch in switches):
             raise ValueError(f"skip and backwards must be 0, 1 or {BY_MACHINE}, by the machine")
         if self.vector_bytes not in VECTOR_BYTES or self.unroll not in UNROLLS:
@@ -92,18 +97,18 @@ class Config:
 
 
 OF_MACHINE = ("bytes_per_thread", "stream_from", "skip", "backwards")
-"""The knobs that a record of one microarchitecture does not bring to another."""
+"""The knobs whose values in a record of one model of CPU do not serve another model."""
 NUMBERS = ("piece",)
-"""The knobs that may be random variables of MetaSchedule; the others change the structure."""
+"""The knobs that may be random variables of MetaSchedule; the others change the loops."""
 
 
 def long_from(pattern: AccessPattern) -> int:
-    """Elements from which on a row is long, which is a leaf of its own."""
+    """Elements of the shortest long row. A long row is a leaf of its own."""
     return LONG_ROW_BYTES // pattern.width
 
 
 def rows_may_be_leaf(pattern: AccessPattern) -> bool:
-    """Whether the rows of the innermost loop are not long, or a name decides."""
+    """Whether the rows of the innermost loop are not long, or have a length with a name."""
     if len(pattern.loops) <= 1:
         return False
     extent = pattern.loops[-1].extent

@@ -1,4 +1,7 @@
-"""The CPU schedule's choice of a config without measuring, and the measured sizes it rests on."""
+"""The CPU schedule's choice of a config without measuring, and the sizes that it rests on.
+
+The sizes were measured on Emerald Rapids and on Zen 4 (docs/measurements.md).
+"""
 
 from __future__ import annotations
 
@@ -14,16 +17,16 @@ from te_select.schedules.cpu.config import (
     share_vectors,
 )
 
-LEAST_PARALLEL_BYTES = 1 << 18  # moved; no machine that was met gains by a second thread below this
-PIECE_BYTES = 1 << 16  # no difference was seen from 64 KB to 256 KB; smaller ones share work better
-LEAST_STREAMED_BYTES = 1 << 19  # of output; below, stores past the cache never won
+LEAST_PARALLEL_BYTES = 1 << 18  # moved by a call; with fewer, a second thread never won
+PIECE_BYTES = 1 << 16  # of output; 64 KB to 256 KB were equally fast, and small pieces share better
+LEAST_STREAMED_BYTES = 1 << 19  # of output; with fewer, stores past the cache never won
 
 
 def default_config(pattern: AccessPattern, target: Target) -> Config:
     """Choose a good config without measuring.
 
-    What depends on the machine alone, and on the sizes of a call, is left to where the library
-    runs. What makes another kernel is decided here.
+    Only what changes the code of a kernel is decided here. What depends on the machine, or on the
+    sizes of a call, is decided when the kernel is called.
     """
     own = isa.of(target)
     spans = own.leaf == SPAN
@@ -46,7 +49,7 @@ def default_config(pattern: AccessPattern, target: Target) -> Config:
         piece=piece,
         bytes_per_thread=BY_MACHINE if parallel else 0,
         stream_from=BY_MACHINE if streams else 0,
-        # At 13 KB the look at cond costs a tenth.
+        # A call that moves 13 KB takes a tenth longer if it looks at cond first.
         skip=BY_MACHINE if spans and parallel and _skips(pattern) else 0,
         backwards=BY_MACHINE if own.walks_backwards else 0,
         leaf=own.leaf,
@@ -54,15 +57,15 @@ def default_config(pattern: AccessPattern, target: Target) -> Config:
 
 
 def may_stream(pattern: AccessPattern) -> bool:
-    """Whether the output may be so large that stores past the cache pay on some machine."""
+    """Whether the output may be so large that stores past the cache win on some machine."""
     return pattern.out_bytes is None or pattern.out_bytes >= LEAST_STREAMED_BYTES
 
 
 def is_fill(pattern: AccessPattern) -> bool:
-    """Whether less than half as much is read as is written.
+    """Whether the kernel reads less than half as many bytes as it writes.
 
-    Then nothing displaces the output from the last-level cache, and plain stores stay ahead for
-    longer.
+    Then the inputs do not displace the output from the last-level cache, so plain stores are the
+    faster ones up to larger outputs.
     """
     loops = pattern.loops
     read = all(loop.cond for loop in loops) + pattern.width * (
@@ -72,12 +75,12 @@ def is_fill(pattern: AccessPattern) -> bool:
 
 
 def reads_cond_once(pattern: AccessPattern) -> bool:
-    """Whether every element of cond is read once only, as it moves along every loop."""
+    """Whether every element of cond is read only once: cond moves along every loop."""
     return all(loop.cond for loop in pattern.loops)
 
 
 def skippable(leaf: Loop) -> bool:
-    """Whether a plain leaf has a side that a block of cond may leave unread."""
+    """Whether cond moves along the leaf and a side does too, which a span may then skip."""
     return leaf.cond and (leaf.then or leaf.else_)
 
 

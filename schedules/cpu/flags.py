@@ -1,8 +1,8 @@
-"""What a call tells a kernel: bits of its last argument, as ``host_cpu.h`` has them."""
+"""What a call tells a kernel: bits of its last argument, the same as in ``host_cpu.h``."""
 
 STREAM = 1  # store past the cache
-SMALL = 2  # so few bytes are moved that one thread does it, inside the caches
-SKIP = 4  # look at cond first, and leave unread what a block of it does not select
-BACKWARDS = 8  # where out lies just ahead of an input, walk backwards
+SMALL = 2  # few bytes are moved: use one thread, and leave the output in the caches
+SKIP = 4  # look at a block of cond first, and do not read a side that it does not select
+BACKWARDS = 8  # walk backwards if out lies just ahead of an input
 
 FLAGS = {"stream": STREAM, "small": SMALL, "skip": SKIP, "backwards": BACKWARDS}

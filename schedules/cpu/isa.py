@@ -1,9 +1,11 @@
-"""What differs from one instruction set to another: the one table of everything that is for CPUs.
+"""The table of instruction sets: everything in which one CPU target differs from another.
 
-Spans are LLVM IR of portable vector types, so the same text serves all of them. What differs is how
-wide a vector is best, what stores past the cache and walks backwards are worth, how a block of cond
-is tested, and which features of a CPU a library must ask for. An instruction set without a row here
-gets a leaf of plain TIR, which asks nothing of LLVM but that it knows the target.
+Spans are LLVM IR of portable vector types, so the same text serves all instruction sets. A row says
+what is best for one of them: the width of a vector, stores past the cache, walks backwards, the
+test of a block of cond, and the features that a library may use and must ask for.
+
+An instruction set for which no span was tried gets a leaf of plain TIR. That needs nothing of LLVM
+except that it knows the target.
 """
 
 from __future__ import annotations
@@ -25,32 +27,32 @@ class Isa:
     name
         As targets name it.
     triple
-        Of LLVM and of C compilers; its first part is what ``uname -m`` says.
+        The triple that LLVM and C compilers know. Its first part is what ``uname -m`` says.
     cpu
-        LLVM's name of the CPU that has what every CPU of it has.
+        LLVM's name of the baseline CPU: every CPU of this instruction set runs its code.
     attributes, abi
-        What LLVM must be told beside the triple and the CPU, as ``mattr`` and ``mabi``.
+        ``mattr`` and ``mabi`` of the TVM target.
     features
-        Features that code generation may use for a Select, by LLVM's names, as Linux spells them in
-        ``/proc/cpuinfo``. Others are left out on purpose: a virtual machine often hides them, and a
-        library that never uses them must load there.
+        Features that the code of a Select may use: LLVM's name, and the name in ``/proc/cpuinfo``.
+        The library asks the CPU for them when it is loaded. Other features are left out on
+        purpose: virtual machines often hide them, and the code does not need them.
     switched_off
-        Features that LLVM must not use, by its names.
+        LLVM's names of features that it must not use.
     registers
-        The widest vector registers that byte-wise selection can use, in bytes, widest first, each
-        with the features that they take.
+        Vector registers that can select byte by byte, widest first: the features that they need,
+        and their size in bytes.
     leaves
-        By the bytes of a register: bytes of a vector, and vectors in flight.
+        For each size of a register in bytes: bytes of a vector, and vectors in flight.
     most_bytes
-        Bytes in flight of cond, then and else together for which there are registers; fewer vectors
-        are in flight where it would be more.
+        The most bytes of cond, then and else together that the registers hold in flight. Fewer
+        vectors are in flight if they would have more.
     streams
-        Whether stores past the cache may pay.
+        Whether stores past the cache can be faster.
     walks_backwards
-        Whether walking backwards may pay where out lies just ahead of an input.
+        Whether walking backwards can be faster if out lies just ahead of an input.
     reduces
-        Whether a block of cond is tested by the largest and the smallest of its bytes. Otherwise by
-        the bits of its mask.
+        Whether a block of cond is tested by its largest and its smallest byte, instead of by the
+        bits of its mask.
     leaf
         The default of the knob ``leaf``.
     """
@@ -126,8 +128,9 @@ X86_64 = Isa(
         (frozenset({"avx2"}), 32),
         (frozenset(), 16),
     ),
-    # On AVX2 two registers a vector: 1.03 times as fast, as lines past the cache are stored whole.
-    # Twice as many in flight were no faster (0.996 over the suite), and twice the code.
+    # AVX2 has two registers a vector: 1.03 times as fast as one, because whole lines are stored
+    # past the cache. Eight in flight instead of four were no faster (0.996), and twice the code.
+    # Both figures are of the suite on Emerald Rapids, x86-64-v3.
     leaves={64: (64, 4), 32: (64, 4), 16: (16, 4)},
     # LLVM would use them in any code, and nothing tells here whether a CPU has them. Features that
     # are in neither list do what selection does not: multiply, encrypt, convert.
@@ -156,14 +159,16 @@ AARCH64 = Isa(
         "cssc": "cssc",
         "mops": "mops",
     },
-    # LLVM would take them for constants only, and the library would die on a CPU without them.
+    # LLVM would use them to make constants only, and a CPU without them could not run the library.
     switched_off=("sve", "sme"),
-    # Four registers a vector: 99 instructions in the place of 172 for 64 floats.
+    # Nothing here was timed; instructions were counted in the code of LLVM. With four registers a
+    # vector, 64 floats take 99 instructions, with one 172.
     leaves={16: (64, 4)},
-    most_bytes=608,  # bytes and halves in flight by fours were put on the stack, floats were not
-    # Cores see by themselves that whole lines are written, and STNP is a hint: no stores past the
-    # cache. No sign of loads that wait for stores of other pages was seen: no walk backwards.
-    reduces=True,  # on Neoverse N1 115 instructions in the place of 141
+    # With four vectors in flight, LLVM puts some of 1-byte and 2-byte elements on the stack.
+    most_bytes=608,
+    # There are no stores past the cache: cores notice that whole lines are written, and STNP is
+    # only a hint. There is no walk backwards: no sign was found of loads that wait for such stores.
+    reduces=True,  # 115 instructions for Neoverse N1, 141 with the bits of the mask
     leaf=SPAN,
 )
 
@@ -176,7 +181,7 @@ RISCV64 = Isa(
 )
 
 ISAS = {isa.name: isa for isa in (X86_64, AARCH64, RISCV64)}
-"""By the names that targets have for them; the first is that of a target without a triple."""
+"""By their names in targets. A target without a triple has the first."""
 
 
 def of(target: Target) -> Isa:

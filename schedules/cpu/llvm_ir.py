@@ -8,7 +8,7 @@ from collections.abc import Callable
 class IRWriter:
     """Writes the blocks of one function, in order.
 
-    Values and labels are strings; whatever yields a value returns its name.
+    Values and labels are strings. A method that makes a value returns the value's name.
     """
 
     def __init__(self) -> None:
@@ -21,13 +21,13 @@ class IRWriter:
         self.lines.append(f"  {text}")
 
     def emit(self, instruction: str) -> str:
-        """Write an instruction; the value is its result."""
+        """Write an instruction, and return the name of its result."""
         name = self._name()
         self.line(f"{name} = {instruction}")
         return name
 
     def label(self) -> str:
-        """Make a label for a block that is not yet written."""
+        """Make a label for a block that comes later."""
         self._count += 1
         return f"b{self._count}"
 
@@ -52,9 +52,9 @@ class IRWriter:
         body: Callable[[str], None],
         backwards: str = "false",
     ) -> str:
-        """Run ``body(i)`` while ``i + step <= stop``; the value is the first i left.
+        """Run ``body(i)`` while ``i + step <= stop``; return the first i that is left.
 
-        Where the i1 value ``backwards`` is true, the same i come in the opposite order.
+        If the i1 value ``backwards`` is true, the same values of i come in the opposite order.
         """
         before, loop, after = self.block, self.label(), self.label()
         length = self.emit(f"sub i64 {stop}, {start}")
@@ -90,13 +90,13 @@ class IRWriter:
         return self.emit(f"load <{lanes} x i{8 * width}>, ptr {pointer}, align 1")
 
     def shuffle(self, a: str, b: str, width: int, lanes: int, picks: list[int]) -> str:
-        """Pick lanes of two vectors, those of ``b`` counting from ``lanes`` on."""
+        """Pick lanes of two vectors. The lanes of ``b`` are numbered from ``lanes`` on."""
         vector = f"<{lanes} x i{8 * width}>"
         mask = ", ".join(f"i32 {lane}" for lane in picks)
         return self.emit(f"shufflevector {vector} {a}, {vector} {b}, <{len(picks)} x i32> <{mask}>")
 
     def nonzero(self, cond: str, lanes: int) -> str:
-        """A mask of the bytes of a vector that are not zero."""
+        """A mask: which bytes of a vector are not zero."""
         return self.emit(f"icmp ne <{lanes} x i8> {cond}, zeroinitializer")
 
     def select(self, mask: str, then: str, else_: str, width: int, lanes: int) -> str:

@@ -1,11 +1,12 @@
 """The plain span: one run of elements, along which each operand moves or stays.
 
-The main loop takes several vectors at a time. What is left at the end is done by a last vector that
-overlaps the one before it and writes the same bits again, but not past the cache, where no line is
-stored twice. Several vectors are loaded before any is stored. Where out lies just ahead of an
-input, the walk is backwards (`aliasing`).
+The main loop takes several vectors at a time, and loads several before it stores any. If out lies
+just ahead of an input, it walks backwards (`aliasing`).
 
-Short rows that share vectors are the same walk with rows in the place of elements (`short_rows`).
+If less than a vector is left at the end, a last vector overlaps the one before it, and writes some
+bits a second time. Stores past the cache do not overlap, because no line may be stored twice there.
+
+`short_rows` is the same walk with rows instead of elements.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def source(span: Span) -> str:
 
 
 class PlainWriter(SpanWriter):
-    """Writes the LLVM IR of a span whose rows are single elements, or as a subclass has them."""
+    """Writes the LLVM IR of a span whose rows are single elements; a subclass may have others."""
 
     def __init__(self, span: Span) -> None:
         super().__init__(span)
@@ -55,7 +56,7 @@ class PlainWriter(SpanWriter):
         self.backwards = backwards(self, self.asked(BACKWARDS), level, span.width * span.inner)
 
     def _choose_then_copy(self) -> None:
-        """Cond is one value: read the side that it selects, and nothing of the other."""
+        """Cond is one value: read only the side that it selects."""
         span = self.span
         byte = self.emit("load i8, ptr %cond, align 1")
         chosen = self.emit(f"icmp ne i8 {byte}, 0")
@@ -96,10 +97,11 @@ class PlainWriter(SpanWriter):
         self.line("ret void")
 
     def _stream(self, group: Group) -> None:
-        """Cover the rows with stores past the cache and return, if that is asked for and can be.
+        """Cover the rows with stores past the cache and return, if the flags ask for it.
 
-        Vectors of a group lie a vector apart, so all are aligned where the first one is. That is so
-        from row ``r`` on with ``(address + r * inner * width) % vector_bytes == 0``.
+        Some row r must also begin at an aligned address, that is
+        ``(address + r * inner * width) % vector_bytes == 0``. From that row on, every vector is
+        aligned.
         """
         span = self.span
         twos = span.inner & -span.inner
@@ -123,7 +125,7 @@ class PlainWriter(SpanWriter):
         self.start(through)
 
     def _vectors(self, first: str, group: Group) -> str:
-        """Cover rows from ``first`` on by whole vectors; the value is the first row left."""
+        """Cover rows from ``first`` on by whole vectors; return the first row that is left."""
         lanes = self.span.lanes
         single = partial(self._single, group=group)
         if self.span.inner > 1 or self.span.unroll == 1:
@@ -137,7 +139,7 @@ class PlainWriter(SpanWriter):
         return self.loop(first, "%n", lanes, single)
 
     def _looking(self, first: str, step: int, each: Callable[[str], None]) -> str:
-        """Two loops, of which the flags choose: one looks at cond before it reads, one does not."""
+        """Write two loops, of which the flags choose: only one looks at cond before it reads."""
         look, take, end = (self.label() for _ in range(3))
         self.branch(self.asked(SKIP), look, take)
         ends = []
@@ -162,7 +164,7 @@ class PlainWriter(SpanWriter):
             self.store(values)
 
     def _by_block(self, at: str) -> None:
-        """Copy one side where cond is one value for all vectors of the iteration, else select."""
+        """Copy one side if all vectors of the iteration have one value of cond; else select."""
         span = self.span
         count = span.unroll * span.lanes
         byte = self.load("cond", 1, at, 0, count)
@@ -182,7 +184,7 @@ class PlainWriter(SpanWriter):
         self.start(end)
 
     def _bits(self, byte: str, count: int) -> tuple[str, str]:
-        """Whether no byte of a vector is nonzero, and whether every byte is."""
+        """Whether all bytes of a vector are zero, and whether none is."""
         mask = self.nonzero(byte, count)
         bits = self.emit(f"bitcast <{count} x i1> {mask} to i{count}")
         none = self.emit(f"icmp eq i{count} {bits}, 0")
@@ -222,6 +224,9 @@ class PlainWriter(SpanWriter):
         return self.shuffle(self.stays[name], "poison", width, 1, [0] * rows)
 
     def preload(self, name: str, moves: str, width: int) -> None:
-        """Load what repeats once: out may be one of the inputs, so LLVM cannot hoist the load."""
+        """Load once, before the loop, what stays the same.
+
+        LLVM cannot move the load itself, because out may be one of the inputs.
+        """
         if moves == "s":
             self.stays[name] = self.load(name, width, "0", 0, 1)

@@ -1,12 +1,15 @@
-"""Spans of rows that are walked end to end: the output is one run, whatever its rows are.
+"""Spans of rows that are walked end to end: the output is one run of aligned vectors.
 
-A row of odd length begins and ends inside a line of out, and lines that two rows share make such
-rows slow: they are read before they are written, and cannot be stored past the cache. So here the
-vectors follow each other from the first aligned one on, and one that two rows share takes its lanes
-from both. With ``head`` elements before the first aligned vector, the first vector that is row r's
-alone begins at column ``(head - r * inner) % lanes``. A row has two vectors or more.
+Most rows begin and end inside a cache line of out. A line that two rows share is slow if each row
+is walked for itself: it is read before it is written, and cannot be stored past the cache. So here
+the vectors follow each other from the first aligned one on. A vector that two rows share takes its
+lanes from both.
 
-Where cond is one value per row, only the side that it selects is read.
+Let ``head`` be the number of elements before the first aligned vector. Then the first vector that
+belongs to row r alone begins at column ``(head - r * inner) % lanes``. A row has at least two
+vectors.
+
+If cond is one value per row, only the side that it selects is read.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from functools import partial
 
 from te_select.schedules.cpu.span import BATCH_BYTES, STREAMED_BYTES, Span, SpanWriter, Value
 
-_OfRow = Callable[[str, int], str]  # of a first column and a number of lanes
+_OfRow = Callable[[str, int], str]  # from a first column and a number of lanes to a vector
 _SIDES = ("then", "else")
 
 
@@ -62,10 +65,10 @@ class _Writer(SpanWriter):
         return "\n".join([*self.lines, "}"])
 
     def _prepare(self) -> None:
-        """Put on the stack what a vector that begins anywhere in a row is loaded from.
+        """Put copies of some operands on the stack, so that one load can begin anywhere in a row.
 
-        For an operand that moves within the row only: its last lanes and its first ones. For a side
-        that does not move within it, where cond is one value per row: copies of its value.
+        An operand that moves only within the row: its last lanes, followed by its first ones. A
+        side that does not move within the row, if cond is one value per row: a vector of copies.
         """
         lanes = self.span.lanes
         for name, moves in self.moves.items():
@@ -87,7 +90,7 @@ class _Writer(SpanWriter):
         self.loop("0", "%n", 1, partial(self._row, past_cache))
 
     def _row(self, past_cache: bool, r: str) -> None:
-        """Cover row r from the first vector of its own on, and the one that the next row shares."""
+        """Cover the vectors of row r alone, and the vector that it shares with the next row."""
         lanes = self.span.lanes
         batch = BATCH_BYTES // self.span.width
         base = self.emit(f"mul i64 {r}, %inner")
@@ -133,10 +136,10 @@ class _Writer(SpanWriter):
         )
 
     def _chosen(self, r: str, moving: Callable[[str], str]) -> tuple[str, str]:
-        """The side that cond selects for row r: a pointer, and 1 where it moves within the row.
+        """The side that cond selects for row r: a pointer, and 1 if it moves within the row or 0.
 
-        Both sides are pointers, and one is picked without a branch, as nobody can predict cond.
-        ``moving`` points to a side that moves within the row.
+        There is no branch, because cond cannot be predicted. ``moving`` gives the pointer to a side
+        that moves within the row.
         """
         starts, steps = [], []
         for name in _SIDES:
@@ -167,7 +170,7 @@ class _Writer(SpanWriter):
         return value
 
     def _shared(self, rows: tuple[str, str], at: str, left: str) -> str:
-        """The vector from element ``at`` on: ``left`` elements of a row, the rest of the next."""
+        """The vector from element ``at`` on: ``left`` elements of a row, the others of the next."""
         lanes, width = self.span.lanes, self.span.width
         limit = self.emit(f"trunc i64 {left} to i8")
         limit = self.emit(f"insertelement <1 x i8> poison, i8 {limit}, i32 0")
@@ -198,7 +201,7 @@ class _Writer(SpanWriter):
         return self.select(mask, operand("then"), operand("else"), width, lanes)
 
     def _repeated(self, name: str, r: str, lanes: int) -> str:
-        """A vector of the one element that row r has."""
+        """A vector of copies of the element that belongs to row r."""
         row = r if self.moves[name] == "o" else "0"
         value = self.load(name, self.widths[name], row, 0, 1)
         return self.shuffle(value, "poison", self.widths[name], 1, [0] * lanes)

@@ -1,8 +1,8 @@
-"""The span for rows whose length only a call knows: it chooses among others at the call.
+"""The span for rows whose length has a name: each call chooses among other spans.
 
-Shuffles need their lanes at compile time. So the short lengths that occur, channels of points,
-pixels and boxes, get the span of rows of that very length. Rows that are not short go end to end
-where stores go past the cache (`rows_end_to_end`); any other row is a plain span of its own.
+Shuffles need their lanes at compile time, so some lengths get a span of their own: the short ones
+that are usual, such as the channels of points, pixels and boxes. Rows that are not short go end to
+end if stores go past the cache (`rows_end_to_end`). Any other row is a plain span.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from te_select.schedules.cpu.flags import STREAM
 from te_select.schedules.cpu.llvm_ir import IRWriter
 from te_select.schedules.cpu.span import ARGUMENTS, Span
 
-LENGTHS = range(2, 9)  # a length costs 0.07 s of compilation
+LENGTHS = range(2, 9)  # elements; each length takes 0.07 s to compile
 _WITHIN = {"f": "f", "o": "s", "i": "f", "s": "s"}  # how an operand moves within a single row
-_DOWN = {"f": "f", "o": "f", "i": "s", "s": "s"}  # and from row to row, where rows are one element
+_DOWN = {"f": "f", "o": "f", "i": "s", "s": "s"}  # and down a column, if rows have one element
 
 
 def source(span: Span) -> str:

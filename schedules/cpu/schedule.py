@@ -1,25 +1,26 @@
-"""The CPU schedule: fuse, cut into pieces, run pieces in parallel, and leave the rest to a span.
+"""The CPU schedule: fuse loops, cut them into pieces, run pieces in parallel; a span does the rest.
 
-A span is a small kernel for the innermost run of elements, of a length known at run time.
+A span is a small kernel for the innermost loop or loops. The call says how long they are.
 
-For cond moving along rows of a [R, 3] output, and likewise for every access pattern::
+An output [R, 3] with one value of cond per row; other access patterns are alike::
 
     for r in R:                                    for piece in parallel(R / rows_per_piece):
       for x in 3:                       -->          span(rows of 3, cond per row, ...)
         out[r, x] = select(...)
 
 1. Loops along which the same operands move are one loop (`te_select.operator.access`).
-2. The innermost loop is the leaf. Where it is short, the leaf is the two innermost loops: rows,
-   several of which share a vector, or which are walked end to end.
-3. The leaf is cut into pieces, and pieces times outer loops are the parallel loop. How many threads
-   run it is decided at each call, by bytes.
-4. The leaf is annotated with the span that takes its place (`span`); the rest at the end of a
-   loop, odd extents and named dims are the span's business, not the schedule's.
+2. The innermost loop is the leaf. If it is short, the leaf is the two innermost loops: rows that
+   share vectors, or that are walked end to end.
+3. The leaf is cut into pieces. The pieces and the outer loops are fused to the parallel loop. Each
+   call decides how many threads run it, by the bytes that it moves.
+4. The leaf is annotated with the span that takes its place (`span`). The span also handles the rest
+   behind the last vector, odd extents and named dims.
 
-Where the knob ``leaf`` asks for it the leaf is plain TIR instead: the innermost loop is split and
-vectorized, and what is left behind its last vector is a loop of its own. It needs nothing but that
-LLVM knows the target, so it is the default for instruction sets without a row in `isa`. Rows of odd
-length get a scalar tail each, short rows have no vector, and nothing is stored past the cache.
+With the knob ``leaf`` the leaf can be plain TIR instead: the innermost loop is split and
+vectorized, and a scalar loop does the rest behind the last vector. This works on every target that
+LLVM knows, so it is the default for instruction sets for which no span was tried. It is slower:
+rows of odd length have a scalar tail each, short rows have no vector, and nothing is stored past
+the cache.
 """
 
 from __future__ import annotations
@@ -58,11 +59,14 @@ from te_select.schedules.cpu.defaults import (
 from te_select.schedules.cpu.span import Span
 from te_select.schedules.variant import Expression, Variant
 
-FUSED_LOOPS = 4  # TVM takes seconds to simplify the indices of six fused named loops, minutes of 40
-GRAINS = tuple(1 << k for k in range(16, 26, 2))  # 64 KB to 16 MB: more threads, or fewer
-NAMED_ROWS = 512  # 4 KB to 512 KB a piece; 4096 left [3000,64] on one thread, 256 cost [2^21,3] 1.2
+# TVM takes seconds to simplify the indices of six fused loops with names, and minutes for forty.
+FUSED_LOOPS = 4
+GRAINS = tuple(1 << k for k in range(16, 26, 2))  # bytes moved for each thread that tuning tries
+# Rows of a piece if their length has a name. With 4096, [3000,64] ran on one thread; with 256,
+# [2^21,3] took 1.2 times as long (Emerald Rapids, float32).
+NAMED_ROWS = 512
 PARTITION = "pragma_loop_partition_hint"
-ENOUGH_TASKS = 256  # pieces enough to keep many cores equally busy
+ENOUGH_TASKS = 256  # so many keep the cores of a large machine equally busy
 
 config_from = partial(notes.config_from, Config)
 config_of = partial(notes.config_of, Config)
@@ -71,10 +75,15 @@ config_of = partial(notes.config_of, Config)
 def variants(pattern: AccessPattern, config: Config) -> list[Variant]:
     """The functions to make of a config.
 
-    ``"short_rows"`` is for rows that are not long, where a name decides. ``"end_to_end"`` is for
-    stores past the cache, where rows are of middling length: inside the caches each row by itself
-    is 1.4 to 1.8 times as fast. ``"small"`` is for bytes that one thread moves inside the caches,
-    where named dims leave open how many there are.
+    ``"short_rows"``
+        If the length of a row has a name: for calls whose rows are not long.
+    ``"end_to_end"``
+        If rows are neither short nor long: for calls that store past the cache. Other calls are 1.4
+        to 1.8 times as fast with each row by itself (Emerald Rapids, output of 512 KB).
+    ``"small"``
+        If dims have names: for calls that move so little that one thread does it in the caches.
+    ``""``
+        For all other calls.
     """
     main, found = config, []
     rows = _with_meaning(config).rows
@@ -103,7 +112,7 @@ def _rows_are_not_long(
 
 
 def _plain_piece(pattern: AccessPattern, config: Config) -> int:
-    """Elements of a row in the piece of a plain leaf, where pieces were rows of another leaf."""
+    """Elements of a piece, which holds as many as the given config's piece of rows."""
     return config.piece * (pattern.loops[-1].extent or 1)
 
 
@@ -116,7 +125,7 @@ def _is_small(_sizes: Mapping[str, Expression], flags: Mapping[str, Expression])
 
 
 def space(pattern: AccessPattern, target: Target) -> Mapping[str, Sequence[Any]]:
-    """List the candidates of every knob; those of the default among them."""
+    """List the values of every knob that tuning may try, the default's among them."""
     default, own = default_config(pattern, target), isa.of(target)
     streams = [BY_MACHINE, 0, 1] if own.streams else [0, 1]
     step = 4 * default.vector_bytes // pattern.width
@@ -129,14 +138,14 @@ def space(pattern: AccessPattern, target: Target) -> Mapping[str, Sequence[Any]]
         "stream_from": streams if may_stream(pattern) else [0],
         "skip": [BY_MACHINE, 0, 1] if pattern.loops and skippable(pattern.loops[-1]) else [0],
         "leaf": [SPAN, PLAIN],
-        "backwards": [default.backwards],  # it depends on where a caller's operands lie
+        "backwards": [default.backwards],  # what is better depends on where a caller's operands lie
     }
 
 
 def apply(sch: s_tir.Schedule, pattern: AccessPattern, target: Target, config: Config) -> None:
-    """Schedule the definition, as the module says."""
+    """Schedule the definition, as this module's docstring says."""
     if pattern.elements == 0:
-        return  # nothing runs, and TVM can neither inline nor split loops of extent 0
+        return  # nothing runs, and TVM cannot inline or split loops of extent 0
     for branch in ("then_b", "else_b"):
         sch.compute_inline(sch.get_sblock(branch))
     given, config = config, _with_meaning(config)
@@ -148,7 +157,7 @@ def apply(sch: s_tir.Schedule, pattern: AccessPattern, target: Target, config: C
         piece, leaf = sch.split(leaf, [None, config.piece])
         outer = [*outer, piece]
     elif len(outer) > 1 and _extent(pattern.loops[: len(outer) - 1]) >= ENOUGH_TASKS:
-        outer = outer[:-1]  # a division by its extent would cost as much as a short leaf
+        outer = outer[:-1]  # dividing by its extent would take as long as a short leaf
     if outer:
         task = sch.fuse(*outer[:FUSED_LOOPS]) if len(outer) > 1 else outer[0]
         if config.bytes_per_thread:
@@ -165,26 +174,26 @@ def apply(sch: s_tir.Schedule, pattern: AccessPattern, target: Target, config: C
 
 
 def _with_meaning(config: Config) -> Config:
-    """The config without what has no meaning for a plain leaf."""
+    """The config, with the knobs switched off that have no meaning for a plain leaf."""
     if config.leaf == SPAN:
         return config
     return replace(config, rows=False, stream_from=0, skip=0)
 
 
 def _vectorized(sch: s_tir.Schedule, leaf: Any, lanes: int) -> Any:
-    """Cut a plain leaf into vectors, with what is left behind them; returns the loop of vectors."""
+    """Cut a plain leaf into vectors and a rest; return the loop of vectors."""
     extent = sch.get(leaf).extent
     if isinstance(extent, tirx.IntImm) and extent.value < lanes:
         return leaf
     vectors, lane = sch.split(leaf, [None, lanes])
     sch.vectorize(lane)
-    # Without the hint every vector asks whether it is the last one, and is then no vector.
+    # Without the hint, every vector would be guarded by a test, and TVM would make scalar code.
     sch.annotate(vectors, PARTITION, 1)
     return vectors
 
 
 def effect(pattern: AccessPattern, config: Config, cpus: int | None = None) -> tuple[object, ...]:
-    """Tell configs apart by the leaf, the pieces and the threads that they lead to."""
+    """What a config leads to: leaf, pieces and threads. Configs with one effect are one kernel."""
     config = _with_meaning(config)
     stream = config.stream_from
     if stream > 0:
@@ -264,7 +273,7 @@ def family(target: Target) -> tuple[str, int] | None:
 
 
 def portable(pattern: AccessPattern, target: Target, config: Config) -> Config:
-    """Give the config the default's choice wherever the machine decides."""
+    """Replace the knobs that fit one model of CPU only by those of the default config."""
     default = default_config(pattern, target)
     return replace(config, **{knob: getattr(default, knob) for knob in OF_MACHINE})
 
@@ -275,20 +284,20 @@ def alike(pattern: AccessPattern, measured: AccessPattern, target: Target) -> bo
 
 
 def _grains(pattern: AccessPattern, default: Config) -> list[int]:
-    """Bytes a thread that make two threads or more, the default's first, and 0."""
+    """Bytes for each thread: the default's, those that give at least two threads, and 0."""
     several = [grain for grain in GRAINS if _threads(pattern, grain) > 1]
     return list(dict.fromkeys((default.bytes_per_thread, *several, 0)))
 
 
 def _threads(pattern: AccessPattern, grain: int) -> int:
-    """Threads that a launcher with CPUs enough takes; 0 where there is no parallel loop."""
+    """Threads of a call if there are enough CPUs; 0 if there is no parallel loop."""
     if grain == BY_MACHINE:
         return BY_MACHINE
     return max(1, pattern.bytes_moved() // grain) if grain else 0
 
 
 def _is_cut(pattern: AccessPattern, config: Config) -> bool:
-    """Whether the leaf is cut into pieces; a random variable may have any value, so there it is."""
+    """Whether the leaf is cut into pieces; it is if the piece is a random variable of any size."""
     if not pattern.loops:
         return False
     rows = pattern.loops[-2 if config.rows else -1].extent
@@ -296,12 +305,12 @@ def _is_cut(pattern: AccessPattern, config: Config) -> bool:
 
 
 def _extent(loops: Sequence[Loop]) -> int:
-    """Product of the extents, or 0 where one is named."""
+    """Product of the extents; 0 if one has a name."""
     return math.prod(loop.extent or 0 for loop in loops)
 
 
 def _merged_loops(sch: s_tir.Schedule, block: Any, pattern: AccessPattern) -> list[Any]:
-    """Fuse the block's loops to those of the pattern; a unit axis joins the loop before it."""
+    """Fuse the block's loops to those of the pattern; an axis of extent 1 joins the loop before."""
     loops = sch.get_loops(block)
     if not loops:
         sch.add_unit_loop(block)

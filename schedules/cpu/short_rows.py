@@ -1,9 +1,8 @@
 """Spans of short rows, several of which share a vector.
 
-Rows are taken ``lanes`` at a time, which makes ``inner`` vectors whatever inner is: no row is too
-short for a vector. An operand that has one value a row is spread over the lanes of the row, and one
-that repeats with every row is laid out again and again, both by shuffles. The walk is that of a
-plain span.
+Rows are taken ``lanes`` at a time. Together these have ``inner`` whole vectors, however short a row
+is. Shuffles make the vectors of an operand that has one value per row, or that is the same in every
+row. The walk is that of a plain span.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ class _Writer(PlainWriter):
         return self.shuffle(end, begin, width, rows, [skip + k for k in range(rows)])
 
     def preload(self, name: str, moves: str, width: int) -> None:
-        """Load what repeats once: out may be one of the inputs, so LLVM cannot hoist the load."""
+        """Load and shuffle once, before the loop, what stays the same."""
         super().preload(name, moves, width)
         lanes, inner = self.span.lanes, self.span.inner
         if moves == "i" and inner <= lanes:

@@ -1,21 +1,23 @@
-"""What the span kernels of CPUs have in common: their parameters, and how they end and store.
+"""What all spans have in common: their parameters, how they end, and how they store.
 
-A span is ``span(out, cond, then, else, n, inner, flags)``: n rows of ``inner`` elements,
-row-major. How each operand moves is one letter:
+A span is a kernel ``span(out, cond, then, else, n, inner, flags)`` for n rows of ``inner``
+elements, row-major. One letter says how an operand moves:
 
     f  with every element        value of row r, column x is  operand[r * inner + x]
     o  with the rows only                                     operand[r]
     i  within a row only                                      operand[x]
     s  not at all                                             operand[0]
 
-Each file writes one sort of them as LLVM IR: `plain_span` rows of one element, `short_rows` rows
-that share vectors, `rows_end_to_end` longer ones, `rows_of_named_length` those whose length a call
-tells. `span_source` knows which is which.
-Nothing is assumed to be aligned, tails take vectors of half as many lanes and so on, no access is
-masked, and the text uses portable vector types only. ``flags`` are those of
-`te_select.schedules.cpu.flags`. Where they ask for it, whole vectors are stored past the cache,
-from the first one on that is aligned; where none can be, the stores are plain. The caller fences
-them.
+Each kind of rows has a file that writes LLVM IR: `plain_span` for rows of one element, `short_rows`
+for rows that share vectors, `rows_end_to_end` for longer rows, `rows_of_named_length` for rows
+whose length a call says. `span_source` chooses the file.
+
+- Operands may lie at any address.
+- No access is masked: a rest takes vectors of half as many lanes, then of a quarter, and so on.
+- The text uses portable vector types only.
+- ``flags`` are those of `te_select.schedules.cpu.flags`. If they ask for it, whole vectors are
+  stored past the cache from the first aligned one on; if no vector can be aligned, stores are
+  plain. The caller fences them.
 """
 
 from __future__ import annotations
@@ -33,12 +35,14 @@ _SYMBOL = re.compile(
     r"(_nt)?(_sk)?(_end_to_end)?(_forwards)?(_reduced)?"
 )
 ARGUMENTS = "ptr %out, ptr %cond, ptr %then, ptr %else, i64 %n, i64 %inner, i64 %flags"
-BATCH_BYTES = 256  # loaded before any is stored; 8 of the 16 registers of AVX2
-METADATA = "!0 = !{i32 1}\n"  # what stores past the cache refer to; it stands once in a text
-STREAMED_BYTES = 1024  # at 128 bytes a span streaming took 1.5 times as long, at 4096 0.64
+BATCH_BYTES = 256  # loaded before any are stored; they take 8 of the 16 registers of AVX2
+METADATA = "!0 = !{i32 1}\n"  # stores past the cache refer to it; a text has it once
+# Of a span that stores past the cache. Its time, as a multiple of that with plain stores, was 1.5
+# for spans of 128 bytes and 0.64 for spans of 4096 bytes (Emerald Rapids).
+STREAMED_BYTES = 1024
 
 Value: TypeAlias = tuple[str, str, int, int]  # what to store, first row, lanes, which vector
-Group: TypeAlias = Callable[[str, int], list[Value]]  # of a first row and a number of rows
+Group: TypeAlias = Callable[[str, int], list[Value]]  # from a first row and a number of rows
 
 
 @dataclass(frozen=True)
@@ -52,23 +56,23 @@ class Span:
     cond, then, else_
         How the operand moves: ``"f"``, ``"o"``, ``"i"`` or ``"s"``.
     inner
-        Elements per row; 1 for a plain span, 0 where a call decides.
+        Elements per row; 1 for a plain span, 0 if the call says how many.
     vector_bytes
         Bytes per vector of elements.
     unroll
         Vectors in flight per iteration of a plain span's main loop.
     streaming
-        Whether the span can store past the cache, where its flags ask for it.
+        Whether the span can store past the cache. It does so if its flags ask for it.
     skipping
-        Whether a plain span can look at the cond of a whole iteration first, and leave a side that
-        none of it selects unread, where its flags ask for it.
+        Whether a plain span can look at the cond of a whole iteration first, and not read a side
+        that is not selected. It does so if its flags ask for it.
     end_to_end
-        Whether rows, of two vectors or more, are walked end to end.
+        Whether rows are walked end to end; they have at least two vectors.
     forwards
         Whether a span that is not end to end never walks backwards.
     reduces
-        Whether a skipping span tells by the largest and the smallest byte of a block of cond what
-        is selected, and not by the bits of its mask.
+        Whether a skipping span tests a block of cond by its largest and its smallest byte, instead
+        of by the bits of its mask.
     """
 
     width: int
@@ -91,7 +95,7 @@ class Span:
 
     @property
     def symbol(self) -> str:
-        """The function's name; it holds every parameter, since equal symbols must be equal code."""
+        """The function's name. It holds every parameter: equal names must mean equal code."""
         moves = self.cond + self.then + self.else_
         return (
             f"te_select_span_w{self.width}_{moves}_i{self.inner}"
@@ -102,7 +106,7 @@ class Span:
         )
 
     def in_words(self) -> str:
-        """What it computes, as lines of Python for whoever reads the function that calls it."""
+        """What the span computes, as lines of Python, for readers of the function that calls it."""
         at = {"f": "r * inner + x", "o": "r", "i": "x", "s": "0"}
         cond, then, else_ = (at[letter] for letter in (self.cond, self.then, self.else_))
         how = [f"elements of {self.width} bytes", f"vectors of {self.vector_bytes} bytes"]
@@ -165,9 +169,10 @@ class SpanWriter(IRWriter):
         self.start("entry")
 
     def few(self, first: str, count: str, group: Group) -> None:
-        """Cover ``count`` elements from ``first`` on, fewer than a vector has lanes.
+        """Cover ``count`` elements from ``first`` on; a vector has more lanes than that.
 
-        Two vectors of half as many lanes, which may overlap, or two of a quarter, and so on.
+        It takes two vectors of half as many lanes, which may overlap, or two of a quarter, and so
+        on.
         """
         end = self.label()
         lanes = self.span.lanes // 2
@@ -196,12 +201,15 @@ class SpanWriter(IRWriter):
         return self.emit(f"and i64 {behind}, {self.span.vector_bytes - 1}")
 
     def start_past_cache(self, can: str, pays: str) -> str:
-        """Begin what stores past the cache: where that is asked for, ``can`` be and ``pays``.
+        """Begin the block that stores past the cache.
+
+        It runs if the flags ask for it and both i1 values are true: ``can``, some vector is
+        aligned; ``pays``, the span is long enough.
 
         Returns
         -------
         str
-            The label of what comes where it is not so.
+            The label of the block that runs otherwise. The caller starts it.
         """
         past, through = self.label(), self.label()
         asked = self.asked(STREAM)
@@ -211,7 +219,7 @@ class SpanWriter(IRWriter):
         return through
 
     def store(self, values: Sequence[Value]) -> None:
-        """Write the stores of what a group gave."""
+        """Write the stores of a group's values."""
         how = "align 1"
         if self.store_past_cache:
             how = f"align {self.span.vector_bytes}, !nontemporal !0"

@@ -1,4 +1,4 @@
-"""The LLVM IR of a span, by its symbol: which file writes which rows."""
+"""The LLVM IR of a span, by its symbol: chooses the file that writes it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _REDUCTION = re.compile(r"(@llvm\.vector\.reduce\.\w+\.v(\d+)i8)")
 
 
 def span_source(symbol: str) -> str:
-    """Write the LLVM IR of a span, by the symbol that `apply` annotated the leaf with."""
+    """Write the LLVM IR of a span. ``symbol`` is what `apply` annotated the leaf with."""
     span = Span.from_symbol(symbol)
     if span.end_to_end:
         source = rows_end_to_end.source

@@ -77,7 +77,8 @@ def moves(pattern: AccessPattern, operand: str) -> str:
     along = [bool(getattr(loop, operand)) for loop in pattern.loops]
     if not any(along):
         return "s"
-    pair = pattern.loops[-1].extent == 2 and pattern.width == VECTOR_BYTES // 2  # noqa: PLR2004
+    two = pattern.loops[-1].extent == 2  # noqa: PLR2004 - the elements of a pair
+    pair = two and pattern.width == VECTOR_BYTES // 2
     if pair and not any(along[:-1]):
         return "p"
     if all(along):

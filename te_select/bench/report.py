@@ -9,7 +9,6 @@ import math
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from te_select import kinds
 from te_select.bench.options import Options
 from te_select.bench.row import NAMED, OURS, Row, label_of
 from te_select.bench.suite import DEFAULT
+from te_select.runtime import packages
 from te_select.runtime.files import write_output
 from te_select.timing.cores import BUSY
 
@@ -122,7 +122,10 @@ def geometric_means(rows: Sequence[Row]) -> dict[str, tuple[float, int]]:
 
 def document(results: Results) -> dict[str, Any]:
     """Everything that was measured, and the machine, as JSON types."""
-    versions = {**results.machine["versions"], **{name: _version(name) for name in _PACKAGES}}
+    versions = {
+        **results.machine["versions"],
+        **{name: packages.version(name) for name in _PACKAGES},
+    }
     machine = {**results.machine, "versions": versions}
     return {
         "machine": machine,
@@ -332,10 +335,3 @@ def _unsupported(rows: Iterable[Row]) -> list[tuple[str, str, int]]:
 
 def _ms(seconds: float) -> str:
     return f"{seconds * 1e3:#.3g}".rstrip(".")
-
-
-def _version(package: str) -> str | None:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None

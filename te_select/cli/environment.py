@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 import platform
-from importlib import metadata
 from typing import Any
 
 from te_select import kinds
+from te_select.runtime import packages
 
 _PACKAGES = {
     "te_select": ("te-select",),
@@ -39,24 +39,12 @@ def environment() -> dict[str, Any]:
         Sections of JSON types: ``versions``, ``variables``, and those of every kind of machine:
         ``cpu``, ``caches``, ``profile``, ``toolchains`` and ``gpus``. Missing things are None.
     """
+    versions = {name: packages.version(*named) for name, named in _PACKAGES.items()}
     found: dict[str, dict[str, Any]] = {
-        "versions": {"python": platform.python_version(), **_versions()},
+        "versions": {"python": platform.python_version(), **versions},
         "variables": {name: os.environ.get(name) for name in _VARIABLES},
     }
     for kind in kinds.KINDS.values():
         for section, values in kinds.load(kind.environment)().items():
             found[section] = {**found.get(section, {}), **values}
     return found
-
-
-def _versions() -> dict[str, str | None]:
-    return {name: _version(packages) for name, packages in _PACKAGES.items()}
-
-
-def _version(packages: tuple[str, ...]) -> str | None:
-    for package in packages:
-        try:
-            return metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return None

@@ -98,7 +98,7 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
     outcome is recorded as unsure, and the next run tries again. --target cuda needs an NVIDIA GPU.
 
     Example: te-select tune --cond 1,1,1024,1024 --then 4,12,1024,1024 --else "" --trials 64
-    Example: te-select tune --suite default --only "mask*" --tuning-logs build/logs
+    Example: te-select tune --suite default --only "attention-*" --tuning-logs build/logs
     """
     flags = workloads.fields(cond, then, else_, dtype, op, auto_broadcast, axis)
     given = any(value is not None for value in (*flags.values(), workload, workloads_file))

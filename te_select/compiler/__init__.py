@@ -1,4 +1,9 @@
-"""From a workload to a kernel: definition, schedule, lowering, shared library."""
+"""From a workload to a kernel: definition, schedule, lowering, shared library.
+
+`compiling` has `compile` and `export`. `scheduling` chooses a config and applies the schedule,
+`building` makes the library, `sources` shows the code at each level, and `family` builds the
+kernels of `te_select.where`.
+"""
 
 from te_select.compiler.building import build_scheduled, check_runs_here, versions
 from te_select.compiler.compiling import compile, export

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Collection, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from te_select.machines import machine
 from te_select.machines.scheduled import Scheduled, records
 from te_select.machines.targets import ResolvedTarget
 from te_select.operator.workload import Workload
+from te_select.runtime import packages
 from te_select.runtime.manifest import Manifest, NodeRecord
 from te_select.version import __version__
 
@@ -30,23 +30,22 @@ def build_scheduled(
     c_functions: Collection[Workload] | None = None,
     **options: Any,
 ) -> None:
-    """Build scheduled workloads; `export`, and a tuner that has chosen the configs itself.
+    """Build a library of scheduled workloads.
 
     Parameters
     ----------
     chosen
-        What `schedule` made; their workloads differ, and each is there for every level of the
-        target.
+        Different workloads, each scheduled by `schedule` for every level of the target.
     path
-        The ``.so`` to write, into a folder of its own.
+        The ``.so`` to write, in a folder of its own.
     target
-        The target they were scheduled for.
+        The target that they were scheduled for.
     nodes
         The nodes of a model that the library was asked for.
     c_functions
         The workloads that get a plain C function, if the kind of machine has them; None for all.
     options
-        What the kind of machine takes besides: ``archive``, a static library to write as well;
+        Further arguments of the kind of machine: ``archive``, a static library to write as well, or
         ``places`` of a family of CPU kernels.
 
     Raises
@@ -86,24 +85,17 @@ def check_runs_here(target: ResolvedTarget) -> None:
 
 
 def versions() -> dict[str, str]:
-    """Versions of what takes part in every build."""
+    """Versions of the packages that take part in every build."""
     return {
         "te_select": __version__,
         "tvm": tvm.__version__,
-        "tvm_ffi": _version("apache-tvm-ffi"),
+        "tvm_ffi": packages.version("apache-tvm-ffi") or "not installed",
         "python": platform.python_version(),
     }
 
 
-def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:  # run from a source tree on PYTHONPATH
-        return "not installed"
-
-
 def _check_names(chosen: Sequence[Scheduled]) -> None:
-    """Refuse two workloads of one name; long names end in a digest of 40 bits."""
+    """Refuse two workloads with one name; long names end in a digest of 40 bits only."""
     by_name: dict[str, Workload] = {}
     for one in chosen:
         other = by_name.setdefault(one.workload.name, one.workload)

@@ -1,7 +1,7 @@
 """`compile` and `export`.
 
-`compile` builds the artifact in a temporary folder and loads it by the very `load` that users call,
-so what is measured is what ships. The folder goes when the process ends.
+`compile` builds a library in a temporary folder and loads it by `load`, as users load a library
+that was shipped. So what is measured is what ships. The folder is removed when the process ends.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ def compile(
         ``"native"``, ``"x86-64"`` to ``"x86-64-v4"``, an LLVM CPU name, ``"cuda"`` (the GPUs of
         this machine), ``"cuda:sm_80,sm_90"``, or a TVM target as JSON.
     tuning_logs
-        None for the user's own records and those shipped with the package, a folder for those in
-        it only, False for none. The workload's own record is taken, else the nearest, else the
-        default config.
+        None for the user's own records and those shipped with the package, a folder for the
+        records in it only, False for no records. The workload's own record is taken, else the
+        nearest, else the default config.
     config
-        Knobs of the schedule by hand, such as ``{"piece": 4096}``. The others are those of the
-        default config; records are not used.
+        Values for knobs of the schedule, such as ``{"piece": 4096}``. Other knobs have the
+        default's values. Records are not used.
 
     Returns
     -------
@@ -66,7 +66,8 @@ def compile(
     Raises
     ------
     TargetError
-        If the target is not known, or this CPU lacks what it needs; `export` cross-compiles.
+        If the target is not known, or this CPU lacks a feature that it needs (`export`
+        cross-compiles).
     ToolchainError
         If there is no working C compiler, or no CUDA compiler for a CUDA target.
     ArtifactError
@@ -106,9 +107,9 @@ def export(
     ----------
     workloads
         What to compile; equal workloads are stored once. Nodes of a model, as `read_model` lists
-        them, get a kernel where their status is ``"compiled"``. For nodes that are
-        ``"dispatched"``, a library for CPUs holds the kernels of `te_select.where` for their
-        element types. The manifest says of every node which function serves it, or why none does.
+        them, get a kernel if their status is ``"compiled"``. For nodes that are ``"dispatched"``,
+        a library for CPUs holds the kernels of `te_select.where` for their element types. The
+        manifest says for every node which function serves it, or why none does.
     path
         The ``.so`` to write; its manifest is the ``.json`` beside it, and its C header the ``.h``.
     target, tuning_logs, config
@@ -156,7 +157,7 @@ def export(
         step = progress or (lambda _done, _total: None)
         chosen: list[Scheduled] = []
         for done, workload in enumerate((*unique, *members)):
-            step(done, total + 1)  # the last step makes code of all of them
+            step(done, total + 1)  # the last step compiles all of them
             for level in resolved.levels:
                 if done < len(unique):
                     chosen.append(schedule(workload, level, tuning_logs, knobs=config))
@@ -195,7 +196,7 @@ def _checked(workload: Workload) -> Workload:
 
 @cache
 def _build_folder(process: int) -> Path:
-    """A folder for what a process compiles, removed when it ends; a forked child has its own."""
+    """The folder for the libraries of a process; it is removed when the process ends."""
     folder = scratch.make()
     atexit.register(scratch.remove, folder)
     return folder

@@ -1,4 +1,4 @@
-"""Schedules the family of kernels that serve operands of any shapes."""
+"""Schedules and builds the family of kernels that serve operands of any shapes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.operator.node import Node
 from te_select.operator.workload import Workload
 
-_ONE_PIECE = 1 << 30  # elements: cutting and threads are the business of the C half
+_ONE_PIECE = 1 << 30  # elements; the C half cuts a call into pieces and uses threads
 
 
 def build_family(names: Iterable[str], path: Path, target: ResolvedTarget) -> None:
@@ -26,7 +26,7 @@ def build_family(names: Iterable[str], path: Path, target: ResolvedTarget) -> No
     Parameters
     ----------
     names
-        The parts, see `te_select.operator.family.parts`.
+        Names of the parts; see `te_select.operator.family.parts`.
     path
         The ``.so`` to write.
     target
@@ -58,7 +58,10 @@ def schedule_member(workload: Workload, level: ResolvedTarget) -> Scheduled:
 
 
 def _for_short_rows(one: Scheduled) -> Scheduled:
-    """Only the function for rows that are not long, where there is one: others are runs."""
+    """Keep only the function for rows that are not long, if there is one.
+
+    Kernels of runs serve long rows.
+    """
     functions = {
         replace(variant, name="", applies=None): function
         for variant, function in one.functions.items()

@@ -46,12 +46,12 @@ def schedule(
     config
         A config as a manifest holds it.
     knobs
-        Knobs that were set by hand, in place of those of the default config.
+        Values for some knobs, set by hand; the others have the default's values.
 
     Returns
     -------
     Scheduled
-        The scheduled function, its config and origin.
+        The scheduled functions, their config, and its origin.
 
     Raises
     ------

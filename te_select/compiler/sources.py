@@ -1,4 +1,4 @@
-"""A kernel as text, at each step of its way to machine code."""
+"""Shows a kernel as text at each level, from the definition to the machine code."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def source(
     Parameters
     ----------
     workload, target
-        What was compiled, and for what.
+        The workload that was compiled, and the target.
     config
         The config as a manifest holds it; None for the default.
     level
-        ``"te"``, the definition as TVM IR; ``"scheduled"``, tiled and with its leaf marked;
-        ``"tir"``, lowered; then ``"llvm"`` and ``"asm"`` of a CPU, ``"cuda"``, ``"ptx"`` and
-        ``"sass"`` of a CUDA device.
+        ``"te"``, the definition as TVM IR; ``"scheduled"``, tiled and with its leaf annotated;
+        ``"tir"``, lowered. A CPU also has ``"llvm"`` and ``"asm"``; a CUDA device has ``"cuda"``,
+        ``"ptx"`` and ``"sass"``.
 
     Returns
     -------

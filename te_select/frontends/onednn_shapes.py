@@ -9,22 +9,11 @@ from te_select.frontends.symbolic import expressions as ex
 from te_select.frontends.symbolic.expressions import UNKNOWN, Scalar
 from te_select.frontends.symbolic.tensors import Dims, Tensor, broadcast_dim, broadcast_dims
 from te_select.frontends.words import words
+from te_select.operator.systems import TYPE_NAMES
 
 Shape = tuple[Scalar, ...]
 
-_NAMES = {
-    "f64": "float64",
-    "f32": "float32",
-    "f16": "float16",
-    "bf16": "bfloat16",
-    "f8_e4m3": "float8_e4m3fn",
-    "f8_e5m2": "float8_e5m2",
-    "s64": "int64",
-    "s32": "int32",
-    "s8": "int8",
-    "u8": "uint8",
-    "boolean": "bool",
-}
+_NAMES = TYPE_NAMES["onednn"]
 _SAME_AS_FIRST = words(
     "Abs BatchNormInference BiasAdd Clamp Dequantize Dropout DynamicDequantize DynamicQuantize Elu "
     "Exp GELU GenIndex GroupNorm HardSigmoid HardSwish LayerNorm LeakyReLU Log LogSoftmax Mish "

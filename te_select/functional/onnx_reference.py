@@ -1,4 +1,4 @@
-"""ONNX's reference evaluator with our Where, so that a node is checked in its model."""
+"""ONNX's reference evaluator with Where by te-select, to check a node inside its model."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
 
 
 def onnx_reference(model: ModelProto | bytes | str | os.PathLike[str]) -> ReferenceEvaluator:
-    """Make an evaluator of an ONNX model whose Where nodes run through our kernels.
+    """Make an evaluator of an ONNX model whose Where nodes run kernels of te-select.
 
     Parameters
     ----------
     model
-        The model, its bytes, or its path; data that lies beside the file is read.
+        The model, its bytes, or its path. External data beside the file is read, too.
 
     Returns
     -------
     onnx.reference.ReferenceEvaluator
-        ``run(None, {"input": array})`` computes the outputs. Bodies and local functions are
-        evaluated so too. Strings, and elements that are no whole bytes, are selected by NumPy.
+        ``run(None, {"input": array})`` computes the outputs. Where nodes in bodies and local
+        functions run kernels, too. NumPy selects strings, and elements that are not whole bytes.
 
     Raises
     ------
     ModelError
-        If there is no such file, or it is no model.
+        If there is no such file, or it is not a model.
     ToolchainError
         If the onnx package is missing.
 
@@ -50,7 +50,7 @@ def onnx_reference(model: ModelProto | bytes | str | os.PathLike[str]) -> Refere
     if isinstance(model, bytes | str | os.PathLike):
         try:
             model = onnx.load_from_string(model) if isinstance(model, bytes) else onnx.load(model)
-        except Exception as error:  # protobuf's own kinds, and those of files
+        except Exception as error:  # protobuf has exceptions of its own
             shown = "the bytes" if isinstance(model, bytes) else model
             raise ModelError(f"{shown}: no ONNX model can be read: {error}") from error
     evaluator: ReferenceEvaluator = _evaluator()(model)
@@ -58,12 +58,12 @@ def onnx_reference(model: ModelProto | bytes | str | os.PathLike[str]) -> Refere
 
 
 def _evaluator() -> Any:
-    """The class of evaluators with our Where; made late, because onnx is optional."""
+    """The class of evaluators; it is made when it is needed, because onnx is optional."""
     from onnx.reference import ReferenceEvaluator  # noqa: PLC0415
     from onnx.reference.op_run import OpRun  # noqa: PLC0415
 
-    class Where(OpRun):  # the name is that of the operator
-        """Where through our kernels."""
+    class Where(OpRun):  # ONNX finds the class by the name of the operator
+        """Where by kernels of te-select."""
 
         op_domain = ""
 
@@ -73,7 +73,7 @@ def _evaluator() -> Any:
             return (np.where(condition, x, y).astype(x.dtype),)
 
     class SelectEvaluator(ReferenceEvaluator):
-        """A reference evaluator that evaluates bodies and functions by its own kind."""
+        """A reference evaluator; ONNX makes one more for every body and function."""
 
         def __init__(self, proto: Any, **given: Any) -> None:
             super().__init__(proto, **(given | {"new_ops": [Where]}))

@@ -1,4 +1,4 @@
-"""Select of NumPy arrays of any shapes, through kernels that are compiled when they are needed."""
+"""Select for NumPy arrays of any shapes, by kernels that are compiled when they are needed."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _CARRIERS = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64", 16: "complex128"
 def select(cond: Array, then: Array, else_: Array) -> Array:
     """Select element by element: ``out[i] = then[i] if cond[i] else else_[i]``.
 
-    The three broadcast to each other. Arrays along whose merged axes the same operands move share a
-    kernel, whatever their sizes; bits are copied, so element types of one width do too.
+    The three shapes broadcast to each other. Calls with the same access pattern share a kernel,
+    whatever their sizes. Element types of one width share it, too, because bits are copied.
 
     Parameters
     ----------
     cond
-        Boolean.
+        A boolean array.
     then, else_
-        Of one element type.
+        Arrays of one element type.
 
     Returns
     -------
@@ -41,7 +41,8 @@ def select(cond: Array, then: Array, else_: Array) -> Array:
     BroadcastError
         If the shapes do not broadcast.
     DTypeError
-        If cond is not boolean, or then and else differ or have a type without a kernel.
+        If cond is not boolean, if then and else have different types, or if no kernel has their
+        type.
     """
     if cond.dtype != np.bool_:
         raise DTypeError(f"cond is {cond.dtype}; expected bool")
@@ -66,7 +67,7 @@ def select(cond: Array, then: Array, else_: Array) -> Array:
 
 @functools.cache
 def _kernel(movers: tuple[str, ...], width: int) -> Any:
-    """A kernel for loops along which these operands move, of any extents."""
+    """A kernel for loops of any extents; each item names the operands that move along a loop."""
     import te_select  # noqa: PLC0415 - imports tvm
 
     cond, then, else_ = (

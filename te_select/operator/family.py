@@ -1,10 +1,13 @@
 """The family: the workloads whose kernels together select operands of any shapes.
 
-A kernel is for the one or two innermost loops of a call. The C half (``runtime/cpu/where.c``) walks
-the loops around them. Kernels of *runs* have one loop, along which each operand moves or stays.
-Kernels of *rows* have two, for rows so short that calling one kernel for each would cost more than
-selecting; an operand moves along both, down the rows or along a row. These serve the others, too:
-an operand that stays along both is made a row, and elements of 16 bytes have rows in their runs.
+A kernel does the one or two innermost loops of a call. The C half (``runtime/cpu/where.c``) walks
+the loops around them.
+
+- Kernels of *runs* have one loop, along which each operand moves or stays.
+- Kernels of *rows* have two loops. They are for short rows, where a call of a kernel for each row
+  would take longer than selecting. An operand moves along both loops, from row to row only, or
+  within a row only. If an operand stays along both, the C half makes a row of it. Elements of 16
+  bytes have no kernels of rows; each row is a run.
 
 A *part* is what is built at once: the runs of one width, or one kernel of rows.
 """
@@ -18,7 +21,7 @@ from functools import cache
 from te_select.operator.workload import Workload
 
 FUNCTION = "te_select_where"
-"""The exported function of a library of the family: cond, then, else and out of any shapes."""
+"""The exported function of a library of the family; its operands have any shapes."""
 WIDTHS = (1, 2, 4, 8, 16)
 ROW_WIDTHS = WIDTHS[:-1]
 _ROWS = 27  # three operands that each move in one of three ways
@@ -28,7 +31,7 @@ _WALKS: tuple[tuple[int | str, int | str], ...] = (("m", "n"), ("m", 1), (1, "n"
 
 @cache
 def parts() -> dict[str, dict[Workload, str]]:
-    """The parts by name; of each, the workloads and their places in ``te_select_where_kernels``."""
+    """The parts by name, with the places of their workloads in ``te_select_where_kernels``."""
     runs = {f"w{width}": _runs(width) for width in WIDTHS}
     rows = {
         row_part(width, number): {workload: f"rows[{_index(width)}][{number}]"}
@@ -39,7 +42,7 @@ def parts() -> dict[str, dict[Workload, str]]:
 
 
 def held(workloads: Iterable[Workload]) -> list[str]:
-    """The parts that are there as a whole, where these workloads have kernels."""
+    """The names of the parts all of whose workloads are among these."""
     found = set(workloads)
     return [name for name, members in parts().items() if found >= members.keys()]
 
@@ -50,7 +53,7 @@ def places(names: Iterable[str]) -> dict[Workload, str]:
 
 
 def parts_of_width(width: int) -> list[str]:
-    """The parts that together serve elements of so many bytes, rows of any length."""
+    """The names of all parts for elements of this many bytes."""
     rows = (row_part(width, number) for number, _ in _rows(width)) if width in ROW_WIDTHS else ()
     return [f"w{width}", *rows]
 
@@ -61,12 +64,12 @@ def row_part(width: int, number: int) -> str:
 
 
 def part_of_width(width: int) -> str:
-    """The part with the runs for elements of so many bytes, which the C half may split."""
+    """The part with the runs for elements of this many bytes; the C half may split elements."""
     return f"w{min(width & -width, WIDTHS[-1])}"
 
 
 def wished_part(wish: int) -> str:
-    """The name of the part that a call of the C half has wished for."""
+    """The name of the part that the C half has asked for after a call."""
     return row_part(WIDTHS[wish // _ROWS], wish % _ROWS)
 
 
@@ -87,6 +90,6 @@ def _runs(width: int) -> dict[Workload, str]:
 
 def _rows(width: int) -> Iterable[tuple[int, Workload]]:
     for number, walks in enumerate(itertools.product(_WALKS, repeat=3)):
-        if len(set(walks)) > 1:  # else it is one loop
+        if len(set(walks)) > 1:  # else both loops merge to one
             cond, then, else_ = walks
             yield number, Workload(cond, then, else_, _TYPES[width], "multidirectional")

@@ -66,14 +66,23 @@ class DLTensor(ctypes.Structure):
     )
 
 
-class _Versioned(ctypes.Structure):
-    """``DLManagedTensorVersioned``; the older struct begins with the DLTensor itself."""
+Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+class DLManagedTensor(ctypes.Structure):
+    """``DLManagedTensor`` of dlpack.h, what a capsule held before DLPack 1.0."""
+
+    _fields_ = (("tensor", DLTensor), ("manager_ctx", ctypes.c_void_p), ("deleter", Deleter))
+
+
+class DLManagedTensorVersioned(ctypes.Structure):
+    """``DLManagedTensorVersioned`` of dlpack.h."""
 
     _fields_ = (
         ("major", ctypes.c_uint32),
         ("minor", ctypes.c_uint32),
         ("manager_ctx", ctypes.c_void_p),
-        ("deleter", ctypes.c_void_p),
+        ("deleter", Deleter),
         ("flags", ctypes.c_uint64),
         ("tensor", DLTensor),
     )
@@ -131,13 +140,13 @@ def read(
     pointer = _get_pointer(capsule, name)
     readonly = False
     if name == b"dltensor_versioned":
-        managed = _Versioned.from_address(pointer)
+        managed = DLManagedTensorVersioned.from_address(pointer)
         if managed.major != _MAX_VERSION[0]:
             raise BufferError(f"DLPack {managed.major}.{managed.minor} is not understood")
         readonly = bool(managed.flags & _READ_ONLY)
         tensor = managed.tensor
     elif name == b"dltensor":
-        tensor = DLTensor.from_address(pointer)
+        tensor = DLManagedTensor.from_address(pointer).tensor
     else:
         raise BufferError(f"{name!r} is not a DLPack capsule")
     _check(tensor, device)

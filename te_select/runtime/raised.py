@@ -13,6 +13,8 @@ import signal
 from types import CodeType, FrameType
 from typing import Any
 
+from te_select.errors import ArgumentError
+
 _CONVERSIONS = "tvm_ffi/cython/"  # in the names of the files where tvm-ffi converts arguments
 
 
@@ -42,6 +44,12 @@ def is_of_signal_handler(error: BaseException) -> bool:
             return True
         traceback = traceback.tb_next
     return False
+
+
+def of_operands(error: Exception) -> ArgumentError:
+    """The error of a call whose operands cannot be used, because their library raised another."""
+    reason = str(error).strip().partition("\n")[0]
+    return ArgumentError(f"the operands cannot be used: {type(error).__name__}: {reason}")
 
 
 def _code_of(handler: Any) -> CodeType | None:

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import te_select
 from te_select.bench import peers as peers_module
@@ -21,18 +20,18 @@ from te_select.bench.peers import Call, Peer, UnsupportedError, choose_peers
 from te_select.bench.row import COPY, OURS, SELECT, Row
 from te_select.bench.run import run
 from te_select.bench.suite import Entry
-from te_select.cli import app
 from te_select.operator.workload import Workload
 from te_select.timing.operands import Mask, Operands, make_operands
 from te_select.timing.roof import Probe
 from te_select.timing.rounds import Timing
+from tests.support import cli
 
 ENTRY = Entry("small", Workload((4, 1), (4, 5), ()), "a test")
 SMALL = ["--cond", "4,1", "--then", "4,5", "--else", "", "--rounds", "1"]
 
 
 def bench(*args: str | Path) -> Any:
-    return CliRunner().invoke(app, ["bench", *(str(arg) for arg in args)])
+    return cli.run("bench", *args)
 
 
 class Liar(Peer):

@@ -8,9 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from te_select.cli import app
+from tests.support import cli
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
@@ -71,7 +70,7 @@ def test_every_part_of_the_bench_has_flags_that_it_takes(tmp_path):
     for part in benches:
         flags = list(part.command[len(gpu.CLI) :])
         flags[flags.index("--target") + 1] = "cuda:sm_90"
-        done = CliRunner().invoke(app, [*flags, "--rounds", "1"])
+        done = cli.run(*flags, "--rounds", "1")
         assert done.exit_code == 2 and "cannot be measured here" in done.output, done.output
 
 

@@ -7,8 +7,8 @@ import json
 import pytest
 
 import te_select
-from tests.cli.test_cli import run, run_json
-from tests.frontends.test_onednn_graph import op, select, tensor
+from tests.support.cli import run, run_json
+from tests.support.onednn_graph import op, select, tensor
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,8 @@
-"""``te-select tune`` and ``te-select logs``: what they print, and their exit codes."""
+"""``te-select tune``: what it prints and records, and its exit codes."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,39 +10,15 @@ import pytest
 
 import te_select
 from te_select import Workload
-from te_select.cli import tune as cli_module
 from te_select.machines.targets import resolve
 from te_select.records import log
 from te_select.timing import cores
-from te_select.tuning import session as session_module
-from te_select.tuning.display import Display
-from te_select.tuning.record import Progress
 from te_select.tuning.search import candidates
 from tests.support.cli import run, run_json
+from tests.support.tuning_cli import FLAGS, ON, TARGET, tuned
 from tests.support.tuning_fakes import BIG, FEW, SMALL, FakeMeasurer, by_unroll, flat
 
-TARGET = "x86-64-v4"
-ON = ["--target", TARGET]
-FLAGS = ["--cond", "1024", "--then", "1024", "--else", "1024"]
 V4 = resolve(TARGET)
-
-
-@pytest.fixture
-def fake(monkeypatch: pytest.MonkeyPatch) -> Callable[..., FakeMeasurer]:
-    """Replace the real measurer by a fake one, and the probes by a fixed roof."""
-
-    def use(*args: Any, **keywords: Any) -> FakeMeasurer:
-        measurer = FakeMeasurer(*args, **keywords)
-        monkeypatch.setattr(session_module, "open_measurer", lambda *_: measurer)
-        monkeypatch.setattr(cli_module, "_roof", lambda *_: 1e11)
-        return measurer
-
-    return use
-
-
-def tuned(folder: Path, fake: Callable[..., FakeMeasurer], *flags: str) -> Any:
-    fake()
-    return run_json("tune", *(flags or FLAGS), *ON, "--trials", "80", "--tuning-logs", folder)
 
 
 def test_tune_says_where_others_used_the_cores(
@@ -269,102 +244,3 @@ def test_compile_and_inspect_say_which_record_and_why(tmp_path: Path, fake: Any)
     assert "this access pattern was tuned for x86-64-v4" in result.stdout
     without = run_json("inspect", *FLAGS, *ON, "--tuning-logs", "none")
     assert without["kernels"][0]["origin"] == "default"
-
-
-def test_logs_list_shows_records_and_exits_1_where_a_line_is_damaged(
-    tmp_path: Path, fake: Any
-) -> None:
-    tuned(tmp_path, fake)
-    (row,) = run_json("logs", "list", "--tuning-logs", tmp_path)["records"]
-    assert (row["record"], row["trials"] > 0) == ("w4_1024cte", True)
-    assert row["microseconds"] == pytest.approx(125, rel=0.01)
-    assert row["default_microseconds"] == pytest.approx(250, rel=0.01)
-    assert row["gain"] == "2.00x"
-    assert "w4_1024cte" in run("logs", "list", "--tuning-logs", tmp_path).stdout
-    with (tmp_path / TARGET / log.RECORDS).open("a") as file:
-        file.write("torn")
-    result = run("logs", "list", "--tuning-logs", tmp_path)
-    assert result.exit_code == 1
-    assert "line 2 is left out" in result.stderr
-    assert "w4_1024cte" in result.stdout
-
-
-def test_logs_best_says_what_compile_would_take(tmp_path: Path, fake: Any) -> None:
-    tuned(tmp_path, fake)
-    near = ["--cond", "1025", "--then", "1025", "--else", "1025"]
-    (found,) = run_json("logs", "best", *near, *ON, "--tuning-logs", tmp_path)
-    assert found["origin"] == f"nearest:{TARGET}/w4_1024cte"
-    assert found["config"]["unroll"] == 8
-    (none,) = run_json("logs", "best", "--cond", "9", "--then", "9", "--else", "", *ON,
-                       "--tuning-logs", tmp_path)  # fmt: skip
-    assert none["origin"] == "default"
-    assert none["config"] == te_select.compile(Workload((9,), (9,), ()), tuning_logs=False).config
-    assert "w4_1024cte" in run("logs", "best", *near, *ON, "--tuning-logs", tmp_path).stdout
-
-
-def test_logs_travel_by_export_and_import(tmp_path: Path, fake: Any) -> None:
-    tuned(tmp_path / "a", fake)
-    exported = run_json("logs", "export", tmp_path / "b", "--tuning-logs", tmp_path / "a")
-    assert exported["taken"] == [f"{TARGET}/w4_1024cte"]
-    imported = run("logs", "import", tmp_path / "b", "--tuning-logs", tmp_path / "c")
-    assert imported.exit_code == 0
-    assert "1 records copied" in imported.stdout
-    read = [log.read(tmp_path / name / TARGET).entries for name in "abc"]
-    assert read[0] == read[1] == read[2]
-
-
-def test_logs_prune_says_what_is_gone(tmp_path: Path, fake: Any) -> None:
-    tuned(tmp_path, fake)
-    assert run("logs", "prune", "--tuning-logs", tmp_path).stdout == "nothing to drop\n"
-    with (tmp_path / TARGET / log.RECORDS).open("a") as file:
-        file.write("torn")
-    (gone,) = run_json("logs", "prune", "--tuning-logs", tmp_path)["dropped"]
-    assert "line 2" in gone
-
-
-@pytest.mark.parametrize(
-    "args",
-    [
-        ["list", "--tuning-logs", "missing"],
-        ["best", *FLAGS, "--tuning-logs", "missing"],
-        ["export", "to", "--tuning-logs", "missing"],
-        ["import", "missing", "--tuning-logs", "to"],
-        ["prune", "--tuning-logs", "missing"],
-    ],
-)
-def test_missing_folder_exits_2_with_one_line(args: list[str]) -> None:
-    result = run("logs", *args)
-    assert result.exit_code == 2
-    assert "'missing' is no folder; expected one" in result.stderr
-    assert result.stderr.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (["import", "a"], "Missing option '--tuning-logs'"),
-        (["best"], "no workload is given"),
-        (["best", *FLAGS, "--target", "foo"], "target 'foo' is not known"),
-        (["best", *FLAGS, "--tuning-logs", "none"], "expected a folder"),
-        (["drop"], "expected one of list, best, export, import, prune"),
-    ],
-)
-def test_bad_usage_of_logs_exits_2(args: list[str], message: str) -> None:
-    result = run("logs", *args)
-    assert result.exit_code == 2, result.output
-    assert message in result.stderr
-
-
-def test_panel_shows_trials_best_default_roof_failures_and_time_left() -> None:
-    from rich.console import Console
-
-    display = Display(3)
-    display.begin(4e11)
-    display(Progress(BIG, done=1, total=64))
-    progress = Progress(BIG, 16, 64, 2, "it hung: 30 s", default=4e-3, best=2e-3)
-    console = Console(width=120, record=True, file=open("/dev/null", "w"))  # noqa: PTH123, SIM115
-    console.print(display.panel(progress))
-    text = console.export_text()
-    for part in ("1/3", "16/64", "4 ms", "2 ms", "2.00x", "of the roof", "2; the first: it hung"):
-        assert part in text
-    assert "for this workload" in text

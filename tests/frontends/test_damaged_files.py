@@ -89,9 +89,9 @@ def own_files(folder):
 
     from onnx import helper
 
-    from tests.frontends.test_onednn_graph import select as onednn_select
-    from tests.frontends.test_openvino import select as openvino_select
     from tests.support.models import model, tensor
+    from tests.support.onednn_graph import select as onednn_select
+    from tests.support.openvino_ir import select as openvino_select
 
     nodes = [
         helper.make_node("Shape", ["x"], ["s"]),

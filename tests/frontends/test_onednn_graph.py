@@ -1,35 +1,9 @@
-import json
+"""Graphs of oneDNN: the status, shapes and producer of every Select."""
 
 import pytest
 
 from te_select import ModelError, Workload, read_model
-
-OPEN = -(2**63)
-
-
-def tensor(number, shape, dtype="f32"):
-    return {"id": number, "dtype": dtype, "shape": shape, "stride": [], "layout_type": "strided"}
-
-
-def op(kind, inputs, outputs, name="", **attrs):
-    typed = {key: {"type": "string", "value": value} for key, value in attrs.items()}
-    return {"kind": kind, "name": name, "attrs": typed, "inputs": inputs, "outputs": outputs}
-
-
-def select(cond, then, else_, out=(OPEN,), dtype="f32", **attrs):
-    inputs = [tensor(0, cond, "boolean"), tensor(1, then, dtype), tensor(2, else_, dtype)]
-    return op("Select", inputs, [tensor(3, list(out), dtype)], "mask", **attrs)
-
-
-def read(ops, folder):
-    path = folder / "graph.json"
-    path.write_text(json.dumps({"version": "3.9.0", "engine_kind": "cpu", "graph": ops}))
-    return read_model(path)
-
-
-def only(ops, folder):
-    (found,) = read(ops, folder)
-    return found
+from tests.support.onednn_graph import OPEN, only, op, read, select, tensor
 
 
 def test_select_is_read_with_its_place_and_producer(tmp_path):

@@ -5,8 +5,8 @@ import pytest
 
 import te_select
 from te_select import ModelError, read_model
-from tests.frontends.test_onednn_graph import select as onednn_select
 from tests.support.models import model, tensor
+from tests.support.onednn_graph import select as onednn_select
 
 
 def test_it_is_exported_and_needs_no_compiler():

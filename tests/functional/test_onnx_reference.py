@@ -26,7 +26,7 @@ def node(op, inputs, outputs, **attributes):
 
 @pytest.fixture
 def calls(monkeypatch):
-    """The operands of every Where that runs through our kernels."""
+    """The operands of every Where that kernels of te-select have served."""
     seen = []
     plain = module.select
 
@@ -50,7 +50,7 @@ def has_where(proto):
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_every_model_of_onnx_with_a_where_gives_the_same_bits(calls):
-    """Those of Where itself, and of every function of ONNX whose body has one, expanded."""
+    """Models with Where, and with expanded functions of ONNX whose bodies have one."""
     models = 0
     for case in node_cases():
         if not has_where(case.model):
@@ -65,7 +65,7 @@ def test_every_model_of_onnx_with_a_where_gives_the_same_bits(calls):
     assert len(calls) > 200
 
 
-def test_where_of_bodies_and_functions_is_ours_too(calls):
+def test_where_in_bodies_and_functions_runs_kernels_too(calls):
     out = [tensor("o", "float32", None)]
     branch = helper.make_graph([node("Where", ["c", "x", "y"], ["o"])], "b", [], out)
     masked = helper.make_function(
@@ -115,7 +115,7 @@ def test_model_is_taken_as_a_file_as_bytes_or_as_it_is(tmp_path):
         assert out.tobytes() == FEEDS["x"].tobytes()
 
 
-def test_what_is_no_model_is_refused(tmp_path):
+def test_file_that_is_no_model_is_refused(tmp_path):
     with pytest.raises(ModelError, match="no ONNX model"):
         onnx_reference(b"no model")
     with pytest.raises(ModelError, match=r"nowhere\.onnx"):

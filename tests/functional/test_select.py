@@ -54,7 +54,7 @@ def test_operands_may_be_strided():
     assert out.tobytes() == np.where(cond, then, np.float32(0.0)).tobytes()
 
 
-def test_what_does_not_fit_is_refused():
+def test_operands_that_do_not_fit_are_refused():
     one, two = np.zeros(3, np.float32), np.zeros(4, np.float32)
     mask = np.zeros(3, bool)
     with pytest.raises(BroadcastError):

@@ -1,11 +1,8 @@
-"""Tuning logs: MetaSchedule reads them, damage costs only its line, a kill loses nothing."""
+"""Tuning logs: damage costs only its line, and a killed writer loses nothing."""
 
-import base64
-import dataclasses
 import json
 import os
 import random
-import re
 import signal
 import subprocess
 import sys
@@ -15,45 +12,15 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import tvm_ffi
-from tvm import IRModule
 from tvm.s_tir import meta_schedule as ms
 
 import te_select
 from te_select import Workload
-from te_select.compiler import schedule
-from te_select.records import log, manage, metaschedule, store
+from te_select.records import log, store
 from te_select.runtime import files
-from te_select.schedules import cpu
 from te_select.tuning.record import recorded
-from te_select.tuning.search import candidates
-from tests.support.tuning_fakes import BIG, FEW, ROWS, SMALL
-from tests.support.tuning_records import V4, edit, keys, make
-
-
-@pytest.fixture(scope="module")
-def entries():
-    return [make(workload) for workload in (BIG, SMALL, ROWS)]
-
-
-@pytest.mark.parametrize("workload", [FEW, SMALL, ROWS, BIG], ids=str)
-def test_record_rebuilds_exactly_the_function_that_was_measured(workload):
-    configs = candidates(workload, V4)
-    for config in random.Random(0).sample(configs, min(6, len(configs))):
-        entry = make(workload, config=config)
-        replayed = metaschedule.replay(entry).mod["main"]
-        measured = schedule(workload, V4, config=dataclasses.asdict(config)).func
-        assert tvm_ffi.structural_equal(replayed, measured)
-        assert cpu.config_from(entry.knobs) == config == cpu.config_of(replayed)
-
-
-def test_metaschedule_loads_the_files_and_finds_the_schedule(tmp_path, entries):
-    store.put(tmp_path, entries)
-    database = ms.database.JSONDatabase(work_dir=str(tmp_path))
-    assert len(database.get_all_tuning_records()) == 3
-    mod = te_select.operator.definition.definition(ROWS)
-    found = database.query_schedule(IRModule({"main": mod}), V4.tvm, "main")
-    assert tvm_ffi.structural_equal(found.mod["main"], schedule(ROWS, V4, False).func)
+from tests.support.tuning_fakes import FEW, SMALL
+from tests.support.tuning_records import change_body, edit, keys, make
 
 
 def test_records_keep_their_order_so_that_diffs_read_well(tmp_path, entries):
@@ -87,23 +54,6 @@ def test_damaged_record_is_reported_with_its_number_and_the_rest_is_used(tmp_pat
     assert [entry.key for entry in found.entries] == [entries[0].key, entries[2].key]
     assert [(damage.file, damage.line) for damage in found.damaged] == [(log.RECORDS, 2)]
     assert found.complaints()[0].startswith(f"{tmp_path / log.RECORDS} line 2 is left out: ")
-
-
-def change_body(entry, change):
-    body = json.loads(entry.body)
-    change(body)
-    return f"[1,{json.dumps(body)}]"
-
-
-@pytest.mark.parametrize(
-    "shape", [[None], None, 5, "x", [[]], [1.5], [True], [-1], [1 << 63], float("nan")], ids=str
-)
-def test_arguments_that_would_crash_tvm_are_refused(tmp_path, entries, shape):
-    store.put(tmp_path / "logs" / V4.name, entries)
-    line = change_body(entries[1], lambda body: body[3][0].__setitem__(2, shape))
-    edit(tmp_path / "logs" / V4.name, log.RECORDS, lambda lines: lines.__setitem__(1, line))
-    (refused,) = manage.merge(tmp_path / "logs", tmp_path / "mine").refused
-    assert "line 2 is left out: " in refused
 
 
 @pytest.mark.parametrize(
@@ -299,82 +249,6 @@ def test_killed_writer_leaves_logs_that_load_and_every_trial_it_reported(tmp_pat
         assert log.read(tmp_path / "t").damaged == ()
     store.put(tmp_path / "t", entries)
     assert len(ms.database.JSONDatabase(work_dir=str(tmp_path / "t")).get_all_tuning_records()) == 3
-
-
-def of_another_tvm(entry):
-    digest, encoded = json.loads(entry.workload)
-    data = base64.b64decode(encoded)
-    # Same length: the text is preceded by it.
-    text = data.replace(entry.tvm.encode(), b"0.1".ljust(len(entry.tvm), b"x"))
-    assert text != data
-    return dataclasses.replace(
-        entry, workload=json.dumps([digest, base64.b64encode(text).decode()])
-    )
-
-
-def test_import_takes_new_and_faster_records_and_refuses_those_of_another_tvm(tmp_path, entries):
-    source, mine = tmp_path / "source", tmp_path / "mine"
-    store.put(source / V4.name, [make(BIG, 2e-3), make(SMALL, 5e-4), make(FEW)])
-    store.put(source / "znver5", [of_another_tvm(make(ROWS))])
-    store.put(mine / V4.name, entries[:2])
-    merged = manage.merge(source, mine)
-    assert merged.taken == (f"{V4.name}/w4_1024cte", f"{V4.name}/w4")
-    assert merged.kept == (f"{V4.name}/w4_48t_1048576ct",)
-    assert len(merged.refused) == 1
-    assert "it is of TVM 0.1" in merged.refused[0]
-    assert log.read(mine / V4.name).best("w4_1024cte").seconds == 5e-4
-
-
-def test_import_refuses_a_record_beside_the_workload_of_another(tmp_path, entries):
-    swapped = dataclasses.replace(entries[0], workload=entries[1].workload)
-    store.put(tmp_path / "source" / V4.name, [swapped])
-    merged = manage.merge(tmp_path / "source", tmp_path / "mine")
-    assert merged.taken == ()
-    assert "workload" in merged.refused[0]
-
-
-@pytest.mark.parametrize("knob", ["piece", "skip"])
-def test_import_survives_a_record_over_which_tvm_ends_the_process(tmp_path, entries, knob):
-    """A null instead of a loop."""
-    source = tmp_path / "source" / V4.name
-    store.put(source, entries)
-    lines = (source / log.RECORDS).read_text().splitlines()
-    edited = re.sub(rf'\["l\d+",(\d+\],\["te_select\.knob\.{knob})', r"[null,\1", lines[1])
-    assert edited != lines[1]
-    edit(source, log.RECORDS, lambda lines: lines.__setitem__(1, edited))
-    merged = manage.merge(tmp_path / "source", tmp_path / "mine")
-    assert merged.taken == tuple(f"{V4.name}/{entry.key}" for entry in (entries[0], entries[2]))
-    (refused,) = merged.refused
-    assert refused.startswith(f"{V4.name}/w4_1024cte: ")
-    assert "on its workload" in refused
-    assert manage.prune(tmp_path / "source") == [refused]
-
-
-def test_record_that_takes_too_long_to_be_replayed_is_refused(entries, monkeypatch):
-    monkeypatch.setattr(metaschedule, "_PATIENCE", 1)
-    monkeypatch.setattr(metaschedule, "_replay", lambda *_: signal.pause())
-    assert metaschedule.problem(entries[0]) == (
-        "it takes longer than 1 s to be replayed on its workload"
-    )
-
-
-def test_import_of_nothing_is_an_error(tmp_path):
-    with pytest.raises(te_select.TuningError, match="is missing"):
-        manage.merge(tmp_path / "none", tmp_path)
-    with pytest.raises(te_select.TuningError, match="no record of target"):
-        manage.merge(tmp_path, tmp_path / "mine")
-
-
-def test_prune_drops_what_no_compilation_uses(tmp_path, entries):
-    folder = tmp_path / V4.name
-    store.put(folder, [entries[0], of_another_tvm(entries[1]), entries[2]])
-    slower = (folder / log.RECORDS).read_text().splitlines()[0].replace("[0.001", "[0.5", 1)
-    edit(folder, log.RECORDS, lambda lines: lines.extend([slower, "torn"]))
-    gone = manage.prune(tmp_path)
-    assert keys(folder) == [entries[0].key, entries[2].key]
-    assert log.read(folder).best(entries[0].key).seconds == 1e-3
-    assert len(gone) == 3
-    assert manage.prune(tmp_path) == []
 
 
 def test_targets_that_are_json_have_folders_too():

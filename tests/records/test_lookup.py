@@ -20,7 +20,7 @@ from te_select.records.lookup import find
 from te_select.records.origin import explain
 from te_select.records.sizes import representative
 from te_select.schedules import cpu
-from tests.records.test_log import of_another_tvm
+from tests.support.tuning_records import of_another_tvm
 
 V3, V4 = resolve("x86-64-v3"), resolve("x86-64-v4")
 

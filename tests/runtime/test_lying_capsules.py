@@ -9,45 +9,21 @@ import pytest
 import tvm_ffi
 
 from te_select import ArgumentError, Workload
-from te_select.runtime import dlpack, jax_memory
+from te_select.runtime import jax_memory
+from tests.support.hand_made import HandMade
 from tests.support.runtime_standin import kernel
 
 W = Workload((8,), (8,), (8,), "float32")
 COND, THEN, ELSE = np.array([1, 0] * 4, bool), np.ones(8, "f4"), np.zeros(8, "f4")
-_new_capsule = ctypes.PYFUNCTYPE(
-    ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p
-)(("PyCapsule_New", ctypes.pythonapi))
 
 
-class Managed(ctypes.Structure):
-    _fields_ = (
-        ("tensor", dlpack.DLTensor),
-        ("manager_ctx", ctypes.c_void_p),
-        ("deleter", ctypes.c_void_p),
-    )
-
-
-class Liar:
+class Liar(HandMade):
     """A producer of a capsule with some fields changed."""
 
-    def __init__(self, device=(1, 0), **fields):
-        self.device = device
-        self.memory = np.ones(8, "f4")
-        self.shape = (ctypes.c_int64 * 1)(8)
-        self.managed = Managed()
-        tensor = self.managed.tensor
-        tensor.data = self.memory.ctypes.data
-        tensor.device_type, tensor.device_id = 1, 0
-        tensor.ndim, tensor.code, tensor.bits, tensor.lanes = 1, 2, 32, 1
-        tensor.shape = ctypes.cast(self.shape, ctypes.POINTER(ctypes.c_int64))
+    def __init__(self, **fields):
+        super().__init__(np.ones(8, "f4"))
         for name, value in fields.items():
-            setattr(tensor, name, value)
-
-    def __dlpack_device__(self):
-        return self.device
-
-    def __dlpack__(self, **_):
-        return _new_capsule(ctypes.addressof(self.managed), b"dltensor", None)
+            setattr(self.tensor, name, value)
 
 
 def extents(*values):

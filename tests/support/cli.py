@@ -10,6 +10,8 @@ from typer.testing import CliRunner
 
 from te_select.cli import app
 
+FLAGS = ["--cond", "4,1", "--then", "4,5", "--else", ""]
+
 
 def run(*args: str | Path) -> Any:
     """Run ``te-select`` with these arguments."""

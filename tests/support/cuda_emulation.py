@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
@@ -11,11 +12,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tvm import s_tir
 
 from te_select import Workload
-from te_select.machines.cuda.lowering import CudaFunction, translation_unit
+from te_select.machines.cuda.lowering import CudaFunction, lower, translation_unit
+from te_select.operator.access import access_pattern
+from te_select.operator.definition import definition
+from te_select.schedules.cuda import schedule as cuda
 
 HEADER = Path(__file__).with_name("cuda_emulator.h")
+WIDTHS = ("uint8", "bfloat16", "float32", "float64", "complex128")  # one element type of each width
 OPTIONS = ("-std=c++17", "-O0", "-fPIC", "-shared", "-Wall", "-Wno-unknown-pragmas")
 
 
@@ -121,3 +127,12 @@ class Emulated:
         assert not error, error
         names = ("cond", "then", "else_", "out")
         self.loaded = {name: emulator.te_select_emulator_loaded(k) for k, name in enumerate(names)}
+
+
+def lowered(workload: Workload, symbol: str = "kernel", **knobs) -> CudaFunction:
+    """Schedule a workload with the default config, but for these knobs, and lower it."""
+    pattern = access_pattern(workload)
+    config = dataclasses.replace(cuda.default_config(pattern, None), **knobs).checked(pattern)
+    sch = s_tir.Schedule(definition(workload))
+    cuda.apply(sch, pattern, None, config)
+    return lower(sch.mod["main"], symbol, workload.dim_names, pattern)

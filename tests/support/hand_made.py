@@ -7,41 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from te_select.runtime.dlpack import DLManagedTensor, DLManagedTensorVersioned
+
 CPU, CUDA = 1, 2
 READ_ONLY = 1
 _CODES = {"b": 6, "i": 0, "u": 1, "f": 2, "c": 5}
-
-
-class Tensor(ctypes.Structure):
-    """``DLTensor`` of dlpack.h."""
-
-    _fields_ = (
-        ("data", ctypes.c_void_p),
-        ("device_type", ctypes.c_int32),
-        ("device_id", ctypes.c_int32),
-        ("ndim", ctypes.c_int32),
-        ("code", ctypes.c_uint8),
-        ("bits", ctypes.c_uint8),
-        ("lanes", ctypes.c_uint16),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)),
-        ("byte_offset", ctypes.c_uint64),
-    )
-
-
-class _Managed(ctypes.Structure):
-    _fields_ = (("tensor", Tensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p))
-
-
-class _Versioned(ctypes.Structure):
-    _fields_ = (
-        ("major", ctypes.c_uint32),
-        ("minor", ctypes.c_uint32),
-        ("context", ctypes.c_void_p),
-        ("deleter", ctypes.c_void_p),
-        ("flags", ctypes.c_uint64),
-        ("tensor", Tensor),
-    )
 
 
 _new_capsule = ctypes.pythonapi.PyCapsule_New
@@ -86,7 +56,9 @@ class HandMade:
         extents = array.shape if shape is None else shape
         self.device = device
         self._versioned = flags is not None
-        self.managed = _Versioned(1, 0, flags=flags) if flags is not None else _Managed()
+        self.managed = (
+            DLManagedTensor() if flags is None else DLManagedTensorVersioned(1, 0, flags=flags)
+        )
         tensor = self.managed.tensor
         tensor.data = array.ctypes.data - offset if data is None else data
         tensor.device_type, tensor.ndim, tensor.byte_offset = device, len(extents), offset

@@ -15,25 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from te_select.runtime.dlpack import DLTensor
+
 SHAPE = (64, 64)
 _BOOL, _FLOAT, _CPU, _DLTENSOR = 6, 2, 1, 7
-
-
-class Tensor(ctypes.Structure):
-    """DLTensor."""
-
-    _fields_ = (
-        ("data", ctypes.c_void_p),
-        ("device_type", ctypes.c_int32),
-        ("device_id", ctypes.c_int32),
-        ("ndim", ctypes.c_int32),
-        ("code", ctypes.c_uint8),
-        ("bits", ctypes.c_uint8),
-        ("lanes", ctypes.c_uint16),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.c_void_p),
-        ("byte_offset", ctypes.c_uint64),
-    )
 
 
 class Argument(ctypes.Structure):
@@ -55,7 +40,7 @@ def call(select: Any) -> bool:
     for array in arrays:
         code = _BOOL if array.dtype == np.bool_ else _FLOAT
         kind = (code, 8 * array.itemsize, 1)
-        tensors.append(Tensor(array.ctypes.data, _CPU, 0, 2, *kind, extents, None, 0))
+        tensors.append(DLTensor(array.ctypes.data, _CPU, 0, 2, *kind, extents, None, 0))
     given = [Argument(_DLTENSOR, 0, ctypes.addressof(tensor)) for tensor in tensors]
     result = Argument()
     status = select(None, (Argument * 4)(*given), 4, ctypes.byref(result))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import dataclasses
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -39,3 +42,20 @@ def edit(folder: Path, name: str, change: Callable[[list[str]], Any]) -> None:
     lines = path.read_text().splitlines()
     change(lines)
     path.write_text("".join(f"{line}\n" for line in lines))
+
+
+def change_body(entry, change):
+    body = json.loads(entry.body)
+    change(body)
+    return f"[1,{json.dumps(body)}]"
+
+
+def of_another_tvm(entry):
+    digest, encoded = json.loads(entry.workload)
+    data = base64.b64decode(encoded)
+    # Same length: the text is preceded by it.
+    text = data.replace(entry.tvm.encode(), b"0.1".ljust(len(entry.tvm), b"x"))
+    assert text != data
+    return dataclasses.replace(
+        entry, workload=json.dumps([digest, base64.b64encode(text).decode()])
+    )

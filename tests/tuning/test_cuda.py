@@ -7,12 +7,10 @@ import random
 
 import pytest
 import tvm_ffi
-from typer.testing import CliRunner
 
 import te_select
 from te_select import Workload
 from te_select.bench.suite import DEFAULT
-from te_select.cli import app
 from te_select.compiler import schedule
 from te_select.errors import TuningError
 from te_select.machines.cuda import compilers, machine
@@ -32,7 +30,7 @@ from te_select.tuning.measuring.place import place_of
 from te_select.tuning.measuring.problem import Problem
 from te_select.tuning.record import UntunableError
 from te_select.tuning.search import Evolution, candidates, open_search
-from tests.support import cuda_standin
+from tests.support import cli, cuda_standin
 from tests.support.cuda_standin import fake_driver, running
 from tests.support.tuning_fakes import BIG, FEW, ROWS, FakeMeasurer
 
@@ -184,7 +182,7 @@ def test_records_are_imported_where_their_config_fits_the_schedule_of_their_mach
 def test_recorded_config_is_compiled_and_inspect_says_why(tmp_path):
     add(tmp_path, SMALL, threads=128, vectors=2, max_blocks=0)
     flags = ["--cond", "64,1", "--then", "64,500", "--else", "", "--target", TARGET]
-    done = CliRunner().invoke(app, ["inspect", *flags, "--tuning-logs", str(tmp_path)])
+    done = cli.run("inspect", *flags, "--tuning-logs", tmp_path)
     assert done.exit_code == 0, done.output
     assert f"this access pattern was tuned for {FOLDER}" in done.stdout
     path = te_select.export([SMALL], tmp_path / "mask.so", TARGET, tmp_path)
@@ -236,7 +234,7 @@ def test_target_that_cannot_be_measured_here_is_refused_before_any_trial(
 def test_command_line_says_so_in_one_line(tmp_path):
     flags = ["--cond", "8", "--then", "8", "--else", "8", "--target", TARGET]
     with fake_driver():
-        done = CliRunner().invoke(app, ["tune", *flags, "--tuning-logs", str(tmp_path)])
+        done = cli.run("tune", *flags, "--tuning-logs", tmp_path)
     assert done.exit_code == 1
     assert "cannot be measured here" in done.stderr
     assert done.stderr.count("\n") == 1
@@ -260,7 +258,7 @@ def workers(monkeypatch):
 def test_workload_is_tuned_from_the_shell_and_the_roof_is_of_the_device(tmp_path, workers):
     flags = ["--cond", "64,1", "--then", "64,500", "--else", "", "--target", TARGET, "--json"]
     more = ["--trials", "3", "--jobs", "1", "--tuning-logs", str(tmp_path)]
-    done = CliRunner().invoke(app, ["tune", *flags, *more])
+    done = cli.run("tune", *flags, *more)
     assert done.exit_code == 0, done.output
     (outcome,) = json.loads(done.stdout)["workloads"]
     assert (outcome["record"]["trials"], outcome["record"]["failed"]) == (3, 0)

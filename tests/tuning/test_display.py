@@ -5,8 +5,17 @@ from __future__ import annotations
 import pytest
 
 from te_select import Workload
-from te_select.tuning.display import Outcome, duration, interruption, print_outcomes, rate, times
+from te_select.tuning.display import (
+    Display,
+    Outcome,
+    duration,
+    interruption,
+    print_outcomes,
+    rate,
+    times,
+)
 from te_select.tuning.record import Progress, Record
+from tests.support.tuning_fakes import BIG
 
 W = Workload((1 << 20,), (1 << 20,), (1 << 20,), "uint8")  # 4 MiB moved
 RECORD = Record({"unroll": 4}, 1e-4, 2e-4, 64, 3, "znver5/x", W)
@@ -64,3 +73,18 @@ def test_interruption_counts_what_is_kept() -> None:
     text = interruption(outcomes, 5, Progress(W, done=7, total=64))
     assert "1 of 5 workloads have a record, and 7 of 64 trials of" in text
     assert "trials" not in interruption(outcomes, 5, Progress(W, done=0, total=64))
+
+
+def test_panel_shows_trials_best_default_roof_failures_and_time_left() -> None:
+    from rich.console import Console
+
+    display = Display(3)
+    display.begin(4e11)
+    display(Progress(BIG, done=1, total=64))
+    progress = Progress(BIG, 16, 64, 2, "it hung: 30 s", default=4e-3, best=2e-3)
+    console = Console(width=120, record=True, file=open("/dev/null", "w"))  # noqa: PTH123, SIM115
+    console.print(display.panel(progress))
+    text = console.export_text()
+    for part in ("1/3", "16/64", "4 ms", "2 ms", "2.00x", "of the roof", "2; the first: it hung"):
+        assert part in text
+    assert "for this workload" in text

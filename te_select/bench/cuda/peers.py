@@ -18,6 +18,7 @@ from te_select.bench.cuda.operands import (
     words,
 )
 from te_select.bench.peers.base import Call, Peer, UnsupportedError, load
+from te_select.bench.peers.jit import compiled_where
 from te_select.checking.reference import Array
 from te_select.operator.access import LARGEST_INTEGER
 from te_select.operator.workload import Workload
@@ -76,13 +77,7 @@ class TorchCompile(CudaPeer):
     def prepare(self, workload: Workload, sets: Sequence[DeviceSet]) -> list[Call]:
         """Compile for these very shapes."""
         torch = load("torch")
-        # torch.compile gives up on a function that was compiled for eight other shapes.
-        load("torch._dynamo").reset()
-
-        def where(cond: Any, then: Any, else_: Any, out: Any) -> None:
-            out.copy_(torch.where(cond, then, else_))
-
-        compiled = torch.compile(where, dynamic=False, fullgraph=True)
+        compiled = compiled_where(torch)
 
         def bind(tensors: list[Any]) -> Call:
             return lambda: compiled(*tensors)

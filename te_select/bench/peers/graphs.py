@@ -9,6 +9,7 @@ import numpy as np
 
 from te_select.bench.peers.base import Call, Peer, UnsupportedError, load
 from te_select.checking.reference import Array
+from te_select.operator.systems import TYPE_NAMES
 from te_select.operator.workload import Workload
 from te_select.timing.cores import threads
 from te_select.timing.operands import Operands
@@ -105,22 +106,8 @@ class OpenVino(Peer):
 
 
 _PRECISION = {"float16": "f16", "bfloat16": "bf16"}
-_OPENVINO_NAMES = {
-    "bool": "boolean",
-    "int8": "i8",
-    "int16": "i16",
-    "int32": "i32",
-    "int64": "i64",
-    "uint8": "u8",
-    "uint16": "u16",
-    "uint32": "u32",
-    "uint64": "u64",
-    "float16": "f16",
-    "bfloat16": "bf16",
-    "float32": "f32",
-    "float64": "f64",
-    "float8_e4m3fn": "f8e4m3",
-    "float8_e5m2": "f8e5m2",
+_OPENVINO_NAMES = {  # of several spellings, the first
+    ours: theirs for theirs, ours in reversed(list(TYPE_NAMES["openvino"].items()))
 }
 
 

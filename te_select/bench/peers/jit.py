@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,18 @@ from te_select.operator.access import LARGEST_INTEGER
 from te_select.operator.workload import Workload
 from te_select.timing.cores import threads
 from te_select.timing.operands import Operands
+
+
+def compiled_where(torch: Any) -> Callable[..., None]:
+    """``torch.where`` for one set of shapes, compiled by Inductor; it takes the output, too."""
+    # torch.compile gives up on a function that was compiled for eight other shapes.
+    load("torch._dynamo").reset()
+
+    def where(cond: Any, then: Any, else_: Any, out: Any) -> None:
+        out.copy_(torch.where(cond, then, else_))
+
+    compiled: Callable[..., None] = torch.compile(where, dynamic=False, fullgraph=True)
+    return compiled
 
 
 class TorchCompile(Peer):
@@ -36,13 +48,7 @@ class TorchCompile(Peer):
         """Compile for these very shapes."""
         torch = load("torch")
         torch.set_num_threads(threads())
-        # torch.compile gives up on a function that was compiled for eight other shapes.
-        load("torch._dynamo").reset()
-
-        def where(cond: Any, then: Any, else_: Any, out: Any) -> None:
-            out.copy_(torch.where(cond, then, else_))
-
-        compiled = torch.compile(where, dynamic=False, fullgraph=True)
+        compiled = compiled_where(torch)
 
         def bind(tensors: list[Any]) -> Call:
             return lambda: compiled(*tensors)

@@ -13,11 +13,10 @@ from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, helper, num
 
 from te_select.frontends.symbolic.expressions import UNKNOWN
 from te_select.frontends.symbolic.tensors import Tensor, Values
+from te_select.operator.systems import TYPE_NAMES
 
-_SPELLED = {"float": "float32", "double": "float64", "float8e4m3fn": "float8_e4m3fn"}
-_SPELLED |= {"float8e5m2": "float8_e5m2"}
 DTYPES: dict[int, str] = {
-    number: _SPELLED.get(name.lower(), name.lower())
+    number: TYPE_NAMES["onnx"].get(name.lower(), name.lower())
     for name, number in TensorProto.DataType.items()
     if number != TensorProto.UNDEFINED
 }

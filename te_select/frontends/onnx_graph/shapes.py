@@ -100,7 +100,8 @@ def _slice(node: Node, inputs: Inputs) -> Shapes:
         starts, ends = _elements(inputs, 1), _elements(inputs, 2)
     axes = ints_of(node, "axes", inputs, 3)
     axes = list(range(len(starts))) if axes is None else axes
-    steps = _elements(inputs, 4) if len(inputs) > 4 and inputs[4] else [1] * len(starts)  # noqa: PLR2004
+    given = len(inputs) > 4 and inputs[4]  # noqa: PLR2004 - data, starts, ends, axes, steps
+    steps = _elements(inputs, 4) if given else [1] * len(starts)
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         dims[axis] = _sliced(dims[axis], start, end, step)
     return [dims]

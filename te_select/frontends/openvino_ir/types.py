@@ -2,24 +2,9 @@
 
 from __future__ import annotations
 
-_NAMES = {
-    "fp64": "float64",
-    "f64": "float64",
-    "fp32": "float32",
-    "f32": "float32",
-    "fp16": "float16",
-    "f16": "float16",
-    "bf16": "bfloat16",
-    "bool": "bool",
-    "boolean": "bool",
-    "f8e4m3": "float8_e4m3fn",
-    "f8e5m2": "float8_e5m2",
-    **{
-        f"{letter}{bits}": f"{word}{bits}"
-        for letter, word in (("i", "int"), ("u", "uint"))
-        for bits in (8, 16, 32, 64)
-    },
-}
+from te_select.operator.systems import TYPE_NAMES
+
+_NAMES = TYPE_NAMES["openvino"]
 _NOT_KNOWN = ("", "dynamic", "undefined", "unspecified")
 
 

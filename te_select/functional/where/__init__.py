@@ -1,4 +1,4 @@
-"""`te_select.where`: numpy.where by a family of kernels that serve operands of any shapes."""
+"""`te_select.where`: numpy.where by a family of kernels for operands of any shapes."""
 
 from te_select.functional.where.call import Stats, Where, where
 

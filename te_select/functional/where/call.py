@@ -15,28 +15,28 @@ from te_select.operator import family
 
 _DOC = """Select element by element: ``out[i] = x[i] if cond[i] else y[i]``, as numpy.where does.
 
-The results are those of ``numpy.where``, bit for bit, with the same type, shape and layout; kernels
-that are compiled for this CPU make them. What kernels do not serve goes to ``numpy.where`` itself.
+The results are those of ``numpy.where``, bit for bit, with the same type, shape and layout. Kernels
+that are compiled for this CPU do the work. Calls that they do not serve go to ``numpy.where``.
 
 Parameters
 ----------
 cond
-    Of any type; nonzero is true. Without x and y the result is ``numpy.nonzero(cond)``.
+    An array of any type; nonzero is true. Without x and y, the result is ``numpy.nonzero(cond)``.
 x, y
     Arrays or numbers that broadcast with cond, or tensors of torch, JAX or CuPy.
 out
-    An array of the result's type and shape to write to, of any strides; it may be x or y. None for
-    a new one.
+    The array to write, of the result's type and shape, with any strides; it may be x or y. None
+    for a new one.
 
 Returns
 -------
 ndarray
-    out, or a new array; for tensors of another library, a tensor of that library.
+    out, or a new array. For tensors of another library, a tensor of that library.
 
 Raises
 ------
 TypeError
-    If out has another element type, or the element types do not promote.
+    If out has another element type, or the element types have no common type.
 ValueError
     If the shapes do not broadcast, or out has another shape or is read-only.
 
@@ -48,16 +48,16 @@ Notes
 
 @dataclass(frozen=True)
 class Stats:
-    """What has become of the calls of this process.
+    """How the calls of this process were served.
 
     Parameters
     ----------
     calls, elements
-        Calls that kernels have served, and elements that they have written.
+        How many calls kernels have served, and how many elements they have written.
     large_calls
-        Those of the calls that had more than 4,096 elements.
+        How many of these calls had more than 4,096 elements.
     left
-        Calls that were left to numpy.where, by the reason.
+        How many calls were left to numpy.where, by the reason.
     """
 
     calls: int
@@ -73,7 +73,7 @@ class Where(Protocol):
         """Select; see `te_select.where`."""
 
     def stats(self) -> Stats:
-        """What kernels have served, and what numpy.where."""
+        """How many calls kernels have served, and how many numpy.where."""
 
     def build(self, path: str | None = None, target: str = "native") -> Path:
         """Build all kernels, into the cache or a library to ship."""
@@ -90,7 +90,7 @@ def build(path: str | None = None, target: str = "native") -> Path:
 
 
 def _fetch(width: int) -> bool:
-    """Load the kernels for elements of so many bytes."""
+    """Load the kernels for elements of this many bytes."""
     return library.fetch(family.part_of_width(width))
 
 
@@ -100,7 +100,7 @@ def _fetch_rows(wish: int) -> bool:
 
 
 def _make() -> tuple[Any, Any]:
-    """The callable, and what counts its calls."""
+    """The callable, and the function that returns its counts."""
     try:
         from te_select.runtime import _extension as extension  # noqa: PLC0415 - optional
     except ImportError:

@@ -1,4 +1,4 @@
-"""Tensors of other libraries than NumPy: which library a call is for."""
+"""Finds the library of a call whose operands are tensors of torch, JAX or CuPy."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _MODULES = {
 
 
 by_type: dict[type, Callable[..., Any]] = {}
-"""For tensors of these types, the function that selects them."""
+"""The functions that select, by the types of tensors that were met so far."""
 
 
 def find(values: Iterable[Any]) -> Callable[..., Any] | None:
-    """The function that selects tensors of a library, where one of the values is its tensor."""
+    """The function that selects tensors of the library of one of the values; None for arrays."""
     given = [value for value in values if value is not None]
     for value in given:
         if type(value) in by_type:

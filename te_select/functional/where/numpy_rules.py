@@ -1,4 +1,4 @@
-"""What the C half leaves to Python: promotions of large arrays, odd results, and NumPy itself."""
+"""Calls that the C half leaves to Python: promotion, unusual outputs, and numpy.where itself."""
 
 from __future__ import annotations
 
@@ -9,35 +9,37 @@ import numpy as np
 
 from te_select.functional.where import kinds_of_tensors
 
-PIECE = 1 << 14  # elements that are converted at once: they stay in the cache
+PIECE = 1 << 14  # elements that are converted at once, so that they stay in the cache
 _NUMBERS = (int, float, complex)
 
 left: Counter[str] = Counter()
-"""How many calls numpy.where has done, by the reason."""
+"""How many calls were left to numpy.where, by the reason."""
 
 
 def leave(reason: str, /, *args: Any, **options: Any) -> Any:
-    """Do a call that the kernels do not serve as it is.
+    """Do a call that the C half has left.
 
     Parameters
     ----------
     reason
-        Why, in a word or two.
+        Why it was left, in a word or two.
     args, options
-        Those of `te_select.where`.
+        The arguments of `te_select.where`.
 
     Returns
     -------
     Any
-        The result, or NotImplemented where the caller is to call numpy.where: its warnings then
-        name the line of the user.
+        The result, or NotImplemented if the caller must call numpy.where. The caller does, so that
+        NumPy's warnings name the line of the user.
 
     Raises
     ------
     TypeError
-        If there is another argument than ``out``, or out is no array of the result's type.
+        If there is another keyword than ``out``, or out is not an array of the result's type.
     ValueError
-        If out has another shape, or cannot be written; and what numpy.where raises.
+        If out has another shape, or cannot be written.
+    Exception
+        Whatever numpy.where raises.
     """
     out = options.pop("out", None)
     if options:
@@ -60,10 +62,10 @@ def leave(reason: str, /, *args: Any, **options: Any) -> Any:
 
 
 def _into(out: Any, reason: str, cond: Any, x: Any, y: Any) -> Any:
-    """Write the result of a call to an array that the C half has not taken."""
+    """Write the result to an array that the C half does not write."""
     if not isinstance(out, np.ndarray):
         raise TypeError(f"out is a {type(out).__name__}; expected an array")
-    if reason == "out":  # its layout, or what it shares memory with
+    if reason == "out":  # because of its layout, or because it shares memory with an input
         reason = "promotion"
     result = leave(reason, cond, x, y)
     if result is NotImplemented:
@@ -79,7 +81,7 @@ def _into(out: Any, reason: str, cond: Any, x: Any, y: Any) -> Any:
 
 
 def _promoted(cond: Any, x: Any, y: Any) -> Any:
-    """Select operands of several types: each is converted once, in pieces where it is large."""
+    """Select operands of several types; each is converted once, large ones in pieces."""
     dtype = np.result_type(x, y)
     flags, then, else_ = _as_array(cond, np.dtype(bool)), _as_array(x, dtype), _as_array(y, dtype)
     if flags is None or then is None or else_ is None or not _moves(dtype):
@@ -91,14 +93,14 @@ def _promoted(cond: Any, x: Any, y: Any) -> Any:
 
 
 def _moves(dtype: np.dtype[Any]) -> bool:
-    """Whether kernels take elements of a type, as the C half decides it."""
+    """Whether kernels take elements of a type; the C half has the same rule."""
     numbers = dtype.kind in "biufcmM" and dtype.char not in "gG"
     texts = dtype.kind in "SU" and 0 < dtype.itemsize <= 16  # noqa: PLR2004 - the widest kernel
     return dtype.isnative and (numbers or texts)
 
 
 def _as_array(value: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any] | None:
-    """An operand as an array, of the wanted type unless it is large; None for odd ones."""
+    """An operand as an array, converted unless it is large; None if kernels do not take it."""
     if type(value) in _NUMBERS:
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
             return None
@@ -107,13 +109,13 @@ def _as_array(value: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any] | None:
         return None
     array = np.asarray(value)
     if not _moves(array.dtype) or (dtype.kind in "SU" and array.dtype.kind != dtype.kind):
-        return None  # bytes to text may fail, and NumPy converts what is selected only
+        return None  # converting bytes to text may fail, and NumPy converts selected elements only
     return array if array.size > PIECE else array.astype(dtype, copy=False)
 
 
 def fresh(cond: Any, x: Any, y: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """A new array as NumPy's iterator makes it for these operands."""
-    iterator: Any = np.nditer  # whose stubs know no types of single operands
+    """A new array with the layout that numpy.where would choose for these operands."""
+    iterator: Any = np.nditer  # its type stubs know no types of single operands
     made = iterator(
         [None, cond, x, y],
         flags=["external_loop", "buffered", "delay_bufalloc", "zerosize_ok"],
@@ -126,8 +128,8 @@ def fresh(cond: Any, x: Any, y: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, An
 
 
 def _fill(cond: Any, x: Any, y: Any, out: Any) -> None:
-    """Convert and select piece by piece; what is broadcast is converted as a whole."""
-    from te_select.functional.where import where  # noqa: PLC0415 - it is made of this
+    """Convert and select piece by piece; broadcast operands are converted as a whole."""
+    from te_select.functional.where import where  # noqa: PLC0415 - it imports this module
 
     inputs = []
     for value, dtype in ((cond, np.dtype(bool)), (x, out.dtype), (y, out.dtype)):

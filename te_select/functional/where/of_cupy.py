@@ -1,4 +1,4 @@
-"""`te_select.where` of CuPy arrays: cupy.where, which selects on their device."""
+"""`te_select.where` for CuPy arrays: cupy.where, which selects on their device."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def where(*args: Any, out: Any = None) -> Any:
     Raises
     ------
     TypeError
-        If out has another element type, or is no array of CuPy.
+        If out has another element type, or is not a CuPy array.
     ValueError
         If out has another shape.
     """

@@ -1,4 +1,4 @@
-"""`te_select.where` of JAX arrays: jax.numpy.where, by the kernels for arrays on the CPU."""
+"""`te_select.where` for JAX arrays: by kernels on the CPU, by jax.numpy.where elsewhere."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def where(*args: Any, out: Any = None) -> Any:
     args
         cond, or cond, x and y.
     out
-        Must be None: JAX arrays are never written.
+        None, because JAX arrays are never written.
 
     Returns
     -------
@@ -29,9 +29,9 @@ def where(*args: Any, out: Any = None) -> Any:
     Raises
     ------
     ArgumentError
-        If out is given, or a tracer of ``jax.jit`` and the like is.
+        If out is given, or an operand is a tracer, as inside ``jax.jit``.
     Exception
-        What jax.numpy.where raises.
+        Whatever jax.numpy.where raises.
     """
     if out is not None:
         raise ArgumentError(
@@ -44,15 +44,15 @@ def where(*args: Any, out: Any = None) -> Any:
         )
     arrays = [value for value in args if isinstance(value, jax.Array)]
     devices = set().union(*(value.devices() for value in arrays))
-    if len(args) != 3 or len(devices) != 1 or next(iter(devices)).platform != "cpu":  # noqa: PLR2004
+    if len(args) != 3 or len(devices) != 1 or next(iter(devices)).platform != "cpu":  # noqa: PLR2004 - cond, x, y
         return jnp.where(*args)
     cond, x, y = args
     dtype = jnp.result_type(x, y)
     if np.dtype(dtype).kind not in "biufcV" or not all(map(_is_plain, args)):
         return jnp.where(*args)
-    from te_select.functional.where import where as of_numpy  # noqa: PLC0415 - it calls this
+    from te_select.functional.where import where as of_numpy  # noqa: PLC0415 - it imports this module
 
-    carrier = np.dtype(f"V{np.dtype(dtype).itemsize}")  # bits, whatever the type
+    carrier = np.dtype(f"V{np.dtype(dtype).itemsize}")  # the bits of any type
     sides = [np.ascontiguousarray(jnp.asarray(side, dtype)).view(carrier) for side in (x, y)]
     sides = [side.reshape(np.shape(given)) for side, given in zip(sides, (x, y), strict=True)]
     found = of_numpy(np.asarray(cond).astype(bool, copy=False), *sides)

@@ -1,4 +1,4 @@
-"""`te_select.where` of torch tensors: torch.where, by the kernels where torch need not look on."""
+"""`te_select.where` for torch tensors: by kernels, or by torch.where if torch records the call."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ def where(*args: Any, out: Any = None) -> Any:
     Parameters
     ----------
     args
-        cond, or cond, x and y: tensors, and numbers in the place of x and y.
+        cond, or cond, x and y. They are tensors; x and y may be numbers.
     out
-        Where to write, or None.
+        The tensor to write, or None.
 
     Returns
     -------
     torch.Tensor
-        out, or a new tensor. Tensors that are on a device, that torch records, or whose bits are
-        not their values go to torch.where itself.
+        out, or a new tensor. torch.where itself does calls that torch records, and calls with
+        tensors that are on a device, or whose bits are not their values.
 
     Raises
     ------
     Exception
-        What torch.where raises.
+        Whatever torch.where raises.
 
     Notes
     -----

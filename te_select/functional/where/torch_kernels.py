@@ -1,4 +1,4 @@
-"""Torch tensors that kernels can take: in memory of the CPU, and not watched by torch."""
+"""Select by kernels for torch tensors on the CPU, in calls that torch does not record."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NUMBERS = (int, float, complex, bool)
 _WIDTHS = (1, 2, 4, 8, 16)
 
 STATE.find()
-# These are not public, and ten times as fast as what is.
+# These functions are not public. The public ones take ten times as long.
 _tracing, _modes = torch._C._is_tracing, torch._C._len_torch_dispatch_stack
 _interpreters = torch._C._functorch.peek_interpreter_stack
 _forward_ad = torch.autograd.forward_ad
@@ -25,11 +25,11 @@ _empty_like = torch.empty_like  # half the time of torch.empty
 
 _functions: dict[Any, Any] = {}
 _entries: dict[Any, Any] = {}
-"""By the element type: the function, once it has served one."""
+"""The functions that have served a call, by element type."""
 
 
 def by_kernels(cond: Any, x: Any, y: Any, out: Any) -> Any:
-    """Select by the kernels; None where they do not take the operands, or torch looks on."""
+    """Select by kernels; None if they do not take the operands, or if torch records the call."""
     found = _as_they_are(cond, x, y, out)
     return _by_kernels(cond, x, y, out) if found is None else found
 
@@ -41,7 +41,7 @@ def is_recorded(x: Any, y: Any) -> bool:
 
 
 def _as_they_are(cond: Any, x: Any, y: Any, out: Any) -> Any:
-    """The common call, on the shortest way; the C half refuses what it cannot take as it is."""
+    """Do the common call with the fewest checks; the C half refuses what it cannot take."""
     entry = _entries.get(getattr(x, "dtype", None))
     if (
         entry is None
@@ -62,7 +62,7 @@ def _as_they_are(cond: Any, x: Any, y: Any, out: Any) -> Any:
 
 
 def _called(entry: Any, cond: Any, x: Any, y: Any, made: Any, out: Any) -> Any:
-    """Call the function; None where it refuses the tensors, as those on a device."""
+    """Call the function; None if it refuses the tensors, for example those on a device."""
     try:
         if entry(cond, x, y, made) < 0:
             return None
@@ -74,7 +74,7 @@ def _called(entry: Any, cond: Any, x: Any, y: Any, made: Any, out: Any) -> Any:
 
 
 def _is_watched() -> bool:
-    """Whether torch may be recording what is done, for whatever it does with that."""
+    """Whether torch may be recording operations, for any purpose."""
     return bool(
         _tracing() or _modes() or _interpreters() is not None or _forward_ad._current_level >= 0
     )
@@ -93,10 +93,11 @@ def is_plain(value: Any) -> bool:
 
 
 def _by_kernels(cond: Any, x: Any, y: Any, out: Any) -> Any:
-    """Select by the kernels; None where they do not take the operands."""
+    """Select by kernels after all checks; None if they do not take the operands."""
     tensors = [side for side in (x, y) if type(side) is _TENSOR]
     odd = [side for side in (x, y) if type(side) not in (_TENSOR, *_NUMBERS)]
-    if not tensors or odd or not all(map(is_plain, (cond, *tensors))):  # numbers: torch's own rules
+    # Numbers alone are left to torch, which has rules of its own for them.
+    if not tensors or odd or not all(map(is_plain, (cond, *tensors))):
         return None
     grad = torch.is_grad_enabled() and any(side.requires_grad for side in tensors)
     dtype = torch.result_type(x, y)
@@ -117,7 +118,7 @@ def _by_kernels(cond: Any, x: Any, y: Any, out: Any) -> Any:
             return None
         entry = _functions[dtype] = library.function(family.FUNCTION)
     found = _called(entry, cond, _bare(sides[0]), _bare(sides[1]), made, out)
-    if found is not None and not dtype.is_complex:  # of which a view may be conjugated
+    if found is not None and not dtype.is_complex:  # a complex tensor may be a conjugated view
         _entries[dtype] = entry
     return found
 

@@ -1,8 +1,8 @@
-"""The PyTorch operator ``te_select::where``: Select with gradients, and what else torch asks for.
+"""The PyTorch operator ``te_select::where``: Select with gradients, vmap and tracing.
 
 The derivative of Select is Select: ``where(cond, grad, 0)`` for x, ``where(cond, 0, grad)`` for y,
-summed over the axes along which they were broadcast. It is never ``grad * mask``, which makes NaN
-of an inf that was not selected.
+summed over the axes along which they were broadcast. ``grad * mask`` would be wrong: an inf in the
+gradient that is not selected would become NaN.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ def where(cond: Any, x: Any, y: Any, *, out: Any = None, opaque: bool = False) -
     Parameters
     ----------
     cond
-        Boolean, of any shape that broadcasts with the others.
+        A boolean tensor, of any shape that broadcasts with the others.
     x, y
         Tensors, or numbers; ``torch.result_type`` of them is the element type of the result.
     out
-        A tensor to write to, or None. As with torch.where, no gradient passes it.
+        The tensor to write, or None. As with torch.where, no gradient passes through it.
     opaque
-        Whether torch.compile and torch.export keep the operator, so that our kernel runs. By
-        default they see ``aten.where``, which Inductor fuses with what surrounds it.
+        Whether torch.compile and torch.export keep the operator, so that a kernel of te-select
+        runs. By default they see ``aten.where``, which Inductor fuses with other operations.
 
     Returns
     -------
@@ -46,7 +46,7 @@ def where(cond: Any, x: Any, y: Any, *, out: Any = None, opaque: bool = False) -
     Raises
     ------
     Exception
-        What torch.where raises.
+        Whatever torch.where raises.
 
     Notes
     -----
@@ -66,14 +66,14 @@ def where(cond: Any, x: Any, y: Any, *, out: Any = None, opaque: bool = False) -
 
 
 def _tensor(side: Any, other: Any) -> torch.Tensor:
-    """A number as a tensor of the type that it has beside another tensor."""
+    """A number as a tensor, of the type that the number has beside the other tensor."""
     if isinstance(side, torch.Tensor):
         return side
     return torch.full((), side, dtype=type_beside(side, other.dtype), device=other.device)
 
 
 def type_beside(number: complex, dtype: torch.dtype) -> torch.dtype:
-    """``torch.result_type`` of a number and a tensor, which torch.compile cannot trace."""
+    """As ``torch.result_type`` of a number and a tensor, but torch.compile can trace it."""
     if isinstance(number, bool) or dtype.is_complex:
         return dtype
     if isinstance(number, int):
@@ -100,7 +100,7 @@ def _into(cond: torch.Tensor, x: torch.Tensor, y: torch.Tensor, *, out: torch.Te
 
 
 def _shape_of(cond: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """A result without elements, for whoever traces."""
+    """The result's shape and type, for tracing."""
     return torch.where(cond, x, y).contiguous()
 
 
@@ -120,7 +120,7 @@ class _Where(_SingleLevelFunction):  # type: ignore[misc] # of one level of torc
     def forward(
         ctx: Any, keys: Any, cond: torch.Tensor, x: torch.Tensor, y: torch.Tensor
     ) -> torch.Tensor:
-        """Select, below what records gradients; keep cond, and what to sum to."""
+        """Select without recording gradients; keep cond, and the shapes and types of the sides."""
         ctx.save_for_backward(cond)
         ctx.save_for_forward(cond)
         ctx.sides = [(side.shape, side.dtype) for side in (x, y)]
@@ -156,7 +156,7 @@ class _Where(_SingleLevelFunction):  # type: ignore[misc] # of one level of torc
 
 
 def _below(keys: Any, *operands: torch.Tensor) -> torch.Tensor:
-    """Go on with what comes after gradients."""
+    """Call the operator's implementation below autograd."""
     with torch._C._AutoDispatchBelowAutograd():
         found: torch.Tensor = _operator.redispatch(
             keys & torch._C._after_autograd_keyset, *operands
@@ -178,7 +178,7 @@ def _with_gradients(
 def _batched(
     info: Any, in_dims: tuple[int | None, ...], *inputs: torch.Tensor
 ) -> tuple[torch.Tensor, int]:
-    """Select with the batch in front of every operand that has one."""
+    """Select with the batch as the first axis of every operand that has one."""
     rank = max(value.ndim - (dim is not None) for value, dim in zip(inputs, in_dims, strict=True))
     aligned = []
     for value, dim in zip(inputs, in_dims, strict=True):

@@ -1,4 +1,4 @@
-"""What ``te-select env`` says of CPUs: this machine's, its caches, and the C compiler."""
+"""What ``te-select env`` says of this machine's CPU, its caches, and the C compiler."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 
 
 def environment() -> dict[str, dict[str, Any]]:
-    """The sections ``cpu``, ``caches``, ``profile``, ``toolchains``; what is not there is None."""
+    """The sections ``cpu``, ``caches``, ``profile``, ``toolchains``; missing things are None."""
     return {
         "cpu": _cpu(),
         "caches": _caches(),
@@ -48,7 +48,7 @@ def _cpu() -> dict[str, Any]:
 
 
 def _caches() -> dict[str, str]:
-    """Sizes by level, such as ``"L1 Data": "48K"``; empty where the system hides them."""
+    """Sizes by level, such as ``"L1 Data": "48K"``; empty if the system hides them."""
     found = {}
     for folder in sorted(_CACHES.glob("index*")):
         level, kind, size = (_read(folder / name).strip() for name in ("level", "type", "size"))
@@ -57,7 +57,7 @@ def _caches() -> dict[str, str]:
 
 
 def _profile() -> dict[str, Any]:
-    """What libraries know of this machine, and what they decide by themselves on it."""
+    """The profile that libraries find here, and what they decide by it."""
     try:
         found = profile.of_this_machine()
     except ToolchainError:
@@ -71,7 +71,7 @@ def _profile() -> dict[str, Any]:
 
 
 def _c_compiler() -> str | None:
-    """The compiler that links libraries, and what it says of itself."""
+    """The compiler that links libraries, and the first line that it prints for ``--version``."""
     try:
         program, *options = c_compiler()
     except ToolchainError:

@@ -1,4 +1,4 @@
-"""Links machine code for CPUs, the argument checks and the thread pool to a shared library."""
+"""Links code for CPUs, the argument checks and the thread pool to a shared library."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CPU = HostHalf(
         "cpu/profile.c",
         "cpu/sysfs.c",
     ),
-    # Never unloaded: its threads wait in its code, and whoever closes it knows nothing of them.
+    # The library is never unloaded, because the threads of its pool wait inside its code.
     ("-pthread", "-ldl", "-Wl,-z,nodelete"),
 )
 FAMILY = HostHalf(
@@ -39,7 +39,7 @@ FAMILY = HostHalf(
     ),
     CPU.options,
 )
-"""The host half of a library whose kernels serve operands of any shapes."""
+"""The host half of the library of `te_select.where`, whose kernels serve operands of any shapes."""
 
 
 @dataclass(frozen=True)
@@ -60,23 +60,22 @@ class Level:
 
 @dataclass(frozen=True)
 class Decisions:
-    """What is decided at a call, or was decided by hand; -1 leaves it to the machine.
+    """Knobs that the host half follows at each call; -1 leaves one to the machine.
 
     Parameters
     ----------
     bytes_per_thread
-        Bytes read and written from which one more thread pays; 0 for a kernel without a parallel
-        loop.
+        Bytes read and written for each thread; 0 for a kernel without a parallel loop.
     stream_from
-        Bytes of output from which on the kernel is to store past the cache; 0 for never.
+        The kernel stores past the cache if the output has at least this many bytes; 0 for never.
     skip
-        Whether to look at cond first, and leave unread what is not selected.
+        Whether to look at cond first, and not to read what is not selected.
     backwards
-        Whether to walk backwards where out lies just ahead of an input.
+        Whether to walk backwards if out lies just ahead of an input.
     is_fill
-        Whether less than half as much is read as is written.
+        Whether the kernel reads less than half as many bytes as it writes.
     reads_cond_once
-        Whether cond moves along every loop.
+        Whether every element of cond is read only once.
     """
 
     bytes_per_thread: int = 0
@@ -95,10 +94,11 @@ class Version:
     ----------
     symbol
         The raw function in the level's object file:
-        ``int32_t (void*, void*, void*, void*, int64_t..., int64_t flags)`` of cond, then, else_,
-        out, the sizes of `Workload.dim_names` in that order, and what was decided for the call.
+        ``int32_t (void*, void*, void*, void*, int64_t..., int64_t flags)``. The parameters are
+        cond, then, else_, out, the sizes of `Workload.dim_names` in that order, and the flags that
+        say what was decided for the call.
     decisions
-        What is decided at a call.
+        The knobs that decide at a call.
     """
 
     symbol: str
@@ -131,9 +131,9 @@ def stub_source(
     Parameters
     ----------
     entries
-        The kernels of one library; each has a workload of its own.
+        The kernels of one library, one for each workload.
     levels
-        The levels that there is code for, the best last.
+        The levels that have code, the best last.
     c_functions
         The names of the plain C functions, for the kernels that have one.
 
@@ -169,17 +169,17 @@ def link(
     entries
         The kernels to export.
     levels
-        The levels that there is code for, the best last.
+        The levels that have code, the best last.
     manifest
-        What the library holds, which goes into it.
+        Describes the library; it is stored inside it.
     out
         The library to write; it appears complete or not at all, and the same input gives the same
         bytes.
     triple
-        What it is for; None for this machine.
+        The machine that the library is for; None for this one.
     places
-        Of the kernels of the family that serves any shapes, the place of each in
-        ``te_select_where_kernels``, such as ``"runs[2][7]"``; None if there are none.
+        For kernels of the family that serves operands of any shapes: the place of each in
+        ``te_select_where_kernels``, such as ``"runs[2][7]"``. None if there are none.
     archive
         A static library of the same to write beside it, or None.
 
@@ -197,7 +197,7 @@ def link(
 def _family(
     entries: Sequence[KernelEntry], levels: Sequence[Level], places: Mapping[Workload, str]
 ) -> str:
-    """What tells ``where_library.c`` the kernels of a family."""
+    """The function that puts the kernels of a family into the table of ``where_library.c``."""
     functions, cases = [], []
     members = [(i, entry) for i, entry in enumerate(entries) if entry.workload in places]
     for k in range(len(levels)):
@@ -243,7 +243,7 @@ const te_select_library te_select_this_library = {{{len(levels)}, levels}};
 
 
 def _c_text(text: str) -> str:
-    """A text as it stands between the quotes of a C string."""
+    """A text, escaped for the inside of a C string."""
     return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
@@ -273,7 +273,7 @@ def _version(version: Version) -> str:
 
 
 def _run(names: int) -> str:
-    """Write what calls the kernels that have so many named dims."""
+    """Write the function that calls kernels with this number of named dims."""
     types = "void*, void*, void*, void*" + ", int64_t" * (names + 1)
     sizes = "".join(f", sizes[{k}]" for k in range(names))
     return f"""

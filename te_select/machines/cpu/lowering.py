@@ -1,8 +1,8 @@
 """Lowering: from a scheduled function to a raw C function whose leaves are span kernels.
 
-What TVM's own pipeline lacks is added here. Annotated loops become calls of span kernels, whose
-LLVM IR travels along; and parameters become plain pointers and sizes, because the exported function
-with its checks is ours (``runtime/host.c``). Extents stay int64 throughout.
+Two steps are added to TVM's own pipeline. Annotated loops become calls of span kernels, whose LLVM
+IR is added to the module. Parameters become plain pointers and sizes, because the exported function
+with its checks is written in C (``runtime/host.c``). All extents are int64.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _TO_LOOPS = (
     tirx.transform.FlattenBuffer,
     tirx.transform.StmtSimplify,
 )
-_TO_VECTORS = (  # of a plain leaf
+_TO_VECTORS = (  # only for a plain leaf
     s_tir.transform.LoopPartition,
     tirx.transform.VectorizeLoop,
     tirx.transform.UnrollLoop,
@@ -63,7 +63,7 @@ def lower(
     Parameters
     ----------
     func
-        What a schedule made of the definition.
+        The definition, after a schedule was applied.
     symbol
         Name of the C function to make:
         ``int32_t symbol(void* cond, void* then, void* else_, void* out, int64_t dim, ...,
@@ -73,13 +73,13 @@ def lower(
     pattern
         The workload's access pattern.
     instead
-        By the symbol of another function of the same parameters: the calls that it takes over. The
-        last whose condition holds does.
+        Other functions with the same parameters, by symbol, each with the condition of the calls
+        that it takes over. If several conditions hold, the last function is called.
 
     Returns
     -------
     tvm.tirx.PrimFunc
-        The function, to be put into a module and built by `build`.
+        The function, ready for `build`.
     """
     flags = ir.Var("flags", ir.PrimType("int64"))
     if pattern.elements == 0:
@@ -90,7 +90,7 @@ def lower(
     passes = (*_TO_LOOPS, *_TO_VECTORS) if plain else _TO_LOOPS
     mod = transform.Sequential([make() for make in passes])(IRModule({"main": func}))
     flat = mod["main"]
-    # Not in the callback below: TVM would make a RuntimeError of what is raised there.
+    # Not in the callback below, because TVM turns an exception in a callback into a RuntimeError.
     calls = [] if plain else [(leaf, _call_span(leaf, flags)) for leaf in leaves(flat.body)]
     body = tvm_ffi.structural_map(
         flat.body,
@@ -111,7 +111,7 @@ def build(functions: Sequence[tirx.PrimFunc], target: Target) -> Any:
     Parameters
     ----------
     functions
-        What `lower` made; their symbols differ.
+        Functions that `lower` made, with different symbols.
     target
         The TVM target.
 
@@ -127,7 +127,7 @@ def build(functions: Sequence[tirx.PrimFunc], target: Target) -> Any:
 
 
 def _checked_span(leaf: tirx.For, pattern: AccessPattern) -> Span:
-    """The span of a leaf, whose operands must move along the leaf as the definition's do."""
+    """The span of a leaf, whose operands must move along the leaf as in the definition."""
     span = Span.from_symbol(str(leaf.annotations[ANNOTATION]))
     block, loops = block_of(leaf), 1 if span.inner == 1 else 2
     steps = {operand: along[-loops:] for operand, along in steps_of(block, pattern).items()}
@@ -144,7 +144,7 @@ def _checked_span(leaf: tirx.For, pattern: AccessPattern) -> Span:
 
 
 def _call_span(loop: tirx.For, flags: ir.Var) -> tirx.Stmt:
-    """Put ``span(out, cond, then, else_, n, inner, flags)`` in the place of a leaf."""
+    """The call ``span(out, cond, then, else_, n, inner, flags)`` that replaces a leaf."""
     name = str(loop.annotations[ANNOTATION])
     variables = [loop.loop_var]
     limit, inner = loop.extent, tirx.IntImm("int64", 1)
@@ -169,7 +169,7 @@ def _call_span(loop: tirx.For, flags: ir.Var) -> tirx.Stmt:
 
 
 def _without_notes(loop: tirx.For) -> tirx.For:
-    """A plain leaf without what the schedule wrote on it, so that its code is easily read."""
+    """A plain leaf without the schedule's annotations, so that its code is easy to read."""
     if ANNOTATION not in loop.annotations:
         return loop
     return tirx.For(loop.loop_var, loop.min, loop.extent, loop.kind, loop.body)
@@ -185,7 +185,7 @@ def _announce(loop: tirx.For) -> tirx.Stmt:
 
 
 def _rows_left(condition: ir.Expr, row: ir.Var) -> ir.Expr:
-    """Rows for which the guard ``scale * row + first < end`` holds, counted from row 0."""
+    """How many rows from row 0 on the guard ``scale * row + first < end`` lets through."""
     if not isinstance(condition, tirx.LT):
         raise refused(condition)
     left = sym.detect_linear_equation(condition.a, [row])

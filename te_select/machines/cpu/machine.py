@@ -1,4 +1,4 @@
-"""CPUs: LLVM makes object files, and a C compiler links them to the checks and the launcher."""
+"""CPUs: LLVM makes object files, and a C compiler links them with the checks and the launcher."""
 
 from __future__ import annotations
 
@@ -51,15 +51,16 @@ def build(
     Parameters
     ----------
     chosen
-        The workloads, which differ, each for every level of the target.
+        Different workloads, each scheduled for every level of the target.
     target
-        What they were scheduled for.
+        The target that they were scheduled for.
     manifest
-        What the library holds, which goes into it.
+        Describes the library; it is stored inside it.
     path
         The ``.so`` to write; its folder exists.
     places
-        Of those that are kernels of the family, the place of each in its table.
+        For kernels of the family that serves operands of any shapes: the place of each in its
+        table. None if there are none.
     archive
         A static library of the same to write beside it, or None.
     """
@@ -75,7 +76,8 @@ def build(
                 functions += lower(one, name)
                 versions[one.workload].append(link.Version(name, _decisions(one)))
             with limits.explained(*(one.workload for one in of_level)):
-                # The lowest level first: of what each brings of TVM's own, the first is linked.
+                # Lowest level first: every level has the same helpers of TVM, and the linker takes
+                # those that come first, so these must run on every CPU.
                 made += objects.write(functions, level.tvm, folder / f"kernels{k}")
         entries = [link.KernelEntry(work, tuple(found)) for work, found in versions.items()]
         levels = [link.Level(level.name, level.cpu_features) for level in target.levels]
@@ -95,7 +97,7 @@ def _decisions(one: Scheduled) -> link.Decisions:
 
 
 def requirements(target: CpuTarget) -> dict[str, Any]:
-    """The instruction set, and the CPU features without which the code dies."""
+    """The instruction set, and the CPU features that the code uses."""
     needed = {
         "kind": target.kind,
         "architecture": target.isa.machine,
@@ -107,7 +109,7 @@ def requirements(target: CpuTarget) -> dict[str, Any]:
 
 
 def missing(target: CpuTarget) -> list[str]:
-    """The features that this CPU lacks, or the instruction set where it has another."""
+    """The features that this CPU lacks; or the instruction set, if this CPU has another."""
     return features.lacking(target.isa.machine, target.cpu_features)
 
 
@@ -123,7 +125,7 @@ def components() -> tuple[Component, ...]:
 
 
 def source(one: Scheduled, target: CpuTarget, level: str) -> str:
-    """Lowered to a C function that calls span kernels, as LLVM IR, or as assembly."""
+    """The code at one level: TIR that calls span kernels, LLVM IR, or assembly."""
     lowered = lower(one, symbol(0))
     if level == "tir":
         return "\n\n".join([*_spans_in_words(one), *(str(func.script()) for func in lowered)])
@@ -135,7 +137,7 @@ def source(one: Scheduled, target: CpuTarget, level: str) -> str:
 
 
 def _spans_in_words(one: Scheduled) -> list[str]:
-    """For each span that the functions call, what it computes, as a comment."""
+    """A comment for each span that the functions call: what the span computes."""
     marked = (leaf for func in one.functions.values() for leaf in leaves(func.body))
     names = dict.fromkeys(str(leaf.annotations[ANNOTATION]) for leaf in marked)
     texts = (Span.from_symbol(name).in_words() for name in names if name != PLAIN_LEAF)
@@ -148,12 +150,12 @@ def device() -> str:
 
 
 def tuned_on(_target: CpuTarget) -> tuple[str, int | None]:
-    """The CPU's name, and how many of them this process may use."""
+    """The CPU's name, and how many CPUs this process may use."""
     return features.cpu_name(), len(os.sched_getaffinity(0))
 
 
 def lower(one: Scheduled, name: str) -> list[tirx.PrimFunc]:
-    """Lower to a raw C function ``name``, and those that it leaves some calls to."""
+    """Lower to a raw C function ``name``, and to the functions that take over some of its calls."""
     of = (one.workload.dim_names, access_pattern(one.workload))
     instead: dict[str, Condition] = {}
     others = []

@@ -1,6 +1,6 @@
-"""Object files of lowered functions: many are made by several processes, one for each CPU.
+"""Object files of lowered functions. If there are many functions, several processes make them.
 
-TVM makes the code of a module on one thread, and its threads wait for each other.
+Threads would not help: TVM compiles a module on one thread, and lets other threads wait.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tvm.target import Target
 from te_select.errors import ToolchainError
 from te_select.machines.cpu import lowering
 
-MANY = 48  # functions; below, starting a process and importing tvm takes longer than it saves
+MANY = 48  # functions; with fewer, starting a process and importing tvm takes longer than it saves
 MOST_PROCESSES = 8
 _STDERR_LINES = 8
 
@@ -29,16 +29,16 @@ def write(functions: Sequence[tirx.PrimFunc], target: Target, stem: Path) -> lis
     Parameters
     ----------
     functions
-        What `lowering.lower` made; their symbols differ.
+        Functions that `lowering.lower` made, with different symbols.
     target
         The TVM target.
     stem
-        The path of the object files, less a number and ``.o``.
+        The path of the object files without a number and ``.o``.
 
     Returns
     -------
     list[pathlib.Path]
-        The object files, in an order that depends on the functions only.
+        The object files. Their order depends only on the functions.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def write(functions: Sequence[tirx.PrimFunc], target: Target, stem: Path) -> lis
         path = stem.with_name(f"{stem.name}.o")
         lowering.build(functions, target).write_to_file(str(path), "o")
         return [path]
-    # Always as many files, so that the library does not depend on the CPUs that built it.
+    # The number of files is fixed, so that the library does not depend on the number of CPUs here.
     paths = [stem.with_name(f"{stem.name}{i}.o") for i in range(MOST_PROCESSES)]
     for i, path in enumerate(paths):
         share = {str(f.attrs["global_symbol"]): f for f in functions[i::MOST_PROCESSES]}
@@ -85,7 +85,7 @@ def _finish(processes: Sequence[subprocess.Popen[bytes]]) -> None:
 
 
 def _main(target: str, *paths: str) -> None:
-    """What a process does: each object from the JSON beside it."""
+    """Make each object from the JSON file beside it; this is what a process runs."""
     of = Target(json.loads(Path(target).read_text()))
     for path in map(Path, paths):
         module = ir.load_json(path.with_suffix(".json").read_text())

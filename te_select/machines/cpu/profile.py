@@ -1,4 +1,4 @@
-"""The profile of this machine, without a library: asked of the C half, compiled for the purpose."""
+"""The profile of this machine, without a library: its C files are compiled and asked."""
 
 from __future__ import annotations
 

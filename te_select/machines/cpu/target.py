@@ -1,4 +1,4 @@
-"""Targets that are CPUs: their names, the TVM targets they stand for, and what a CPU must have."""
+"""Targets that are CPUs: their names, their TVM targets, and the features that they need."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from te_select.schedules.cpu.isa import ISAS, X86_64, Isa
 
 FIELDS = (
     *("kind", "mcpu", "mattr", "mtriple", "mabi", "num-cores", "keys", "tag"),
-    # What TVM writes into targets of aarch64, and finds out again.
+    # TVM adds these to targets of aarch64, and computes them anew each time.
     *(f"feature.{name}" for name in ("is_aarch64", "has_asimd", "has_sve", "has_sme")),
     *(f"feature.{name}" for name in ("has_dotprod", "has_matmul_i8", "has_fp16_simd")),
 )
-"""The fields of a TVM target that are taken. LLVM ends the process over some others."""
+"""The fields of a TVM target that are accepted. LLVM ends the process over some others."""
 LEVELS = ("x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4")
-"""The levels of x86-64, of which a library may have several; lowest first."""
+"""The levels of x86-64, lowest first. A library may have several."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,10 @@ class CpuTarget(ResolvedTarget):
     isa
         Its instruction set.
     cpu_features
-        Features that it must have, as /proc/cpuinfo spells them. Of several levels, those of the
-        lowest.
+        Features that it must have, as /proc/cpuinfo spells them. If there are several levels,
+        those of the lowest.
     several
-        The levels, lowest first, where there are several; ``tvm`` is then that of the best.
+        The levels, lowest first, if there are several. ``tvm`` is then the target of the best one.
     """
 
     kind: str = "cpu"
@@ -53,7 +53,7 @@ class CpuTarget(ResolvedTarget):
 
     @property
     def levels(self) -> tuple[CpuTarget, ...]:
-        """The levels, the best last; the target itself where it is one."""
+        """The levels, the best last; the target itself if there is only one."""
         return self.several or (self,)
 
     @property
@@ -105,7 +105,7 @@ def from_name(text: str) -> CpuTarget:
 
 
 def from_fields(fields: Mapping[str, Any], tvm_target: Target) -> CpuTarget:
-    """Resolve a TVM target of kind llvm, from its fields as the user wrote them."""
+    """Resolve a TVM target of kind llvm from the fields that the user wrote."""
     own = isa.of(tvm_target)
     cpu = str(tvm_target.attrs.get("mcpu", own.cpu))
     if own is X86_64 and not _is_x86_64(cpu):
@@ -119,7 +119,7 @@ def from_fields(fields: Mapping[str, Any], tvm_target: Target) -> CpuTarget:
 
 
 def check_fields(fields: Mapping[str, Any]) -> None:
-    """Refuse what LLVM would end the process over, or only print a line about."""
+    """Refuse fields over which LLVM would end the process, or which it would not follow."""
     triples = {each.triple: each for each in ISAS.values()}
     triple = fields.get("mtriple", X86_64.triple)
     if not isinstance(triple, str) or triple not in triples:
@@ -147,7 +147,7 @@ _DERIVED = tuple(name for name in FIELDS if name.startswith("feature."))
 
 
 def _of_cpu(own: Isa, cpu: str) -> CpuTarget:
-    """The target of one CPU of an instruction set, which has neither more nor less."""
+    """The target of one CPU of an instruction set, without changes to its features."""
     if own is not X86_64:
         _check_cpu(own, cpu)
     full = _tvm_target(own, cpu, {})
@@ -156,7 +156,7 @@ def _of_cpu(own: Isa, cpu: str) -> CpuTarget:
 
 
 def _tvm_target(own: Isa, cpu: str, fields: Mapping[str, Any]) -> Target:
-    """The TVM target of fields, with what the instruction set needs added."""
+    """The TVM target of some fields, completed with what the instruction set needs."""
     made: dict[str, Any] = {"kind": "llvm", **fields, "mcpu": cpu}
     if own is not X86_64 or platform.machine() != X86_64.machine:
         made["mtriple"] = own.triple
@@ -172,7 +172,7 @@ def _tvm_target(own: Isa, cpu: str, fields: Mapping[str, Any]) -> Target:
 
 
 def _check_cpu(own: Isa, cpu: str) -> None:
-    """Refuse a CPU that LLVM does not know: it would print a line, and take another."""
+    """Refuse a CPU that LLVM does not know; LLVM would print a line and take another one."""
     known = _cpus(own) if own.features else (own.cpu,)
     if cpu in known:
         return
@@ -228,12 +228,12 @@ def _native() -> CpuTarget:
 
 
 def _hidden(own: Isa, named: Target) -> list[str]:
-    """What switches off the features that a CPU's name implies and this CPU does not show."""
-    implied = [feature for feature in map(str, codegen.llvm_get_cpu_features(named))]
+    """The ``mattr`` that switches off features which the name implies but this CPU lacks."""
+    implied = list(map(str, codegen.llvm_get_cpu_features(named)))
     if own is X86_64:
         present = tvm_ffi.get_global_func("tvm.codegen.llvm.GetHostCPUFeatures")()
         shows = {feature for feature in implied if present.get(feature, False)}
-    else:  # of which LLVM looks at some features only
+    else:  # LLVM detects only some features of other CPUs
         shows = {name for name, spelt in own.features.items() if spelt in features.features()}
     return [
         f"-{feature}" for feature in implied if feature in own.features and feature not in shows
@@ -242,7 +242,7 @@ def _hidden(own: Isa, named: Target) -> list[str]:
 
 @functools.cache
 def _cpus(own: Isa) -> tuple[str, ...]:
-    """The CPUs of an instruction set that LLVM knows, sorted; of x86-64 those of 32 bits, too."""
+    """The CPUs of an instruction set that LLVM knows, sorted; for x86-64 also CPUs of 32 bits."""
     generic = Target({"kind": "llvm", "mtriple": own.triple, "mcpu": own.cpu})
     return tuple(sorted(map(str, codegen.llvm_get_cpu_archlist(generic))))
 

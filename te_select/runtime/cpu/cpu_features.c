@@ -9,7 +9,7 @@
 #include <cpuid.h>
 
 enum { EBX, ECX, EDX };
-enum { NO_STATE = 0, YMM = 0x6, ZMM = 0xe6 }; /* what the system must save, as bits of XCR0 */
+enum { NO_STATE = 0, YMM = 0x6, ZMM = 0xe6 }; /* registers the system must save: bits of XCR0 */
 
 typedef struct {
   const char* name;
@@ -74,7 +74,7 @@ int te_select_cpu_has(const char* name) {
 
 enum { FIRST = AT_HWCAP, SECOND = AT_HWCAP2 };
 
-/* The numbers are the kernel's interface; headers of an old system lack some of them. */
+/* The bits are fixed by Linux. They are written out because old headers lack some of the names. */
 static const struct {
   const char* name;
   unsigned long list;

@@ -1,4 +1,4 @@
-"""What the CPU of this machine is, and what it can do."""
+"""The name and the features of this machine's CPU."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 _CPUINFO = Path("/proc/cpuinfo")
-_FLAG_KEYS = ("flags", "Features")  # as x86 and Arm spell it
+_FLAG_KEYS = ("flags", "Features")  # on x86 and on Arm
 
 
 @functools.cache
 def cpu_info() -> dict[str, str]:
-    """What /proc/cpuinfo says of the first CPU, by its own keys; empty where it cannot be read."""
+    """What /proc/cpuinfo says of the first CPU, by its keys; empty if it cannot be read."""
     try:
         text = _CPUINFO.read_text(errors="replace")
     except OSError:
@@ -27,24 +27,24 @@ def cpu_info() -> dict[str, str]:
 
 
 def cpu_name() -> str:
-    """The name of this machine's CPU, as its maker spells it."""
+    """The maker's name of this machine's CPU."""
     return cpu_info().get("model name", platform.processor() or platform.machine())
 
 
 @functools.cache
 def features() -> frozenset[str]:
-    """The flags of this machine's first CPU; empty where they cannot be read."""
+    """The flags of this machine's first CPU; empty if they cannot be read."""
     found = (cpu_info()[key] for key in _FLAG_KEYS if key in cpu_info())
     return frozenset(next(found, "").split())
 
 
 def missing(needed: Iterable[str]) -> list[str]:
-    """The features out of ``needed`` that this machine's CPU lacks, sorted."""
+    """Those of the features that this machine's CPU lacks, sorted."""
     return sorted(set(needed) - features())
 
 
 def lacking(architecture: str, needed: Iterable[str]) -> list[str]:
-    """What this machine lacks of an architecture, as ``uname -m`` says it, and of its features."""
+    """What this machine lacks: the architecture, by its name in ``uname -m``, or some features."""
     if architecture != platform.machine():
         return [f"the {architecture} instruction set"]
     return missing(needed)

@@ -1,5 +1,5 @@
-/* The exported functions of kernels that run on the CPU, one for all kernels of a library, and what
- * is decided at a call. */
+/* What an exported function of a CPU kernel does: it checks the arguments, decides how to run, and
+ * calls the kernel. All kernels of a library share this code. */
 #include "host_cpu.h"
 
 #include "machine.h"
@@ -16,7 +16,7 @@ static int64_t clamp(int64_t value, int64_t least, int64_t most) {
   return value < least ? least : value > most ? most : value;
 }
 
-/* Flags for the kernel; sets how its parallel loop is run, unless it is small. */
+/* Decides the flags of a call. Unless the call is small, also sets how its parallel loop runs. */
 static int64_t decide(const te_select_version* version, const te_select_memory* operands) {
   const te_select_machine* machine = te_select_this_machine();
   const te_select_decisions* by_machine = &machine->decisions;
@@ -26,7 +26,7 @@ static int64_t decide(const te_select_version* version, const te_select_memory* 
   if (grain == TE_SELECT_BY_MACHINE) grain = by_machine->bytes_per_thread;
   int64_t flags = 0, threads = 1;
   int several = grain > 0 && moved >= 2 * grain;
-  if (several) { /* division and thread-local memory are a tenth of a small call */
+  if (several) { /* a small call would spend a tenth of its time on this */
     threads = clamp(moved / grain, 1, te_select_max_threads());
     if (threads > 1 && te_select_in_openmp_region()) threads = 1;
     threads = te_select_threads_at_hand((int32_t)threads);
@@ -51,7 +51,7 @@ static int64_t decide(const te_select_version* version, const te_select_memory* 
   return flags;
 }
 
-/* The address of what is known of this machine, as lines of "KEY = VALUE". */
+/* The address of the description of this machine: lines of "KEY = VALUE". */
 TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_machine(void* self, const TVMFFIAny* args,
                                                    int32_t num_args, TVMFFIAny* result) {
   (void)self, (void)args, (void)num_args;

@@ -1,22 +1,22 @@
-/* Kernels that run on the CPU. */
+/* Kernels for CPUs: their descriptions, and how they are called. */
 #ifndef TE_SELECT_HOST_CPU_H_
 #define TE_SELECT_HOST_CPU_H_
 
 #include "level.h"
 
-/* What a call tells a kernel. */
+/* Flags: what a call tells a kernel. */
 enum {
-  TE_SELECT_STREAM = 1,    /* store past the cache */
-  TE_SELECT_SMALL = 2,     /* so few bytes are moved that one thread does it, inside the caches */
-  TE_SELECT_SKIP = 4,      /* look at cond first, and leave unread what a block does not select */
-  TE_SELECT_BACKWARDS = 8, /* where out lies just ahead of an input, walk backwards */
+  TE_SELECT_STREAM = 1, /* store past the cache */
+  TE_SELECT_SMALL = 2,  /* few bytes are moved: use one thread, and leave out in the caches */
+  TE_SELECT_SKIP = 4,   /* look at a block of cond first; do not read a side it does not select */
+  TE_SELECT_BACKWARDS = 8, /* walk backwards if out lies just ahead of an input */
 };
 
-/* A knob that leaves its decision to the machine that the library runs on. */
+/* The value of a knob whose decision is left to the machine on which the library runs. */
 enum { TE_SELECT_BY_MACHINE = -1 };
 
-/* A compiled function, of cond, then, else, out, the size of every named dim, and the flags above:
- * int32_t (void*, void*, void*, void*, int64_t..., int64_t). Nonzero means failure. */
+/* A compiled function: int32_t (void*, void*, void*, void*, int64_t..., int64_t). The parameters
+ * are cond, then, else, out, the size of every named dim, and the flags. Nonzero means failure. */
 typedef void (*te_select_code)(void);
 
 /* Calls compiled code that has a certain number of named dims. */
@@ -26,11 +26,13 @@ typedef int32_t (*te_select_run)(te_select_code code, void* const data[TE_SELECT
 /* A kernel's code for one level. */
 typedef struct {
   te_select_code code;
-  int64_t bytes_per_thread; /* 0: there is no parallel loop */
-  int64_t stream_from;      /* bytes of out; 0: never past the cache */
+  /* Knobs, of which each may be TE_SELECT_BY_MACHINE. */
+  int64_t bytes_per_thread; /* bytes moved for each thread; 0: there is no parallel loop */
+  int64_t stream_from;      /* bytes of out from which stores go past the cache; 0: never */
   int64_t skip;             /* 0 or 1 */
-  int64_t backwards;        /* 0 or 1; of these four, each may be TE_SELECT_BY_MACHINE */
-  int32_t is_fill;          /* reads less than half as much as it writes */
+  int64_t backwards;        /* 0 or 1 */
+  /* Facts. */
+  int32_t is_fill; /* reads less than half as many bytes as it writes */
   int32_t reads_cond_once;
 } te_select_version;
 
@@ -50,18 +52,18 @@ int te_select_call(const te_select_cpu_kernel* kernel, const TVMFFIAny* args, in
 int te_select_call_plain(const te_select_cpu_kernel* kernel, void* const* data,
                          const int64_t* sizes);
 
-/* Makes this thread's stores past the cache visible in order, as its ordinary ones are. */
+/* Orders this thread's stores past the cache before its later stores. */
 static inline void te_select_fence(void) {
 #ifdef __SSE__
   __builtin_ia32_sfence();
 #endif
 }
 
-/* How a parallel loop of this thread is to be run: on how many threads, in how many tasks. One of
- * each but during a call that sets it. */
+/* Sets how parallel loops of this thread run: on how many threads, in how many tasks. It is one
+ * thread and one task, except during a call that sets more. */
 void te_select_set_parallel(int32_t threads, int32_t tasks);
 
-/* How many iterations the parallel loop has that runs next; called by the compiled code. */
+/* Sets the number of iterations of the next parallel loop. The compiled code calls it. */
 void te_select_set_pieces(int64_t pieces);
 
 #endif

@@ -22,7 +22,7 @@ from te_select.runtime.torch_state import check_unwatched
 
 _THREADS = "TE_SELECT_NUM_THREADS"
 _FIRST = "x86_64"  # the architecture of libraries whose manifest names none
-# Looked up at every call.
+# Every call looks these up, and a name of the module is found faster than an attribute.
 _ARRAY, _TENSOR, _empty, _modules = np.ndarray, tvm_ffi.Tensor, np.empty, sys.modules
 
 try:
@@ -42,7 +42,7 @@ def _mark_child() -> None:
     _in_forked_child = True
 
 
-# A library that is loaded in a forked child cannot know that libgomp's threads have died.
+# A library that is loaded in a forked child cannot know that the pool's threads have died.
 os.register_at_fork(after_in_child=_mark_child)
 
 
@@ -52,7 +52,7 @@ class CpuKernel(Kernel):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         direct = _extension is not None and self._address and self._numpy_dtype is not None
-        # NumPy arrays, and numbers, by NumPy's C API; with DLPack they take thrice as long.
+        # The extension takes NumPy arrays and numbers; by DLPack a call takes three times as long.
         self._entry = _extension.entry(self._address) if direct else _takes_nothing
 
     def __call__(  # noqa: PLR0911, PLR0912 - the ways in, in one place: a call is a tenth
@@ -63,13 +63,14 @@ class CpuKernel(Kernel):
         Parameters
         ----------
         cond
-            Boolean, of the workload's cond shape; any nonzero byte is true.
+            Booleans of the workload's cond shape; any nonzero byte is true.
         then, else_
-            Of the workload's shapes and element type. Any operand is a NumPy array, a torch or JAX
-            tensor, anything else with ``__dlpack__``, or, where its rank is 0, a Python scalar.
+            Tensors of the workload's shapes and element type. An operand is a NumPy array, a torch
+            or JAX tensor, or anything else with ``__dlpack__``. An operand of rank 0 may also be a
+            Python scalar.
         out
-            Where to write, or None for a new tensor in the kind of then (of else_ where then is a
-            scalar, of cond where both are).
+            The tensor to write, or None for a new one. A new one is of the same library as then; as
+            else_ if then is a scalar, or as cond if both are.
 
         Returns
         -------
@@ -83,8 +84,8 @@ class CpuKernel(Kernel):
         DTypeError
             If an element type is not exactly the workload's.
         """
-        # First what the compiled code takes as it is. It checks everything before it writes, so
-        # whatever it refuses can still be adapted, or be explained in the caller's terms.
+        # The compiled code is tried first. It checks everything before it writes, so operands that
+        # it refuses can still be adapted, or refused with a message about the caller's tensors.
         if type(out) is _ARRAY and self._entry(cond, then, else_, out):
             return out
         kind = type(then)
@@ -99,7 +100,7 @@ class CpuKernel(Kernel):
                                 return out
                         if type(out) is kind and self._try(cond, then, else_, out):
                             return out
-                elif isinstance(then, _TENSOR):  # or of a class that tvm derives from it
+                elif isinstance(then, _TENSOR):  # or a class of tvm derived from it
                     if (
                         type(out) is kind
                         and ("jax" not in _modules or not jax_memory.holds(out))
@@ -111,7 +112,7 @@ class CpuKernel(Kernel):
                     self._is_complex
                     or then.is_neg()
                     or else_.is_neg()
-                    # What torch may be recording is looked at more closely.
+                    # If torch may be recording, `_adapt` decides.
                     or ((then.requires_grad or else_.requires_grad) and torch_state.records())
                     or torch_state.is_tracing()
                     or torch_state.active_modes()
@@ -131,7 +132,7 @@ class CpuKernel(Kernel):
                         return out
             except Exception as error:
                 if not (raised.is_refusal(error) or raised.is_of_allocation(error)):
-                    raise  # of a signal handler, or of a kernel that has failed
+                    raise  # from a signal handler, or from a kernel that has failed
         return self._adapt(cond, then, else_, out)
 
     @staticmethod
@@ -141,7 +142,7 @@ class CpuKernel(Kernel):
 
     @staticmethod
     def needs(target: Mapping[str, Any]) -> dict[str, str]:
-        """The architecture and the CPU features, for each level where there are several."""
+        """The architecture and the CPU features; if there are several levels, of each of them."""
         needed = {"architecture": target.get("architecture", _FIRST)}
         if "levels" not in target:
             return needed | {"CPU features": " ".join(target["cpu_features"]) or "(baseline)"}
@@ -157,7 +158,7 @@ class CpuKernel(Kernel):
         Raises
         ------
         ArgumentError
-            If ``TE_SELECT_LEVEL`` names another than the library's.
+            If ``TE_SELECT_LEVEL`` names a level that the library does not have.
         ArtifactError
             If this CPU runs none of them.
         """
@@ -174,7 +175,7 @@ class CpuKernel(Kernel):
     def prepare(
         function: Callable[[str], Callable[..., Any]], is_first_format: bool
     ) -> dict[str, str]:
-        """Check what would be refused at every call, and make a forked child serial.
+        """Check the settings that every call would refuse, and make a forked child serial.
 
         Returns
         -------
@@ -195,7 +196,7 @@ class CpuKernel(Kernel):
             )
         if _in_forked_child:
             function("te_select_run_serially")()
-        if is_first_format:  # which decided all when it was built
+        if is_first_format:  # such libraries decided everything when they were built
             return {}
         profile = Profile.of_library(function)
         if profile.is_refused:
@@ -212,13 +213,10 @@ class CpuKernel(Kernel):
             written = target if direct else np.empty(target.shape, target.dtype)
         except SelectError:
             raise
-        except Exception as error:  # of NumPy and of the operands' libraries, or no memory
+        except Exception as error:  # from NumPy or the operands' libraries, or for lack of memory
             if raised.is_of_signal_handler(error):
                 raise
-            reason = str(error).strip().partition("\n")[0]
-            raise ArgumentError(
-                f"the operands cannot be used: {type(error).__name__}: {reason}"
-            ) from error
+            raise raised.of_operands(error) from error
         try:
             self._bits(*views, written)
         except (TypeError, ValueError) as error:
@@ -232,7 +230,7 @@ class CpuKernel(Kernel):
     def _prepare(
         self, cond: Any, then: Any, else_: Any, out: Any
     ) -> tuple[list[npt.NDArray[Any]], npt.NDArray[Any], Callable[[], Any]]:
-        """Views of the inputs and of the output, and what then gives the call's result."""
+        """Views of the inputs and of the output, and a function that returns the call's result."""
         element = self._element
         types = (operands.BOOL, element, element)
         sizes: dict[str, int] = {}

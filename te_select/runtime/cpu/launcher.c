@@ -1,4 +1,4 @@
-/* Runs TVM's parallel loops on the pool, so that a kernel needs no TVM where it is shipped to. */
+/* Runs the parallel loops of TVM's code on the pool, so that a library runs without TVM. */
 #include "host_cpu.h"
 #include "pool.h"
 
@@ -9,12 +9,12 @@ typedef struct {
 
 typedef int (*parallel_task)(int task_id, parallel_env* env, void* cdata);
 
-/* TVM's code calls its parallel loops through this pointer, which libtvm_runtime would fill. Weak,
- * because an object without a parallel loop does not define it; hidden, because another library's
- * must never be bound instead. */
+/* TVM's code runs its parallel loops through this pointer. libtvm_runtime would set it; here
+ * `install` does. It is weak, because an object without a parallel loop does not define it. It is
+ * hidden, so that it is never bound to the pointer of another library. */
 extern void* __TVMBackendParallelLaunch __attribute__((weak, visibility("hidden")));
 
-/* Not of the initial-exec model: its memory is given to some 400 libraries, and never given back. */
+/* Not of the initial-exec model: its memory suffices for some 400 libraries, and is never freed. */
 static _Thread_local int32_t threads = 1, tasks = 1;
 static _Thread_local int64_t pieces = 1;
 
@@ -32,11 +32,11 @@ typedef struct {
 
 static int run_task(int32_t task, int32_t count, void* data) {
   const loop* l = data;
-  parallel_env env = {NULL, count}; /* the loop is divided by num_task */
+  parallel_env env = {NULL, count}; /* TVM divides the loop by num_task */
   return l->task(task, &env, l->cdata);
 }
 
-/* TVM gives every task as many pieces, rounded up; so there are as many tasks as that fills. */
+/* TVM gives every task the same number of pieces, rounded up. No task is without one. */
 static int launch(parallel_task task, void* cdata, int num_task) {
   (void)num_task;
   loop l = {task, cdata};
@@ -45,7 +45,7 @@ static int launch(parallel_task task, void* cdata, int num_task) {
   return te_select_parallel(run_task, &l, (int32_t)((pieces + chunk - 1) / chunk), threads);
 }
 
-/* For a library that is loaded after the fork, and so has not seen it. */
+/* For a library that a forked child loads: it has not seen the fork. */
 TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_run_serially(void* self, const TVMFFIAny* args,
                                                         int32_t num_args, TVMFFIAny* result) {
   (void)self, (void)args, (void)num_args;

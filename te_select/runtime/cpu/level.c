@@ -1,5 +1,5 @@
-/* Chooses among the levels of a library when it is loaded. No code of a level has run before, so a
- * CPU without the features gets a message in the place of an illegal instruction. */
+/* Chooses one of the levels of a library when it is loaded. That is before any code of a level
+ * runs, so a CPU without the features gets a message instead of an illegal instruction. */
 #include "level.h"
 
 #include <stdio.h>
@@ -11,8 +11,8 @@
 enum { NO_LEVEL = -1 };
 
 static int32_t chosen = NO_LEVEL;
-static const te_select_level* wanted; /* by TE_SELECT_LEVEL; NULL: any will do */
-static char unknown[64];              /* what TE_SELECT_LEVEL says, where that is no level */
+static const te_select_level* wanted; /* by TE_SELECT_LEVEL; NULL: any level */
+static char unknown[64];              /* what TE_SELECT_LEVEL says, if that is no level */
 static char problem[256];
 
 static const char* lacking(const te_select_level* level) {
@@ -50,7 +50,7 @@ static void explain(const te_select_library* library) {
   }
 }
 
-/* Before the other constructors, one of which asks for the level. */
+/* It runs before the other constructors, because one of them asks for the level. */
 __attribute__((constructor(200))) static void choose(void) {
   const te_select_library* library = &te_select_this_library;
   take_environment(library);
@@ -70,7 +70,7 @@ int te_select_refuse_level(te_select_message* m) {
   return te_select_fail(*unknown ? "ValueError" : "RuntimeError", m);
 }
 
-/* The number of the level in effect, counted from the lowest. */
+/* The number of the level in use; 0 is the lowest. */
 TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_level(void* self, const TVMFFIAny* args,
                                                  int32_t num_args, TVMFFIAny* result) {
   (void)self, (void)args, (void)num_args;

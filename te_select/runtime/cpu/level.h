@@ -1,4 +1,4 @@
-/* Which level of a library this CPU runs. */
+/* The levels of a library, and the one that this CPU runs. */
 #ifndef TE_SELECT_LEVEL_H_
 #define TE_SELECT_LEVEL_H_
 
@@ -15,17 +15,17 @@ typedef struct {
   const te_select_level* levels; /* the best last */
 } te_select_library;
 
-/* The levels of this library, which its stub lists. */
+/* The levels of this library. The stub defines them. */
 extern const te_select_library te_select_this_library __attribute__((visibility("hidden")));
 
-/* The best level that this CPU runs, or that TE_SELECT_LEVEL names of several; -1 where there is
- * none. Chosen when the library is loaded. */
+/* The level in use: the one that TE_SELECT_LEVEL names, if the library has several; else the best
+ * one that this CPU runs. -1 if there is none. It is chosen when the library is loaded. */
 int32_t te_select_level_here(void);
 
-/* Why there is no level for this CPU, or none that TE_SELECT_LEVEL names; NULL where there is. */
+/* Why no level is in use; NULL if one is. */
 const char* te_select_level_problem(void);
 
-/* Raises that as an error; returns -1. The message has begun. */
+/* Adds that to a message, and raises it as an error; returns -1. */
 int te_select_refuse_level(te_select_message* m);
 
 #endif

@@ -1,6 +1,6 @@
-/* Detects the machine by CPUID, which needs no privilege, or by files.
+/* Detects the machine: by CPUID on x86-64, by files elsewhere.
  *
- * sysconf is not asked: on AMD it counts the caches of a whole package (glibc reads leaf 0x80000006).
+ * sysconf would give the caches of a whole package on AMD, because glibc reads leaf 0x80000006.
  */
 #define _GNU_SOURCE
 #include "machine.h"
@@ -25,7 +25,7 @@ static char description[TEXT_BYTES];
 /* ---- detection ---------------------------------------------------------------------------------- */
 
 #if defined(__x86_64__)
-/* Leaf 4 of Intel, and 0x8000001D of AMD, list caches one by one in the same form. */
+/* Leaf 4 of Intel and leaf 0x8000001D of AMD have the same form: one cache for each index. */
 static void read_caches(uint32_t leaf) {
   for (uint32_t i = 0; i < 16; ++i) {
     uint32_t a, b, c, d;
@@ -66,7 +66,7 @@ static void detect(void) {
 static void detect(void) { te_select_detect_by_sysfs(&machine); }
 #endif
 
-/* A hypervisor may hide caches, or show those of a machine that is not there. */
+/* Replaces impossible sizes: a hypervisor may hide caches, or show those of another machine. */
 static void make_plausible(void) {
   if (machine.l2 < 64 * KB || machine.l2 > 256 * MB) machine.l2 = MB;
   if (machine.l3 < MB || machine.l3 > 2048 * MB) machine.l3 = 32 * MB;

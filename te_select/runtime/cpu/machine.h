@@ -1,52 +1,53 @@
-/* The machine that a library runs on, and what follows from it. */
+/* The machine on which a library runs, and the decisions that depend on it. */
 #ifndef TE_SELECT_MACHINE_H_
 #define TE_SELECT_MACHINE_H_
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Whether a span looks at cond first, and leaves unread what a block of it does not select. */
+/* When a span looks at a block of cond first, and does not read a side that it does not select. */
 enum { TE_SELECT_SKIP_NEVER, TE_SELECT_SKIP_READ_ONCE, TE_SELECT_SKIP_ALWAYS };
 
-/* Stores go past the cache from so many bytes moved on: per thread that takes part, and per
- * last-level cache that these threads have. Where less than half as much is read as is written, the
- * bytes of out count instead, against the second pair. */
+/* Stores go past the cache in calls that move at least this many bytes: stream_per_thread for each
+ * thread, plus stream_per_l3 for each last-level cache that these threads have. Calls that read
+ * less than half as much as they write are compared by the bytes of out with the second pair. */
 typedef struct {
   int64_t stream_per_thread, stream_per_l3;
   int64_t fill_per_thread, fill_per_l3;
-  int64_t bytes_per_thread; /* moved, from which on one more thread pays */
-  int64_t skip;             /* one of the above */
-  int64_t backwards;        /* whether spans may walk backwards, out lying just ahead of an input */
+  int64_t bytes_per_thread; /* bytes moved for which one more thread pays */
+  int64_t skip;             /* TE_SELECT_SKIP_... */
+  int64_t backwards;        /* whether spans walk backwards if out lies just ahead of an input */
 } te_select_decisions;
 
 typedef struct {
-  char vendor[16]; /* as CPUID spells it; empty where that is not known */
+  char vendor[16]; /* as CPUID spells it, or "arm-" and a number; empty if it is not known */
   int32_t family, model;
-  int64_t l2, l3;         /* bytes; of one core, and of one last-level cache */
-  int32_t threads_per_l3; /* that share it */
+  int64_t l2, l3;         /* bytes of the second-level cache of a core, and of a last-level cache */
+  int32_t threads_per_l3; /* how many share a last-level cache */
   const char* origin;     /* of the decisions: "measured: NAME", "reasoned: NAME", ... */
   te_select_decisions decisions;
 } te_select_machine;
 
-/* The machine, found out once. */
+/* This machine, as it was found when the library was loaded. */
 const te_select_machine* te_select_this_machine(void);
 
-/* What is wrong with TE_SELECT_PROFILE, in one line; NULL where nothing is. */
+/* What is wrong with TE_SELECT_PROFILE, in one line; NULL if nothing is. */
 const char* te_select_bad_profile(void);
 
-/* Whether stores go past the cache. */
+/* Whether the stores of a call go past the cache: it moves `moved` bytes, `out` of them output, on
+ * `threads` threads; `fill` says that it reads less than half as much as it writes. */
 int te_select_streams(const te_select_machine* machine, int64_t moved, int64_t out, int fill,
                       int32_t threads);
 
-/* What was known when the library was loaded, as lines of "KEY = VALUE". */
+/* The same as text: lines of "KEY = VALUE". */
 const char* te_select_machine_text(void);
 
 /* ---- between machine.c and profile.c ---------------------------------------------------------- */
 
-/* Fills in the decisions of a machine that was detected. */
+/* Sets the decisions for a machine that was detected. */
 void te_select_take_profile(te_select_machine* machine);
 
-/* Writes what is known of a machine, and where the user's file is, cut to `size` bytes. */
+/* Writes the description of a machine, and the path of the user's file; at most `size` bytes. */
 void te_select_describe_machine(const te_select_machine* machine, char* text, size_t size);
 
 #endif

@@ -1,5 +1,6 @@
-/* Asks the OpenMP runtimes of the process. This library needs none, and they come and go under many
- * names, so those that are loaded are looked through, again whenever another library was loaded. */
+/* Asks the OpenMP runtimes of the process whether the caller is in a parallel region. This library
+ * is not linked to any runtime, and they have many names. So the loaded libraries are searched, and
+ * searched again whenever another library was loaded. */
 #define _GNU_SOURCE
 #include "openmp.h"
 
@@ -13,8 +14,8 @@ enum { MOST_RUNTIMES = 8 };
 typedef int (*in_parallel)(void);
 
 static _Atomic(in_parallel) runtimes[MOST_RUNTIMES];
-static _Atomic int known;               /* of them */
-static _Atomic unsigned long long adds; /* libraries loaded so far, when they were looked through */
+static _Atomic int known;               /* how many runtimes there are */
+static _Atomic unsigned long long adds; /* libraries that were loaded before the last search */
 static pthread_mutex_t looking = PTHREAD_MUTEX_INITIALIZER;
 
 static int is_openmp(const char* path) {
@@ -32,7 +33,7 @@ static void remember(const char* path) {
   for (int i = 0; i < count; ++i) {
     if (runtimes[i] == ask) ask = NULL;
   }
-  /* The handle is kept, so that the runtime stays while it can be asked. */
+  /* The handle is kept open, so that the runtime stays loaded. */
   if (!ask || count == MOST_RUNTIMES) {
     dlclose(library);
     return;
@@ -54,7 +55,7 @@ static int look(struct dl_phdr_info* info, size_t size, void* names) {
 static int count_adds(struct dl_phdr_info* info, size_t size, void* count) {
   (void)size;
   *(unsigned long long*)count = info->dlpi_adds;
-  return 1; /* the first one knows */
+  return 1; /* every entry has the same number */
 }
 
 int te_select_in_openmp_region(void) {
@@ -62,7 +63,7 @@ int te_select_in_openmp_region(void) {
   dl_iterate_phdr(count_adds, &now);
   if (now != adds && !pthread_mutex_trylock(&looking)) {
     const char* names[MOST_RUNTIMES + 1] = {NULL};
-    dl_iterate_phdr(look, names); /* nothing may be loaded from inside it */
+    dl_iterate_phdr(look, names); /* dlopen is not allowed inside the callback */
     for (int i = 0; names[i]; ++i) remember(names[i]);
     adds = now;
     pthread_mutex_unlock(&looking);

@@ -1,4 +1,4 @@
-/* Whether the caller is inside a parallel region of OpenMP, of whatever runtime. */
+/* Whether the caller is inside a parallel region of any OpenMP runtime. */
 #ifndef TE_SELECT_OPENMP_H_
 #define TE_SELECT_OPENMP_H_
 

@@ -1,19 +1,19 @@
 /* A pool of helper threads.
  *
- * A call cuts its work into tasks, and deals them out: the caller and every helper have a range of
- * their own, so that each core finds in its cache what the last call left there. Whoever is through
- * with his own takes from ranges whose owners have not come, or have stopped. So a helper that the
- * system has put aside holds nobody up unless it has begun a task, and the caller does all the work
- * if nobody comes.
+ * The work of a call is a number of tasks. The caller and every helper own a range of them. The
+ * ranges are the same at each call, so that each core finds in its cache what the last call left
+ * there. A thread that has done its own range takes tasks from ranges whose owners have not come,
+ * or do not go on. So the caller waits for a helper only if the helper has begun a task; if no
+ * helper comes, the caller does all the work.
  *
- * A ticket is a range's next task and its end in one word. To take a task is to raise the ticket by
- * one, by a compare-and-swap. The job is read only after that: while a task is under way, the caller
- * waits, and the job stays as it is.
+ * The ticket of a range is one word: its next task and its end. A thread takes a task by raising
+ * the ticket by one, with a compare-and-swap. It reads the job only after that: the caller waits
+ * while a task is under way, so the job does not change.
  *
- * Helpers look for work for a short while after a job, and then sleep. The caller does likewise while
- * a helper finishes its last task: a core that falls idle may be where the system continues it. Where
- * that took long, or helpers came too late again and again, the cores have other work, and the next
- * calls run alone for a while.
+ * After a job, helpers look for work for a short while, and then sleep. The caller does the same
+ * while a helper finishes its last task: when the caller sleeps, the system can continue a helper
+ * that it has stopped on the caller's core. If that wait took long, or helpers came too late
+ * several times, the cores have other work. Then the next calls run alone for a while.
  */
 #define _GNU_SOURCE
 #include "pool.h"
@@ -34,17 +34,17 @@
 #include "host_cpu.h"
 
 enum {
-  MOST_THREADS = 256,       /* of one call; more only get in each other's way */
+  MOST_THREADS = 256,       /* of one call; more would only hinder each other */
   HELPER_SPINS = 3000,      /* looks for a new job before a helper sleeps; some 100 us */
   CALLER_SPINS = 600,       /* looks for the end of others' tasks before the caller sleeps; 20 us */
-  STACK_BYTES = 512 * 1024, /* kernels need little; the system's default would be 8 MB */
-  LINE = 64,
-  PATIENCE = 2,      /* tasks that another thread's one may take before the rest is taken from it */
-  STALL_NS = 200000, /* waiting for a task of less than 10 us: a thread was put aside */
-  POOR_CALLS = 4,    /* in a row, to which helpers that were awake gave little */
-  ALONE_NS = 2000000,        /* how long calls run alone then, and twice as long each time ... */
-  MOST_ALONE_NS = 256000000, /* ... up to this */
-  FORGET = 4 /* times as long with help, and it is as if there had been no trouble */
+  STACK_BYTES = 512 * 1024, /* of a helper; kernels need little, and the default is 8 MB */
+  LINE = 64,                /* bytes of a cache line */
+  PATIENCE = 2,       /* an owner whose task takes this many times as long as ours has stopped */
+  STALL_NS = 200000,  /* a task takes less than 10 us; after this the system has stopped a thread */
+  POOR_CALLS = 4,     /* in a row, in which helpers that were awake did little: calls run alone */
+  ALONE_NS = 2000000, /* for this time at first, and twice as long each time, */
+  MOST_ALONE_NS = 256000000, /* but no longer than this */
+  FORGET = 4 /* calls with help went well for so many times the last time alone: start anew */
 };
 
 typedef struct {
@@ -52,20 +52,20 @@ typedef struct {
       LINE) _Atomic uint64_t ticket; /* the next task in the upper half, the end in the lower */
 } range;
 
-/* Its layout is part of the name of te_select_pool_v1: libraries of several versions share it. */
+/* Libraries of several versions share it. Another layout needs another name: te_select_pool_v2. */
 typedef struct {
   _Alignas(LINE) _Atomic uint32_t generation; /* raised with every job; helpers sleep on it */
-  _Atomic int32_t sleeping;                   /* helpers that do */
+  _Atomic int32_t sleeping;                   /* how many helpers sleep */
   _Alignas(
       LINE) _Atomic uint32_t finished; /* tasks that helpers have done; the caller sleeps on it */
   _Atomic int32_t caller_sleeps;
-  _Alignas(LINE) _Atomic int32_t busy; /* a call has the pool */
-  int32_t helpers;                     /* that were started; this and the next four under `busy` */
-  int32_t poor;                        /* calls in a row to which helpers gave little */
-  _Atomic int64_t alone_until; /* when calls have helpers again, as the cores had other work */
-  int64_t alone_ns;            /* how long they had none the last time */
-  int64_t well_ns;             /* how long calls have taken since, to which helpers gave much */
-  _Atomic int32_t forked;      /* this is a child, without the helpers */
+  _Alignas(LINE) _Atomic int32_t busy; /* a call has the pool; guards the next five fields */
+  int32_t helpers;                     /* how many were started */
+  int32_t poor;                        /* calls in a row in which helpers did little */
+  _Atomic int64_t alone_until; /* until then calls run alone, because the cores had other work */
+  int64_t alone_ns;            /* how long calls ran alone the last time */
+  int64_t well_ns;             /* how long calls have taken since in which helpers did much */
+  _Atomic int32_t forked;      /* this process is a child, without the helpers */
   _Atomic int32_t threads;     /* of the job */
   te_select_task task;
   void* data;
@@ -74,8 +74,8 @@ typedef struct {
   range ranges[MOST_THREADS];
 } pool;
 
-/* One variable in the process, though every library has it and none exports its other names: the
- * dynamic linker makes symbols of this type one. Such a library is never unloaded. */
+/* Every library defines this variable, and the process has it once: the dynamic linker merges
+ * symbols of this type. It never unloads a library that has one. */
 __asm__(
     ".pushsection .bss.te_select_pool,\"aw\",%nobits\n"
     ".balign 8\n.globl te_select_pool_v1\n.type te_select_pool_v1, %gnu_unique_object\n"
@@ -104,7 +104,7 @@ static void wake(void* word, int count) {
 
 /* ---- tasks ------------------------------------------------------------------------------------ */
 
-/* Takes a task out of a range; -1 where it has none left. */
+/* Takes a task out of a range; -1 if none is left. */
 static int32_t take(range* r) {
   uint64_t ticket = atomic_load_explicit(&r->ticket, memory_order_relaxed);
   for (;;) {
@@ -123,26 +123,27 @@ static int64_t now_ns(void) {
   return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
-/* Does the tasks of a range, as many as this thread gets; returns how many that were. */
+/* Takes and does tasks of a range until none is left; returns how many this thread did. */
 static uint32_t work_on(pool* p, range* r, int is_helper) {
   uint32_t done = 0;
   for (int32_t task; (task = take(r)) >= 0; ++done) {
     if (p->task(task, p->tasks, p->data)) atomic_store(&p->failed, 1);
     if (is_helper) {
       te_select_fence();
-      atomic_fetch_add(&p->finished, 1); /* in order with the look at caller_sleeps, see below */
+      /* Sequentially consistent with the look at caller_sleeps in `help`. */
+      atomic_fetch_add(&p->finished, 1);
     }
   }
   return done;
 }
 
-/* Waits while the owner of a range takes one task after another: what he has in his cache is done
- * faster by him. Returns whether there are tasks left that he does not take. */
+/* Waits while the owner of a range takes one task after another, because the owner has their data
+ * in its cache. Returns whether tasks are left that the owner does not take. */
 static int is_left(range* r, int32_t begin, int64_t patience) {
   uint64_t ticket = atomic_load_explicit(&r->ticket, memory_order_relaxed);
   int64_t since = 0;
   while ((uint32_t)(ticket >> 32) < (uint32_t)ticket) {
-    if ((int32_t)(ticket >> 32) == begin) return 1; /* he has not come */
+    if ((int32_t)(ticket >> 32) == begin) return 1; /* the owner has not come */
     int64_t now = now_ns();
     if (!since) since = now;
     if (now - since > patience) return 1;
@@ -158,13 +159,13 @@ static int32_t begin_of(int32_t range, int32_t tasks, int32_t threads) {
   return (int32_t)((int64_t)range * tasks / threads);
 }
 
-/* Does tasks, of the `own` range and then of the others, until none is left; returns how many. */
+/* Does tasks of the `own` range and then of the others until none is left; returns how many. */
 static uint32_t work(pool* p, int32_t own, int32_t threads, int64_t start) {
   uint32_t done = work_on(p, &p->ranges[own], own > 0);
   int64_t patience = done ? PATIENCE * (now_ns() - start) / done : 0;
   for (int32_t i = 1; i < threads; ++i) {
     int32_t other = (own + i) % threads;
-    /* Of this job or of a later one: a wrong begin costs a wait. */
+    /* This may already be a later job. Then `begin` is wrong, which only makes this thread wait. */
     int32_t tasks = atomic_load_explicit(&p->tasks, memory_order_relaxed);
     if (is_left(&p->ranges[other], begin_of(other, tasks, threads), patience)) {
       done += work_on(p, &p->ranges[other], own > 0);
@@ -204,7 +205,7 @@ static void* help(void* argument) {
   return NULL;
 }
 
-/* Starts helpers until there are `wanted`, or the system refuses one; all signals go elsewhere. */
+/* Starts helpers until there are `wanted`, or the system refuses one. They block all signals. */
 static void start_helpers(pool* p, int32_t wanted) {
   if (p->helpers >= wanted) return;
   sigset_t all, before;
@@ -262,7 +263,7 @@ static void go_alone(pool* p, int64_t now) {
   p->poor = 0;
 }
 
-/* Waits until helpers have finished as many tasks; returns the nanoseconds where that took long. */
+/* Waits until helpers have done `count` tasks. Returns the nanoseconds it slept, or 0. */
 static int64_t wait_for(pool* p, uint32_t count) {
   uint32_t finished = atomic_load_explicit(&p->finished, memory_order_acquire);
   for (int32_t i = 0; finished != count && i < CALLER_SPINS; ++i) {
@@ -277,7 +278,7 @@ static int64_t wait_for(pool* p, uint32_t count) {
   return now_ns() - start;
 }
 
-/* Learns from a call how the helpers did. */
+/* Decides after a call whether the next calls have helpers. */
 static void learn(pool* p, int were_awake, uint32_t by_helpers, int32_t tasks, int32_t threads,
                   int64_t start, int64_t waited) {
   uint32_t fair = (uint32_t)(tasks - begin_of(1, tasks, threads));
@@ -300,7 +301,7 @@ int te_select_parallel(te_select_task task, void* data, int32_t tasks, int32_t t
   if (threads <= 1 || is_child) return run_alone(task, data);
   pool* p = the_pool();
   int32_t nobody = 0;
-  /* Where another call has the pool, its helpers have the cores. */
+  /* If another call has the pool, its helpers use the cores. */
   if (!p || p->forked || !atomic_compare_exchange_strong(&p->busy, &nobody, 1)) {
     return run_alone(task, data);
   }

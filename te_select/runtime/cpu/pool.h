@@ -1,4 +1,4 @@
-/* Threads that help with large calls: one pool for the process, whatever number of libraries. */
+/* Threads that help with large calls. A process has one pool, however many libraries it loads. */
 #ifndef TE_SELECT_POOL_H_
 #define TE_SELECT_POOL_H_
 
@@ -6,15 +6,16 @@
 
 typedef int (*te_select_task)(int32_t task, int32_t tasks, void* data);
 
-/* How many threads a call would get that wants so many: one in a forked child, while another call has
- * the pool, and while the cores have other work, as earlier calls have found out. */
+/* How many threads a call gets that wants this many. It is 1 in a forked child, while another call
+ * has the pool, and for a while after calls that found the cores busy with other work. */
 int32_t te_select_threads_at_hand(int32_t wanted);
 
-/* Runs tasks 0 to tasks - 1, each once, on at most `threads` threads; returns nonzero if one did.
- * It waits for tasks that another thread has begun, never for a thread that has not started. */
+/* Runs tasks 0 to tasks - 1, each once, on at most `threads` threads. Returns nonzero if a task
+ * did. It waits for tasks that another thread has begun, never for a thread that has not
+ * started. */
 int te_select_parallel(te_select_task task, void* data, int32_t tasks, int32_t threads);
 
-/* From now on calls run on one thread: this is a forked child, which has no other. */
+/* From now on calls run on one thread, because a forked child has no other. */
 void te_select_run_serially(void);
 
 #endif

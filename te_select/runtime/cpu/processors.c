@@ -1,4 +1,5 @@
-/* Processors at hand: the user's wish, the affinity of the process, the quota of its container. */
+/* How many threads a call may use: the user's number, or the affinity of the process and the quota
+ * of its container. */
 #define _GNU_SOURCE
 #include "processors.h"
 
@@ -22,7 +23,7 @@ int32_t te_select_max_threads(void) { return max_threads; }
 
 const char* te_select_bad_threads(void) { return *bad_threads ? bad_threads : NULL; }
 
-/* A positive whole number, INT32_MAX for larger ones; 0 for what is none. */
+/* Reads a positive whole number, or INT32_MAX for a larger one; 0 if the text is no such number. */
 static int32_t parse_count(const char* text) {
   int64_t value = 0;
   for (; *text; ++text) {
@@ -76,7 +77,7 @@ static int read_line(const char* path, char* line) {
   return found;
 }
 
-/* Processors that a quota of microseconds a period pays for, rounded up; 0 for no quota. */
+/* Processors that a quota pays for, rounded up; 0 for no quota. Both are microseconds. */
 static int32_t processors_of(long long quota, long long period) {
   if (quota <= 0 || period <= 0) return 0;
   long long count = (quota + period - 1) / period;
@@ -98,7 +99,7 @@ static int32_t quota_of(const char* folder, int version) {
   return processors_of(quota, period);
 }
 
-/* The smallest quota of a group and of those it is part of; 0 for none. */
+/* The smallest quota of a group and of the groups around it; 0 for none. */
 static int32_t least_quota(const char* root, const char* group, int version) {
   char folder[PATH_BYTES];
   size_t base = strlen(root);
@@ -113,7 +114,7 @@ static int32_t least_quota(const char* root, const char* group, int version) {
   }
 }
 
-/* Whether "cpu" is one of a comma list. */
+/* Whether a comma list has the word "cpu". */
 static int names_cpu(const char* list, size_t length) {
   for (const char *at = list, *end = list + length; at < end;) {
     size_t word = strcspn(at, ",:");
@@ -141,7 +142,8 @@ static int32_t from_quota(const char* proc, const char* mount) {
     if (length && !names_cpu(controllers, length)) continue;
     snprintf(root, sizeof(root), "%s%s%.*s", mount, length ? "/" : "", (int)length, controllers);
     int32_t here = least_quota(root, group, version);
-    if (!here) here = least_quota(root, "", version); /* the group as seen from inside */
+    if (!here)
+      here = least_quota(root, "", version); /* inside the container, the group is the root */
     if (!here && version == 1) {
       snprintf(root, sizeof(root), "%s/cpu", mount);
       here = least_quota(root, group, 1);
@@ -153,7 +155,7 @@ static int32_t from_quota(const char* proc, const char* mount) {
   return least;
 }
 
-/* Before the other constructors, one of which describes the machine. */
+/* It runs before the other constructors, because one of them describes the machine. */
 __attribute__((constructor(200))) static void count_threads(void) {
   max_threads = from_environment();
   if (max_threads) return;

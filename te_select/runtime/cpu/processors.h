@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* TE_SELECT_NUM_THREADS; else OMP_NUM_THREADS; else the processors that this process may run on, or
- * as many as its container's quota of processor time pays for, whichever are fewer. At least 1. */
+/* TE_SELECT_NUM_THREADS; else OMP_NUM_THREADS; else the number of processors that this process may
+ * use, but no more than its container's quota of processor time pays for. At least 1. */
 int32_t te_select_max_threads(void);
 
 /* What TE_SELECT_NUM_THREADS said when the library was loaded, if that is no positive whole number;

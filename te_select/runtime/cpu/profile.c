@@ -1,5 +1,6 @@
-/* What follows from a machine: a table of measured and reasoned profiles, then the file of the user's
- * own measurements, then TE_SELECT_PROFILE. */
+/* Decides by the machine: first by a table of measured and reasoned profiles, then by the file
+ * of the user's own measurements, then by TE_SELECT_PROFILE. The last one that says something
+ * counts. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,34 +16,37 @@ enum { PATH_BYTES = 1024, LINE_BYTES = 256 };
 
 static char bad_profile[160];
 static char origin[96];
-static char path_of_user[PATH_BYTES]; /* empty where there is no home for it */
+static char path_of_user[PATH_BYTES]; /* empty if there is no home folder */
 static char bad_file[96];
 
 /* ---- profiles ----------------------------------------------------------------------------------- */
 
-/* When stores go past the cache, in thousandths of the caches: of the second-level one for each
- * thread and once more, and of the last-level one for each of them. */
+/* The least bytes for stores past the cache, in thousandths of the caches; see
+ * te_select_decisions. */
 typedef struct {
-  int32_t stream_l2, stream_l2_once, stream_l3, fill_l2, fill_l3;
+  int32_t stream_l2;      /* of the second-level cache, for each thread */
+  int32_t stream_l2_once; /* of the second-level cache, added for each last-level cache */
+  int32_t stream_l3;      /* of the last-level cache, for each of them */
+  int32_t fill_l2, fill_l3;
   int32_t skip, backwards;
 } rule;
 
-/* Intel's mesh servers have a slow last-level cache: what does not fit the second-level ones is
- * better stored past both. They compare 20 bits of addresses, so they may walk backwards. */
+/* Intel's mesh servers have a slow last-level cache, so outputs that do not fit into the second-
+ * level caches go past both. They compare 20 bits of addresses, so walking backwards helps. */
 static const rule mesh = {
     .stream_l2 = 1000, .stream_l2_once = 400, .fill_l2 = 4000, .skip = 2, .backwards = 1};
-/* Elsewhere the last-level cache is fast, and holds what the next one reads. */
+/* The last-level caches of others are fast, and the reader of the output finds it there. */
 static const rule intel = {.stream_l3 = 750, .fill_l3 = 750, .skip = 2, .backwards = 1};
 static const rule amd = {.stream_l3 = 1000, .fill_l3 = 750, .skip = 1};
 
 enum { REASONED, MEASURED };
 
-/* The first that fits is taken. docs/measurements.md has what the measured ones rest on. */
+/* The first that fits is taken. The measurements are in docs/measurements.md. */
 static const struct profile {
   const char *name, *vendor;
   int32_t family, first_model, last_model;
   int measured;
-  const rule* rule; /* NULL: never past the cache, as cores see by themselves what is overwritten */
+  const rule* rule; /* NULL: never past the cache; cores notice whole lines that are overwritten */
 } profiles[] = {
     {"emeraldrapids", "GenuineIntel", 6, 0xcf, 0xcf, MEASURED, &mesh},
     {"znver4", "AuthenticAMD", 25, 0x10, 0x1f, MEASURED, &amd},
@@ -59,7 +63,7 @@ static const struct profile {
 #endif
 };
 
-/* Bytes moved from which on a second thread was worth it on the machines that were measured. */
+/* Bytes moved for which one more thread was worth it, on Emerald Rapids and on Zen 4. */
 #define BYTES_PER_THREAD (256 * KB)
 
 static int fits(const struct profile* p, const te_select_machine* m) {
@@ -138,7 +142,7 @@ static const char* take_pair(char* pair, te_select_decisions* into) {
 
 static void find_user_file(const te_select_machine* m) {
   const char *base = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME"), *below = "";
-  if (!base || *base != '/') { /* a relative one counts as none, says the XDG specification */
+  if (!base || *base != '/') { /* the XDG specification says to ignore a relative path */
     base = home && *home == '/' ? home : NULL;
     below = "/.config";
   }
@@ -149,7 +153,7 @@ static void find_user_file(const te_select_machine* m) {
   if (length >= PATH_BYTES) *path_of_user = 0;
 }
 
-/* The user's file for this machine; all of it counts, or nothing. */
+/* Takes the user's file for this machine. If one line is wrong, the whole file is ignored. */
 static void take_file(te_select_machine* m) {
   FILE* file = *path_of_user ? fopen(path_of_user, "re") : NULL;
   if (!file) return;

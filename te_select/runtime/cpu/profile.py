@@ -1,4 +1,4 @@
-"""What a library knows of the machine that it runs on, and what it decides there by itself."""
+"""The machine on which a library runs, and what the library decides by it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 LOCATOR = "te_select_machine"
-"""The function of a library that says where the description lies in memory."""
+"""The function of a library that returns the address of the description."""
 NEVER = 1 << 60
 DECISIONS = (
     "stream_per_thread",
@@ -35,23 +35,25 @@ class Profile:
     Parameters
     ----------
     machine
-        ``vendor``, ``family`` and ``model`` as CPUID has them, ``l2`` and ``l3`` in bytes, of one
-        core and of one last-level cache, ``threads_per_l3``, which share it, and ``threads``, which
-        a call may have.
+        ``vendor``, ``family`` and ``model`` as CPUID has them; ``l2``, bytes of the second-level
+        cache of a core; ``l3``, bytes of a last-level cache; ``threads_per_l3``, how many share
+        it; ``threads``, how many a call may use.
     origin
         Where the decisions come from: ``"measured: NAME"`` or ``"reasoned: NAME"`` of the table in
         ``profile.c``, ``"measured by the user"``, or ``"TE_SELECT_PROFILE"``.
     decisions
-        The values of `DECISIONS`. Stores go past the cache from ``stream_per_thread`` bytes moved
-        per thread plus ``stream_per_l3`` per last-level cache on; ``fill_*`` are bytes of output,
-        for calls that read less than half as much as they write. ``bytes_per_thread`` are bytes
-        moved for which one more thread pays. ``skip`` is 0, 1 or 2, and ``backwards`` 0 or 1.
+        The values of `DECISIONS`. Stores go past the cache in calls that move at least
+        ``stream_per_thread`` bytes for each thread plus ``stream_per_l3`` for each last-level
+        cache. ``fill_*`` are the same in bytes of output, for calls that read less than half as
+        much as they write. ``bytes_per_thread`` are bytes moved for which one more thread pays.
+        ``skip`` is 0, 1 or 2, and ``backwards`` 0 or 1.
     file
-        The user's file for this machine, which need not be there; empty where there is no home.
+        The path of the user's file for this machine, which may not exist; empty if there is no
+        home folder.
     problem
         What is wrong with that file or with ``TE_SELECT_PROFILE``; empty if nothing is.
     is_refused
-        Whether it is the variable: then no call is run.
+        Whether ``TE_SELECT_PROFILE`` is wrong; then every call is refused.
     """
 
     machine: Mapping[str, str | int]
@@ -79,12 +81,12 @@ class Profile:
 
     @classmethod
     def of_library(cls, function: Callable[[str], Callable[..., Any]]) -> Profile:
-        """Ask a loaded library, whose exported functions ``function`` gives by their names."""
+        """Ask a loaded library. ``function`` returns an exported function by its name."""
         return cls.parse(ctypes.string_at(function(LOCATOR)()).decode(errors="replace"))
 
     @property
     def in_effect(self) -> dict[str, str]:
-        """What follows for calls on as many threads as there may be, in words."""
+        """What follows for calls on the most threads that a call may use, in words."""
         threads = int(self.machine["threads"])
         caches = -(-threads // int(self.machine["threads_per_l3"]))
         first = {
@@ -109,7 +111,7 @@ def _from(count: int, what: str) -> str:
 
 
 def _bytes(count: int) -> str:
-    """Bytes in the largest unit of which there is one at least."""
+    """A number of bytes, in the largest unit that is not larger than it."""
     for unit, size in (("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)):
         if count >= size:
             return f"{count / size:.3g} {unit}"

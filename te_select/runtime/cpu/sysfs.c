@@ -1,5 +1,5 @@
-/* Reads /sys/devices/system/cpu/cpu0: aarch64 shows its caches to the system only, and names itself
- * by the register MIDR_EL1. */
+/* Reads /sys/devices/system/cpu/cpu0. On aarch64 only the system can ask the CPU for its caches.
+ * The CPU's name is the register MIDR_EL1. */
 #include "sysfs.h"
 
 #include <stdio.h>
@@ -24,7 +24,7 @@ static int read_line(char* line, const char* folder, const char* name) {
   return found;
 }
 
-/* Bytes of a size such as "1024K"; 0 for what is none, or could not be. */
+/* Bytes of a size such as "1024K"; 0 for a text that is no size, or an impossible one. */
 static int64_t parse_size(const char* text) {
   char* unit;
   long long value = strtoll(text, &unit, 10);
@@ -32,7 +32,7 @@ static int64_t parse_size(const char* text) {
   return value << (*unit == 'K' ? 10 : *unit == 'M' ? 20 : *unit == 'G' ? 30 : 0);
 }
 
-/* How many processors a list such as "0-3,8" names; 0 for what is none. */
+/* How many processors a list such as "0-3,8" names; 0 for a text that is no list. */
 static int32_t count_list(const char* text) {
   long long count = 0;
   while (*text >= '0' && *text <= '9') {
@@ -46,7 +46,7 @@ static int32_t count_list(const char* text) {
   return count > INT32_MAX ? 0 : (int32_t)count;
 }
 
-/* The number of the maker, and of the part, of MIDR_EL1. */
+/* MIDR_EL1 holds the numbers of the maker, the architecture and the part. */
 static void read_identification(te_select_machine* machine) {
   char line[LINE_BYTES];
   if (!read_line(line, "regs/identification", "midr_el1")) return;

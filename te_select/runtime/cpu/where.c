@@ -1,10 +1,14 @@
-/* Selects operands of any shapes and strides, by kernels for the innermost loop or two.
+/* Selects operands of any shapes and strides, with kernels for the one or two innermost loops.
  *
- * The loops of a call are put in the order of out's memory and merged. The innermost one is left to
- * a kernel of runs, where every operand lies side by side along it or stays. Short rows that follow
- * each other in memory are left to a kernel of rows, two loops at once. Where neither fits, tiles
- * of the two innermost loops are copied to buffers that stay in the cache. What is outside of that
- * is walked here, in tasks of the pool where there is much of it. */
+ * The loops of a call are put in the order of out's memory and merged. There are three ways to do
+ * the innermost ones:
+ *
+ * - A kernel of runs does the innermost loop, if along it every operand is contiguous or stays.
+ * - A kernel of rows does the two innermost loops, if rows are short and follow each other in
+ *   memory.
+ * - Otherwise tiles of the two innermost loops are copied to buffers that stay in the cache.
+ *
+ * The loops around them are walked here; large calls walk them in tasks of the pool. */
 #include "where.h"
 
 #include <string.h>
@@ -16,13 +20,13 @@
 #include "where_plan.h"
 
 enum { TASK_BYTES = 1 << 17, MOST_TASKS = 1 << 16 };
-enum { WIDE_ROW_BYTES = 1 << 16 }; /* a row of a piece of its own, which may be cut */
+enum { WIDE_ROW_BYTES = 1 << 16 }; /* rows from this size on are pieces by themselves, or are cut */
 
-/* Blocks of the two innermost loops, inside of the loops around them. */
+/* A block of the two innermost loops, and the loops around it. */
 typedef struct {
   const te_select_where_kernels* kernels;
   te_select_nest around;
-  te_select_block whole, piece; /* the two loops, and what is done at once of them */
+  te_select_block whole, piece; /* the two loops, and the part of them that is done at once */
   int32_t by_tiles;
   int64_t flags;
 } walk;
@@ -45,7 +49,7 @@ static int rows_follow(const te_select_block* block, int32_t width) {
   return block->n * width < LONG_ROW_BYTES && te_select_rows_number(block, width) >= 0;
 }
 
-/* Splits the block off the loops. */
+/* Takes the two innermost loops off the nest, as the block. */
 static void take_block(walk* w) {
   static const te_select_loop single = {1, {0, 0, 0, 0}};
   te_select_nest* nest = &w->around;
@@ -66,7 +70,7 @@ static void take_block(walk* w) {
   if (block->m > 1) --nest->count;
 }
 
-/* Cuts the block: tiles fit into their buffers, and every thread has something to do. */
+/* Cuts the block into pieces: tiles fit into their buffers, and every thread has work. */
 static void cut(walk* w, int32_t threads, int64_t tasks) {
   int64_t width = w->around.width, around = count_around(w);
   w->piece = w->whole;
@@ -75,7 +79,7 @@ static void cut(walk* w, int32_t threads, int64_t tasks) {
     w->piece.m = least(w->whole.m, TILE_BYTES / (w->piece.n * width));
   } else if (threads > 1 && around < tasks) {
     int64_t wanted = ceil_div(tasks, around);
-    int64_t lines = LONG_ROW_BYTES / width; /* stores past the cache need whole ones */
+    int64_t lines = LONG_ROW_BYTES / width; /* stores past the cache need whole lines */
     if (w->whole.m > 1) {
       w->piece.m = ceil_div(w->whole.m, wanted);
     } else {
@@ -107,7 +111,7 @@ static int run_piece(const walk* w, char* const* start, int64_t number) {
   return te_select_run_block(w->kernels, &block, w->around.width, data, w->flags);
 }
 
-/* Pieces from `first` on; the loops around them are counted like an odometer. */
+/* Does the pieces from `first` to `end` - 1. `at` has the indices of the loops around them. */
 static int run_pieces(const walk* w, int64_t first, int64_t end) {
   const te_select_nest* nest = &w->around;
   int64_t inside = pieces(w), at[TE_SELECT_WHERE_RANK + 1];
@@ -149,7 +153,7 @@ static int32_t run_walk(walk* w) {
   take_block(w);
   int32_t threads = 1;
   int64_t tasks = 1, grain = machine->decisions.bytes_per_thread;
-  if (grain > 0 && moved >= 2 * grain) { /* as for other kernels, see host_cpu.c */
+  if (grain > 0 && moved >= 2 * grain) { /* the same rules as in host_cpu.c */
     threads = (int32_t)least(moved / grain, te_select_max_threads());
     if (threads > 1 && te_select_in_openmp_region()) threads = 1;
     threads = te_select_threads_at_hand(threads);

@@ -1,4 +1,4 @@
-/* Selecting of any shapes and strides by a family of kernels, each for one or two innermost loops. */
+/* Select for operands of any shapes and strides, by a family of kernels for the innermost loops. */
 #ifndef TE_SELECT_WHERE_H_
 #define TE_SELECT_WHERE_H_
 
@@ -7,7 +7,7 @@
 enum { TE_SELECT_WHERE_VERSION = 1, TE_SELECT_WHERE_RANK = 64 };
 enum { TE_SELECT_WIDTHS = 5, TE_SELECT_RUNS = 8, TE_SELECT_ROWS = 27 }; /* 1, 2, 4, 8, 16 bytes */
 
-/* One call. The order of operands is cond, then, else, out, as everywhere. */
+/* One call. The order of operands is cond, then, else, out. */
 typedef struct {
   int32_t ndim;
   int32_t width; /* bytes of an element of then, else and out */
@@ -17,40 +17,43 @@ typedef struct {
   char* data[4];
 } te_select_where_call;
 
-/* What a call came to: it was done; or it was not, for there is no kernel of this width, or for a
- * setting or the CPU forbids it. From TE_SELECT_WHERE_WISH on it was done, but the kernel of rows
- * with the number `result - TE_SELECT_WHERE_WISH` would have been faster, if only it were there. */
+/* The result of a call. A result of TE_SELECT_WHERE_WISH or more means: the call was done, but the
+ * kernel of rows with the number `result - TE_SELECT_WHERE_WISH` is missing and would be faster. */
 enum {
   TE_SELECT_WHERE_DONE = 0,
-  TE_SELECT_WHERE_NO_KERNEL = -1,
-  TE_SELECT_WHERE_REFUSED = -2,
+  TE_SELECT_WHERE_NO_KERNEL = -1, /* not done: no kernel has this width */
+  TE_SELECT_WHERE_REFUSED = -2,   /* not done: see `refusal` */
   TE_SELECT_WHERE_FAILED = -3,
   TE_SELECT_WHERE_WISH = 1
 };
 
-/* cond, then, else, out, sizes, flags; as te_select_run of host_cpu.h. */
+/* A kernel: data of cond, then, else and out; sizes; flags. As te_select_run of host_cpu.h. */
 typedef int32_t (*te_select_where_run)(void* const data[4], const int64_t* sizes, int64_t flags);
 
-/* runs: by the width, and by which operands move: 4 for cond, 2 for then, 1 for else; size n.
- * rows: by the width, and by how cond, then and else move, as digits of base 3: 0 along both loops,
- * 1 along the rows m only, 2 within a row of n only; sizes m, n. */
+/* The kernels. The first index is the width: 0 to 4 for 1, 2, 4, 8 and 16 bytes.
+ *
+ * runs: one loop of n. The second index is the sum over the operands that move: cond 4, then 2,
+ * else 1.
+ *
+ * rows: m rows of n. The second index has three digits of base 3, for cond, then and else: 0 moves
+ * along both loops, 1 along m only, 2 along n only. */
 typedef struct {
   te_select_where_run runs[TE_SELECT_WIDTHS][TE_SELECT_RUNS];
   te_select_where_run rows[TE_SELECT_WIDTHS][TE_SELECT_ROWS];
 } te_select_where_kernels;
 
-/* What a library of the family offers to whoever has loaded it. */
+/* What a library of the family offers. */
 typedef struct te_select_where_library {
   int64_t version;
   int32_t (*call)(const te_select_where_call* call);
-  /* Why calls are refused, as a text that stays; NULL where they are not. */
+  /* Why calls are refused, a text that is never freed; NULL if they are not refused. */
   const char* (*refusal)(void);
-  /* From now on `call` has the kernels of another library, too. */
+  /* Gives `call` the kernels of another library, too. */
   void (*add)(const struct te_select_where_library* other);
-  const te_select_where_kernels* kernels; /* its own */
+  const te_select_where_kernels* kernels; /* of this library only */
 } te_select_where_library;
 
-/* The strides of an operand for the axes of out; 0 where it does not broadcast to them. */
+/* Sets the strides of an operand for the axes of out. Returns 0 if it does not broadcast to out. */
 static inline int te_select_broadcast(te_select_where_call* call, int operand, int32_t ndim,
                                       const int64_t* shape, const int64_t* strides) {
   if (ndim > call->ndim) return 0;
@@ -68,7 +71,7 @@ static inline int te_select_broadcast(te_select_where_call* call, int operand, i
   return 1;
 }
 
-/* The first byte of an operand, and the one behind its last. */
+/* The address of the first byte of an operand, and the address behind its last byte. */
 static inline void te_select_extent(const te_select_where_call* call, int operand, uintptr_t* first,
                                     uintptr_t* end) {
   int64_t below = 0, above = operand ? call->width : 1;
@@ -81,8 +84,8 @@ static inline void te_select_extent(const te_select_where_call* call, int operan
   *end = (uintptr_t)call->data[operand] + (uintptr_t)above;
 }
 
-/* Whether out may share memory with an input that is not then or else with out's own walk, or with
- * itself. Its elements must then be put elsewhere first. */
+/* Whether out may overlap an input or itself; the result must then be written elsewhere first. It
+ * is no overlap if then or else is out itself: the same address and strides. */
 static inline int te_select_where_overlaps(const te_select_where_call* call) {
   uintptr_t first, end, from, to;
   uint64_t elements = 1;
@@ -98,7 +101,8 @@ static inline int te_select_where_overlaps(const te_select_where_call* call) {
     }
     if (!same) return 1;
   }
-  for (int32_t i = 0; i < call->ndim; ++i) { /* every axis steps over those inside of it */
+  /* Out overlaps itself unless a step of each axis leads past all axes with smaller steps. */
+  for (int32_t i = 0; i < call->ndim; ++i) {
     int64_t step = call->strides[3][i] < 0 ? -call->strides[3][i] : call->strides[3][i];
     int64_t inside = call->width;
     if (call->shape[i] == 1) continue;

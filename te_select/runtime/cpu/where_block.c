@@ -1,9 +1,9 @@
-/* The innermost loops of a call: which kernel does them, and the copies of what none can read. */
+/* The innermost loops of a call: chooses their kernel, and copies what no kernel can read. */
 #include <string.h>
 
 #include "where_plan.h"
 
-enum { ALONG_BOTH, DOWN, ALONG }; /* the digits of a kernel of rows */
+enum { ALONG_BOTH, DOWN, ALONG }; /* how an operand moves in rows; see `rows` in where.h */
 
 static int width_index(int32_t width) { return __builtin_ctz((unsigned)width); }
 
@@ -48,7 +48,8 @@ void te_select_copy(char* to, int64_t to_row, int64_t to_col, const char* from, 
     }
     return;
   }
-  /* The buffer is in the cache whatever the order; memory is not. */
+  /* The inner loop has the smaller steps in memory. For the buffer, which is in the cache, the
+   * order does not matter. */
   int64_t down = magnitude(to_row) + magnitude(from_row);
   int64_t along = magnitude(to_col) + magnitude(from_col);
   if (m > 1 && down < along) {
@@ -67,14 +68,14 @@ int te_select_is_smooth(const te_select_block* block, int32_t width) {
   return 1;
 }
 
-/* Whether an operand's rows follow each other as one long row. */
+/* Whether the rows of an operand are one long row. */
 static int is_merged(const te_select_block* block, int operand) {
   return block->row[operand] == block->n * block->col[operand];
 }
 
 static int digit(const te_select_block* block, int operand, int64_t item) {
   int64_t row = block->row[operand], col = block->col[operand];
-  if (row == 0) return ALONG; /* of one element, a row is made */
+  if (row == 0) return ALONG; /* if it has one element, run_rows makes a row of it */
   if (col == 0) return row == item ? DOWN : -1;
   return row == block->n * item ? ALONG_BOTH : -1;
 }
@@ -90,11 +91,11 @@ int te_select_rows_number(const te_select_block* block, int32_t width) {
 static void fill(char* const* data, int64_t n, int32_t width) {
   const char* side = *data[COND] ? data[THEN] : data[ELSE];
   char element[16];
-  memcpy(element, side, (size_t)width); /* out may begin where it lies */
+  memcpy(element, side, (size_t)width); /* the side may be the first element of out */
   te_select_copy(data[OUT], 0, width, element, 0, 0, 1, n, width);
 }
 
-/* m runs of n elements, each for itself. */
+/* Does m rows of n elements one by one, with a kernel of runs. */
 static int run_each(const te_select_where_kernels* kernels, const te_select_block* block,
                     int32_t width, char* const* data, int64_t m, int64_t n, int64_t flags) {
   int moving = 0;
@@ -141,8 +142,8 @@ int te_select_run_block(const te_select_where_kernels* kernels, const te_select_
 
 /* ---- tiles -------------------------------------------------------------------------------------- */
 
-/* Whether an operand must be copied: it is neither side by side nor stays, or its rows are short
- * and would have to be done one by one. */
+/* Whether an operand must be copied. It must if along its rows it is neither contiguous nor stays,
+ * or if its rows are short and no kernel could do several at once. */
 static int must_be_copied(const te_select_block* block, int operand, int32_t width) {
   int64_t item = te_select_item(operand, width), col = block->col[operand];
   if (col != item && (col || operand == OUT)) return 1;

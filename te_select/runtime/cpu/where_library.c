@@ -1,4 +1,4 @@
-/* What a library of the family exports: its kernels, and one function for tensors of any shapes. */
+/* The exports of a library of the family: its kernels, and a function for tensors of any shapes. */
 #include "where_library.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ static int32_t call_any(const te_select_where_call* call) {
 }
 
 static void add_one(te_select_where_run* to, te_select_where_run from) {
-  if (from && !*to) __atomic_store_n(to, from, __ATOMIC_RELEASE); /* calls may be under way */
+  if (from && !*to) __atomic_store_n(to, from, __ATOMIC_RELEASE); /* other threads may be calling */
 }
 
 static void add(const te_select_where_library* other) {
@@ -101,7 +101,7 @@ static int check(const DLTensor* t, int operand, DLDataType type) {
   return 0;
 }
 
-/* Strides in bytes, also where a tensor has none. */
+/* Strides in bytes. A tensor without strides is compact. */
 static void strides_of(const DLTensor* t, int64_t* strides) {
   int64_t item = t->dtype.bits / 8, compact = item;
   for (int32_t i = t->ndim - 1; i >= 0; --i) {
@@ -110,7 +110,7 @@ static void strides_of(const DLTensor* t, int64_t* strides) {
   }
 }
 
-/* A number as an element of out; false where that is left to the caller. */
+/* Writes a number as an element of out. Returns 0 if this function does not convert it. */
 static int to_element(const TVMFFIAny* arg, DLDataType type, char* element) {
   if (arg->type_index == kTVMFFIFloat && type.code == kDLFloat && type.bits >= 32) {
     float narrow = (float)arg->v_float64;
@@ -129,9 +129,9 @@ static int to_element(const TVMFFIAny* arg, DLDataType type, char* element) {
   return 1;
 }
 
-/* Selects cond, x, y, out, of any shapes that broadcast to out's; x and y may be numbers. The result
- * is what the call came to. Where out shares memory with an input it begins where that does, and has
- * its strides, or the call is refused. */
+/* Selects: the arguments are cond, x, y and out, of any shapes that broadcast to the shape of out.
+ * x and y may be numbers. The result is one of the results in where.h. If out overlaps an input,
+ * the call is refused, unless out has the address and the strides of x or y. */
 TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_where(void* self, const TVMFFIAny* args,
                                                  int32_t num_args, TVMFFIAny* result) {
   (void)self;

@@ -1,4 +1,4 @@
-/* The loops of a call. */
+/* Makes the loops of a call. */
 #include "where_plan.h"
 
 #include <string.h>
@@ -16,7 +16,8 @@ static int can_merge(const te_select_loop* outer, const te_select_loop* inner) {
   return 1;
 }
 
-/* Elements of other widths are several of the widest that divides them. */
+/* Makes a loop of an element that no kernel is as wide as: it has parts of the widest width that
+ * divides it. */
 static void split_elements(te_select_nest* nest) {
   int32_t part = nest->width & -nest->width;
   if (part > 16) part = 16;

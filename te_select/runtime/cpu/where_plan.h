@@ -1,15 +1,15 @@
-/* The loops of one call, and the block of the two innermost ones that kernels do. */
+/* The loops of one call, and the block of the two innermost ones, which kernels do. */
 #ifndef TE_SELECT_WHERE_PLAN_H_
 #define TE_SELECT_WHERE_PLAN_H_
 
 #include "host_cpu.h"
 #include "where.h"
 
-enum { LONG_ROW_BYTES = 1024, SHORT_ROW_BYTES = 128 }; /* as schedules/cpu/config.py has them */
+enum { LONG_ROW_BYTES = 1024, SHORT_ROW_BYTES = 128 }; /* the same as in schedules/cpu/config.py */
 enum {
-  TILE_BYTES = 1 << 14,
-  TILE_ROW_BYTES = TILE_BYTES / 16
-}; /* 16 rows: lines of 4-byte items */
+  TILE_BYTES = 1 << 14,            /* of one operand */
+  TILE_ROW_BYTES = TILE_BYTES / 16 /* so 16 rows: a column of 4-byte elements is a cache line */
+};
 
 typedef struct {
   int64_t extent;
@@ -23,7 +23,7 @@ typedef struct {
   char* data[TE_SELECT_OPERANDS];
 } te_select_nest;
 
-/* m rows of n elements, with the bytes from one to the next. */
+/* m rows of n elements; row and col are the bytes from one row or one element to the next. */
 typedef struct {
   int64_t m, n;
   int64_t row[TE_SELECT_OPERANDS], col[TE_SELECT_OPERANDS];
@@ -33,23 +33,23 @@ static inline int64_t te_select_item(int operand, int32_t width) {
   return operand == COND ? 1 : width;
 }
 
-/* Makes the loops of a call: no unit axes, the strides of out descending and positive, neighbours
- * merged where every operand allows it. An element of no kernel's width is a loop of its own. False
- * where out has no element. */
+/* Makes the loops of a call: without axes of extent 1; with positive strides of out, the largest
+ * first; neighbours are merged if the strides of every operand allow it. An element wider than all
+ * kernels, or of a width between theirs, becomes a loop of its parts. Returns 0 if out is empty. */
 int te_select_make_nest(const te_select_where_call* call, te_select_nest* nest);
 
-/* Copies m x n elements of `item` bytes; it walks first along the smaller strides. */
+/* Copies m x n elements of `item` bytes. The inner loop is the one with the smaller strides. */
 void te_select_copy(char* to, int64_t to_row, int64_t to_col, const char* from, int64_t from_row,
                     int64_t from_col, int64_t m, int64_t n, int64_t item);
 
-/* Whether along its rows every operand of a block stays, or lies side by side. */
+/* Whether along the rows of a block every operand is contiguous or stays. */
 int te_select_is_smooth(const te_select_block* block, int32_t width);
 
-/* The number of the kernel of rows for a block; -1 where none is needed, or none fits. */
+/* The number of the kernel of rows for a block; -1 if none is needed, or none fits. */
 int te_select_rows_number(const te_select_block* block, int32_t width);
 
-/* Selects a block that is smooth; by itself, or by copies of what is not in tiles. The tile is no
- * larger than TILE_BYTES. Nonzero means failure. */
+/* Select a block. The first function needs a smooth block. The second one first copies the operands
+ * that are not smooth; its block has at most TILE_BYTES of out. Nonzero means failure. */
 int te_select_run_block(const te_select_where_kernels* kernels, const te_select_block* block,
                         int32_t width, char* const* data, int64_t flags);
 int te_select_run_tile(const te_select_where_kernels* kernels, const te_select_block* block,

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from te_select.operator.dtypes import ElementType
 from te_select.runtime.cuda.driver import Memory
-from te_select.runtime.dlpack import CUDA, DLTensor
+from te_select.runtime.dlpack import CUDA, Deleter, DLManagedTensor
 
 
 class DeviceArray:
@@ -67,7 +67,7 @@ class DeviceArray:
 
     def __dlpack__(self, **_options: Any) -> Any:
         """A capsule that keeps the memory alive; streams need not wait, as no work is pending."""
-        managed = _Managed()
+        managed = DLManagedTensor()
         rank = len(self.shape)
         shape = (ctypes.c_int64 * max(rank, 1))(*self.shape)
         tensor = managed.tensor
@@ -83,16 +83,6 @@ class DeviceArray:
         return _new_capsule(address, _NAME, _drop_capsule)
 
 
-class _Managed(ctypes.Structure):
-    """``DLManagedTensor``."""
-
-
-_Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-_Managed._fields_ = [
-    ("tensor", DLTensor),
-    ("manager_ctx", ctypes.c_void_p),
-    ("deleter", _Deleter),
-]
 _NAME = b"dltensor"
 _exported: dict[int, Any] = {}
 
@@ -101,7 +91,7 @@ def _forget(address: int) -> None:
     _exported.pop(address, None)
 
 
-_release = _Deleter(_forget)
+_release = Deleter(_forget)
 _Destructor = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _is_valid = ctypes.pythonapi.PyCapsule_IsValid
 _is_valid.argtypes = (ctypes.c_void_p, ctypes.c_char_p)

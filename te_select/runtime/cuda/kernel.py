@@ -151,10 +151,7 @@ class CudaKernel(Kernel):
         except Exception as error:  # an error of the operands' libraries, or no memory
             if raised.is_of_signal_handler(error):
                 raise
-            reason = str(error).strip().partition("\n")[0]
-            raise ArgumentError(
-                f"the operands cannot be used: {type(error).__name__}: {reason}"
-            ) from error
+            raise raised.of_operands(error) from error
         try:
             self._launch(inputs, output, device, stream)
             return output.finish()

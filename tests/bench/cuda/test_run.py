@@ -7,7 +7,6 @@ import json
 import numpy as np
 import pytest
 import tvm_ffi
-from typer.testing import CliRunner
 
 import te_select
 from te_select import Workload
@@ -18,13 +17,12 @@ from te_select.bench.options import Options
 from te_select.bench.peers import choose_peers
 from te_select.bench.row import COPY, OURS
 from te_select.bench.suite import Entry
-from te_select.cli import app
 from te_select.errors import TargetError
 from te_select.operator.access import access_pattern
 from te_select.timing.cuda import clocks, roof
 from te_select.timing.cuda.graphs import Graph, replayed
 from te_select.timing.operands import Mask, make_operands
-from tests.support import cuda_standin
+from tests.support import cli, cuda_standin
 from tests.support.cuda_standin import fake_driver, running
 
 W = Workload((4, 1), (4, 5), ())
@@ -123,7 +121,7 @@ def test_bench_without_a_device_is_a_target_error():
 def test_command_line_reports_the_device_and_absent_peers(tmp_path):
     with running(W):
         plot = tmp_path / "bench.png"
-        done = CliRunner().invoke(app, ["bench", *SMALL, "--json", "--plot", str(plot)])
+        done = cli.run("bench", *SMALL, "--json", "--plot", plot)
     assert done.exit_code == 0, done.output
     document = json.loads(done.stdout)
     assert {peer.name for peer in PEERS} == set(document["absent"])
@@ -131,7 +129,7 @@ def test_command_line_reports_the_device_and_absent_peers(tmp_path):
     assert document["rows"][0]["roof"]["how"] == {COPY: "cuMemcpyDtoDAsync"}
     assert plot.stat().st_size
     with running(W):
-        done = CliRunner().invoke(app, ["bench", *SMALL, "--peers", "none"])
+        done = cli.run("bench", *SMALL, "--peers", "none")
     assert "a copy by cuMemcpyDtoDAsync on as many bytes" in done.output
 
 

@@ -1,4 +1,4 @@
-"""The kernels of where() are built once, into a cache that later runs of the tests find again."""
+"""Builds the kernels of where() into a cache, which later runs of the tests use again."""
 
 import os
 
@@ -10,7 +10,7 @@ ROWS = ("w1_rows05", "w2_rows03", "w4_rows05", "w4_rows14", "w8_rows09", "w4_row
 
 @pytest.fixture(scope="session", autouse=True)
 def family(request):
-    """The folder of the cache, which holds the runs of all widths and some kernels of rows."""
+    """The folder of the cache. It holds the runs of all widths and some kernels of rows."""
     folder = request.config.cache.mkdir("where").absolute()
     folder.chmod(0o700)
     before = os.environ.get("TE_SELECT_CACHE_DIR")
@@ -22,7 +22,7 @@ def family(request):
     with filelock.FileLock(folder / "lock"):
         if cache.read(key.entry(key.WHOLE)) is None:
             runs = [name for name in parts() if "rows" not in name]
-            cache.clear()  # of what other sources have made
+            cache.clear()  # entries that other sources have made
             cache.write(key.entry(key.WHOLE), building.image([*runs, *ROWS], "native"))
     assert library.fetch("w4")
     yield folder

@@ -1,4 +1,4 @@
-"""te_select.where is numpy.where: values, types, layouts, warnings and errors."""
+"""te_select.where does what numpy.where does: values, types, layouts, warnings and errors."""
 
 import inspect
 import os
@@ -67,7 +67,9 @@ def test_types_promote_as_numpys(x, y, dtype):
 def test_ints_wrap_silently(number, dtype):
     x = np.zeros(2, dtype)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", category=RuntimeWarning)  # of float16
+        warnings.simplefilter(
+            "ignore", category=RuntimeWarning
+        )  # converting to float16 may overflow
         assert where([True, False], number, x).tobytes() == np.where(C, number, x).tobytes()
         assert difference(outcome(where, (C, number, x)), outcome(np.where, (C, number, x))) is None
 
@@ -194,7 +196,7 @@ def test_it_looks_like_a_function():
     assert "where" in te_select.__all__
 
 
-def test_stats_say_why_numpy_did_it():
+def test_stats_say_why_a_call_was_left_to_numpy():
     before = where.stats().left
     odd = np.array([1, "a"], object)
     where(C, odd, odd)

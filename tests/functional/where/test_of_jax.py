@@ -1,4 +1,4 @@
-"""te_select.where of JAX arrays is jax.numpy.where."""
+"""te_select.where for JAX arrays does what jax.numpy.where does."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""out=: of any strides, one of the inputs, overlapping in part, or refused."""
+"""The argument out: any strides, an input itself, an overlap with an input, or refused."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def test_out_of_any_layout(seed):
     around = out.base.copy() if out.base is not None else None
     assert where(cond, x, y, out=out) is out
     assert np.ascontiguousarray(out).tobytes() == np.ascontiguousarray(expected).tobytes()
-    if around is not None:  # what lies between the elements of out stays as it was
+    if around is not None:  # the memory between the elements of out does not change
         out[...] = np.zeros((), dtype)
         there = out.base.copy()
         where(np.True_, np.zeros((), dtype), y, out=out)
@@ -92,7 +92,7 @@ def test_promotion_into_out():
         (np.broadcast_to(np.zeros(1), (2,)), ValueError, "read-only"),
     ],
 )
-def test_an_out_that_does_not_do_is_refused(out, error, match):
+def test_out_of_another_kind_shape_or_type_is_refused(out, error, match):
     with pytest.raises(error, match=match):
         where(np.array([True, False]), np.ones(2), 2.0, out=out)
     if isinstance(out, np.ndarray):

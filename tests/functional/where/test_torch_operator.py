@@ -1,4 +1,4 @@
-"""te_select::where: gradients, transformations, tracing; and te_select.where of torch tensors."""
+"""te_select::where: gradients, transformations and tracing; te_select.where for torch tensors."""
 
 import itertools
 
@@ -124,7 +124,7 @@ def test_values_and_types_are_torchs(function, dtype):
             else:
                 arguments = (cond, *sides)
             expected = torch.where(*arguments)
-            for _ in range(2):  # the second time is on the shortest way
+            for _ in range(2):  # the second call takes the path with the fewest checks
                 found = function(*arguments)
                 assert found.dtype is expected.dtype
                 assert torch.equal(found, expected)
@@ -138,7 +138,9 @@ def test_out_is_written_and_marked():
     assert torch.equal(out, expected) and out._version > before
     assert torch.equal(te_select.where(cond, x, y, out=x), expected)
     inside = torch.zeros(1001)
-    with pytest.raises(RuntimeError, match="refer to a single memory location"):  # as torch has it
+    with pytest.raises(
+        RuntimeError, match="refer to a single memory location"
+    ):  # the message of torch
         te_select.where(cond, inside[1:], y, out=inside[:-1])
 
 

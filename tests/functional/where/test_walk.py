@@ -1,4 +1,4 @@
-"""The C half: large calls on many threads, rows, tiles, and no byte beside the operands."""
+"""The C half: threads, rows and tiles; and it touches no byte beside the operands."""
 
 import subprocess
 import sys
@@ -68,7 +68,7 @@ GUARDED = """
     libc = ctypes.CDLL(None)
     PAGE = mmap.PAGESIZE
     def fenced(array, at_end):
-        # a copy whose last, or first, byte lies beside memory that no one may touch
+        # a copy whose last or first byte lies beside memory that may not be touched
         pages = -(-max(array.nbytes, 1) // PAGE)
         memory = mmap.mmap(-1, (pages + 2) * PAGE)
         whole = np.frombuffer(memory, np.uint8)

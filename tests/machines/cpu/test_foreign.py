@@ -51,7 +51,7 @@ has_gcc = pytest.mark.skipif(
 
 
 def compiled_for(target, path, workloads=WORKLOADS):
-    """A library, or a skip where nothing here links such a one."""
+    """A library; a skip if this machine cannot link it."""
     try:
         return te_select.export(workloads, path, target, tuning_logs=False)
     except ToolchainError as error:
@@ -84,7 +84,7 @@ def test_every_pattern_and_width_computes_what_numpy_does(host, threads):
 
 
 def test_forced_decisions_compute_what_numpy_does(host):
-    """Stores past the cache, skipping and several threads, whatever the machine would decide."""
+    """Stores past the cache, skipping, several threads; the machine does not decide."""
     profile = "stream_per_thread=0,stream_per_l3=0,fill_per_thread=0,fill_per_l3=0,skip=2"
     environment = {"TE_SELECT_PROFILE": f"{profile},bytes_per_thread=1024"}
     with foreign.Host(*host, TE_SELECT_NUM_THREADS="2", **environment) as process:
@@ -139,7 +139,7 @@ def test_library_needs_only_the_c_library(library):
     _, path = library
     listed = subprocess.run(["readelf", "-dW", path], capture_output=True, text=True, check=True)
     needed = re.findall(r"NEEDED.*\[(\S+)\]", listed.stdout)
-    own = {"libc.so.6", "libpthread.so.0", "libdl.so.2"}  # older C libraries are in three parts
+    own = {"libc.so.6", "libpthread.so.0", "libdl.so.2"}  # older C libraries have three files
     assert {name for name in needed if not name.startswith("ld-linux-")} <= own
 
 
@@ -160,7 +160,7 @@ INNERMOST = re.compile(r"(?:b|b\.\w+|cbz|cbnz|tbz|tbnz)\s.*?(\.LBB\w+)$")
 
 
 def innermost_loops(assembly):
-    """Instructions of each innermost loop of the kernels; TVM's own functions are left out."""
+    """Instructions of each innermost loop of the kernels, without functions of TVM."""
     functions = re.split(r"\.type\s+(?=\S+,@function)", assembly)[1:]
     kernels = [text for text in functions if re.match(r"te_select_kernel|\.L__tvm", text)]
     lines = [line.strip() for line in "".join(kernels).splitlines()]
@@ -181,10 +181,8 @@ def test_inner_loops_are_neon_selects_with_four_vectors_in_flight(target, dtype,
     workload = Workload((1 << 20,), *sides, dtype)
     loops = innermost_loops(compiler.source(workload, target, None, "asm"))
     selects = [sum(bool(re.match(r"(bit|bif|bsl)\s", x)) for x in loop) for loop in loops]
-    assert (
-        max(selects) >= 8
-    )  # at the least two vectors of four registers, of which each is selected
-    assert sum(count >= 4 for count in selects) >= 2  # with and without a look at cond
+    assert max(selects) >= 8  # at least two vectors of four registers are selected
+    assert sum(count >= 4 for count in selects) >= 2  # one loop looks at cond first, one does not
     for loop in loops:
         assert any(re.search(r"\bq\d+", line) for line in loop), "a scalar loop"
         assert not any("[sp" in line for line in loop), "registers are put on the stack"
@@ -224,10 +222,10 @@ def test_plain_leaf_is_vectors_and_a_short_rest():
     workload = Workload(((1 << 20) + 7,), ((1 << 20) + 7,), ())
     text = compiler.source(workload, "riscv64", None, "tir")
     assert text.count("T.Ramp") >= 2
-    assert re.search(r"if \w+ < T.int64\(3\)", text)  # of vectors of four
+    assert re.search(r"if \w+ < T.int64\(3\)", text)  # the rest behind vectors of four
 
 
-def test_leaf_is_one_of_two():
+def test_knob_leaf_has_two_values():
     pattern = access_pattern(Workload(("r", 1), ("r", 3), ("r", 3)))
     default = cpu.default_config(pattern, resolve("x86-64-v3").tvm)
     assert cpu.Config(**{**vars(default), "leaf": PLAIN}).checked(pattern).leaf == PLAIN
@@ -244,7 +242,7 @@ def test_record_without_the_knob_has_a_span():
 
 
 def found_with(monkeypatch, *programs, zig=False, cc=""):
-    """The compiler for aarch64 that is found where only these programs are."""
+    """The compiler for aarch64 that is found if only these programs are installed."""
     monkeypatch.setattr(cross_compiler.shutil, "which", lambda name: name in programs or None)
     spec = object() if zig else None
     monkeypatch.setattr(cross_compiler.importlib.util, "find_spec", lambda _name: spec)
@@ -294,7 +292,7 @@ def test_equal_input_gives_equal_bytes(tmp_path):
 
 @pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="ziglang is not installed")
 def test_ziglang_links_where_no_other_compiler_is(tmp_path):
-    """In a process without programs on its path."""
+    """In a process whose PATH has no programs."""
     code = (
         "import sys, te_select; w = te_select.Workload((99,), (99,), ()); "
         "te_select.export([w], sys.argv[1], 'aarch64', False)"

@@ -1,4 +1,4 @@
-"""Libraries of several levels: which one a CPU runs, and what is said where it runs none."""
+"""Libraries of several levels: the one that a CPU runs, and the message if it runs none."""
 
 from __future__ import annotations
 
@@ -13,17 +13,16 @@ import numpy as np
 import pytest
 import tvm_ffi
 from tvm_ffi import libinfo
-from typer.testing import CliRunner
 
 import te_select
 from te_select import Workload, compiler
-from te_select.cli import app
 from te_select.errors import ArgumentError, ArtifactError, TuningError
 from te_select.machines.cpu import link
 from te_select.machines.targets import resolve
 from te_select.runtime import artifact, stored
 from te_select.runtime.cpu import features
 from te_select.schedules.cpu import isa
+from tests.support import cli
 from tests.support.runtime_standin import build, manifest
 
 ROOT = Path(__file__).parents[3]
@@ -42,7 +41,7 @@ def library(tmp_path_factory):
 
 
 def at_level(path, level):
-    """What a process that forces a level says of a library's kernels."""
+    """What a process with this TE_SELECT_LEVEL prints about the kernels of a library."""
     code = (
         "import json, sys, te_select; k = te_select.load(sys.argv[1]); "
         "print(json.dumps({n: [v.level, v.config['vector_bytes']] for n, v in k.items()}))"
@@ -123,22 +122,19 @@ def test_source_is_that_of_the_level_that_is_asked_for(library):
 
 
 def test_inspect_shows_every_level(library):
-    def run(*words):
-        return CliRunner().invoke(app, [str(word) for word in words])
-
-    document = json.loads(run("inspect", library, "--json").stdout)
+    document = json.loads(cli.run("inspect", library, "--json").stdout)
     assert document["level_here"] == HERE[-1]
     assert list(document["target"]["levels"]) == list(LEVELS)
     for kernel in document["kernels"]:
         assert list(kernel["levels"]) == list(LEVELS)
         assert kernel["levels"]["x86-64-v4"]["config"] == kernel["config"]
-    shown = run("inspect", library).stdout
+    shown = cli.run("inspect", library).stdout
     assert f"level here    {HERE[-1]}" in shown.replace(":", " ") or HERE[-1] in shown
     for level in LEVELS:
         assert f"level {level}" in shown
     of_level = ("inspect", library, "--kernel", WORKLOADS[2].name, "--source", "asm", "--level")
-    assert "ymm" in run(*of_level, "x86-64-v3").stdout
-    assert "expected x86-64-v2 or x86-64-v3" in run(*of_level, "v3").stderr
+    assert "ymm" in cli.run(*of_level, "x86-64-v3").stdout
+    assert "expected x86-64-v2 or x86-64-v3" in cli.run(*of_level, "v3").stderr
 
 
 def test_one_kernel_of_the_library_is_exported_with_every_level(library, tmp_path):
@@ -176,7 +172,7 @@ def test_damaged_levels_are_explained(library, change, text):
 
 
 def standin(folder, levels):
-    """A library whose code is C, said to be for these levels; level k computes with k kernels."""
+    """A library of C code that claims to be for these levels, and what to call it with."""
     workload = Workload((4,), (4,), (4,), "int32")
     first = build([workload], folder / "standin.so")
     objects = first.with_suffix(".o")
@@ -210,10 +206,10 @@ def test_level_that_lacks_a_feature_is_passed_over(tmp_path):
     assert module.get_function("te_select_level")() == 1
 
 
-def test_manifest_that_promises_too_much_is_no_illegal_instruction(tmp_path):
-    """Whoever loads by te_select is told when it loads; a manifest of the old form hides it."""
+def test_feature_that_the_manifest_leaves_out_is_no_illegal_instruction(tmp_path):
+    """A manifest that asks for the feature would be refused when the library is loaded."""
     path, _, arguments = standin(tmp_path, [("moon", ("cheese",))])
-    kernel = artifact.load(path)  # its manifest asks for no feature
+    kernel = artifact.load(path)  # the manifest asks for no feature
     with pytest.raises(RuntimeError, match="this CPU lacks cheese"):
         kernel(*arguments[:3])
 
@@ -227,7 +223,7 @@ def test_every_feature_that_a_target_may_ask_for_can_be_found_out():
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
-    """The example of a C++ caller, which has no te_select."""
+    """The example of a C++ caller. It does not use te_select."""
     folder = tmp_path_factory.mktemp("cpp")
     ffi = Path(libinfo.find_libtvm_ffi()).parent
     options = [f"-I{path}" for path in libinfo.include_paths()]
@@ -240,7 +236,7 @@ def program(tmp_path_factory):
 def emulated(cpu, *command):
     words = [EMULATOR, "-cpu", cpu, *map(str, command)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
-    # qemu names the features of a CPU that it cannot emulate, and goes on without them.
+    # qemu prints the features of a CPU that it cannot emulate, and runs without them.
     errors = [line for line in done.stderr.splitlines() if "TCG doesn't support" not in line]
     return done.returncode, done.stdout, "\n".join(errors)
 

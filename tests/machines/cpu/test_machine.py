@@ -1,4 +1,4 @@
-"""What a library for CPUs is built of."""
+"""What the build of a library for CPUs passes on: configs and required features."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from te_select.schedules import cpu
 V3 = resolve("x86-64-v3")
 
 
-def test_library_is_told_of_each_kernel_what_its_config_says(tmp_path, monkeypatch):
+def test_config_of_each_kernel_reaches_the_library(tmp_path, monkeypatch):
     workloads = [Workload((n,), (n,), (), "int8") for n in (5, 1 << 22)] + [
         Workload(["n"], ["n"], ["n"])
     ]
@@ -53,7 +53,7 @@ def test_library_is_told_of_each_kernel_what_its_config_says(tmp_path, monkeypat
     ],
 )
 def test_manifest_asks_for_what_code_generation_may_use(target, has, lacks):
-    """As /proc/cpuinfo spells it; what is forgotten here ends a process at its first call."""
+    """Names are those of /proc/cpuinfo. A feature that is missing here ends a process by SIGILL."""
     found = set(resolve(target).cpu_features)
     assert has <= found
     assert not lacks & found

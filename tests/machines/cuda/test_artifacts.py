@@ -12,20 +12,18 @@ import textwrap
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import te_select
 from te_select import Workload
 from te_select.checking.numpy_calls import with_numpy
 from te_select.checking.on_device import OnDevice
 from te_select.checking.verify import CHECKS, verify_kernel
-from te_select.cli import app
 from te_select.compiler import schedule
 from te_select.kinds import KINDS
 from te_select.machines.cuda import compilers, lowering, machine
 from te_select.machines.scheduled import symbol
 from te_select.machines.targets import resolve
-from tests.support import cuda_emulation
+from tests.support import cli, cuda_emulation
 from tests.support.cuda_standin import fake_driver
 
 WORKLOADS = (
@@ -82,7 +80,7 @@ def test_kernels_of_a_library_are_right_bit_for_bit_and_write_nothing_else(libra
 
 def test_verify_of_the_command_line_runs_on_the_device(library, tmp_path):
     with emulating(tmp_path):
-        done = CliRunner().invoke(app, ["verify", str(library), "--check", "random", "--json"])
+        done = cli.run("verify", library, "--check", "random", "--json")
         assert done.exit_code == 0, done.output
         assert json.loads(done.stdout)["passed"]
 
@@ -104,7 +102,7 @@ def test_arrays_of_any_layout_are_taken_to_the_device(tmp_path):
 
 def test_verify_without_a_device_fails_and_says_why(library):
     with fake_driver():
-        done = CliRunner().invoke(app, ["verify", str(library)])
+        done = cli.run("verify", library)
         assert done.exit_code == 1
         assert done.output.startswith(
             "te-select: error: the kernel cannot be run here: the NVIDIA driver does not start"
@@ -185,7 +183,7 @@ def test_level_of_another_kind_of_machine_is_refused():
 
 
 def test_inspect_says_for_which_devices_there_is_code(library):
-    done = CliRunner().invoke(app, ["inspect", str(library)])
+    done = cli.run("inspect", library)
     assert done.exit_code == 0, done.output
     assert "sm_80, sm_90, sm_100" in done.output and "sm_100, for newer devices" in done.output
 

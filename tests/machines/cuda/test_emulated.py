@@ -10,29 +10,17 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from tvm import s_tir
 
 from te_select import Workload
 from te_select.machines.cuda import lowering
-from te_select.machines.cuda.lowering import CudaFunction, lower
 from te_select.operator.access import access_pattern
-from te_select.operator.definition import definition
 from te_select.schedules.cuda import schedule as cuda
 from tests.support import strategies as s
-from tests.support.cuda_emulation import Emulated
+from tests.support.cuda_emulation import WIDTHS, Emulated, lowered
 
 pytestmark = pytest.mark.slow
 
-WIDTHS = ("uint8", "bfloat16", "float32", "float64", "complex128")
 AROUND_VECTORS = (0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 255, 257, 1023, 4097, 8195)
-
-
-def lowered(workload: Workload, symbol: str = "kernel", **knobs) -> CudaFunction:
-    pattern = access_pattern(workload)
-    config = dataclasses.replace(cuda.default_config(pattern, None), **knobs).checked(pattern)
-    sch = s_tir.Schedule(definition(workload))
-    cuda.apply(sch, pattern, None, config)
-    return lower(sch.mod["main"], symbol, workload.dim_names, pattern)
 
 
 def emulate(workloads: list[Workload], folder, **knobs) -> tuple[Emulated, dict[str, Workload]]:

@@ -14,8 +14,8 @@ from te_select.machines.cuda.compilers import archs, compile_cuda, describe, fin
 from te_select.machines.cuda.lowering import translation_unit
 from te_select.operator.access import access_pattern
 from te_select.schedules.cuda import schedule as cuda
-from tests.machines.cuda.test_emulated import WIDTHS, lowered
 from tests.support.cubin import usage
+from tests.support.cuda_emulation import WIDTHS, lowered
 
 pytestmark = pytest.mark.slow
 

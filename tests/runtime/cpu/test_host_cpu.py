@@ -1,4 +1,4 @@
-"""What a call gives a kernel: pointers, sizes, whether to store past the cache, and threads."""
+"""What a call gives a kernel: pointers, sizes, flags and threads."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_every_thread_that_stored_past_the_cache_orders_its_stores(probe):
 
 
 def test_every_helper_orders_its_stores_too(folder):
-    """In a process of its own: the library that starts the helpers is the one whose code they run.
+    """In a new process: helpers run the code of the library that starts them.
 
     Until none of them came too late, and did nothing.
     """
@@ -132,7 +132,7 @@ def test_kernel_of_few_iterations_has_no_more_tasks(probe):
 def test_cond_is_looked_at_first_where_the_knob_or_else_the_machine_says_so(
     probe, monkeypatch, knob, profile, skips
 ):
-    """In calls that are for several threads; the look costs small ones a tenth."""
+    """Only calls for several threads look; a small call would take a tenth longer."""
     monkeypatch.setenv("TE_SELECT_PROFILE", f"skip={profile}")
     made = probe(bytes_per_thread=100, skip=knob)
     made(1000)
@@ -142,7 +142,7 @@ def test_cond_is_looked_at_first_where_the_knob_or_else_the_machine_says_so(
 
 
 @pytest.mark.parametrize(("profile", "skips"), [(1, False), (2, True)])
-def test_cond_that_is_read_again_and_again_is_looked_at_only_on_some_machines(
+def test_cond_that_is_read_several_times_is_looked_at_first_on_some_machines_only(
     probe, monkeypatch, profile, skips
 ):
     monkeypatch.setenv("TE_SELECT_PROFILE", f"skip={profile}")
@@ -163,7 +163,7 @@ def test_spans_walk_backwards_where_the_knob_or_else_the_machine_says_so(
 
 
 def test_machine_decides_from_which_bytes_on_stores_go_past_its_caches(probe, monkeypatch):
-    """By the bytes moved, 13 an element; by those written, 4, where much less is read."""
+    """By the bytes moved, 13 for each element; by the bytes written, 4, if much less is read."""
     monkeypatch.setenv("TE_SELECT_NUM_THREADS", "1")
     sizes = "stream_per_thread=1000,stream_per_l3=300,fill_per_thread=400,fill_per_l3=0"
     monkeypatch.setenv("TE_SELECT_PROFILE", sizes)
@@ -188,7 +188,7 @@ def test_failure_of_one_thread_is_that_of_the_call(probe, which):
     made.seen.fails = which
     with pytest.raises(RuntimeError, match="the kernel failed"):
         made.on(THREADS, 1000)
-    if made.seen.tasks == THREADS:  # the first fails also where a call runs alone
+    if made.seen.tasks == THREADS:  # if the call runs alone, only the first task can fail
         assert made.seen.ran == 0x01010101
     if which == 1:
         with pytest.raises(RuntimeError, match="the kernel failed"):

@@ -105,14 +105,14 @@ def test_thread_count_is_read_from_the_environment(parallel, value, extra):
 
 @pytest.mark.parametrize(("openmp", "extra"), [("3", "2"), ("2,8", "1"), ("5", "4")])
 def test_empty_thread_count_leaves_it_to_that_of_openmp(parallel, openmp, extra):
-    """Of a list, which has one for each level of nesting, the first counts."""
+    """A list has one count for each level of nesting, and the first one counts."""
     out = run_alone(PARALLEL, parallel, TE_SELECT_NUM_THREADS="", OMP_NUM_THREADS=openmp)
     assert out.split() == [extra]
 
 
 @pytest.mark.parametrize("openmp", ["", "x", "0", "-1", "9" * 40 + "x"])
-def test_thread_count_of_openmp_that_is_none_is_passed_over(parallel, openmp):
-    """The processors at hand count then, of which this process has one."""
+def test_openmp_thread_count_that_is_no_number_is_ignored(parallel, openmp):
+    """Then the number of processors counts; this process has one."""
     one = "import os\nos.sched_setaffinity(0, [min(os.sched_getaffinity(0))])\n"
     code = one + textwrap.dedent(PARALLEL)
     out = run_alone(code, parallel, TE_SELECT_NUM_THREADS="", OMP_NUM_THREADS=openmp)
@@ -131,7 +131,7 @@ REFUSED = """
             artifact.load(path)
         except ArgumentError as error:
             print(error)
-        # As a C++ program would, which knows nothing of te_select's load.
+        # As a C++ program does, without te_select.load.
         copy = shutil.copy(path, f"{path[:-3]}{k}.so")
         out = np.full((64, 64), 7, "f4")
         select = tvm_ffi.load_module(copy).get_function(name)
@@ -158,7 +158,7 @@ def test_thread_count_that_is_no_number_is_refused(parallel):
 MOST_THREADS = 256  # as in pool.c
 
 
-def test_huge_thread_count_starts_no_more_than_get_in_each_others_way(tmp_path):
+def test_huge_thread_count_starts_no_more_than_256_threads(tmp_path):
     shape = (64, 64)
     path = build([Workload(shape, shape, shape)], tmp_path / "library.so", bytes_per_thread=1)
     extra = run_alone(PARALLEL, path, TE_SELECT_NUM_THREADS="9" * 30)
@@ -166,7 +166,7 @@ def test_huge_thread_count_starts_no_more_than_get_in_each_others_way(tmp_path):
 
 
 def test_work_is_done_whole_by_fewer_threads_than_were_asked_for(tmp_path):
-    """The system refuses more where there is no room for their stacks."""
+    """The system refuses threads if there is no memory for their stacks."""
     shape = (64, 64)
     path = build([Workload(shape, shape, shape)], tmp_path / "library.so", bytes_per_thread=1)
     limit = """
@@ -193,7 +193,7 @@ def test_a_process_may_load_more_libraries_than_static_tls_has_room_for(parallel
         path, name = sys.argv[1:]
         modules = []
         for i in range(600):
-            copy = shutil.copy(path, f"{path[:-3]}-{i}.so")  # each is an image of its own
+            copy = shutil.copy(path, f"{path[:-3]}-{i}.so")  # a library of its own
             modules.append(tvm_ffi.load_module(copy))
             modules[-1].get_function(name)
     """

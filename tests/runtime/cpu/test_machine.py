@@ -1,4 +1,4 @@
-"""A machine out of CPUID's leaves, laid out as the manuals of Intel and AMD have them."""
+"""Machines are detected from CPUID leaves, laid out as in the manuals of Intel and AMD."""
 
 from __future__ import annotations
 
@@ -65,7 +65,9 @@ CACHES = [
     cache(INSTRUCTIONS, 1, 2, 8, 1, 64),
     cache(UNIFIED, 2, 2, 16, 1, 2048),
     cache(UNIFIED, 3, 24, 15, 2, 16384),
-    cache(INSTRUCTIONS, 2, 2, 4, 1, 4096),  # there is none such; it does not count as the second
+    cache(
+        INSTRUCTIONS, 2, 2, 4, 1, 4096
+    ),  # an instruction cache does not count as the second level
 ]
 NAMES = {"GenuineIntel": (b"Genu", b"ineI", b"ntel"), "AuthenticAMD": (b"Auth", b"enti", b"cAMD")}
 

@@ -1,4 +1,4 @@
-"""A kernel called inside somebody else's OpenMP region."""
+"""A kernel that is called inside an OpenMP region of the program."""
 
 import ctypes
 import subprocess
@@ -48,7 +48,7 @@ TEAM = 3
 
 @pytest.fixture(scope="module")
 def call(tmp_path_factory):
-    """Calls an exported function from each thread of a team, in which there may be another."""
+    """Calls an exported function from each thread of a team; teams may be nested."""
     folder = tmp_path_factory.mktemp("caller")
     source, library = folder / "caller.c", folder / "caller.so"
     source.write_text(CALLER, encoding="ascii")
@@ -58,7 +58,7 @@ def call(tmp_path_factory):
         check=True,
     )
     caller, openmp = ctypes.CDLL(str(library)), ctypes.CDLL("libgomp.so.1")
-    # By default OpenMP itself starts no threads there; how to change that depends on its version.
+    # OpenMP does not nest by default. Which variable changes that depends on its version.
     levels, nested = openmp.omp_get_max_active_levels(), openmp.omp_get_nested()
     openmp.omp_set_nested(1)
     openmp.omp_set_max_active_levels(2)

@@ -1,4 +1,4 @@
-"""OpenMP runtimes of a process: found under their names, whenever they were loaded."""
+"""OpenMP runtimes of a process are found by their names, also if they are loaded late."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def built(tmp_path_factory):
 
 
 def alone(built, folder, code):
-    """Run code in a process of its own, whose runtimes nobody else has loaded."""
+    """Run code in a new process, where no runtime is loaded yet."""
     words = [sys.executable, "-c", textwrap.dedent(ALONE) + textwrap.dedent(code)]
     done = subprocess.run(
         [*words, *map(str, built), str(folder)],

@@ -1,4 +1,4 @@
-"""The pool: every task is done once, by whoever comes, and nobody is waited for who has not."""
+"""The pool: every task is done once, and no call waits for a thread that has not come."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ int takers(int threads) {
 
 @pytest.fixture(autouse=True)
 def watched():
-    """A task that is lost is waited for without an end: this process says where, and ends."""
+    """End a process that waits too long for a lost task, and say where it waited."""
     faulthandler.dump_traceback_later(200, exit=True)
     yield
     faulthandler.cancel_dump_traceback_later()
@@ -161,7 +161,7 @@ def test_many_jobs_one_after_another(pool):
 
 
 def test_calls_at_once_do_not_mix(pool):
-    """ctypes lets go of the interpreter's lock."""
+    """ctypes releases the interpreter's lock, so the calls run at the same time."""
     with ThreadPoolExecutor(8) as callers:
         wrong = callers.map(lambda k: pool.try_once(1 + k % 99, 4, 0, 0, 200), range(2000))
         assert not any(wrong)
@@ -173,14 +173,14 @@ def test_task_that_runs_tasks_does_those_itself(pool):
 
 
 def test_no_more_threads_take_part_than_a_call_asked_for(pool):
-    """Though the pool has more, since an earlier call."""
+    """Although an earlier call has started more threads."""
     assert 1 <= pool.takers(4) <= 4
     for _ in range(100):
         assert 1 <= pool.takers(2) <= 2
 
 
 def test_sleeping_helper_is_woken(pool):
-    """Within some calls: the system may have other work for the processors."""
+    """Within some calls, because the processors may be busy with other work."""
     assert any(pool.both_at_once() for _ in range(200))
 
 
@@ -252,7 +252,7 @@ def test_fork_while_others_call_leaves_a_child_that_works(path):
 
 
 def test_signals_go_to_the_threads_of_the_program(path):
-    """A handler of Python's runs in its main thread only, and must not wait for a helper."""
+    """Python runs handlers in its main thread, and a helper must not receive the signal instead."""
     code = """
         import ctypes, os, signal, sys
         pool = ctypes.CDLL(sys.argv[1])
@@ -272,7 +272,7 @@ def test_signals_go_to_the_threads_of_the_program(path):
 
 
 def test_two_libraries_share_one_pool(path, tmp_path):
-    """Whatever number of libraries a process loads: their threads would be in each other's way."""
+    """Threads of several pools would hinder each other."""
     copy = tmp_path / "copy.so"
     copy.write_bytes(path.read_bytes())
     code = f"""

@@ -1,4 +1,4 @@
-"""What the pool learns from calls, by a clock that is the test's own."""
+"""When the pool lets calls run alone. The clock is made up by the test."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ void set_busy(int busy) { the_pool()->busy = busy; }
 """
 MS = 1_000_000
 STALL, NO_STALL = 200_001, 200_000
-FAIR = 48  # of 64 tasks, what three of four threads should do
+FAIR = 48  # the share of three out of four threads in 64 tasks
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def built(tmp_path_factory):
 
 @pytest.fixture
 def pool(built, tmp_path):
-    """A pool to which nothing has happened."""
+    """A new pool."""
     loaded = c_half.copied(built, tmp_path)
     loaded.looks_at.restype = loaded.teach.restype = ctypes.c_int64
     loaded.looks_at.argtypes = (*[ctypes.c_int32] * 3, ctypes.c_int64)
@@ -78,18 +78,18 @@ def test_tasks_whose_owner_has_not_come_are_taken_at_once(pool):
 
 
 def test_owner_who_works_is_left_alone_until_one_task_takes_too_long(pool):
-    """The patience is 1,000 ns, which are as many looks at the clock."""
+    """The patience is 1,000 ns, which is 1,000 looks at the clock."""
     assert 1000 < pool.looks_at(0, 1, 3, 0) < 1010
-    assert -1700 < pool.looks_at(0, 1, 3, 800) <= -1600  # he does both that were left
+    assert -1700 < pool.looks_at(0, 1, 3, 800) <= -1600  # the owner does both tasks that were left
 
 
-def test_thread_that_was_put_aside_has_calls_run_alone_for_twice_as_long_each_time(pool):
+def test_stopped_thread_makes_calls_run_alone_for_twice_as_long_each_time(pool):
     assert pool.teach(1, FAIR, 0, NO_STALL) == 0
     alone = [pool.teach(1, FAIR, 0, STALL) for _ in range(9)]
     assert alone == [MS * k for k in (2, 4, 8, 16, 32, 64, 128, 256, 256)]
 
 
-def test_calls_run_alone_for_as_long_as_that(pool):
+def test_calls_run_alone_until_that_time_has_passed(pool):
     assert pool.at_hand(4) == 4
     assert pool.teach(1, FAIR, 0, STALL) == 2 * MS
     assert pool.at_hand(4) == 1
@@ -99,7 +99,7 @@ def test_calls_run_alone_for_as_long_as_that(pool):
     assert pool.at_hand(4) == 4
 
 
-def test_four_calls_in_a_row_to_which_helpers_gave_little_make_the_next_run_alone(pool):
+def test_four_calls_in_a_row_with_little_help_make_the_next_run_alone(pool):
     little, enough = FAIR // 4 - 1, FAIR // 4
     assert [pool.teach(1, little, 0, 0) for _ in range(3)] == [0, 0, 0]
     assert pool.teach(1, enough, 0, 0) == 0
@@ -117,7 +117,7 @@ def test_trouble_is_forgotten_after_four_times_as_long_with_help(pool):
     assert pool.teach(1, FAIR, 0, STALL) == 2 * MS
 
 
-def test_who_calls_while_another_call_has_the_pool_gets_one_thread(pool):
+def test_call_gets_one_thread_while_another_call_has_the_pool(pool):
     pool.set_busy(1)
     assert pool.at_hand(4) == 1
     pool.set_busy(0)

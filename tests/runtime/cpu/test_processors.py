@@ -1,4 +1,4 @@
-"""How many threads there may be: by the user's wish, the affinity and a container's quota."""
+"""How many threads a call may use: by the user's number, the affinity and a container's quota."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def built(places):
 
 @pytest.fixture
 def quota(built, places, tmp_path):
-    """The processors that a quota pays for, with the files of control groups as given."""
+    """Writes files of control groups, and returns the number of processors that is read."""
     _, groups, of_process = places
     library = c_half.copied(built, tmp_path)
 
@@ -55,7 +55,7 @@ def quota(built, places, tmp_path):
     ("quota_and_period", "processors"),
     [
         ("200000 100000", 2),
-        ("150000 100000", 2),  # rounded up: two threads use it up faster than one
+        ("150000 100000", 2),  # rounded up
         ("50000 100000", 1),
         ("1 1000000", 1),
         ("max 100000", 0),
@@ -85,7 +85,7 @@ def test_least_quota_of_a_group_and_those_around_it_counts(quota):
     assert quota("0::/a\n", {"cpu.max": "200000 100000", "a/cpu.max": "300000 100000"}) == 2
 
 
-def test_group_that_is_seen_from_inside_a_container_lies_at_the_root(quota):
+def test_group_of_a_container_lies_at_the_root_inside_of_it(quota):
     assert quota("0::/../../host/group\n", {"cpu.max": "400000 100000"}) == 4
 
 
@@ -134,7 +134,7 @@ def test_only_the_group_of_cpu_counts(quota):
 @pytest.mark.parametrize(
     "process", ["", "\n", "::::\n", "0\n", "0:\n", "0::" + "/x" * 3000 + "\n", "\0\0\n"]
 )
-def test_groups_that_are_none_are_passed_over(quota, process):
+def test_damaged_lists_of_groups_are_ignored(quota, process):
     assert quota(process, {}) == 0
 
 

@@ -1,4 +1,4 @@
-"""Profiles: what follows from a machine, what the user says of it, and how it is described."""
+"""Profiles: by the machine, by the user's file, by the environment; and their description."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def built(tmp_path_factory):
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
-    """A home without a file, and no wish of the user."""
+    """An empty home folder, and no variable that changes the profile."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.delenv("TE_SELECT_PROFILE", raising=False)
     return tmp_path / "config"
@@ -98,10 +98,10 @@ def test_zen_4_stores_past_the_cache_what_its_l3_caches_do_not_hold(library):
     found = pretend(library, ZEN_4)
     assert found.origin == "measured: znver4"
     assert (found.decisions["skip"], found.decisions["backwards"]) == (1, 0)
-    for threads in (1, 2):  # of one cache
+    for threads in (1, 2):  # they share a cache
         assert not library.streams(32 * MB - 1, 0, 0, threads)
         assert library.streams(32 * MB, 0, 0, threads)
-    assert not library.streams(64 * MB - 1, 0, 0, 3)  # of two
+    assert not library.streams(64 * MB - 1, 0, 0, 3)  # two caches
     assert library.streams(64 * MB, 0, 0, 3)
     assert library.streams(0, 24 * MB, 1, 2)
     assert not library.streams(1 << 40, 24 * MB - 1, 1, 2)
@@ -122,7 +122,7 @@ def test_machine_that_was_not_measured_says_so(library, machine, origin):
 
 
 @pytest.mark.parametrize("size", [0, 3 * KB, -1, 1 << 62])
-def test_size_of_a_cache_that_cannot_be_is_passed_over(library, size):
+def test_impossible_size_of_a_cache_is_ignored(library, size):
     found = pretend(library, (b"AuthenticAMD", 25, 17, size, size, 0))
     machine = found.machine
     assert (machine["l2"], machine["l3"], machine["threads_per_l3"]) == (MB, 32 * MB, 1)
@@ -177,7 +177,7 @@ def test_file_of_the_user_replaces_what_it_names(library, home):
     after = pretend(library, EMERALD_RAPIDS)
     assert after.origin == "measured by the user"
     assert after.decisions == {**before.decisions, "skip": 0, "stream_per_l3": 77}
-    assert pretend(library, ZEN_4).origin == "measured: znver4"  # whose file is another
+    assert pretend(library, ZEN_4).origin == "measured: znver4"  # it has another file
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ def artifact(tmp_path_factory):
 def test_profile_that_is_none_is_refused_by_load(artifact, monkeypatch, home, text):
     monkeypatch.setenv("TE_SELECT_PROFILE", text)
     monkeypatch.setenv("TE_SELECT_PRIVATE_COPY", "1")
-    # An image of its own: the bytes differ from those of other tests.
+    # The bytes differ from those of other tests, so that this library is loaded anew.
     with pytest.raises(te_select.ArgumentError, match=r"^TE_SELECT_PROFILE.*expected a comma list"):
         te_select.load(fresh(artifact))
 
@@ -255,7 +255,7 @@ def test_profile_that_is_none_is_refused_by_load(artifact, monkeypatch, home, te
 def test_profile_that_is_none_is_refused_by_a_call_of_another_language(
     artifact, tmp_path, monkeypatch, home
 ):
-    """It loads the library by itself, and knows nothing of te_select's load."""
+    """It loads the library without te_select.load."""
     monkeypatch.setenv("TE_SELECT_PROFILE", "skip=7")
     copy = tmp_path / "copy.so"
     copy.write_bytes(artifact.read_bytes())
@@ -278,7 +278,7 @@ def test_kernel_says_what_its_library_decides_here(artifact, monkeypatch, home):
 
 
 def fresh(artifact):
-    """A library of other bytes: a process loads the same bytes once only."""
+    """A library with bytes of its own, because a process loads the same bytes only once."""
     names = [f"v{len(list(artifact.parent.glob('*')))}"]
     shape = (names[0], 64)
     return build([Workload(shape, shape, shape)], artifact.parent / f"{names[0]}.so")

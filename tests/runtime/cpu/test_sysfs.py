@@ -1,4 +1,4 @@
-"""What a library reads of a CPU where no instruction tells it."""
+"""What a library reads about a CPU from files."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Machine(ctypes.Structure):
 
 @pytest.fixture
 def detect(tmp_path):
-    """Detects a machine whose files are given."""
+    """Writes files, and detects the machine that they describe."""
 
     def detected(caches, midr=None):
         root = tmp_path / f"cpu{next(_numbers)}"
@@ -60,7 +60,7 @@ def detect(tmp_path):
     return detected
 
 
-def test_caches_are_told_by_their_level_and_not_by_their_number(detect):
+def test_caches_are_told_apart_by_their_level_and_not_by_their_number(detect):
     found = detect([*CACHES, ("3", "Unified", "32M", "0-63")], NEOVERSE_N1)
     assert (found.l2, found.l3, found.threads_per_l3) == (1 << 20, 32 << 20, 64)
     assert (found.vendor, found.model) == (b"arm-41", 0xD0C)
@@ -76,7 +76,7 @@ def test_threads_that_share_a_cache_are_counted(detect, shared, threads):
 
 
 @pytest.mark.parametrize("size", ["", "x", "-1K", "0", "99999999999999999999K"])
-def test_size_that_is_none_is_no_cache(detect, size):
+def test_cache_without_a_valid_size_is_ignored(detect, size):
     found = detect([("2", "Unified", size, "0"), ("3", "Unified", "8M", "0")])
     assert (found.l2, found.l3) == (0, 8 << 20)
 

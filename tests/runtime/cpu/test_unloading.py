@@ -1,4 +1,4 @@
-"""Libraries that come and go: many of them, closed while their threads wait or work."""
+"""Libraries that are opened and closed: many of them, and while their threads wait or work."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def standin(tmp_path_factory):
 
 
 def copies(path, folder, count):
-    """Files of equal content are libraries of their own."""
+    """Copies of a file; each is loaded as a library of its own."""
     return [shutil.copy(path, folder / f"{i}.so") for i in range(count)]
 
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import os
 import platform
+import shlex
 import shutil
-from importlib import metadata
 from pathlib import Path
 
 import te_select
+from te_select.errors import ToolchainError
+from te_select.machines.c_compiler import c_compiler
+from te_select.runtime import packages
 from te_select.runtime.cpu import features
 
 WHOLE = "all"
 _PREFIX = "where"
 _PACKAGES = ("te-select", "apache-tvm", "apache-tvm-ffi")
-_COMPILERS = ("cc", "gcc", "clang")
 _FOLDERS = ("operator", "schedules", "machines", "runtime", "compiler", "functional/where")
 
 
@@ -34,7 +35,7 @@ def holds(name: str, part: str) -> bool:
 def _digest() -> str:
     found = hashlib.sha256()
     for fact in (
-        *(f"{name} {_version(name)}" for name in _PACKAGES),
+        *(f"{name} {packages.version(name)}" for name in _PACKAGES),
         _compiler(),
         platform.machine(),
         features.cpu_name(),
@@ -46,22 +47,15 @@ def _digest() -> str:
     return found.hexdigest()[:24]
 
 
-def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return "none"
-
-
 def _compiler() -> str:
     """The C compiler, by its file: asking it for its version takes as long as a thousand calls."""
-    wanted = os.environ.get("CC", "").strip()
-    names = (wanted.split()[0],) if wanted else _COMPILERS
-    path = next((found for name in names if (found := shutil.which(name))), None)
-    if path is None:
-        return f"{wanted} none"
-    about = Path(path).resolve().stat()
-    return f"{wanted} {Path(path).resolve()} {about.st_size} {about.st_mtime_ns}"
+    try:
+        command = c_compiler()
+    except ToolchainError:
+        return "none"
+    path = Path(str(shutil.which(command[0]))).resolve()
+    about = path.stat()
+    return f"{shlex.join(command)} {path} {about.st_size} {about.st_mtime_ns}"
 
 
 def _sources() -> list[Path]:

@@ -1,4 +1,4 @@
-"""Where the kernels come from: the cache, a build, an older entry, or nowhere."""
+"""Where the kernels come from: the cache, a build, or an older entry; and if there are none."""
 
 import json
 import os
@@ -137,7 +137,7 @@ def test_a_library_that_was_shipped(folder, entry, tmp_path):
     assert found == {"calls": 3, "tvm": False, "tvm_ffi": False, "warnings": []}
 
 
-def test_what_use_refuses(tmp_path):
+def test_use_refuses_other_libraries(tmp_path):
     import te_select
     from te_select.errors import ArtifactError
 

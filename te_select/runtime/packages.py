@@ -1,0 +1,13 @@
+"""Versions of installed packages, found without importing them."""
+
+from importlib import metadata
+
+
+def version(*names: str) -> str | None:
+    """The version of the first of these packages that is installed; None where none is."""
+    for name in names:
+        try:
+            return metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return None

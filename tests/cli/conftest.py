@@ -1,0 +1,42 @@
+"""Libraries that the verbs are tried on, and tuning without measuring."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import te_select
+from te_select.cli import tune as tune_module
+from te_select.tuning import session
+from tests.support.tuning_fakes import FakeMeasurer
+
+
+@pytest.fixture(scope="session")
+def one(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library of one kernel."""
+    path = tmp_path_factory.mktemp("one") / "mask.so"
+    return te_select.export([te_select.Workload((4, 1), (4, 5), ())], path)
+
+
+@pytest.fixture(scope="session")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library of two kernels."""
+    path = tmp_path_factory.mktemp("two") / "lib.so"
+    shapes = [(4,), ("batch",)]
+    return te_select.export([te_select.Workload(s, s, (), "int16") for s in shapes], path)
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> Callable[..., FakeMeasurer]:
+    """Replace the real measurer by a fake one, and the probes by a fixed roof."""
+
+    def use(*args: Any, **keywords: Any) -> FakeMeasurer:
+        measurer = FakeMeasurer(*args, **keywords)
+        monkeypatch.setattr(session, "open_measurer", lambda *_: measurer)
+        monkeypatch.setattr(tune_module, "_roof", lambda *_: 1e11)
+        return measurer
+
+    return use

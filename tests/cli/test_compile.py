@@ -1,0 +1,62 @@
+"""``te-select compile``: the libraries it writes, and what it prints about them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import te_select
+from tests.support.cli import FLAGS, run, run_json
+
+
+def test_compile_writes_a_library_that_loads(tmp_path: Path) -> None:
+    path = tmp_path / "mask.so"
+    result = run("compile", *FLAGS, "--dtype", "int8", "-o", path)
+    assert result.exit_code == 0, result.output
+    assert "select_int8_numpy_c4x1_t4x5_e" in result.stdout
+    assert "4:ct x 5:t" in result.stdout
+    assert te_select.load(path).workload == te_select.Workload((4, 1), (4, 5), (), "int8")
+
+
+def test_compile_takes_workloads_from_flags_json_and_file(tmp_path: Path) -> None:
+    file = tmp_path / "workloads.json"
+    listed = {"cond_shape": ["n"], "then_shape": ["n"], "else_shape": [], "dtype": "float64"}
+    file.write_text(json.dumps([listed]))
+    text = '{"cond_shape": [3], "then_shape": [], "else_shape": [], "op": "onnx"}'
+    path = tmp_path / "lib.so"
+    document = run_json("compile", *FLAGS, "--workload", text, "--workloads", file, "-o", path)
+    kernels = document["kernels"]
+    assert [k["out_shape"] for k in kernels] == [[4, 5], [3], ["n"]]
+    assert [k["workload"]["dtype"] for k in kernels] == ["float32", "float32", "float64"]
+    assert kernels[1]["workload"]["auto_broadcast"] == "multidirectional"
+    assert [k["bytes_moved"] for k in kernels] == [4 + 80 + 4 + 80, 3 + 4 + 4 + 12, None]
+    assert document["bytes"] == path.stat().st_size
+    assert len(te_select.load(path)) == 3
+
+
+def test_compile_for_another_cpu_needs_no_such_cpu(tmp_path: Path) -> None:
+    path = tmp_path / "mask.so"
+    document = run_json("compile", *FLAGS, "--target", "znver5", "-o", path)
+    assert document["target"]["name"] == "znver5"
+
+
+def test_compile_writes_a_static_library_where_asked(tmp_path: Path) -> None:
+    path = tmp_path / "mask.so"
+    document = run_json("compile", *FLAGS, "--static", "-o", path)
+    (kernel,) = document["kernels"]
+    assert kernel["c_function"] == f"te_{kernel['symbol']}"
+    assert kernel["c_function"] in path.with_suffix(".h").read_text()
+    assert path.with_suffix(".a").read_bytes().startswith(b"!<arch>")
+    assert run("compile", *FLAGS, "-o", path).exit_code == 0
+    assert not path.with_suffix(".a").exists()
+
+
+@pytest.mark.parametrize("verb", [["compile", *FLAGS], ["where", "build"]])
+def test_output_of_the_name_of_a_module_of_python_is_refused(tmp_path: Path, verb: Any) -> None:
+    result = run(*verb, "-o", tmp_path / "json.so")
+    assert result.exit_code == 2
+    assert "own module json; expected another name, such as" in result.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,98 @@
+"""``te-select logs``: what it shows of records, copies and drops."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import te_select
+from te_select import Workload
+from te_select.records import log
+from tests.support.cli import run, run_json
+from tests.support.tuning_cli import FLAGS, ON, TARGET, tuned
+
+
+def test_logs_list_shows_records_and_exits_1_where_a_line_is_damaged(
+    tmp_path: Path, fake: Any
+) -> None:
+    tuned(tmp_path, fake)
+    (row,) = run_json("logs", "list", "--tuning-logs", tmp_path)["records"]
+    assert (row["record"], row["trials"] > 0) == ("w4_1024cte", True)
+    assert row["microseconds"] == pytest.approx(125, rel=0.01)
+    assert row["default_microseconds"] == pytest.approx(250, rel=0.01)
+    assert row["gain"] == "2.00x"
+    assert "w4_1024cte" in run("logs", "list", "--tuning-logs", tmp_path).stdout
+    with (tmp_path / TARGET / log.RECORDS).open("a") as file:
+        file.write("torn")
+    result = run("logs", "list", "--tuning-logs", tmp_path)
+    assert result.exit_code == 1
+    assert "line 2 is left out" in result.stderr
+    assert "w4_1024cte" in result.stdout
+
+
+def test_logs_best_says_what_compile_would_take(tmp_path: Path, fake: Any) -> None:
+    tuned(tmp_path, fake)
+    near = ["--cond", "1025", "--then", "1025", "--else", "1025"]
+    (found,) = run_json("logs", "best", *near, *ON, "--tuning-logs", tmp_path)
+    assert found["origin"] == f"nearest:{TARGET}/w4_1024cte"
+    assert found["config"]["unroll"] == 8
+    (none,) = run_json("logs", "best", "--cond", "9", "--then", "9", "--else", "", *ON,
+                       "--tuning-logs", tmp_path)  # fmt: skip
+    assert none["origin"] == "default"
+    assert none["config"] == te_select.compile(Workload((9,), (9,), ()), tuning_logs=False).config
+    assert "w4_1024cte" in run("logs", "best", *near, *ON, "--tuning-logs", tmp_path).stdout
+
+
+def test_logs_travel_by_export_and_import(tmp_path: Path, fake: Any) -> None:
+    tuned(tmp_path / "a", fake)
+    exported = run_json("logs", "export", tmp_path / "b", "--tuning-logs", tmp_path / "a")
+    assert exported["taken"] == [f"{TARGET}/w4_1024cte"]
+    imported = run("logs", "import", tmp_path / "b", "--tuning-logs", tmp_path / "c")
+    assert imported.exit_code == 0
+    assert "1 records copied" in imported.stdout
+    read = [log.read(tmp_path / name / TARGET).entries for name in "abc"]
+    assert read[0] == read[1] == read[2]
+
+
+def test_logs_prune_says_what_is_gone(tmp_path: Path, fake: Any) -> None:
+    tuned(tmp_path, fake)
+    assert run("logs", "prune", "--tuning-logs", tmp_path).stdout == "nothing to drop\n"
+    with (tmp_path / TARGET / log.RECORDS).open("a") as file:
+        file.write("torn")
+    (gone,) = run_json("logs", "prune", "--tuning-logs", tmp_path)["dropped"]
+    assert "line 2" in gone
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["list", "--tuning-logs", "missing"],
+        ["best", *FLAGS, "--tuning-logs", "missing"],
+        ["export", "to", "--tuning-logs", "missing"],
+        ["import", "missing", "--tuning-logs", "to"],
+        ["prune", "--tuning-logs", "missing"],
+    ],
+)
+def test_missing_folder_exits_2_with_one_line(args: list[str]) -> None:
+    result = run("logs", *args)
+    assert result.exit_code == 2
+    assert "'missing' is no folder; expected one" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["import", "a"], "Missing option '--tuning-logs'"),
+        (["best"], "no workload is given"),
+        (["best", *FLAGS, "--target", "foo"], "target 'foo' is not known"),
+        (["best", *FLAGS, "--tuning-logs", "none"], "expected a folder"),
+        (["drop"], "expected one of list, best, export, import, prune"),
+    ],
+)
+def test_bad_usage_of_logs_exits_2(args: list[str], message: str) -> None:
+    result = run("logs", *args)
+    assert result.exit_code == 2, result.output
+    assert message in result.stderr

@@ -1,0 +1,94 @@
+"""``te-select verify``: libraries and corpus files that pass, and those that fail."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import te_select
+from te_select.checking import verify as verify_module
+from tests.support.cli import run, run_json
+
+
+def test_a_damaged_library_is_a_failure(one: Path, tmp_path: Path) -> None:
+    path = te_select.load(one).export(tmp_path / "mask.so")
+    path.write_bytes(b"damaged")
+    result = run("verify", path)
+    assert result.exit_code == 1, result.output
+    assert "SHA-256" in result.stderr
+
+
+def test_no_memory_is_one_line(one: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise MemoryError("Unable to allocate 1. PiB")
+
+    monkeypatch.setattr(verify_module, "verify_kernel", fail)
+    result = run("verify", one)
+    assert result.exit_code == 1
+    assert result.stderr == (
+        "te-select: error: there is not enough memory: Unable to allocate 1. PiB\n"
+    )
+
+
+def test_corpus_beyond_memory_is_a_failure(tmp_path: Path) -> None:
+    case = {
+        "id": "a", "op": "numpy.where", "attrs": {}, "cond_dtype": "boolean", "dtype": "i8",
+        "cond_shape": [2], "then_shape": [2], "else_shape": [], "expect": "ok", "out_shape": [2],
+    }  # fmt: skip
+    file = tmp_path / "huge.json"
+    for operand in ("then", "out"):
+        file.write_text(json.dumps([{**case, f"{operand}_expr": "np.zeros((9999999999999,))"}]))
+        result = run("verify", "--corpus", file)
+        assert result.exit_code == 1, result.output
+        assert "cannot be read" in result.stdout
+    file.write_text(json.dumps([{**case, "cond_pshape": {"rank": 10**15}}]))
+    assert run("verify", "--corpus", file).stderr.count("\n") == 1
+
+
+def test_verify_passes_every_check_of_every_kernel(two: Path) -> None:
+    document = run_json("verify", two)
+    assert document["passed"]
+    checks = {(r["kernel"], r["check"]) for r in document["results"]}
+    assert len(checks) == 2 * len(verify_module.CHECKS)
+    assert run("verify", two).exit_code == 0
+
+
+def test_verify_shows_a_failure_and_exits_1(one: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verify_module, "first_difference", lambda *_: "out[0,0] is 0x0")
+    result = run("verify", one, "--check", "random", "--seed", "3")
+    assert result.exit_code == 1
+    assert "FAILED random: out[0,0] is 0x0" in result.stdout
+    assert f"te-select verify {one} --kernel" in result.stdout
+    document = json.loads(run("verify", one, "--json").stdout)
+    assert not document["passed"]
+
+
+def test_verify_of_one_kernel(two: Path) -> None:
+    name = te_select.Workload((4,), (4,), (), "int16").name
+    document = run_json("verify", two, "--kernel", name, "--check", "bytes")
+    assert [(r["kernel"], r["check"]) for r in document["results"]] == [(name, "bytes")]
+    assert "expected one of select_int16" in run("verify", two, "--kernel", "x").stderr
+
+
+def test_verify_runs_corpus_files(tmp_path: Path) -> None:
+    case = {
+        "id": "a", "op": "numpy.where", "attrs": {}, "cond_dtype": "boolean", "dtype": "i8",
+        "cond_shape": [2], "then_shape": [2], "else_shape": [], "expect": "ok", "out_shape": [2],
+    }  # fmt: skip
+    good, bad = tmp_path / "good.json", tmp_path / "bad.json"
+    good.write_text(
+        json.dumps([{**case, "dtypes": ["i8", "f32"]}, {**case, "id": "s", "dtype": "string"}])
+    )
+    bad.write_text(json.dumps([{**case, "id": "b", "out_shape": [3]}]))
+    document = run_json("verify", "--corpus", good)
+    assert document["systems"] == {
+        "numpy.where": {"cases": 2, "passed": 2, "failed": 0, "skipped": 1}
+    }
+    assert list(document["skip_reasons"].values()) == [1]
+    result = run("verify", "--corpus", good, bad)
+    assert result.exit_code == 1
+    assert "2 passed, 1 failed, 1 skipped" in result.stdout
+    assert f"te-select verify --corpus {bad} --case b" in result.stdout

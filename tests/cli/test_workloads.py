@@ -1,0 +1,29 @@
+"""Shapes as they are written on the command line."""
+
+from __future__ import annotations
+
+import pytest
+
+from te_select.cli.workloads import parse_shape
+
+
+@pytest.mark.parametrize(
+    ("text", "shape"),
+    [
+        ("", ()),
+        (" ", ()),
+        ("4", (4,)),
+        ("1, batch,0", (1, "batch", 0)),
+        ("_a,007", ("_a", 7)),
+        ("[4, 1]", (4, 1)),
+        ("[]", ()),
+    ],
+)
+def test_shapes_are_comma_lists(text: str, shape: tuple[int | str, ...]) -> None:
+    assert parse_shape(text) == shape
+
+
+@pytest.mark.parametrize("text", ["-1", "1.5", "1 2", ",", "1,", "2x", "[1", "1]", "[[1]]", "٣"])
+def test_malformed_shapes_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a shape"):
+        parse_shape(text)

@@ -1,0 +1,47 @@
+"""Operands of random bits, and what NumPy selects from them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from te_select.operator.dtypes import numpy_dtype
+from te_select.operator.workload import Workload
+
+SHAPE = (3, 5)
+
+
+def bits_of(array):
+    """The bytes of a tensor of any library."""
+    if hasattr(array, "untyped_storage"):
+        import torch
+
+        array = array.detach().contiguous().resolve_conj().resolve_neg().reshape(-1)
+        return array.view(torch.uint8).numpy().tobytes()
+    return np.asarray(array).tobytes()
+
+
+def random(shape, dtype, seed=0):
+    """Random bits, and so NaN payloads too."""
+    dtype = np.dtype(dtype) if not isinstance(dtype, str) else numpy_dtype(dtype)
+    size = int(np.prod(shape)) * dtype.itemsize
+    data = np.random.default_rng(seed).integers(0, 256, size, np.uint8)
+    if dtype == np.bool_:
+        data &= 1
+    return data.view(dtype).reshape(shape)
+
+
+def mask(shape, seed=9):
+    return np.random.default_rng(seed).integers(0, 2, shape).astype(bool)
+
+
+def expected(cond, then, else_):
+    """numpy.where on unsigned ints; NumPy's own copies of bits."""
+    width = then.dtype.itemsize
+    carrier = {1: "u1", 2: "u2", 4: "u4", 8: "u8"}.get(width)
+    if carrier is None:
+        return np.where(cond, then, else_)
+    return np.where(cond, then.view(carrier), else_.view(carrier)).view(then.dtype)
+
+
+def same(dtype="float32", shape=SHAPE):
+    return Workload(shape, shape, shape, dtype)

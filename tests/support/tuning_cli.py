@@ -1,0 +1,20 @@
+"""Tunes by the command line; the test has replaced the measurer by a fake one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.support.cli import run_json
+from tests.support.tuning_fakes import FakeMeasurer
+
+TARGET = "x86-64-v4"
+ON = ["--target", TARGET]
+FLAGS = ["--cond", "1024", "--then", "1024", "--else", "1024"]
+
+
+def tuned(folder: Path, fake: Callable[..., FakeMeasurer], *flags: str) -> Any:
+    """Tune a workload with a new fake measurer, and return the document that is printed."""
+    fake()
+    return run_json("tune", *(flags or FLAGS), *ON, "--trials", "80", "--tuning-logs", folder)
