@@ -70,7 +70,7 @@ def build(names: Iterable[str], path: Path, target: ResolvedTarget) -> None:
     path
         The ``.so`` to write.
     target
-        A target that is a CPU.
+        A target that is a CPU; the library has every kernel for each of its levels.
     """
     from te_select import compiler  # noqa: PLC0415 - imports tvm, as the next
     from te_select.machines import schedule_of  # noqa: PLC0415
@@ -78,10 +78,10 @@ def build(names: Iterable[str], path: Path, target: ResolvedTarget) -> None:
     chosen_parts = (parts()[name] for name in names)
     places = {workload: place for part in chosen_parts for workload, place in part.items()}
     chosen = []
-    for workload in places:
-        default = schedule_of(target.kind).default_config(access_pattern(workload), target.tvm)
+    for level, workload in itertools.product(target.levels, places):
+        default = schedule_of(level.kind).default_config(access_pattern(workload), level.tvm)
         serial = replace(default, bytes_per_thread=0, piece=_ONE_PIECE)
-        chosen.append(_for_short_rows(compiler.schedule(workload, target, False, asdict(serial))))
+        chosen.append(_for_short_rows(compiler.schedule(workload, level, False, asdict(serial))))
     compiler.build_scheduled(chosen, path, target, places=places)
 
 
