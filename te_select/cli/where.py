@@ -12,7 +12,11 @@ from te_select.cli.console import JsonFlag, UsageError, print_json
 from te_select.cli.paths import check_output
 
 Target = Annotated[
-    str, typer.Option("--target", help="native, x86-64 to x86-64-v4, an LLVM CPU name, or JSON.")
+    str,
+    typer.Option(
+        "--target",
+        help="native, one or several of x86-64 to x86-64-v4, an LLVM CPU name, or JSON.",
+    ),
 ]
 Output = Annotated[
     Path | None,
@@ -43,7 +47,7 @@ def build_command(
     no compiler then.
 
     Example: te-select where build
-    Example: te-select where build --target x86-64-v3 -o build/where.so
+    Example: te-select where build --target x86-64-v2,x86-64-v3,x86-64-v4 -o build/where.so
     """
     if output is not None:
         output = check_output("-o", output)
