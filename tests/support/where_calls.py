@@ -1,8 +1,17 @@
 """Random calls of where(), and whether two of them came to the same."""
 
+import os
 import warnings
+from pathlib import Path
 
 import numpy as np
+
+try:
+    from te_select.runtime import _extension
+except ImportError:
+    _extension = None
+HAS_EXTENSION = _extension is not None
+ROOT = Path(__file__).parents[2]
 
 NUMERIC = ("?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16")
 OTHERS = ("M8[s]", "M8[ms]", "m8[s]", "m8[D]", "S3", "S8", "U2", "U3", "U4", "V5", "V16", ">f4")
@@ -123,3 +132,8 @@ def difference(ours, theirs):
         return None if all(same) else "elements differ"
     same = np.ascontiguousarray(found).tobytes() == np.ascontiguousarray(expected).tobytes()
     return None if same else "bits differ"
+
+
+def path_of_python():
+    """PYTHONPATH of a process that finds this te_select, and what this process finds."""
+    return os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))

@@ -1,7 +1,9 @@
 """te_select.where is numpy.where: values, types, layouts, warnings and errors."""
 
+import copy
 import inspect
 import os
+import pickle
 import warnings
 
 import numpy as np
@@ -202,3 +204,8 @@ def test_stats_say_why_numpy_did_it():
     after = where.stats().left
     assert after["element type"] == before.get("element type", 0) + 1
     assert after["shape"] == before.get("shape", 0) + 1
+
+
+def test_it_is_pickled_and_copied_by_its_name():
+    assert pickle.loads(pickle.dumps(where)) is where
+    assert copy.deepcopy(where) is where

@@ -31,7 +31,7 @@ class _Library(ctypes.Structure):
 
     _fields_ = (
         ("version", ctypes.c_int64),
-        ("call", ctypes.c_void_p),
+        ("call", ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)),
         ("refusal", ctypes.CFUNCTYPE(ctypes.c_char_p)),
         ("add", ctypes.CFUNCTYPE(None, ctypes.c_void_p)),
         ("kernels", ctypes.c_void_p),
@@ -70,6 +70,16 @@ def function(name: str) -> Any:
         if _first is None:
             raise ArtifactError("no kernels of where() are loaded")
         return image.open_again(_first[0]).get_function(name)
+
+
+def call(prepared: Any) -> int:
+    """Call the kernels with a te_select_where_call; returns what that came to."""
+    with _lock:
+        if _first is None:
+            raise ArtifactError("no kernels of where() are loaded")
+        found = _Library.from_address(_first[1])
+    outcome: int = found.call(prepared)
+    return outcome
 
 
 def fetch(part: str) -> bool:

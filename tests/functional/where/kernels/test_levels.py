@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -14,8 +13,8 @@ from te_select.errors import TargetError
 from te_select.functional.where.kernels import building, family
 from te_select.machines.targets import resolve
 from te_select.runtime.cpu import features
+from tests.support.where_calls import path_of_python
 
-ROOT = Path(__file__).parents[4]
 LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")
 HERE = [name for name in LEVELS if not features.missing(resolve(name).cpu_features)]
 PARTS = ("w4", "w4_rows05")
@@ -60,7 +59,7 @@ def used(path, *emulator, level=""):
             **os.environ,
             "TE_SELECT_LEVEL": level,
             "TE_SELECT_CACHE_DIR": "/dev/null",
-            "PYTHONPATH": str(ROOT),
+            "PYTHONPATH": path_of_python(),
         },
         capture_output=True,
         text=True,
