@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
 import statistics
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import te_select
-from te_select import compiler
 from te_select.bench.run import calls_of
 from te_select.bench.suite import DEFAULT
-from te_select.machines.targets import resolve
 from te_select.timing import roof
 from te_select.timing.cores import threads
 from te_select.timing.operands import Mask, make_operands
@@ -67,16 +62,15 @@ def _chosen(name: str, megabytes: int, count: int) -> float:
     """The default's speed as a share of the fastest of all."""
     elements = megabytes * MEGABYTE // 4
     workload = _patterns(elements)[name]
-    with tempfile.TemporaryDirectory() as folder:
-        one = {"bytes_per_thread": 0} if count == 1 else {}
-        ways = {"default": {}, "plain": {"stream_from": 0}, "past the cache": {"stream_from": 1}}
-        calls = _calls(workload, {way: one | knobs for way, knobs in ways.items()}, folder, Mask())
-        if name == "contiguous":
-            memory = [roof.probe_memory("select", elements)]
-            for stream in (0, 1):
-                run = roof.runner("select", memory, elements, stream, count)
-                calls[f"C {stream}"] = functools.partial(run, 1)
-        return _share(take_turns(calls, ROUNDS, PAUSE))
+    one = {"bytes_per_thread": 0} if count == 1 else {}
+    ways = {"default": {}, "plain": {"stream_from": 0}, "past the cache": {"stream_from": 1}}
+    calls = _calls(workload, {way: one | knobs for way, knobs in ways.items()}, Mask())
+    if name == "contiguous":
+        memory = [roof.probe_memory("select", elements)]
+        for stream in (0, 1):
+            run = roof.runner("select", memory, elements, stream, count)
+            calls[f"C {stream}"] = functools.partial(run, 1)
+    return _share(take_turns(calls, ROUNDS, PAUSE))
 
 
 def skips() -> None:
@@ -85,31 +79,22 @@ def skips() -> None:
     cases += [(f"blocks of {block}", MASKED, Mask(block=block)) for block in BLOCKS]
     shares = {}
     for name, workload, mask in cases:
-        with tempfile.TemporaryDirectory() as folder:
-            ways = {"default": {}, "no look": {"skip": 0}, "a look": {"skip": 1}}
-            calls = _calls(workload, ways, folder, mask)
-            shares[name] = _share(take_turns(calls, ROUNDS))
+        ways = {"default": {}, "no look": {"skip": 0}, "a look": {"skip": 1}}
+        shares[name] = _share(take_turns(_calls(workload, ways, mask), ROUNDS))
     for name, share in sorted(shares.items(), key=lambda each: each[1])[:8]:
         print(f"{name:36}{share:7.3f}   (0.97)")
 
 
 def _calls(
-    workload: te_select.Workload, ways: Mapping[str, Mapping[str, int]], folder: str, mask: Mask
+    workload: te_select.Workload, ways: Mapping[str, Mapping[str, int]], mask: Mask
 ) -> dict[str, Call]:
     """Kernels of the default config with some knobs changed, on one set of operands."""
-    target = resolve("native")
-    default = compiler.schedule(workload, target, False).config
     operands = make_operands(workload, mask)
-    calls = {}
-    for number, (way, knobs) in enumerate(ways.items()):
-        path = Path(folder, str(number), "kernel.so")
-        config = dataclasses.asdict(default) | dict(knobs)
-        chosen = [compiler.schedule(workload, target, config=config)]
-        compiler.build_scheduled(chosen, path, target)
-        kernel = te_select.load(path)
-        assert isinstance(kernel, te_select.Kernel)
-        calls[way] = calls_of(kernel, [operands])[0]
-    return calls
+    kernels = {
+        way: te_select.compile(workload, tuning_logs=False, config=knobs)
+        for way, knobs in ways.items()
+    }
+    return {way: calls_of(kernel, [operands])[0] for way, kernel in kernels.items()}
 
 
 def _share(timed: Mapping[str, Timing]) -> float:

@@ -8,12 +8,10 @@ Contestants take turns in one run, and a ratio is the median over the rounds.
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import functools
 import math
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,12 +21,10 @@ import tvm_ffi
 
 import decisions
 import te_select
-from te_select import compiler
 from te_select.bench.contest import name_dims
 from te_select.bench.peers import choose_peers
 from te_select.bench.run import calls_of
 from te_select.bench.suite import DEFAULT
-from te_select.machines.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.timing import roof
 from te_select.timing.cores import threads
@@ -55,16 +51,9 @@ def call(kernel: te_select.Kernel, operands: Operands) -> Call:
     return calls_of(kernel, [operands])[0]
 
 
-def with_config(workload: te_select.Workload, folder: str, **knobs: Any) -> te_select.Kernel:
+def with_knobs(workload: te_select.Workload, **knobs: Any) -> te_select.Kernel:
     """A kernel of the default config with some knobs changed."""
-    target = resolve("native")
-    default = compiler.schedule(workload, target, False)
-    config = dataclasses.asdict(default.config) | knobs
-    path = Path(folder, "-".join(f"{k}{v}" for k, v in knobs.items()), "kernel.so")
-    compiler.build_scheduled([compiler.schedule(workload, target, config=config)], path, target)
-    kernel = te_select.load(path)
-    assert isinstance(kernel, te_select.Kernel)
-    return kernel
+    return te_select.compile(workload, tuning_logs=False, config=knobs)
 
 
 def show(title: str, ratio: float, asked: str) -> None:
@@ -85,17 +74,15 @@ def handwritten() -> None:
 def skipping() -> None:
     """Measure the gain of skipping on masks in blocks, and its cost on random ones."""
     random, blocks = (make_operands(flat(LARGE), mask) for mask in (HALF, BLOCKS))
-    with tempfile.TemporaryDirectory() as folder:
-        skips = with_config(flat(LARGE), folder, skip=1)
-        reads = with_config(flat(LARGE), folder, skip=0)
-        timed = take_turns(
-            {
-                "random": call(skips, random),
-                "blocks": call(skips, blocks),
-                "random, unskipped": call(reads, random),
-            },
-            ROUNDS,
-        )
+    skips, reads = with_knobs(flat(LARGE), skip=1), with_knobs(flat(LARGE), skip=0)
+    timed = take_turns(
+        {
+            "random": call(skips, random),
+            "blocks": call(skips, blocks),
+            "random, unskipped": call(reads, random),
+        },
+        ROUNDS,
+    )
     gain = timed["blocks"].ratio(timed["random"])
     show("2^25 float32, cond in blocks of 16 K, of the random mask's speed", gain, "1.4")
     cost = timed["random"].ratio(timed["random, unskipped"])

@@ -57,6 +57,8 @@ class Kind:
         The class that calls a kernel with NumPy arrays; empty where kernels take them.
     fleet
         Whether the machines of a fleet can measure it.
+    family
+        Whether its libraries can hold the family of kernels that serves operands of any shapes.
     profile
         Measures what libraries decide by the machine, where they do.
     former_names
@@ -79,6 +81,7 @@ class Kind:
     environment: str
     with_numpy: str = ""
     fleet: bool = False
+    family: bool = False
     profile: str = ""
     former_names: tuple[str, ...] = field(default=())
 
@@ -104,6 +107,7 @@ KINDS: dict[str, Kind] = {
         environment="te_select.machines.cpu.environment:environment",
         profile="te_select.timing.cpu.profile",
         fleet=True,
+        family=True,
         former_names=("x86",),
     ),
     "cuda": Kind(

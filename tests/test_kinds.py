@@ -129,11 +129,13 @@ FOREIGN = {  # the same words, as other libraries' names of devices and packages
 
 OF_ONE_KIND = {  # what there is for one kind only
     (
-        "te_select/functional/where/kernels/building.py",
-        "cpu",
+        "te_select/functional/where/kernels/key.py",
+        "import of cpu",
+    ): "the cache of where() is for this CPU",
+    (
+        "te_select/functional/where/kernels/library.py",
+        "import of cpu",
     ): "where() has kernels for CPUs",
-    ("te_select/functional/where/kernels/key.py", "import of cpu"): "and depend on the CPU",
-    ("te_select/functional/where/kernels/library.py", "import of cpu"): "which must run them",
 }
 
 

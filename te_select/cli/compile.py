@@ -11,15 +11,17 @@ import typer
 import te_select
 from te_select.cli import models, workloads
 from te_select.cli.console import (
+    ConfigOption,
     JsonFlag,
     LogsOption,
     TargetOption,
     no_meaning,
+    parse_knobs,
     print_json,
     progress,
     tuning_logs,
 )
-from te_select.cli.manifest import describe, print_kernel, read_manifest
+from te_select.cli.manifest import describe, print_kernels, read_manifest
 from te_select.cli.paths import check_folder, check_output
 
 if TYPE_CHECKING:
@@ -44,12 +46,14 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
     expand: models.Expand = False,
     target: TargetOption = "native",
     logs: LogsOption = None,
+    config: ConfigOption = None,
     output: Output = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Compile workloads, or all that a model needs, into one shared library.
 
-    With --model, every distinct workload of the model becomes a function. The manifest says which
+    With --model, every distinct workload of the model becomes a function. Nodes whose shapes only
+    the call tells are served by te_select_where, which takes any shapes. The manifest says which
     function serves which node.
 
     Example: te-select compile --cond 1,1,128,128 --then 4,12,128,128 --else "" -o build/mask.so
@@ -69,7 +73,9 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
     with progress("compiling") as step:
         export = te_select.export  # imports TVM
         imported = time.perf_counter()
-        path = export(wanted, output, target, tuning_logs(logs), progress=step)
+        path = export(
+            wanted, output, target, tuning_logs(logs), config=parse_knobs(config), progress=step
+        )
     end = time.perf_counter()
     manifest = read_manifest(path)
     document: dict[str, Any] = {
@@ -82,7 +88,10 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
     }
     if model is not None:
         document["model"] = str(model)
-        document["nodes"] = [models.describe(node, {}) for node in nodes]
+        served = {node["place"]: node["symbol"] for node in manifest["nodes"]}
+        document["nodes"] = [
+            models.describe(node, {}) | {"symbol": served[node.place]} for node in nodes
+        ]
     if as_json:
         print_json(document)
         return
@@ -91,9 +100,9 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
         f"{document['bytes'] / 1024:.0f} KiB, {end - imported:.2f} s "
         f"(and {imported - start:.2f} s to import TVM)"
     )
-    for kernel in document["kernels"]:
-        print_kernel(kernel)
+    print_kernels(document["kernels"])
     if model is not None:
         print(f"{model}: {models.counted(nodes)}")
-        if waiting := [node.place for node in nodes if node.status == "dispatched"]:
-            print(f"not in the library, because the call decides: {', '.join(waiting)}")
+        for node in nodes:
+            if node.status == "dispatched":
+                print(f"{node.place}: {served[node.place] or 'not in the library'}; {node.reason}")

@@ -42,10 +42,36 @@ LogsOption = Annotated[
     typer.Option("--tuning-logs", help="A folder of records, or none; default: shipped."),
 ]
 
+ConfigOption = Annotated[
+    list[str] | None,
+    typer.Option("--config", help="A knob by hand, such as piece=4096; repeatable."),
+]
+
 
 def tuning_logs(text: str | None) -> str | Literal[False] | None:
     """The value of ``--tuning-logs`` as `te_select.compile` takes it."""
     return False if text == "none" else text
+
+
+def parse_knobs(texts: Sequence[str] | None) -> dict[str, Any]:
+    """The knobs of ``--config``, with values of JSON.
+
+    Raises
+    ------
+    UsageError
+        If one is malformed, or given twice.
+    """
+    knobs: dict[str, Any] = {}
+    for text in texts or ():
+        name, _, value = text.partition("=")
+        try:
+            knob = json.loads(value)
+        except ValueError as error:
+            raise UsageError(f"--config {text!r}: expected such as piece=4096") from error
+        if name in knobs:
+            raise UsageError(f"--config {name} is given twice; expected it once")
+        knobs[name] = knob
+    return knobs
 
 
 def no_meaning(beside: str, **flags: Any) -> None:

@@ -10,17 +10,19 @@ import typer
 from te_select import kinds
 from te_select.cli import models, workloads
 from te_select.cli.console import (
+    ConfigOption,
     JsonFlag,
     LevelOption,
     LogsOption,
     OptionalTarget,
     UsageError,
     no_meaning,
+    parse_knobs,
     print_fields,
     print_json,
     tuning_logs,
 )
-from te_select.cli.manifest import describe, print_kernel, read_manifest
+from te_select.cli.manifest import describe, print_kernels, read_manifest
 from te_select.cli.paths import check_folder, check_library
 from te_select.errors import ArtifactError, SelectError
 from te_select.operator.workload import Workload
@@ -50,6 +52,7 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
     expand: models.Expand = False,
     target: OptionalTarget = None,
     logs: LogsOption = None,
+    config: ConfigOption = None,
     source: Source = None,
     level: LevelOption = None,
     kernel: KernelName = None,
@@ -70,7 +73,7 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
     flags = workloads.fields(cond, then, else_, dtype, op, auto_broadcast, axis)
     if model is not None:
         other = {"library": path, "tuning-logs": logs, "source": source, "kernel": kernel}
-        other["level"] = level
+        no_meaning("--model", level=level, config=config)
         no_meaning("--model", **flags, **other, target=target)
         _show_model(model, size, expand, as_json)
         return
@@ -78,7 +81,7 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
     if path is not None and any(value is not None for value in (*flags.values(), logs)):
         raise UsageError("a library and workload flags are given; expected one or the other")
     if path is not None:
-        no_meaning("a library", target=target)
+        no_meaning("a library", target=target, config=config)
         check_library(path)
         document = _of_library(path)
         document |= _loaded(path)
@@ -86,7 +89,8 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
     else:
         check_folder("--tuning-logs", logs, "none")
         workload = workloads.gather(flags, None, None)[0]
-        document = _of_workload(workload, "native" if target is None else target, logs)
+        of_target = "native" if target is None else target
+        document = _of_workload(workload, of_target, logs, parse_knobs(config))
     document["kernels"] = _chosen(document["kernels"], kernel)
     if source is not None:
         _add_source(document, source, level)
@@ -122,12 +126,15 @@ def _of_library(path: Path) -> dict[str, Any]:
     }
 
 
-def _of_workload(workload: Workload, target: str, logs: str | None) -> dict[str, Any]:
+def _of_workload(
+    workload: Workload, target: str, logs: str | None, knobs: dict[str, Any]
+) -> dict[str, Any]:
     import te_select  # noqa: PLC0415 - tvm is slow to import
 
     with scratch.folder() as folder:
-        path = folder / "select.so"
-        document = _of_library(te_select.export([workload], path, target, tuning_logs(logs)))
+        path = folder / "kernel.so"
+        made = te_select.export([workload], path, target, tuning_logs(logs), config=knobs)
+        document = _of_library(made)
     del document["path"]
     return document
 
@@ -204,8 +211,7 @@ def _print(document: dict[str, Any]) -> None:
         print_fields(document["in_effect"], "  ")
     if document.get("manifest_written"):
         print("the manifest beside the library was gone or did not fit, and was written again")
-    for kernel in document["kernels"]:
-        print()
-        print_kernel(kernel)
+    print()
+    print_kernels(document["kernels"])
     for node in document["nodes"]:
         print(f"{node['place']} {node['name']}: {node['symbol'] or node['reason']}")

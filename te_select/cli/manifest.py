@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from te_select.cli.console import print_fields
+from te_select.operator import family
 from te_select.operator.access import access_pattern
 from te_select.operator.broadcast import format_shape
 from te_select.operator.workload import Workload
@@ -69,6 +71,25 @@ def describe(entry: dict[str, Any], target: dict[str, Any]) -> dict[str, Any]:
         **choice,
         **({"levels": levels} if levels else {}),
     }
+
+
+def print_kernels(kernels: Sequence[dict[str, Any]]) -> None:
+    """Print what `describe` found of each kernel; those of the family of where() in one line."""
+    own, of_family = apart(kernels)
+    for kernel in own:
+        print_kernel(kernel)
+    if of_family:
+        print(f"{family.FUNCTION}: serves operands of any shapes by {len(of_family)} kernels")
+
+
+def apart(
+    kernels: Sequence[dict[str, Any]],
+) -> tuple[Sequence[dict[str, Any]], Sequence[dict[str, Any]]]:
+    """The kernels of workloads, and those that together serve operands of any shapes."""
+    workloads = {kernel["symbol"]: Workload.from_json(kernel["workload"]) for kernel in kernels}
+    members = family.places(family.held(workloads.values()))
+    own = [kernel for kernel in kernels if workloads[kernel["symbol"]] not in members]
+    return own, [kernel for kernel in kernels if workloads[kernel["symbol"]] in members]
 
 
 def print_kernel(described: dict[str, Any]) -> None:

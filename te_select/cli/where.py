@@ -10,6 +10,7 @@ import typer
 
 from te_select.cli.console import JsonFlag, UsageError, print_json
 from te_select.cli.paths import check_output
+from te_select.operator import family
 
 Target = Annotated[
     str,
@@ -57,7 +58,7 @@ def build_command(
             "native, or -o where.so"
         )
     start = time.perf_counter()
-    from te_select.functional.where.kernels import building, family  # noqa: PLC0415 - imports tvm
+    from te_select.functional.where.kernels import building  # noqa: PLC0415 - imports tvm
 
     imported = time.perf_counter()
     path = building.build(output, target)

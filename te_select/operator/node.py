@@ -32,5 +32,9 @@ class Node(Protocol):
         """Why it has no kernel, if it has none."""
 
     @property
+    def dtype(self) -> str | None:
+        """Its element type, if that is known."""
+
+    @property
     def workload(self) -> Workload | None:
         """Its workload, if it has a kernel."""

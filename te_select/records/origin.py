@@ -9,6 +9,7 @@ from te_select.operator.access import AccessPattern, access_pattern
 from te_select.operator.workload import Workload
 
 DEFAULT = "default"
+BY_HAND = "by hand"
 TUNED, NEAREST = "tuned:", "nearest:"
 NOT_ASKED = "records were not to be used: the schedule's default config"
 NONE_NEAR = "no record is near enough: the schedule's default config"

@@ -17,6 +17,7 @@ from typing import Any
 from te_select import kinds
 from te_select.errors import ArtifactError, SelectError
 from te_select.kinds import Kind
+from te_select.operator import family
 from te_select.operator.node import Node
 from te_select.operator.workload import Workload
 from te_select.runtime import files
@@ -78,7 +79,8 @@ class NodeRecord:
     place, name, op, status, reason
         As a `te_select.ModelNode` has them.
     symbol
-        The kernel that serves it; None where none of the library does.
+        The kernel that serves it, or `te_select.operator.family.FUNCTION`, where the family does;
+        None where nothing of the library does.
     """
 
     place: str
@@ -89,9 +91,11 @@ class NodeRecord:
     symbol: str | None
 
     @classmethod
-    def of(cls, node: Node) -> NodeRecord:
-        """Make the record of a node."""
-        symbol = None if node.workload is None else node.workload.name
+    def of(cls, node: Node, *, family_serves: bool = False) -> NodeRecord:
+        """Make the record of a node without a workload, which the family may serve, or with one."""
+        symbol = family.FUNCTION if family_serves else None
+        if node.workload is not None:
+            symbol = node.workload.name
         return cls(node.place, node.name, node.op, node.status, node.reason, symbol)
 
 
@@ -220,8 +224,11 @@ def parse(text: bytes, place: str) -> tuple[Manifest, str, int]:
         if len(symbols) < len(kernels):
             raise ValueError("two kernels have one symbol")
         nodes = tuple(
-            _parse_node(item, symbols) for item in _typed({"nodes": []} | data, "nodes", list)
+            _parse_node(item, symbols | {family.FUNCTION})
+            for item in _typed({"nodes": []} | data, "nodes", list)
         )
+        if any(node.symbol == family.FUNCTION for node in nodes):
+            _check_family(kernels)
     except (ValueError, TypeError, SelectError) as error:
         raise ArtifactError(f"{place} is not a manifest: {error}; export it again") from error
     return Manifest(kernels, target, versions, nodes), sha256, found
@@ -267,6 +274,11 @@ def _levels_to_json(levels: Mapping[str, Choice]) -> dict[str, Any]:
         name: {**vars(choice), "config": dict(choice.config)} for name, choice in levels.items()
     }
     return {"levels": found} if found else {}
+
+
+def _check_family(kernels: tuple[KernelRecord, ...]) -> None:
+    if not family.held(record.workload for record in kernels):
+        raise ValueError(f"nodes are served by {family.FUNCTION!r}, whose kernels are not there")
 
 
 def _parse_node(item: Any, symbols: set[str]) -> NodeRecord:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from te_select.functional.where.kernels import family, key
+from te_select.functional.where.kernels import key
+from te_select.operator import family
 from te_select.runtime import cache
 from tests.support.cli import run, run_json
 

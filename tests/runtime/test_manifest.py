@@ -25,6 +25,7 @@ MANIFEST = Manifest(
     {"te_select": "1", "llvm": "20"},
 )
 DIGEST = "5" * 64
+TEXTS = ("place", "name", "op", "status", "reason")
 SERVED = {"symbol": "select_gone"}
 
 
@@ -66,8 +67,12 @@ def test_kind_may_have_its_former_name():
         ({"nodes": [3]}, "node 3 is not an object"),
         ({"nodes": [{"place": "graph#1"}]}, "name is None, expected a str"),
         (
-            {"nodes": [dict.fromkeys(("place", "name", "op", "status", "reason"), "x") | SERVED]},
+            {"nodes": [dict.fromkeys(TEXTS, "x") | SERVED]},
             "node 'x' is served by 'select_gone', which is not there",
+        ),
+        (
+            {"nodes": [dict.fromkeys(TEXTS, "x") | {"symbol": "te_select_where"}]},
+            "nodes are served by 'te_select_where', whose kernels are not there",
         ),
     ],
 )

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from te_select.functional.where.kernels import library
-from te_select.functional.where.kernels.family import part_of_width, wished_part
 from te_select.functional.where.kinds_of_tensors import by_type
 from te_select.functional.where.numpy_rules import leave, left
+from te_select.operator import family
 
 _DOC = """Select element by element: ``out[i] = x[i] if cond[i] else y[i]``, as numpy.where does.
 
@@ -91,12 +91,12 @@ def build(path: str | None = None, target: str = "native") -> Path:
 
 def _fetch(width: int) -> bool:
     """Load the kernels for elements of so many bytes."""
-    return library.fetch(part_of_width(width))
+    return library.fetch(family.part_of_width(width))
 
 
 def _fetch_rows(wish: int) -> bool:
     """Load a kernel of rows that would have served many elements."""
-    return library.fetch(wished_part(wish))
+    return library.fetch(family.wished_part(wish))
 
 
 def _make() -> tuple[Any, Any]:

@@ -11,11 +11,11 @@ import numpy as np
 
 from te_select.functional.where import numpy_rules
 from te_select.functional.where.kernels import library
-from te_select.functional.where.kernels.family import part_of_width, wished_part
 from te_select.functional.where.kinds_of_tensors import by_type
 from te_select.functional.where.shapes import joined
 from te_select.functional.where.taken import Left, operands
 from te_select.functional.where.through_ctypes import overlaps, select
+from te_select.operator import family
 
 _MISSING: Any = object()
 _ARRAY, _BOOL, _empty = np.ndarray, np.dtype(bool), np.empty
@@ -106,7 +106,7 @@ def _select_any(cond: Any, x: Any, y: Any, out: Any) -> Any:
     else:
         raise Left("out")
     flags, then, else_ = inputs
-    if not library.fetch(part_of_width(dtype.itemsize)):
+    if not library.fetch(family.part_of_width(dtype.itemsize)):
         raise Left("no kernel")
     if (outcome := select(flags, then, else_, made)) < 0:
         raise Left("no kernel")
@@ -131,9 +131,9 @@ def _fetch(dtype: np.dtype[Any]) -> Any:
     """The function for elements of a type; None where there is none."""
     if dtype.char not in _TYPES or not dtype.isnative or dtype.metadata is not None:
         return None
-    if not library.fetch(part_of_width(dtype.itemsize)):
+    if not library.fetch(family.part_of_width(dtype.itemsize)):
         return None
-    return _entries.setdefault(dtype, library.function("te_select_where"))
+    return _entries.setdefault(dtype, library.function(family.FUNCTION))
 
 
 def _select(entry: Any, cond: Any, x: Any, y: Any, dtype: Any, out: Any) -> Any:
@@ -183,4 +183,4 @@ def _note_wish(wish: int, size: int) -> None:
     _wishes[wish] = before + size
     if before + size >= _WORTH:
         _wishes[wish] = -1
-        library.fetch(wished_part(wish))
+        library.fetch(family.wished_part(wish))

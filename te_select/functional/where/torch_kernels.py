@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from te_select.functional.where.kernels import library
-from te_select.functional.where.kernels.family import part_of_width
 from te_select.functional.where.shapes import joined
+from te_select.operator import family
 from te_select.runtime.torch_state import STATE
 
 _TENSOR = torch.Tensor
@@ -113,9 +113,9 @@ def _by_kernels(cond: Any, x: Any, y: Any, out: Any) -> Any:
         return None
     entry = _functions.get(dtype)
     if entry is None:
-        if not library.fetch(part_of_width(dtype.itemsize)):
+        if not library.fetch(family.part_of_width(dtype.itemsize)):
             return None
-        entry = _functions[dtype] = library.function("te_select_where")
+        entry = _functions[dtype] = library.function(family.FUNCTION)
     found = _called(entry, cond, _bare(sides[0]), _bare(sides[1]), made, out)
     if found is not None and not dtype.is_complex:  # of which a view may be conjugated
         _entries[dtype] = entry

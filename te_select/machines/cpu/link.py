@@ -168,8 +168,8 @@ def link(
     triple
         What it is for; None for this machine.
     places
-        Where the kernels are the family of `te_select.where`: the place of each in
-        ``te_select_where_kernels``, such as ``"runs[2][7]"``.
+        Of the kernels of the family that serves any shapes, the place of each in
+        ``te_select_where_kernels``, such as ``"runs[2][7]"``; None if there are none.
 
     Raises
     ------
@@ -187,9 +187,10 @@ def _family(
 ) -> str:
     """What tells ``where_library.c`` the kernels of a family."""
     functions, cases = [], []
+    members = [(i, entry) for i, entry in enumerate(entries) if entry.workload in places]
     for k in range(len(levels)):
         filled = []
-        for i, entry in enumerate(entries):
+        for i, entry in members:
             functions.append(_where_run(f"where_{i}_{k}", entry, k))
             filled.append(f"      kernels->{places[entry.workload]} = where_{i}_{k};")
         cases.append("\n".join([f"    case {k}:", *filled, "      break;"]))

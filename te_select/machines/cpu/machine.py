@@ -48,7 +48,7 @@ def build(
     path
         The ``.so`` to write; its folder exists.
     places
-        Where they are the family of `te_select.where`, the place of each in its table.
+        Of those that are kernels of the family, the place of each in its table.
     """
     made: list[Path] = []
     versions: dict[Workload, list[link.Version]] = {one.workload: [] for one in chosen}

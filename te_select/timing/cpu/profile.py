@@ -8,20 +8,15 @@ current threshold loses nothing, it stays.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import te_select
-from te_select import compiler
 from te_select.machines.cpu.profile import of_this_machine
-from te_select.machines.targets import ResolvedTarget, resolve
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
-from te_select.runtime import scratch
 from te_select.runtime.cpu.profile import NEVER, Profile
 from te_select.timing.operands import Mask, Operands, make_operands, placed
 from te_select.timing.rounds import Timing, take_turns
@@ -99,34 +94,34 @@ def measure(
     caches = -(-threads // int(current.machine["threads_per_l3"]))
     decisions: dict[str, int] = {}
     seen: list[Comparison] = []
-    with _bench() as bench:
-        for done, (name, of_output) in enumerate((("stream", False), ("fill", True))):
-            step(done, STEPS)
-            side = () if of_output else ("n",)
-            workload = Workload(("n",), side, side, auto_broadcast="multidirectional")
-            first = {}
-            for count, grain in sorted({1: _SERIAL, threads: _PARALLEL}.items()):
-                rows = bench.streaming(name, workload, count, grain)
-                first[count] = threshold([(row.bytes, row.ratio) for row in rows])
-                seen += rows
-            per_thread, per_l3 = shares(first[1], first[threads], threads, caches)
-            decisions |= {f"{name}_per_thread": per_thread, f"{name}_per_l3": per_l3}
-        step(2, STEPS)
-        decisions["bytes_per_thread"] = current.decisions["bytes_per_thread"]
-        if threads > 1:
-            rows = bench.second_thread()
+    bench = _Bench()
+    for done, (name, of_output) in enumerate((("stream", False), ("fill", True))):
+        step(done, STEPS)
+        side = () if of_output else ("n",)
+        workload = Workload(("n",), side, side, auto_broadcast="multidirectional")
+        first = {}
+        for count, grain in sorted({1: _SERIAL, threads: _PARALLEL}.items()):
+            rows = bench.streaming(name, workload, count, grain)
+            first[count] = threshold([(row.bytes, row.ratio) for row in rows])
             seen += rows
-            first_worth = threshold([(row.bytes, row.ratio / CLEAR) for row in rows])
-            decisions["bytes_per_thread"] = max(1 << 10, first_worth // 2)
-        step(3, STEPS)
-        once, again = bench.skipping()
-        decisions["skip"] = 0 if once.ratio < 1 / CLEAR else 1 if again.ratio < 1 / CLEAR else 2
-        step(4, STEPS)
-        walk = bench.backwards()
-        decisions["backwards"] = current.decisions["backwards"]
-        if not 1 / CLEAR < walk.ratio < CLEAR:
-            decisions["backwards"] = int(walk.ratio > 1)
-        seen += [once, again, walk]
+        per_thread, per_l3 = shares(first[1], first[threads], threads, caches)
+        decisions |= {f"{name}_per_thread": per_thread, f"{name}_per_l3": per_l3}
+    step(2, STEPS)
+    decisions["bytes_per_thread"] = current.decisions["bytes_per_thread"]
+    if threads > 1:
+        rows = bench.second_thread()
+        seen += rows
+        first_worth = threshold([(row.bytes, row.ratio / CLEAR) for row in rows])
+        decisions["bytes_per_thread"] = max(1 << 10, first_worth // 2)
+    step(3, STEPS)
+    once, again = bench.skipping()
+    decisions["skip"] = 0 if once.ratio < 1 / CLEAR else 1 if again.ratio < 1 / CLEAR else 2
+    step(4, STEPS)
+    walk = bench.backwards()
+    decisions["backwards"] = current.decisions["backwards"]
+    if not 1 / CLEAR < walk.ratio < CLEAR:
+        decisions["backwards"] = int(walk.ratio > 1)
+    seen += [once, again, walk]
     step(STEPS, STEPS)
     return Measured(decisions, tuple(seen))
 
@@ -174,22 +169,9 @@ def shares(one: int, several: int, threads: int, caches: int) -> tuple[int, int]
 
 
 class _Bench:
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.target: ResolvedTarget = resolve("native")
-        self.count = 0
-
     def kernel(self, workload: Workload, **knobs: int) -> te_select.Kernel:
         """A kernel of the default config with some knobs changed."""
-        default = compiler.schedule(workload, self.target, False).config
-        config = asdict(replace(default, **knobs))
-        self.count += 1
-        path = self.folder / str(self.count) / "kernel.so"
-        chosen = [compiler.schedule(workload, self.target, config=config)]
-        compiler.build_scheduled(chosen, path, self.target)
-        loaded = te_select.load(path)
-        assert isinstance(loaded, te_select.Kernel)
-        return loaded
+        return te_select.compile(workload, tuning_logs=False, config=knobs)
 
     def streaming(
         self, name: str, workload: Workload, threads: int, grain: int
@@ -272,12 +254,6 @@ class _Bench:
             "0",
             "1",
         )
-
-
-@contextmanager
-def _bench() -> Iterator[_Bench]:
-    with scratch.folder(scratch.ROOM + 40 * scratch.KERNEL_ROOM) as folder:
-        yield _Bench(folder)
 
 
 def call(kernel: te_select.Kernel, operands: Operands) -> Call:

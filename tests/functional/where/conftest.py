@@ -16,7 +16,7 @@ def family(request):
     before = os.environ.get("TE_SELECT_CACHE_DIR")
     os.environ["TE_SELECT_CACHE_DIR"] = str(folder)
     from te_select.functional.where.kernels import building, key, library
-    from te_select.functional.where.kernels.family import parts
+    from te_select.operator.family import parts
     from te_select.runtime import cache
 
     with filelock.FileLock(folder / "lock"):

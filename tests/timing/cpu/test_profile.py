@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-
 import pytest
 
 from te_select import Workload
@@ -104,7 +102,7 @@ def decided(monkeypatch):
     current = Profile({"threads": 2, "threads_per_l3": 2}, "", decisions, "", "", False)
 
     def decide(**ratios):
-        monkeypatch.setattr(module, "_bench", lambda: contextlib.nullcontext(Ratios(**ratios)))
+        monkeypatch.setattr(module, "_Bench", lambda: Ratios(**ratios))
         return measure(current).decisions
 
     return decide
@@ -132,7 +130,7 @@ def test_two_threads_share_the_bytes_from_which_on_the_second_is_worth_it(decide
 @pytest.fixture
 def bench(monkeypatch):
     """A bench whose kernels are their knobs; what the second way takes is half of the first."""
-    made = module._Bench(None)
+    made = module._Bench()
     monkeypatch.setattr(made, "kernel", lambda _workload, **knobs: knobs)
     monkeypatch.setattr(module, "call", lambda kernel, operands: (kernel, operands))
     calls = {}

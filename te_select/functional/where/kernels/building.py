@@ -6,10 +6,12 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from te_select import forks
+from te_select import forks, kinds
+from te_select.compiler.family import build_family
 from te_select.errors import TargetError
-from te_select.functional.where.kernels import family, key
+from te_select.functional.where.kernels import key
 from te_select.machines.targets import resolve
+from te_select.operator import family
 from te_select.runtime import cache, scratch, stored
 
 
@@ -19,7 +21,7 @@ def image(names: Iterable[str], target: str) -> bytes:
     Parameters
     ----------
     names
-        The parts, see `te_select.functional.where.kernels.family.parts`.
+        The parts, see `te_select.operator.family.parts`.
     target
         The target, a CPU.
 
@@ -69,11 +71,11 @@ def build(path: str | os.PathLike[str] | None = None, target: str = "native") ->
 @forks.held_off()
 def _built(names: Iterable[str], target: str) -> stored.Stored:
     resolved = resolve(target)
-    if resolved.kind != "cpu":
+    if not kinds.kind(resolved.kind).family:
         raise TargetError(f"target {resolved.name!r} is no CPU; the family of where() is for CPUs")
     chosen = list(names)
     kernels = sum(len(family.parts()[name]) for name in chosen) * len(resolved.levels)
     with scratch.folder(scratch.ROOM + kernels * scratch.KERNEL_ROOM) as folder:
         path = folder / "where.so"
-        family.build(chosen, path, resolved)
+        build_family(chosen, path, resolved)
         return stored.read(path)

@@ -17,7 +17,7 @@ WHOLE = "all"
 _PREFIX = "where"
 _PACKAGES = ("te-select", "apache-tvm", "apache-tvm-ffi")
 _COMPILERS = ("cc", "gcc", "clang")
-_FOLDERS = ("operator", "schedules", "machines", "runtime", "functional/where")
+_FOLDERS = ("operator", "schedules", "machines", "runtime", "compiler", "functional/where")
 
 
 def entry(part: str) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 
 from te_select.errors import ArtifactError, SelectError
 from te_select.functional.where.kernels import key
-from te_select.functional.where.kernels.family import parts
+from te_select.operator import family
 from te_select.runtime import bare, cache, embedded, files, scratch
 from te_select.runtime.cpu import features
 from te_select.runtime.manifest import Manifest
@@ -88,7 +88,7 @@ def fetch(part: str) -> bool:
     Parameters
     ----------
     part
-        Its name, see `te_select.functional.where.kernels.family.parts`.
+        Its name, see `te_select.operator.family.parts`.
 
     Returns
     -------
@@ -136,8 +136,7 @@ def use(path: str | os.PathLike[str]) -> None:
 
 def _held(manifest: Manifest) -> list[str]:
     """The parts that a library holds as a whole."""
-    held = {record.workload for record in manifest.kernels}
-    return [name for name, places in parts().items() if held >= places.keys()]
+    return family.held(record.workload for record in manifest.kernels)
 
 
 def _load(image: bytes, manifest: Manifest) -> None:

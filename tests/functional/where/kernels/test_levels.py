@@ -10,8 +10,9 @@ import pytest
 
 import te_select
 from te_select.errors import TargetError
-from te_select.functional.where.kernels import building, family
+from te_select.functional.where.kernels import building
 from te_select.machines.targets import resolve
+from te_select.operator import family
 from te_select.runtime.cpu import features
 from tests.support.where_calls import path_of_python
 

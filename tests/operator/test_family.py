@@ -1,6 +1,6 @@
 """Which kernels there are, and the parts in which they are built."""
 
-from te_select.functional.where.kernels import family
+from te_select.operator import family
 
 
 def test_every_place_is_taken_once():

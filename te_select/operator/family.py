@@ -1,4 +1,4 @@
-"""The family: the kernels that together select operands of any shapes, and how they are built.
+"""The family: the workloads whose kernels together select operands of any shapes.
 
 A kernel is for the one or two innermost loops of a call. The C half (``runtime/cpu/where.c``) walks
 the loops around them. Kernels of *runs* have one loop, along which each operand moves or stays.
@@ -13,24 +13,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from dataclasses import asdict, replace
 from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
 
-if TYPE_CHECKING:
-    from te_select.machines.scheduled import Scheduled
-    from te_select.machines.targets import ResolvedTarget
-
+FUNCTION = "te_select_where"
+"""The exported function of a library of the family: cond, then, else and out of any shapes."""
 WIDTHS = (1, 2, 4, 8, 16)
 ROW_WIDTHS = WIDTHS[:-1]
 _ROWS = 27  # three operands that each move in one of three ways
 _TYPES = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64", 16: "complex128"}
 _WALKS: tuple[tuple[int | str, int | str], ...] = (("m", "n"), ("m", 1), (1, "n"))
-_ONE_PIECE = 1 << 30  # elements: cutting and threads are the business of the C half
 
 
 @cache
@@ -43,6 +36,23 @@ def parts() -> dict[str, dict[Workload, str]]:
         for number, workload in _rows(width)
     }
     return runs | rows
+
+
+def held(workloads: Iterable[Workload]) -> list[str]:
+    """The parts that are there as a whole, where these workloads have kernels."""
+    found = set(workloads)
+    return [name for name, members in parts().items() if found >= members.keys()]
+
+
+def places(names: Iterable[str]) -> dict[Workload, str]:
+    """The workloads of some parts, with their places."""
+    return {workload: place for name in names for workload, place in parts()[name].items()}
+
+
+def parts_of_width(width: int) -> list[str]:
+    """The parts that together serve elements of so many bytes, rows of any length."""
+    rows = (row_part(width, number) for number, _ in _rows(width)) if width in ROW_WIDTHS else ()
+    return [f"w{width}", *rows]
 
 
 def row_part(width: int, number: int) -> str:
@@ -58,41 +68,6 @@ def part_of_width(width: int) -> str:
 def wished_part(wish: int) -> str:
     """The name of the part that a call of the C half has wished for."""
     return row_part(WIDTHS[wish // _ROWS], wish % _ROWS)
-
-
-def build(names: Iterable[str], path: Path, target: ResolvedTarget) -> None:
-    """Build a library of some parts.
-
-    Parameters
-    ----------
-    names
-        The parts.
-    path
-        The ``.so`` to write.
-    target
-        A target that is a CPU; the library has every kernel for each of its levels.
-    """
-    from te_select import compiler  # noqa: PLC0415 - imports tvm, as the next
-    from te_select.machines import schedule_of  # noqa: PLC0415
-
-    chosen_parts = (parts()[name] for name in names)
-    places = {workload: place for part in chosen_parts for workload, place in part.items()}
-    chosen = []
-    for level, workload in itertools.product(target.levels, places):
-        default = schedule_of(level.kind).default_config(access_pattern(workload), level.tvm)
-        serial = replace(default, bytes_per_thread=0, piece=_ONE_PIECE)
-        chosen.append(_for_short_rows(compiler.schedule(workload, level, False, asdict(serial))))
-    compiler.build_scheduled(chosen, path, target, places=places)
-
-
-def _for_short_rows(one: Scheduled) -> Scheduled:
-    """Only the function for rows that are not long, where there is one: others are runs."""
-    functions = {
-        replace(variant, name="", applies=None): function
-        for variant, function in one.functions.items()
-        if variant.name == "short_rows"
-    }
-    return replace(one, functions=functions) if functions else one
 
 
 def _index(width: int) -> int:

@@ -1,0 +1,104 @@
+"""From scheduled functions to a shared library."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import tvm
+
+from te_select import forks
+from te_select.errors import ArgumentError, TargetError
+from te_select.machines import machine
+from te_select.machines.scheduled import Scheduled, records
+from te_select.machines.targets import ResolvedTarget
+from te_select.operator.workload import Workload
+from te_select.runtime.manifest import Manifest, NodeRecord
+
+
+@forks.held_off()
+def build_scheduled(
+    chosen: Sequence[Scheduled],
+    path: Path,
+    target: ResolvedTarget,
+    nodes: Sequence[NodeRecord] = (),
+    **options: Any,
+) -> None:
+    """Build scheduled workloads; `export`, and a tuner that has chosen the configs itself.
+
+    Parameters
+    ----------
+    chosen
+        What `schedule` made; their workloads differ, and each is there for every level of the
+        target.
+    path
+        The ``.so`` to write, into a folder of its own.
+    target
+        The target they were scheduled for.
+    nodes
+        The nodes of a model that the library was asked for.
+    options
+        What the kind of machine takes besides: ``places`` of a family of CPU kernels.
+
+    Raises
+    ------
+    ArgumentError
+        If two workloads have one name, or TVM cannot lower one of them.
+    """
+    _check_names(chosen)
+    kind = machine(target.kind)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    manifest = Manifest(
+        kernels=records(chosen, target.levels[-1].name),
+        target={"name": target.name, **kind.requirements(target)},
+        versions=versions() | kind.versions(),
+        nodes=tuple(nodes),
+    )
+    kind.build(chosen, target, manifest, path, **options)
+
+
+def check_runs_here(target: ResolvedTarget) -> None:
+    """Refuse a target whose kernels this CPU cannot run.
+
+    Raises
+    ------
+    TargetError
+        If the CPU lacks a feature.
+    """
+    if missing := machine(target.kind).missing(target):
+        raise TargetError(
+            f"target {target.name!r} needs {', '.join(missing)}, which this CPU lacks; expected "
+            "one that it can run (te_select.export compiles for other CPUs)"
+        )
+
+
+def versions() -> dict[str, str]:
+    """Versions of what takes part in every build."""
+    return {
+        "te_select": _version("te-select"),
+        "tvm": tvm.__version__,
+        "tvm_ffi": _version("apache-tvm-ffi"),
+        "python": platform.python_version(),
+    }
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:  # run from a source tree on PYTHONPATH
+        return "not installed"
+
+
+def _check_names(chosen: Sequence[Scheduled]) -> None:
+    """Refuse two workloads of one name; long names end in a digest of 40 bits."""
+    by_name: dict[str, Workload] = {}
+    for one in chosen:
+        other = by_name.setdefault(one.workload.name, one.workload)
+        if other != one.workload:
+            raise ArgumentError(
+                f"{other} and {one.workload} have one name, {other.name}; put them into two "
+                "libraries, or rename a dim"
+            )

@@ -1,0 +1,186 @@
+"""`compile` and `export`.
+
+`compile` builds the artifact in a temporary folder and loads it by the very `load` that users call,
+so what is measured is what ships. The folder goes when the process ends.
+"""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from te_select import forks, kinds
+from te_select.compiler.building import build_scheduled, check_runs_here
+from te_select.compiler.family import schedule_member, served_by_family
+from te_select.compiler.scheduling import TuningLogs, schedule
+from te_select.errors import ArgumentError, ArtifactError
+from te_select.machines.scheduled import Scheduled
+from te_select.machines.targets import resolve
+from te_select.operator import family
+from te_select.operator.broadcast import shown
+from te_select.operator.node import Node
+from te_select.operator.workload import Workload
+from te_select.runtime import artifact, scratch, stored
+from te_select.runtime.kernel import Kernel
+from te_select.runtime.manifest import NodeRecord
+
+_builds = itertools.count()
+
+
+@forks.held_off()
+def compile(
+    workload: Workload,
+    target: str | dict[str, Any] = "native",
+    tuning_logs: TuningLogs = None,
+    *,
+    config: Mapping[str, Any] | None = None,
+) -> Kernel:
+    """Compile a workload to a kernel.
+
+    Parameters
+    ----------
+    workload
+        What to compile.
+    target
+        ``"native"``, ``"x86-64"`` to ``"x86-64-v4"``, an LLVM CPU name, ``"cuda"`` (the GPUs of
+        this machine), ``"cuda:sm_80,sm_90"``, or a TVM target as JSON.
+    tuning_logs
+        None for the records shipped with the package, a folder for those in it only, False for
+        none. The workload's own record is taken, else the nearest, else the default config.
+    config
+        Knobs of the schedule by hand, such as ``{"piece": 4096}``. The others are those of the
+        default config; records are not used.
+
+    Returns
+    -------
+    Kernel
+        The kernel, ready to be called.
+
+    Raises
+    ------
+    TargetError
+        If the target is not known, or this CPU lacks what it needs; `export` cross-compiles.
+    ToolchainError
+        If there is no working C compiler, or no CUDA compiler for a CUDA target.
+    ArtifactError
+        If there is no room for temporary files.
+    TuningError
+        If the folder of tuning logs is missing, or holds no record that can be used.
+    ArgumentError
+        If the schedule has no such knob, or cannot follow it for this workload.
+    """
+    _checked(workload)
+    _check_one_source(tuning_logs, config)
+    resolved = resolve(target)
+    check_runs_here(resolved)
+    path = _build_folder(os.getpid()) / f"build{next(_builds)}" / f"{workload.name}.so"
+    chosen = [schedule(workload, level, tuning_logs, knobs=config) for level in resolved.levels]
+    build_scheduled(chosen, path, resolved)
+    loaded = artifact.load(path)
+    if not isinstance(loaded, Kernel):
+        raise ArtifactError(f"{path} holds several kernels; expected one")
+    return loaded
+
+
+@forks.held_off()
+def export(
+    workloads: Iterable[Workload | Node],
+    path: str | Path,
+    target: str | dict[str, Any] = "native",
+    tuning_logs: TuningLogs = None,
+    *,
+    config: Mapping[str, Any] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Path:
+    """Compile many workloads into one shared library.
+
+    Parameters
+    ----------
+    workloads
+        What to compile; equal workloads are stored once. Nodes of a model, as `read_model` lists
+        them, get a kernel where their status is ``"compiled"``. For nodes that are
+        ``"dispatched"``, a library for CPUs holds the kernels of `te_select.where` for their
+        element types. The manifest says of every node which function serves it, or why none does.
+    path
+        The ``.so`` to write; its manifest is the ``.json`` beside it.
+    target, tuning_logs, config
+        As for `compile`. The target need not be one that this machine can run.
+    progress
+        Called with the number of steps done and of all steps.
+
+    Returns
+    -------
+    Path
+        The library's path.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no workload, no kernel can serve any of the nodes, or the schedule of one of
+        the workloads cannot follow `config`.
+    ArtifactError
+        If the path cannot be written.
+    """
+    if isinstance(workloads, Workload) or not isinstance(workloads, Iterable):
+        raise ArgumentError(f"workloads is {shown(workloads)}; expected a list of workloads")
+    _check_one_source(tuning_logs, config)
+    given = list(workloads)
+    nodes = [item for item in given if isinstance(item, Node)]
+    wanted = [item.workload if isinstance(item, Node) else _checked(item) for item in given]
+    unique = list(dict.fromkeys(workload for workload in wanted if workload is not None))
+    resolved = resolve(target)
+    served = served_by_family(nodes) if kinds.kind(resolved.kind).family else {}
+    places = family.places(part for parts in served.values() for part in parts)
+    members = [workload for workload in places if workload not in unique]
+    if not unique and not members:
+        raise ArgumentError(_nothing_to_compile(nodes))
+    total = len(unique) + len(members)
+    with scratch.folder(scratch.ROOM + total * scratch.KERNEL_ROOM) as folder:
+        built = folder / "library.so"
+        step = progress or (lambda _done, _total: None)
+        chosen: list[Scheduled] = []
+        for done, workload in enumerate((*unique, *members)):
+            step(done, total + 1)  # the last step makes code of all of them
+            for level in resolved.levels:
+                if done < len(unique):
+                    chosen.append(schedule(workload, level, tuning_logs, knobs=config))
+                else:
+                    chosen.append(schedule_member(workload, level))
+        step(total, total + 1)
+        records = [NodeRecord.of(node, family_serves=node.place in served) for node in nodes]
+        build_scheduled(chosen, built, resolved, records, **({"places": places} if places else {}))
+        return stored.write(stored.read(built), path)
+
+
+def _nothing_to_compile(nodes: Sequence[Node]) -> str:
+    if not nodes:
+        return "no workloads are given; a library holds at least one"
+    statuses = ", ".join(sorted({node.status for node in nodes}))
+    return f"none of the {len(nodes)} nodes has a workload to compile; they are {statuses}"
+
+
+def _check_one_source(tuning_logs: TuningLogs, config: Mapping[str, Any] | None) -> None:
+    if config and tuning_logs not in (None, False):
+        raise ArgumentError(
+            f"config is {shown(config)} and tuning_logs is {shown(tuning_logs)}; expected one of "
+            "them: a config by hand uses no records"
+        )
+
+
+def _checked(workload: Workload) -> Workload:
+    if not isinstance(workload, Workload):
+        raise ArgumentError(f"{shown(workload)} is not a te_select.Workload")
+    return workload
+
+
+@cache
+def _build_folder(process: int) -> Path:
+    """A folder for what a process compiles, removed when it ends; a forked child has its own."""
+    folder = scratch.make()
+    atexit.register(scratch.remove, folder)
+    return folder

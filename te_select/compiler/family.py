@@ -1,0 +1,67 @@
+"""Schedules the family of kernels that serve operands of any shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from te_select.compiler.building import build_scheduled
+from te_select.compiler.scheduling import schedule
+from te_select.machines import schedule_of
+from te_select.machines.scheduled import Scheduled
+from te_select.machines.targets import ResolvedTarget
+from te_select.operator import family
+from te_select.operator.access import access_pattern
+from te_select.operator.dtypes import ELEMENT_TYPES
+from te_select.operator.node import Node
+from te_select.operator.workload import Workload
+
+_ONE_PIECE = 1 << 30  # elements: cutting and threads are the business of the C half
+
+
+def build_family(names: Iterable[str], path: Path, target: ResolvedTarget) -> None:
+    """Build a library of some parts of the family.
+
+    Parameters
+    ----------
+    names
+        The parts, see `te_select.operator.family.parts`.
+    path
+        The ``.so`` to write.
+    target
+        A target that is a CPU.
+    """
+    places = family.places(names)
+    chosen = [schedule_member(workload, level) for workload in places for level in target.levels]
+    build_scheduled(chosen, path, target, places=places)
+
+
+def served_by_family(nodes: Iterable[Node]) -> dict[str, list[str]]:
+    """The parts that serve the dispatched nodes of a model, by the places of the nodes.
+
+    A node whose element type is known only at the call needs the parts of all types.
+    """
+    found = {}
+    for node in nodes:
+        if node.status == "dispatched":
+            widths = family.WIDTHS if node.dtype is None else (ELEMENT_TYPES[node.dtype].width,)
+            found[node.place] = [part for width in widths for part in family.parts_of_width(width)]
+    return found
+
+
+def schedule_member(workload: Workload, level: ResolvedTarget) -> Scheduled:
+    """Schedule a workload of the family for a CPU target of one level."""
+    default = schedule_of(level.kind).default_config(access_pattern(workload), level.tvm)
+    serial = replace(default, bytes_per_thread=0, piece=_ONE_PIECE)
+    return _for_short_rows(schedule(workload, level, False, asdict(serial)))
+
+
+def _for_short_rows(one: Scheduled) -> Scheduled:
+    """Only the function for rows that are not long, where there is one: others are runs."""
+    functions = {
+        replace(variant, name="", applies=None): function
+        for variant, function in one.functions.items()
+        if variant.name == "short_rows"
+    }
+    return replace(one, functions=functions) if functions else one

@@ -1,0 +1,109 @@
+"""From a workload to a scheduled function: its definition, a config, and the schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from tvm import s_tir
+
+from te_select import forks
+from te_select.errors import ArgumentError, ArtifactError
+from te_select.machines import limits, schedule_of
+from te_select.machines.scheduled import Scheduled
+from te_select.machines.targets import ResolvedTarget
+from te_select.operator.access import AccessPattern, access_pattern
+from te_select.operator.broadcast import shown
+from te_select.operator.definition import definition
+from te_select.operator.workload import Workload
+from te_select.records import lookup
+from te_select.records.origin import BY_HAND, DEFAULT, NONE_NEAR, NOT_ASKED
+
+TuningLogs = str | Path | Literal[False] | None
+
+
+@forks.held_off()
+def schedule(
+    workload: Workload,
+    target: ResolvedTarget,
+    tuning_logs: TuningLogs = None,
+    config: Mapping[str, Any] | None = None,
+    *,
+    knobs: Mapping[str, Any] | None = None,
+) -> Scheduled:
+    """Choose a config, or take the given one, and apply the schedule.
+
+    Parameters
+    ----------
+    workload
+        The workload.
+    target
+        The target.
+    tuning_logs
+        As for `compile`.
+    config
+        A config as a manifest holds it.
+    knobs
+        Knobs that were set by hand, in place of those of the default config.
+
+    Returns
+    -------
+    Scheduled
+        The scheduled function, its config and origin.
+
+    Raises
+    ------
+    ArgumentError
+        If TVM cannot fuse loops of that many iterations, or the schedule has no such knobs.
+    """
+    pattern = access_pattern(workload)
+    rules = schedule_of(target.kind)
+    origin, why = DEFAULT, ""
+    if config is not None:
+        chosen = _config_from_manifest(config, pattern, rules)
+    elif knobs:
+        chosen = _config_by_hand(knobs, pattern, rules, target)
+        origin, why = BY_HAND, f"{_listed(knobs)}; the other knobs are those of the default config"
+    elif tuning_logs is not False and (found := lookup.find(workload, target, tuning_logs)):
+        chosen, origin, why = found.config, found.origin, found.why
+    else:
+        chosen = rules.default_config(pattern, target.tvm)
+        why = NOT_ASKED if tuning_logs is False else NONE_NEAR
+    functions = {}
+    for variant in rules.variants(pattern, chosen):
+        sch = s_tir.Schedule(definition(workload))
+        with limits.explained(workload):
+            rules.apply(sch, pattern, target.tvm, variant.config)
+        functions[variant] = sch.mod["main"]
+    return Scheduled(workload, target.name, chosen, origin, why, functions)
+
+
+def _config_by_hand(
+    knobs: Mapping[str, Any], pattern: AccessPattern, rules: Any, target: ResolvedTarget
+) -> Any:
+    if not isinstance(knobs, Mapping):
+        raise ArgumentError(f"config is {shown(knobs)}; expected a mapping of knobs to values")
+    default = rules.default_config(pattern, target.tvm)
+    known = [field.name for field in fields(default)]
+    for name in knobs:
+        if name not in known:
+            raise ArgumentError(
+                f"config has the knob {shown(name)}; {target.name} takes {', '.join(known)}"
+            )
+    try:
+        return replace(default, **knobs).checked(pattern)
+    except ValueError as error:
+        raise ArgumentError(f"config {_listed(knobs)} cannot be followed: {error}") from error
+
+
+def _listed(knobs: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={shown(value)}" for name, value in knobs.items())
+
+
+def _config_from_manifest(config: Mapping[str, Any], pattern: AccessPattern, rules: Any) -> Any:
+    try:
+        return rules.Config(**config).checked(pattern)
+    except (TypeError, ValueError) as error:
+        raise ArtifactError(f"config {shown(dict(config))} is damaged: {error}") from error

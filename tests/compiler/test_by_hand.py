@@ -1,0 +1,101 @@
+"""Knobs that a caller sets by hand."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import te_select
+from tests.support.cli import run, run_json
+
+W = te_select.Workload((1, 300), (4, 300), ())
+FLAGS = ("compile", "--cond", "1,300", "--then", "4,300", "--else", "")
+
+
+@pytest.fixture(scope="module")
+def kernel():
+    return te_select.compile(W, config={"piece": 7, "bytes_per_thread": 0})
+
+
+def test_knob_is_taken_and_the_others_stay_as_they_are(kernel):
+    default = te_select.compile(W, tuning_logs=False).config
+    assert kernel.config == {**default, "piece": 7, "bytes_per_thread": 0}
+    assert kernel.origin == "by hand"
+
+
+def test_result_is_the_same(kernel):
+    cond = np.arange(300).reshape(1, 300) % 3 == 0
+    then = np.arange(1200, dtype="f4").reshape(4, 300)
+    out = kernel(cond, then, np.float32(-1))
+    assert out.tobytes() == np.where(cond, then, np.float32(-1)).tobytes()
+
+
+def test_manifest_says_what_was_set(kernel, tmp_path):
+    path = kernel.export(tmp_path / "hand.so")
+    record = json.loads(path.with_suffix(".json").read_text())["kernels"][0]
+    assert record["origin"] == "by hand"
+    assert record["why"].startswith("piece=7, bytes_per_thread=0; the other knobs")
+    assert te_select.load(path).config == kernel.config
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({"peice": 7}, "has the knob 'peice'; .* takes vector_bytes, unroll, rows, piece"),
+        ({"piece": 0}, "piece=0 cannot be followed: piece must be positive"),
+        ({"piece": "7"}, "piece='7' cannot be followed"),
+        ({"piece": True}, "piece=True cannot be followed"),
+        ({"rows": True}, None),
+        ({"vector_bytes": 48}, "expected vector_bytes in"),
+        ({3: 4}, "has the knob 3"),
+        ([("piece", 7)], "expected a mapping"),
+        ("piece=7", "expected a mapping"),
+    ],
+)
+def test_config_that_cannot_be_followed_is_refused(config, said):
+    wide = te_select.Workload((1, 3000), (4, 3000), ())
+    with pytest.raises(te_select.ArgumentError, match=said or "rows needs an innermost loop"):
+        te_select.compile(wide, config=config)
+
+
+def test_config_beside_records_is_refused(tmp_path):
+    with pytest.raises(te_select.ArgumentError, match="a config by hand uses no records"):
+        te_select.compile(W, tuning_logs=tmp_path, config={"piece": 7})
+    with pytest.raises(te_select.ArgumentError, match="a config by hand uses no records"):
+        te_select.export([W], tmp_path / "x.so", tuning_logs=tmp_path, config={"piece": 7})
+
+
+def test_every_level_has_the_knob(tmp_path):
+    path = te_select.export(
+        [W], tmp_path / "two.so", target="x86-64-v2,x86-64-v3", config={"unroll": 2}
+    )
+    record = json.loads(path.with_suffix(".json").read_text())["kernels"][0]
+    assert record["config"]["unroll"] == record["levels"]["x86-64-v2"]["config"]["unroll"] == 2
+
+
+def test_command_line_sets_knobs(tmp_path):
+    path = tmp_path / "hand.so"
+    found = run_json(*FLAGS, "-o", path, "--config", "piece=64", "--config", "rows=false")
+    assert found["kernels"][0]["config"]["piece"] == 64
+    shown = run_json("inspect", *FLAGS[1:], "--config", "unroll=1")
+    assert shown["kernels"][0]["config"]["unroll"] == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["piece"], "expected such as piece=4096"),
+        (["piece=x"], "expected such as piece=4096"),
+        (["piece=7", "piece=8"], "is given twice"),
+        (["piece=-1"], "piece must be positive"),
+        (["colour=1"], "takes vector_bytes"),
+    ],
+)
+def test_bad_knobs_are_bad_usage(tmp_path, given, said):
+    flags = [word for text in given for word in ("--config", text)]
+    result = run(*FLAGS, "-o", tmp_path / "x.so", *flags)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert not list(tmp_path.iterdir())
