@@ -61,6 +61,8 @@ class Kind:
         Whether its libraries can hold the family of kernels that serves operands of any shapes.
     profile
         Measures what libraries decide by the machine, where they do.
+    cached
+        Whether `te_select.compile` keeps its libraries in the cache.
     former_names
         Names that older manifests have for it.
     """
@@ -82,6 +84,7 @@ class Kind:
     with_numpy: str = ""
     fleet: bool = False
     family: bool = False
+    cached: bool = False
     profile: str = ""
     former_names: tuple[str, ...] = field(default=())
 
@@ -108,6 +111,7 @@ KINDS: dict[str, Kind] = {
         profile="te_select.timing.cpu.profile",
         fleet=True,
         family=True,
+        cached=True,
         former_names=("x86",),
     ),
     "cuda": Kind(

@@ -15,6 +15,14 @@ def pytest_addoption(parser):
     )
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory):
+    """Tests neither find nor leave anything in the user's cache."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TE_SELECT_CACHE_DIR", str(tmp_path_factory.mktemp("te_select_cache")))
+        yield
+
+
 @pytest.fixture
 def update_golden(request):
     """Whether the golden files are to be written."""

@@ -19,7 +19,7 @@ from typing import Any
 from te_select.errors import ArtifactError, SelectError
 from te_select.functional.where.kernels import key
 from te_select.operator import family
-from te_select.runtime import bare, cache, embedded, files, scratch
+from te_select.runtime import bare, cache, embedded, files
 from te_select.runtime.cpu import features
 from te_select.runtime.manifest import Manifest
 
@@ -191,10 +191,7 @@ def _build(part: str) -> bytes:
     except (SelectError, ImportError) as error:
         return _newest(part, error)
     _say(f" {time.monotonic() - begin:.1f} s\n")
-    try:
-        cache.write(key.entry(part), image)
-    except (ArtifactError, scratch.NoRoomError) as error:
-        _warn(f"te_select.where cannot keep the kernels that it has built: {error}")
+    cache.keep(key.entry(part), image)
     return image
 
 

@@ -1,0 +1,95 @@
+"""What a library that is built here depends on, as a digest: the names of the cache's entries."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import platform
+import shutil
+from importlib import metadata
+from pathlib import Path
+
+import te_select
+from te_select.runtime.cpu import features
+
+_PACKAGES = ("te-select", "apache-tvm", "apache-tvm-ffi")
+_COMPILERS = ("cc", "gcc", "clang")
+_SOURCES = (
+    "operator",
+    "schedules",
+    "machines",
+    "runtime",
+    "compiler",
+    "records",
+    "functional",
+    "kinds.py",
+)
+_CHARACTERS = 24  # 96 bits
+
+
+def digest(*facts: str | bytes) -> str:
+    """A digest of some facts, and of the code, the compilers and the CPU that a build depends on.
+
+    Parameters
+    ----------
+    facts
+        What is asked for besides.
+
+    Returns
+    -------
+    str
+        Letters and digits.
+    """
+    found = _of_what_builds(os.environ.get("CC", "").strip(), os.environ.get("PATH", "")).copy()
+    for fact in facts:
+        _add(found, fact)
+    return found.hexdigest()[:_CHARACTERS]
+
+
+@functools.cache
+def _of_what_builds(wanted_compiler: str, _path: str) -> hashlib._Hash:
+    found = hashlib.sha256()
+    for fact in (
+        *(f"{name} {_version(name)}" for name in _PACKAGES),
+        _compiler(wanted_compiler),
+        platform.machine(),
+        features.cpu_name(),
+        " ".join(sorted(features.features())),
+    ):
+        _add(found, fact)
+    for path in _sources():
+        _add(found, path.name)
+        _add(found, path.read_bytes())
+    return found
+
+
+def _add(found: hashlib._Hash, fact: str | bytes) -> None:
+    data = fact if isinstance(fact, bytes) else fact.encode()
+    found.update(len(data).to_bytes(8, "little") + data)
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "none"
+
+
+def _compiler(wanted: str) -> str:
+    """The C compiler, by its file: asking it for its version takes as long as a thousand calls."""
+    names = (wanted.split(maxsplit=1)[0],) if wanted else _COMPILERS
+    path = next((found for name in names if (found := shutil.which(name))), None)
+    if path is None:
+        return f"{wanted} none"
+    about = Path(path).resolve().stat()
+    return f"{wanted} {Path(path).resolve()} {about.st_size} {about.st_mtime_ns}"
+
+
+def _sources() -> list[Path]:
+    root = Path(te_select.__file__).parent
+    found: list[Path] = []
+    for name in _SOURCES:
+        place = root / name
+        found += [place] if place.is_file() else place.rglob("*")
+    return sorted(path for path in found if path.suffix in {".py", ".c", ".h"})
