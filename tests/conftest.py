@@ -1,3 +1,4 @@
+import itertools
 import os
 import signal
 from pathlib import Path
@@ -5,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from te_select.runtime.cuda import driver
+from te_select.timing import cores
 
+_tests = itertools.count()
 NO_TORCH = Path(__file__).parent / "support" / "no_torch"
 
 
@@ -13,14 +16,6 @@ def pytest_addoption(parser):
     parser.addoption(
         "--update-golden", action="store_true", help="write the golden files anew, to be reviewed"
     )
-
-
-@pytest.fixture(scope="session", autouse=True)
-def own_cache(tmp_path_factory):
-    """Tests neither find nor leave anything in the user's cache."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TE_SELECT_CACHE_DIR", str(tmp_path_factory.mktemp("te_select_cache")))
-        yield
 
 
 @pytest.fixture
@@ -38,6 +33,28 @@ def pytest_configure(config):
     if not getattr(config.option, "numprocesses", None):
         paths = [str(NO_TORCH), os.environ.get("PYTHONPATH", "")]
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+
+
+@pytest.fixture(autouse=True)
+def idle(monkeypatch):
+    """Count the cores as idle: other tests use them, and no record would be sure."""
+    monkeypatch.setattr(cores.Watch, "others", lambda _: 0.0)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def own_folder(tmp_path_factory):
+    """A user's folder of records that is empty."""
+    folder = str(tmp_path_factory.mktemp("user"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_DATA_HOME", folder)
+        yield folder
+
+
+@pytest.fixture(autouse=True)
+def own_cache(monkeypatch, tmp_path_factory):
+    """A cache that is empty: every test builds what it tests, and none uses that of the user."""
+    folder = tmp_path_factory.getbasetemp() / "caches" / str(next(_tests))
+    monkeypatch.setenv("TE_SELECT_CACHE_DIR", str(folder))
 
 
 def pytest_collection_modifyitems(items):

@@ -39,7 +39,9 @@ LevelOption = Annotated[
 
 LogsOption = Annotated[
     str | None,
-    typer.Option("--tuning-logs", help="A folder of records, or none; default: shipped."),
+    typer.Option(
+        "--tuning-logs", help="A folder of records, or none; default: your own, then the shipped."
+    ),
 ]
 
 ConfigOption = Annotated[

@@ -29,7 +29,12 @@ Targets = Annotated[str, typer.Option("--target", help="A glob: only these targe
 Only = Annotated[str, typer.Option("--only", help="A glob: only records with these names.")]
 Written = Annotated[Path, typer.Option("--tuning-logs", help="The folder to change.")]
 Read = Annotated[
-    Path | None, typer.Option("--tuning-logs", help="The folder to read; default: the shipped one.")
+    Path | None,
+    typer.Option("--tuning-logs", help="The folder to read; default: your own and the shipped."),
+]
+Copied = Annotated[
+    Path | None,
+    typer.Option("--tuning-logs", help="The folder to read; default: your own, else the shipped."),
 ]
 From = Annotated[Path, typer.Argument(help="A folder of logs.")]
 To = Annotated[Path, typer.Argument(help="A folder of logs; made if it is missing.")]
@@ -52,8 +57,12 @@ def list_command(
     from te_select.records.fit import misfit  # noqa: PLC0415 - imports tvm
     from te_select.records.manage import contents  # noqa: PLC0415 - imports tvm
 
-    listed = list(contents(_folder(logs), target, only))
-    rows = [_row(each.target, entry) for each in listed for entry in each.entries]
+    of_folder = {folder: list(contents(folder, target, only)) for folder in _folders(logs)}
+    listed = [each for one in of_folder.values() for each in one]
+    rows = {
+        folder: [_row(each.target, entry) for each in one for entry in each.entries]
+        for folder, one in of_folder.items()
+    }
     complaints = [line for each in listed for line in each.complaints]
     complaints += [
         f"{each.target}/{entry.key} cannot be used: {problem}; tune it again"
@@ -62,14 +71,12 @@ def list_command(
         if (problem := misfit(entry)) is not None
     ]
     if as_json:
-        print_json({"records": rows, "damaged": complaints})
-    elif rows:
-        print_table(
-            ("target", "record", "us", "default us", "gain", "trials", "machine"),
-            [[str(row[key]) for key in _COLUMNS] for row in rows],
-        )
-    else:
-        print("no records")
+        records = [{**row, "folder": folder} for folder, own in rows.items() for row in own]
+        print_json({"records": records, "damaged": complaints})
+    for folder, own in () if as_json else rows.items():
+        print(f"{folder}: {len(own)} records")
+        if own:
+            print_table(_HEADERS, [[str(row[key]) for key in _COLUMNS] for row in own])
     _report(complaints, as_json)
 
 
@@ -126,7 +133,7 @@ def best_command(  # noqa: PLR0913, PLR0917 - one per flag
 @logs_app.command("export")
 def export_command(
     to: To,
-    logs: Read = None,
+    logs: Copied = None,
     target: Targets = "*",
     only: Only = "*",
     as_json: JsonFlag = False,
@@ -135,7 +142,7 @@ def export_command(
 
     Example: te-select logs export build/logs --only "w4_*"
     """
-    _merge(_folder(logs), to, target, only, as_json)
+    _merge(_folders(logs)[0], to, target, only, as_json)
 
 
 @logs_app.command("import")
@@ -172,6 +179,7 @@ def prune_command(logs: Written, target: Targets = "*", as_json: JsonFlag = Fals
         print("\n".join(gone) or "nothing to drop")
 
 
+_HEADERS = ("target", "record", "us", "default us", "gain", "trials", "busy", "spread", "machine")
 _COLUMNS = (
     "target",
     "record",
@@ -179,6 +187,8 @@ _COLUMNS = (
     "default_microseconds",
     "gain",
     "trials",
+    "busy_cores",
+    "spread",
     "machine",
 )
 
@@ -193,7 +203,11 @@ def _row(target: str, entry: log.Entry) -> dict[str, Any]:
         "microseconds": _microseconds(entry.seconds),
         "default_microseconds": None if default is None else _microseconds(default),
         "config": dict(entry.knobs),
-        "gain": _gain(entry.seconds, default),
+        "gain": _gain(entry, default),
+        "unsure": entry.unsure,
+        "edited": entry.edited,
+        "busy_cores": _rounded(said.get("busy_cores")),
+        "spread": _rounded(said.get("spread")),
         "trials": said.get("trials"),
         "failed": said.get("failed"),
         "tvm": entry.tvm,
@@ -202,23 +216,32 @@ def _row(target: str, entry: log.Entry) -> dict[str, Any]:
     }
 
 
-def _gain(seconds: float, default: float | None) -> str | None:
+def _gain(entry: log.Entry, default: float | None) -> str | None:
+    """What tuning was worth, or why nobody knows."""
+    if entry.edited:
+        return "edited by hand"
+    if entry.unsure:
+        return "unsure"
     if default is None:
         return None
-    return "default won" if seconds == default else f"{default / seconds:.2f}x"
+    return "default won" if entry.seconds == default else f"{default / entry.seconds:.2f}x"
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 2)
 
 
 def _microseconds(seconds: float) -> float:
     return float(f"{seconds * 1e6:.4g}")
 
 
-def _folder(logs: Path | None) -> Path:
+def _folders(logs: Path | None) -> list[Path]:
     if logs is not None:
         check_folder("--tuning-logs", str(logs))
-        return logs
-    from te_select.records.lookup import SHIPPED  # noqa: PLC0415 - imports tvm
+        return [logs]
+    from te_select.records.folders import default_folders  # noqa: PLC0415 - needs platformdirs
 
-    return SHIPPED
+    return default_folders()
 
 
 def _merge(source: Path, destination: Path, target: str, only: str, as_json: bool) -> None:

@@ -40,7 +40,15 @@ Only = Annotated[
 LibraryFile = Annotated[
     Path | None, typer.Option("--library", help="Tune all workloads of a library.")
 ]
-Logs = Annotated[Path, typer.Option("--tuning-logs", help="The folder to write.")]
+Logs = Annotated[
+    Path | None,
+    typer.Option(
+        "--tuning-logs", help="The folder to write; default: your own, which compile reads."
+    ),
+]
+KeepTrials = Annotated[
+    bool, typer.Option("--keep-trials", help="Keep every trial beside the records.")
+]
 Trials = Annotated[int, typer.Option("--trials", min=1, help="Configs to measure per workload.")]
 Runner = Annotated[str, typer.Option("--runner", help="local, or rpc://HOST:PORT/KEY for a fleet.")]
 Timeout = Annotated[
@@ -73,21 +81,24 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
     size: models.Sizes = None,
     expand: models.Expand = False,
     target: TargetOption = "native",
-    tuning_logs: Logs = Path("tuning_logs"),
+    tuning_logs: Logs = None,
     trials: Trials = 64,
     runner: Runner = "local",
     timeout: Timeout = 30.0,
     jobs: Jobs = None,
     seed: Seed = 0,
     force: Force = False,
+    keep_trials: KeepTrials = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Measure configs of workloads and record the best of each.
 
     If interrupted, it keeps what was measured, and the same command goes on from there. A workload
-    that has a record is skipped. Run it on an idle machine. --target cuda needs an NVIDIA GPU.
+    that has a record is skipped. Run it on an idle machine: where other programs use the cores, the
+    outcome is recorded as unsure, and the next run tries again. --target cuda needs an NVIDIA GPU.
 
     Example: te-select tune --cond 1,1,1024,1024 --then 4,12,1024,1024 --else "" --trials 64
+    Example: te-select tune --suite default --only "mask*" --tuning-logs build/logs
     """
     flags = workloads.fields(cond, then, else_, dtype, op, auto_broadcast, axis)
     given = any(value is not None for value in (*flags.values(), workload, workloads_file))
@@ -109,12 +120,13 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
     from te_select.tuning.record import Options  # noqa: PLC0415
 
     _check(target, runner)
-    options = Options(trials, timeout, jobs, seed, force)
+    options = Options(trials, timeout, jobs, seed, force, keep_trials)
+    logs = _folder(tuning_logs)
     outcomes: list[Outcome] = []
     display = Display(len(wanted))
     interrupted, end = False, None
     try:
-        _tune_all(wanted, target, tuning_logs, runner, options, display, outcomes)
+        _tune_all(wanted, target, logs, runner, options, display, outcomes)
     except KeyboardInterrupt:
         interrupted = True
     except SelectError as error:
@@ -122,10 +134,10 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
             raise
         end = error
     if as_json:
-        print_json(_document(outcomes, tuning_logs, interrupted, end))
+        print_json(_document(outcomes, logs, interrupted, end))
     else:
         rest = interruption(outcomes, len(wanted), display.progress) if interrupted else ""
-        _print(outcomes, tuning_logs, rest)
+        _print(outcomes, logs, rest, is_own=tuning_logs is None)
         if end is not None:
             raise end
     if interrupted:
@@ -147,22 +159,27 @@ def _check(target: str, runner: str) -> None:
         resolve(target)
 
 
-def _print(outcomes: Sequence[Outcome], logs: Path, rest: str) -> None:
+def _folder(logs: Path | None) -> Path:
+    if logs is not None:
+        return logs
+    from te_select.records.folders import user_folder  # noqa: PLC0415 - needs platformdirs
+
+    return user_folder()
+
+
+def _print(outcomes: Sequence[Outcome], logs: Path, rest: str, *, is_own: bool) -> None:
     """Print what was found, the file that holds the records, and what is left to do."""
-    from te_select.timing.cores import BUSY  # noqa: PLC0415 - kept off --help
     from te_select.tuning.display import print_outcomes  # noqa: PLC0415 - imports rich
 
     if outcomes:
         print_outcomes(outcomes)
-    if (busy := _busy(outcomes)) > BUSY:
-        print(
-            f"others were using {busy:.1f} cores when this began; what was fast then may be slow "
-            "on an idle machine: tune again there, with --force"
-        )
     records = [outcome.record for outcome in outcomes if outcome.record is not None]
+    if unsure := sum(bool(record.unsure) for record in records):
+        print(f"{unsure} of {len(records)} are unsure: the same command tries them again")
     if records:
         print(f"recorded in {logs / records[0].name.partition('/')[0] / RECORDS}")
-        print(f"te-select compile --tuning-logs {shlex.quote(str(logs))} makes kernels of it")
+        flag = "" if is_own else f" --tuning-logs {shlex.quote(str(logs))}"
+        print(f"te-select compile{flag} makes kernels of it")
     if rest:
         print(rest)
 
@@ -182,26 +199,22 @@ def _tune_all(
     display: Display,
     outcomes: list[Outcome],
 ) -> None:
-    from te_select.timing.cores import busy_cores  # noqa: PLC0415 - kept off --help
     from te_select.tuning.display import Outcome  # noqa: PLC0415 - imports rich
     from te_select.tuning.record import UntunableError  # noqa: PLC0415
 
     with without_torch():
         from te_select.tuning.session import Session  # noqa: PLC0415 - imports tvm
-    busy = None
     with Session(target, tuning_logs, runner, options) as session, display:
         for name, workload in wanted:
             found = None if options.force else session.find(workload)
             fresh = found is None
             measured_here = fresh and runner == "local"
-            if measured_here and busy is None:
-                busy = busy_cores()
             roof = _roof(workload, session.target.kind) if measured_here else None
             display.begin(roof)
             try:
                 record = found or session.tune(workload, display)
                 resumed = display.progress.resumed if display.progress else 0
-                outcomes.append(Outcome(name, record, None, fresh, roof, resumed, busy or 0.0))
+                outcomes.append(Outcome(name, record, None, fresh, roof, resumed))
             except UntunableError as error:
                 outcomes.append(Outcome(name, None, str(error)))
             display.progress = None
@@ -240,8 +253,9 @@ def _document(
 
 
 def _busy(outcomes: Sequence[Outcome]) -> float:
-    """How many cores other programs used when the measuring began."""
-    return max((outcome.busy for outcome in outcomes), default=0.0)
+    """The most cores that other programs used while a workload was measured now."""
+    fresh = (outcome.record for outcome in outcomes if outcome.record and outcome.fresh)
+    return max((record.busy_cores or 0.0 for record in fresh), default=0.0)
 
 
 def _record(record: Record) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from te_select import forks, kinds
 from te_select.errors import ArtifactError
 from te_select.operator.workload import Workload
+from te_select.records import folders
 from te_select.records.snapshot import PENDING, RECORDS, SESSIONS, WORKLOADS
 from te_select.runtime import artifact, build_key, cache, stored
 from te_select.runtime.kernel import Kernel
@@ -17,7 +18,6 @@ from te_select.runtime.kernel import Kernel
 if TYPE_CHECKING:
     from te_select.compiler import TuningLogs
 
-SHIPPED = Path(__file__).parents[1] / "tuning_logs"
 _PREFIX = "kernel"
 _LOGS = (WORKLOADS, RECORDS, SESSIONS, PENDING)
 
@@ -44,8 +44,9 @@ def compile(
         ``"native"``, ``"x86-64"`` to ``"x86-64-v4"``, an LLVM CPU name, ``"cuda"`` (the GPUs of
         this machine), ``"cuda:sm_80,sm_90"``, or a TVM target as JSON.
     tuning_logs
-        None for the records shipped with the package, a folder for those in it only, False for
-        none. The workload's own record is taken, else the nearest, else the default config.
+        None for the user's own records and those shipped with the package, a folder for those in
+        it only, False for none. The workload's own record is taken, else the nearest, else the
+        default config.
     config
         Knobs of the schedule by hand, such as ``{"piece": 4096}``. The others are those of the
         default config; records are not used.
@@ -100,14 +101,16 @@ def _entry(workload: Any, target: Any, tuning_logs: Any, config: Any) -> str | N
 
 def _records(tuning_logs: Any) -> list[str | bytes]:
     """The logs of all targets: the nearest record may be that of another one."""
-    folder = SHIPPED if tuning_logs is None else Path(tuning_logs)
+    given = folders.default_folders() if tuning_logs is None else [Path(tuning_logs)]
     found: list[str | bytes] = []
-    for path in sorted(path for name in _LOGS for path in folder.glob(f"*/{name}")):
-        if not path.is_file():
-            raise FileNotFoundError(path)
-        found += [path.relative_to(folder).as_posix(), path.read_bytes()]
-    if tuning_logs is not None and not found:
-        raise FileNotFoundError(folder)
+    for folder in given:
+        found.append("folder")
+        for path in sorted(path for name in _LOGS for path in folder.glob(f"*/{name}")):
+            if not path.is_file():
+                raise FileNotFoundError(path)
+            found += [path.relative_to(folder).as_posix(), path.read_bytes()]
+    if tuning_logs is not None and len(found) == 1:
+        raise FileNotFoundError(given[0])
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +17,7 @@ from te_select.records import fields
 from te_select.records.workload_line import WorkloadLine
 from te_select.schedules.annotations import KNOB, PATTERN
 
+_DIGITS = 16
 _INDEXED = re.compile(r"\[(\d+),(.*)\]", re.DOTALL)
 Session = Mapping[str, Any]
 
@@ -42,6 +44,8 @@ class Entry:
         Its own line, without the number of the workload.
     session
         How it was found, as far as that was kept; empty if nothing was kept.
+    edited
+        Whether it was changed by hand since it was written.
     """
 
     key: str
@@ -52,6 +56,12 @@ class Entry:
     workload: str
     body: str
     session: Session
+    edited: bool = False
+
+    @property
+    def unsure(self) -> str:
+        """Why its session does not trust what it found; empty if it does."""
+        return str(self.session.get("unsure", ""))
 
     @property
     def pattern(self) -> AccessPattern:
@@ -113,7 +123,9 @@ def read_record(
         raise ValueError(f"line {index + 1} of the workloads, which it names, is not usable")
     workload = workloads[index]
     _check_pair(key, arguments, workload, index)
-    fitting = [session for session in sessions if _is_of(session, key, knobs)]
+    own_sessions = [session for session in sessions if session["record"] == key]
+    fitting = [session for session in own_sessions if session.get("config", knobs) == knobs]
+    as_found = [session for session in fitting if session.get("digest", "") in ("", digest(body))]
     return Entry(
         key,
         knobs,
@@ -122,8 +134,14 @@ def read_record(
         workload.tvm,
         workload.text,
         body,
-        fitting[-1] if fitting else {},
+        (as_found or fitting or [{}])[-1],
+        edited=bool(own_sessions and not as_found),
     )
+
+
+def digest(body: str) -> str:
+    """What a session says of its record's line, so that a later change is seen."""
+    return hashlib.sha256(body.encode()).hexdigest()[:_DIGITS]
 
 
 def read_session(text: str) -> Session:
@@ -140,8 +158,12 @@ def read_session(text: str) -> Session:
 _SESSION: Mapping[str, Callable[[Any], None]] = {
     "config": fields.check_config,
     "default_seconds": partial(fields.check_seconds, "default_seconds"),
+    **{name: partial(fields.check_share, name) for name in ("busy_cores", "spread")},
     **{name: partial(fields.check_count, name) for name in ("trials", "failed")},
-    **{name: partial(fields.check_text, name) for name in ("workload", "machine", "command")},
+    **{
+        name: partial(fields.check_text, name)
+        for name in ("workload", "machine", "command", "unsure", "digest")
+    },
 }
 """The check of each field that some code reads; any of them may be missing."""
 
@@ -165,8 +187,3 @@ def _check_pair(key: str, arguments: Any, workload: WorkloadLine, index: int) ->
             f"it is of {key}, but line {index + 1} of the workloads, which it names, is of "
             f"{other}: lines were moved or deleted"
         )
-
-
-def _is_of(session: Session, key: str, knobs: Mapping[str, int]) -> bool:
-    """Whether a session says that it found a record."""
-    return session["record"] == key and bool(session.get("config", knobs) == knobs)

@@ -25,6 +25,12 @@ def check_seconds(name: str, value: Any) -> None:
         raise ValueError(f"{name} is {shown(value)}; expected a positive float")
 
 
+def check_share(name: str, value: Any) -> None:
+    """Check a share, or a number of cores."""
+    if value is not None and (type(value) is not float or not 0 <= value < math.inf):
+        raise ValueError(f"{name} is {shown(value)}; expected a float of 0 or more, or null")
+
+
 def check_count(name: str, value: Any) -> None:
     """Check a number of trials, or another count that fits a machine's int."""
     if type(value) is not int or not 0 <= value <= _LARGEST:

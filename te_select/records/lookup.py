@@ -25,11 +25,11 @@ from te_select.operator.broadcast import shown
 from te_select.operator.workload import Workload
 from te_select.records import log
 from te_select.records.fit import family_of, is_of, is_of_model, misfit
+from te_select.records.folders import default_folders
 from te_select.records.log import Entry
 from te_select.records.origin import NEAREST, TUNED, explain, outcome, ratio
 from te_select.records.sizes import representative
 
-SHIPPED = Path(__file__).parents[1] / "tuning_logs"
 NEAR = 4.0  # a factor; levels of cache differ by 16 and more, so 4 mostly stays within one level
 
 
@@ -66,7 +66,8 @@ def find(
         The target. Records of other targets of its family come after its own. If the two are not
         of one model of machine, the knobs that the machine decides are left to the machine.
     logs
-        A folder of logs; None for those shipped with the package.
+        A folder of logs; None for the user's own and those shipped with the package. Of equally
+        near records of both, the user's is taken.
 
     Returns
     -------
@@ -84,19 +85,25 @@ def find(
         For every damaged line, for records of another TVM or te_select, and for records whose
         config does not fit their own workload. All of these are left out.
     """
-    folder = SHIPPED if logs is None else _given(logs)
+    folders = default_folders() if logs is None else [_given(logs)]
     own = log.folder_name(target.records)
-    others = (name for name in log.target_folders(folder) if name.name != own)
+    others = (each.name for root in folders for each in log.target_folders(root))
+    names = dict.fromkeys([own, *others])
     usable = 0
-    for place in (folder / own, *others):
-        entries = _usable(place, must=place.name == own)
+    for name in names:
+        must = name == own and logs is not None
+        entries = [
+            (number, entry)
+            for number, root in enumerate(folders)
+            for entry in _usable(root / name, must=must)
+        ]
         usable += len(entries)
-        found = _nearest(workload, target, entries, place.name, exact=place.name == own)
+        found = _nearest(workload, target, entries, name, exact=name == own)
         if found is not None:
             return found
     if logs is not None and not usable:
         raise TuningError(
-            f"{folder} holds no record that this te_select can use; expected "
+            f"{folders[0]} holds no record that this te_select can use; expected "
             f"TARGET/{log.RECORDS}, as te-select tune writes it"
         )
     return None
@@ -131,23 +138,27 @@ def _usable(place: Path, must: bool) -> list[Entry]:
             RuntimeWarning,
             stacklevel=2,
         )
-    return [entry for entry, problem in judged if problem is None]
+    return [entry for entry, problem in judged if problem is None and not entry.unsure]
 
 
 def _nearest(
-    workload: Workload, target: ResolvedTarget, entries: list[Entry], place: str, exact: bool
+    workload: Workload,
+    target: ResolvedTarget,
+    entries: list[tuple[int, Entry]],
+    place: str,
+    exact: bool,
 ) -> Found | None:
     pattern = access_pattern(workload)
     elements = access_pattern(representative(workload)).elements
     schedule = schedule_of(target.kind)
     family = (target.kind, schedule.family(target.tvm))
     ranked = []
-    for entry in entries:
+    for root, entry in entries:
         factor = ratio(pattern, entry.pattern)
         if factor is not None and factor <= NEAR and family_of(entry) == family:
             apart = abs(math.log((entry.pattern.elements or 1) / (elements or 1)))
-            ranked.append((factor, apart, entry.seconds, entry))
-    for factor, *_, entry in sorted(ranked, key=lambda each: each[:3]):
+            ranked.append((factor, apart, root, entry.seconds, entry))
+    for factor, *_, entry in sorted(ranked, key=lambda each: each[:4]):
         own = exact and factor == 1 and not workload.dim_names and is_of(entry, target)
         if not own and not schedule.alike(pattern, entry.pattern, target.tvm):
             continue
@@ -158,6 +169,8 @@ def _nearest(
         if not is_of_model(entry, target):
             config = schedule.portable(pattern, target.tvm, config)
         origin = f"{TUNED if own else NEAREST}{place}/{entry.key}"
-        why = explain(origin, workload, outcome(entry.seconds, entry.session))
+        by_hand = "edited by hand since it was tuned"
+        found = by_hand if entry.edited else outcome(entry.seconds, entry.session)
+        why = explain(origin, workload, found)
         return Found(config, origin, why)
     return None

@@ -128,7 +128,7 @@ def merge(source: Path, destination: Path, target: str = "*", only: str = "*") -
 
 
 def prune(logs: Path, target: str = "*") -> list[str]:
-    """Drop records that no compilation uses: slower ones of a pattern, and unusable ones.
+    """Drop records that no compilation uses: slower ones of a pattern, unsure and unusable ones.
 
     Damaged lines are moved to ``damaged.txt`` in their folder.
 
@@ -153,7 +153,10 @@ def prune(logs: Path, target: str = "*") -> list[str]:
     gone: list[str] = []
     for listed in contents(logs, target):
         gone += listed.complaints
-        problems = [(entry, _problem(entry)) for entry in listed.entries]
+        problems = [
+            (entry, f"it is unsure: {entry.unsure}" if entry.unsure else _problem(entry))
+            for entry in listed.entries
+        ]
         useless = [entry for entry, problem in problems if problem is not None]
         gone += [f"{listed.target}/{entry.key}: {why}" for entry, why in problems if why]
         if not listed.entries:
@@ -165,8 +168,12 @@ def prune(logs: Path, target: str = "*") -> list[str]:
 
 
 def _is_better(new: Entry, old: Entry) -> bool:
-    """Whether a record may replace another: it is faster, or the other is of another TVM."""
-    return new.tvm != old.tvm or new.seconds < old.seconds
+    """Whether a record may replace another: it is faster, or the other cannot be used."""
+    if new.tvm != old.tvm:
+        return True
+    if bool(new.unsure) != bool(old.unsure):
+        return not new.unsure
+    return new.seconds < old.seconds
 
 
 def _problem(entry: Entry) -> str | None:

@@ -20,7 +20,7 @@ from te_select.operator.access import access_pattern
 from te_select.operator.definition import definition
 from te_select.operator.workload import Workload
 from te_select.records import log
-from te_select.records.log import Entry
+from te_select.records.entry import Entry, digest
 from te_select.runtime import scratch
 
 _PATIENCE = 60  # seconds; replaying a record takes some ms
@@ -67,7 +67,8 @@ def entry(
             ms.database.TuningRecord(sch.trace, committed, [seconds], target.tvm, arguments)
         )
         (written,) = log.read(folder).entries
-    return replace(written, session={"record": written.key, **session})
+    said = {"record": written.key, **session, "digest": digest(written.body)}
+    return replace(written, session=said)
 
 
 @forks.held_off()

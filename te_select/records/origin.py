@@ -54,6 +54,8 @@ def outcome(seconds: float, session: Mapping[str, Any]) -> str:
     str
         The words; empty if nothing was kept.
     """
+    if said := session.get("unsure"):
+        return f"unsure: {said}"
     try:
         default, trials = session["default_seconds"], session["trials"]
     except KeyError:

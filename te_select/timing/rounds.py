@@ -37,7 +37,16 @@ class Timing:
 
     def ratio(self, other: Timing) -> float:
         """Median over the rounds of ``other / self``: how many times as fast as ``other``."""
-        return Timing(tuple(b / a for a, b in zip(self.seconds, other.seconds, strict=True))).median
+        return self.ratios(other).median
+
+    def ratios(self, other: Timing) -> Timing:
+        """The rounds of ``other / self``."""
+        return Timing(tuple(b / a for a, b in zip(self.seconds, other.seconds, strict=True)))
+
+    @property
+    def spread(self) -> float:
+        """How far the rounds lie apart: the middle half of them, as a share of the median."""
+        return (self.quantile(0.75) - self.quantile(0.25)) / self.median
 
 
 def take_turns(

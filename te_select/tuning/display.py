@@ -37,8 +37,6 @@ class Outcome:
         Bytes per second that a probe moved; None if it was not measured.
     resumed
         How many of its trials an earlier run had measured.
-    busy
-        How many cores other programs used when the session began to measure here.
     """
 
     name: str
@@ -47,7 +45,6 @@ class Outcome:
     fresh: bool = True
     roof: float | None = None
     resumed: int = 0
-    busy: float = 0.0
 
 
 class Display:
@@ -164,7 +161,9 @@ def _cells(outcome: Outcome) -> list[str]:
 
 def _notes(outcome: Outcome, record: Record) -> list[str]:
     notes = [] if outcome.fresh else ["tuned before"]
-    if record.default_won:
+    if record.unsure:
+        notes.append(f"unsure: {record.unsure}")
+    elif record.default_won:
         notes.append("the default won")
     if outcome.resumed:
         notes.append(f"{outcome.resumed} trials taken over from an earlier run")

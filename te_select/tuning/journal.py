@@ -22,7 +22,7 @@ from te_select.records import fields
 from te_select.records.snapshot import contents
 from te_select.runtime import files
 
-FOLDER = "trials"  # beside the records of the same target
+FOLDER, KEPT = "trials", "all_trials"  # beside the records of the same target
 _LONGEST_NAME = 200  # bytes; file systems take 255. Longer names are cut, and end in a digest
 _CUT = 120
 ConfigKey = tuple[tuple[str, int], ...]
@@ -129,9 +129,21 @@ class Journal:
                 with contextlib.suppress(OSError):  # some systems cannot sync folders
                     files.sync_folder(self.folder)
 
-    def remove(self) -> None:
-        """Forget the trials; their outcome has been recorded."""
+    def close(self, *, keep: bool = False) -> None:
+        """End the journal, as the outcome has been recorded; keep the trials, or forget them.
+
+        Parameters
+        ----------
+        keep
+            Whether to add the trials to the file of this record in the folder `KEPT`.
+        """
         with self._explained():
+            data = contents(self.path) if keep else None
+            if data:
+                kept = self.folder.parent / KEPT / self.path.name
+                kept.parent.mkdir(exist_ok=True)
+                lines = b"".join(line + b"\n" for line in data.splitlines() if line)
+                files.replace(kept, (contents(kept) or b"") + lines)
             self.path.unlink(missing_ok=True)
 
     @contextlib.contextmanager

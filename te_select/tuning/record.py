@@ -37,6 +37,8 @@ class Options:
         Decides which configs are tried if there are more than ``trials``.
     force
         Tune workloads that have a record already, too.
+    keep_trials
+        Keep every trial beside the records, rather than only the winner.
 
     Raises
     ------
@@ -49,6 +51,7 @@ class Options:
     jobs: int | None = None
     seed: int = 0
     force: bool = False
+    keep_trials: bool = False
 
     def __post_init__(self) -> None:
         if type(self.trials) is not int or self.trials < 1:
@@ -75,6 +78,15 @@ class Record:
         ``<target>/<record>``, as `Kernel.origin` has it.
     workload
         The workload that was measured, with int dims.
+    busy_cores
+        How many cores other programs used meanwhile, beyond those to spare; None if that is not
+        known, as on machines of a fleet.
+    spread
+        How far the rounds of the last comparison lay apart: the middle half of them, as a share of
+        the median. None in records that do not say.
+    unsure
+        Why the outcome cannot be trusted; empty if it can. Then `config` is the default's, no
+        compilation uses the record, and the workload is tuned again next time.
     """
 
     config: Mapping[str, int | bool]
@@ -84,6 +96,9 @@ class Record:
     failed: int
     name: str
     workload: Workload
+    busy_cores: float | None = None
+    spread: float | None = None
+    unsure: str = ""
 
     @property
     def default_won(self) -> bool:
@@ -169,6 +184,9 @@ def from_entry(folder: Path, workload: Workload, entry: Entry) -> Record | None:
             said["failed"],
             f"{folder.name}/{entry.key}",
             workload,
+            said.get("busy_cores"),
+            said.get("spread"),
+            said.get("unsure", ""),
         )
     except KeyError:
         return None

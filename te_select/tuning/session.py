@@ -22,7 +22,9 @@ from te_select.operator.broadcast import shown
 from te_select.operator.workload import Workload
 from te_select.records import log, metaschedule, store
 from te_select.records.fit import is_of
+from te_select.records.folders import user_folder
 from te_select.records.sizes import representative
+from te_select.timing.cores import Watch
 from te_select.tuning.journal import Journal
 from te_select.tuning.measuring import Measurer
 from te_select.tuning.record import (
@@ -37,6 +39,7 @@ from te_select.tuning.record import (
 from te_select.tuning.runners import LOCAL, open_measurer
 from te_select.tuning.search import Search, open_search
 from te_select.tuning.trials import Run
+from te_select.tuning.trust import doubt
 
 _BUILDERS = ("te_select", "tvm")  # packages whose versions, with the machine's, decide the build
 
@@ -46,12 +49,13 @@ def tune(  # noqa: PLR0913 - the public contract's, by keyword
     target: str | dict[str, Any] = "native",
     *,
     trials: int = TRIALS,
-    tuning_logs: str | Path = "tuning_logs",
+    tuning_logs: str | Path | None = None,
     runner: str = "local",
     timeout: float = TIMEOUT,
     jobs: int | None = None,
     seed: int = 0,
     force: bool = False,
+    keep_trials: bool = False,
     observe: Observer | None = None,
 ) -> Record:
     """Find the fastest config for a workload and record it.
@@ -68,7 +72,7 @@ def tune(  # noqa: PLR0913 - the public contract's, by keyword
     trials
         Configs to measure, the default among them.
     tuning_logs
-        The folder to write; made if it is missing.
+        The folder to write, made if it is missing; None for the user's own, which `compile` reads.
     runner
         ``"local"``, or ``"rpc://HOST:PORT/KEY"`` for machines behind a TVM RPC tracker.
     timeout
@@ -79,13 +83,17 @@ def tune(  # noqa: PLR0913 - the public contract's, by keyword
         Decides which configs are tried if there are more than ``trials``.
     force
         Tune a workload that has a record already, too.
+    keep_trials
+        Keep every trial in ``<tuning_logs>/<target>/all_trials``, rather than only the winner.
     observe
         Called with the progress, at every step.
 
     Returns
     -------
     Record
-        The record, new or from before.
+        The record, new or from before. If the times cannot be trusted, because other programs used
+        the cores or the rounds lay far apart, `Record.unsure` says so; no compilation uses such a
+        record, and the next session tunes the workload again.
 
     Raises
     ------
@@ -94,7 +102,7 @@ def tune(  # noqa: PLR0913 - the public contract's, by keyword
     ArgumentError
         If an argument is out of range.
     """
-    options = Options(trials, timeout, jobs, seed, force)
+    options = Options(trials, timeout, jobs, seed, force, keep_trials)
     with Session(target, tuning_logs, runner, options) as session:
         return session.tune(workload, observe or (lambda progress: None))
 
@@ -115,7 +123,7 @@ class Session:
     def __init__(
         self,
         target: str | dict[str, Any],
-        tuning_logs: str | Path,
+        tuning_logs: str | Path | None = None,
         runner: str = "local",
         options: Options | None = None,
     ) -> None:
@@ -129,7 +137,7 @@ class Session:
         self.runner = runner
         self._target = target if isinstance(target, str) else json.dumps(target)
         try:
-            self.logs = Path(tuning_logs)
+            self.logs = user_folder() if tuning_logs is None else Path(tuning_logs)
         except TypeError as error:
             raise TuningError(
                 f"tuning_logs {shown(tuning_logs)} is no path; expected a folder to write"
@@ -169,9 +177,9 @@ class Session:
         return self._measurer
 
     def find(self, workload: Workload) -> Record | None:
-        """Return the record that a workload has already, if any that this te_select can use."""
+        """Return the record that a workload has already, if it is sure and can be used."""
         found = recorded(self.folder, workload, self._versions["tvm"])
-        if found is None:
+        if found is None or found.unsure:
             return None
         try:
             config = schedule_of(self.target.kind).config_from(found.config)
@@ -205,34 +213,44 @@ class Session:
                 return found
             run = Run(sized, self._target, self.measurer, journal, observe)
             cpus = self._machine.tuned_on(self.target)[1] if self.runner == LOCAL else None
+            watch = Watch() if self.runner == LOCAL else None
             trials = run.trials(self._search(sized, cpus))
-            config, seconds, default = run.finals()
-            failed = sum(trial.seconds is None for trial in trials)
-            entry = metaschedule.entry(
+            final = run.finals()
+            busy = None if watch is None else watch.others()
+            if unsure := doubt(final, busy):
+                final = final.without_winner()
+            record = Record(
+                asdict(final.config),
+                final.seconds,
+                final.default_seconds,
+                len(trials),
+                sum(trial.seconds is None for trial in trials),
+                f"{self.folder.name}/{key}",
                 sized,
-                self.target,
-                config,
-                seconds,
-                {
-                    "workload": str(sized),
-                    "config": asdict(config),
-                    "default_seconds": default,
-                    "trials": len(trials),
-                    "failed": failed,
-                    **self._provenance(sized),
-                },
+                busy,
+                final.spread,
+                unsure,
             )
-            store.put(self.folder, [entry])
-            journal.remove()
-        return Record(
-            asdict(config),
-            seconds,
-            default,
-            len(trials),
-            failed,
-            f"{self.folder.name}/{key}",
-            sized,
-        )
+            self._write(record)
+            journal.close(keep=self.options.keep_trials)
+        return record
+
+    def _write(self, record: Record) -> None:
+        """Write a record; one that is unsure does not replace one that is sure."""
+        session = {
+            "workload": str(record.workload),
+            "config": dict(record.config),
+            "default_seconds": record.default_seconds,
+            "trials": record.trials,
+            "failed": record.failed,
+            "busy_cores": record.busy_cores,
+            "spread": record.spread,
+            **({"unsure": record.unsure} if record.unsure else {}),
+            **self._provenance(record.workload),
+        }
+        config = schedule_of(self.target.kind).Config(**record.config)
+        entry = metaschedule.entry(record.workload, self.target, config, record.seconds, session)
+        store.put(self.folder, [entry], lambda new, old: not new.unsure or bool(old.unsure))
 
     def _search(self, workload: Workload, cpus: int | None) -> Search:
         try:

@@ -7,7 +7,7 @@ take turns. The best of them must win twice to replace the default, so that nois
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from te_select.operator.workload import Workload
@@ -20,6 +20,31 @@ from te_select.tuning.search import Search
 FINALISTS = 4
 ROUNDS, DUEL_ROUNDS = 15, 25
 GAIN = 1.01  # in three of four turns; a kernel compared with itself won so in 1 of 144 pairs
+
+
+@dataclass(frozen=True)
+class Final:
+    """What the finals have found.
+
+    Parameters
+    ----------
+    config, default
+        The config that won, and the default.
+    seconds, default_seconds
+        Their median seconds for a call.
+    spread
+        How far the rounds of the last comparison lay apart, as `Timing.spread` says.
+    """
+
+    config: Any
+    seconds: float
+    default: Any
+    default_seconds: float
+    spread: float
+
+    def without_winner(self) -> Final:
+        """As if the default had won."""
+        return replace(self, config=self.default, seconds=self.default_seconds)
 
 
 class Run:
@@ -73,14 +98,8 @@ class Run:
             search.tell([trial.seconds for _, trial in self._trials[-len(batch) :]])
         return [trial for _, trial in self._trials]
 
-    def finals(self) -> tuple[Any, float, float]:
-        """Compare the fastest configs with the default, in turns.
-
-        Returns
-        -------
-        tuple
-            The config to record, its seconds, and the default's.
-        """
+    def finals(self) -> Final:
+        """Compare the fastest configs with the default, in turns."""
         self._progress = replace(self._progress, phase="finalists")
         self._observe(self._progress)
         default = self._trials[0][0]
@@ -91,14 +110,14 @@ class Run:
         if default not in first:
             raise UntunableError(f"{self._workload.name}: the default config failed in the finals")
         best = max(winners, key=lambda config: winners[config], default=default)
-        if best == default or not wins(first[best], first[default]):
-            return default, first[default].median, first[default].median
+        final = _final(first, best, default)
+        if not wins(first[best], first[default]):
+            return final.without_winner()
         second = self._turns([default, best], DUEL_ROUNDS)
         if set(second) != {default, best}:
-            return default, first[default].median, first[default].median
-        if not wins(second[best], second[default]):
-            return default, second[default].median, second[default].median
-        return best, second[best].median, second[default].median
+            return final.without_winner()
+        final = _final(second, best, default)
+        return final if wins(second[best], second[default]) else final.without_winner()
 
     def _turns(self, configs: Sequence[Any], rounds: int) -> dict[Any, Timing]:
         """Times of the configs that did not fail."""
@@ -155,13 +174,17 @@ class Run:
         self._observe(self._progress)
 
 
+def _final(timed: dict[Any, Timing], best: Any, default: Any) -> Final:
+    mine, its = timed[best], timed[default]
+    return Final(best, mine.median, default, its.median, mine.ratios(its).spread)
+
+
 def wins(timing: Timing, default: Timing) -> bool:
     """Whether a config is faster than the default by `GAIN` in three of four turns, and at best.
 
     If other programs use the cores, a config that runs on more cores loses most turns, but not its
     best one. Hence the second condition.
     """
-    pairs = zip(timing.seconds, default.seconds, strict=True)
-    usual = Timing(tuple(its / mine for mine, its in pairs)).quantile(0.25)
+    usual = timing.ratios(default).quantile(0.25)
     best = default.quantile(0) / timing.quantile(0)
     return min(usual, best) > GAIN

@@ -28,12 +28,6 @@ FLAGS = ["--cond", "1024", "--then", "1024", "--else", "1024"]
 V4 = resolve(TARGET)
 
 
-@pytest.fixture(autouse=True)
-def idle(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other tests use the cores."""
-    monkeypatch.setattr(cores, "busy_cores", lambda: 0.0)
-
-
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Callable[..., FakeMeasurer]:
     """Replace the real measurer by a fake one, and the probes by a fixed roof."""
@@ -55,15 +49,17 @@ def tuned(folder: Path, fake: Callable[..., FakeMeasurer], *flags: str) -> Any:
 def test_tune_says_where_others_used_the_cores(
     tmp_path: Path, fake: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cores, "busy_cores", lambda: 1.25)
+    monkeypatch.setattr(cores.Watch, "others", lambda _: 1.25)
     fake()
-    result = run("tune", *FLAGS, *ON, "--trials", "2", "--tuning-logs", tmp_path)
-    assert "others were using 1.2 cores when this began" in result.stdout
-    again = run("tune", *FLAGS, *ON, "--trials", "2", "--tuning-logs", tmp_path)
-    assert "others were using" not in again.stdout
+    result = run("tune", *FLAGS, *ON, "--trials", "80", "--tuning-logs", tmp_path)
+    assert "unsure: other programs used 1.2 cores meanwhile; a config that" in result.stdout
+    assert "1 of 1 are unsure: the same command tries them again" in result.stdout
+    monkeypatch.setattr(cores.Watch, "others", lambda _: 0.25)
+    again = run("tune", *FLAGS, *ON, "--trials", "80", "--tuning-logs", tmp_path)
+    assert "unsure" not in again.stdout
     both = [*FLAGS, "--workload", json.dumps(FEW.to_json())]
     document = run_json("tune", *both, *ON, "--trials", "2", "--tuning-logs", tmp_path)
-    assert document["busy_cores"] == 1.25  # of the one that was measured
+    assert document["busy_cores"] == 0.25  # of the one that was measured
 
 
 def test_tune_prints_what_it_found_and_records_it(tmp_path: Path, fake: Any) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import warnings
@@ -13,6 +14,7 @@ import te_select
 from te_select import compiler, kinds
 from te_select.errors import ArgumentError, TuningError
 from te_select.functional import compiled
+from te_select.records import folders
 from te_select.runtime import build_key, cache
 from tests.support.where_calls import path_of_python
 
@@ -149,10 +151,14 @@ def test_records_of_another_target_are_in_the_key(logs):
     assert entry(tuning_logs=logs) != before
 
 
-def test_the_shipped_records_are_in_the_key(monkeypatch, logs):
-    before = entry()
-    monkeypatch.setattr(compiled, "SHIPPED", logs)
-    assert entry() != before
+def test_the_shipped_records_and_the_users_own_are_in_the_key(monkeypatch, logs, tmp_path):
+    found = [entry()]
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    shutil.copytree(logs, folders.user_folder())
+    found.append(entry())
+    monkeypatch.setattr(folders, "SHIPPED", logs)
+    found.append(entry())
+    assert len(set(found)) == 3
 
 
 def test_what_builds_is_in_the_key(monkeypatch, tmp_path):

@@ -13,7 +13,7 @@ import pytest
 
 from te_select import Workload
 from te_select.errors import ArtifactError
-from te_select.runtime import artifact, image, scratch, stored
+from te_select.runtime import artifact, image, scratch, sealed, stored
 from tests.support.runtime_standin import build
 
 W = Workload((8,), (8,), (8,), "float32")
@@ -124,14 +124,14 @@ def test_descriptor_of_memory_that_is_not_used_is_closed(built, is_library):
     before = len([*opened.iterdir()])
     data = built.read_bytes() if is_library else b"no library"
     for _ in range(3):
-        assert image._from_memory(data, "0" * 64, built) is None
+        assert sealed._from_memory(data, "0" * 64, built) is None
     assert len([*opened.iterdir()]) == before
 
 
 def test_copy_that_cannot_be_loaded_is_removed(built):
     before = dict(scratch._held)
     with pytest.raises(ArtifactError, match=f"{built} cannot be loaded: "):
-        image._from_copy(b"no library", built)
+        sealed._from_copy(b"no library", built)
     assert scratch._held == before
 
 

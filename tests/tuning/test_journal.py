@@ -68,7 +68,7 @@ def test_what_is_no_file_is_refused_at_once(journal):
 def test_journal_that_cannot_be_removed_is_an_error_of_tuning(journal):
     journal.path.mkdir()
     with pytest.raises(TuningError, match=r"w4_8c\.jsonl cannot be written"):
-        journal.remove()
+        journal.close()
 
 
 def test_digest_of_a_long_name_is_whole():
@@ -122,6 +122,6 @@ def test_trials_of_a_workload_that_is_done_are_forgotten(tmp_path):
     journals = [Journal(tmp_path, name, {}) for name in ("w4_8c", "w4_9c")]
     for each in journals:
         each.append(Trial({"unroll": 1}, 1e-3))
-    journals[0].remove()
+    journals[0].close()
     assert [len(each.read()) for each in journals] == [0, 1]
-    journals[0].remove()
+    journals[0].close()

@@ -14,12 +14,13 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from te_select.errors import ArtifactError, SelectError
 from te_select.functional.where.kernels import key
 from te_select.operator import family
-from te_select.runtime import bare, cache, embedded, files
+from te_select.runtime import cache, embedded, files, sealed
 from te_select.runtime.cpu import features
 from te_select.runtime.manifest import Manifest
 
@@ -102,7 +103,7 @@ def fetch(part: str) -> bool:
             return False
         try:
             image = _from_cache(part) or _build(part)
-            _load(image, _checked(image, part))
+            _load(image, *_checked(image, part))
         except (SelectError, ImportError) as error:
             _failed.add(part)
             _warn(f"te_select.where has no kernels, and leaves the work to NumPy: {error}")
@@ -125,13 +126,13 @@ def use(path: str | os.PathLike[str]) -> None:
     """
     path = files.library_path(path)
     image = files.read(path, "a library as te-select where build makes it")
-    manifest = _checked(image, str(path))
+    manifest, sha256 = _checked(image, str(path))
     if not _held(manifest):
         raise ArtifactError(
             f"{path} holds no kernels of where(); build it by te-select where build"
         )
     with _lock:
-        _load(image, manifest)
+        _load(image, manifest, sha256)
 
 
 def _held(manifest: Manifest) -> list[str]:
@@ -139,10 +140,10 @@ def _held(manifest: Manifest) -> list[str]:
     return family.held(record.workload for record in manifest.kernels)
 
 
-def _load(image: bytes, manifest: Manifest) -> None:
+def _load(image: bytes, manifest: Manifest, sha256: str) -> None:
     global _first  # noqa: PLW0603 - the first of a process
-    library = bare.load(image, "te_select-where")
-    address = bare.call_for_int(library, "te_select_where_library")
+    library = sealed.load(image, sha256, Path("te_select-where"))
+    address = sealed.call_for_int(library, "te_select_where_library")
     if reason := _Library.from_address(address).refusal():
         raise ArtifactError(reason.decode(errors="replace"))
     if _first is None:
@@ -154,15 +155,15 @@ def _load(image: bytes, manifest: Manifest) -> None:
     _loaded.update(_held(manifest))
 
 
-def _checked(image: bytes, place: str) -> Manifest:
-    """The manifest of an image that is as it was sealed, and that this CPU can run."""
+def _checked(image: bytes, place: str) -> tuple[Manifest, str]:
+    """The manifest and the digest of an image that is as it was sealed, for this CPU."""
     held = embedded.read(image, place)
     if held is None:
         raise ArtifactError(f"{place} holds no manifest; build it again")
-    manifest, _ = held
+    manifest, sha256 = held
     if lacking := features.missing(manifest.target["cpu_features"]):
         raise ArtifactError(f"{place} needs {', '.join(lacking)}, which this CPU lacks")
-    return manifest
+    return manifest, sha256
 
 
 def _from_cache(part: str) -> bytes | None:
@@ -171,7 +172,7 @@ def _from_cache(part: str) -> bytes | None:
         if image is None:
             continue
         try:
-            manifest = _checked(image, name)
+            manifest, _ = _checked(image, name)
         except ArtifactError:
             cache.discard(name)
             continue
@@ -202,7 +203,7 @@ def _newest(part: str, why: Exception) -> bytes:
             continue
         image = cache.read(entry.path.name)
         with contextlib.suppress(ArtifactError):
-            if image is not None and part in _held(_checked(image, entry.path.name)):
+            if image is not None and part in _held(_checked(image, entry.path.name)[0]):
                 return image
     raise why
 
