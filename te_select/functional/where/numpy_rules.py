@@ -10,6 +10,7 @@ import numpy as np
 from te_select.functional.where import kinds_of_tensors
 from te_select.functional.where.taken import NUMBERS, SMALL, moves
 
+numpys_where = np.where  # it stays, if a program sets numpy.where to te_select.where
 left: Counter[str] = Counter()
 """How many calls numpy.where has done, by the reason."""
 
@@ -65,7 +66,7 @@ def _into(out: Any, reason: str, cond: Any, x: Any, y: Any) -> Any:
         reason = "promotion"
     result = leave(reason, cond, x, y)
     if result is NotImplemented:
-        result = np.where(cond, x, y)
+        result = numpys_where(cond, x, y)
     if out.dtype != result.dtype:
         raise TypeError(f"out has element type {out.dtype}; expected {result.dtype}")
     if out.shape != result.shape:

@@ -62,11 +62,11 @@ def _at_the_caller(given: tuple[Any, ...]) -> Any:
     try:
         frame = sys._getframe(2)
     except ValueError:  # the user is no Python code
-        return np.where(*given)
+        return numpy_rules.numpys_where(*given)
     code = _NUMPY_WHERE.replace(
         co_filename=frame.f_code.co_filename, co_firstlineno=frame.f_lineno or 1
     )
-    return FunctionType(code, frame.f_globals)(np.where, given)
+    return FunctionType(code, frame.f_globals)(numpy_rules.numpys_where, given)
 
 
 def _others(given: tuple[Any, ...], options: dict[str, Any]) -> Any:
