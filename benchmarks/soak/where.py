@@ -6,7 +6,6 @@ extension, where it is built, and through tvm-ffi; a part of them writes to an a
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -23,7 +22,6 @@ _WITH_OUT = 0.25
 
 def attack(seed: int, found: Found, calls: int = _CALLS) -> None:
     """Compare random calls, half of them of more than 4,096 elements, with numpy.where."""
-    os.environ.pop("TE_SELECT_CACHE_DIR", None)  # it would be that of another attack
     functions: dict[str, Callable[..., Any]] = {
         "the extension": te_select.where,
         "tvm-ffi": through_tvm_ffi.where,
