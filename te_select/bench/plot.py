@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,15 +46,22 @@ def plot(path: Path, rows: Sequence[Row], machine: str) -> None:
         "runs that took turns"
     )
     left, right = figure.subplots(1, 2, width_ratios=(3, 2))
-    _roofline(left, rows)
-    _bars(right, rows)
+    numbers = _numbers(rows)
+    _roofline(left, rows, numbers)
+    _bars(right, rows, numbers)
     drawn = io.BytesIO()
     figure.savefig(drawn, format=path.suffix[1:].lower(), dpi=_DPI)
     write_output(path, drawn.getvalue())
 
 
-def _roofline(axes: Any, rows: Sequence[Row]) -> None:
-    """GB/s over bytes moved."""
+def _numbers(rows: Sequence[Row]) -> dict[str, int]:
+    """A number for each row, from the fastest beside its best peer on; both charts show it."""
+    order = sorted(rows, key=lambda row: -((row.best and row.times(row.best)) or 0))
+    return {label(row): number for number, row in enumerate(order, 1)}
+
+
+def _roofline(axes: Any, rows: Sequence[Row], numbers: Mapping[str, int]) -> None:
+    """GB/s over bytes moved. The roof is a band where rows that move as many bytes differ."""
     ordered = sorted(rows, key=lambda row: row.moved)
     sizes = [row.moved for row in ordered]
     for name, style, text in (
@@ -63,18 +70,24 @@ def _roofline(axes: Any, rows: Sequence[Row]) -> None:
     ):
         if name not in ordered[0].roofs:
             continue
-        rates: dict[int, float] = {}
-        for row in ordered:  # several rows may move as many bytes
-            rates[row.moved] = max(rates.get(row.moved, 0), row.roofs[name] / 1e9)
-        axes.plot([*rates], [*rates.values()], style, color=_ROOF, linewidth=1.2, label=text)
+        rates: dict[int, list[float]] = {}
+        for row in ordered:
+            rates.setdefault(row.moved, []).append(row.roofs[name] / 1e9)
+        high, low = ([end(each) for each in rates.values()] for end in (max, min))
+        axes.plot([*rates], high, style, color=_ROOF, linewidth=1.2, label=text)
+        axes.fill_between([*rates], low, high, color=_ROOF, alpha=0.15, linewidth=0)
     peers = [(row.moved, row.rate(name) / 1e9) for row in ordered for name in row.ranked]
     if peers:
         x, y = zip(*peers, strict=True)
         axes.scatter(x, y, s=12, color=_PEERS, label="other systems, one dot each")
-    ours = [(row.moved, row.rate(OURS) / 1e9) for row in ordered if OURS in row.timings]
-    if ours:
-        x, y = zip(*ours, strict=True)
-        axes.scatter(x, y, s=34, color=_OURS, label="te-select, one dot per workload", zorder=3)
+    timed = [row for row in ordered if OURS in row.timings]
+    if timed:
+        places = [(row.moved, row.rate(OURS) / 1e9) for row in timed]
+        what = "te-select, numbered as on the right"
+        axes.scatter(*zip(*places, strict=True), s=34, color=_OURS, label=what, zorder=3)
+        for row, place in zip(timed, places, strict=True):
+            number = str(numbers[label(row)])
+            axes.annotate(number, place, (3, 3), textcoords="offset points", fontsize=7)
     axes.set_xscale("log")
     axes.set_yscale("log")
     _label_ticks(axes.xaxis, _bytes, few=max(sizes) > _FEW_TICKS * min(sizes))
@@ -86,13 +99,13 @@ def _roofline(axes: Any, rows: Sequence[Row]) -> None:
     axes.legend(loc="lower right", frameon=True)
 
 
-def _bars(axes: Any, rows: Sequence[Row]) -> None:
+def _bars(axes: Any, rows: Sequence[Row], numbers: Mapping[str, int]) -> None:
     """How many times as fast as the best peer; each bar names that peer."""
     timed = []
     for row in rows:
         times = None if row.best is None else row.times(row.best)
         if times is not None:
-            timed.append((times, label(row), row.best))
+            timed.append((times, f"{label(row)}  {numbers[label(row)]}", row.best))
     timed.sort(reverse=True)
     axes.set_title("Speed over the best other system (1 = equal)")
     if not timed:

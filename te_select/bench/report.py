@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from te_select import kinds
 from te_select.bench.options import Options
-from te_select.bench.row import NAMED, OURS, Row
+from te_select.bench.row import NAMED, OURS, Row, label_of
 from te_select.bench.suite import DEFAULT
 from te_select.runtime.files import write_output
 from te_select.timing.cores import BUSY
@@ -83,8 +83,7 @@ class Results:
 
 def label(row: Row) -> str:
     """The row's name, with its mask if that is not the usual one."""
-    mask = f" {row.mask.density:g} %" if row.mask.density != 50 else ""  # noqa: PLR2004 - the usual
-    return row.entry.name + mask + (f" x{row.mask.block}" if row.mask.block > 1 else "")
+    return label_of(row.entry, row.mask)
 
 
 def command(row: Row, options: Options) -> str:
@@ -93,7 +92,8 @@ def command(row: Row, options: Options) -> str:
     if row.entry in DEFAULT:
         words += ["--only", row.entry.name]
     else:
-        words += ["--workload", json.dumps(row.entry.workload.to_json())]
+        named = {**row.entry.workload.to_json(), "name": row.entry.name}
+        words += ["--workload", json.dumps(named)]
     words += ["--density", f"{row.mask.density:g}", "--block", str(row.mask.block)]
     words += ["--peers", ",".join(peer.name for peer in options.peers) or "none"]
     known = [{*kinds.load(kind.peers)} for kind in kinds.KINDS.values()]

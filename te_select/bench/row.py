@@ -93,3 +93,9 @@ class Row:
     def roof(self) -> float | None:
         """Bytes per second of the faster probe."""
         return max(self.roofs.values(), default=None)
+
+
+def label_of(entry: Entry, mask: Mask) -> str:
+    """The name of the row of a workload under a mask."""
+    density = f" {mask.density:g} %" if mask.density != 50 else ""  # noqa: PLR2004 - the usual
+    return entry.name + density + (f" x{mask.block}" if mask.block > 1 else "")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import itertools
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -100,8 +101,8 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
 
     from te_select.bench import report  # noqa: PLC0415 - imports NumPy
     from te_select.bench.options import Options  # noqa: PLC0415 - imports tvm_ffi
-    from te_select.bench.peers import choose_peers  # noqa: PLC0415
-    from te_select.bench.row import OURS  # noqa: PLC0415
+    from te_select.bench.peers import choose_peers, with_plugins  # noqa: PLC0415
+    from te_select.bench.row import OURS, label_of  # noqa: PLC0415
     from te_select.cli.environment import environment  # noqa: PLC0415 - kept off --help
     from te_select.machines import machine  # noqa: PLC0415
     from te_select.machines.targets import resolve  # noqa: PLC0415 - imports tvm
@@ -109,7 +110,7 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
     from te_select.timing.operands import Mask  # noqa: PLC0415
 
     kind = kinds.kind(resolve(target).kind)
-    run, known = kinds.load(kind.bench), kinds.load(kind.peers)
+    run, known = kinds.load(kind.bench), with_plugins(kinds.load(kind.peers))
     device = machine(kind.name).device() or target
     chosen = parse_with(lambda names: choose_peers(names, known), "--peers", peers)
     absent = {peer.name: why for peer in chosen if (why := peer.available()) is not None}
@@ -123,7 +124,8 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
             with contextlib.suppress(ArtifactError):  # the last write raises it, after the report
                 report.write_csv(csv, replace(begun, rows=rows))
 
-    rows, interrupted = _collect(run(entries, masks, options), len(entries) * len(masks), keep)
+    names = [label_of(entry, mask) for entry, mask in itertools.product(entries, masks)]
+    rows, interrupted = _collect(run(entries, masks, options), names, keep, quiet=as_json)
     results = replace(begun, rows=rows, interrupted=interrupted)
     if as_json:
         print_json(report.document(results))
@@ -135,6 +137,10 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
         from te_select.bench.plot import plot as draw  # noqa: PLC0415 - imports matplotlib
 
         draw(plot, rows, results.device)
+    if not as_json:
+        for path in (csv, plot if rows else None):
+            if path is not None:
+                print(f"written: {path}")
     if interrupted:
         raise typer.Exit(INTERRUPTED)
     if any(OURS in name for row in rows for name in row.wrong):
@@ -142,20 +148,37 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
 
 
 def _collect(
-    measured: Iterable[Row], total: int, keep: Callable[[list[Row]], None]
+    measured: Iterable[Row],
+    names: Sequence[str],
+    keep: Callable[[list[Row]], None],
+    *,
+    quiet: bool,
 ) -> tuple[list[Row], bool]:
-    """The rows, and whether they were interrupted; ``keep`` gets all rows so far, after each."""
+    """The rows, and whether they were interrupted; ``keep`` gets all rows so far, after each.
+
+    A terminal shows a bar with the name of the row. Elsewhere a row is a line, unless ``quiet``.
+    """
     rows: list[Row] = []
     with progress("measuring") as step:
-        step(0, total)
         try:
+            step(0, len(names), names[0])
             for row in measured:
                 rows.append(row)
-                step(len(rows), total)
+                step(len(rows), len(names), *names[len(rows) : len(rows) + 1])
+                if not quiet and not sys.stderr.isatty():
+                    print(f"{len(rows)}/{len(names)} {_line(row)}", file=sys.stderr, flush=True)
                 keep(rows)
         except KeyboardInterrupt:
             return rows, True
     return rows, False
+
+
+def _line(row: Row) -> str:
+    """A row's name, and how it stands to the best peer."""
+    from te_select.bench.report import label  # noqa: PLC0415 - imports NumPy
+
+    times = None if row.best is None else row.times(row.best)
+    return label(row) if times is None else f"{label(row)}: {times:.2f} times {row.best}"
 
 
 def _check_plot(path: Path | None) -> None:
@@ -183,7 +206,7 @@ def _entries(
     if listed is None and not given:
         return suites.suite(suite, only)
     if listed is None:
-        listed = [(w.name, w) for w in workloads.gather(flags, texts, file)]
+        listed = workloads.gather_named(flags, texts, file)
     for _, workload in listed:
         if names := workload.dim_names:
             raise ArgumentError(

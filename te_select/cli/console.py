@@ -170,7 +170,7 @@ def print_json(document: Any) -> None:
 
 
 @contextlib.contextmanager
-def progress(what: str) -> Iterator[Callable[[int, int], None]]:
+def progress(what: str) -> Iterator[Callable[..., None]]:
     """Show a progress bar on stderr while work runs, if that is a terminal.
 
     Parameters
@@ -181,10 +181,11 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
     Yields
     ------
     callable
-        Takes the number of finished steps and the number of all steps.
+        Takes the number of finished steps, the number of all steps, and the name of the next step
+        if it has one.
     """
     if not sys.stderr.isatty():
-        yield lambda _done, _total: None
+        yield lambda _done, _total, _name="": None
         return
     from rich.console import Console  # noqa: PLC0415 - rich is slow to import
     from rich.progress import MofNCompleteColumn, Progress  # noqa: PLC0415
@@ -192,7 +193,12 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
     columns = (*Progress.get_default_columns(), MofNCompleteColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+        def step(done: int, total: int, name: str = "") -> None:
+            described = f"{what} {name}" if name else what
+            bar.update(task, completed=done, total=total, description=described)
+
+        yield step
 
 
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -114,7 +114,7 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
     elif wanted is None and (suite is not None or only is not None):
         wanted = [(entry.name, entry.workload) for entry in suites.suite(suite, only)]
     elif wanted is None:
-        wanted = [(w.name, w) for w in workloads.gather(flags, workload, workloads_file)]
+        wanted = workloads.gather_named(flags, workload, workloads_file)
 
     from te_select.tuning.display import Display, interruption  # noqa: PLC0415 - imports rich
     from te_select.tuning.record import Options  # noqa: PLC0415

@@ -16,7 +16,8 @@ from te_select.operator.systems import OPS
 from te_select.operator.workload import Workload
 
 _DIM = re.compile(r"\s*(?:(\d+)|([A-Za-z_]\w*))\s*", re.ASCII)
-_FIELDS = ("cond_shape", "then_shape", "else_shape", "dtype", "auto_broadcast", "axis", "op")
+_SHAPES = ("cond_shape", "then_shape", "else_shape")
+_FIELDS = (*_SHAPES, "dtype", "auto_broadcast", "axis", "op", "name")
 
 Cond = Annotated[str | None, typer.Option("--cond", help='Shape of cond: 1,batch,128; "" scalar.')]
 Then = Annotated[str | None, typer.Option("--then", help="Shape of then.")]
@@ -59,6 +60,13 @@ def fields(
 
 
 def gather(flags: dict[str, Any], texts: Sequence[str] | None, file: Path | None) -> list[Workload]:
+    """The workloads of `gather_named`, without names."""
+    return [workload for _, workload in gather_named(flags, texts, file)]
+
+
+def gather_named(
+    flags: dict[str, Any], texts: Sequence[str] | None, file: Path | None
+) -> list[tuple[str, Workload]]:
     """Make all workloads that the command line names.
 
     Parameters
@@ -72,8 +80,9 @@ def gather(flags: dict[str, Any], texts: Sequence[str] | None, file: Path | None
 
     Returns
     -------
-    list of Workload
-        Those of the plain flags first.
+    list of (str, Workload)
+        Those of the plain flags first. The name is that of the field ``name`` in JSON, or otherwise
+        the workload's own.
 
     Raises
     ------
@@ -82,7 +91,7 @@ def gather(flags: dict[str, Any], texts: Sequence[str] | None, file: Path | None
     SelectError
         If the values make no workload.
     """
-    made = []
+    made: list[tuple[str, Workload]] = []
     given = {name: value for name, value in flags.items() if value is not None}
     if given:
         missing = [f"--{n}" for n in ("cond", "then", "else") if f"{n}_shape" not in given]
@@ -93,9 +102,10 @@ def gather(flags: dict[str, Any], texts: Sequence[str] | None, file: Path | None
         for name in ("cond", "then", "else"):
             field = f"{name}_shape"
             given[field] = parse_with(parse_shape, f"--{name}", given[field])
-        made.append(_make(given))
+        workload = _make(given)
+        made.append((workload.name, workload))
     for text in texts or ():
-        made.append(_make(_fields(parse_with(_load_json, "--workload", text), "--workload")))
+        made.append(_named(parse_with(_load_json, "--workload", text), "--workload"))
     if file is not None:
         try:
             text = file.read_text()
@@ -106,7 +116,7 @@ def gather(flags: dict[str, Any], texts: Sequence[str] | None, file: Path | None
         items = parse_with(_load_json, f"--workloads {file}:", text)
         if not isinstance(items, list):
             raise UsageError(f"--workloads {file} holds no list; expected [{{...}}, ...]")
-        made += [_make(_fields(item, f"--workloads {file}")) for item in items]
+        made += [_named(item, f"--workloads {file}") for item in items]
     if not made:
         raise UsageError(
             "no workload is given; expected --cond, --then and --else, --workload JSON, or another "
@@ -145,14 +155,23 @@ def _load_json(text: str) -> Any:
         return json.loads(text)
     except RecursionError as error:
         raise UsageError(
-            "a JSON value is nested too deeply; expected an object of 7 fields"
+            "a JSON value is nested too deeply; expected an object of 8 fields"
         ) from error
     except ValueError as error:
         raise ValueError(f"is not JSON: {error}") from error
 
 
+def _named(item: Any, flag: str) -> tuple[str, Workload]:
+    fields = _fields(item, flag)
+    name = fields.pop("name", None)
+    if name is not None and not (isinstance(name, str) and name.isprintable() and name.strip()):
+        raise UsageError(f"{flag}: name is {name!r}; expected a text of one line")
+    workload = _make(fields)
+    return name or workload.name, workload
+
+
 def _fields(item: Any, flag: str) -> dict[str, Any]:
-    missing = [f for f in _FIELDS[:3] if not isinstance(item, dict) or f not in item]
+    missing = [f for f in _SHAPES if not isinstance(item, dict) or f not in item]
     unknown = [] if missing else sorted(set(item) - set(_FIELDS))
     if missing or unknown:
         problem = f"lacks {missing[0]}" if missing else f"has the unknown field {unknown[0]!r}"

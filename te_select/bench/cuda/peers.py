@@ -29,6 +29,7 @@ _MOST_NARROW = 2**31 - 2**13  # elements that 32 bits can index, with those of t
 class CudaPeer(Peer):
     """A peer whose calls only enqueue work, by default on the default stream."""
 
+    on_device = True
     wait: Callable[[Any], object] | None = None
     """Waits for a call's result, if its work is on other streams."""
     graphs: bool = False

@@ -11,6 +11,7 @@ from te_select.bench.peers.kernels import Halide, Iree
 from te_select.bench.peers.libraries import NumExpr, NumPy, NumPyCopyTo, Torch
 from te_select.bench.peers.metaschedule import MetaSchedule
 from te_select.bench.peers.onednn import OneDnn
+from te_select.bench.peers.plugins import with_plugins
 from te_select.bench.peers.topi import TopiWhere
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Peer",
     "UnsupportedError",
     "choose_peers",
+    "with_plugins",
 ]
 
 PEERS: tuple[type[Peer], ...] = (

@@ -30,11 +30,14 @@ class Peer(abc.ABC):
         The modules that it imports; it is absent if one of them is missing.
     install
         The pip package that brings them.
+    on_device
+        Whether it selects on a GPU; None where that is not known, as of a broken plug-in.
     """
 
     name: ClassVar[str]
     modules: ClassVar[tuple[str, ...]] = ()
     install: ClassVar[str] = ""
+    on_device: ClassVar[bool | None] = False
 
     def available(self) -> str | None:
         """Why this peer cannot run here, or None if it can."""
