@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: demo test test-slow soak lint install clean
+.PHONY: demo test test-slow soak lint docs install clean
 
 install: $(INSTALLED)
 
@@ -33,6 +33,12 @@ lint: $(INSTALLED)
 	$(BIN)/lint-imports
 	find benchmarks examples schedules te_select tests -regex '.*\.\(c\|h\|cc\|cuh\)' -exec \
 		$(BIN)/clang-format --dry-run --Werror {} +
+
+# The site of the documents, into build/site. A link that leads nowhere is an error.
+docs: $(INSTALLED)
+	$(BIN)/python -c "import material, mkdocstrings" 2>/dev/null || \
+		$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 
 clean:
 	rm -rf .venv build dist

@@ -166,8 +166,17 @@ def _none(cond: Shape, then: Shape, else_: Shape, _axis: int) -> tuple[Shape, Sh
 
 def _numpy(cond: Shape, then: Shape, else_: Shape, _axis: int) -> tuple[Shape, Shape]:
     branches = _both_ways("then", then, "else_", else_)
-    out = _one_way("cond", cond, "broadcast(then, else_)", branches, len(branches) - len(cond))
-    return branches, out
+    base = "broadcast(then, else_)"
+    try:
+        return branches, _one_way("cond", cond, base, branches, len(branches) - len(cond))
+    except BroadcastError as error:
+        try:
+            wider = _both_ways("cond", cond, base, branches)
+        except BroadcastError:
+            raise error from None
+        raise BroadcastError(
+            f"{error}; 'multidirectional', NumPy's own rule, would give {format_shape(wider)}"
+        ) from None
 
 
 def _pdpd(cond: Shape, then: Shape, else_: Shape, axis: int) -> tuple[Shape, Shape]:

@@ -153,6 +153,27 @@ def test_cond_alone_widens_under_multidirectional_only(cond: Shape) -> None:
     assert result(cond, (1,), (), "numpy") is None
 
 
+@pytest.mark.parametrize(
+    ("shapes", "wider"),
+    [
+        (((5,), (1,), ()), "[5]"),
+        (((2, 3), (3,), ()), "[2,3]"),
+        (((2, 1), (3,), (1,)), "[2,3]"),
+    ],
+)
+def test_cond_that_would_widen_is_told_of_the_rule_that_lets_it(shapes: Any, wider: str) -> None:
+    with pytest.raises(BroadcastError, match="'multidirectional', NumPy's own rule") as refused:
+        broadcast(*shapes, "numpy")
+    assert str(refused.value).endswith(f"would give {wider}")
+
+
+@pytest.mark.parametrize("cond", [(2,), (4, 2), ("n",)])
+def test_cond_that_no_rule_takes_is_told_of_none(cond: Shape) -> None:
+    with pytest.raises(BroadcastError) as refused:
+        broadcast(cond, (3,), (3,), "numpy")
+    assert "multidirectional" not in str(refused.value)
+
+
 def test_none_compares_ranks() -> None:
     assert result((1,), (), (), "none") is None
     assert result((1,), (1, 1), (1,), "none") is None

@@ -1,0 +1,1 @@
+"""Tests of README.md, CONTRIBUTING.md and the pages of docs/."""

@@ -1,0 +1,80 @@
+"""What the pages say holds: links, places, names, verbs, pictures, tables and figures."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+import te_select
+from te_select import errors
+from te_select.cli import app
+from te_select.errors import BroadcastError
+from te_select.operator.broadcast import RULES, broadcast, format_shape
+from tests.support.documents import PAGES, ROOT
+
+LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)")
+FIGURE = re.compile(r"(?<![-\w.^])(?:\d+\.\d+|\d{3,})(?!\w|\.\d)")
+MEASURED = ("docs/measurements.md", "docs/targets.md", "docs/tuning.md", "docs/where.md")
+PICTURES = runpy.run_path(str(ROOT / "docs" / "tools" / "pictures.py"))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_to_files_of_the_repository(page: str) -> None:
+    text = (ROOT / page).read_text()
+    missing = [link for link in LINK.findall(text) if not ((ROOT / page).parent / link).exists()]
+    assert not missing
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.startswith("docs/")])
+def test_page_has_a_place_in_the_navigation(page: str) -> None:
+    assert f": {Path(page).name}\n" in (ROOT / "mkdocs.yml").read_text()
+
+
+@pytest.mark.parametrize("name", te_select.__all__)
+def test_public_name_is_in_the_reference(name: str) -> None:
+    text = (ROOT / "docs" / "reference.md").read_text()
+    shown = "errors" if hasattr(errors, name) else name
+    assert f"::: te_select.{shown}\n" in text or f"`te_select.{shown}" in text
+
+
+def test_every_verb_is_in_the_table_of_commands() -> None:
+    text = (ROOT / "docs" / "commands.md").read_text()
+    cells = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
+    assert set(get_command(app).commands) == set(re.findall(r"`(\w+)`", "".join(cells)))
+
+
+@pytest.mark.parametrize("example", PICTURES["EXAMPLES"], ids=lambda example: example.name)
+def test_picture_is_what_the_script_draws(example: object) -> None:
+    path = PICTURES["FOLDER"] / f"{example.name}.svg"
+    assert path.read_text() == PICTURES["svg"](example), "python docs/tools/pictures.py"
+
+
+def rows_side_by_side() -> list[list[str]]:
+    text = (ROOT / "docs" / "broadcast.md").read_text().partition("## Side by side")[2]
+    lines = [line for line in text.splitlines() if line.startswith("| [")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+@pytest.mark.parametrize("row", rows_side_by_side(), ids=lambda row: row[0])
+def test_row_of_the_rules_is_what_they_give(row: list[str]) -> None:
+    shapes = [
+        tuple(int(dim) for dim in shape.strip("[] ").split(",") if dim)
+        for shape in row[0].split("/")
+    ]
+    for rule, cell in zip(RULES, row[1:], strict=True):
+        try:
+            assert cell == format_shape(broadcast(*shapes, rule).out_shape)
+        except BroadcastError:
+            assert cell == "-"
+
+
+@pytest.mark.parametrize("page", ["docs/schedules.md", "docs/shipping.md", "docs/quickstart.md"])
+def test_figure_of_a_page_stands_among_the_measurements(page: str) -> None:
+    measured = "".join((ROOT / name).read_text() for name in MEASURED)
+    text = re.sub(r"```.*?```", "", (ROOT / page).read_text(), flags=re.DOTALL)
+    text = re.sub(r"`[^`]*`|Python 3\.\d+", "", text)
+    assert not [figure for figure in FIGURE.findall(text) if figure not in FIGURE.findall(measured)]

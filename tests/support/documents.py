@@ -1,0 +1,98 @@
+"""The documents of the repository, and the code blocks in them.
+
+A comment in front of a block says if and how it is run; readers do not see it:
+
+``<!-- slow -->``
+    In the slow tests only.
+``<!-- cuda -->``
+    Where there is a GPU. Elsewhere it is parsed.
+``<!-- in a fresh clone -->``
+    Only in the test that pastes the README's commands into a shell.
+``<!-- from: FILE -->``
+    Never. Its lines stand in that file, in their order, and other tests run the file.
+``<!-- not run: REASON -->``
+    Never. Commands of te-select in it are parsed.
+``<!-- given`` and lines of Python ``-->``
+    What the block needs. It is run before the block. It may set ``around`` to what stands around a
+    fragment in C or C++; ``BLOCK`` in it is where.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from markdown_it import MarkdownIt
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted(
+    str(path.relative_to(ROOT))
+    for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md"))
+)
+RUN = ("python", "sh", "c", "cpp", "json")
+"""The languages of blocks that are run, compiled or read."""
+SHOWN = ("text", "mermaid")
+"""The languages of blocks that are no code: drawings, layouts of folders, output."""
+SLOW, CUDA, CLONE, FROM, NOT_RUN = "slow", "cuda", "in a fresh clone", "from", "not run"
+_COMMENT = re.compile(r"<!--\s*(.*?)\s*-->", re.DOTALL)
+_GIVEN = "given\n"
+
+
+@dataclass(frozen=True)
+class Block:
+    """A code block of a page.
+
+    Parameters
+    ----------
+    page
+        Its path in the repository.
+    line
+        The line of its first line of code, from 1.
+    language
+        As its fence names it; empty where it names none.
+    text
+        The code.
+    mark
+        ``""``, or one of the marks above.
+    reason
+        Why it is not run, or the file whose lines it shows.
+    given
+        Python that is run before it.
+    """
+
+    page: str
+    line: int
+    language: str
+    text: str
+    mark: str = ""
+    reason: str = ""
+    given: str = ""
+
+    @property
+    def place(self) -> str:
+        """The page and the line."""
+        return f"{self.page}:{self.line}"
+
+
+def blocks(page: str) -> list[Block]:
+    """Read the code blocks of a page."""
+    found, comments = [], []
+    for token in MarkdownIt().parse((ROOT / page).read_text()):
+        if token.type == "html_block":
+            comments += _COMMENT.findall(token.content)
+        elif token.type in ("fence", "code_block"):
+            assert token.map is not None
+            line = token.map[0] + (2 if token.type == "fence" else 1)
+            found.append(_block(page, line, token.info.strip(), token.content, comments))
+            comments = []
+        else:
+            comments = []
+    return found
+
+
+def _block(page: str, line: int, language: str, text: str, comments: list[str]) -> Block:
+    given = "".join(each.removeprefix(_GIVEN) for each in comments if each.startswith(_GIVEN))
+    marks = [each for each in comments if not each.startswith(_GIVEN)]
+    mark, _, reason = " ".join(marks).partition(":")
+    return Block(page, line, language, text, mark, reason.strip(), given)
