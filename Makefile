@@ -1,32 +1,40 @@
 # Everything that a fresh machine needs beforehand: Python 3.10 or newer, and a C compiler.
 PYTHON ?= python3
 BIN := .venv/bin
+BUILT := .venv/.built
 INSTALLED := .venv/.installed
 
-.PHONY: demo test test-slow soak lint docs install clean
+.PHONY: help demo test test-slow soak lint docs install clean
 
-install: $(INSTALLED)
+help:  ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
-$(INSTALLED): pyproject.toml
+install: $(INSTALLED)  ## make .venv, with what tests and lint need
+
+$(BUILT): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --editable '.[lint,test]'
+	$(BIN)/python -m pip install --progress-bar on --editable .
 	touch $@
 
-demo: $(INSTALLED)
+$(INSTALLED): $(BUILT)
+	$(BIN)/python -m pip install --progress-bar on --editable '.[lint,test]'
+	touch $@
+
+demo: $(BUILT)  ## compile a causal mask, and run it in a process without TVM
 	$(BIN)/python examples/demo.py
 
-test: $(INSTALLED)
+test: $(INSTALLED)  ## run the tests but the slow ones
 	$(BIN)/python -m pytest -m "not slow" $(PYTEST_FLAGS)
 
 # Emulated machines, attacks that go on for a while, and real model files.
-test-slow: $(INSTALLED)
+test-slow: $(INSTALLED)  ## run the slow tests
 	$(BIN)/python -m pytest -m slow $(PYTEST_FLAGS)
 
 MINUTES ?= 10
-soak: $(INSTALLED)
+soak: $(INSTALLED)  ## attack it for MINUTES
 	$(BIN)/python benchmarks/soak --minutes $(MINUTES) $(SOAK_FLAGS)
 
-lint: $(INSTALLED)
+lint: $(INSTALLED)  ## check form, types and imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -35,10 +43,10 @@ lint: $(INSTALLED)
 		$(BIN)/clang-format --dry-run --Werror {} +
 
 # The site of the documents, into build/site. A link that leads nowhere is an error.
-docs: $(INSTALLED)
+docs: $(INSTALLED)  ## build the site of the documents
 	$(BIN)/python -c "import material, mkdocstrings" 2>/dev/null || \
 		$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 
-clean:
+clean:  ## remove .venv, build and dist
 	rm -rf .venv build dist

@@ -21,6 +21,7 @@ from te_select.errors import (
     TuningError,
 )
 from te_select.operator.workload import Workload
+from te_select.version import __version__
 
 if TYPE_CHECKING:
     from te_select.compiler import export
@@ -62,6 +63,7 @@ __all__ = [
     "ToolchainError",
     "TuningError",
     "Workload",
+    "__version__",
     "compile",
     "export",
     "load",

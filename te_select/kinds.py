@@ -63,6 +63,10 @@ class Kind:
         Measures what libraries decide by the machine, where they do.
     cached
         Whether `te_select.compile` keeps its libraries in the cache.
+    c_functions
+        Whether its libraries have plain C functions, and a header that declares them.
+    c_stream
+        The C type of the stream that these take; empty where they take none.
     former_names
         Names that older manifests have for it.
     """
@@ -86,6 +90,8 @@ class Kind:
     family: bool = False
     cached: bool = False
     profile: str = ""
+    c_functions: bool = False
+    c_stream: str = ""
     former_names: tuple[str, ...] = field(default=())
 
 
@@ -112,6 +118,7 @@ KINDS: dict[str, Kind] = {
         fleet=True,
         family=True,
         cached=True,
+        c_functions=True,
         former_names=("x86",),
     ),
     "cuda": Kind(
@@ -130,6 +137,8 @@ KINDS: dict[str, Kind] = {
         place="te_select.tuning.measuring.on_cuda:Cuda",
         environment="te_select.machines.cuda.environment:environment",
         with_numpy="te_select.checking.on_device:OnDevice",
+        c_functions=True,
+        c_stream="struct CUstream_st*",  # cudaStream_t and CUstream, without a header of CUDA
     ),
 }
 """The kinds by name; the first is that of libraries whose manifest names none."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
 import shutil
 import subprocess
 import sys
@@ -12,36 +14,103 @@ import pytest
 import te_select
 
 ROOT = Path(__file__).resolve().parent.parent
+EXAMPLES = ROOT / "examples"
+TE_SELECT = (sys.executable, "-c", "from te_select.cli import main; main()")
+LONGEST = 40  # lines of a program
+MASK = ("--cond", "1,1,1024,1024", "--then", "1,12,1024,1024", "--else", "")
+ROWS = ("--cond", "batch,1", "--then", "batch,8", "--else", "")
 
 
-def run(*command: str | Path) -> str:
+def run(*command: str | Path, env: dict[str, str] | None = None) -> str:
     """Standard output of a command that must succeed."""
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    result = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout
 
 
+def needs(*programs: str) -> None:
+    """Skip where a program is missing."""
+    if missing := [name for name in programs if shutil.which(name) is None]:
+        pytest.skip(f"no {' and no '.join(missing)}")
+
+
 def test_demo_verifies_the_causal_mask_in_a_process_without_tvm() -> None:
-    out = run(sys.executable, ROOT / "examples" / "demo.py")
+    out = run(sys.executable, EXAMPLES / "demo.py")
     assert "bit for bit" in out
     assert "tvm: no" in out
 
 
-def test_cpp_program_runs_an_exported_kernel(tmp_path: Path) -> None:
-    compiler = shutil.which("g++") or shutil.which("c++")
-    if compiler is None:
-        pytest.skip("no C++ compiler")
+@pytest.mark.parametrize("ending", [".so", ".a"])
+def test_c_program_selects_the_causal_mask(tmp_path: Path, ending: str) -> None:
+    needs("cc")
+    run(*TE_SELECT, "compile", *MASK, "--static", "-o", tmp_path / "mask.so")
+    options = [f"-I{tmp_path}", f"-L{tmp_path}", f"-l:mask{ending}", f"-Wl,-rpath,{tmp_path}"]
+    strict = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror")
+    source = EXAMPLES / "c" / "main.c"
+    run("cc", *strict, source, *options, "-pthread", "-ldl", "-o", tmp_path / "main")
+    assert run(tmp_path / "main").startswith("12582912 elements selected from C, in ")
+
+
+@pytest.mark.parametrize("ending", [".so", ".a"])
+def test_cmake_builds_the_cpp_program(tmp_path: Path, ending: str) -> None:
+    needs("cmake", "c++")
+    run(*TE_SELECT, "compile", *ROWS, "--static", "-o", tmp_path / "mask.so")
+    library = f"-DLIBRARY={tmp_path / 'mask'}{ending}"
+    run("cmake", "-S", EXAMPLES / "cpp", "-B", tmp_path / "cpp", library)
+    run("cmake", "--build", tmp_path / "cpp")
+    assert run(tmp_path / "cpp" / "main") == "32 elements selected from C++\n"
+
+
+def test_cpp_program_runs_an_exported_kernel_through_tvm_ffi(tmp_path: Path) -> None:
+    needs("c++")
     workload = te_select.Workload((4, 1), (4, 8), (), "float32")
-    library = te_select.compile(workload).export(tmp_path / "select.so")
+    library = te_select.compile(workload).export(tmp_path / "mask.so")
 
     def config(flag: str) -> list[str]:
         return run(sys.executable, "-m", "tvm_ffi.config", flag).split()
 
     program = tmp_path / "main"
     run(
-        compiler,
-        ROOT / "examples" / "cpp" / "main.cc",
+        "c++",
+        EXAMPLES / "tvm_ffi" / "main.cc",
         *("-o", program, *config("--cxxflags"), *config("--ldflags"), *config("--libs")),
         f"-Wl,-rpath,{config('--libdir')[0]}",
     )
     assert run(program, library) == "32 elements selected from C++\n"
+
+
+def test_library_is_an_operator_of_pytorch(tmp_path: Path) -> None:
+    if importlib.util.find_spec("torch") is None:
+        pytest.skip("no torch")
+    workload = te_select.Workload((1, 1, 128, 128), ("batch", 12, 128, 128), ())
+    library = te_select.export([workload], tmp_path / "mask.so")
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    out = run(sys.executable, EXAMPLES / "torch" / "attention.py", library, env=env)
+    assert out == "589824 elements selected in PyTorch\n"
+
+
+def test_onnx_runtime_runs_what_lies_around_the_kernel(tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    onnx = pytest.importorskip("onnx")
+    nodes = """
+        scores = MatMul (q, k)
+        kept = Cast <to = 9> (mask)
+        masked = Where (kept, scores, least)
+        weights = Softmax (masked)
+    """
+    shapes = "float[1,2,16,8] q, float[1,2,8,16] k, int64[1,1,16,16] mask"
+    text = f'<ir_version: 8, opset_import: ["": 18]> attention ({shapes}) =>'
+    text += f" (float[1,2,16,16] weights) <float least = {{-1e9}}> {{{nodes}}}"
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "model.onnx")
+    run(*TE_SELECT, "compile", "--model", tmp_path / "model.onnx", "-o", tmp_path / "model.so")
+    program = EXAMPLES / "onnxruntime" / "cut.py"
+    out = run(sys.executable, program, tmp_path / "model.onnx", tmp_path / "model.so")
+    assert out == "512 elements selected between two runs of ONNX Runtime\n"
+
+
+@pytest.mark.parametrize("folder", ["c", "cpp", "torch", "onnxruntime"])
+def test_examples_are_short(folder: str) -> None:
+    for file in (EXAMPLES / folder).iterdir():
+        if file.is_file():
+            code = [line for line in file.read_text().splitlines() if line.strip()]
+            assert len(code) <= LONGEST, file

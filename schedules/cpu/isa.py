@@ -114,6 +114,7 @@ X86_64 = Isa(
         "avx512vbmi2": "avx512_vbmi2",
         "avx512vpopcntdq": "avx512_vpopcntdq",
         "avx512bitalg": "avx512_bitalg",
+        "avx512fp16": "avx512_fp16",  # LLVM moves single halves by it
         "gfni": "gfni",
         "sse4a": "sse4a",
         "xop": "xop",
@@ -128,6 +129,9 @@ X86_64 = Isa(
     # On AVX2 two registers a vector: 1.03 times as fast, as lines past the cache are stored whole.
     # Twice as many in flight were no faster (0.996 over the suite), and twice the code.
     leaves={64: (64, 4), 32: (64, 4), 16: (16, 4)},
+    # LLVM would use them in any code, and nothing tells here whether a CPU has them. Features that
+    # are in neither list do what selection does not: multiply, encrypt, convert.
+    switched_off=("egpr", "ndd", "nf", "ccmp", "cf", "zu", "ppx", "push2pop2", "avx10.2", "movrs"),
     streams=True,
     walks_backwards=True,
     leaf=SPAN,

@@ -17,7 +17,7 @@ import numpy as np
 
 from te_select.checking.guarded import Bytes, Guarded
 from te_select.checking.reference import Array, first_difference, ints, placed, special_bits
-from te_select.errors import ArgumentError
+from te_select.errors import ArgumentError, ArtifactError
 from te_select.operator.access import access_pattern
 from te_select.operator.broadcast import Shape
 from te_select.operator.dtypes import numpy_dtype
@@ -96,6 +96,8 @@ def verify_kernel(
     ------
     ArgumentError
         If a check does not exist.
+    ArtifactError
+        If this machine cannot run the kernel.
     """
     wanted = set(CHECKS if checks is None else checks)
     if unknown := sorted(wanted - set(CHECKS)):
@@ -268,6 +270,8 @@ def _run(kernel: SelectKernel, operands: _Operands) -> str:
     cond, then, else_, out = (operands.array(name) for name in ("cond", "then", "else_", "out"))
     try:
         kernel(cond, then, else_, out=out)
+    except ArtifactError:  # this machine cannot run it, and the other checks would say the same
+        raise
     except Exception as error:  # an error of a kernel is a result, and the other checks go on
         return f"{type(error).__name__}: {error}"
     if operands.guards_touched():

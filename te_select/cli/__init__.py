@@ -6,11 +6,11 @@ One module per verb. A verb imports NumPy, tvm and what needs them only when it 
 
 from __future__ import annotations
 
-from importlib import metadata
 from typing import Annotated
 
 import typer
 
+import te_select
 from te_select.cli.bench import bench_command
 from te_select.cli.cache import cache_app
 from te_select.cli.compile import compile_command
@@ -26,6 +26,7 @@ from te_select.cli.where import where_app
 app = typer.Typer(
     name="te-select",
     cls=Group,
+    context_settings={"help_option_names": ["-h", "--help"]},
     epilog='Shapes are comma lists of sizes and names, such as 1,batch,128; "" is a scalar.',
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -41,14 +42,14 @@ for _name, _command in (
     ("profile", profile_command),
 ):
     app.command(_name)(_command)
-app.add_typer(logs_app, name="logs")
-app.add_typer(where_app, name="where")
-app.add_typer(cache_app, name="cache")
+app.add_typer(logs_app, name="logs", cls=Group)
+app.add_typer(where_app, name="where", cls=Group)
+app.add_typer(cache_app, name="cache", cls=Group)
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        print(f"te-select {metadata.version('te-select')}")
+        print(f"te-select {te_select.__version__}")
         raise typer.Exit
 
 

@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     from te_select.frontends import ModelNode
 
 Output = Annotated[
-    Path | None, typer.Option("-o", "--output", help="The .so to write; its .json goes beside it.")
+    Path | None,
+    typer.Option("-o", "--output", help="The .so to write; its .json and .h go beside it."),
 ]
+Static = Annotated[bool, typer.Option("--static", help="Write a static library .a as well.")]
 
 
 def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
@@ -48,6 +50,7 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
     logs: LogsOption = None,
     config: ConfigOption = None,
     output: Output = None,
+    static: Static = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Compile workloads, or all that a model needs, into one shared library.
@@ -74,7 +77,13 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
         export = te_select.export  # imports TVM
         imported = time.perf_counter()
         path = export(
-            wanted, output, target, tuning_logs(logs), config=parse_knobs(config), progress=step
+            wanted,
+            output,
+            target,
+            tuning_logs(logs),
+            config=parse_knobs(config),
+            static=static,
+            progress=step,
         )
     end = time.perf_counter()
     manifest = read_manifest(path)

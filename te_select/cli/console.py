@@ -7,6 +7,7 @@ import errno
 import json
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -142,6 +143,13 @@ class Group(TyperGroup):
             code = _fail("UsageError", _explain(error, message()), BAD_USAGE, as_json)
         sys.exit(code if isinstance(code, int) else 0)
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the verb, and refuse an option with one value that is given twice."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None and not hasattr(command, "commands"):
+            _check_once(command, ctx, rest)
+        return name, command, rest
+
 
 def parse_with(parse: Callable[[str], Any], flag: str, text: str) -> Any:
     """Parse a flag's value.
@@ -224,6 +232,21 @@ def print_fields(fields: MutableMapping[str, Any], indent: str = "") -> None:
     width = max(map(len, fields))
     for name, value in fields.items():
         print(f"{indent}{name:<{width}}  {value}")
+
+
+def _check_once(command: Any, parent: Any, words: Sequence[str]) -> None:
+    """Refuse repeated options, of which click would take the last."""
+    context = command.context_class(command, info_name=command.name, parent=parent)
+    try:
+        _, _, given = command.make_parser(context).parse_args(list(words))
+    except Exception:  # which the parser of the verb explains
+        return
+    for option, times in Counter(given).items():
+        if times > 1 and not (option.multiple or getattr(option, "is_flag", True)):
+            raise UsageError(
+                f"{option.opts[-1]} is given {times} times; expected it once"
+                + (", a list such as x86-64-v2,x86-64-v3" if option.name == "target" else "")
+            )
 
 
 def _fail(kind: str, message: str, code: int, as_json: bool) -> int:

@@ -121,6 +121,7 @@ def _of_library(path: Path) -> dict[str, Any]:
         "path": str(path),
         "target": manifest["target"],
         "versions": manifest["versions"],
+        "components": manifest.get("components", []),
         "kernels": [describe(entry, manifest["target"]) for entry in manifest["kernels"]],
         "nodes": manifest.get("nodes", []),
     }
@@ -193,6 +194,11 @@ def _needed(target: dict[str, Any]) -> dict[str, str]:
     return needed
 
 
+def _made_by(components: list[dict[str, str]]) -> str:
+    """What a library is made of and by, with licences, in one line."""
+    return ", ".join(f"{c['name']} {c['version']} ({c['license'] or '?'})" for c in components)
+
+
 def _print(document: dict[str, Any]) -> None:
     target = document["target"]
     general = {
@@ -200,6 +206,7 @@ def _print(document: dict[str, Any]) -> None:
         "target": target["name"],
         **_needed(target),
         "versions": ", ".join(f"{k} {v}" for k, v in document["versions"].items()),
+        **({"made by": _made_by(document["components"])} if document["components"] else {}),
     }
     if "loads_here" in document:
         general["loads here"] = document["loads_here"]

@@ -63,6 +63,7 @@ def describe(entry: dict[str, Any], target: dict[str, Any]) -> dict[str, Any]:
     levels = {**entry.get("levels", {}), **dict.fromkeys(best, choice)}
     return {
         "symbol": entry["symbol"],
+        **({"c_function": entry["c_function"]} if "c_function" in entry else {}),
         "workload": entry["workload"],
         "shapes": str(workload),
         "out_shape": list(workload.out_shape),

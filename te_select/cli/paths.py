@@ -30,14 +30,18 @@ def check_output(flag: str, path: Path | None) -> Path:
     Raises
     ------
     UsageError
-        If it is missing, or does not end in .so.
+        If it is missing, does not end in .so, or has the name of a module of Python's standard
+        library.
     """
     if path is None:
         raise UsageError(
             f"{flag} is missing; expected the path of the library, such as build/mask.so"
         )
     _check_name(flag, path)
-    return path
+    try:
+        return files.new_library_path(path)
+    except ArtifactError as error:
+        raise UsageError(f"{flag}: {error}") from error
 
 
 def check_results(flag: str, path: Path | None, endings: tuple[str, ...]) -> None:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import tvm
 
-from te_select import forks
+from te_select import forks, kinds
+from te_select.compiler.components import components
 from te_select.errors import ArgumentError, TargetError
 from te_select.machines import machine
 from te_select.machines.scheduled import Scheduled, records
 from te_select.machines.targets import ResolvedTarget
 from te_select.operator.workload import Workload
 from te_select.runtime.manifest import Manifest, NodeRecord
+from te_select.version import __version__
 
 
 @forks.held_off()
@@ -25,6 +27,7 @@ def build_scheduled(
     path: Path,
     target: ResolvedTarget,
     nodes: Sequence[NodeRecord] = (),
+    c_functions: Collection[Workload] | None = None,
     **options: Any,
 ) -> None:
     """Build scheduled workloads; `export`, and a tuner that has chosen the configs itself.
@@ -40,8 +43,11 @@ def build_scheduled(
         The target they were scheduled for.
     nodes
         The nodes of a model that the library was asked for.
+    c_functions
+        The workloads that get a plain C function, if the kind of machine has them; None for all.
     options
-        What the kind of machine takes besides: ``places`` of a family of CPU kernels.
+        What the kind of machine takes besides: ``archive``, a static library to write as well;
+        ``places`` of a family of CPU kernels.
 
     Raises
     ------
@@ -51,11 +57,15 @@ def build_scheduled(
     _check_names(chosen)
     kind = machine(target.kind)
     path.parent.mkdir(parents=True, exist_ok=True)
+    plain = chosen if c_functions is None else [o for o in chosen if o.workload in c_functions]
+    plain = plain if kinds.kind(target.kind).c_functions else []
+    used = versions() | kind.versions()
     manifest = Manifest(
-        kernels=records(chosen, target.levels[-1].name),
+        kernels=records(chosen, target.levels[-1].name, {one.workload for one in plain}),
         target={"name": target.name, **kind.requirements(target)},
-        versions=versions() | kind.versions(),
+        versions=used,
         nodes=tuple(nodes),
+        components=components(target, used),
     )
     kind.build(chosen, target, manifest, path, **options)
 
@@ -78,7 +88,7 @@ def check_runs_here(target: ResolvedTarget) -> None:
 def versions() -> dict[str, str]:
     """Versions of what takes part in every build."""
     return {
-        "te_select": _version("te-select"),
+        "te_select": __version__,
         "tvm": tvm.__version__,
         "tvm_ffi": _version("apache-tvm-ffi"),
         "python": platform.python_version(),

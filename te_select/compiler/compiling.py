@@ -10,6 +10,7 @@ import atexit
 import itertools
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from te_select.operator import family
 from te_select.operator.broadcast import shown
 from te_select.operator.node import Node
 from te_select.operator.workload import Workload
-from te_select.runtime import artifact, scratch, stored
+from te_select.runtime import artifact, files, scratch, stored
 from te_select.runtime.kernel import Kernel
 from te_select.runtime.manifest import NodeRecord
 
@@ -78,6 +79,7 @@ def export(
     tuning_logs: TuningLogs = None,
     *,
     config: Mapping[str, Any] | None = None,
+    static: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Path:
     """Compile many workloads into one shared library.
@@ -90,9 +92,11 @@ def export(
         ``"dispatched"``, a library for CPUs holds the kernels of `te_select.where` for their
         element types. The manifest says of every node which function serves it, or why none does.
     path
-        The ``.so`` to write; its manifest is the ``.json`` beside it.
+        The ``.so`` to write; its manifest is the ``.json`` beside it, and its C header the ``.h``.
     target, tuning_logs, config
         As for `te_select.compile`. The target need not be one that this machine can run.
+    static
+        Whether to write a static library with the same plain C functions, the ``.a`` beside it.
     progress
         Called with the number of steps done and of all steps.
 
@@ -107,7 +111,7 @@ def export(
         If there is no workload, no kernel can serve any of the nodes, or the schedule of one of
         the workloads cannot follow `config`.
     ArtifactError
-        If the path cannot be written.
+        If the path cannot be written, or has the name of a module of Python's standard library.
     """
     if isinstance(workloads, Workload) or not isinstance(workloads, Iterable):
         raise ArgumentError(f"workloads is {shown(workloads)}; expected a list of workloads")
@@ -122,6 +126,12 @@ def export(
     members = [workload for workload in places if workload not in unique]
     if not unique and not members:
         raise ArgumentError(_nothing_to_compile(nodes))
+    if static and not (unique and kinds.kind(resolved.kind).c_functions):
+        raise ArgumentError(
+            "a static library holds plain C functions, and no kernel has one; expected a workload "
+            "of its own"
+        )
+    path = files.new_library_path(path)
     total = len(unique) + len(members)
     with scratch.folder(scratch.ROOM + total * scratch.KERNEL_ROOM) as folder:
         built = folder / "library.so"
@@ -136,8 +146,12 @@ def export(
                     chosen.append(schedule_member(workload, level))
         step(total, total + 1)
         records = [NodeRecord.of(node, family_serves=node.place in served) for node in nodes]
-        build_scheduled(chosen, built, resolved, records, **({"places": places} if places else {}))
-        return stored.write(stored.read(built), path)
+        archive = built.with_suffix(".a")
+        asked = {"places": places or None, "archive": archive if static else None}
+        options = {name: value for name, value in asked.items() if value is not None}
+        build_scheduled(chosen, built, resolved, records, unique, **options)
+        made = stored.read(built)
+        return stored.write(replace(made, archive=archive.read_bytes()) if static else made, path)
 
 
 def _nothing_to_compile(nodes: Sequence[Node]) -> str:

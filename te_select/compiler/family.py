@@ -34,7 +34,7 @@ def build_family(names: Iterable[str], path: Path, target: ResolvedTarget) -> No
     """
     places = family.places(names)
     chosen = [schedule_member(workload, level) for workload in places for level in target.levels]
-    build_scheduled(chosen, path, target, places=places)
+    build_scheduled(chosen, path, target, c_functions=(), places=places)
 
 
 def served_by_family(nodes: Iterable[Node]) -> dict[str, list[str]]:

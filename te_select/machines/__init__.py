@@ -3,13 +3,16 @@
 The module ``machine`` of a folder has these names:
 
 ``build(chosen, target, manifest, path)``
-    Writes the shared library of scheduled workloads, which holds its manifest.
+    Writes the shared library of scheduled workloads, which holds its manifest. A kind with plain C
+    functions also takes ``archive``, the path of a static library to write as well.
 ``requirements(target)``
     What a manifest says that a machine must have to run the library.
 ``missing(target)``
     Those of the requirements that this machine lacks, in words; empty if it can run the kernels.
 ``versions()``
     Versions of the packages and compilers that take part in a build.
+``components()``
+    What its part of a build is made by, for the manifest.
 ``source(one, target, level)``
     The code of one scheduled workload at one of the kind's levels below ``"scheduled"``.
 ``device()``
@@ -34,6 +37,7 @@ from te_select import kinds
 if TYPE_CHECKING:
     from te_select.machines.scheduled import Scheduled
     from te_select.machines.targets import ResolvedTarget
+    from te_select.runtime.component import Component
     from te_select.runtime.manifest import Manifest
     from te_select.schedules.seam import Schedule
 
@@ -51,6 +55,9 @@ class Machine(Protocol):
 
     def missing(self, target: ResolvedTarget) -> list[str]:
         """What this machine lacks to run the target's kernels."""
+
+    def components(self) -> tuple[Component, ...]:
+        """What the kind's part of a build is made by, with licences."""
 
     def versions(self) -> dict[str, str]:
         """Versions of the packages and compilers that take part in a build."""

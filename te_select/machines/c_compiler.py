@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from te_select.errors import ToolchainError
+from te_select.machines import archive as archives
 from te_select.machines.cross_compiler import cross_compiler
 from te_select.runtime import embedded, scratch
 from te_select.runtime.manifest import Manifest
@@ -32,9 +33,9 @@ _LINK = (
     "-Wl,-z,noexecstack",
     "-Wl,-z,defs",
 )
-# Whatever is exported can be found, and overwritten, by libtvm's loader; only these may be.
-_EXPORTS = "{ global: __tvm_ffi_*; te_select_pool_v1; local: *; };\n"
 _STDERR_LINES = 8
+CHECKS = ("host.c", "plain.c")
+"""Sources of every host half: the argument checks, and the plain C functions."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ def link_stub(
     manifest: Manifest,
     out: Path,
     triple: str | None = None,
+    archive: Path | None = None,
 ) -> None:
     """Link the description of kernels, objects and a host half to a shared library.
 
@@ -78,14 +80,17 @@ def link_stub(
         bytes.
     triple
         What it is for, such as ``"aarch64-linux-gnu"``; None for this machine.
+    archive
+        A static library of the same to write, of which only the plain C functions can be called;
+        None for none.
 
     Raises
     ------
     ToolchainError
-        If there is no C compiler, or it fails.
+        If there is no C compiler, or it fails; for an archive, if there is no objcopy or ar.
     """
     try:
-        _link(stub, objects, half, manifest, out.resolve(), compiler_for(triple))
+        _link(stub, objects, half, manifest, out.resolve(), triple, archive)
     except OSError as error:
         raise ToolchainError(f"{out} cannot be linked: {error}") from error
 
@@ -96,8 +101,10 @@ def _link(
     half: HostHalf,
     manifest: Manifest,
     out: Path,
-    compiler: tuple[str, ...],
+    triple: str | None,
+    archive: Path | None,
 ) -> None:
+    compiler = compiler_for(triple)
     linked = [path.resolve() for path in objects] + [*_runtime_objects(compiler, half)]
     with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as folder:
         source = Path(folder, "stub.c")
@@ -105,14 +112,21 @@ def _link(
         note = Path(folder, "manifest.s")
         note.write_text(embedded.assembly(manifest))
         exports = Path(folder, "exports.map")
-        exports.write_text(_EXPORTS)
+        # Whatever is exported can be found, and overwritten, by libtvm's loader; only these may be.
+        functions = tuple(manifest.c_functions.values())
+        own = (*functions, *archives.SHARED) if functions else ("te_select_pool_v1",)
+        exports.write_text(f"{{ global: __tvm_ffi_*; {'; '.join(own)}; local: *; }};\n")
+        options = (*compiler, *_COMPILE, *_include_options(half))
+        inputs = [str(path) for path in (source, note, *linked)]
+        if archive is not None:
+            merged = Path(folder, "merged.o")
+            _run(*options, "-r", "-nostdlib", *inputs, output=merged)
+            archives.write(merged, functions, triple, archive)
         library = Path(folder, "library.so")
         _run(
-            *compiler,
-            *_COMPILE,
+            *options,
             *half.options,
-            *_include_options(half),
-            *(str(path) for path in (source, note, *linked)),
+            *inputs,
             *_LINK,
             "-Xlinker",  # unlike -Wl, it does not end at a comma in the path
             f"--version-script={exports}",

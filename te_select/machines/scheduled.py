@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from tvm import tirx
 
 from te_select.operator.workload import Workload
-from te_select.runtime.manifest import Choice, KernelRecord
+from te_select.runtime.manifest import Choice, KernelRecord, c_name
 from te_select.schedules.variant import Variant
 
 
@@ -46,14 +46,21 @@ class Scheduled:
         return next(func for variant, func in self.functions.items() if variant.applies is None)
 
 
-def records(chosen: Sequence[Scheduled], best: str) -> tuple[KernelRecord, ...]:
+def records(
+    chosen: Sequence[Scheduled], best: str, c_functions: Collection[Workload]
+) -> tuple[KernelRecord, ...]:
     """What a manifest says of each workload: the choice for every level, of which one is best."""
     choices: dict[Workload, dict[str, Choice]] = {}
     for one in chosen:
         choice = Choice(asdict(one.config), one.origin, one.why)
         choices.setdefault(one.workload, {})[one.level] = choice
     return tuple(
-        KernelRecord(workload, **vars(by_level.pop(best)), levels=by_level)
+        KernelRecord(
+            workload,
+            **vars(by_level.pop(best)),
+            levels=by_level,
+            c_function=c_name(workload) if workload in c_functions else "",
+        )
         for workload, by_level in choices.items()
     )
 

@@ -39,6 +39,29 @@ def exported_functions(i: int, workload: Workload, call: str) -> str:
     )
 
 
+def plain_function(i: int, workload: Workload, name: str, call: str, *, streams: bool) -> str:
+    """Write the plain C function of the ``i``-th kernel, which hands over to ``call``."""
+    names = range(len(workload.dim_names))
+    sizes = "".join(f", int64_t size_{k}" for k in names)
+    return _PLAIN.format(
+        name=name,
+        i=i,
+        call=call,
+        sizes=sizes + (", void* stream" if streams else ""),
+        listed=", ".join(f"size_{k}" for k in names) or "0",
+        stream=", stream" if streams else "",
+    )
+
+
+_PLAIN = """
+/* Weak: of two archives of one program, both may hold this kernel. */
+__attribute__((weak, visibility("default"))) int {name}(
+    const void* cond, const void* then, const void* else_, void* out{sizes}) {{
+  void* const data[] = {{(void*)cond, (void*)then, (void*)else_, out}};
+  const int64_t sizes[] = {{{listed}}};
+  return {call}(&kernel_{i}, data, sizes{stream});
+}}
+"""
 _MODES = {"": "TE_SELECT_STRICT", "__bits": "TE_SELECT_BITS", "__try": "TE_SELECT_TRY"}
 _EXPORTED = """\
 TVM_FFI_DLL_EXPORT int __tvm_ffi_{symbol}(void* self, const TVMFFIAny* args, int32_t num_args,

@@ -61,6 +61,11 @@ class ResolvedTarget:
         return (self,)
 
     @property
+    def triple(self) -> str | None:
+        """What the C compiler makes code for, such as aarch64-linux-gnu; None for this machine."""
+        return None
+
+    @property
     def model(self) -> str:
         """The model of machine that its code is for; empty where it is for many."""
         return ""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import difflib
 import functools
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import tvm_ffi
 
@@ -22,8 +24,11 @@ _NAMES_SHOWN = 3  # names of kernels in the message about a missing one
 class Library(Mapping[str, Kernel]):
     """The kernels of a shared library that holds several, by the names of their workloads."""
 
-    def __init__(self, path: Path, kernels: Mapping[str, Kernel]) -> None:
+    def __init__(
+        self, path: Path, kernels: Mapping[str, Kernel], packed: Callable[[], tuple[Any, ...]]
+    ) -> None:
         self.path = path
+        self._packed = packed
         self._kernels = dict(kernels)
 
     def __getitem__(self, name: str) -> Kernel:
@@ -45,6 +50,9 @@ class Library(Mapping[str, Kernel]):
 
     def __len__(self) -> int:
         return len(self._kernels)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self._packed()
 
     def __repr__(self) -> str:
         return f"Library({str(self.path)!r}, {len(self)} kernels)"
@@ -102,7 +110,7 @@ def _loaded(found: stored.Stored, path: Path) -> Kernel | Library:
     kernels: dict[str, Kernel] = {}
     for record in found.manifest.kernels:
         name = record.workload.name
-        alone = Manifest((record,), target, found.manifest.versions)
+        alone = replace(found.manifest, kernels=(record,), nodes=())
         kernels[name] = make(
             record,
             alone,
@@ -114,9 +122,24 @@ def _loaded(found: stored.Stored, path: Path) -> Kernel | Library:
             level=level,
             # The bytes are kept, so that exporting does not depend on what happens to the file.
             exporter=functools.partial(_export_alone, found, alone),
+            packed=functools.partial(_packed, found, alone, path),
             in_effect=in_effect,
         )
-    return next(iter(kernels.values())) if len(kernels) == 1 else Library(path, kernels)
+    if len(kernels) == 1:
+        return next(iter(kernels.values()))
+    return Library(path, kernels, functools.partial(_packed, found, found.manifest, path))
+
+
+_Packed: TypeAlias = tuple[Callable[[bytes, str], Kernel | Library], tuple[bytes, str]]
+
+
+def _packed(library: stored.Stored, manifest: Manifest, path: Path) -> _Packed:
+    """What pickle and copy take for a kernel or a library: the bytes of its artifact."""
+    return _unpacked, (library.alone(manifest).image, str(path))
+
+
+def _unpacked(image: bytes, path: str) -> Kernel | Library:
+    return _loaded(stored.from_bytes(image, path), Path(path))
 
 
 def _export_alone(library: stored.Stored, manifest: Manifest, path: str | os.PathLike[str]) -> Path:

@@ -13,6 +13,7 @@ import fcntl
 import os
 import secrets
 import stat
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -39,6 +40,25 @@ def library_path(path: str | os.PathLike[str]) -> Path:
         raise ArtifactError(f"{path!r} is not a path of valid text; expected one ending in .so")
     if checked.suffix != ".so":
         raise ArtifactError(f"{path} does not end in .so, as the path of an artifact must")
+    return checked
+
+
+def new_library_path(path: str | os.PathLike[str]) -> Path:
+    """Check the path of a shared library that is to be written.
+
+    Raises
+    ------
+    ArtifactError
+        If it is not a path as `library_path` takes it, or Python would import the file in the
+        place of a module of its standard library.
+    """
+    checked = library_path(path)
+    module = checked.name.partition(".")[0]  # Python takes select.abi3.so as well
+    if module in sys.stdlib_module_names:
+        raise ArtifactError(
+            f"{path} would be imported by Python in the place of its own module {module}; expected "
+            f"another name, such as {checked.with_name(f'{module}_kernels.so')}"
+        )
     return checked
 
 
@@ -120,6 +140,18 @@ def replace_all(files: Mapping[Path, bytes]) -> None:
         for folder in {path.parent for path in files}:
             with contextlib.suppress(OSError):  # the files are there; some systems sync no folders
                 sync_folder(folder)
+
+
+def remove(path: Path) -> None:
+    """Remove a file; one that is gone is no error.
+
+    Raises
+    ------
+    ArtifactError
+        If it cannot be removed.
+    """
+    with _explained(path):
+        path.unlink(missing_ok=True)
 
 
 def write_output(path: Path, data: bytes) -> None:

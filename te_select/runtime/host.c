@@ -6,14 +6,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { MAX_DIMS = 64 }; /* dims of a kernel; complex numbers as bits have one more */
+#include "plain.h"
 
 static const char* const operand_names[TE_SELECT_OPERANDS] = {"cond", "then", "else_", "out"};
 
 /* ---- messages ------------------------------------------------------------------------------- */
 
 void te_select_append(te_select_message* m, const char* format, ...) {
-  if (m->silent) return;
+  if (m->mode == TE_SELECT_TRY) return;
   va_list args;
   va_start(args, format);
   int n = vsnprintf(m->text + m->used, sizeof(m->text) - m->used, format, args);
@@ -27,7 +27,7 @@ static void append_dims(te_select_message* m, int32_t ndim, const int64_t* dims,
   te_select_append(m, "[");
   for (int32_t i = 0; i < ndim; ++i) {
     if (i) te_select_append(m, ",");
-    if (i == MAX_DIMS) {
+    if (i == TE_SELECT_MAX_DIMS) {
       te_select_append(m, "...");
       break;
     }
@@ -40,9 +40,10 @@ static void append_dims(te_select_message* m, int32_t ndim, const int64_t* dims,
   te_select_append(m, "]");
 }
 
-te_select_message te_select_begin(const te_select_kernel* kernel, int operand) {
+te_select_message te_select_begin(const te_select_kernel* kernel, te_select_mode mode,
+                                  int operand) {
   te_select_message m;
-  m.silent = 0;
+  m.mode = mode == TE_SELECT_TRY ? TE_SELECT_STRICT : mode;
   m.used = 0;
   te_select_append(&m, "%s: ", kernel->name);
   if (operand >= 0) te_select_append(&m, "%s ", operand_names[operand]);
@@ -58,7 +59,11 @@ void* te_select_tvm_ffi(const char* name) {
 }
 
 int te_select_fail(const char* kind, const te_select_message* m) {
-  if (m->silent) return -1;
+  if (m->mode == TE_SELECT_TRY) return -1;
+  if (m->mode == TE_SELECT_PLAIN) {
+    te_select_keep_error(kind, m->text);
+    return -1;
+  }
   void (*set_raised)(const char*, const char*) =
       (void (*)(const char*, const char*))te_select_tvm_ffi("TVMFFIErrorSetRaisedFromCStr");
   if (set_raised) set_raised(kind, m->text);
@@ -72,9 +77,9 @@ typedef struct {
 } request;
 
 static te_select_message begin(const request* r, int operand) {
-  if (r->mode != TE_SELECT_TRY) return te_select_begin(r->kernel, operand);
+  if (r->mode != TE_SELECT_TRY) return te_select_begin(r->kernel, r->mode, operand);
   te_select_message m;
-  m.silent = 1;
+  m.mode = TE_SELECT_TRY;
   return m;
 }
 
@@ -178,6 +183,18 @@ static int check_device(const request* r, int operand, const DLTensor* t, int32_
   return te_select_fail("ValueError", &m);
 }
 
+/* In C, a pointer to elements must be aligned as they are, of a complex number as its two parts. The
+ * kernels could do without. */
+static int check_alignment(const request* r, int operand, uint64_t address) {
+  int width = operand == COND ? 1 : r->kernel->bits / 8;
+  if (operand != COND && r->kernel->code == kDLComplex) width /= 2;
+  if (!(address % (uint64_t)width)) return 0;
+  te_select_message m = begin(r, operand);
+  te_select_append(&m, "begins at 0x%llx; expected an address divisible by %d",
+                   (unsigned long long)address, width);
+  return te_select_fail("ValueError", &m);
+}
+
 static int check_operand(const request* r, int operand, const TVMFFIAny* arg, int64_t* sizes,
                          te_select_memory* memory) {
   const DLTensor* t;
@@ -193,7 +210,7 @@ static int check_operand(const request* r, int operand, const TVMFFIAny* arg, in
     return te_select_fail("TypeError", &m);
   }
   if (check_device(r, operand, t, &memory->device)) return -1;
-  if (t->ndim < 0 || t->ndim > MAX_DIMS + 1 || (t->ndim > 0 && !t->shape)) {
+  if (t->ndim < 0 || t->ndim > TE_SELECT_MAX_DIMS + 1 || (t->ndim > 0 && !t->shape)) {
     te_select_message m = begin(r, operand);
     te_select_append(&m, "has %d dims%s; expected %d", t->ndim,
                      t->shape ? "" : " and a null shape pointer", r->kernel->shapes[operand].ndim);
@@ -219,6 +236,7 @@ static int check_operand(const request* r, int operand, const TVMFFIAny* arg, in
     return te_select_fail("ValueError", &m);
   }
   memory->data = (char*)(uintptr_t)first;
+  if (r->mode == TE_SELECT_PLAIN && check_alignment(r, operand, first)) return -1;
   return check_compact(r, operand, t);
 }
 

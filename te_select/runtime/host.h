@@ -6,7 +6,8 @@
 #include <tvm/ffi/c_api.h>
 
 enum { COND, THEN, ELSE, OUT, TE_SELECT_OPERANDS };
-enum { TE_SELECT_MAX_NAMES = 3 * 64 };
+enum { TE_SELECT_MAX_DIMS = 64 };
+enum { TE_SELECT_MAX_NAMES = 3 * TE_SELECT_MAX_DIMS };
 enum { TE_SELECT_HOST = -1 }; /* the device of memory of the CPU */
 
 typedef struct {
@@ -32,8 +33,9 @@ typedef struct {
 } te_select_memory;
 
 /* How an exported function takes its arguments: exactly the element types, or any type of their
- * width. In the third mode it tries: it returns true if it took them, and nothing if it refused. */
-typedef enum { TE_SELECT_STRICT, TE_SELECT_BITS, TE_SELECT_TRY } te_select_mode;
+ * width. In the third mode it tries: it returns true if it took them, and nothing if it refused. In
+ * the fourth, the arguments are those of a plain C function, which keeps the error. */
+typedef enum { TE_SELECT_STRICT, TE_SELECT_BITS, TE_SELECT_TRY, TE_SELECT_PLAIN } te_select_mode;
 
 /* Checks the arguments (cond, then, else, out) and finds their memory and the size of every named
  * dim. A CUDA kernel's inputs of rank 0 may be in memory of the CPU. Returns 1 if there is something
@@ -52,7 +54,7 @@ extern const char te_select_manifest_text[] __attribute__((visibility("hidden"))
 /* ---- messages ------------------------------------------------------------------------------- */
 
 typedef struct {
-  int silent; /* nobody will read it */
+  te_select_mode mode; /* of TE_SELECT_TRY, nobody will read it */
   char text[1024];
   size_t used;
 } te_select_message;
@@ -60,10 +62,12 @@ typedef struct {
 void te_select_append(te_select_message* m, const char* format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Begins a message with "kernel: ", or with "kernel: operand " for an operand >= 0. */
-te_select_message te_select_begin(const te_select_kernel* kernel, int operand);
+/* Begins a message with "kernel: ", or with "kernel: operand " for an operand >= 0. It is of what is
+ * no refusal of arguments, and so is raised in TE_SELECT_TRY, too. */
+te_select_message te_select_begin(const te_select_kernel* kernel, te_select_mode mode, int operand);
 
-/* Raises an error of a Python kind such as "ValueError"; returns -1. */
+/* Raises an error of a Python kind such as "ValueError", or keeps it in a call of a plain function;
+ * returns -1. */
 int te_select_fail(const char* kind, const te_select_message* m);
 
 /* A function of tvm-ffi if the process has it; the library runs without it, too. */

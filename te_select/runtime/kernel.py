@@ -40,6 +40,8 @@ class Kernel(abc.ABC):
         The level of the library that this machine runs, or the target where there is one level.
     exporter
         Writes the library and its manifest to another path.
+    packed
+        Makes what pickle takes for the kernel: the bytes of its library.
     address
         Where ``<name>__try`` lies in memory; 0 where that is not known.
     in_effect
@@ -76,6 +78,7 @@ class Kernel(abc.ABC):
         path: Path,
         level: str,
         exporter: Callable[[str | os.PathLike[str]], Path],
+        packed: Callable[[], tuple[Any, ...]],
         in_effect: Mapping[str, str] = MappingProxyType({}),
         address: int = 0,
     ) -> None:
@@ -96,6 +99,7 @@ class Kernel(abc.ABC):
         # True where the arguments were taken, without an exception where they were not.
         self._try = attempt or functools.partial(_attempt, function)
         self._exporter = exporter
+        self._packed = packed
         self._address = address
         self._element = workload.element
         self._shapes = (workload.cond_shape, workload.then_shape, workload.else_shape)
@@ -194,6 +198,10 @@ class Kernel(abc.ABC):
         config = dict(self._record.at(of_level).config)
         text: str = compiler.source(self.workload, of_level, config, kind)
         return text
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The bytes of its library; the process that unpickles it loads them."""
+        return self._packed()
 
     def __repr__(self) -> str:
         """The workload, the target and where the config comes from."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from te_select.operator import family
 from te_select.operator.node import Node
 from te_select.operator.workload import Workload
 from te_select.runtime import files
+from te_select.runtime.component import Component
 
 FORMAT, FIRST_FORMAT = 2, 1
 _NODE_TEXTS = ("place", "name", "op", "status", "reason")
@@ -57,6 +58,8 @@ class KernelRecord:
         As a `Choice` has them. Of several levels, the choice for the best.
     levels
         The choice for each level but the best, by its name, where the library has several.
+    c_function
+        The name of its plain C function; empty where the library has none.
     """
 
     workload: Workload
@@ -64,6 +67,7 @@ class KernelRecord:
     origin: str = "default"
     why: str = ""
     levels: Mapping[str, Choice] = field(default_factory=dict)
+    c_function: str = ""
 
     def at(self, level: str) -> Choice:
         """The choice for one of the library's levels."""
@@ -116,17 +120,25 @@ class Manifest:
         Of the packages that built it.
     nodes
         The nodes of the model that it was built for, where it was built for one.
+    components
+        What it is made of and by; older libraries do not say.
     """
 
     kernels: tuple[KernelRecord, ...]
     target: Mapping[str, Any]
     versions: Mapping[str, str]
     nodes: tuple[NodeRecord, ...] = ()
+    components: tuple[Component, ...] = ()
 
     @property
     def kind(self) -> Kind:
         """The kind of machine."""
         return kinds.of_manifest(self.target)
+
+    @property
+    def c_functions(self) -> dict[Workload, str]:
+        """The names of the plain C functions, by what they compute."""
+        return {each.workload: each.c_function for each in self.kernels if each.c_function}
 
     def to_json(self, sha256: str) -> dict[str, Any]:
         """The manifest of a library with this digest, as JSON types."""
@@ -136,6 +148,7 @@ class Manifest:
             "kernels": [
                 {
                     "symbol": record.workload.name,
+                    **({"c_function": record.c_function} if record.c_function else {}),
                     "workload": record.workload.to_json(),
                     "config": dict(record.config),
                     "origin": record.origin,
@@ -146,12 +159,18 @@ class Manifest:
             ],
             "target": dict(self.target),
             "versions": dict(self.versions),
-            **({"nodes": [asdict(node) for node in self.nodes]} if self.nodes else {}),
+            **_listed("components", self.components),
+            **_listed("nodes", self.nodes),
         }
 
     def to_text(self, sha256: str) -> bytes:
         """The same as the file beside the library has it."""
         return (json.dumps(self.to_json(sha256), indent=1) + "\n").encode()
+
+
+def c_name(workload: Workload) -> str:
+    """The name of a workload's plain C function."""
+    return f"te_{workload.name}"  # the name itself begins with select_
 
 
 def manifest_path(path: str | os.PathLike[str]) -> Path:
@@ -229,9 +248,17 @@ def parse(text: bytes, place: str) -> tuple[Manifest, str, int]:
         )
         if any(node.symbol == family.FUNCTION for node in nodes):
             _check_family(kernels)
+        listed = _typed({"components": []} | data, "components", list)
+        components = tuple(map(Component.from_json, listed))
     except (ValueError, TypeError, SelectError) as error:
         raise ArtifactError(f"{place} is not a manifest: {error}; export it again") from error
-    return Manifest(kernels, target, versions, nodes), sha256, found
+    return Manifest(kernels, target, versions, nodes, components), sha256, found
+
+
+def _listed(name: str, items: Iterable[Any]) -> dict[str, Any]:
+    """A field with dataclasses as JSON types; none where there are none."""
+    found = [asdict(item) for item in items]
+    return {name: found} if found else {}
 
 
 def _parse_levels(target: Mapping[str, Any]) -> tuple[str, ...]:
@@ -256,12 +283,15 @@ def _parse_kernel(item: Any, levels: tuple[str, ...]) -> KernelRecord:
     symbol = _typed(item, "symbol", str)
     if symbol != workload.name:
         raise ValueError(f"symbol {symbol!r} is not the name of its workload, {workload.name!r}")
+    c_function = _typed({"c_function": "", **item}, "c_function", str)
+    if c_function not in ("", c_name(workload)):
+        raise ValueError(f"c_function {c_function!r} is not {c_name(workload)!r}")
     by_level = _typed({"levels": {}, **item}, "levels", dict)
     if tuple(by_level) != levels[:-1]:
         raise ValueError(f"{symbol} has the levels {list(by_level)}, expected {list(levels[:-1])}")
     choices = {name: _parse_choice(_typed(by_level, name, dict)) for name in by_level}
     best = _parse_choice(item)
-    return KernelRecord(workload, best.config, best.origin, best.why, choices)
+    return KernelRecord(workload, best.config, best.origin, best.why, choices, c_function)
 
 
 def _parse_choice(item: Mapping[str, Any]) -> Choice:

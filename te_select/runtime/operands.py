@@ -108,6 +108,8 @@ def describe(
             f"{name} is a masked array, whose mask a kernel would ignore; use np.ma.where, or pass "
             f"{name}.filled() or {name}.data"
         )
+    if isinstance(value, np.generic) and not shape:
+        _check_number(value, name, expected)
     if isinstance(value, (np.ndarray, np.generic)):
         operand = _from_numpy(np.asarray(value), name, expected)
         fit(operand.view.shape)
@@ -280,6 +282,17 @@ def _from_scalar(value: Any, name: str, expected: ElementType, shape: Shape) -> 
     if not fits:
         raise ArgumentError(f"{name} is {shown(value)}, which is out of range for {expected.name}")
     return _from_numpy(array, name, expected)
+
+
+def _check_number(value: np.generic, name: str, expected: ElementType) -> None:
+    """Refuse a NumPy scalar of another number type, and say which cast makes it the right one."""
+    if expected is BOOL or value.dtype.kind not in "iufc" or value.dtype.name == expected.name:
+        return
+    module = "np" if expected.in_numpy else "ml_dtypes"
+    raise DTypeError(
+        f"{name} has element type {value.dtype.name}; expected {expected.name}: pass "
+        f"{module}.{expected.name}({name}), or a Python number"
+    )
 
 
 def _same_class(value: Any, stored: complex) -> bool:

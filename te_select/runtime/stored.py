@@ -2,7 +2,8 @@
 
 The library ``NAME.so`` holds its manifest. ``NAME.json`` beside it is a copy of the manifest for
 people and other tools. Only libraries of the first format hold no manifest; for these, the
-``.json`` file is read.
+``.json`` file is read. ``NAME.h`` declares the plain C functions, and ``NAME.a`` holds them, where
+an export wrote one.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from te_select.errors import ArtifactError
-from te_select.runtime import embedded, files
+from te_select.runtime import embedded, files, header
 from te_select.runtime.manifest import (
     FIRST_FORMAT,
     Manifest,
@@ -23,6 +25,9 @@ from te_select.runtime.manifest import (
     parse,
 )
 
+MEMBER = "te_select.o"
+"""The name of the object file in a static library."""
+_AR_MAGIC, _AR_HEADER, _AR_SIZE_AT = b"!<arch>\n", 60, 48  # of static libraries; bytes
 _READS = 3  # attempts to read the two files of the first format; one may be replaced in between
 
 
@@ -40,12 +45,15 @@ class Stored:
         Its digest.
     sealed
         Whether the file itself holds the manifest; false only for libraries of the first format.
+    archive
+        The bytes of a static library of the same build, to be written with it; or None.
     """
 
     image: bytes
     manifest: Manifest
     sha256: str
     sealed: bool
+    archive: bytes | None = None
 
     @property
     def is_first_format(self) -> bool:
@@ -106,8 +114,22 @@ def read(path: str | os.PathLike[str], *, check: bool = True) -> Stored:
     )
 
 
+def from_bytes(image: bytes, place: str) -> Stored:
+    """A library that came by another way than a file; ``place`` is for messages.
+
+    Raises
+    ------
+    ArtifactError
+        If the bytes are damaged, or hold no manifest.
+    """
+    held = embedded.read(image, place)
+    if held is None:
+        raise ArtifactError(f"{place} holds no manifest; expected the bytes of a library")
+    return Stored(image, *held, sealed=True)
+
+
 def write(stored: Stored, path: str | os.PathLike[str]) -> Path:
-    """Write a library and the file beside it; each appears as a whole.
+    """Write a library and the files beside it; each appears as a whole.
 
     Parameters
     ----------
@@ -115,7 +137,8 @@ def write(stored: Stored, path: str | os.PathLike[str]) -> Path:
         The library.
     path
         The path to write, which ends in .so. Missing folders are made. An old file is replaced,
-        even if it is loaded. ``NAME.json`` is replaced only if it is a manifest.
+        even if it is loaded. ``NAME.json``, ``NAME.h`` and ``NAME.a`` are replaced only if an
+        export wrote them. One that an earlier export wrote, and this one does not, is removed.
 
     Returns
     -------
@@ -125,21 +148,25 @@ def write(stored: Stored, path: str | os.PathLike[str]) -> Path:
     Raises
     ------
     ArtifactError
-        If the path does not end in .so, a file cannot be written, or ``NAME.json`` exists and is
-        not a manifest.
+        If the path does not end in .so or has the name of a module of Python's standard library,
+        a file cannot be written, or a file beside it exists that no export wrote.
     """
     if not stored.sealed:  # two files cannot be replaced at one moment
         stored = stored.alone(stored.manifest)
-    path = files.library_path(path)
-    beside = manifest_path(path)
-    if files.is_folder(beside):
-        raise ArtifactError(f"{beside} cannot be written: it is a folder")
-    if files.is_there(beside) and not _is_ours(beside):
-        raise ArtifactError(
-            f"{beside} is no manifest of te-select, and is not replaced by one; expected a library "
-            "of another name"
-        )
-    files.replace_all({path: stored.image, beside: stored.beside()})
+    path = files.new_library_path(path)
+    beside = {
+        manifest_path(path): stored.beside(),
+        path.with_suffix(".h"): header.text(stored.manifest),
+        path.with_suffix(".a"): stored.archive,
+    }
+    for other, data in beside.items():
+        if data is not None:
+            _check_replaceable(other)
+    wanted = {other: data for other, data in beside.items() if data is not None}
+    files.replace_all({path: stored.image, **wanted})
+    for other in beside.keys() - wanted.keys():
+        if files.is_there(other) and _is_ours(other):
+            files.remove(other)  # of an earlier export: it would not fit
     return path
 
 
@@ -169,9 +196,40 @@ def write_beside(stored: Stored, path: str | os.PathLike[str]) -> bool:
     return False
 
 
+def _check_replaceable(path: Path) -> None:
+    """Refuse to replace what no export has written."""
+    if files.is_folder(path):
+        raise ArtifactError(f"{path} cannot be written: it is a folder")
+    if files.is_there(path) and not _is_ours(path):
+        what, _ = _BESIDE[path.suffix]
+        raise ArtifactError(
+            f"{path} is no {what} of te-select, and is not replaced by one; expected a library "
+            "of another name"
+        )
+
+
 def _is_ours(path: Path) -> bool:
-    """Whether a file is a manifest, which may be replaced."""
+    """Whether a file beside a library was written by an export, and may be replaced."""
+    what, recognized = _BESIDE[path.suffix]
     try:
-        return is_manifest(files.read(path, "a manifest"))
+        return recognized(files.read(path, f"a {what}"))
     except ArtifactError:
         return False
+
+
+def _is_archive(data: bytes) -> bool:
+    """Whether a file is a static library that te-select has written."""
+    if not data.startswith(_AR_MAGIC + b"/ "):  # the index of symbols comes first
+        return False
+    size = data[len(_AR_MAGIC) + _AR_SIZE_AT :][:10].strip()
+    if not size.isdigit():
+        return False
+    member = len(_AR_MAGIC) + _AR_HEADER + int(size) + int(size) % 2
+    return data[member:].startswith(f"{MEMBER}/ ".encode())
+
+
+_BESIDE: dict[str, tuple[str, Callable[[bytes], bool]]] = {
+    ".json": ("manifest", is_manifest),
+    ".h": ("header", header.is_header),
+    ".a": ("static library", _is_archive),
+}

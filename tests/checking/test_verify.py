@@ -19,7 +19,7 @@ from te_select.operator.workload import Workload
 class NumPyKernel:
     """A kernel that computes with NumPy, with a fault that ``spoil`` names."""
 
-    path = Path("build/select.so")
+    path = Path("build/mask.so")
 
     def __init__(self, workload: Workload, spoil: Callable[..., None] | None = None) -> None:
         self.workload = workload
@@ -78,7 +78,7 @@ def test_one_wrong_element_is_found_with_its_index_and_bits() -> None:
     got, expected = (int(word, 16) for word in _patterns(result.message))
     assert got ^ expected == 1 << 31
     assert result.command == (
-        f"te-select verify build/select.so --kernel {SMALL.name} --seed 7 --check all_false"
+        f"te-select verify build/mask.so --kernel {SMALL.name} --seed 7 --check all_false"
     )
 
 

@@ -34,7 +34,7 @@ def run_json(*args: str | Path) -> Any:
 
 @pytest.fixture(scope="module")
 def one(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("one") / "select.so"
+    path = tmp_path_factory.mktemp("one") / "mask.so"
     return te_select.export([te_select.Workload((4, 1), (4, 5), ())], path)
 
 
@@ -46,12 +46,23 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_compile_writes_a_library_that_loads(tmp_path: Path) -> None:
-    path = tmp_path / "select.so"
+    path = tmp_path / "mask.so"
     result = run("compile", *FLAGS, "--dtype", "int8", "-o", path)
     assert result.exit_code == 0, result.output
     assert "select_int8_numpy_c4x1_t4x5_e" in result.stdout
     assert "4:ct x 5:t" in result.stdout
     assert te_select.load(path).workload == te_select.Workload((4, 1), (4, 5), (), "int8")
+
+
+def test_compile_writes_a_static_library_where_asked(tmp_path: Path) -> None:
+    path = tmp_path / "mask.so"
+    document = run_json("compile", *FLAGS, "--static", "-o", path)
+    (kernel,) = document["kernels"]
+    assert kernel["c_function"] == f"te_{kernel['symbol']}"
+    assert kernel["c_function"] in path.with_suffix(".h").read_text()
+    assert path.with_suffix(".a").read_bytes().startswith(b"!<arch>")
+    assert run("compile", *FLAGS, "-o", path).exit_code == 0
+    assert not path.with_suffix(".a").exists()
 
 
 def test_compile_takes_workloads_from_flags_json_and_file(tmp_path: Path) -> None:
@@ -71,9 +82,17 @@ def test_compile_takes_workloads_from_flags_json_and_file(tmp_path: Path) -> Non
 
 
 def test_compile_for_another_cpu_needs_no_such_cpu(tmp_path: Path) -> None:
-    path = tmp_path / "select.so"
+    path = tmp_path / "mask.so"
     document = run_json("compile", *FLAGS, "--target", "znver5", "-o", path)
     assert document["target"]["name"] == "znver5"
+
+
+@pytest.mark.parametrize("verb", [["compile", *FLAGS], ["where", "build"]])
+def test_output_of_the_name_of_a_module_of_python_is_refused(tmp_path: Path, verb: Any) -> None:
+    result = run(*verb, "-o", tmp_path / "json.so")
+    assert result.exit_code == 2
+    assert "own module json; expected another name, such as" in result.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -154,7 +173,7 @@ def test_an_error_has_its_kind_in_json(args: list[str], kind: str) -> None:
 
 
 def test_a_damaged_library_is_a_failure(one: Path, tmp_path: Path) -> None:
-    path = te_select.load(one).export(tmp_path / "select.so")
+    path = te_select.load(one).export(tmp_path / "mask.so")
     path.write_bytes(b"damaged")
     result = run("verify", path)
     assert result.exit_code == 1, result.output
@@ -165,6 +184,49 @@ def test_version_is_that_of_the_package() -> None:
     result = run("--version")
     assert result.exit_code == 0
     assert result.stdout == f"te-select {metadata.version('te-select')}\n"
+
+
+def test_version_of_the_module_is_that_of_the_package() -> None:
+    assert te_select.__version__ == metadata.version("te-select")
+    assert "__version__" in te_select.__all__
+
+
+VERBS = [
+    [],
+    *(["compile"], ["verify"], ["inspect"], ["env"], ["bench"], ["tune"], ["profile"]),
+    *(["where"], ["where", "build"], ["cache"], ["cache", "info"], ["logs"], ["logs", "list"]),
+]
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=" ".join)
+def test_h_is_help_on_every_verb(verb: list[str]) -> None:
+    result = run(*verb, "-h")
+    assert result.exit_code == 0
+    assert result.stdout.startswith(f"Usage: te-select {' '.join(verb)}")
+    assert result.stdout == run(*verb, "--help").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["compile", "--target", "native", "--target=znver5"], "--target is given 2 times; expec"),
+        (["where", "build", "--target", "a", "--target", "a"], "--target is given 2 times; expec"),
+        (["compile", "--cond", "1", "--cond", "2", "--cond", "3"], "--cond is given 3 times; exp"),
+        (["compile", "-o", "a.so", "--output", "b.so"], "--output is given 2 times; expected it"),
+        (["logs", "list", "--only", "a", "--only", "b"], "--only is given 2 times; expected it o"),
+    ],
+)
+def test_option_of_one_value_is_refused_where_it_is_given_twice(
+    words: list[str], message: str
+) -> None:
+    result = run(*words)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"te-select: error: {message}")
+
+
+def test_options_of_several_values_and_flags_may_be_given_twice(one: Path) -> None:
+    result = run("verify", one, "--check", "random", "--check", "special", "--json", "--json")
+    assert result.exit_code == 0, result.output
 
 
 def test_no_memory_is_one_line(one: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,7 +242,7 @@ def test_no_memory_is_one_line(one: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_field_is_spelt_alike_everywhere(tmp_path: Path) -> None:
-    path = tmp_path / "select.so"
+    path = tmp_path / "mask.so"
     compiled = run_json("compile", *FLAGS, "-o", path)
     inspected = run_json("inspect", path)
     manifest = json.loads(path.with_suffix(".json").read_text())
@@ -284,7 +346,7 @@ def test_inspect_shows_what_a_library_is(one: Path) -> None:
 
 
 def test_inspect_says_why_a_library_does_not_load(one: Path, tmp_path: Path) -> None:
-    path = tmp_path / "select.so"
+    path = tmp_path / "mask.so"
     path.write_bytes(one.read_bytes() + b"x")
     path.with_suffix(".json").write_bytes(one.with_suffix(".json").read_bytes())
     assert "SHA-256" in run_json("inspect", path)["loads_here"]

@@ -81,15 +81,15 @@ def test_default_that_wins_is_said_to_have_won_wherever_its_record_is_shown(
     assert "the default won" in run("tune", *FLAGS, "--trials", "80", *logs).stdout
     won = f"the default was the best of {len(candidates(SMALL, V4))} configs"
     assert won in run("logs", "best", *FLAGS, *logs).stdout
-    assert won in run("compile", *FLAGS, *logs, "-o", tmp_path / "select.so").stdout
-    assert won in run("inspect", tmp_path / "select.so").stdout
+    assert won in run("compile", *FLAGS, *logs, "-o", tmp_path / "mask.so").stdout
+    assert won in run("inspect", tmp_path / "mask.so").stdout
     (row,) = run_json("logs", "list", "--tuning-logs", tmp_path)["records"]
     assert row["gain"] == "default won"
 
 
 def test_inspect_says_whether_records_were_looked_at(tmp_path: Path, fake: Any) -> None:
     tuned(tmp_path / "logs", fake)
-    library = tmp_path / "select.so"
+    library = tmp_path / "mask.so"
     for logs, why in (
         ("none", "records were not to be used"),
         (tmp_path / "logs", "no record is near enough"),
@@ -263,7 +263,7 @@ def test_what_cannot_work_exits_1_with_one_line(
 def test_compile_and_inspect_say_which_record_and_why(tmp_path: Path, fake: Any) -> None:
     tuned(tmp_path, fake)
     flags = [*FLAGS, *ON, "--tuning-logs", tmp_path]
-    document = run_json("compile", *flags, "-o", tmp_path / "select.so")
+    document = run_json("compile", *flags, "-o", tmp_path / "mask.so")
     assert document["kernels"][0]["origin"] == f"tuned:{TARGET}/w4_1024cte"
     result = run("inspect", *flags)
     assert "this access pattern was tuned for x86-64-v4" in result.stdout

@@ -43,7 +43,7 @@ def test_importing_the_package_imports_neither_tvm_nor_tvm_ffi():
 
 
 def test_exported_kernel_runs_where_tvm_cannot_be_imported(tmp_path):
-    path = te_select.compile(W).export(tmp_path / "deep" / "select.so")
+    path = te_select.compile(W).export(tmp_path / "deep" / "mask.so")
     run = run_python(f"""
         import sys
         sys.modules["tvm"] = None
@@ -91,7 +91,7 @@ def test_same_workloads_give_the_same_bytes(tmp_path):
 @pytest.mark.parametrize("kind", KINDS["cpu"].sources)
 def test_source_is_the_same_for_a_compiled_and_a_loaded_kernel(kind, tmp_path):
     kernel = te_select.compile(W, "x86-64-v3")
-    loaded = te_select.load(kernel.export(tmp_path / "select.so"))
+    loaded = te_select.load(kernel.export(tmp_path / "mask.so"))
     text = kernel.source(kind)
     assert text == loaded.source(kind)
     assert TYPICAL[kind] in text
@@ -214,7 +214,7 @@ def test_export_of_something_else_is_refused(wrong, tmp_path):
     ],
 )
 def test_damaged_config_of_a_manifest_is_explained(change, tmp_path):
-    path = make_first_format(te_select.compile(W).export(tmp_path / "select.so"))
+    path = make_first_format(te_select.compile(W).export(tmp_path / "mask.so"))
     manifest = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
     manifest["kernels"][0]["config"].update(change)
     path.with_suffix(".json").write_text(json.dumps(manifest), encoding="utf-8")

@@ -6,6 +6,7 @@ from te_select.errors import TargetError
 from te_select.machines import targets
 from te_select.machines.cpu import target as cpu_target
 from te_select.machines.targets import resolve
+from te_select.schedules.cpu import isa
 from tests.support.cuda_standin import fake_driver
 
 
@@ -164,3 +165,22 @@ def test_native_without_features_that_a_hypervisor_hides_is_made_again_from_its_
     text = compiler.source(workload, native.name, None, "asm")
     assert "ymm" not in text and "zmm" not in text
     assert "mm" in compiler.source(workload, "x86-64-v4", None, "asm").replace("xmm", "")
+
+
+@pytest.mark.parametrize("cpu", ["sapphirerapids", "graniterapids", "znver5", "diamondrapids"])
+def test_manifest_names_every_feature_that_code_may_use(cpu):
+    """LLVM has no others that touch vectors or general registers but for what is listed here."""
+    target = resolve(cpu)
+    llvm = isa.features_of(target.tvm)
+    named = {name for name, spelt in isa.X86_64.features.items() if spelt in target.cpu_features}
+    assert named == llvm & set(isa.X86_64.features)
+    assert not llvm & set(isa.X86_64.switched_off)
+    rest = {name for name in llvm - named if name.startswith(("avx", "sse", "bmi", "egpr", "n"))}
+    arithmetic = {"avx512vnni", "avx512ifma", "avx512bf16", "avx512vp2intersect", "avxvnni"}
+    arithmetic |= {"avxifma", "avxneconvert", "avxvnniint8", "avxvnniint16", "avx10.1"}
+    assert rest - arithmetic - {"sse", "sse2", "nopl"} <= {n for n in rest if n.startswith("no-")}
+
+
+def test_halves_moved_by_avx512_fp16_need_it():
+    assert "avx512_fp16" in resolve("sapphirerapids").cpu_features
+    assert "avx512_fp16" not in resolve("x86-64-v4").cpu_features

@@ -258,7 +258,7 @@ def test_kernel_and_manifest_say_where_the_config_comes_from(tmp_path):
     kernel = te_select.compile(flat(20_001), tuning_logs=tmp_path)
     assert kernel.origin == f"nearest:{native.name}/w4_20000cte"
     assert dict(kernel.config) == dataclasses.asdict(config)
-    assert te_select.load(kernel.export(tmp_path / "select.so")).origin == kernel.origin
+    assert te_select.load(kernel.export(tmp_path / "mask.so")).origin == kernel.origin
     rng = np.random.default_rng(0)
     cond, then, else_ = rng.random(20_001) < 0.5, *rng.random((2, 20_001)).astype(np.float32)
     assert np.array_equal(kernel(cond, then, else_), np.where(cond, then, else_))

@@ -27,12 +27,12 @@ ARGS = np.array([1, 0] * 4, bool), np.ones(8, "f4"), np.zeros(8, "f4")
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    return build([W], tmp_path_factory.mktemp("built") / "select.so")
+    return build([W], tmp_path_factory.mktemp("built") / "mask.so")
 
 
 @pytest.fixture
 def copied(built, tmp_path):
-    return stored.write(stored.read(built), tmp_path / "new" / "folder" / "select.so")
+    return stored.write(stored.read(built), tmp_path / "new" / "folder" / "mask.so")
 
 
 @pytest.fixture
@@ -195,7 +195,7 @@ def test_pipe_is_refused_and_not_read(first, suffix):
     path = first.with_suffix(suffix)
     path.unlink()
     os.mkfifo(path)
-    with pytest.raises(ArtifactError, match=f"select{suffix} is not a regular file"):
+    with pytest.raises(ArtifactError, match=f"mask{suffix} is not a regular file"):
         artifact.load(first)
 
 
@@ -251,16 +251,16 @@ def test_library_that_the_system_cannot_load(tmp_path):
 
 def test_missing_files_and_bad_paths(first, tmp_path):
     with pytest.raises(ArtifactError, match=r"does not end in \.so"):
-        artifact.load(tmp_path / "select.json")
+        artifact.load(tmp_path / "mask.json")
     with pytest.raises(ArtifactError, match=r"does not end in \.so"):
-        artifact.load(first).export(tmp_path / "select.dll")
+        artifact.load(first).export(tmp_path / "mask.dll")
     with pytest.raises(ArtifactError, match="cannot be written"):
-        artifact.load(first).export(first / "select.so")
+        artifact.load(first).export(first / "mask.so")
     first.with_suffix(".json").write_text("{")
     with pytest.raises(ArtifactError, match="is not JSON"):
         artifact.load(first)
     first.with_suffix(".json").unlink()
-    with pytest.raises(ArtifactError, match=r"select\.json is missing; expected a library"):
+    with pytest.raises(ArtifactError, match=r"mask\.json is missing; expected a library"):
         artifact.load(first)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from te_select.errors import ArgumentError, DTypeError
+from te_select.operator.dtypes import numpy_dtype
 from te_select.operator.workload import Workload
 from tests.support.runtime_standin import kernel
 
@@ -202,3 +203,25 @@ def test_equal_names_with_unequal_sizes():
 def test_failing_task_is_an_error():
     with pytest.raises(RuntimeError, match="the kernel failed"):
         kernel(SAME, 1, 1)(COND, THEN, ELSE)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value", "cast"),
+    [
+        ("float32", np.float64(0.1), "np.float32(else_)"),
+        ("float16", np.float32(0.1), "np.float16(else_)"),
+        ("bfloat16", np.float64(0.1), "ml_dtypes.bfloat16(else_)"),
+        ("float32", np.int64(3), "np.float32(else_)"),
+        ("int8", np.int64(3), "np.int8(else_)"),
+        ("complex64", np.complex128(1j), "np.complex64(else_)"),
+    ],
+)
+def test_numpy_scalar_of_another_type_is_refused_with_the_cast_that_would_do(dtype, value, cast):
+    k = kernel(Workload((3, 4), (3, 4), (), dtype))
+    then = np.ones((3, 4), numpy_dtype(dtype))
+    said = f"else_ has element type {value.dtype.name}; expected {dtype}: pass {cast}, or a Python"
+    with pytest.raises(DTypeError) as caught:
+        k(COND, then, value)
+    assert str(caught.value).startswith(said)
+    names = {"np": np, "else_": value, "ml_dtypes": pytest.importorskip("ml_dtypes")}
+    assert k(~COND, then, eval(cast, names)).shape == (3, 4)

@@ -9,8 +9,14 @@
 #include <string.h>
 #include <time.h>
 
-enum { DEVICES = 8, RUNNERS = 256, DEPTH = 8 };
-enum { OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, NO_DEVICE = 100, INVALID_DEVICE = 101 };
+enum { DEVICES = 8, RUNNERS = 256, DEPTH = 8, REGIONS = 4096, DEVICE_ORDINAL = 9 };
+enum {
+  INVALID_VALUE = 1,
+  OUT_OF_MEMORY = 2,
+  NOT_INITIALIZED = 3,
+  NO_DEVICE = 100,
+  INVALID_DEVICE = 101
+};
 enum { INVALID_CONTEXT = 201 };
 
 typedef void (*runner)(int64_t blocks, int threads, void** parameters);
@@ -44,6 +50,10 @@ static struct {
 } runners[RUNNERS];
 static char first_bytes[32];
 static __thread int current[DEPTH], depth;
+static struct {
+  uint64_t begin, size;
+  int device;
+} regions[REGIONS];     /* of memory that the driver knows; size 0: free */
 static void* capturing; /* the stream */
 static int captured, replayed, waits;
 
@@ -51,6 +61,7 @@ static int captured, replayed, waits;
 
 void fake_reset(void) {
   devices = launches = modules = num_runners = captured = replayed = waits = 0;
+  memset(regions, 0, sizeof(regions));
   capturing = NULL;
   failing[0] = 0;
   depth = 0;
@@ -58,6 +69,18 @@ void fake_reset(void) {
 }
 
 void fake_device(int arch) { archs[devices++] = arch; }
+
+/* Memory that the driver knows to be of a device. */
+void fake_memory(int device, uint64_t begin, uint64_t size) {
+  for (int i = 0; i < REGIONS; ++i) {
+    if (regions[i].size) continue;
+    regions[i].begin = begin;
+    regions[i].size = size;
+    regions[i].device = device;
+    return;
+  }
+  abort();
+}
 
 void fake_fail(const char* name, int code) {
   strncpy(failing, name, sizeof(failing) - 1);
@@ -256,12 +279,28 @@ int cuMemAlloc_v2(uint64_t* address, size_t size) {
   if (!depth) return INVALID_CONTEXT;
   if (size > (size_t)1 << 30) return OUT_OF_MEMORY;
   *address = (uint64_t)(uintptr_t)aligned_alloc(256, (size + 255) / 256 * 256);
+  fake_memory(current[depth - 1], *address, size);
   return 0;
 }
 
 int cuMemFree_v2(uint64_t address) {
+  for (int i = 0; i < REGIONS; ++i) {
+    if (regions[i].begin == address) regions[i].size = 0;
+  }
   free((void*)(uintptr_t)address);
   return 0;
+}
+
+int cuPointerGetAttribute(void* data, int attribute, unsigned long long pointer) {
+  FAIL_IF_ASKED;
+  if (!initialized || attribute != DEVICE_ORDINAL) return NOT_INITIALIZED;
+  for (int i = 0; i < REGIONS; ++i) {
+    if (pointer >= regions[i].begin && pointer < regions[i].begin + regions[i].size) {
+      *(int*)data = regions[i].device;
+      return 0;
+    }
+  }
+  return INVALID_VALUE;
 }
 
 int cuMemcpyHtoD_v2(uint64_t to, const void* from, size_t size) {

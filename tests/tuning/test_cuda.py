@@ -187,7 +187,7 @@ def test_recorded_config_is_compiled_and_inspect_says_why(tmp_path):
     done = CliRunner().invoke(app, ["inspect", *flags, "--tuning-logs", str(tmp_path)])
     assert done.exit_code == 0, done.output
     assert f"this access pattern was tuned for {FOLDER}" in done.stdout
-    path = te_select.export([SMALL], tmp_path / "select.so", TARGET, tmp_path)
+    path = te_select.export([SMALL], tmp_path / "mask.so", TARGET, tmp_path)
     kernel = json.loads(path.with_suffix(".json").read_text())["kernels"][0]
     assert kernel["origin"] == f"tuned:{FOLDER}/{record(SMALL).key}"
     assert kernel["config"] == dataclasses.asdict(config(SMALL, threads=128, vectors=2))

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
-from te_select.machines.c_compiler import HostHalf, link_stub
-from te_select.machines.stub import exported_functions, shape_tables, signature
+from te_select.machines.c_compiler import CHECKS, HostHalf, link_stub
+from te_select.machines.stub import exported_functions, plain_function, shape_tables, signature
 from te_select.operator.workload import Workload
 from te_select.runtime.manifest import Manifest
 
 CPU = HostHalf(
     (
-        "host.c",
+        *CHECKS,
         "cpu/host_cpu.c",
         "cpu/cpu_features.c",
         "cpu/launcher.c",
@@ -120,7 +121,11 @@ class KernelEntry:
     versions: tuple[Version, ...]
 
 
-def stub_source(entries: Sequence[KernelEntry], levels: Sequence[Level]) -> str:
+def stub_source(
+    entries: Sequence[KernelEntry],
+    levels: Sequence[Level],
+    c_functions: Mapping[Workload, str] = MappingProxyType({}),
+) -> str:
     """Write the C code that describes and exports kernels.
 
     Parameters
@@ -129,15 +134,19 @@ def stub_source(entries: Sequence[KernelEntry], levels: Sequence[Level]) -> str:
         The kernels of one library; each has a workload of its own.
     levels
         The levels that there is code for, the best last.
+    c_functions
+        The names of the plain C functions, for the kernels that have one.
 
     Returns
     -------
     str
         For every kernel a constant description, calls of the raw functions, and the exported
-        functions, in the C calling convention of tvm-ffi.
+        functions, in the C calling convention of tvm-ffi; then its plain C function.
     """
     names = sorted({len(entry.workload.dim_names) for entry in entries})
-    kernels = (_stub(i, entry) for i, entry in enumerate(entries))
+    kernels = (
+        _stub(i, entry, c_functions.get(entry.workload, "")) for i, entry in enumerate(entries)
+    )
     return "".join(['#include "host_cpu.h"\n', _levels(levels), *map(_run, names), *kernels])
 
 
@@ -149,6 +158,7 @@ def link(
     out: Path,
     triple: str | None = None,
     places: Mapping[Workload, str] | None = None,
+    archive: Path | None = None,
 ) -> None:
     """Link object files, the argument checks and the thread pool to a shared library.
 
@@ -170,16 +180,18 @@ def link(
     places
         Of the kernels of the family that serves any shapes, the place of each in
         ``te_select_where_kernels``, such as ``"runs[2][7]"``; None if there are none.
+    archive
+        A static library of the same to write beside it, or None.
 
     Raises
     ------
     ToolchainError
         If there is no C compiler, or it fails.
     """
-    source, half = stub_source(entries, levels), CPU
+    source, half = stub_source(entries, levels, manifest.c_functions), CPU
     if places is not None:
         source, half = source + _family(entries, levels, places), FAMILY
-    link_stub(source, objects, half, manifest, out, triple)
+    link_stub(source, objects, half, manifest, out, triple, archive)
 
 
 def _family(
@@ -235,10 +247,15 @@ def _c_text(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
-def _stub(i: int, entry: KernelEntry) -> str:
+def _stub(i: int, entry: KernelEntry, c_function: str) -> str:
     names = len(entry.workload.dim_names)
     declared = "".join(f"extern void {version.symbol}(void);\n" for version in entry.versions)
     versions = ",\n    ".join(map(_version, entry.versions))
+    plain = (
+        plain_function(i, entry.workload, c_function, "te_select_call_plain", streams=False)
+        if c_function
+        else ""
+    )
     return f"""
 {declared}static const te_select_version versions_{i}[] = {{
     {versions}}};
@@ -246,7 +263,7 @@ def _stub(i: int, entry: KernelEntry) -> str:
 static const te_select_cpu_kernel kernel_{i} = {{
     {signature(i, entry.workload, on_cuda=False)}, run_{names}, versions_{i}}};
 {exported_functions(i, entry.workload, "te_select_call")}
-"""
+{plain}"""
 
 
 def _version(version: Version) -> str:

@@ -11,13 +11,14 @@ import tvm
 from tvm import tirx
 
 from te_select.machines import limits
-from te_select.machines.cpu import link, lowering, objects
+from te_select.machines.cpu import link, listing, lowering, objects
 from te_select.machines.cpu.target import CpuTarget
 from te_select.machines.scheduled import Scheduled, symbol
 from te_select.machines.select_leaf import leaves
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
 from te_select.runtime import scratch
+from te_select.runtime.component import Component
 from te_select.runtime.cpu import features
 from te_select.runtime.manifest import Manifest
 from te_select.schedules.annotations import ANNOTATION, PLAIN_LEAF
@@ -25,7 +26,16 @@ from te_select.schedules.cpu.defaults import is_fill, reads_cond_once
 from te_select.schedules.cpu.span import Span
 from te_select.schedules.variant import Condition
 
-__all__ = ["build", "device", "missing", "requirements", "source", "tuned_on", "versions"]
+__all__ = [
+    "build",
+    "components",
+    "device",
+    "missing",
+    "requirements",
+    "source",
+    "tuned_on",
+    "versions",
+]
 
 
 def build(
@@ -34,6 +44,7 @@ def build(
     manifest: Manifest,
     path: Path,
     places: Mapping[Workload, str] | None = None,
+    archive: Path | None = None,
 ) -> None:
     """Write the shared library of scheduled workloads.
 
@@ -49,6 +60,8 @@ def build(
         The ``.so`` to write; its folder exists.
     places
         Of those that are kernels of the family, the place of each in its table.
+    archive
+        A static library of the same to write beside it, or None.
     """
     made: list[Path] = []
     versions: dict[Workload, list[link.Version]] = {one.workload: [] for one in chosen}
@@ -66,7 +79,7 @@ def build(
                 made += objects.write(functions, level.tvm, folder / f"kernels{k}")
         entries = [link.KernelEntry(work, tuple(found)) for work, found in versions.items()]
         levels = [link.Level(level.name, level.cpu_features) for level in target.levels]
-        link.link(made, entries, levels, manifest, path, target.isa.triple, places)
+        link.link(made, entries, levels, manifest, path, target.isa.triple, places, archive)
 
 
 def _decisions(one: Scheduled) -> link.Decisions:
@@ -103,6 +116,12 @@ def versions() -> dict[str, str]:
     return {"llvm": str(tvm.target.codegen.llvm_version_major())}
 
 
+def components() -> tuple[Component, ...]:
+    """LLVM."""
+    number = str(tvm.target.codegen.llvm_version_major())
+    return (Component("LLVM", number, "compiler", "Apache-2.0 WITH LLVM-exception"),)
+
+
 def source(one: Scheduled, target: CpuTarget, level: str) -> str:
     """Lowered to a C function that calls span kernels, as LLVM IR, or as assembly."""
     lowered = lower(one, symbol(0))
@@ -110,7 +129,9 @@ def source(one: Scheduled, target: CpuTarget, level: str) -> str:
         return "\n\n".join([*_spans_in_words(one), *(str(func.script()) for func in lowered)])
     with limits.explained(one.workload):
         module = lowering.build(lowered, target.tvm)
-    return str(module.inspect_source("ll" if level == "llvm" else "asm"))
+    if level == "llvm":
+        return str(module.inspect_source("ll"))
+    return listing.without_notes(str(module.inspect_source("asm")))
 
 
 def _spans_in_words(one: Scheduled) -> list[str]:

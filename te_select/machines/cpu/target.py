@@ -57,6 +57,11 @@ class CpuTarget(ResolvedTarget):
         return self.several or (self,)
 
     @property
+    def triple(self) -> str:
+        """What the C compiler makes code for, such as aarch64-linux-gnu."""
+        return self.isa.triple
+
+    @property
     def model(self) -> str:
         """LLVM's name of the CPU; empty for a level, which many CPUs have."""
         cpu = str(self.tvm.attrs.get("mcpu", ""))

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
-from te_select.machines.c_compiler import HostHalf, link_stub
+from te_select.machines.c_compiler import CHECKS, HostHalf, link_stub
 from te_select.machines.cuda.compilers import CudaBinary
-from te_select.machines.stub import exported_functions, shape_tables, signature
+from te_select.machines.stub import exported_functions, plain_function, shape_tables, signature
 from te_select.operator.workload import Workload
 from te_select.runtime import scratch
 from te_select.runtime.manifest import Manifest
 
-CUDA = HostHalf(("host.c", "cuda/host_cuda.c"), ("-pthread", "-ldl"))
+CUDA = HostHalf((*CHECKS, "cuda/host_cuda.c"), ("-pthread", "-ldl"))
 _ALIGNMENT = 64  # bytes; the driver reads the header of a cubin in place
 _MAX_DEVICES = "TE_SELECT_MAX_DEVICES"
 
@@ -43,7 +44,12 @@ class CudaEntry:
     blocks: str
 
 
-def stub_source(entries: Sequence[CudaEntry], archs: Sequence[str], folder: Path) -> str:
+def stub_source(
+    entries: Sequence[CudaEntry],
+    archs: Sequence[str],
+    folder: Path,
+    c_functions: Mapping[Workload, str] = MappingProxyType({}),
+) -> str:
     """Write the C code that embeds machine code and describes and exports kernels.
 
     Parameters
@@ -54,12 +60,14 @@ def stub_source(entries: Sequence[CudaEntry], archs: Sequence[str], folder: Path
         The architectures, oldest first, such as ``"sm_90"``. The PTX is of the last.
     folder
         The folder with ``<arch>.cubin`` and ``newest.ptx``.
+    c_functions
+        The names of the plain C functions, for the kernels that have one.
 
     Returns
     -------
     str
         For every kernel a description and the two exported functions ``<workload.name>`` (strict
-        types) and ``<workload.name>__bits`` (any type of the width).
+        types) and ``<workload.name>__bits`` (any type of the width); then its plain C function.
     """
     blobs = [_embedded(f"cubin_{arch}", folder / f"{arch}.cubin") for arch in archs]
     blobs.append(_embedded("newest_ptx", folder / "newest.ptx"))
@@ -71,11 +79,19 @@ static te_select_cuda_library library = {{
     "{", ".join(archs)}", {len(archs)}, images, {_number(archs[-1])}, newest_ptx,
     contexts, modules}};
 """
-    kernels = (_stub(i, entry) for i, entry in enumerate(entries))
+    kernels = (
+        _stub(i, entry, c_functions.get(entry.workload, "")) for i, entry in enumerate(entries)
+    )
     return '#include "host_cuda.h"\n' + "".join(blobs) + library + "".join(kernels)
 
 
-def link(binary: CudaBinary, entries: Sequence[CudaEntry], manifest: Manifest, out: Path) -> None:
+def link(
+    binary: CudaBinary,
+    entries: Sequence[CudaEntry],
+    manifest: Manifest,
+    out: Path,
+    archive: Path | None = None,
+) -> None:
     """Link machine code, PTX, the argument checks and the launch to a shared library.
 
     Parameters
@@ -89,6 +105,8 @@ def link(binary: CudaBinary, entries: Sequence[CudaEntry], manifest: Manifest, o
     out
         The library to write. It appears complete or not at all. The same input gives the same
         bytes.
+    archive
+        A static library of the same to write beside it, or None.
 
     Raises
     ------
@@ -100,7 +118,8 @@ def link(binary: CudaBinary, entries: Sequence[CudaEntry], manifest: Manifest, o
         for arch, cubin in binary.cubins.items():
             (folder / f"{arch}.cubin").write_bytes(cubin)
         (folder / "newest.ptx").write_text(binary.ptx)
-        link_stub(stub_source(entries, archs, folder), [], CUDA, manifest, out)
+        source = stub_source(entries, archs, folder, manifest.c_functions)
+        link_stub(source, [], CUDA, manifest, out, archive=archive)
 
 
 def _number(arch: str) -> int:
@@ -117,7 +136,12 @@ __asm__(
 """
 
 
-def _stub(i: int, entry: CudaEntry) -> str:
+def _stub(i: int, entry: CudaEntry, c_function: str) -> str:
+    plain = (
+        plain_function(i, entry.workload, c_function, "te_select_call_plain_cuda", streams=True)
+        if c_function
+        else ""
+    )
     return f"""
 static int64_t blocks_{i}(const int64_t* sizes) {{
   (void)sizes;
@@ -129,4 +153,4 @@ static const te_select_cuda_kernel kernel_{i} = {{
     {signature(i, entry.workload, on_cuda=True)},
     &library, "{entry.symbol}", {entry.threads}, blocks_{i}, functions_{i}}};
 {exported_functions(i, entry.workload, "te_select_call_cuda")}
-"""
+{plain}"""

@@ -13,13 +13,29 @@ from te_select.machines.cuda.lowering import CudaFunction
 from te_select.machines.cuda.target import CudaTarget
 from te_select.machines.scheduled import Scheduled, symbol
 from te_select.operator.access import access_pattern
+from te_select.runtime.component import Component
 from te_select.runtime.cuda import driver
 from te_select.runtime.manifest import Manifest
 
-__all__ = ["build", "device", "missing", "requirements", "source", "tuned_on", "versions"]
+__all__ = [
+    "build",
+    "components",
+    "device",
+    "missing",
+    "requirements",
+    "source",
+    "tuned_on",
+    "versions",
+]
 
 
-def build(chosen: Sequence[Scheduled], target: CudaTarget, manifest: Manifest, path: Path) -> None:
+def build(
+    chosen: Sequence[Scheduled],
+    target: CudaTarget,
+    manifest: Manifest,
+    path: Path,
+    archive: Path | None = None,
+) -> None:
     """Write the shared library of scheduled workloads.
 
     Parameters
@@ -32,6 +48,8 @@ def build(chosen: Sequence[Scheduled], target: CudaTarget, manifest: Manifest, p
         What the library holds, which goes into it.
     path
         The ``.so`` to write; its folder exists.
+    archive
+        A static library of the same to write beside it, or None.
     """
     functions = [_lower(one, symbol(i)) for i, one in enumerate(chosen)]
     binary = compilers.compile_cuda(lowering.translation_unit(functions), target.archs)
@@ -39,7 +57,7 @@ def build(chosen: Sequence[Scheduled], target: CudaTarget, manifest: Manifest, p
         link.CudaEntry(one.workload, made.symbol, made.threads, made.blocks)
         for one, made in zip(chosen, functions, strict=True)
     ]
-    link.link(binary, entries, manifest, path)
+    link.link(binary, entries, manifest, path, archive)
 
 
 def requirements(target: CudaTarget) -> dict[str, Any]:
@@ -55,6 +73,13 @@ def missing(_target: CudaTarget) -> list[str]:
 def versions() -> dict[str, str]:
     """The version of the CUDA compiler."""
     return {"cuda_compiler": compilers.describe() or "none"}
+
+
+def components() -> tuple[Component, ...]:
+    """The CUDA compiler."""
+    described = compilers.describe() or "none"
+    name, _, number = described.partition(" ")
+    return (Component(name, number, "compiler", "LicenseRef-NVIDIA-CUDA-EULA"),)
 
 
 def source(one: Scheduled, target: CudaTarget, level: str) -> str:

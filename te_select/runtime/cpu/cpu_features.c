@@ -8,7 +8,7 @@
 
 #include <cpuid.h>
 
-enum { EBX, ECX };
+enum { EBX, ECX, EDX };
 enum { NO_STATE = 0, YMM = 0x6, ZMM = 0xe6 }; /* what the system must save, as bits of XCR0 */
 
 typedef struct {
@@ -41,6 +41,7 @@ static const feature features[] = {
     {"gfni", 7, ECX, 8, NO_STATE},
     {"avx512_bitalg", 7, ECX, 12, ZMM},
     {"avx512_vpopcntdq", 7, ECX, 14, ZMM},
+    {"avx512_fp16", 7, EDX, 23, ZMM},
     {"abm", 0x80000001, ECX, 5, NO_STATE},
     {"sse4a", 0x80000001, ECX, 6, NO_STATE},
     {"xop", 0x80000001, ECX, 11, YMM},
@@ -62,7 +63,7 @@ int te_select_cpu_has(const char* name) {
     uint32_t a, b, c, d;
     if (!__get_cpuid_count(f->leaf, 0, &a, &b, &c, &d)) return 0;
     if (f->state && (saved_state() & f->state) != f->state) return 0;
-    return (f->reg == EBX ? b : c) >> f->bit & 1;
+    return (f->reg == EBX ? b : f->reg == ECX ? c : d) >> f->bit & 1;
   }
   return 0;
 }

@@ -4,6 +4,7 @@
 
 #include "machine.h"
 #include "openmp.h"
+#include "plain.h"
 #include "pool.h"
 #include "processors.h"
 
@@ -62,8 +63,8 @@ TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_machine(void* self, const TVMFFIAny* 
 
 /* ---- the call ------------------------------------------------------------------------------------- */
 
-static int refuse(const te_select_cpu_kernel* kernel) {
-  te_select_message m = te_select_begin(&kernel->common, -1);
+static int refuse(const te_select_cpu_kernel* kernel, te_select_mode mode) {
+  te_select_message m = te_select_begin(&kernel->common, mode, -1);
   if (te_select_level_here() < 0) return te_select_refuse_level(&m);
   if (te_select_bad_threads()) {
     te_select_append(&m, "TE_SELECT_NUM_THREADS is '%s'; expected a positive whole number",
@@ -82,7 +83,7 @@ int te_select_call(const te_select_cpu_kernel* kernel, const TVMFFIAny* args, in
   if (found < 0) return te_select_refused(mode);
   if (!found) return 0;
   int32_t level = te_select_level_here();
-  if (level < 0 || te_select_bad_threads() || te_select_bad_profile()) return refuse(kernel);
+  if (level < 0 || te_select_bad_threads() || te_select_bad_profile()) return refuse(kernel, mode);
 
   const te_select_version* version = &kernel->versions[level];
   int64_t flags = decide(version, operands);
@@ -92,9 +93,20 @@ int te_select_call(const te_select_cpu_kernel* kernel, const TVMFFIAny* args, in
   if (!(flags & TE_SELECT_SMALL)) te_select_set_parallel(1, 1);
   if (flags & TE_SELECT_STREAM) te_select_fence();
   if (failed) {
-    te_select_message m = te_select_begin(&kernel->common, -1);
+    te_select_message m = te_select_begin(&kernel->common, mode, -1);
     te_select_append(&m, "the kernel failed");
     return te_select_fail("RuntimeError", &m);
   }
   return 0;
+}
+
+int te_select_call_plain(const te_select_cpu_kernel* kernel, void* const* data,
+                         const int64_t* sizes) {
+  static const DLDevice devices[TE_SELECT_OPERANDS] = {
+      {kDLCPU, 0}, {kDLCPU, 0}, {kDLCPU, 0}, {kDLCPU, 0}};
+  te_select_arguments taken;
+  TVMFFIAny result;
+  int failed = te_select_take(&kernel->common, data, devices, sizes, &taken) ||
+               te_select_call(kernel, taken.args, TE_SELECT_OPERANDS, &result, TE_SELECT_PLAIN);
+  return te_select_status_of(failed);
 }

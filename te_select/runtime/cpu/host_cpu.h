@@ -45,6 +45,11 @@ typedef struct {
 int te_select_call(const te_select_cpu_kernel* kernel, const TVMFFIAny* args, int32_t num_args,
                    TVMFFIAny* result, te_select_mode mode);
 
+/* The same for a plain C function: of the memory of cond, then, else and out, and the sizes of the
+ * named dims. Returns a te_select_status. */
+int te_select_call_plain(const te_select_cpu_kernel* kernel, void* const* data,
+                         const int64_t* sizes);
+
 /* Makes this thread's stores past the cache visible in order, as its ordinary ones are. */
 static inline void te_select_fence(void) {
 #ifdef __SSE__

@@ -62,7 +62,7 @@ TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_where_library(void* self, const TVMFF
 
 static int refuse(const char* kind, const char* format, const char* name) {
   te_select_message m;
-  m.silent = 0;
+  m.mode = TE_SELECT_STRICT;
   m.used = 0;
   te_select_append(&m, format, name);
   return te_select_fail(kind, &m);

@@ -9,9 +9,17 @@
 #include <string.h>
 #include <tvm/ffi/extra/c_env_api.h>
 
-enum { SUCCESS = 0, INVALID_IMAGE = 200, NO_BINARY_FOR_GPU = 209, UNSUPPORTED_PTX_VERSION = 222 };
+#include "plain.h"
+
+enum {
+  SUCCESS = 0,
+  INVALID_VALUE = 1,
+  INVALID_IMAGE = 200,
+  NO_BINARY_FOR_GPU = 209,
+  UNSUPPORTED_PTX_VERSION = 222
+};
 enum { NOT_INITIALIZED = 3, STREAM_CAPTURE_UNSUPPORTED = 900 };
-enum { CAPABILITY_MAJOR = 75, CAPABILITY_MINOR = 76 };
+enum { CAPABILITY_MAJOR = 75, CAPABILITY_MINOR = 76, DEVICE_ORDINAL = 9 };
 enum { LARGEST_ALIGNMENT = 8 }; /* 16-byte elements are read as two words where they must be */
 
 typedef int result;
@@ -29,6 +37,7 @@ static struct {
   result (*get_function)(void**, void*, const char*);
   result (*launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                    void*, void**, void**);
+  result (*pointer_attribute)(void*, int, unsigned long long);
   result (*error_name)(result, const char**);
   result (*error_string)(result, const char**);
   int ready;
@@ -49,6 +58,7 @@ static const struct {
     {&driver.load_module, "cuModuleLoadData"},
     {&driver.get_function, "cuModuleGetFunction"},
     {&driver.launch, "cuLaunchKernel"},
+    {&driver.pointer_attribute, "cuPointerGetAttribute"},
     {&driver.error_name, "cuGetErrorName"},
     {&driver.error_string, "cuGetErrorString"},
 };
@@ -190,10 +200,10 @@ static int prepare_device(const te_select_message* begun, const te_select_cuda_k
   return failed;
 }
 
-static int prepare(const te_select_cuda_kernel* kernel, int device) {
+static int prepare(const te_select_cuda_kernel* kernel, te_select_mode mode, int device) {
   int known = device >= 0 && device < TE_SELECT_MAX_DEVICES;
   if (known && __atomic_load_n(&kernel->functions[device], __ATOMIC_ACQUIRE)) return 0;
-  te_select_message begun = te_select_begin(&kernel->common, -1);
+  te_select_message begun = te_select_begin(&kernel->common, mode, -1);
   if (!known) {
     te_select_append(&begun, "the operands are on CUDA device %d; at most %d devices are supported",
                      device, TE_SELECT_MAX_DEVICES);
@@ -207,20 +217,21 @@ static int prepare(const te_select_cuda_kernel* kernel, int device) {
 
 /* ---- the call ------------------------------------------------------------------------------- */
 
-static int check_devices(const te_select_cuda_kernel* kernel, const te_select_memory* operands) {
+static int check_devices(const te_select_cuda_kernel* kernel, te_select_mode mode,
+                         const te_select_memory* operands) {
   int device = operands[OUT].device;
   int width = kernel->common.bits / 8;
   uintptr_t aligned = (uintptr_t)(width < LARGEST_ALIGNMENT ? width : LARGEST_ALIGNMENT);
   for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
     if (operands[i].device == TE_SELECT_HOST) continue;
     if (operands[i].device != device) {
-      te_select_message m = te_select_begin(&kernel->common, i);
+      te_select_message m = te_select_begin(&kernel->common, mode, i);
       te_select_append(&m, "is on CUDA device %d and out on %d; expected one device",
                        operands[i].device, device);
       return te_select_fail("ValueError", &m);
     }
     if (i != COND && (uintptr_t)operands[i].data % aligned) {
-      te_select_message m = te_select_begin(&kernel->common, i);
+      te_select_message m = te_select_begin(&kernel->common, mode, i);
       te_select_append(&m, "begins at %p; expected an address divisible by %d",
                        (void*)operands[i].data, (int)aligned);
       return te_select_fail("ValueError", &m);
@@ -238,7 +249,8 @@ static void* current_stream(int device) {
   return get ? get(kDLCUDA, device) : NULL;
 }
 
-static int launch(const te_select_cuda_kernel* kernel, te_select_memory* operands, int64_t* sizes) {
+static int launch(const te_select_cuda_kernel* kernel, te_select_mode mode,
+                  te_select_memory* operands, int64_t* sizes, void* const* stream) {
   int64_t blocks = kernel->blocks(sizes);
   if (!blocks) return 0;
   int device = operands[OUT].device;
@@ -262,21 +274,71 @@ static int launch(const te_select_cuda_kernel* kernel, te_select_memory* operand
   if (pushed) code = driver.push_context(context);
   if (!code) {
     code = driver.launch(kernel->functions[device], (unsigned)blocks, 1, 1, kernel->threads, 1, 1,
-                         0, current_stream(device), parameters, NULL);
+                         0, stream ? *stream : current_stream(device), parameters, NULL);
     if (pushed) driver.pop_context(&current);
   }
   if (!code) return 0;
-  te_select_message m = te_select_begin(&kernel->common, -1);
+  te_select_message m = te_select_begin(&kernel->common, mode, -1);
   return fail_driver(&m, code, "the kernel cannot be launched");
 }
 
-int te_select_call_cuda(const te_select_cuda_kernel* kernel, const TVMFFIAny* args,
-                        int32_t num_args, TVMFFIAny* out, te_select_mode mode) {
+/* Runs a kernel on a stream; NULL for the one that tvm-ffi knows. */
+static int call(const te_select_cuda_kernel* kernel, const TVMFFIAny* args, int32_t num_args,
+                TVMFFIAny* out, te_select_mode mode, void* const* stream) {
   int64_t sizes[TE_SELECT_MAX_NAMES];
   te_select_memory operands[TE_SELECT_OPERANDS];
   int found = te_select_check(&kernel->common, args, num_args, out, mode, sizes, operands);
   if (found < 0) return te_select_refused(mode);
   if (!found) return 0;
-  if (check_devices(kernel, operands) || prepare(kernel, operands[OUT].device)) return -1;
-  return launch(kernel, operands, sizes);
+  if (check_devices(kernel, mode, operands) || prepare(kernel, mode, operands[OUT].device))
+    return -1;
+  return launch(kernel, mode, operands, sizes, stream);
+}
+
+int te_select_call_cuda(const te_select_cuda_kernel* kernel, const TVMFFIAny* args,
+                        int32_t num_args, TVMFFIAny* out, te_select_mode mode) {
+  return call(kernel, args, num_args, out, mode, NULL);
+}
+
+/* ---- the plain C functions ------------------------------------------------------------------ */
+
+static int start_for_plain(const te_select_cuda_kernel* kernel) {
+  pthread_mutex_lock(&lock);
+  int failed = 0;
+  if (!driver.ready) {
+    te_select_message begun = te_select_begin(&kernel->common, TE_SELECT_PLAIN, -1);
+    failed = start_driver(&begun);
+  }
+  pthread_mutex_unlock(&lock);
+  return failed;
+}
+
+/* Where memory is: on a device, or on the CPU where the driver does not know it. */
+static int find_device(const te_select_cuda_kernel* kernel, int operand, const void* memory,
+                       DLDevice* device) {
+  int ordinal = 0;
+  result code = driver.pointer_attribute(&ordinal, DEVICE_ORDINAL, (uintptr_t)memory);
+  if (code && code != INVALID_VALUE) {
+    te_select_message m = te_select_begin(&kernel->common, TE_SELECT_PLAIN, operand);
+    return fail_driver(&m, code, "is memory of which the driver cannot tell the device");
+  }
+  *device = code ? (DLDevice){kDLCPU, 0} : (DLDevice){kDLCUDA, ordinal};
+  return 0;
+}
+
+int te_select_call_plain_cuda(const te_select_cuda_kernel* kernel, void* const* data,
+                              const int64_t* sizes, void* stream) {
+  DLDevice devices[TE_SELECT_OPERANDS];
+  for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
+    devices[i] = (DLDevice){kDLCUDA, 0};
+    if (!data[i]) continue; /* refused later, unless it has no element */
+    if (start_for_plain(kernel) || find_device(kernel, i, data[i], &devices[i])) {
+      return te_select_status_of(-1);
+    }
+  }
+  te_select_arguments taken;
+  TVMFFIAny result;
+  int failed = te_select_take(&kernel->common, data, devices, sizes, &taken) ||
+               call(kernel, taken.args, TE_SELECT_OPERANDS, &result, TE_SELECT_PLAIN, &stream);
+  return te_select_status_of(failed);
 }

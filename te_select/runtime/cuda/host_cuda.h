@@ -36,4 +36,9 @@ typedef struct {
 int te_select_call_cuda(const te_select_cuda_kernel* kernel, const TVMFFIAny* args,
                         int32_t num_args, TVMFFIAny* result, te_select_mode mode);
 
+/* The same for a plain C function, on a stream: of the memory of cond, then, else and out, and the
+ * sizes of the named dims. Returns a te_select_status. */
+int te_select_call_plain_cuda(const te_select_cuda_kernel* kernel, void* const* data,
+                              const int64_t* sizes, void* stream);
+
 #endif

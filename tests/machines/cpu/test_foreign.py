@@ -17,11 +17,13 @@ from te_select import Workload, compiler
 from te_select.checking.verify import verify_kernel
 from te_select.errors import ArtifactError, TargetError, ToolchainError
 from te_select.machines import cross_compiler
+from te_select.machines.c_compiler import compiler_for
 from te_select.machines.targets import resolve
 from te_select.operator.access import access_pattern
-from te_select.runtime.manifest import manifest_path
+from te_select.runtime.manifest import c_name, manifest_path
 from te_select.schedules import cpu
 from te_select.schedules.cpu.config import PLAIN, SPAN
+from te_select.schedules.cpu.isa import ISAS
 from tests.support import foreign
 
 pytestmark = pytest.mark.slow
@@ -96,6 +98,41 @@ def test_errors_of_arguments_arrive_at_a_foreign_caller(host):
         wrong = [np.zeros(N + 1, np.uint8) for _ in range(4)]
         with pytest.raises(RuntimeError, match=r"ValueError: .*cond has shape \[4100\]; expected"):
             kernel(*wrong[:3], out=wrong[3])
+
+
+C_CALLER = """
+#include <stdio.h>
+#include "mask.h"
+int main(void) {
+  uint8_t cond[3] = {1, 0, 5};
+  int16_t then[6] = {1, 2, 3, 4, 5, 6}, e = -1, out[6];
+  if (NAME(cond, then, &e, out, 2, 3)) return 1;
+  for (int i = 0; i < 6; ++i) printf("%d ", out[i]);
+  return NAME(cond, then, &e, then + 1, 2, 3) != TE_SELECT_INVALID_ARGUMENT;
+}
+"""
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("ending", [".so", ".a"])
+def test_c_program_calls_a_library_by_its_header(tmp_path, target, ending):
+    isa = target.partition(":")[0]
+    command = foreign.emulator(isa)
+    if command is None:
+        pytest.skip(f"no emulator of {isa} is installed")
+    workload = Workload(("r", 1), ("r", "n"), (), "int16")
+    try:
+        te_select.export([workload], tmp_path / "mask.so", target, static=True)
+    except ToolchainError as error:
+        pytest.skip(str(error))
+    (tmp_path / "main.c").write_text(C_CALLER.replace("NAME", c_name(workload)))
+    compiler = compiler_for(ISAS[isa].triple)
+    library = (tmp_path / "mask").with_suffix(ending)
+    options = [library, f"-Wl,-rpath,{tmp_path}", "-pthread", "-ldl", "-o", tmp_path / "main"]
+    subprocess.run([*compiler, "-Wall", "-Werror", tmp_path / "main.c", *options], check=True)
+    words = [*command, "-cpu", TARGETS[target], tmp_path / "main"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "1 2 -1 -1 5 6 "), done.stderr
 
 
 def test_library_needs_only_the_c_library(library):

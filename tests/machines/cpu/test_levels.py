@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[3]
 LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")
 NAME = ",".join(LEVELS)
 HERE = [name for name in LEVELS if not features.missing(resolve(name).cpu_features)]
-EXAMPLE = Workload((4, 1), (4, 8), (), "float32")  # what examples/cpp/main.cc calls
+EXAMPLE = Workload((4, 1), (4, 8), (), "float32")  # what examples/tvm_ffi/main.cc calls
 WORKLOADS = [EXAMPLE, Workload(("n",), ("n",), ("n",), "int8"), Workload((99, 1), (99, 5), (99, 5))]
 EMULATOR = shutil.which("qemu-x86_64")
 CPUS = {"Conroe": None, "Nehalem": "x86-64-v2", "Haswell": "x86-64-v3"}
@@ -232,7 +232,7 @@ def program(tmp_path_factory):
     ffi = Path(libinfo.find_libtvm_ffi()).parent
     options = [f"-I{path}" for path in libinfo.include_paths()]
     options += ["-std=c++17", f"-L{ffi}", "-ltvm_ffi", f"-Wl,-rpath,{ffi}"]
-    source = ROOT / "examples/cpp/main.cc"
+    source = ROOT / "examples/tvm_ffi/main.cc"
     subprocess.run(["c++", source, "-o", folder / "main", *options], check=True)
     return folder / "main"
 
@@ -264,3 +264,49 @@ def test_cpp_caller_on_an_old_cpu_is_no_illegal_instruction(program, tmp_path, t
     assert status == 1
     assert f"RuntimeError: {EXAMPLE.name}: the library was compiled for {target}" in errors
     assert "and this CPU lacks" in errors
+
+
+C_CALLER = """
+#include <stdio.h>
+#include "lib.h"
+int main(void) {
+  uint8_t cond[4] = {1, 0, 0, 1};
+  float then[32] = {0}, e = 1, out[32];
+  te_select_status status = te_select_float32_numpy_c4x1_t4x8_e(cond, then, &e, out);
+  printf("%d %s\\n", status, te_select_error());
+  return 0;
+}
+"""
+
+
+@pytest.mark.skipif(EMULATOR is None, reason="qemu-x86_64 is not installed")
+@pytest.mark.parametrize("language", [("cc", "-std=c11", "-xc"), ("c++", "-std=c++17", "-xc++")])
+@pytest.mark.parametrize("ending", [".so", ".a"])
+def test_c_caller_on_an_old_cpu_gets_a_status_and_a_message(tmp_path, language, ending):
+    te_select.export([EXAMPLE], tmp_path / "lib.so", "x86-64-v3", static=True)
+    (tmp_path / "main").write_text(C_CALLER)
+    library = (tmp_path / "lib").with_suffix(ending)
+    options = ["-xnone", str(library), f"-Wl,-rpath,{tmp_path}", "-pthread", "-ldl"]
+    words = [*language, str(tmp_path / "main"), *options, "-o", str(tmp_path / "program")]
+    subprocess.run(words, check=True)
+    status, out, errors = emulated("Nehalem", tmp_path / "program")
+    said = f"2 {EXAMPLE.name}: the library was compiled for x86-64-v3, and this CPU lacks "
+    assert status == 0 and out.startswith(said), errors
+    assert emulated("Haswell", tmp_path / "program")[:2] == (0, "0 \n")
+
+
+@pytest.mark.skipif(EMULATOR is None, reason="qemu-x86_64 is not installed")
+def test_python_on_an_old_cpu_gets_a_message(tmp_path):
+    """The library's own check: the emulator shows the features of this CPU in /proc/cpuinfo."""
+    path = te_select.export([EXAMPLE], tmp_path / "lib.so", "x86-64-v3")
+    code = """if True:
+        import sys
+        import numpy as np
+        from te_select.runtime.artifact import load
+        load(sys.argv[1])(np.ones((4, 1), bool), np.ones((4, 8), "f4"), np.float32(0))
+    """
+    interpreter = Path(sys.executable).resolve()
+    words = ["-E", f"PYTHONPATH={':'.join(filter(None, sys.path))}", interpreter, "-c", code, path]
+    status, _, errors = emulated("Nehalem", *words)
+    assert status == 1
+    assert "the library was compiled for x86-64-v3, and this CPU lacks" in errors.splitlines()[-1]

@@ -104,9 +104,12 @@ def test_arrays_of_any_layout_are_taken_to_the_device(tmp_path):
 
 def test_verify_without_a_device_fails_and_says_why(library):
     with fake_driver():
-        done = CliRunner().invoke(app, ["verify", str(library), "--check", "random"])
+        done = CliRunner().invoke(app, ["verify", str(library)])
         assert done.exit_code == 1
-        assert "cannot be run here: the NVIDIA driver does not start" in done.output
+        assert done.output.startswith(
+            "te-select: error: the kernel cannot be run here: the NVIDIA driver does not start"
+        )
+        assert done.output.count("\n") == 1
 
 
 def test_library_holds_machine_code_for_each_arch_and_no_source(library):

@@ -54,7 +54,7 @@ PARALLEL = """
 @pytest.fixture(scope="module")
 def parallel(tmp_path_factory):
     shape = (64, 64)
-    path = tmp_path_factory.mktemp("parallel") / "select.so"
+    path = tmp_path_factory.mktemp("parallel") / "mask.so"
     return build([Workload(shape, shape, shape, "float32")], path, bytes_per_thread=1024)
 
 
@@ -182,7 +182,7 @@ def test_work_is_done_whole_by_fewer_threads_than_were_asked_for(tmp_path):
 
 def test_bytes_decide_how_many_threads_are_worth_it(tmp_path):
     shape = (64, 64)
-    path = tmp_path / "select.so"
+    path = tmp_path / "mask.so"
     build([Workload(shape, shape, shape, "float32")], path, bytes_per_thread=20000)
     assert run_alone(PARALLEL, path).split() == ["1"]
 

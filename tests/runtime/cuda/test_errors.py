@@ -167,7 +167,7 @@ def test_device_that_is_not_there_is_an_error():
 
 
 def test_library_loads_without_a_driver_and_says_what_is_missing_at_the_call(tmp_path):
-    path = cuda_standin.build([W], tmp_path / "select.so")
+    path = cuda_standin.build([W], tmp_path / "mask.so")
     script = f"""
         import sys
         sys.modules["tvm"] = None
@@ -211,7 +211,7 @@ def test_library_loads_without_a_driver_and_says_what_is_missing_at_the_call(tmp
 
 
 def test_manifest_says_what_the_library_needs(tmp_path):
-    path = cuda_standin.build([W], tmp_path / "select.so")
+    path = cuda_standin.build([W], tmp_path / "mask.so")
     manifest = stored.read(path).manifest
     assert manifest.kind.name == "cuda"
     assert manifest.target["archs"] == ["sm_80", "sm_90"]

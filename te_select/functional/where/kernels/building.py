@@ -12,7 +12,7 @@ from te_select.errors import TargetError
 from te_select.functional.where.kernels import key
 from te_select.machines.targets import resolve
 from te_select.operator import family
-from te_select.runtime import cache, scratch, stored
+from te_select.runtime import cache, files, scratch, stored
 
 
 def image(names: Iterable[str], target: str) -> bytes:
@@ -59,12 +59,14 @@ def build(path: str | os.PathLike[str] | None = None, target: str = "native") ->
     TargetError
         If the target is no CPU, or not this one where it goes into the cache.
     ArtifactError
-        If the path or the cache cannot be written.
+        If the path or the cache cannot be written, or the path has the name of a module of Python's
+        standard library.
     """
     if path is None:
         if target != "native":
             raise TargetError(f"target is {target!r}; expected native, or a path to write to")
         return cache.write(key.entry(key.WHOLE), image(family.parts(), target))
+    path = files.new_library_path(path)
     return stored.write(_built(family.parts(), target), path)
 
 

@@ -7,16 +7,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from te_select.machines.c_compiler import HostHalf, link_stub
+from te_select.machines.c_compiler import CHECKS, HostHalf, link_stub
 from te_select.machines.scheduled import Scheduled, symbol
 from te_select.machines.select_leaf import block_of, leaves, steps_of
 from te_select.machines.stub import exported_functions, shape_tables, signature
 from te_select.machines.targets import ResolvedTarget
 from te_select.operator.access import STAYS, Step, access_pattern
+from te_select.runtime.component import Component
 from te_select.runtime.manifest import Manifest
 
 RUNTIME = Path(__file__).parents[1] / "runtime"
-TOY = HostHalf(("host.c", str(RUNTIME / "host_toy.c")), ())
+TOY = HostHalf((*CHECKS, str(RUNTIME / "host_toy.c")), ())
 
 
 def build(
@@ -36,6 +37,10 @@ def missing(_target: ResolvedTarget) -> list[str]:
 
 def versions() -> dict[str, str]:
     return {"toy": "1"}
+
+
+def components() -> tuple[Component, ...]:
+    return ()
 
 
 def source(one: Scheduled, _target: ResolvedTarget, _level: str) -> str:

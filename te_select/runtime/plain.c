@@ -1,0 +1,60 @@
+/* The plain C functions: what lies between their arguments and the exported functions. */
+#include "plain.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MESSAGE_BYTES = 1024 };
+
+/* One in a program, whichever of its libraries and archives a function comes from: all have this
+ * name, and the linker takes the first. The size is part of the name. */
+extern _Thread_local char te_select_error_v1[MESSAGE_BYTES];
+__attribute__((weak, visibility("default"))) _Thread_local char te_select_error_v1[MESSAGE_BYTES];
+
+static _Thread_local te_select_status status;
+
+__attribute__((weak, visibility("default"))) const char* te_select_error(void) {
+  return te_select_error_v1;
+}
+
+void te_select_keep_error(const char* kind, const char* text) {
+  status = strcmp(kind, "RuntimeError") ? TE_SELECT_INVALID_ARGUMENT : TE_SELECT_CANNOT_RUN;
+  snprintf(te_select_error_v1, MESSAGE_BYTES, "%s", text);
+}
+
+int te_select_status_of(int returned) { return returned ? (int)status : (int)TE_SELECT_OK; }
+
+static const int64_t* extents(const te_select_shape* shape, const int64_t* sizes, int64_t* dims) {
+  for (int32_t i = 0; i < shape->ndim; ++i) {
+    dims[i] = shape->dims[i] < 0 ? sizes[-(shape->dims[i] + 1)] : shape->dims[i];
+  }
+  return dims;
+}
+
+int te_select_take(const te_select_kernel* kernel, void* const* data, const DLDevice* devices,
+                   const int64_t* sizes, te_select_arguments* taken) {
+  for (int32_t i = 0; i < kernel->num_names; ++i) {
+    if (sizes[i] >= 0) continue;
+    te_select_message m = te_select_begin(kernel, TE_SELECT_PLAIN, -1);
+    te_select_append(&m, "the size of %s is %lld; expected 0 or more", kernel->names[i],
+                     (long long)sizes[i]);
+    return te_select_fail("ValueError", &m);
+  }
+  for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
+    const te_select_shape* shape = &kernel->shapes[i];
+    const int64_t* dims = kernel->num_names ? extents(shape, sizes, taken->dims[i]) : shape->dims;
+    DLTensor* t = &taken->tensors[i];
+    t->data = data[i];
+    t->device = devices[i];
+    t->ndim = shape->ndim;
+    t->dtype =
+        i == COND ? (DLDataType){kDLBool, 8, 1} : (DLDataType){kernel->code, kernel->bits, 1};
+    t->shape = (int64_t*)dims; /* which is not written */
+    t->strides = NULL;
+    t->byte_offset = 0;
+    taken->args[i].type_index = kTVMFFIDLTensorPtr;
+    taken->args[i].zero_padding = 0;
+    taken->args[i].v_ptr = t;
+  }
+  return 0;
+}

@@ -1,0 +1,25 @@
+/* What the plain C functions share: pointers and sizes become the tensors that are checked. */
+#ifndef TE_SELECT_PLAIN_H_
+#define TE_SELECT_PLAIN_H_
+
+#include "host.h"
+#include "status.h"
+
+typedef struct {
+  TVMFFIAny args[TE_SELECT_OPERANDS]; /* as the exported functions take them */
+  DLTensor tensors[TE_SELECT_OPERANDS];
+  int64_t dims[TE_SELECT_OPERANDS][TE_SELECT_MAX_DIMS]; /* where the kernel has named dims */
+} te_select_arguments;
+
+/* Makes arguments of the memory of cond, then, else and out, its devices, and the size of every
+ * named dim. Returns -1 with an error where a size is negative. */
+int te_select_take(const te_select_kernel* kernel, void* const* data, const DLDevice* devices,
+                   const int64_t* sizes, te_select_arguments* taken);
+
+/* What a plain function returns: 0 or a te_select_status for what the call returned. */
+int te_select_status_of(int returned);
+
+/* Keeps the message and the kind of an error of a plain function; for te_select_fail. */
+void te_select_keep_error(const char* kind, const char* text);
+
+#endif

@@ -1,0 +1,69 @@
+"""What a manifest says of the software that a library is made of and by."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import te_select
+from te_select import Workload
+from te_select.compiler import components
+from te_select.errors import ArtifactError
+from te_select.runtime import manifest, stored
+
+W = Workload((4,), (4,), (4,))
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    return te_select.export(
+        [W, Workload((3,), (3,), (3,))], tmp_path_factory.mktemp("c") / "lib.so"
+    )
+
+
+def test_manifest_lists_what_a_library_is_made_of_with_versions_and_licences(path):
+    document = json.loads(path.with_suffix(".json").read_text())
+    by_name = {each["name"]: each for each in document["components"]}
+    assert by_name["te-select"] == {
+        "name": "te-select",
+        "version": te_select.__version__,
+        "part": "code",
+        "license": "Apache-2.0",
+    }
+    assert by_name["LLVM"]["license"] == "Apache-2.0 WITH LLVM-exception"
+    assert {"Apache TVM", "Apache TVM FFI"} <= by_name.keys()
+    assert by_name.keys() & {"GCC", "Clang"}
+    assert all(each["version"][0].isdigit() for each in document["components"])
+
+
+def test_list_is_kept_where_a_kernel_is_exported_alone(path, tmp_path):
+    alone = te_select.load(path)[W.name].export(tmp_path / "mask.so")
+    assert stored.read(alone).manifest.components == stored.read(path).manifest.components
+
+
+@pytest.mark.parametrize(
+    ("command", "printed", "expected"),
+    [
+        (("cc",), {"-dumpfullversion": "12.2.0", "--version": "cc (Debian 12.2.0-14) 12.2.0"},
+         ("GCC", "12.2.0")),
+        (("clang",), {"--version": "Debian clang version 19.1.7"}, ("Clang", "19.1.7")),
+        (("/opt/tcc",), {"--version": "tcc version 0.9.28"}, ("tcc", "0.9.28")),
+        (("/opt/silent",), {}, ("silent", "unknown")),
+    ],
+)  # fmt: skip
+def test_c_compiler_is_known_by_what_it_prints(monkeypatch, command, printed, expected):
+    monkeypatch.setattr(components, "first_line", lambda *words: printed.get(words[-1]))
+    found = components._c_compiler.__wrapped__(command)
+    assert (found.name, found.version) == expected
+    assert bool(found.license) == (expected[0] in {"GCC", "Clang"})
+
+
+@pytest.mark.parametrize(
+    "entry", ["GCC", {"name": "GCC"}, {"name": "a\nb", "version": "1", "part": "x", "license": ""}]
+)
+def test_damaged_list_is_refused(path, entry):
+    document = json.loads(path.with_suffix(".json").read_text())
+    document["components"] = [entry]
+    with pytest.raises(ArtifactError, match=r"is not a manifest: .*component"):
+        manifest.parse(json.dumps(document).encode(), "lib.json")

@@ -1,0 +1,33 @@
+"""The Makefile's help, and what the demo installs."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="no make")
+
+
+def make(*words: str) -> str:
+    command = ["make", "-C", str(ROOT), "--no-print-directory", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_help_lists_every_target() -> None:
+    targets = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert targets is not None
+    listed = [line.split()[0] for line in make("help").splitlines()]
+    assert sorted(listed) == sorted(targets[1].split())
+    assert make() == make("help")
+
+
+def test_demo_installs_what_a_user_needs_and_shows_progress(tmp_path: Path) -> None:
+    planned = make("-n", "demo", f"BUILT={tmp_path}/built", f"BIN={tmp_path}/bin")
+    (install,) = (line for line in planned.splitlines() if "pip install" in line)
+    assert install.endswith(" --editable .") and "--quiet" not in install
+    assert "examples/demo.py" in planned
