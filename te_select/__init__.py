@@ -24,8 +24,9 @@ from te_select.operator.workload import Workload
 from te_select.version import __version__
 
 if TYPE_CHECKING:
-    from te_select.compiler import compile, export
+    from te_select.compiler import export
     from te_select.frontends import ModelNode, read_model
+    from te_select.functional.compiled import compile
     from te_select.functional.onnx_reference import onnx_reference
     from te_select.functional.where import where
     from te_select.runtime.artifact import Library, load
@@ -38,7 +39,7 @@ _LAZY = {
     "Library": "te_select.runtime.artifact",
     "ModelNode": "te_select.frontends",
     "Record": "te_select.tuning.record",
-    "compile": "te_select.compiler",
+    "compile": "te_select.functional.compiled",
     "export": "te_select.compiler",
     "load": "te_select.runtime.artifact",
     "onnx_reference": "te_select.functional.onnx_reference",

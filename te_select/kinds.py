@@ -61,6 +61,8 @@ class Kind:
         Whether its libraries can hold the family of kernels that serves operands of any shapes.
     profile
         The module that measures a profile, for kinds whose libraries decide by one; else empty.
+    cached
+        Whether `te_select.compile` keeps its libraries in the cache.
     c_functions
         Whether its libraries have plain C functions, and a header that declares them.
     c_stream
@@ -86,6 +88,7 @@ class Kind:
     with_numpy: str = ""
     fleet: bool = False
     family: bool = False
+    cached: bool = False
     profile: str = ""
     c_functions: bool = False
     c_stream: str = ""
@@ -114,6 +117,7 @@ KINDS: dict[str, Kind] = {
         profile="te_select.timing.cpu.profile",
         fleet=True,
         family=True,
+        cached=True,
         c_functions=True,
         former_names=("x86",),
     ),

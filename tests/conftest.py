@@ -1,3 +1,4 @@
+import itertools
 import os
 import signal
 from pathlib import Path
@@ -7,6 +8,7 @@ import pytest
 from te_select.runtime.cuda import driver
 from te_select.timing import cores
 
+_tests = itertools.count()
 NO_TORCH = Path(__file__).parent / "support" / "no_torch"
 
 
@@ -46,6 +48,13 @@ def own_folder(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_DATA_HOME", folder)
         yield folder
+
+
+@pytest.fixture(autouse=True)
+def own_cache(monkeypatch, tmp_path_factory):
+    """A cache that is empty: every test builds what it tests, and none uses that of the user."""
+    folder = tmp_path_factory.getbasetemp() / "caches" / str(next(_tests))
+    monkeypatch.setenv("TE_SELECT_CACHE_DIR", str(folder))
 
 
 def pytest_collection_modifyitems(items):

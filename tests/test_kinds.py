@@ -128,7 +128,7 @@ FOREIGN = {  # the same words, as other libraries' names of devices and packages
 
 OF_ONE_KIND = {  # what there is for one kind only
     (
-        "te_select/functional/where/kernels/key.py",
+        "te_select/functional/build_key.py",
         "import of cpu",
     ): "the cache of where() is for this CPU",
     (

@@ -25,6 +25,8 @@ ATTACKS: Mapping[str, str] = {
     "logs": "tuning logs are flipped, cut, shuffled and merged badly",
     "timers": "a timer raises exceptions during calls",
     "forks": "processes fork while their threads compile, call and load",
+    "where": "random calls of te_select.where against numpy.where, bit for bit",
+    "cache": "cold starts, kills, bad folders and damaged entries of the cache of where()",
     "fuzz": "random workloads, configs, targets and placements against NumPy, bit for bit",
     "sanitized": "the C half under ASan and UBSan takes and refuses fake tensors",
     "threads": "the C half under TSan is called from several threads at a time",

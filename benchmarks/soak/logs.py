@@ -20,7 +20,7 @@ from soak.damaged_bytes import damaged
 from soak.found import Found
 from te_select.errors import TuningError
 from te_select.records import log
-from te_select.records.lookup import SHIPPED
+from te_select.records.folders import SHIPPED
 
 _RECORDS_KEPT = 12
 _WORKLOADS = tuple(te_select.Workload((n,), (n,), (n,)) for n in (1, 79, 1024, 65536))

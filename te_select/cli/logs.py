@@ -239,7 +239,7 @@ def _folders(logs: Path | None) -> list[Path]:
     if logs is not None:
         check_folder("--tuning-logs", str(logs))
         return [logs]
-    from te_select.records.lookup import default_folders  # noqa: PLC0415 - imports tvm
+    from te_select.records.folders import default_folders  # noqa: PLC0415 - needs platformdirs
 
     return default_folders()
 

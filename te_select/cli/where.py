@@ -13,7 +13,11 @@ from te_select.cli.paths import check_output
 from te_select.operator import family
 
 Target = Annotated[
-    str, typer.Option("--target", help="native, x86-64 to x86-64-v4, an LLVM CPU name, or JSON.")
+    str,
+    typer.Option(
+        "--target",
+        help="native, one or several of x86-64 to x86-64-v4, an LLVM CPU name, or JSON.",
+    ),
 ]
 Output = Annotated[
     Path | None,
@@ -44,7 +48,7 @@ def build_command(
     no compiler then.
 
     Example: te-select where build
-    Example: te-select where build --target x86-64-v3 -o build/where.so
+    Example: te-select where build --target x86-64-v2,x86-64-v3,x86-64-v4 -o build/where.so
     """
     if output is not None:
         output = check_output("-o", output)

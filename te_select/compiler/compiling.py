@@ -41,22 +41,12 @@ def compile(
     *,
     config: Mapping[str, Any] | None = None,
 ) -> Kernel:
-    """Compile a workload to a kernel.
+    """Build a workload's kernel, whatever the cache holds.
 
     Parameters
     ----------
-    workload
-        What to compile.
-    target
-        ``"native"``, ``"x86-64"`` to ``"x86-64-v4"``, an LLVM CPU name, ``"cuda"`` (the GPUs of
-        this machine), ``"cuda:sm_80,sm_90"``, or a TVM target as JSON.
-    tuning_logs
-        None for the user's own records and those shipped with the package, a folder for the
-        records in it only, False for no records. The workload's own record is taken, else the
-        nearest, else the default config.
-    config
-        Values for knobs of the schedule, such as ``{"piece": 4096}``. Other knobs have the
-        default's values. Records are not used.
+    workload, target, tuning_logs, config
+        As for `te_select.compile`.
 
     Returns
     -------
@@ -65,17 +55,8 @@ def compile(
 
     Raises
     ------
-    TargetError
-        If the target is not known, or this CPU lacks a feature that it needs (`export`
-        cross-compiles).
-    ToolchainError
-        If there is no working C compiler, or no CUDA compiler for a CUDA target.
-    ArtifactError
-        If there is no room for temporary files.
-    TuningError
-        If the folder of tuning logs is missing, or holds no record that can be used.
-    ArgumentError
-        If the schedule has no such knob, or cannot follow it for this workload.
+    SelectError
+        As `te_select.compile` does.
     """
     _checked(workload)
     _check_one_source(tuning_logs, config)
@@ -113,7 +94,7 @@ def export(
     path
         The ``.so`` to write; its manifest is the ``.json`` beside it, and its C header the ``.h``.
     target, tuning_logs, config
-        As for `compile`. The target need not be one that this machine can run.
+        As for `te_select.compile`. The target need not be one that this machine can run.
     static
         Whether to write a static library with the same plain C functions, the ``.a`` beside it.
     progress

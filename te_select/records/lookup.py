@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import platformdirs
-
 from te_select.errors import TuningError
 from te_select.machines import schedule_of
 from te_select.machines.targets import ResolvedTarget
@@ -27,12 +25,11 @@ from te_select.operator.broadcast import shown
 from te_select.operator.workload import Workload
 from te_select.records import log
 from te_select.records.fit import family_of, is_of, is_of_model, misfit
+from te_select.records.folders import default_folders
 from te_select.records.log import Entry
 from te_select.records.origin import NEAREST, TUNED, explain, outcome, ratio
 from te_select.records.sizes import representative
 
-SHIPPED = Path(__file__).parents[1] / "tuning_logs"
-"""The records that the package brings."""
 NEAR = 4.0  # a factor; levels of cache differ by 16 and more, so 4 mostly stays within one level
 
 
@@ -110,16 +107,6 @@ def find(
             f"TARGET/{log.RECORDS}, as te-select tune writes it"
         )
     return None
-
-
-def user_folder() -> Path:
-    """The folder of the user's own records."""
-    return Path(platformdirs.user_data_dir("te-select", appauthor=False), "tuning_logs")
-
-
-def default_folders() -> list[Path]:
-    """Where records are looked for if no folder is given, the user's own first."""
-    return [folder for folder in (user_folder(), SHIPPED) if folder.is_dir()]
 
 
 def _given(logs: str | Path) -> Path:

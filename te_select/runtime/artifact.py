@@ -14,7 +14,7 @@ import tvm_ffi
 
 from te_select import kinds
 from te_select.errors import ArtifactError
-from te_select.runtime import files, image, stored
+from te_select.runtime import embedded, files, image, stored
 from te_select.runtime.kernel import Kernel
 from te_select.runtime.manifest import Manifest
 
@@ -85,6 +85,14 @@ def load(path: str | os.PathLike[str]) -> Kernel | Library:
     """
     path = files.library_path(path)
     return _loaded(stored.read(path), path)
+
+
+def load_image(data: bytes, path: Path) -> Kernel | Library:
+    """Load an artifact from its bytes, as `load` does from a file; ``path`` is where they lay."""
+    held = embedded.read(data, str(path))
+    if held is None:
+        raise ArtifactError(f"{path} holds no manifest; build it again")
+    return _loaded(stored.Stored(data, *held, sealed=True), path)
 
 
 def _loaded(found: stored.Stored, path: Path) -> Kernel | Library:

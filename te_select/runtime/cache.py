@@ -15,6 +15,7 @@ import re
 import secrets
 import stat
 import time
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,7 @@ _TEMPORARY = ".te_select-"
 _ABANDONED = 3600.0  # seconds after which a temporary file has no writer any more
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\.so")
+_warned = False
 
 
 class CacheError(ArtifactError):
@@ -140,6 +142,18 @@ def write(name: str, data: bytes) -> Path:
     except OSError as error:
         raise CacheError(f"{where} cannot be written: {error.strerror or error}") from error
     return where / name
+
+
+def keep(name: str, data: bytes) -> None:
+    """Write an entry; where that fails, one warning in a process says so."""
+    global _warned  # noqa: PLW0603 - once in a process
+    try:
+        write(name, data)
+    except CacheError as error:
+        if not _warned:
+            _warned = True
+            text = f"te_select cannot keep what it has built: {error}"
+            warnings.warn(text, RuntimeWarning, stacklevel=3)
 
 
 def discard(name: str) -> None:

@@ -3,8 +3,9 @@
 If an object file cannot be written, LLVM ends the process, and a C compiler names a file that
 nobody knows. So the room is checked before they run.
 
-A folder is locked by the process that made it, as long as that lives. So a folder without a lock
-was left by a killed process, and the next process that makes a folder removes it.
+A folder is locked by the process that made it, as long as that lives, and names it. So a folder
+without a lock, of no process that is there, was left by a killed one, and the next process that
+makes a folder removes it.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def remove(made: Path) -> None:
 
 def _locked_folder() -> Path:
     while True:
-        made = Path(tempfile.mkdtemp(prefix=PREFIX))
+        made = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
         with contextlib.suppress(FileNotFoundError, BlockingIOError):  # removed as left behind
             handle = os.open(made, _FOLDER)
             try:
@@ -122,6 +123,8 @@ def _lock(handle: int) -> None:
 def _clear(parent: Path) -> None:
     """Remove the folders that killed processes of this user have left, once in a process."""
     for left in parent.glob(f"{PREFIX}*"):
+        if _maker_lives(left):
+            continue
         with contextlib.suppress(OSError):
             handle = os.open(left, _FOLDER)
             try:
@@ -130,6 +133,18 @@ def _clear(parent: Path) -> None:
                     shutil.rmtree(left, ignore_errors=True)
             finally:
                 os.close(handle)
+
+
+def _maker_lives(made: Path) -> bool:
+    """Whether the process that a folder names is there: locks may do nothing, as on some of NFS."""
+    number = made.name.removeprefix(PREFIX).partition("-")[0]
+    try:
+        os.kill(int(number), 0)
+    except (ValueError, ProcessLookupError):
+        return False
+    except (OSError, OverflowError):  # it is another user's
+        return True
+    return True
 
 
 def _reserve(path: Path, room: int) -> None:

@@ -22,7 +22,7 @@ from te_select.operator.broadcast import shown
 from te_select.operator.workload import Workload
 from te_select.records import log, metaschedule, store
 from te_select.records.fit import is_of
-from te_select.records.lookup import user_folder
+from te_select.records.folders import user_folder
 from te_select.records.sizes import representative
 from te_select.timing.cores import Watch
 from te_select.tuning.journal import Journal

@@ -229,7 +229,8 @@ def test_folder_in_the_place_of_a_library_exits_2(tmp_path: Path) -> None:
 def test_what_cannot_work_exits_1_with_one_line(
     tmp_path: Path, args: list[str], message: str
 ) -> None:
-    result = run("tune", *FLAGS, "--tuning-logs", tmp_path, *args)
+    folder = [] if "--tuning-logs" in args else ["--tuning-logs", tmp_path]
+    result = run("tune", *FLAGS, *folder, *args)
     assert result.exit_code == 1, result.output
     assert message in result.stderr
     assert result.stderr.count("\n") == 1

@@ -8,7 +8,7 @@ import pytest
 
 import te_select
 from te_select.machines.targets import resolve
-from te_select.records import log, lookup
+from te_select.records import folders, log, lookup
 from te_select.tuning import session as module
 from tests.cli.test_tune import FLAGS
 from tests.support.cli import run, run_json
@@ -22,7 +22,7 @@ V4 = resolve(TARGET)
 def tune(tmp_path, monkeypatch):
     """Tune with made-up times; no records are shipped."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(lookup, "SHIPPED", tmp_path / "shipped")
+    monkeypatch.setattr(folders, "SHIPPED", tmp_path / "shipped")
     (tmp_path / "shipped").mkdir()
     monkeypatch.setattr(module, "open_measurer", lambda *_: FakeMeasurer())
 
@@ -34,15 +34,15 @@ def tune(tmp_path, monkeypatch):
 
 def test_tune_and_compile_agree_on_the_users_own_folder(tune, tmp_path):
     record = tune()
-    assert lookup.user_folder() == tmp_path / "home" / "te-select" / "tuning_logs"
-    assert log.read(lookup.user_folder() / TARGET).entries
+    assert folders.user_folder() == tmp_path / "home" / "te-select" / "tuning_logs"
+    assert log.read(folders.user_folder() / TARGET).entries
     assert lookup.find(SMALL, V4).origin == f"tuned:{record.name}"
 
 
 def test_own_record_comes_before_a_shipped_one(tune):
     tune()
-    tune(lookup.SHIPPED)
-    path = lookup.SHIPPED / TARGET / log.RECORDS
+    tune(folders.SHIPPED)
+    path = folders.SHIPPED / TARGET / log.RECORDS
     faster = json.loads(path.read_text())
     faster[1][1] = [1e-9]
     path.write_text(json.dumps(faster) + "\n")
@@ -51,18 +51,18 @@ def test_own_record_comes_before_a_shipped_one(tune):
 
 def test_shipped_record_of_the_very_pattern_comes_before_an_own_one_that_is_near(tune):
     tune(None, te_select.Workload((1536,), (1536,), (1536,)))
-    tune(lookup.SHIPPED)
+    tune(folders.SHIPPED)
     assert lookup.find(SMALL, V4).origin == f"tuned:{TARGET}/w4_1024cte"
 
 
 def test_shipped_records_are_used_without_an_own_folder(tune):
-    tune(lookup.SHIPPED)
+    tune(folders.SHIPPED)
     assert lookup.find(SMALL, V4).origin == f"tuned:{TARGET}/w4_1024cte"
 
 
 def test_own_folder_that_is_damaged_is_a_warning(tune):
-    tune(lookup.SHIPPED)
-    damaged = lookup.user_folder() / TARGET
+    tune(folders.SHIPPED)
+    damaged = folders.user_folder() / TARGET
     damaged.mkdir(parents=True)
     (damaged / log.RECORDS).write_text("damaged\n")
     with pytest.warns(RuntimeWarning, match="holds no usable line"):
@@ -71,12 +71,12 @@ def test_own_folder_that_is_damaged_is_a_warning(tune):
 
 def test_logs_list_shows_both_folders(tune):
     tune()
-    tune(lookup.SHIPPED)
+    tune(folders.SHIPPED)
     shown = run("logs", "list").stdout
-    assert f"{lookup.user_folder()}: 1 records" in shown
-    assert f"{lookup.SHIPPED}: 1 records" in shown
+    assert f"{folders.user_folder()}: 1 records" in shown
+    assert f"{folders.SHIPPED}: 1 records" in shown
     rows = run_json("logs", "list")["records"]
-    assert [row["folder"] for row in rows] == [str(lookup.user_folder()), str(lookup.SHIPPED)]
+    assert [row["folder"] for row in rows] == [str(folders.user_folder()), str(folders.SHIPPED)]
 
 
 def test_record_that_was_edited_by_hand_says_so(tune, tmp_path):

@@ -15,7 +15,7 @@ from te_select import Workload
 from te_select.compiler import schedule
 from te_select.machines.targets import resolve
 from te_select.operator.access import access_pattern
-from te_select.records import log, lookup, metaschedule, store
+from te_select.records import folders, log, metaschedule, store
 from te_select.records.lookup import find
 from te_select.records.origin import explain
 from te_select.records.sizes import representative
@@ -241,7 +241,7 @@ def test_folder_without_records_is_refused(tmp_path):
 
 
 def test_shipped_logs_are_read_by_default_and_false_reads_none(tmp_path, monkeypatch):
-    monkeypatch.setattr(lookup, "SHIPPED", tmp_path)
+    monkeypatch.setattr(folders, "SHIPPED", tmp_path)
     assert schedule(flat(20_000), V4).origin == "default"
     config = add(tmp_path, flat(20_000))
     assert schedule(flat(20_000), V4).config == config
@@ -249,7 +249,7 @@ def test_shipped_logs_are_read_by_default_and_false_reads_none(tmp_path, monkeyp
 
 
 def test_shipped_folder_lies_in_the_package():
-    assert (lookup.SHIPPED / "README.md").is_file()
+    assert (folders.SHIPPED / "README.md").is_file()
 
 
 def test_kernel_and_manifest_say_where_the_config_comes_from(tmp_path):

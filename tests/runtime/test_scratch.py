@@ -226,6 +226,16 @@ def test_folder_of_a_living_process_stays(tmp_path: Path, temporary: dict[str, s
     assert names(tmp_path) == set()
 
 
+def test_folder_of_a_living_process_stays_where_locks_do_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, temporary: dict[str, str]
+) -> None:
+    monkeypatch.setattr(scratch.fcntl, "flock", lambda *_: None)
+    living, ended = tmp_path / f"{scratch.PREFIX}{os.getpid()}-a", made_by(temporary, 0, "die")
+    living.mkdir()
+    scratch._clear.__wrapped__(tmp_path)
+    assert living.exists() and not ended.exists()
+
+
 def test_folder_stays_while_a_forked_child_may_use_it(
     tmp_path: Path, temporary: dict[str, str]
 ) -> None:

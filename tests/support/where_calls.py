@@ -1,8 +1,23 @@
 """Random calls of where(), and whether two of them came to the same."""
 
+from __future__ import annotations
+
+import os
 import warnings
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+
+try:
+    from te_select.runtime import _extension
+
+    HAS_EXTENSION = bool(_extension)
+except ImportError:
+    HAS_EXTENSION = False
+ROOT = Path(__file__).parents[2]
+Outcome = tuple[Any, list[tuple[str, str]]]
 
 NUMERIC = ("?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16")
 OTHERS = ("M8[s]", "M8[ms]", "m8[s]", "m8[D]", "S3", "S8", "U2", "U3", "U4", "V5", "V16", ">f4")
@@ -13,13 +28,13 @@ NUMBERS = (
 )  # fmt: skip
 
 
-def _dtype(rng):
+def _dtype(rng: np.random.Generator) -> Any:
     kind = rng.random()
     names = NUMERIC if kind < 0.8 else OTHERS if kind < 0.97 else RARE
     return np.dtype(str(rng.choice(names)))
 
 
-def filled(rng, shape, dtype):
+def filled(rng: np.random.Generator, shape: Sequence[int], dtype: Any) -> Any:
     """A compact array of random bits, or of values where bits would not do."""
     count = int(np.prod(shape, dtype=np.int64))
     if dtype.kind == "b":
@@ -40,7 +55,7 @@ def filled(rng, shape, dtype):
     return data.reshape(shape)
 
 
-def strided(rng, shape, dtype):
+def strided(rng: np.random.Generator, shape: Sequence[int], dtype: Any) -> Any:
     """An array whose axes lie in some order in memory, with steps and gaps."""
     order = rng.permutation(len(shape)) if rng.random() < 0.5 else np.arange(len(shape))
     plain = rng.random() < 0.5
@@ -48,11 +63,12 @@ def strided(rng, shape, dtype):
     gaps = [0 if plain else int(rng.choice([0, 0, 1, 4])) for _ in shape]
     large = [shape[k] * abs(steps[k]) + gaps[k] for k in order]
     array = filled(rng, large, dtype).transpose(np.argsort(order))
-    array = array[(..., *(slice(None, None, step) for step in steps))]
-    return array[(..., *(slice(0, extent) for extent in shape))]
+    stepping = (..., *(slice(None, None, step) for step in steps))
+    cut = (..., *(slice(0, extent) for extent in shape))
+    return array[stepping][cut]
 
 
-def operand(rng, shape, dtype):
+def operand(rng: np.random.Generator, shape: Sequence[int], dtype: Any) -> Any:
     """An operand that broadcasts to a shape."""
     rank = int(rng.integers(0, len(shape) + 1)) if rng.random() < 0.3 else len(shape)
     own = [1 if rng.random() < 0.2 else extent for extent in shape[len(shape) - rank :]]
@@ -64,7 +80,7 @@ def operand(rng, shape, dtype):
     return array
 
 
-def random_call(rng, most=60_000):
+def random_call(rng: np.random.Generator, most: int = 60_000) -> tuple[Any, Any, Any]:
     """The arguments of a call of where()."""
     rank = int(rng.choice(7, p=[0.05, 0.25, 0.3, 0.2, 0.1, 0.05, 0.05]))
     large = rng.random() < 0.55
@@ -91,7 +107,7 @@ def random_call(rng, most=60_000):
     return cond, *sides
 
 
-def outcome(function, arguments):
+def outcome(function: Callable[..., Any], arguments: Iterable[Any]) -> Outcome:
     """What a call comes to: its result or the type of its exception, and its warnings."""
     with warnings.catch_warnings(record=True) as caught, np.errstate(all="warn"):
         warnings.simplefilter("always")
@@ -102,7 +118,7 @@ def outcome(function, arguments):
     return result, sorted({(str(each.message), each.category.__name__) for each in caught})
 
 
-def difference(ours, theirs):
+def difference(ours: Outcome, theirs: Outcome) -> str | None:
     """In what two outcomes differ, or None."""
     (found, warned), (expected, expected_warnings) = ours, theirs
     if isinstance(expected, type) or isinstance(found, type):
@@ -117,9 +133,12 @@ def difference(ours, theirs):
         if one != other:
             return f"{name} is {one!r} instead of {other!r}"
     if expected.dtype.hasobject or expected.dtype.char in "gG":  # of whose bytes some are padding
-        same = [
-            repr(one) == repr(other) for one, other in zip(found.flat, expected.flat, strict=True)
-        ]
-        return None if all(same) else "elements differ"
+        pairs = zip(found.flat, expected.flat, strict=True)
+        return None if all(repr(a) == repr(b) for a, b in pairs) else "elements differ"
     same = np.ascontiguousarray(found).tobytes() == np.ascontiguousarray(expected).tobytes()
     return None if same else "bits differ"
+
+
+def path_of_python() -> str:
+    """PYTHONPATH of a process that finds this te_select, and what this process finds."""
+    return os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))

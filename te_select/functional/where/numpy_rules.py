@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from te_select.functional.where import kinds_of_tensors
+from te_select.functional.where.taken import NUMBERS, SMALL, moves
 
-PIECE = 1 << 14  # elements that are converted at once, so that they stay in the cache
-_NUMBERS = (int, float, complex)
-
+numpys_where = np.where  # it stays, if a program sets numpy.where to te_select.where
 left: Counter[str] = Counter()
 """How many calls were left to numpy.where, by the reason."""
 
@@ -69,7 +68,7 @@ def _into(out: Any, reason: str, cond: Any, x: Any, y: Any) -> Any:
         reason = "promotion"
     result = leave(reason, cond, x, y)
     if result is NotImplemented:
-        result = np.where(cond, x, y)
+        result = numpys_where(cond, x, y)
     if out.dtype != result.dtype:
         raise TypeError(f"out has element type {out.dtype}; expected {result.dtype}")
     if out.shape != result.shape:
@@ -84,7 +83,7 @@ def _promoted(cond: Any, x: Any, y: Any) -> Any:
     """Select operands of several types; each is converted once, large ones in pieces."""
     dtype = np.result_type(x, y)
     flags, then, else_ = _as_array(cond, np.dtype(bool)), _as_array(x, dtype), _as_array(y, dtype)
-    if flags is None or then is None or else_ is None or not _moves(dtype):
+    if flags is None or then is None or else_ is None or not moves(dtype):
         left["promotion"] += 1
         return NotImplemented
     out = fresh(cond, x, y, dtype)
@@ -92,25 +91,18 @@ def _promoted(cond: Any, x: Any, y: Any) -> Any:
     return out
 
 
-def _moves(dtype: np.dtype[Any]) -> bool:
-    """Whether kernels take elements of a type; the C half has the same rule."""
-    numbers = dtype.kind in "biufcmM" and dtype.char not in "gG"
-    texts = dtype.kind in "SU" and 0 < dtype.itemsize <= 16  # noqa: PLR2004 - the widest kernel
-    return dtype.isnative and (numbers or texts)
-
-
 def _as_array(value: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any] | None:
-    """An operand as an array, converted unless it is large; None if kernels do not take it."""
-    if type(value) in _NUMBERS:
+    """An operand as an array, of the wanted type unless it is large; None for odd ones."""
+    if type(value) in NUMBERS:
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
             return None
         return np.asarray(np.asarray(value).astype(dtype))
     if type(value) is not np.ndarray and not isinstance(value, (np.generic, bool)):
         return None
     array = np.asarray(value)
-    if not _moves(array.dtype) or (dtype.kind in "SU" and array.dtype.kind != dtype.kind):
-        return None  # converting bytes to text may fail, and NumPy converts selected elements only
-    return array if array.size > PIECE else array.astype(dtype, copy=False)
+    if not moves(array.dtype) or (dtype.char in "SUV" and array.dtype.char != dtype.char):
+        return None  # bytes to text may fail, and NumPy converts what is selected only
+    return array if array.size > SMALL else array.astype(dtype, copy=False)
 
 
 def fresh(cond: Any, x: Any, y: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
@@ -136,10 +128,13 @@ def _fill(cond: Any, x: Any, y: Any, out: Any) -> None:
         whole = value.size < out.size
         aligned = value.astype(dtype, copy=False) if whole else value
         inputs.append(aligned.reshape((1,) * (out.ndim - value.ndim) + value.shape))
+    if (inputs[0].dtype, inputs[1].dtype, inputs[2].dtype) == (bool, out.dtype, out.dtype):
+        where(*inputs, out=out)
+        return
     pending = [(*inputs, out)]
     while pending:
         *given, target = pending.pop()
-        if target.size > PIECE:
+        if target.size > SMALL:
             axis = max(
                 (k for k in range(target.ndim) if target.shape[k] > 1),
                 key=lambda k: abs(target.strides[k]),

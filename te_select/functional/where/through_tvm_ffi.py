@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
+import math
+import sys
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -11,13 +13,17 @@ from te_select.functional.where import numpy_rules
 from te_select.functional.where.kernels import library
 from te_select.functional.where.kinds_of_tensors import by_type
 from te_select.functional.where.shapes import joined
+from te_select.functional.where.taken import Left, operands
+from te_select.functional.where.through_ctypes import overlaps, select
 from te_select.operator import family
 
+_MISSING: Any = object()
 _ARRAY, _BOOL, _empty = np.ndarray, np.dtype(bool), np.empty
 _WORTH = 1 << 22  # elements that a kernel of rows must serve, as in the extension
 _LARGE = 4096
 _TYPES = "?bBhHiIlLqQefdFD"  # those of DLPack
 _TAKE_INT, _TAKE_FLOAT = "bBhHiIlLqQfd", "fd"
+_NUMPY_WHERE = (lambda where, given: where(*given)).__code__  # a single line
 
 _entries: dict[Any, Any] = {}
 """By the element type: the function, once the kernels for it are there."""
@@ -25,30 +31,87 @@ _counted = [0, 0, 0]
 _wishes: dict[int, int] = {}
 
 
-def where(cond: Any, x: Any = ..., y: Any = ..., /, *, out: Any = None) -> Any:
+def where(
+    cond: Any = _MISSING, x: Any = _MISSING, y: Any = _MISSING, /, *more: Any, **options: Any
+) -> Any:
     """Select; see `te_select.where`."""
-    if type(cond) is _ARRAY and cond.dtype is _BOOL:
+    if type(cond) is _ARRAY and cond.dtype is _BOOL and y is not _MISSING:
         like = x if type(x) is _ARRAY else y
-        if type(like) is _ARRAY:
+        if type(like) is _ARRAY and not more and (not options or [*options] == ["out"]):
             dtype = like.dtype
             entry = _entries.get(dtype) or _fetch(dtype)
             if entry is not None and _goes(x, dtype) and _goes(y, dtype):
-                found = _select(entry, cond, x, y, dtype, out)
+                found = _select(entry, cond, x, y, dtype, options.get("out"))
                 if found is not None:
                     return found
-    elif type(cond) in by_type and y is not ...:
-        return by_type[type(cond)](cond, x, y, out=out)
-    reason = "kind of operand" if y is not ... else "arguments"
-    given = tuple(itertools.takewhile(lambda value: value is not ..., (cond, x, y)))
-    options = {} if out is None else {"out": out}
-    result = numpy_rules.leave(reason, *given, **options)
-    return np.where(*given) if result is NotImplemented else result
+    elif type(cond) in by_type and y is not _MISSING and not more:
+        return by_type[type(cond)](cond, x, y, **options)
+    given = tuple(value for value in (cond, x, y, *more) if value is not _MISSING)
+    found = _others(given, options)
+    return _at_the_caller(given) if found is NotImplemented else found
 
 
 def counts() -> tuple[int, int, int, dict[str, int]]:
     """Calls and elements that kernels have served, and calls of many elements."""
     calls, elements, large = _counted
     return calls, elements, large, {}
+
+
+def _at_the_caller(given: tuple[Any, ...]) -> Any:
+    """Call numpy.where from a frame that names the user's line, as its warnings are to do."""
+    try:
+        frame = sys._getframe(2)
+    except ValueError:  # the user is no Python code
+        return numpy_rules.numpys_where(*given)
+    code = _NUMPY_WHERE.replace(
+        co_filename=frame.f_code.co_filename, co_firstlineno=frame.f_lineno or 1
+    )
+    return FunctionType(code, frame.f_globals)(numpy_rules.numpys_where, given)
+
+
+def _others(given: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """What DLPack does not take, as the extension does it; NotImplemented for numpy.where."""
+    out, reason = options.get("out"), "arguments"
+    if len(given) == 3 and not options.keys() - {"out"}:  # noqa: PLR2004 - cond, x, y
+        try:
+            return _select_any(*given, out)
+        except Left as why:
+            reason = str(why)
+    if out is None and reason in {"element type", "number", "shape"}:
+        numpy_rules.left[reason] += 1
+        return NotImplemented
+    return numpy_rules.leave(reason, *given, **options)
+
+
+def _select_any(cond: Any, x: Any, y: Any, out: Any) -> Any:
+    """Select operands that kernels take, whether DLPack does or not.
+
+    Raises
+    ------
+    Left
+        If the kernels do not take them.
+    """
+    *inputs, dtype = operands(cond, x, y)
+    shape: tuple[int, ...] | None = ()
+    for array in inputs:
+        shape = None if shape is None else joined(shape, array.shape)
+    if shape is None or not 0 < math.prod(shape) < 1 << 63:
+        raise Left("shape")
+    if out is None:
+        made = numpy_rules.fresh(cond, x, y, dtype)
+    elif type(out) is _ARRAY and out.dtype == dtype and out.shape == shape:
+        if not out.flags.writeable or overlaps(inputs, out):
+            raise Left("out")
+        made = out
+    else:
+        raise Left("out")
+    flags, then, else_ = inputs
+    if not library.fetch(family.part_of_width(dtype.itemsize)):
+        raise Left("no kernel")
+    if (outcome := select(flags, then, else_, made)) < 0:
+        raise Left("no kernel")
+    _count(made.size, outcome)
+    return made
 
 
 def _goes(side: Any, dtype: np.dtype[Any]) -> bool:
@@ -99,13 +162,17 @@ def _select(entry: Any, cond: Any, x: Any, y: Any, dtype: Any, out: Any) -> Any:
         return None
     if outcome < 0:
         return None
+    _count(size, outcome)
+    return made
+
+
+def _count(size: int, outcome: int) -> None:
     _counted[0] += 1
     _counted[1] += size
     if size > _LARGE:
         _counted[2] += 1
     if outcome:
         _note_wish(outcome - 1, size)
-    return made
 
 
 def _note_wish(wish: int, size: int) -> None:

@@ -222,6 +222,17 @@ static PyObject* represent(PyObject* self) {
   return PyUnicode_FromString("<function te_select.where>");
 }
 
+/* It is pickled by its name, as functions are. */
+static PyObject* reduce(PyObject* self, PyObject* unused) {
+  (void)self, (void)unused;
+  return PyUnicode_FromString("where");
+}
+
+static PyMethodDef where_methods[] = {
+    {"__reduce__", reduce, METH_NOARGS, "The name under which it is found again."},
+    {NULL, NULL, 0, NULL},
+};
+
 static PyTypeObject where_type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "te_select.functional.where.Where",
     .tp_basicsize = sizeof(where_object),
@@ -230,6 +241,7 @@ static PyTypeObject where_type = {
     .tp_dictoffset = offsetof(where_object, attributes),
     .tp_call = PyVectorcall_Call,
     .tp_repr = represent,
+    .tp_methods = where_methods,
     .tp_getattro = PyObject_GenericGetAttr,
     .tp_setattro = PyObject_GenericSetAttr,
 };

@@ -12,6 +12,7 @@ import pytest
 
 import te_select
 from soak import (
+    cache,
     damage,
     driver,
     forks,
@@ -23,6 +24,7 @@ from soak import (
     sanitized,
     threads,
     timers,
+    where,
 )
 from soak.found import Found
 from soak.guarded import Guarded
@@ -250,3 +252,40 @@ def test_threads_find_a_data_race(found, tmp_path):
     atomic, plain = "atomic_load_explicit(&p->tasks, memory_order_relaxed)", "*(int32_t*)&p->tasks"
     threads.attack(1, found, calls=20_000, sources=edited("pool.c", atomic, plain, tmp_path))
     assert "ThreadSanitizer: data race" in found.failures[0]
+
+
+# ---- where() ------------------------------------------------------------------------------------
+
+
+def test_where(found):
+    where.attack(0, found, calls=60)
+    assert_clean(found)
+    assert found.counts["calls through tvm-ffi"] == 60
+
+
+def test_where_finds_a_wrong_bit(found, monkeypatch):
+    select = where.through_tvm_ffi.where
+
+    def wrong(*arguments, **options):
+        result = select(*arguments, **options)
+        if result.dtype == "f4" and result.size > 100:
+            result.view("u4").flat[50] ^= 1
+        return result
+
+    monkeypatch.setattr(where.through_tvm_ffi, "where", wrong)
+    where.attack(0, found, calls=300)
+    assert any("bits differ" in failure for failure in found.failures)
+
+
+def test_cache(found):
+    cache.attack(0, found, starts=3, kills=2)
+    assert_clean(found)
+    assert found.counts["entries that were flipped"] == 50
+
+
+def test_cache_finds_an_entry_that_is_not_checked(found, monkeypatch, tmp_path):
+    (tmp_path / "where-w4-0.so").write_bytes(bytes(1000))
+    monkeypatch.setattr(cache.library, "_checked", lambda *_: None)
+    monkeypatch.setattr(cache, "_judge", lambda *_, **__: None)
+    cache.damage_entries(tmp_path, 3, cache.random.Random(0), found)
+    assert any("is taken" in failure for failure in found.failures)

@@ -30,3 +30,8 @@ def family(request):
         del os.environ["TE_SELECT_CACHE_DIR"]
     else:
         os.environ["TE_SELECT_CACHE_DIR"] = before
+
+
+@pytest.fixture(autouse=True)
+def own_cache(family):
+    """All tests share the cache of `family`."""

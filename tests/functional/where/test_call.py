@@ -1,7 +1,9 @@
 """te_select.where does what numpy.where does: values, types, layouts, warnings and errors."""
 
+import copy
 import inspect
 import os
+import pickle
 import warnings
 
 import numpy as np
@@ -204,3 +206,8 @@ def test_stats_say_why_a_call_was_left_to_numpy():
     after = where.stats().left
     assert after["element type"] == before.get("element type", 0) + 1
     assert after["shape"] == before.get("shape", 0) + 1
+
+
+def test_it_is_pickled_and_copied_by_its_name():
+    assert pickle.loads(pickle.dumps(where)) is where
+    assert copy.deepcopy(where) is where

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import te_select
-from te_select import Workload
+from te_select import Workload, compiler
 from te_select.machines.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.schedules import cpu as seam
@@ -103,12 +103,12 @@ def test_in_place_of_a_side(vector_bytes, side, end_to_end, monkeypatch):
     cond = s.random_cond(rng, workload.cond_shape)
     sides = {name: s.random_bits(rng, workload.out_shape, "float32") for name in ("then", "else_")}
     want = s.expected(workload, cond, **sides)
-    out = te_select.compile(workload, tuning_logs=False)(cond, **sides, out=sides[side])
+    out = compiler.compile(workload, tuning_logs=False)(cond, **sides, out=sides[side])
     assert np.array_equal(s.as_bytes(out), want)
 
 
 def test_rows_of_any_named_length_past_the_cache(end_to_end):
-    kernel = te_select.compile(Workload(("r", 1), ("r", "c"), ("c",)), tuning_logs=False)
+    kernel = compiler.compile(Workload(("r", 1), ("r", "c"), ("c",)), tuning_logs=False)
     rng = np.random.default_rng(0)
     for columns, rows in itertools.product((*range(1, 34), 63, 64, 255, 256), ROWS):
         static = kernel.workload.bind({"r": rows, "c": columns})

@@ -8,8 +8,7 @@ import pytest
 import tvm_ffi
 from tvm import s_tir, tirx
 
-import te_select
-from te_select import Workload
+from te_select import Workload, compiler
 from te_select.compiler import schedule
 from te_select.machines.cpu.machine import lower
 from te_select.machines.targets import resolve
@@ -137,7 +136,7 @@ def test_every_config_of_the_space_selects_the_same_bits(shapes, dtype, monkeypa
         # All that may be streamed is streamed, at any size.
         config = dataclasses.replace(drawn, stream_from=min(1, abs(drawn.stream_from)))
         monkeypatch.setattr(seam, "default_config", lambda *_, chosen=config: chosen)
-        kernel = te_select.compile(workload, tuning_logs=False)
+        kernel = compiler.compile(workload, tuning_logs=False)
         assert dict(kernel.config) == dataclasses.asdict(config)
         assert np.array_equal(s.as_bytes(kernel(*operands)), want), config
 
@@ -153,7 +152,7 @@ def test_every_config_of_the_space_selects_the_same_bits(shapes, dtype, monkeypa
     ],
 )
 def test_rows_of_any_named_length_select_the_same_bits(shapes, dtype):
-    kernel = te_select.compile(Workload(*shapes, dtype, "multidirectional"))
+    kernel = compiler.compile(Workload(*shapes, dtype, "multidirectional"))
     rng = np.random.default_rng(1)
     for length in [*range(34), 127, 128, 300]:
         sizes = {"n": int(rng.integers(1, 200)), "c": length}

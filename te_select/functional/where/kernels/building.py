@@ -10,12 +10,11 @@ from te_select import forks, kinds
 from te_select.compiler.family import build_family
 from te_select.errors import TargetError
 from te_select.functional.where.kernels import key
-from te_select.machines.targets import ResolvedTarget, resolve
+from te_select.machines.targets import resolve
 from te_select.operator import family
 from te_select.runtime import cache, files, scratch, stored
 
 
-@forks.held_off()
 def image(names: Iterable[str], target: str) -> bytes:
     """Build parts of the family.
 
@@ -30,14 +29,13 @@ def image(names: Iterable[str], target: str) -> bytes:
     -------
     bytes
         The library.
+
+    Raises
+    ------
+    TargetError
+        If the target is no CPU.
     """
-    resolved = _resolved(target)
-    chosen = list(names)
-    kernels = sum(len(family.parts()[name]) for name in chosen)
-    with scratch.folder(scratch.ROOM + kernels * scratch.KERNEL_ROOM) as folder:
-        path = folder / "where.so"
-        build_family(chosen, path, resolved)
-        return path.read_bytes()
+    return _built(names, target).image
 
 
 def build(path: str | os.PathLike[str] | None = None, target: str = "native") -> Path:
@@ -61,22 +59,25 @@ def build(path: str | os.PathLike[str] | None = None, target: str = "native") ->
     TargetError
         If the target is no CPU, or not this one where it goes into the cache.
     ArtifactError
-        If the path cannot be written, or has the name of a module of Python's standard library.
+        If the path or the cache cannot be written, or the path has the name of a module of Python's
+        standard library.
     """
     if path is None:
         if target != "native":
             raise TargetError(f"target is {target!r}; expected native, or a path to write to")
         return cache.write(key.entry(key.WHOLE), image(family.parts(), target))
     path = files.new_library_path(path)
-    resolved = _resolved(target)
-    with scratch.folder(scratch.ROOM + len(family.parts()) * scratch.KERNEL_ROOM) as folder:
-        built = folder / "where.so"
-        build_family(family.parts(), built, resolved)
-        return stored.write(stored.read(built), path)
+    return stored.write(_built(family.parts(), target), path)
 
 
-def _resolved(target: str) -> ResolvedTarget:
+@forks.held_off()
+def _built(names: Iterable[str], target: str) -> stored.Stored:
     resolved = resolve(target)
     if not kinds.kind(resolved.kind).family:
         raise TargetError(f"target {resolved.name!r} is no CPU; the family of where() is for CPUs")
-    return resolved
+    chosen = list(names)
+    kernels = sum(len(family.parts()[name]) for name in chosen) * len(resolved.levels)
+    with scratch.folder(scratch.ROOM + kernels * scratch.KERNEL_ROOM) as folder:
+        path = folder / "where.so"
+        build_family(chosen, path, resolved)
+        return stored.read(path)

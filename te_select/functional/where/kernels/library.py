@@ -20,7 +20,7 @@ from typing import Any
 from te_select.errors import ArtifactError, SelectError
 from te_select.functional.where.kernels import key
 from te_select.operator import family
-from te_select.runtime import cache, embedded, files, scratch, sealed
+from te_select.runtime import cache, embedded, files, sealed
 from te_select.runtime.cpu import features
 from te_select.runtime.manifest import Manifest
 
@@ -32,7 +32,7 @@ class _Library(ctypes.Structure):
 
     _fields_ = (
         ("version", ctypes.c_int64),
-        ("call", ctypes.c_void_p),
+        ("call", ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)),
         ("refusal", ctypes.CFUNCTYPE(ctypes.c_char_p)),
         ("add", ctypes.CFUNCTYPE(None, ctypes.c_void_p)),
         ("kernels", ctypes.c_void_p),
@@ -71,6 +71,16 @@ def function(name: str) -> Any:
         if _first is None:
             raise ArtifactError("no kernels of where() are loaded")
         return image.open_again(_first[0]).get_function(name)
+
+
+def call(prepared: Any) -> int:
+    """Call the kernels with a te_select_where_call; returns what that came to."""
+    with _lock:
+        if _first is None:
+            raise ArtifactError("no kernels of where() are loaded")
+        found = _Library.from_address(_first[1])
+    outcome: int = found.call(prepared)
+    return outcome
 
 
 def fetch(part: str) -> bool:
@@ -182,10 +192,7 @@ def _build(part: str) -> bytes:
     except (SelectError, ImportError) as error:
         return _newest(part, error)
     _say(f" {time.monotonic() - begin:.1f} s\n")
-    try:
-        cache.write(key.entry(part), image)
-    except (ArtifactError, scratch.NoRoomError) as error:
-        _warn(f"te_select.where cannot keep the kernels that it has built: {error}")
+    cache.keep(key.entry(part), image)
     return image
 
 

@@ -1,0 +1,58 @@
+"""Random calls of te_select.where beside numpy.where: values, types, layouts, warnings, errors.
+
+Shapes, strides, orders, element types, Python and NumPy numbers are drawn. The calls go through the
+extension, where it is built, and through tvm-ffi; a part of them writes to an array of the caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import te_select
+from soak.found import Found
+from te_select.functional.where import through_tvm_ffi
+from tests.support.where_calls import difference, outcome, random_call, strided
+
+_CALLS = 1500
+_WITH_OUT = 0.25
+
+
+def attack(seed: int, found: Found, calls: int = _CALLS) -> None:
+    """Compare random calls, half of them of more than 4,096 elements, with numpy.where."""
+    functions: dict[str, Callable[..., Any]] = {
+        "the extension": te_select.where,
+        "tvm-ffi": through_tvm_ffi.where,
+    }
+    if te_select.where is through_tvm_ffi.where:
+        del functions["the extension"]
+    for number in range(calls):
+        draw = [seed, number]
+        arguments = random_call(np.random.default_rng(draw))
+        expected = outcome(np.where, arguments)
+        for way, function in functions.items():
+            found.doing(f"random_call({draw}) through {way}")
+            found.tried(f"calls through {way}")
+            problem = difference(outcome(function, arguments), expected)
+            if problem is None and np.random.default_rng([*draw, 1]).random() < _WITH_OUT:
+                found.tried(f"calls with out= through {way}")
+                problem = _into(function, arguments, expected[0], np.random.default_rng(draw))
+            if problem is not None:
+                found.failed(f"random_call({draw}) through {way}: {problem}")
+
+
+def _into(function: Any, arguments: Any, expected: Any, rng: np.random.Generator) -> str | None:
+    """What is wrong if a call writes to an array of some strides; None where nothing is."""
+    if not isinstance(expected, np.ndarray):
+        return None
+    out = strided(rng, expected.shape, expected.dtype)
+    if not out.flags.writeable:
+        return None
+    found, _ = outcome(lambda *given: function(*given, out=out), arguments)
+    if found is not out:
+        return f"out= gave {found!r}"
+    if out.dtype.hasobject or out.dtype.char in "gG":  # of whose bytes some are padding
+        return None if repr(out.tolist()) == repr(expected.tolist()) else "elements of out differ"
+    return None if out.tobytes() == expected.tobytes() else "bits of out differ"

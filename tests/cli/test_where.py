@@ -1,0 +1,59 @@
+"""``te-select where`` and ``te-select cache``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from te_select.functional.where.kernels import key
+from te_select.operator import family
+from te_select.runtime import cache
+from tests.support.cli import run, run_json
+
+PARTS = {name: family.parts()[name] for name in ("w2", "w2_rows05")}
+KERNELS = sum(map(len, PARTS.values()))
+LEVELS = ["x86-64-v2", "x86-64-v3"]
+
+
+@pytest.fixture(autouse=True)
+def a_small_family(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(family, "parts", lambda: PARTS)
+    monkeypatch.setenv(cache.FOLDER, str(tmp_path / "cache"))
+
+
+def test_build_fills_the_cache_and_clear_empties_it(tmp_path: Path) -> None:
+    document = run_json("where", "build")
+    path = tmp_path / "cache" / key.entry(key.WHOLE)
+    assert document["path"] == str(path) and document["kernels"] == KERNELS
+    found = run_json("cache", "info")
+    assert [entry["name"] for entry in found["entries"]] == [path.name]
+    assert found["bytes"] == document["bytes"] == path.stat().st_size
+    assert path.name in run("cache", "info").stdout
+    assert run_json("cache", "clear")["removed"] == 1
+    assert not path.exists()
+
+
+def test_a_library_of_several_levels_is_written_and_inspected(tmp_path: Path) -> None:
+    path = tmp_path / "where.so"
+    done = run("where", "build", "--target", ",".join(LEVELS), "-o", path)
+    assert done.exit_code == 0, done.stderr
+    assert f"{KERNELS} kernels for x86-64-v2,x86-64-v3" in done.stdout
+    document = run_json("inspect", path)
+    assert list(document["target"]["levels"]) == LEVELS
+    assert len(document["kernels"]) == KERNELS
+    assert all(list(kernel["levels"]) == LEVELS for kernel in document["kernels"])
+    assert not (tmp_path / "cache").exists()
+
+
+def test_another_target_needs_a_path() -> None:
+    done = run("where", "build", "--target", "x86-64-v3")
+    assert done.exit_code == 2
+    assert "needs -o" in done.stderr
+
+
+def test_a_size_that_is_no_number_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(cache.SIZE, "1GB")
+    done = run("cache", "info")
+    assert done.exit_code == 1
+    assert "expected a whole number of MiB" in done.stderr

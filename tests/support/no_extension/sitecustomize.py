@@ -1,0 +1,5 @@
+"""Hides the extension, in every Python whose PYTHONPATH has this folder."""
+
+import sys
+
+sys.modules["te_select.runtime._extension"] = None  # type: ignore[assignment]
