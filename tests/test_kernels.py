@@ -17,6 +17,7 @@ from te_select import Workload
 from te_select.operator.dtypes import ELEMENT_TYPES
 from tests.support import strategies as s
 
+ONE_PER_WIDTH = ("uint8", "float16", "float32", "float64", "complex128")
 AROUND_VECTORS = (0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 257)
 
 
@@ -56,14 +57,20 @@ def test_any_workload_in_any_layout_equals_numpy(workload, seed, layouts, out_la
     assert np.array_equal(s.as_bytes(got), want)
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "float64", "complex128"])
+@pytest.mark.parametrize("dtype", ONE_PER_WIDTH)
 def test_named_size_around_the_vector_width(dtype):
     kernel = te_select.compile(Workload(["n"], ["n"], ["n"], dtype))
     for n in AROUND_VECTORS:
         check(kernel, kernel.workload.bind({"n": n}), seed=n)
 
 
-@pytest.mark.parametrize("dtype", list(ELEMENT_TYPES))
+def the_others_slow(values, first):
+    """Parameters, of which only the first ones are for every run."""
+    marks = {value: () if value in first else pytest.mark.slow for value in values}
+    return [pytest.param(value, marks=marks[value]) for value in values]
+
+
+@pytest.mark.parametrize("dtype", the_others_slow(ELEMENT_TYPES, ONE_PER_WIDTH))
 def test_element_type_by_every_access_pattern_of_two_loops(dtype, tmp_path):
     shapes = [(1, 1), (37, 1), (1, 5), (37, 5)]
     every = {}
@@ -76,7 +83,9 @@ def test_element_type_by_every_access_pattern_of_two_loops(dtype, tmp_path):
         check(library[name], workload)
 
 
-@pytest.mark.parametrize("inner", [2, 3, 4, 5, 6, 7, 12, 31, 33, 63, 100])
+@pytest.mark.parametrize(
+    "inner", the_others_slow([2, 3, 4, 5, 6, 7, 12, 31, 33, 63, 100], [3, 7, 31, 100])
+)
 def test_short_rows_of_named_and_literal_count(inner, tmp_path):
     shapes = [
         (["r", 1], ["r", inner], ["r", inner]),

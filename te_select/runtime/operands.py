@@ -169,6 +169,11 @@ def check_element(found: ElementType | None, shown: Any, name: str, expected: El
 
 @functools.cache
 def _numpy_element(dtype: np.dtype[Any]) -> ElementType | None:
+    """The element type of a dtype, or None.
+
+    It is kept, because NumPy makes a dtype's name in Python, and there takes a TypeError that a
+    signal handler raises for one of its own.
+    """
     return ELEMENT_TYPES.get(dtype.name) if dtype.isnative else None
 
 
@@ -286,7 +291,8 @@ def _from_scalar(value: Any, name: str, expected: ElementType, shape: Shape) -> 
 
 def _check_number(value: np.generic, name: str, expected: ElementType) -> None:
     """Refuse a NumPy scalar of another number type, and say which cast makes it the right one."""
-    if expected is BOOL or value.dtype.kind not in "iufc" or value.dtype.name == expected.name:
+    found = _numpy_element(value.dtype)
+    if found is expected or expected is BOOL or value.dtype.kind not in "iufc":
         return
     module = "np" if expected.in_numpy else "ml_dtypes"
     raise DTypeError(

@@ -104,7 +104,7 @@ def test_ctrl_c_ends_a_real_run_with_its_summary():
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=60)
     assert "interrupted calls" in out
-    assert process.returncode == 130
+    assert process.returncode == 130, out
 
 
 # ---- processes of rounds ------------------------------------------------------------------------

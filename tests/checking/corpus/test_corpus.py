@@ -280,6 +280,7 @@ def test_the_same_seed_gives_the_same_data() -> None:
     assert 0 < first.sum() < 64
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("TE_SELECT_CORPUS" not in os.environ, reason="TE_SELECT_CORPUS is not set")
 def test_the_corpus_passes() -> None:
     files = sorted(Path(os.environ["TE_SELECT_CORPUS"]).glob("*.json"))

@@ -291,6 +291,7 @@ def test_c_caller_on_an_old_cpu_gets_a_status_and_a_message(tmp_path, language, 
     assert emulated("Haswell", tmp_path / "program")[:2] == (0, "0 \n")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(EMULATOR is None, reason="qemu-x86_64 is not installed")
 def test_python_on_an_old_cpu_gets_a_message(tmp_path):
     """The library's own check: the emulator shows the features of this CPU in /proc/cpuinfo."""
