@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import random
@@ -21,7 +20,7 @@ import te_select
 from te_select import Workload
 from te_select.errors import ArtifactError
 from te_select.runtime import artifact, embedded, files, stored
-from te_select.runtime.manifest import FORMAT, c_name
+from te_select.runtime.manifest import FORMAT
 from tests.support.libraries import edit_beside, edit_inside, make_first_format
 from tests.support.runtime_standin import build
 
@@ -346,74 +345,3 @@ def test_library_of_such_a_name_still_loads(pair, tmp_path):
     path = tmp_path / "select.so"
     path.write_bytes(pair[0].read_bytes())
     assert artifact.load(path).workload == W
-
-
-AR = b"!<arch>\n" + b"/".ljust(48) + b"4".ljust(10) + b"`\n" + b"\0" * 4
-ARCHIVE = AR + b"te_select.o/ " + bytes(100)
-
-
-@pytest.fixture
-def with_c(pair):
-    """A library with plain C functions, and a static library of the same build."""
-    library = stored.read(pair[0])
-    kernel = dataclasses.replace(library.manifest.kernels[0], c_function=c_name(W))
-    manifest = dataclasses.replace(library.manifest, kernels=(kernel,))
-    return dataclasses.replace(library, manifest=manifest, archive=ARCHIVE)
-
-
-def listed(folder):
-    return sorted(path.name for path in folder.iterdir())
-
-
-def test_header_and_static_library_lie_beside_the_library(with_c, tmp_path):
-    path = stored.write(with_c, tmp_path / "mask.so")
-    assert listed(tmp_path) == ["mask.a", "mask.h", "mask.json", "mask.so"]
-    assert path.with_suffix(".a").read_bytes() == ARCHIVE
-    assert c_name(W).encode() in path.with_suffix(".h").read_bytes()
-    assert not path.with_suffix(".h").stat().st_mode & stat.S_IXUSR
-
-
-def test_those_of_an_earlier_export_are_replaced_or_removed(with_c, pair, tmp_path):
-    path = stored.write(with_c, tmp_path / "mask.so")
-    stored.write(dataclasses.replace(with_c, archive=ARCHIVE + b"new"), path)
-    assert path.with_suffix(".a").read_bytes() == ARCHIVE + b"new"
-    stored.write(dataclasses.replace(with_c, archive=None), path)
-    assert listed(tmp_path) == ["mask.h", "mask.json", "mask.so"]
-    stored.write(stored.read(pair[0]), path)  # as an older te-select has built it
-    assert listed(tmp_path) == ["mask.json", "mask.so"]
-
-
-@pytest.mark.parametrize(
-    ("ending", "text", "what"),
-    [
-        (".h", b"#define MASK 1\n", "header"),
-        (".a", b"!<arch>\nmask.o/", "static library"),
-        (".a", AR + b"mask.o/ ", "static library"),
-        (".a", b"", "static library"),
-    ],
-)
-def test_file_that_no_export_has_written_is_not_replaced(with_c, tmp_path, ending, text, what):
-    other = tmp_path / f"mask{ending}"
-    other.write_bytes(text)
-    expected = rf"mask\{ending} is no {what} of te-select, and is not replaced by one"
-    with pytest.raises(ArtifactError, match=expected):
-        stored.write(with_c, tmp_path / "mask.so")
-    assert listed(tmp_path) == [other.name]
-    assert other.read_bytes() == text
-
-
-@pytest.mark.parametrize("ending", [".h", ".a", ".json"])
-def test_folder_of_such_a_name_is_refused(with_c, tmp_path, ending):
-    (tmp_path / f"mask{ending}").mkdir()
-    with pytest.raises(ArtifactError, match=rf"mask\{ending} cannot be written: it is a folder"):
-        stored.write(with_c, tmp_path / "mask.so")
-    assert listed(tmp_path) == [f"mask{ending}"]
-
-
-def test_file_that_is_not_written_stays_where_it_is_no_ones(pair, tmp_path):
-    """The library has no plain functions, and the header and the archive are the user's."""
-    for ending in (".h", ".a"):
-        (tmp_path / f"mask{ending}").write_text("mine")
-    stored.write(stored.read(pair[0]), tmp_path / "mask.so")
-    assert listed(tmp_path) == ["mask.a", "mask.h", "mask.json", "mask.so"]
-    assert (tmp_path / "mask.a").read_text() == "mine"

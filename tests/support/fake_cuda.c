@@ -10,14 +10,8 @@
 #include <time.h>
 
 enum { DEVICES = 8, RUNNERS = 256, DEPTH = 8, REGIONS = 4096, DEVICE_ORDINAL = 9 };
-enum {
-  INVALID_VALUE = 1,
-  OUT_OF_MEMORY = 2,
-  NOT_INITIALIZED = 3,
-  NO_DEVICE = 100,
-  INVALID_DEVICE = 101
-};
-enum { INVALID_CONTEXT = 201 };
+enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3 };
+enum { NO_DEVICE = 100, INVALID_DEVICE = 101, INVALID_CONTEXT = 201 };
 
 typedef void (*runner)(int64_t blocks, int threads, void** parameters);
 
