@@ -4,7 +4,7 @@ BIN := .venv/bin
 BUILT := .venv/.built
 INSTALLED := .venv/.installed
 
-.PHONY: help demo test test-slow soak lint docs install clean
+.PHONY: help demo test test-slow soak lint docs wheel install clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -47,6 +47,20 @@ docs: $(INSTALLED)  ## build the site of the documents
 	$(BIN)/python -c "import material, mkdocstrings" 2>/dev/null || \
 		$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+
+# The wheel is made from the sdist, and brings the kernels of te_select.where for these levels. They
+# never lie in the checkout, where they would hide what its sources make.
+LEVELS ?= x86-64-v2,x86-64-v3,x86-64-v4
+DIST ?= dist
+WORK ?= build/wheel
+wheel: $(BUILT)  ## build the sdist and the wheel into dist
+	rm -rf $(WORK) && mkdir -p $(WORK)
+	$(BIN)/python -m pip install --quiet build
+	$(BIN)/python -m build --sdist --outdir $(WORK)
+	tar -xzf $(WORK)/te_select-*.tar.gz -C $(WORK)
+	$(BIN)/te-select where build --target $(LEVELS) -o "$$(echo $(WORK)/te_select-*/te_select)/prebuilt/where.so"
+	mkdir -p $(DIST) && cp $(WORK)/te_select-*.tar.gz $(DIST)
+	$(BIN)/python -m build --wheel --outdir $(DIST) $(WORK)/te_select-*/
 
 clean:  ## remove .venv, build and dist
 	rm -rf .venv build dist

@@ -1,7 +1,7 @@
 """The libraries of the family that this process has, and where they come from.
 
-In this order: one that was given by `use`; the cache; a build, which goes into the cache. Without a
-compiler, the newest entry of the cache that this CPU can run.
+In this order: one that was given by `use`; the cache; the one that the wheel brings; a build, which
+goes into the cache. Without a compiler, the newest entry of the cache that this CPU can run.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import te_select
 from te_select.errors import ArtifactError, SelectError
 from te_select.functional.where.kernels import key
 from te_select.operator import family
@@ -24,6 +25,8 @@ from te_select.runtime import cache, embedded, files, sealed
 from te_select.runtime.cpu import features
 from te_select.runtime.manifest import Manifest
 
+PREBUILT = Path(te_select.__file__).parent / "prebuilt" / "where.so"
+"""A library of several levels, which only wheels have (``make wheel``)."""
 Installer = Callable[[int], None]
 
 
@@ -102,7 +105,7 @@ def fetch(part: str) -> bool:
         if part in _failed:
             return False
         try:
-            image = _from_cache(part) or _build(part)
+            image = _from_cache(part) or _prebuilt(part) or _build(part)
             _load(image, *_checked(image, part))
         except (SelectError, ImportError) as error:
             _failed.add(part)
@@ -177,6 +180,15 @@ def _from_cache(part: str) -> bytes | None:
             cache.discard(name)
             continue
         if part in _held(manifest):
+            return image
+    return None
+
+
+def _prebuilt(part: str) -> bytes | None:
+    """The library that the wheel brings, if it has a part and this CPU can run it."""
+    with contextlib.suppress(ArtifactError):
+        image = files.read(PREBUILT, "the library of the wheel")
+        if part in _held(_checked(image, str(PREBUILT))[0]):
             return image
     return None
 
