@@ -21,7 +21,7 @@ $(INSTALLED): $(BUILT)
 	touch $@
 
 demo: $(BUILT)  ## compile a causal mask, and run it in a process without TVM
-	$(BIN)/python examples/demo.py
+	$(BIN)/python examples/python/demo.py
 
 test: $(INSTALLED)  ## run the tests but the slow ones
 	$(BIN)/python -m pytest -m "not slow" $(PYTEST_FLAGS)

@@ -21,6 +21,14 @@ MASK = ("--cond", "1,1,1024,1024", "--then", "1,12,1024,1024", "--else", "")
 ROWS = ("--cond", "batch,1", "--then", "batch,8", "--else", "")
 
 
+def test_no_folder_beside_a_script_is_taken_for_a_package():
+    """Python puts a script's folder first: a folder ``torch`` there hides the package."""
+    for script in EXAMPLES.rglob("*.py"):
+        assert not [
+            path for path in script.parent.iterdir() if path.is_dir() and path.name != "__pycache__"
+        ]
+
+
 def run(*command: str | Path, env: dict[str, str] | None = None) -> str:
     """Standard output of a command that must succeed."""
     result = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
@@ -35,7 +43,7 @@ def needs(*programs: str) -> None:
 
 
 def test_demo_verifies_the_causal_mask_in_a_process_without_tvm() -> None:
-    out = run(sys.executable, EXAMPLES / "demo.py")
+    out = run(sys.executable, EXAMPLES / "python/demo.py")
     assert "bit for bit" in out
     assert "tvm: no" in out
 

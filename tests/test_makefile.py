@@ -30,4 +30,4 @@ def test_demo_installs_what_a_user_needs_and_shows_progress(tmp_path: Path) -> N
     planned = make("-n", "demo", f"BUILT={tmp_path}/built", f"BIN={tmp_path}/bin")
     (install,) = (line for line in planned.splitlines() if "pip install" in line)
     assert install.endswith(" --editable .") and "--quiet" not in install
-    assert "examples/demo.py" in planned
+    assert "examples/python/demo.py" in planned

@@ -60,6 +60,7 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
     function serves which node.
 
     Example: te-select compile --cond 1,1,128,128 --then 4,12,128,128 --else "" -o build/mask.so
+
     Example: te-select compile --model model.onnx -o build/model.so
     """
     output = check_output("-o", output)

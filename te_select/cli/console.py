@@ -271,7 +271,8 @@ def _explain(error: Any, message: str) -> str:
     if not hasattr(error, "option_name") and not hasattr(context.command, "commands"):
         return message
     if verbs := getattr(context.command, "commands", None):
-        return f"{message.rstrip('.')}; expected one of {', '.join(verbs)}"
+        end = " Expected" if message.endswith("?") else "; expected"
+        return f"{message.rstrip('.')}{end} one of {', '.join(verbs)}"
     accepted = [name for param in context.command.params for name in param.opts if "-" in name]
     return f"{message.rstrip('.')}; {context.info_name} takes {', '.join(accepted)}"
 

@@ -19,12 +19,13 @@ def env_command(as_json: JsonFlag = False) -> None:
     for section, values in found.items():
         print(section)
         if isinstance(values, dict):
-            print_fields({k: _shown(v) for k, v in values.items()}, "  ")
+            missing = "not set" if section == "variables" else "not found"
+            print_fields({k: _shown(v, missing) for k, v in values.items()}, "  ")
         else:
             print("\n".join(f"  {value}" for value in values) or "  none")
 
 
-def _shown(value: object) -> str:
+def _shown(value: object, missing: str) -> str:
     if value is None:
-        return "not found"
+        return missing
     return " ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -88,6 +88,11 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
         document["manifest_written"] = document["loads_here"] == LOADS and _write_beside(path)
     else:
         check_folder("--tuning-logs", logs, "none")
+        if not any(value is not None for value in flags.values()):
+            raise UsageError(
+                "nothing to inspect is given; expected a library, --cond, --then and --else, or "
+                "--model"
+            )
         workload = workloads.gather(flags, None, None)[0]
         of_target = "native" if target is None else target
         document = _of_workload(workload, of_target, logs, parse_knobs(config))

@@ -15,15 +15,13 @@ from te_select.cli.console import (
     JsonFlag,
     LogsOption,
     TargetOption,
-    UsageError,
     print_fields,
     print_json,
     print_table,
-    tuning_logs,
 )
 from te_select.cli.paths import check_folder
 from te_select.records import log
-from te_select.records.origin import DEFAULT, NONE_NEAR
+from te_select.records.origin import DEFAULT, NONE_NEAR, NOT_ASKED
 
 Targets = Annotated[str, typer.Option("--target", help="A glob: only these targets.")]
 Only = Annotated[str, typer.Option("--only", help="A glob: only records with these names.")]
@@ -76,7 +74,7 @@ def list_command(
     for folder, own in () if as_json else rows.items():
         print(f"{folder}: {len(own)} records")
         if own:
-            print_table(_HEADERS, [[str(row[key]) for key in _COLUMNS] for row in own])
+            print_table(_HEADERS, [[_cell(row[key]) for key in _COLUMNS] for row in own])
     _report(complaints, as_json)
 
 
@@ -100,9 +98,7 @@ def best_command(  # noqa: PLR0913, PLR0917 - one per flag
     """
     flags = workloads.fields(cond, then, else_, dtype, op, auto_broadcast, axis)
     wanted = workloads.gather(flags, workload, None)
-    if tuning_logs(logs) is False:
-        raise UsageError("--tuning-logs none has no records; expected a folder")
-    check_folder("--tuning-logs", logs)
+    check_folder("--tuning-logs", logs, "none")
     from te_select.machines import schedule_of  # noqa: PLC0415
     from te_select.machines.targets import resolve  # noqa: PLC0415
     from te_select.operator.access import access_pattern  # noqa: PLC0415
@@ -112,14 +108,14 @@ def best_command(  # noqa: PLR0913, PLR0917 - one per flag
     default_config = schedule_of(resolved.kind).default_config
     document = []
     for each, level in itertools.product(wanted, resolved.levels):
-        found = find(each, level, logs)
+        found = None if logs == "none" else find(each, level, logs)
         default = default_config(access_pattern(each), level.tvm)
         document.append(
             {
                 "workload": str(each),
                 "target": level.name,
                 "origin": DEFAULT if found is None else found.origin,
-                "why": NONE_NEAR if found is None else found.why,
+                "why": (NOT_ASKED if logs == "none" else NONE_NEAR) if found is None else found.why,
                 "config": vars(default if found is None else found.config),
             }
         )
@@ -225,6 +221,10 @@ def _gain(entry: log.Entry, default: float | None) -> str | None:
     if default is None:
         return None
     return "default won" if entry.seconds == default else f"{default / entry.seconds:.2f}x"
+
+
+def _cell(value: object) -> str:
+    return "-" if value is None else str(value)
 
 
 def _rounded(value: float | None) -> float | None:

@@ -98,6 +98,7 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
     outcome is recorded as unsure, and the next run tries again. --target cuda needs an NVIDIA GPU.
 
     Example: te-select tune --cond 1,1,1024,1024 --then 4,12,1024,1024 --else "" --trials 64
+
     Example: te-select tune --suite default --only "attention-*" --tuning-logs build/logs
     """
     flags = workloads.fields(cond, then, else_, dtype, op, auto_broadcast, axis)
@@ -178,8 +179,9 @@ def _print(outcomes: Sequence[Outcome], logs: Path, rest: str, *, is_own: bool) 
         print(f"{unsure} of {len(records)} are unsure: the same command tries them again")
     if records:
         print(f"recorded in {logs / records[0].name.partition('/')[0] / RECORDS}")
+    if len(records) > unsure:
         flag = "" if is_own else f" --tuning-logs {shlex.quote(str(logs))}"
-        print(f"te-select compile{flag} makes kernels of it")
+        print(f"te-select compile{flag} ... -o LIBRARY uses them")
     if rest:
         print(rest)
 

@@ -23,6 +23,7 @@ from te_select.cli.console import (
     progress,
 )
 from te_select.cli.paths import check_library
+from te_select.operator import family
 
 if TYPE_CHECKING:
     from te_select import Kernel
@@ -104,18 +105,31 @@ def _verify_library(
         document = {"path": str(path), "passed": passed, "seed": seed, "level": here}
         print_json({**document, "results": flat})
     else:
-        for kernel, group in zip(chosen, results, strict=True):
-            good = sum(result.passed for result in group)
-            print(f"{kernel.workload.name}: {good} of {len(group)} checks passed")
-            for result in group:
-                if not result.passed:
-                    at = "".join(f" {k}={v}" for k, v in result.sizes.items())
-                    print(f"  FAILED {result.check}{at}: {result.message}\n    {result.command}")
+        _print(chosen, results)
         if len(levels) > 1:
             others = ", ".join(other for other in levels if other != here)
             print(f"this was level {here}; give --level for {others}")
     if not passed:
         raise typer.Exit(FAILED)
+
+
+def _print(chosen: Sequence[Kernel], results: Sequence[Sequence[CheckResult]]) -> None:
+    """A line for each kernel, and for the family of where() one line for all of its kernels."""
+    members = family.places(family.held(kernel.workload for kernel in chosen))
+    of_family = [0, 0]
+    for kernel, group in zip(chosen, results, strict=True):
+        good = sum(result.passed for result in group)
+        if kernel.workload in members and good == len(group):
+            of_family = [of_family[0] + 1, of_family[1] + good]
+            continue
+        print(f"{kernel.workload.name}: {good} of {len(group)} checks passed")
+        for result in group:
+            if not result.passed:
+                at = "".join(f" {k}={v}" for k, v in result.sizes.items())
+                print(f"  FAILED {result.check}{at}: {result.message}\n    {result.command}")
+    if of_family[0]:
+        kernels, checks = of_family
+        print(f"{family.FUNCTION}, {kernels} kernels: {checks} of {checks} checks passed")
 
 
 def _loaded(path: Path, name: str | None, level: str | None) -> list[Kernel]:

@@ -48,6 +48,7 @@ def build_command(
     no compiler then.
 
     Example: te-select where build
+
     Example: te-select where build --target x86-64-v2,x86-64-v3,x86-64-v4 -o build/where.so
     """
     if output is not None:

@@ -98,7 +98,8 @@ def find(
             for entry in _usable(root / name, must=must)
         ]
         usable += len(entries)
-        found = _nearest(workload, target, entries, name, exact=name == own)
+        sure = [(number, entry) for number, entry in entries if not entry.unsure]
+        found = _nearest(workload, target, sure, name, exact=name == own)
         if found is not None:
             return found
     if logs is not None and not usable:
@@ -138,7 +139,7 @@ def _usable(place: Path, must: bool) -> list[Entry]:
             RuntimeWarning,
             stacklevel=2,
         )
-    return [entry for entry, problem in judged if problem is None and not entry.unsure]
+    return [entry for entry, problem in judged if problem is None]
 
 
 def _nearest(

@@ -26,7 +26,7 @@ def doubt(final: Final, busy: float | None) -> str:
     """
     reasons = []
     if busy is not None and busy > BUSY:
-        reasons.append(f"other programs used {busy:.1f} cores meanwhile")
+        reasons.append(f"other programs used {busy:.2f} cores meanwhile")
     if final.spread > SPREAD:
         reasons.append(f"the rounds lay {final.spread:.0%} apart")
     if reasons and final.config != final.default:

@@ -88,7 +88,6 @@ def test_missing_folder_exits_2_with_one_line(args: list[str]) -> None:
         (["import", "a"], "Missing option '--tuning-logs'"),
         (["best"], "no workload is given"),
         (["best", *FLAGS, "--target", "foo"], "target 'foo' is not known"),
-        (["best", *FLAGS, "--tuning-logs", "none"], "expected a folder"),
         (["drop"], "expected one of list, best, export, import, prune"),
     ],
 )
@@ -96,3 +95,9 @@ def test_bad_usage_of_logs_exits_2(args: list[str], message: str) -> None:
     result = run("logs", *args)
     assert result.exit_code == 2, result.output
     assert message in result.stderr
+
+
+def test_logs_best_without_records_is_the_default() -> None:
+    (found,) = run_json("logs", "best", *FLAGS, "--tuning-logs", "none")
+    assert found["origin"] == "default"
+    assert "records were not to be used" in found["why"]

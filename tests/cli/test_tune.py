@@ -27,7 +27,7 @@ def test_tune_says_where_others_used_the_cores(
     monkeypatch.setattr(cores.Watch, "others", lambda _: 1.25)
     fake()
     result = run("tune", *FLAGS, *ON, "--trials", "80", "--tuning-logs", tmp_path)
-    assert "unsure: other programs used 1.2 cores meanwhile; a config that" in result.stdout
+    assert "unsure: other programs used 1.25 cores meanwhile; a config that" in result.stdout
     assert "1 of 1 are unsure: the same command tries them again" in result.stdout
     monkeypatch.setattr(cores.Watch, "others", lambda _: 0.25)
     again = run("tune", *FLAGS, *ON, "--trials", "80", "--tuning-logs", tmp_path)

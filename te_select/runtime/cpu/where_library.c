@@ -1,17 +1,18 @@
 /* The exports of a library of the family: its kernels, and a function for tensors of any shapes. */
 #include "where_library.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "machine.h"
 #include "processors.h"
 
 static te_select_where_kernels own, all;
+static char threads_problem[128];
 
 static const char* refusal(void) {
   if (te_select_level_problem()) return te_select_level_problem();
-  if (te_select_bad_threads()) return "TE_SELECT_NUM_THREADS is no positive whole number";
-  return te_select_bad_profile();
+  return *threads_problem ? threads_problem : te_select_bad_profile();
 }
 
 static int32_t call_any(const te_select_where_call* call) {
@@ -38,6 +39,11 @@ static const te_select_where_library library = {TE_SELECT_WHERE_VERSION, call_an
                                                 &own};
 
 __attribute__((constructor)) static void find_level(void) {
+  if (te_select_bad_threads()) {
+    snprintf(threads_problem, sizeof(threads_problem),
+             "TE_SELECT_NUM_THREADS is '%s'; expected a positive whole number",
+             te_select_bad_threads());
+  }
   int32_t level = te_select_level_here();
   if (level < 0) return;
   te_select_where_fill(&own, level);

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import te_select
 
-EXAMPLES = Path(__file__).resolve().parent
+HERE = Path(__file__).resolve().parent
 WORKLOAD = te_select.Workload(
     cond_shape=(1, 1, 1024, 1024), then_shape=(1, 12, 1024, 1024), else_shape=(), dtype="float32"
 )
@@ -21,11 +21,11 @@ WORKLOAD = te_select.Workload(
 def main() -> None:
     """Compile, export, and start the second process."""
     kernel = te_select.compile(WORKLOAD)
-    path = kernel.export(EXAMPLES.parent / "build" / "causal_mask.so")
+    path = kernel.export(HERE.parents[1] / "build" / "causal_mask.so")
     print(f"compiled  {WORKLOAD}")
     print(f"target    {kernel.target}")
     print(f"exported  {path}, {path.stat().st_size / 1024:.0f} KB", flush=True)
-    subprocess.run([sys.executable, EXAMPLES / "run_exported.py", path], check=True)
+    subprocess.run([sys.executable, HERE / "run_exported.py", path], check=True)
 
 
 if __name__ == "__main__":
