@@ -74,9 +74,9 @@ class Config:
         switches = (self.skip, self.backwards)
         numbers = (self.vector_bytes, self.unroll, self.piece, *sizes)
         if type(self.rows) is not bool:
-            raise ValueError("rows must be a boolean")
+            raise ValueError("rows must be a boolean, true or false")
         if not all(type(number) is int for number in numbers):
-            raise ValueError("the knobs other than rows must be ints")
+            raise ValueError("the knobs other than rows must be ints, such as 4096")
         # In libraries and records of the first format, skip is a boolean.
         if not all(type(switch) in (int, bool) and -1 <= switch <= 1 for switch in switches):
             raise ValueError(f"skip and backwards must be 0, 1 or {BY_MACHINE}, by the machine")
@@ -84,8 +84,8 @@ class Config:
             raise ValueError(f"expected vector_bytes in {VECTOR_BYTES} and unroll in {UNROLLS}")
         if not 1 <= self.piece < LARGEST or not all(-1 <= size < LARGEST for size in sizes):
             raise ValueError(
-                "piece must be positive, and bytes_per_thread and stream_from not negative, or "
-                f"{BY_MACHINE}, by the machine"
+                "piece must be positive, bytes_per_thread and stream_from not negative, or "
+                f"{BY_MACHINE}, by the machine, and all of them below 2**40"
             )
         if type(self.leaf) is not int or self.leaf not in (SPAN, PLAIN):
             raise ValueError(f"leaf must be {SPAN}, a span, or {PLAIN}, plain TIR")

@@ -70,7 +70,9 @@ def parse_knobs(texts: Sequence[str] | None) -> dict[str, Any]:
         try:
             knob = json.loads(value)
         except ValueError as error:
-            raise UsageError(f"--config {text!r}: expected such as piece=4096") from error
+            raise UsageError(
+                f"--config {text!r}: expected such as piece=4096 or rows=true"
+            ) from error
         if name in knobs:
             raise UsageError(f"--config {name} is given twice; expected it once")
         knobs[name] = knob

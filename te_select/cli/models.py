@@ -204,11 +204,11 @@ def print_nodes(nodes: Sequence[ModelNode], sizes: dict[str, int]) -> None:
         rows.append(
             (
                 node.place,
-                node.name,
+                _plain(node.name),
                 *(_NOT_KNOWN if shape is None else format_shape(shape) for shape in shapes),
-                node.dtype or _NOT_KNOWN,
+                _plain(node.dtype or _NOT_KNOWN),
                 node.status,
-                node.cond_producer,
+                _plain(node.cond_producer),
                 _NOT_KNOWN if moved is None else str(moved),
             )
         )
@@ -221,7 +221,12 @@ def print_nodes(nodes: Sequence[ModelNode], sizes: dict[str, int]) -> None:
         if node.status in ("dispatched", "refused"):
             reasons.setdefault((node.status, node.reason), []).append(node.place)
     for (status, reason), places in reasons.items():
-        print(f"{status}: {', '.join(places)}: {reason}")
+        print(f"{status}: {', '.join(places)}: {_plain(reason)}")
+
+
+def _plain(text: str) -> str:
+    """A text of the file without what a terminal would obey."""
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
 def _is_of_file(name: str) -> bool:

@@ -17,6 +17,7 @@ from te_select.frontends.openvino import read_openvino
 
 __all__ = ["ModelNode", "read_model"]
 
+_LONGEST = 600  # characters of a message
 _LOOKED_AT = 512  # bytes at the start of a file whose name does not tell the format
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -56,7 +57,13 @@ def read_model(path: str | os.PathLike[str], *, expand: bool = False) -> list[Mo
     except OSError as error:
         raise ModelError(f"{path} cannot be read: {error.strerror or error}") from error
     except ModelError as error:
-        raise ModelError(f"{path}: {error}") from error
+        raise ModelError(f"{path}: {_one_line(str(error))}") from error
+
+
+def _one_line(text: str) -> str:
+    """A message that may hold texts of the file, so that a terminal prints it as it is."""
+    shown = "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+    return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]} ..."
 
 
 _SUFFIXES = (".onnx", ".xml", ".json")

@@ -59,7 +59,10 @@ def folder() -> Path:
     """Where the cache lies: ``TE_SELECT_CACHE_DIR``, else in the user's cache folder."""
     wanted = os.environ.get(FOLDER)
     if wanted:
-        return Path(wanted).expanduser().absolute()
+        try:
+            return Path(wanted).expanduser().absolute()
+        except RuntimeError as error:
+            raise CacheError(f"{FOLDER} is {wanted!r}: {error}; expected a folder") from error
     import platformdirs  # noqa: PLC0415 - not needed where the folder is given
 
     return Path(platformdirs.user_cache_dir("te-select", appauthor=False))
@@ -94,8 +97,8 @@ def read(name: str) -> bytes | None:
     bytes or None
         What the file holds. Whoever uses it checks it, and calls `discard` where it is damaged.
     """
-    path = folder() / name
     try:
+        path = folder() / name
         _check(path.parent)
         with open(path, "rb", opener=_open_regular) as file:
             found = os.fstat(file.fileno())

@@ -142,8 +142,9 @@ class Journal:
             if data:
                 kept = self.folder.parent / KEPT / self.path.name
                 kept.parent.mkdir(exist_ok=True)
-                lines = b"".join(line + b"\n" for line in data.splitlines() if line)
-                files.replace(kept, (contents(kept) or b"") + lines)
+                # A session that was killed here has left its trials in both files.
+                lines = dict.fromkeys([*(contents(kept) or b"").splitlines(), *data.splitlines()])
+                files.replace(kept, b"".join(line + b"\n" for line in lines if line))
             self.path.unlink(missing_ok=True)
 
     @contextlib.contextmanager

@@ -109,7 +109,11 @@ def read_document(path: Path) -> Net:
     try:
         with path.open("rb") as file:
             parser.parse(file)
-    except (xml.sax.SAXException, DefusedXmlException, UnicodeError) as error:
+    except DefusedXmlException as error:
+        raise ModelError(
+            "the file is no OpenVINO IR: it declares a document type or entities"
+        ) from error
+    except (xml.sax.SAXException, LookupError, ValueError) as error:  # the last two: its encoding
         raise ModelError(f"the file is no OpenVINO IR: {_text(error)}") from error
     if handler.main is None:
         raise ModelError("the file is no OpenVINO IR: it holds no net")
@@ -120,9 +124,7 @@ def _text(error: Exception) -> str:
     """What is wrong and where, without the file's name."""
     if isinstance(error, xml.sax.SAXParseException):
         return f"line {error.getLineNumber()}: {error.getMessage()}"
-    return (
-        "it declares a document type or entities" if isinstance(error, ValueError) else str(error)
-    )
+    return str(error)
 
 
 class _Handler(xml.sax.handler.ContentHandler):

@@ -80,6 +80,8 @@ def _broadcast(layer: Layer, shapes: Sequence[Dims]) -> Shape | None:
 
 
 def _matmul(layer: Layer, shapes: Sequence[Dims]) -> Shape | None:
+    if len(shapes) != 2:  # noqa: PLR2004 - the product has two factors
+        return None
     a, b = shapes
     if min(len(a), len(b)) < 2:  # noqa: PLR2004 - matrices
         return None

@@ -18,6 +18,7 @@ from te_select.frontends.symbolic.tensors import Dims, Sizes, Tensor
 from te_select.frontends.words import words
 
 _CHANGES = frozenset(("Assign", "Multinomial", "Parameter", "RandomUniform", "ReadValue"))
+_MOST_DIGITS = 19  # of a dim, which is an int64
 _INTERVAL = re.compile(r"(\d*)\.\.(\d*)")
 _INTEGER_ARITHMETIC = words(
     "Abs Add Broadcast Concat Convert Divide Equal Floor FloorMod Gather Maximum Minimum Mod "
@@ -166,7 +167,7 @@ class Walker:
         names = []
         for axis, word in enumerate(words):
             dim: Dim
-            if word.isdecimal():
+            if word.isdecimal() and len(word) <= _MOST_DIGITS:
                 dim = int(word)
             elif word not in ("?", "-1") and not _INTERVAL.fullmatch(word):
                 raise ModelError(

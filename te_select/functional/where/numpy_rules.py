@@ -82,6 +82,9 @@ def _into(out: Any, reason: str, cond: Any, x: Any, y: Any) -> Any:
 def _promoted(cond: Any, x: Any, y: Any) -> Any:
     """Select operands of several types; each is converted once, large ones in pieces."""
     dtype = np.result_type(x, y)
+    if dtype.kind in "mM":  # NumPy 2.4 crashes in some conversions of their units
+        left["promotion"] += 1
+        return NotImplemented
     flags, then, else_ = _as_array(cond, np.dtype(bool)), _as_array(x, dtype), _as_array(y, dtype)
     if flags is None or then is None or else_ is None or not moves(dtype):
         left["promotion"] += 1
@@ -102,7 +105,13 @@ def _as_array(value: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any] | None:
     array = np.asarray(value)
     if not moves(array.dtype) or (dtype.char in "SUV" and array.dtype.char != dtype.char):
         return None  # bytes to text may fail, and NumPy converts what is selected only
-    return array if array.size > SMALL else array.astype(dtype, copy=False)
+    return array if array.size > SMALL else _converted(array, dtype)
+
+
+def _converted(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """An array in a type that holds its values; of a signalling NaN, numpy.where says nothing."""
+    with np.errstate(all="ignore"):
+        return array.astype(dtype, copy=False)
 
 
 def fresh(cond: Any, x: Any, y: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
@@ -126,7 +135,7 @@ def _fill(cond: Any, x: Any, y: Any, out: Any) -> None:
     inputs = []
     for value, dtype in ((cond, np.dtype(bool)), (x, out.dtype), (y, out.dtype)):
         whole = value.size < out.size
-        aligned = value.astype(dtype, copy=False) if whole else value
+        aligned = _converted(value, dtype) if whole else value
         inputs.append(aligned.reshape((1,) * (out.ndim - value.ndim) + value.shape))
     if (inputs[0].dtype, inputs[1].dtype, inputs[2].dtype) == (bool, out.dtype, out.dtype):
         where(*inputs, out=out)
@@ -147,7 +156,7 @@ def _fill(cond: Any, x: Any, y: Any, out: Any) -> None:
             continue
         flags, *sides = given
         where(
-            flags.astype(bool, copy=False),
-            *(side.astype(out.dtype, copy=False) for side in sides),
+            _converted(flags, np.dtype(bool)),
+            *(_converted(side, out.dtype) for side in sides),
             out=target,
         )

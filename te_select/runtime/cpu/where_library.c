@@ -83,6 +83,8 @@ static const DLTensor* tensor_of(const TVMFFIAny* arg) {
   return arg->type_index == kTVMFFIDLTensorPtr ? (const DLTensor*)arg->v_ptr : NULL;
 }
 
+static const int64_t MOST_BYTES = INT64_C(1) << 56; /* products with strides stay an int64 */
+
 static int check(const DLTensor* t, int operand, DLDataType type) {
   const char* name = names[operand];
   DLDeviceType device = t->device.device_type;
@@ -94,14 +96,22 @@ static int check(const DLTensor* t, int operand, DLDataType type) {
   }
   int fits = operand == COND ? t->dtype.bits == 8 && t->dtype.code == kDLBool
                              : t->dtype.bits == type.bits && t->dtype.code == type.code;
-  if (!fits || t->dtype.lanes != 1 || t->dtype.bits % 8 || t->dtype.bits > 128) {
+  if (!fits || t->dtype.lanes != 1 || t->dtype.bits % 8 || !t->dtype.bits || t->dtype.bits > 128) {
     return refuse("TypeError", "where: %s has another element type than out, or cond is no boolean",
                   name);
   }
   int empty = 0;
+  int64_t most = MOST_BYTES / (t->dtype.bits / 8), elements = 1;
   for (int32_t i = 0; i < t->ndim; ++i) {
-    if (t->shape[i] < 0) return refuse("ValueError", "where: %s has a negative dim", name);
-    empty |= t->shape[i] == 0;
+    int64_t dim = t->shape[i];
+    if (dim < 0) return refuse("ValueError", "where: %s has a negative dim", name);
+    empty |= dim == 0;
+    if (dim < 2) continue;
+    int64_t stride = t->strides ? t->strides[i] : 0;
+    if (dim > most / elements || stride > most / dim || stride < -(most / dim)) {
+      return refuse("ValueError", "where: %s has more elements than any memory", name);
+    }
+    elements *= dim;
   }
   if (!t->data && !empty) return refuse("ValueError", "where: %s has no memory", name);
   return 0;
@@ -111,13 +121,24 @@ static int check(const DLTensor* t, int operand, DLDataType type) {
 static void strides_of(const DLTensor* t, int64_t* strides) {
   int64_t item = t->dtype.bits / 8, compact = item;
   for (int32_t i = t->ndim - 1; i >= 0; --i) {
-    strides[i] = t->strides ? t->strides[i] * item : compact;
-    compact *= t->shape[i];
+    int64_t dim = t->shape[i];
+    strides[i] = dim < 2 ? 0 : t->strides ? t->strides[i] * item : compact;
+    if (dim > 1) compact *= dim;
   }
+}
+
+/* Whether an element of this type holds a whole number. */
+static int holds(DLDataType type, int64_t value) {
+  if (type.code == kDLBool) return value == 0 || value == 1;
+  if (type.code == kDLInt) {
+    return type.bits == 64 || (value >> (type.bits - 1)) == (value < 0 ? -1 : 0);
+  }
+  return value >= 0 && (type.bits == 64 || value >> type.bits == 0);
 }
 
 /* Writes a number as an element of out. Returns 0 if this function does not convert it. */
 static int to_element(const TVMFFIAny* arg, DLDataType type, char* element) {
+  if (type.bits > 64) return 0;
   if (arg->type_index == kTVMFFIFloat && type.code == kDLFloat && type.bits >= 32) {
     float narrow = (float)arg->v_float64;
     memcpy(element, type.bits == 32 ? (void*)&narrow : (void*)&arg->v_float64, type.bits / 8);
@@ -131,6 +152,7 @@ static int to_element(const TVMFFIAny* arg, DLDataType type, char* element) {
     return 1;
   }
   if (type.code != kDLInt && type.code != kDLUInt && type.code != kDLBool) return 0;
+  if (!holds(type, arg->v_int64)) return 0;
   memcpy(element, &arg->v_int64, type.bits / 8); /* little-endian: the low bytes */
   return 1;
 }
@@ -158,7 +180,8 @@ TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_where(void* self, const TVMFFIAny* ar
     int64_t strides[TE_SELECT_WHERE_RANK];
     if (!t) {
       if (i == COND || !to_element(&args[i], out->dtype, elements[i])) {
-        return refuse("TypeError", "where: %s is not a tensor", names[i]);
+        return refuse("TypeError", "where: %s is no tensor, and no number that out's type holds",
+                      names[i]);
       }
       call.data[i] = elements[i];
       te_select_broadcast(&call, i, 0, NULL, NULL);

@@ -189,6 +189,8 @@ static verdict convert(operand* found, PyArray_Descr* type) {
   if (!moves_as_bits(own)) return BY_TYPE;
   /* Bytes to text may fail, and NumPy converts what is selected only. */
   if (PyTypeNum_ISFLEXIBLE(type->type_num) && own->type_num != type->type_num) return BY_TYPE;
+  /* NumPy 2.4 crashes where it converts 600 dates of generic units to years. */
+  if (PyTypeNum_ISDATETIME(type->type_num)) return BY_PROMOTION;
   if (PyArray_SIZE(found->array) > SMALL) return BY_PROMOTION;
   Py_INCREF(type);
   found->elements = (PyArrayObject*)PyArray_CastToType(found->array, type, 0);

@@ -1,0 +1,82 @@
+"""Operands that NumPy's own conversion does not survive, or speaks of; numbers in tvm-ffi calls."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+import warnings
+
+import numpy as np
+import pytest
+
+import te_select
+from te_select.functional.where.kernels import library
+
+GENERIC = """
+    import numpy as np
+    import te_select
+
+    for n in (3, 600, 5000):
+        sides = np.zeros(n, "M8[Y]"), np.full(n, 5).view("M8")
+        for where in (np.where, te_select.where):
+            try:
+                where(np.ones(n, bool), *sides)
+            except ValueError as error:
+                assert "generic units" in str(error)
+            else:
+                raise AssertionError("no error")
+    empty = np.ones((1, 3), bool), np.zeros((1, 0, 3), "M8[Y]"), np.full((1, 1, 3), 5).view("M8")
+    assert te_select.where(*empty).shape == (1, 0, 3)
+"""
+
+
+def test_dates_of_generic_units_are_what_numpy_makes_of_them():
+    code = textwrap.dedent(GENERIC)
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+
+
+def test_signalling_nan_is_converted_without_a_word():
+    size = 100_000
+    signalling = np.full(size, 0x7F800001, np.uint32).view("f4")
+    ones, zeros = np.ones(size, "u4"), np.zeros(size, "i1")
+    with warnings.catch_warnings(), np.errstate(all="raise"):
+        warnings.simplefilter("error")
+        for given in ((signalling, ones, zeros), (ones > 0, signalling, ones)):
+            assert te_select.where(*given).tobytes() == np.where(*given).tobytes()
+
+
+@pytest.fixture(scope="module")
+def function():
+    for part in ("w1", "w2", "w4", "w8", "w16"):
+        assert library.fetch(part)
+    return library.function("te_select_where")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "number"),
+    [("bool", 2), ("bool", 256), ("int8", 300), ("int8", -129), ("uint8", -1), ("uint32", 1 << 32)],
+)
+def test_number_that_the_type_does_not_hold_is_refused(function, dtype, number):
+    cond, x, out = np.zeros(4, bool), np.ones(4, dtype), np.full(4, 1, dtype)
+    with pytest.raises(TypeError, match="no number that out's type holds"):
+        function(cond, x, number, out)
+    assert (out == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "number"),
+    [
+        ("bool", 1),
+        ("int8", 127),
+        ("int8", -128),
+        ("uint8", 255),
+        ("int64", -(2**63)),
+        ("uint16", 0),
+    ],
+)
+def test_number_at_the_end_of_a_types_range_is_written(function, dtype, number):
+    cond, x, out = np.zeros(4, bool), np.zeros(4, dtype), np.zeros(4, dtype)
+    function(cond, x, number, out)
+    assert (out == number).all()
