@@ -24,14 +24,15 @@ demo: $(BUILT)  ## compile a causal mask, and run it in a process without TVM
 	$(BIN)/python examples/python/demo.py
 
 test: $(INSTALLED)  ## run the tests but the slow ones
-	$(BIN)/python -m pytest -m "not slow" $(PYTEST_FLAGS)
+	$(BIN)/python -m pytest -m "not slow and not long" $(PYTEST_FLAGS)
 
 # Emulated machines, attacks that go on for a while, and real model files.
 test-slow: $(INSTALLED)  ## run the slow tests
 	$(BIN)/python -m pytest -m slow $(PYTEST_FLAGS)
 
 MINUTES ?= 10
-soak: $(INSTALLED)  ## attack it for MINUTES
+soak: $(INSTALLED)  ## run what the pages say, then attack it for MINUTES
+	$(if $(SOAK_FLAGS),,$(BIN)/python -m pytest -m long $(PYTEST_FLAGS))
 	$(BIN)/python benchmarks/soak --minutes $(MINUTES) $(SOAK_FLAGS)
 
 lint: $(INSTALLED)  ## check form, types and imports

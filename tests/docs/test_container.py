@@ -30,7 +30,7 @@ def test_dockerfile_takes_these_steps() -> None:
         assert step in dockerfile
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_library_runs_beside_numpy_and_tvm_ffi_alone(tmp_path: Path) -> None:
     environment = fresh.environment_of(tmp_path / "home")
     workload = te_select.Workload((1, 1, 128, 128), (4, 12, 128, 128), ())

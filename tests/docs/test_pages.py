@@ -114,7 +114,7 @@ def test_block_that_fails_is_named(language: str, code: str, tmp_path: Path) -> 
         run_page(str(page), tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("page", pages_with(SLOW))
 def test_blocks_that_take_long_run_too(page: str, tmp_path: Path) -> None:
     run_page(page, tmp_path, SLOW)

@@ -21,7 +21,7 @@ def pasted() -> str:
     return "\n".join([IN_AN_ENVIRONMENT, *commands, *programs])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_commands_of_the_readme_work_in_a_fresh_clone(tmp_path: Path) -> None:
     environment = fresh.environment_of(tmp_path / "home")
     status, output = fresh.shell(pasted(), fresh.clone_to(tmp_path), environment)

@@ -3,7 +3,7 @@
 A comment in front of a block says if and how it is run; readers do not see it:
 
 ``<!-- slow -->``
-    In the slow tests only.
+    In the long tests only.
 ``<!-- cuda -->``
     Where there is a GPU. Elsewhere it is parsed.
 ``<!-- in a fresh clone -->``

@@ -74,6 +74,7 @@ def contradictions(tensors, feeds, results):
                 yield name, str(said), is_
 
 
+@pytest.mark.slow
 def test_rules_agree_with_every_node_test_of_onnx():
     """Dims are ints, names by size, or different names for all."""
     compared = 0

@@ -21,7 +21,10 @@ from tests.support.where_calls import HAS_EXTENSION, difference, outcome, path_o
 NO_EXTENSION = Path(__file__).parents[2] / "support" / "no_extension"
 
 
-@pytest.mark.parametrize("has_extension", [True, False] if HAS_EXTENSION else [False])
+@pytest.mark.parametrize(
+    "has_extension",
+    [True, pytest.param(False, marks=pytest.mark.slow)] if HAS_EXTENSION else [False],
+)
 def test_numpys_own_tests_pass(has_extension, tmp_path):
     spec = importlib.util.find_spec("numpy._core.tests.test_multiarray")
     if spec is None or importlib.util.find_spec("hypothesis") is None:

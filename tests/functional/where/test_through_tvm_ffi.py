@@ -20,6 +20,7 @@ NOT_AGAIN = "not test_a_missing_entry_is_built_and_kept and not test_every_bit"
 
 
 @pytest.mark.skipif(not HAS_EXTENSION, reason="all tests run without the extension")
+@pytest.mark.slow
 def test_the_same_tests_pass_without_the_extension():
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-n0", "-k", NOT_AGAIN, *(HERE / f for f in FILES)],
