@@ -81,7 +81,7 @@ def test_kills_find_an_export_in_two_steps(found, monkeypatch):
 def test_kills_find_what_is_left_behind(found, monkeypatch):
     monkeypatch.setattr(kills, "_write", lambda path, _: path.with_name("left").touch())
     kills.attack(0, found, kills=1)
-    assert "the folder holds left, mask.json, mask.so" in found.failures[0]
+    assert "the folder holds left, mask.h, mask.json, mask.so" in found.failures[0]
 
 
 def test_damage(found):
