@@ -14,6 +14,10 @@ import pytest
 
 import te_select
 
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("make") is None, reason="no make"),
+]
 ROOT = Path(__file__).resolve().parent.parent
 LEVEL = "x86-64-v2"
 USE = """
@@ -69,8 +73,6 @@ def installed(made, tmp_path_factory):
     return python
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("make") is None, reason="no make")
 def test_where_of_a_wheel_needs_no_compiler_and_builds_nothing(installed, tmp_path):
     cache = tmp_path / "cache"
     environment = {"PATH": "", "TE_SELECT_CACHE_DIR": str(cache), "HOME": str(tmp_path)}
@@ -85,8 +87,6 @@ def test_where_of_a_wheel_needs_no_compiler_and_builds_nothing(installed, tmp_pa
     assert run.returncode == 0, run.stderr
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("make") is None, reason="no make")
 def test_wheel_compiles_verifies_and_shows_its_version(installed, tmp_path):
     shell = installed.with_name("te-select")
     shapes = ("--cond", "4,1", "--then", "4,5", "--else", "")
@@ -100,8 +100,6 @@ def test_wheel_compiles_verifies_and_shows_its_version(installed, tmp_path):
     assert version.stdout == f"te-select {te_select.__version__}\n"
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("make") is None, reason="no make")
 def test_sdist_has_the_sources_and_no_machine_code(made):
     (sdist,) = made.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import te_select
 from soak.found import Found
-from soak.libraries import WORKLOAD, judged, of_first_format, pair
+from soak.libraries import FILES, WORKLOAD, judged, of_first_format, pair
 from te_select.errors import ArtifactError
 from te_select.runtime import stored
 from te_select.runtime.stored import Stored
@@ -55,7 +55,7 @@ def attack(seed: int, found: Found, kills: int = 30) -> None:
                 found.failed(f"kill {number} in an export of {what}: {problem}")
             stored.write(plain, path)
             names = sorted(each.name for each in Path(folder).iterdir())
-            if [name for name in names if name != "mask.h"] != ["mask.json", "mask.so"]:
+            if names != FILES:
                 found.failed(
                     f"kill {number} in an export of {what}: after the next export the folder holds "
                     + ", ".join(names)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import te_select
 from soak.found import Found, one_line
-from soak.libraries import judged, of_first_format, pair
+from soak.libraries import FILES, judged, of_first_format, pair
 from te_select.errors import ArtifactError
 from te_select.runtime import stored
 from te_select.runtime.manifest import FIRST_FORMAT, is_manifest
@@ -78,7 +78,7 @@ def _race(
         for problem in problems:
             found.failed(f"{what}: a loader beside them: {problem}")
         names = sorted(each.name for each in folder.iterdir())
-        if [name for name in names if name != "mask.h"] != ["mask.json", "mask.so"]:
+        if names != FILES:
             found.failed(f"{what}: the folder holds {', '.join(names)}")
 
 

@@ -34,7 +34,8 @@ def run(part: onnx.ModelProto) -> None:
     """Run a model, and keep its outputs among the values."""
     session = onnxruntime.InferenceSession(part.SerializeToString())
     feeds = {each.name: values[each.name] for each in session.get_inputs()}
-    values.update(zip((o.name for o in session.get_outputs()), session.run(None, feeds)))  # noqa: B905
+    names = (each.name for each in session.get_outputs())
+    values.update(zip(names, session.run(None, feeds), strict=True))
 
 
 run(model)

@@ -101,8 +101,8 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
 
     from te_select.bench import report  # noqa: PLC0415 - imports NumPy
     from te_select.bench.options import Options  # noqa: PLC0415 - imports tvm_ffi
-    from te_select.bench.peers import choose_peers, with_plugins  # noqa: PLC0415
-    from te_select.bench.row import OURS, label_of  # noqa: PLC0415
+    from te_select.bench.peers import choose_peers, with_plugins  # noqa: PLC0415 - as above
+    from te_select.bench.row import OURS, label_of  # noqa: PLC0415 - as above
     from te_select.cli.environment import environment  # noqa: PLC0415 - kept off --help
     from te_select.machines import machine  # noqa: PLC0415
     from te_select.machines.targets import resolve  # noqa: PLC0415 - imports tvm

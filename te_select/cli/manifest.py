@@ -88,7 +88,7 @@ def apart(
 ) -> tuple[Sequence[dict[str, Any]], Sequence[dict[str, Any]]]:
     """The kernels of workloads, and those that together serve operands of any shapes."""
     workloads = {kernel["symbol"]: Workload.from_json(kernel["workload"]) for kernel in kernels}
-    members = family.places(family.held(workloads.values()))
+    members = family.members(workloads.values())
     own = [kernel for kernel in kernels if workloads[kernel["symbol"]] not in members]
     return own, [kernel for kernel in kernels if workloads[kernel["symbol"]] in members]
 

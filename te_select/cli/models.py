@@ -14,7 +14,7 @@ import te_select
 from te_select.cli.console import UsageError, print_table
 from te_select.errors import BroadcastError, DTypeError, ModelError
 from te_select.operator.access import access_pattern
-from te_select.operator.broadcast import Shape, format_shape
+from te_select.operator.broadcast import Shape, format_shape, printable
 from te_select.operator.workload import Workload
 
 if TYPE_CHECKING:
@@ -204,11 +204,11 @@ def print_nodes(nodes: Sequence[ModelNode], sizes: dict[str, int]) -> None:
         rows.append(
             (
                 node.place,
-                _plain(node.name),
+                printable(node.name),
                 *(_NOT_KNOWN if shape is None else format_shape(shape) for shape in shapes),
-                _plain(node.dtype or _NOT_KNOWN),
+                printable(node.dtype or _NOT_KNOWN),
                 node.status,
-                _plain(node.cond_producer),
+                printable(node.cond_producer),
                 _NOT_KNOWN if moved is None else str(moved),
             )
         )
@@ -221,12 +221,7 @@ def print_nodes(nodes: Sequence[ModelNode], sizes: dict[str, int]) -> None:
         if node.status in ("dispatched", "refused"):
             reasons.setdefault((node.status, node.reason), []).append(node.place)
     for (status, reason), places in reasons.items():
-        print(f"{status}: {', '.join(places)}: {_plain(reason)}")
-
-
-def _plain(text: str) -> str:
-    """A text of the file without what a terminal would obey."""
-    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+        print(f"{status}: {', '.join(places)}: {printable(reason)}")
 
 
 def _is_of_file(name: str) -> bool:

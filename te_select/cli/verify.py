@@ -115,7 +115,7 @@ def _verify_library(
 
 def _print(chosen: Sequence[Kernel], results: Sequence[Sequence[CheckResult]]) -> None:
     """A line for each kernel, and for the family of where() one line for all of its kernels."""
-    members = family.places(family.held(kernel.workload for kernel in chosen))
+    members = family.members(kernel.workload for kernel in chosen)
     of_family = [0, 0]
     for kernel, group in zip(chosen, results, strict=True):
         good = sum(result.passed for result in group)

@@ -11,9 +11,9 @@ import itertools
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from te_select import forks, kinds
 from te_select.compiler.building import build_scheduled, check_runs_here
@@ -21,7 +21,7 @@ from te_select.compiler.family import schedule_member, served_by_family
 from te_select.compiler.scheduling import TuningLogs, schedule
 from te_select.errors import ArgumentError, ArtifactError
 from te_select.machines.scheduled import Scheduled
-from te_select.machines.targets import resolve
+from te_select.machines.targets import ResolvedTarget, resolve
 from te_select.operator import family
 from te_select.operator.broadcast import shown
 from te_select.operator.node import Node
@@ -31,6 +31,7 @@ from te_select.runtime.kernel import Kernel
 from te_select.runtime.manifest import NodeRecord
 
 _builds = itertools.count()
+_Scheduling: TypeAlias = Callable[[Workload, ResolvedTarget], Scheduled]
 
 
 @forks.held_off()
@@ -132,19 +133,19 @@ def export(
             "of its own"
         )
     path = files.new_library_path(path)
-    total = len(unique) + len(members)
-    with scratch.folder(scratch.ROOM + total * scratch.KERNEL_ROOM) as folder:
+    by_records = partial(schedule, tuning_logs=tuning_logs, knobs=config)
+    plan: list[tuple[Workload, _Scheduling]] = [
+        *((each, by_records) for each in unique),
+        *((each, schedule_member) for each in members),
+    ]
+    with scratch.folder(scratch.ROOM + len(plan) * scratch.KERNEL_ROOM) as folder:
         built = folder / "library.so"
         step = progress or (lambda _done, _total: None)
         chosen: list[Scheduled] = []
-        for done, workload in enumerate((*unique, *members)):
-            step(done, total + 1)  # the last step compiles all of them
-            for level in resolved.levels:
-                if done < len(unique):
-                    chosen.append(schedule(workload, level, tuning_logs, knobs=config))
-                else:
-                    chosen.append(schedule_member(workload, level))
-        step(total, total + 1)
+        for done, (workload, apply) in enumerate(plan):
+            step(done, len(plan) + 1)  # the last step compiles all of them
+            chosen += [apply(workload, level) for level in resolved.levels]
+        step(len(plan), len(plan) + 1)
         records = [NodeRecord.of(node, family_serves=node.place in served) for node in nodes]
         archive = built.with_suffix(".a")
         asked = {"places": places or None, "archive": archive if static else None}

@@ -14,6 +14,7 @@ from te_select.frontends.model_node import ModelNode
 from te_select.frontends.onednn_graph import read_onednn
 from te_select.frontends.onnx import read_onnx
 from te_select.frontends.openvino import read_openvino
+from te_select.operator.broadcast import printable
 
 __all__ = ["ModelNode", "read_model"]
 
@@ -57,12 +58,12 @@ def read_model(path: str | os.PathLike[str], *, expand: bool = False) -> list[Mo
     except OSError as error:
         raise ModelError(f"{path} cannot be read: {error.strerror or error}") from error
     except ModelError as error:
-        raise ModelError(f"{path}: {_one_line(str(error))}") from error
+        raise ModelError(f"{path}: {_shortened(str(error))}") from error
 
 
-def _one_line(text: str) -> str:
-    """A message that may hold texts of the file, so that a terminal prints it as it is."""
-    shown = "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+def _shortened(text: str) -> str:
+    """A message that may hold long texts of the file."""
+    shown = printable(text)
     return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]} ..."
 
 

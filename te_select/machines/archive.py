@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import platform
-import shlex
 import shutil
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
 from te_select.errors import ToolchainError
+from te_select.machines.programs import named_by
 from te_select.runtime.stored import MEMBER
 
 SHARED = ("te_select_error", "te_select_error_v1", "te_select_pool_v1")
@@ -49,13 +48,7 @@ def write(merged: Path, functions: Iterable[str], triple: str | None, out: Path)
 
 def _tool(name: str, variable: str, triple: str | None) -> tuple[str, ...]:
     """A tool of the binutils: ``$OBJCOPY`` or ``$AR``, else that of the triple, else of LLVM."""
-    if wanted := os.environ.get(variable, "").strip():
-        try:
-            command = tuple(shlex.split(wanted))
-        except ValueError:
-            command = ()
-        if not command or shutil.which(command[0]) is None:
-            raise ToolchainError(f"{variable} is {wanted!r}, not a program; set it to {name}")
+    if (command := named_by(variable, name)) is not None:
         return command
     own = triple is None or triple.partition("-")[0] == platform.machine()
     names = (name if own else f"{triple}-{name}", f"llvm-{name}")

@@ -7,7 +7,6 @@ import ctypes
 import functools
 import os
 import platform
-import shlex
 import shutil
 import subprocess
 import tempfile
@@ -19,6 +18,7 @@ from pathlib import Path
 from te_select.errors import ToolchainError
 from te_select.machines import archive as archives
 from te_select.machines.cross_compiler import cross_compiler
+from te_select.machines.programs import named_by
 from te_select.runtime import embedded, scratch
 from te_select.runtime.manifest import Manifest
 
@@ -156,14 +156,7 @@ def c_compiler() -> tuple[str, ...]:
     ToolchainError
         If there is none.
     """
-    wanted = os.environ.get("CC", "").strip()
-    if wanted:
-        try:
-            command = tuple(shlex.split(wanted))
-        except ValueError:
-            command = ()
-        if not command or shutil.which(command[0]) is None:
-            raise ToolchainError(f"CC is {wanted!r}, not a program; set it to a C compiler")
+    if (command := named_by("CC", "a C compiler")) is not None:
         return command
     for name in _COMPILERS:
         if shutil.which(name) is not None:

@@ -155,6 +155,11 @@ def shown(value: Any) -> str:
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
 
 
+def printable(text: str) -> str:
+    """A text of somebody else's on one line, without what a terminal would obey."""
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+
+
 def _none(cond: Shape, then: Shape, else_: Shape, _axis: int) -> tuple[Shape, Shape]:
     if not cond == then == else_:
         raise BroadcastError(

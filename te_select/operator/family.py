@@ -47,6 +47,11 @@ def held(workloads: Iterable[Workload]) -> list[str]:
     return [name for name, members in parts().items() if found >= members.keys()]
 
 
+def members(workloads: Iterable[Workload]) -> dict[Workload, str]:
+    """Those of some workloads that make up whole parts, with their places."""
+    return places(held(workloads))
+
+
 def places(names: Iterable[str]) -> dict[Workload, str]:
     """The workloads of some parts, with their places."""
     return {workload: place for name in names for workload, place in parts()[name].items()}
