@@ -22,7 +22,7 @@ import te_select
 from soak.damaged_bytes import damaged, flipped
 from soak.found import Found
 from soak.libraries import WORKLOAD, judged, of_first_format, pair
-from te_select.cli import app
+from te_select.cli.verbs import app
 from te_select.errors import ArtifactError
 from te_select.runtime import embedded, stored
 from te_select.runtime.manifest import FIRST_FORMAT

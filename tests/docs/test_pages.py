@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from te_select.cli import app
+from te_select.cli.verbs import app
 from te_select.runtime.cuda import driver
 from tests.support.documents import (
     CLONE,

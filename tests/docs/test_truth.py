@@ -11,7 +11,7 @@ from typer.main import get_command
 
 import te_select
 from te_select import errors
-from te_select.cli import app
+from te_select.cli.verbs import app
 from te_select.errors import BroadcastError
 from te_select.operator.broadcast import RULES, broadcast, format_shape
 from tests.support.documents import PAGES, ROOT

@@ -8,7 +8,7 @@ from typing import Any
 
 from typer.testing import CliRunner
 
-from te_select.cli import app
+from te_select.cli.verbs import app
 
 FLAGS = ["--cond", "4,1", "--then", "4,5", "--else", ""]
 

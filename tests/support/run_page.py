@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from te_select.cli import app
+from te_select.cli.verbs import app
 from tests.support.documents import RUN, Block, blocks
 
 _SHELL = set("$&|<>;`\n")

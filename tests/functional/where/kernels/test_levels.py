@@ -58,6 +58,7 @@ def used(path, *emulator, level=""):
         [*emulator, sys.executable, "-c", USE, path],
         env={
             **os.environ,
+            "OPENBLAS_CORETYPE": "",  # NumPy's BLAS is to ask the emulated CPU, too
             "TE_SELECT_LEVEL": level,
             "TE_SELECT_CACHE_DIR": "/dev/null",
             "PYTHONPATH": path_of_python(),
