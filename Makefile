@@ -49,19 +49,24 @@ docs: $(INSTALLED)  ## build the site of the documents
 		$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 
-# The wheel is made from the sdist, and brings the kernels of te_select.where for these levels. They
-# never lie in the checkout, where they would hide what its sources make.
+# Two distributions, te-select and te-select-runtime, each as an sdist and a wheel that is made from
+# it. The wheel of the runtime brings the kernels of te_select.where for these levels. They never lie
+# in the checkout, where they would hide what its sources make.
 LEVELS ?= x86-64-v2,x86-64-v3,x86-64-v4
 DIST ?= dist
 WORK ?= build/wheel
-wheel: $(BUILT)  ## build the sdist and the wheel into dist
-	rm -rf $(WORK) && mkdir -p $(WORK)
-	$(BIN)/python -m pip install --quiet build
-	$(BIN)/python -m build --sdist --outdir $(WORK)
-	tar -xzf $(WORK)/te_select-*.tar.gz -C $(WORK)
-	$(BIN)/te-select where build --target $(LEVELS) -o "$$(echo $(WORK)/te_select-*/te_select)/prebuilt/where.so"
-	mkdir -p $(DIST) && cp $(WORK)/te_select-*.tar.gz $(DIST)
-	$(BIN)/python -m build --wheel --outdir $(DIST) $(WORK)/te_select-*/
+wheel: $(BUILT)  ## build sdists and wheels of te-select and te-select-runtime into dist
+	rm -rf $(WORK) && mkdir -p $(WORK)/sources $(DIST)
+	$(BIN)/python -m pip install --quiet build packaging tomlkit
+	$(BIN)/python -m build --sdist --outdir $(WORK) .
+	tar -xzf $(WORK)/te_select-*.tar.gz -C $(WORK)/sources --strip-components 1
+	$(BIN)/python release/split.py $(WORK)/sources $(WORK)/runtime $(WORK)/builder
+	$(BIN)/python -m build --outdir $(DIST) $(WORK)/builder
+	$(BIN)/python -m build --sdist --outdir $(DIST) $(WORK)/runtime
+	$(BIN)/te-select where build --target $(LEVELS) -o $(WORK)/where.so
+	mkdir -p $(WORK)/runtime/te_select/prebuilt
+	gzip -9 --no-name --stdout $(WORK)/where.so > $(WORK)/runtime/te_select/prebuilt/where.so.gz
+	$(BIN)/python -m build --wheel --outdir $(DIST) $(WORK)/runtime
 
 clean:  ## remove .venv, build and dist
 	rm -rf .venv build dist

@@ -19,6 +19,7 @@ from te_select.errors import (
     TargetError,
     ToolchainError,
     TuningError,
+    not_installed,
 )
 from te_select.operator.workload import Workload
 from te_select.version import __version__
@@ -84,9 +85,7 @@ def __getattr__(name: str) -> Any:
         with forks.held_off():
             value = getattr(importlib.import_module(_LAZY[name]), name)
     except ModuleNotFoundError as error:
-        if error.name is None or not error.name.startswith("tvm"):
-            raise
-        raise ToolchainError(f"{name} needs {error.name}, which is not installed") from error
+        raise not_installed(f"te_select.{name}", error) from error
     globals()[name] = value
     return value
 

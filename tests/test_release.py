@@ -1,16 +1,21 @@
-"""The wheel: it is made from the sdist, and works where it is installed."""
+"""The two distributions: each is made from its sdist, and works where it is installed."""
 
 from __future__ import annotations
 
+import importlib.metadata
+import os
 import shutil
 import subprocess
 import sys
 import sysconfig
 import tarfile
 import textwrap
+import zipfile
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
+from packaging.requirements import Requirement
 
 import te_select
 
@@ -20,7 +25,10 @@ pytestmark = [
 ]
 ROOT = Path(__file__).resolve().parent.parent
 LEVEL = "x86-64-v2"
-USE = """
+NEEDED = ("apache-tvm-ffi", "numpy")
+BYTES_WITHOUT_PREBUILT = 3_300_000
+EXAMPLE = te_select.Workload((4, 1), (4, 8), (), "float32")
+WHERE = """
     import os, sys
     import numpy as np
     import te_select
@@ -34,76 +42,241 @@ USE = """
     rows = np.ones((300, 5), "f8")
     assert te_select.where(cond[:300, None], rows, 0).sum() == 500
 """
+RUNTIME = """
+    import os, pickle, sys
+    import numpy as np
+    import te_select
+    from te_select.checking.verify import verify_kernel
+
+    kernel = te_select.load(sys.argv[1])
+    assert all(result.passed for result in verify_kernel(kernel))
+    assert pickle.loads(pickle.dumps(kernel)).workload == kernel.workload
+    assert (kernel.target, kernel.origin, kernel.level) == ("x86-64-v2", "default", "x86-64-v2")
+    for build in (
+        lambda: te_select.compile(kernel.workload),
+        lambda: te_select.export([kernel.workload], "x.so"),
+        lambda: te_select.tune(kernel.workload),
+        lambda: te_select.read_model("model.onnx"),
+        lambda: te_select.where.build("where.so"),
+        lambda: kernel.source("asm"),
+    ):
+        try:
+            build()
+        except te_select.SelectError as error:
+            assert "install te-select" in str(error), error
+        else:
+            raise AssertionError("there is a compiler")
+    del os.environ["TE_SELECT_CACHE_DIR"]
+    assert (te_select.where(np.arange(9) % 2 == 0, 1.5, np.zeros(9)) == [1.5, 0] * 4 + [1.5]).all()
+"""
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """The folder of the sdist and the wheel."""
-    folder = tmp_path_factory.mktemp("dist")
+def made(tmp_path_factory, worker_id):
+    """The folder of the sdists and the wheels, made once for all workers."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base if worker_id == "master" else base.parent) / "dist"
+    with FileLock(f"{folder}.lock"):
+        if not folder.exists():
+            make_wheels(folder)
+    return folder
+
+
+def make_wheels(folder):
     programs = Path(sys.executable).parent
-    words = [
-        "wheel",
+    work = folder.with_name("work")
+    words = (
         f"LEVELS={LEVEL}",
-        f"DIST={folder}",
-        f"WORK={folder}/work",
+        f"DIST={work}/dist",
+        f"WORK={work}",
         f"BIN={programs}",
-        f"BUILT={folder}",
-    ]
+        f"BUILT={folder.parent}",
+    )
     made = subprocess.run(
-        ["make", "-C", str(ROOT), *words], capture_output=True, text=True, check=False
+        ["make", "-C", str(ROOT), "wheel", *words], capture_output=True, text=True, check=False
     )
     if "Could not find a version" in made.stderr + made.stdout:
         pytest.skip("no package index can be reached")
     assert made.returncode == 0, made.stdout[-2000:] + made.stderr[-2000:]
-    return folder
+    (work / "dist").rename(folder)
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    return te_select.export([EXAMPLE], tmp_path_factory.mktemp("library") / "mask.so", LEVEL)
+
+
+def environment(folder, made, *names):
+    """Python of a new environment with these of the wheels."""
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    python = folder / "bin/python"
+    wheels = [next(made.glob(f"{name}-*.whl")) for name in names]
+    subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-deps", *wheels], check=True)
+    return python
+
+
+def packages(python):
+    """The folder of the packages of an environment."""
+    where = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    found = subprocess.run([python, "-c", where], capture_output=True, text=True, check=True)
+    return Path(found.stdout.strip())
+
+
+def lend(python, *names):
+    """Give an environment some packages of this one, and what they need, as links."""
+    for name in names:
+        distribution = importlib.metadata.distribution(name)
+        for top in {Path(file).parts[0] for file in distribution.files} - {"..", "__pycache__"}:
+            target = packages(python) / top
+            if not target.exists():
+                target.symlink_to(Path(distribution.locate_file(top)).resolve())
+        needed = map(Requirement, distribution.requires or ())
+        lend(python, *(need.name for need in needed if not need.marker or need.marker.evaluate()))
+
+
+def run(*words, **variables):
+    """Run a program that has no home and finds no other program."""
+    return subprocess.run(
+        list(map(str, words)),
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PATH": "", "HOME": "/dev/null", **variables},
+        cwd="/",
+    )
+
+
+def code(text):
+    return textwrap.dedent(text)
 
 
 @pytest.fixture(scope="module")
 def installed(made, tmp_path_factory):
-    """Python of an environment that has the wheel, and sees the packages of this one."""
-    folder = tmp_path_factory.mktemp("fresh")
-    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-    python = folder / "bin/python"
-    (wheel,) = made.glob("*.whl")
-    subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-deps", wheel], check=True)
-    where = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    found = subprocess.run([python, "-c", where], capture_output=True, text=True, check=True)
-    packages = Path(found.stdout.strip(), "zz_others.pth")
-    packages.write_text(sysconfig.get_path("purelib") + "\n")
+    """Python of an environment that has both wheels, and sees the packages of this one."""
+    python = environment(tmp_path_factory.mktemp("both"), made, "te_select", "te_select_runtime")
+    others = packages(python) / "zz_others.pth"
+    others.write_text(sysconfig.get_path("purelib") + "\n")
     return python
 
 
-def test_where_of_a_wheel_needs_no_compiler_and_builds_nothing(installed, tmp_path):
-    cache = tmp_path / "cache"
-    environment = {"PATH": "", "TE_SELECT_CACHE_DIR": str(cache), "HOME": str(tmp_path)}
-    run = subprocess.run(
-        [installed, "-c", textwrap.dedent(USE)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=environment,
-        cwd=tmp_path,
-    )
-    assert run.returncode == 0, run.stderr
+@pytest.fixture(scope="module")
+def runtime(made, tmp_path_factory):
+    """Python of an environment that has te-select-runtime, NumPy and tvm-ffi alone."""
+    python = environment(tmp_path_factory.mktemp("runtime"), made, "te_select_runtime")
+    lend(python, *NEEDED)
+    return python
 
 
-def test_wheel_compiles_verifies_and_shows_its_version(installed, tmp_path):
+def test_where_of_the_wheels_needs_no_compiler_and_builds_nothing(installed, runtime, tmp_path):
+    for python in (installed, runtime):
+        done = run(python, "-c", code(WHERE), TE_SELECT_CACHE_DIR=str(tmp_path / "cache"))
+        assert done.returncode == 0, done.stderr
+
+
+def test_wheels_compile_verify_and_show_their_version(installed, tmp_path):
     shell = installed.with_name("te-select")
     shapes = ("--cond", "4,1", "--then", "4,5", "--else", "")
     path = tmp_path / "mask.so"
     for words in (("compile", *shapes, "-o", path), ("verify", path), ("logs", "list")):
-        run = subprocess.run(
-            [shell, *words], capture_output=True, text=True, check=False, cwd=tmp_path
-        )
-        assert run.returncode == 0, run.stderr
-    version = subprocess.run([shell, "--version"], capture_output=True, text=True, check=True)
-    assert version.stdout == f"te-select {te_select.__version__}\n"
+        done = run(shell, *words, PATH=os.environ["PATH"], HOME=str(tmp_path))
+        assert done.returncode == 0, done.stderr
+    assert run(shell, "--version").stdout == f"te-select {te_select.__version__}\n"
 
 
-def test_sdist_has_the_sources_and_no_machine_code(made):
-    (sdist,) = made.glob("*.tar.gz")
+def test_runtime_loads_calls_and_verifies_beside_numpy_and_tvm_ffi_alone(
+    runtime, library, tmp_path
+):
+    done = run(
+        runtime, "-W", "error", "-c", code(RUNTIME), library, TE_SELECT_CACHE_DIR=str(tmp_path)
+    )
+    assert done.returncode == 0, done.stderr
+    checked = run(runtime, "-m", "pip", "check")
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_runtime_says_in_one_line_that_typer_is_missing(runtime, library):
+    done = run(runtime.with_name("te-select"), "verify", library)
+    assert done.returncode == 1
+    assert done.stderr.startswith("te-select: error: the command line needs typer, which is not")
+    assert done.stderr.count("\n") == 1
+
+
+def test_runtime_verifies_and_inspects_in_a_shell(made, library, tmp_path):
+    python = environment(tmp_path / "shell", made, "te_select_runtime")
+    lend(python, *NEEDED, "ml_dtypes", "rich", "typer")
+    shell = python.with_name("te-select")
+    for words in (("verify", library), ("inspect", library), ("env",)):
+        done = run(shell, *words)
+        assert done.returncode == 0, done.stderr
+    missing = (
+        ("compile", "--cond", "4", "--then", "4", "--else", "4", "-o", tmp_path / "x.so"),
+        ("inspect", library, "--source", "asm"),
+        ("inspect", "--model", "model.onnx"),
+        ("bench", "--suite", "default"),
+        ("profile",),
+        ("where", "build", "-o", tmp_path / "where.so"),
+    )
+    for words in missing:
+        done = run(shell, *words)
+        assert done.returncode == 1, words
+        assert "which is not installed; install te-select" in done.stderr
+        assert done.stderr.count("\n") == 1, done.stderr
+
+
+def test_runtime_is_small(runtime):
+    files = [path for path in (packages(runtime) / "te_select").rglob("*") if path.is_file()]
+    files = [path for path in files if path.parent.name != "prebuilt"]
+    assert sum(path.stat().st_size for path in files) < BYTES_WITHOUT_PREBUILT
+
+
+def test_either_can_be_removed_and_put_back(made, library, tmp_path):
+    python = environment(tmp_path / "both", made, "te_select", "te_select_runtime")
+    lend(python, *NEEDED)
+    pip = (python, "-m", "pip")
+    assert run(*pip, "uninstall", "--yes", "te-select").returncode == 0
+    done = run(python, "-c", code(RUNTIME), library, TE_SELECT_CACHE_DIR=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+
+    builder = next(made.glob("te_select-*.whl"))
+    assert run(*pip, "install", "--no-deps", builder).returncode == 0
+    assert run(*pip, "uninstall", "--yes", "te-select-runtime").returncode == 0
+    assert (packages(python) / "te_select/compiler/__init__.py").exists()
+    expected = f"te-select {te_select.__version__} requires te-select-runtime, which is not"
+    assert expected in run(*pip, "check").stdout
+    wheel = next(made.glob("te_select_runtime-*.whl"))
+    assert run(*pip, "install", "--no-deps", wheel).returncode == 0
+    assert run(python, "-c", "import te_select; te_select.load").returncode == 0
+
+
+def test_wheels_share_no_file_and_lose_none(made):
+    names = [set(zipfile.ZipFile(path).namelist()) for path in made.glob("*.whl")]
+    assert len(names) == 2
+    assert not names[0] & names[1]
+    wanted = {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "te_select").rglob("*.py")
+        if "schedules" not in path.parts
+    }
+    wanted |= {f"te_select/{path.relative_to(ROOT)}" for path in (ROOT / "schedules").rglob("*.py")}
+    assert wanted <= names[0] | names[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "present"),
+    [("te_select", "schedules/cpu/schedule.py"), ("te_select_runtime", "runtime/cpu/pool.c")],
+)
+def test_sdists_have_sources_and_no_machine_code(made, name, present):
+    (sdist,) = made.glob(f"{name}-*.tar.gz")
     with tarfile.open(sdist) as archive:
-        names = archive.getnames()
-    assert any(name.endswith("schedules/cpu/schedule.py") for name in names)
-    assert any(name.endswith("runtime/cpu/pool.c") for name in names)
-    assert not [name for name in names if name.endswith(".so")]
+        files = archive.getnames()
+    assert any(file.endswith(f"te_select/{present}") for file in files)
+    assert not [file for file in files if file.endswith((".so", ".so.gz"))]
+
+
+def test_sdist_of_the_runtime_builds_where_it_is_unpacked(made, tmp_path):
+    (sdist,) = made.glob("te_select_runtime-*.tar.gz")
+    words = ("-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", tmp_path)
+    done = run(sys.executable, *words, sdist, PATH=os.environ["PATH"], HOME=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    assert any("_extension" in name for name in zipfile.ZipFile(wheel).namelist())

@@ -22,6 +22,7 @@ from te_select.errors import (
     DTypeError,
     SelectError,
     TargetError,
+    not_installed,
 )
 
 FAILED, BAD_USAGE, INTERRUPTED = 1, 2, 130
@@ -126,6 +127,8 @@ class Group(TyperGroup):
             code = _fail(type(error).__name__, str(error), code, as_json)
         except (KeyboardInterrupt, typer.Abort):
             code = INTERRUPTED
+        except ModuleNotFoundError as error:
+            code = _fail("ToolchainError", str(not_installed("this", error)), FAILED, as_json)
         except BrokenPipeError:
             _drop_output()
             code = FAILED

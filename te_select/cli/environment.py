@@ -13,7 +13,7 @@ from te_select import kinds
 from te_select.runtime import packages
 
 _PACKAGES = {
-    "te_select": ("te-select",),
+    "te_select": ("te-select", "te-select-runtime"),
     "tvm": ("apache-tvm",),
     "tvm_ffi": ("apache-tvm-ffi",),
     "numpy": ("numpy",),

@@ -24,7 +24,7 @@ from te_select.cli.console import (
 )
 from te_select.cli.manifest import describe, print_kernels, read_manifest
 from te_select.cli.paths import check_folder, check_library
-from te_select.errors import ArtifactError, SelectError
+from te_select.errors import SelectError
 from te_select.operator.workload import Workload
 from te_select.runtime import scratch, stored
 
@@ -176,20 +176,15 @@ def _add_source(document: dict[str, Any], form: str, level: str | None) -> None:
     if len(kernels) > 1:
         names = ", ".join(kernel["symbol"] for kernel in kernels)
         raise UsageError(f"--source wants one kernel; expected --kernel with one of {names}")
-    try:
-        from te_select import compiler  # noqa: PLC0415 - tvm is slow to import
-    except ImportError as error:
-        raise ArtifactError(
-            f"sources are rebuilt by the compiler, which cannot be imported ({error}); "
-            "install apache-tvm"
-        ) from error
+    from te_select.compiler import source  # noqa: PLC0415 - tvm is slow to import
+
     levels = kernels[0].get("levels", {target["name"]: kernels[0]})
     of_level = level or document.get("level_here", list(levels)[-1])
     if of_level not in levels:
         raise UsageError(f"--level {level!r} is not there; expected {' or '.join(levels)}")
     workload = Workload.from_json(kernels[0]["workload"])
     config = levels[of_level]["config"]
-    kernels[0]["source"] = compiler.source(workload, of_level, config, form)
+    kernels[0]["source"] = source(workload, of_level, config, form)
 
 
 def _needed(target: dict[str, Any]) -> dict[str, str]:

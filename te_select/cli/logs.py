@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,8 +20,10 @@ from te_select.cli.console import (
     print_table,
 )
 from te_select.cli.paths import check_folder
-from te_select.records import log
 from te_select.records.origin import DEFAULT, NONE_NEAR, NOT_ASKED
+
+if TYPE_CHECKING:
+    from te_select.records.entry import Entry
 
 Targets = Annotated[str, typer.Option("--target", help="A glob: only these targets.")]
 Only = Annotated[str, typer.Option("--only", help="A glob: only records with these names.")]
@@ -189,7 +191,7 @@ _COLUMNS = (
 )
 
 
-def _row(target: str, entry: log.Entry) -> dict[str, Any]:
+def _row(target: str, entry: Entry) -> dict[str, Any]:
     said = entry.session
     default = said.get("default_seconds")
     return {
@@ -212,7 +214,7 @@ def _row(target: str, entry: log.Entry) -> dict[str, Any]:
     }
 
 
-def _gain(entry: log.Entry, default: float | None) -> str | None:
+def _gain(entry: Entry, default: float | None) -> str | None:
     """What tuning was worth, or why nobody knows."""
     if entry.edited:
         return "edited by hand"

@@ -24,7 +24,7 @@ from te_select.cli.paths import check_library
 from te_select.errors import SelectError, TuningError
 from te_select.machines.imports import without_torch
 from te_select.operator.workload import Workload
-from te_select.records.log import RECORDS
+from te_select.records.snapshot import RECORDS
 
 if TYPE_CHECKING:
     from te_select.tuning.display import Display, Outcome

@@ -57,15 +57,21 @@ class Entry:
 
 def folder() -> Path:
     """Where the cache lies: ``TE_SELECT_CACHE_DIR``, else in the user's cache folder."""
-    wanted = os.environ.get(FOLDER)
-    if wanted:
-        try:
-            return Path(wanted).expanduser().absolute()
-        except RuntimeError as error:
-            raise CacheError(f"{FOLDER} is {wanted!r}: {error}; expected a folder") from error
-    import platformdirs  # noqa: PLC0415 - not needed where the folder is given
-
+    if wanted := os.environ.get(FOLDER):
+        return _of_user(wanted, FOLDER).absolute()
+    try:
+        import platformdirs  # noqa: PLC0415 - te-select-runtime does without it
+    except ModuleNotFoundError:
+        base = os.environ.get("XDG_CACHE_HOME", "").strip() or "~/.cache"
+        return _of_user(base, "the cache folder") / "te-select"
     return Path(platformdirs.user_cache_dir("te-select", appauthor=False))
+
+
+def _of_user(text: str, what: str) -> Path:
+    try:
+        return Path(text).expanduser()
+    except RuntimeError as error:
+        raise CacheError(f"{what} is {text!r}: {error}; expected a folder") from error
 
 
 def limit() -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+import warnings
 from pathlib import Path
 
 import tvm_ffi
@@ -14,6 +15,27 @@ from te_select.runtime.stored import Stored
 
 _images: dict[str, tuple[tvm_ffi.Module, ctypes.CDLL]] = {}
 _lock = threading.Lock()
+TESTED = "0.1.14"
+"""The release of apache-tvm-ffi that every test has run with; pyproject.toml asks for it."""
+
+
+def warn_of_untested(version: str) -> None:
+    """Warn where this is another release of apache-tvm-ffi than the tested one.
+
+    Warns
+    -----
+    RuntimeWarning
+        If it is.
+    """
+    if version != TESTED and not version.startswith(f"{TESTED}."):
+        warnings.warn(
+            f"apache-tvm-ffi is {version}; te-select was tested with {TESTED}, and expects it",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
+warn_of_untested(tvm_ffi.__version__)
 
 
 def _renew_lock() -> None:

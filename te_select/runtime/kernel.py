@@ -193,7 +193,7 @@ class Kernel(abc.ABC):
         except ImportError as error:
             raise ArtifactError(
                 f"the source of a kernel is rebuilt by the compiler, which cannot be imported "
-                f"({error}); install apache-tvm"
+                f"({error}); install te-select"
             ) from error
         config = dict(self._record.at(of_level).config)
         text: str = compiler.source(self.workload, of_level, config, kind)

@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import stat
+import sys
 import time
 
 import pytest
@@ -31,6 +32,16 @@ def test_the_users_cache_folder_by_default(monkeypatch, tmp_path):
     monkeypatch.delenv("TE_SELECT_CACHE_DIR")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert cache.folder() == tmp_path / "te-select"
+
+
+def test_the_same_folder_without_platformdirs(monkeypatch, tmp_path):
+    monkeypatch.delenv(cache.FOLDER, raising=False)
+    for variable in (str(tmp_path), "", "  "):
+        monkeypatch.setenv("XDG_CACHE_HOME", variable)
+        expected = cache.folder()
+        with monkeypatch.context() as without:
+            without.setitem(sys.modules, "platformdirs", None)
+            assert cache.folder() == expected
 
 
 def test_a_folder_that_others_may_write_is_refused(folder):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tvm_ffi
 
 from te_select import Workload
 from te_select.errors import ArtifactError
@@ -194,3 +195,15 @@ def test_loads_in_threads_and_in_a_forked_child_while_another_loads(built, tmp_p
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     """
     assert alone(code, built) == ["0"]
+
+
+@pytest.mark.parametrize("version", ["0.1.13", "0.2.0", "0.1.140"])
+def test_untested_release_of_tvm_ffi_warns(version):
+    with pytest.warns(RuntimeWarning, match=rf"apache-tvm-ffi is {version}; .* 0\.1\.14"):
+        image.warn_of_untested(version)
+
+
+def test_tested_release_of_tvm_ffi_is_the_one_that_is_asked_for():
+    image.warn_of_untested(tvm_ffi.__version__)
+    text = Path(__file__).parents[2].joinpath("pyproject.toml").read_text("utf-8")
+    assert f'"apache-tvm-ffi>={image.TESTED},<' in text

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from te_select.errors import not_installed
 from te_select.functional.where.kernels import library
 from te_select.functional.where.kinds_of_tensors import by_type
 from te_select.functional.where.numpy_rules import leave, left
@@ -84,8 +85,10 @@ class Where(Protocol):
 
 def build(path: str | None = None, target: str = "native") -> Path:
     """Build all kernels of `te_select.where`; see `building.build`."""
-    from te_select.functional.where.kernels import building  # noqa: PLC0415 - imports tvm
-
+    try:
+        from te_select.functional.where.kernels import building  # noqa: PLC0415 - imports tvm
+    except ModuleNotFoundError as error:
+        raise not_installed("te_select.where.build", error) from error
     return building.build(path, target)
 
 
