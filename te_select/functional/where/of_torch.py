@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from te_select.functional.where import torch_operator
-from te_select.functional.where.torch_kernels import by_kernels, is_recorded
+from te_select.functional.where.torch_kernels import as_they_are, by_kernels, is_recorded
 
 
 def where(*args: Any, out: Any = None) -> Any:
@@ -38,7 +38,9 @@ def where(*args: Any, out: Any = None) -> Any:
     if len(args) != 3:  # noqa: PLR2004 - cond, x, y
         return torch.where(*args) if out is None else torch.where(*args, out=out)
     cond, x, y = args
-    found = by_kernels(cond, x, y, out)
+    found = as_they_are(cond, x, y, out)
+    if found is None:
+        found = by_kernels(cond, x, y, out)
     if found is not None:
         return found
     if out is not None:

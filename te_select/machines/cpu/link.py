@@ -19,6 +19,7 @@ CPU = HostHalf(
         "cpu/cpu_features.c",
         "cpu/launcher.c",
         "cpu/level.c",
+        "cpu/look.c",
         "cpu/machine.c",
         "cpu/openmp.c",
         "cpu/pool.c",

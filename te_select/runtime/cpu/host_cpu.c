@@ -2,6 +2,7 @@
  * calls the kernel. All kernels of a library share this code. */
 #include "host_cpu.h"
 
+#include "look.h"
 #include "machine.h"
 #include "openmp.h"
 #include "plain.h"
@@ -34,8 +35,9 @@ static int64_t decide(const te_select_version* version, const te_select_memory* 
     te_select_set_parallel((int32_t)threads, (int32_t)tasks);
     int64_t skip = version->skip;
     if (skip == TE_SELECT_BY_MACHINE) {
-      skip = by_machine->skip == TE_SELECT_SKIP_ALWAYS ||
-             (by_machine->skip == TE_SELECT_SKIP_READ_ONCE && version->reads_cond_once);
+      te_select_cond cond = {.data = operands[COND].data, .run = operands[COND].count};
+      int64_t width = out / operands[OUT].count;
+      skip = te_select_looks(machine, &cond, version->reads_cond_once, width);
     }
     if (skip) flags |= TE_SELECT_SKIP;
   }

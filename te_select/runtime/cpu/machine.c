@@ -81,10 +81,11 @@ int te_select_streams(const te_select_machine* m, int64_t moved, int64_t out, in
                       int32_t threads) {
   const te_select_decisions* d = &m->decisions;
   int64_t caches = (threads + m->threads_per_l3 - 1) / m->threads_per_l3;
-  __int128 from =
-      fill ? (__int128)d->fill_per_thread * threads + (__int128)d->fill_per_l3 * caches
-           : (__int128)d->stream_per_thread * threads + (__int128)d->stream_per_l3 * caches;
-  return (fill ? out : moved) >= from;
+  int64_t each = fill ? d->fill_per_thread : d->stream_per_thread;
+  int64_t per_l3 = fill ? d->fill_per_l3 : d->stream_per_l3;
+  __int128 of_threads = (__int128)each * threads, most = (__int128)(m->l3 + m->l3 / 4) * caches;
+  if (each < TE_SELECT_NEVER && of_threads > most) of_threads = most;
+  return (fill ? out : moved) >= of_threads + (__int128)per_l3 * caches;
 }
 
 const char* te_select_machine_text(void) { return description; }

@@ -5,12 +5,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define TE_SELECT_NEVER (INT64_C(1) << 60) /* bytes that no call moves */
+
 /* When a span looks at a block of cond first, and does not read a side that it does not select. */
-enum { TE_SELECT_SKIP_NEVER, TE_SELECT_SKIP_READ_ONCE, TE_SELECT_SKIP_ALWAYS };
+enum { TE_SELECT_SKIP_NEVER, TE_SELECT_SKIP_IN_RUNS, TE_SELECT_SKIP_ALWAYS };
 
 /* Stores go past the cache in calls that move at least this many bytes: stream_per_thread for each
- * thread, plus stream_per_l3 for each last-level cache that these threads have. Calls that read
- * less than half as much as they write are compared by the bytes of out with the second pair. */
+ * thread, but no more than 5/4 of the last-level caches that these threads have, plus stream_per_l3
+ * for each of these caches. Calls that read less than half as much as they write are compared by the
+ * bytes of out with the second pair. */
 typedef struct {
   int64_t stream_per_thread, stream_per_l3;
   int64_t fill_per_thread, fill_per_l3;

@@ -61,7 +61,9 @@ static int count_adds(struct dl_phdr_info* info, size_t size, void* count) {
 int te_select_in_openmp_region(void) {
   unsigned long long now = 0;
   dl_iterate_phdr(count_adds, &now);
-  if (now != adds && !pthread_mutex_trylock(&looking)) {
+  if (now != adds) {
+    /* Another thread is looking, perhaps of the same region: this call runs alone. */
+    if (pthread_mutex_trylock(&looking)) return 1;
     const char* names[MOST_RUNTIMES + 1] = {NULL};
     dl_iterate_phdr(look, names); /* dlopen is not allowed inside the callback */
     for (int i = 0; names[i]; ++i) remember(names[i]);

@@ -10,7 +10,6 @@
 #include "processors.h"
 
 #define KB (INT64_C(1) << 10)
-#define NEVER (INT64_C(1) << 60)
 
 enum { PATH_BYTES = 1024, LINE_BYTES = 256 };
 
@@ -27,8 +26,10 @@ typedef struct {
   int32_t stream_l2;      /* of the second-level cache, for each thread */
   int32_t stream_l2_once; /* of the second-level cache, added for each last-level cache */
   int32_t stream_l3;      /* of the last-level cache, for each of them */
-  int32_t fill_l2, fill_l3;
+  int32_t stream_l3_each; /* of the last-level cache, for each thread */
+  int32_t fill_l2, fill_l3, fill_l3_each;
   int32_t skip, backwards;
+  int32_t thread_kb; /* KB moved for which one more thread pays; 0: BYTES_PER_THREAD */
 } rule;
 
 /* Intel's mesh servers have a slow last-level cache, so outputs that do not fit into the second-
@@ -38,6 +39,8 @@ static const rule mesh = {
 /* The last-level caches of others are fast, and the reader of the output finds it there. */
 static const rule intel = {.stream_l3 = 750, .fill_l3 = 750, .skip = 2, .backwards = 1};
 static const rule amd = {.stream_l3 = 1000, .fill_l3 = 750, .skip = 1};
+/* One thread alone stores past the cache as fast as two, and fills the cache at half their speed. */
+static const rule zen5 = {.stream_l3_each = 600, .fill_l3_each = 700, .skip = 1, .thread_kb = 384};
 
 enum { REASONED, MEASURED };
 
@@ -50,6 +53,7 @@ static const struct profile {
 } profiles[] = {
     {"emeraldrapids", "GenuineIntel", 6, 0xcf, 0xcf, MEASURED, &mesh},
     {"znver4", "AuthenticAMD", 25, 0x10, 0x1f, MEASURED, &amd},
+    {"znver5", "AuthenticAMD", 26, 0x00, 0x1f, MEASURED, &zen5},
     {"sapphirerapids", "GenuineIntel", 6, 0x8f, 0x8f, REASONED, &mesh},
     {"graniterapids", "GenuineIntel", 6, 0xad, 0xae, REASONED, &mesh},
     {"icelake-server", "GenuineIntel", 6, 0x6a, 0x6c, REASONED, &mesh},
@@ -76,17 +80,20 @@ static void take_table(te_select_machine* m) {
   const struct profile* p = profiles;
   while (!fits(p, m)) ++p;
   m->decisions = (te_select_decisions){
-      .stream_per_thread = NEVER,
-      .fill_per_thread = NEVER,
+      .stream_per_thread = TE_SELECT_NEVER,
+      .fill_per_thread = TE_SELECT_NEVER,
       .bytes_per_thread = BYTES_PER_THREAD,
-      .skip = TE_SELECT_SKIP_READ_ONCE,
+      .skip = TE_SELECT_SKIP_IN_RUNS,
   };
   if (p->rule) {
-    m->decisions.stream_per_thread = p->rule->stream_l2 * m->l2 / 1000;
+    m->decisions.stream_per_thread =
+        (p->rule->stream_l2 * m->l2 + p->rule->stream_l3_each * m->l3) / 1000;
     m->decisions.stream_per_l3 =
         (p->rule->stream_l2_once * m->l2 + p->rule->stream_l3 * m->l3) / 1000;
-    m->decisions.fill_per_thread = p->rule->fill_l2 * m->l2 / 1000;
+    m->decisions.fill_per_thread =
+        (p->rule->fill_l2 * m->l2 + p->rule->fill_l3_each * m->l3) / 1000;
     m->decisions.fill_per_l3 = p->rule->fill_l3 * m->l3 / 1000;
+    if (p->rule->thread_kb) m->decisions.bytes_per_thread = p->rule->thread_kb * KB;
     m->decisions.skip = p->rule->skip;
     m->decisions.backwards = p->rule->backwards;
   }
@@ -105,11 +112,11 @@ typedef struct {
 
 #define FIELD(name, least, most) {#name, offsetof(te_select_decisions, name), least, most}
 static const field fields[] = {
-    FIELD(stream_per_thread, 0, NEVER),
-    FIELD(stream_per_l3, 0, NEVER),
-    FIELD(fill_per_thread, 0, NEVER),
-    FIELD(fill_per_l3, 0, NEVER),
-    FIELD(bytes_per_thread, KB, NEVER),
+    FIELD(stream_per_thread, 0, TE_SELECT_NEVER),
+    FIELD(stream_per_l3, 0, TE_SELECT_NEVER),
+    FIELD(fill_per_thread, 0, TE_SELECT_NEVER),
+    FIELD(fill_per_l3, 0, TE_SELECT_NEVER),
+    FIELD(bytes_per_thread, KB, TE_SELECT_NEVER),
     FIELD(skip, 0, 2),
     FIELD(backwards, 0, 1),
 };

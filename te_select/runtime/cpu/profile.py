@@ -23,7 +23,7 @@ DECISIONS = (
 EXPECTED = f"a comma list of KEY=NUMBER, with the keys {', '.join(DECISIONS)}"
 _SKIPPING = (
     "never",
-    "where cond is read once and several threads run",
+    "where cond is read once, in runs of one value, and several threads run",
     "where several threads run",
 )
 
@@ -43,9 +43,9 @@ class Profile:
         ``profile.c``, ``"measured by the user"``, or ``"TE_SELECT_PROFILE"``.
     decisions
         The values of `DECISIONS`. Stores go past the cache in calls that move at least
-        ``stream_per_thread`` bytes for each thread plus ``stream_per_l3`` for each last-level
-        cache. ``fill_*`` are the same in bytes of output, for calls that read less than half as
-        much as they write. ``bytes_per_thread`` are bytes moved for which one more thread pays.
+        ``stream_per_thread`` bytes for each thread, at most 5/4 of the last-level caches, plus
+        ``stream_per_l3`` for each last-level cache. ``fill_*`` are the same in bytes of output,
+        for calls that read less than half as much as they write. ``bytes_per_thread`` are bytes moved for which one more thread pays.
         ``skip`` is 0, 1 or 2, and ``backwards`` 0 or 1.
     file
         The path of the user's file for this machine, which may not exist; empty if there is no
@@ -89,11 +89,12 @@ class Profile:
         """What follows for calls on the most threads that a call may use, in words."""
         threads = int(self.machine["threads"])
         caches = -(-threads // int(self.machine["threads_per_l3"]))
-        first = {
-            name: self.decisions[f"{name}_per_thread"] * threads
-            + self.decisions[f"{name}_per_l3"] * caches
-            for name in ("stream", "fill")
-        }
+        most = int(self.machine["l3"]) * caches * 5 // 4
+        first = {}
+        for name in ("stream", "fill"):
+            each = self.decisions[f"{name}_per_thread"]
+            of_threads = each * threads if each >= NEVER else min(each * threads, most)
+            first[name] = of_threads + self.decisions[f"{name}_per_l3"] * caches
         return {
             "threads": str(threads),
             "stores_past_the_cache": _from(first["stream"], "moved"),

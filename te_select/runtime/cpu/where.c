@@ -13,6 +13,7 @@
 
 #include <string.h>
 
+#include "look.h"
 #include "machine.h"
 #include "openmp.h"
 #include "pool.h"
@@ -146,6 +147,21 @@ static int run_task(int32_t task, int32_t tasks, void* data) {
   return run_pieces(w, first, least(first + chunk, count));
 }
 
+static int looks(const walk* w, const te_select_machine* machine, int reads_once) {
+  const te_select_block* block = &w->whole;
+  if (block->col[COND] != 1) return 0; /* its runs are no runs of memory, or it is one value */
+  te_select_cond cond = {.data = w->around.data[COND], .run = block->n, .count = w->around.count};
+  for (int32_t k = 0; k < w->around.count; ++k) {
+    cond.extent[k] = w->around.loops[k].extent;
+    cond.stride[k] = w->around.loops[k].stride[COND];
+  }
+  if (block->m > 1) {
+    cond.extent[cond.count] = block->m;
+    cond.stride[cond.count++] = block->row[COND];
+  }
+  return te_select_looks(machine, &cond, reads_once, w->around.width);
+}
+
 static int32_t run_walk(walk* w) {
   const te_select_machine* machine = te_select_this_machine();
   int64_t out = bytes_of(&w->around, OUT), cond = bytes_of(&w->around, COND);
@@ -158,11 +174,7 @@ static int32_t run_walk(walk* w) {
     if (threads > 1 && te_select_in_openmp_region()) threads = 1;
     threads = te_select_threads_at_hand(threads);
     tasks = least(moved / TASK_BYTES > threads ? moved / TASK_BYTES : threads, MOST_TASKS);
-    int64_t skip = machine->decisions.skip;
-    int once = cond * w->around.width == out;
-    if (skip == TE_SELECT_SKIP_ALWAYS || (skip == TE_SELECT_SKIP_READ_ONCE && once)) {
-      w->flags |= TE_SELECT_SKIP;
-    }
+    if (looks(w, machine, cond * w->around.width == out)) w->flags |= TE_SELECT_SKIP;
   }
   int is_fill = 2 * (moved - out) < out;
   if (te_select_streams(machine, moved, out, is_fill, threads)) w->flags |= TE_SELECT_STREAM;

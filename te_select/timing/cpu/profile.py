@@ -114,14 +114,16 @@ def measure(
         first_worth = threshold([(row.bytes, row.ratio / CLEAR) for row in rows])
         decisions["bytes_per_thread"] = max(1 << 10, first_worth // 2)
     step(3, STEPS)
-    once, again = bench.skipping()
-    decisions["skip"] = 0 if once.ratio < 1 / CLEAR else 1 if again.ratio < 1 / CLEAR else 2
+    *random, blocks = bench.skipping()
+    decisions["skip"] = 2 if min(row.ratio for row in random) > 1 / CLEAR else 0
+    if not decisions["skip"] and blocks.ratio > CLEAR:
+        decisions["skip"] = 1
     step(4, STEPS)
     walk = bench.backwards()
     decisions["backwards"] = current.decisions["backwards"]
     if not 1 / CLEAR < walk.ratio < CLEAR:
         decisions["backwards"] = int(walk.ratio > 1)
-    seen += [once, again, walk]
+    seen += [*random, blocks, walk]
     step(STEPS, STEPS)
     return Measured(decisions, tuple(seen))
 
@@ -180,62 +182,58 @@ class _Bench:
         plain, stream = (
             self.kernel(workload, stream_from=first, bytes_per_thread=grain) for first in (0, 1)
         )
-        calls = {}
-        for size in SIZES:
-            operands = _bound(workload, size // 4)
-            calls[f"plain {size}"] = call(plain, operands)
-            calls[f"stream {size}"] = call(stream, operands)
-        timed = take_turns(calls, ROUNDS)
         what = {"stream": "past the cache", "fill": "past the cache, where little is read"}[name]
         moved = 1 if name == "fill" else BYTES_AN_ELEMENT / 4
-        return [
-            _compared(what, threads, round(size * moved), timed, f"plain {size}", f"stream {size}")
-            for size in SIZES
-        ]
+        rows = []
+        for size in SIZES:  # by itself: larger arrays would take it out of the caches
+            operands = _bound(workload, size // 4)
+            calls = {"plain": call(plain, operands), "stream": call(stream, operands)}
+            timed = take_turns(calls, ROUNDS)
+            rows.append(_compared(what, threads, round(size * moved), timed, "plain", "stream"))
+        return rows
 
     def second_thread(self) -> list[Comparison]:
         """Compare one thread with two."""
-        calls = {}
+        rows = []
         for moved in THREAD_SIZES:
             size = moved // BYTES_AN_ELEMENT // 64 * 64
             workload = _flat(size)
             operands = make_operands(workload, Mask())
             grain = access_pattern(workload).bytes_moved() // 2
-            for count, bytes_per_thread in ((1, 0), (2, grain)):
+            calls = {}
+            for count, bytes_per_thread in (("1", 0), ("2", grain)):
                 kernel = self.kernel(workload, stream_from=0, bytes_per_thread=bytes_per_thread)
-                calls[f"{count} {moved}"] = call(kernel, operands)
-        timed = take_turns(calls, ROUNDS)
-        return [
-            _compared("a second thread", 2, moved, timed, f"1 {moved}", f"2 {moved}")
-            for moved in THREAD_SIZES
-        ]
+                calls[count] = call(kernel, operands)
+            rows.append(_compared("a second thread", 2, moved, take_turns(calls, ROUNDS), "1", "2"))
+        return rows
 
-    def skipping(self) -> tuple[Comparison, Comparison]:
-        """Compare without and with a look at cond: random masks, read once and once per head."""
+    def skipping(self) -> list[Comparison]:
+        """Compare without and with a look at cond: random masks, then one in long blocks."""
         side = 1024
-        masks = {
-            "read once": _flat(1 << 20),
-            "read again": Workload((1, 1, side, side), (1, 4, side, side), ()),
+        cases = {
+            "random": (_flat(1 << 20), Mask()),
+            "random, beyond the caches": (_flat(1 << 24), Mask()),
+            "random, read again": (Workload((1, 1, side, side), (1, 4, side, side), ()), Mask()),
+            "in blocks": (_flat(1 << 22), Mask(block=1 << 14)),
         }
         calls = {}
-        for name, workload in masks.items():
-            operands = make_operands(workload, Mask())
+        for name, (workload, mask) in cases.items():
+            operands = make_operands(workload, mask)
             for skip in (0, 1):
                 kernel = self.kernel(workload, skip=skip, bytes_per_thread=_PARALLEL)
                 calls[f"{name} {skip}"] = call(kernel, operands)
         timed = take_turns(calls, 2 * ROUNDS)
-        once, again = (
+        return [
             _compared(
-                f"a look at cond, which is {name}",
+                f"a look at cond, {name}",
                 0,
                 access_pattern(workload).bytes_moved(),
                 timed,
                 f"{name} 0",
                 f"{name} 1",
             )
-            for name, workload in masks.items()
-        )
-        return once, again
+            for name, (workload, _) in cases.items()
+        ]
 
     def backwards(self) -> Comparison:
         """Compare forwards with backwards; by the low address bits, out is just ahead of inputs."""

@@ -107,12 +107,26 @@ def test_zen_4_stores_past_the_cache_what_its_l3_caches_do_not_hold(library):
     assert not library.streams(1 << 40, 24 * MB - 1, 1, 2)
 
 
+def test_zen_5_stores_past_the_cache_earlier_where_one_thread_runs_alone(library):
+    found = pretend(library, (b"AuthenticAMD", 26, 2, MB, 32 * MB, 8))
+    assert found.origin == "measured: znver5"
+    assert (found.decisions["skip"], found.decisions["backwards"]) == (1, 0)
+    for threads, first in ((1, 0.6), (2, 1.2), (3, 1.25), (8, 1.25), (9, 2.5)):
+        size = round(32 * MB * first)
+        assert not library.streams(size - 100, 0, 0, threads)
+        assert library.streams(size + 100, 0, 0, threads)
+    for threads, first in ((1, 0.7), (2, 1.25), (8, 1.25)):
+        size = round(32 * MB * first)
+        assert not library.streams(1 << 40, size - 100, 1, threads)
+        assert library.streams(1 << 40, size + 100, 1, threads)
+
+
 @pytest.mark.parametrize(
     ("machine", "origin"),
     [
         ((b"GenuineIntel", 6, 0x8F, 2 * MB, 105 * MB, 96), "reasoned: sapphirerapids"),
         ((b"GenuineIntel", 6, 0x97, 1280 * KB, 30 * MB, 24), "reasoned: intel"),
-        ((b"AuthenticAMD", 26, 2, MB, 32 * MB, 16), "reasoned: amd"),
+        ((b"AuthenticAMD", 26, 0x24, MB, 32 * MB, 16), "reasoned: amd"),
         ((b"HygonGenuine", 24, 1, 512 * KB, 8 * MB, 8), "reasoned: x86-64"),
         ((b"", 0, 0, 0, 0, 0), "reasoned: x86-64"),
     ],
@@ -163,7 +177,8 @@ def test_sums_of_thresholds_do_not_wrap_around(library, monkeypatch):
 )
 def test_bytes_are_said_in_the_largest_unit_of_which_there_is_one(size, said):
     decisions = dict.fromkeys(DECISIONS, 0) | {"stream_per_thread": size, "fill_per_l3": NEVER}
-    profile = Profile({"threads": 1, "threads_per_l3": 1}, "", decisions, "", "", False)
+    machine = {"threads": 1, "threads_per_l3": 1, "l3": 4 << 30}
+    profile = Profile(machine, "", decisions, "", "", False)
     assert profile.in_effect["stores_past_the_cache"] == f"from {said} moved on"
     assert profile.in_effect["fills_past_the_cache"] == "never"
 
@@ -282,3 +297,10 @@ def fresh(artifact):
     names = [f"v{len(list(artifact.parent.glob('*')))}"]
     shape = (names[0], 64)
     return build([Workload(shape, shape, shape)], artifact.parent / f"{names[0]}.so")
+
+
+def test_effect_is_no_more_than_the_caches_hold():
+    machine = {"threads": 4, "threads_per_l3": 2, "l3": 8 * MB}
+    decisions = dict.fromkeys(DECISIONS, 0) | {"stream_per_thread": 6 * MB, "stream_per_l3": MB}
+    profile = Profile(machine, "", decisions, "", "", False)
+    assert profile.in_effect["stores_past_the_cache"] == "from 22 MB moved on"
