@@ -48,11 +48,10 @@ def as_they_are(cond: Any, x: Any, y: Any, out: Any) -> Any:
     """
     entry = None
     if type(cond) is type(x) is type(y) is _TENSOR:
-        dtype = x.dtype
-        entry = _entries.get(dtype)
+        entry = _entries.get(x.dtype)
     if (
         entry is None
-        or y.dtype is not dtype
+        or y.dtype is not x.dtype
         or (x.requires_grad or y.requires_grad or x.is_neg() or y.is_neg())
         or (_tracing() or _modes() or _interpreters() is not None)
         or _forward_ad._current_level >= 0

@@ -45,8 +45,8 @@ class Profile:
         The values of `DECISIONS`. Stores go past the cache in calls that move at least
         ``stream_per_thread`` bytes for each thread, at most 5/4 of the last-level caches, plus
         ``stream_per_l3`` for each last-level cache. ``fill_*`` are the same in bytes of output,
-        for calls that read less than half as much as they write. ``bytes_per_thread`` are bytes moved for which one more thread pays.
-        ``skip`` is 0, 1 or 2, and ``backwards`` 0 or 1.
+        for calls that read less than half as much as they write. ``bytes_per_thread`` are bytes
+        moved for which one more thread pays. ``skip`` is 0, 1 or 2, and ``backwards`` 0 or 1.
     file
         The path of the user's file for this machine, which may not exist; empty if there is no
         home folder.
