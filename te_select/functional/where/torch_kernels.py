@@ -128,7 +128,7 @@ def _by_kernels(cond: Any, x: Any, y: Any, out: Any) -> Any:
     if entry is None:
         if not library.fetch(family.part_of_width(dtype.itemsize)):
             return None
-        entry = _functions[dtype] = library.function(family.FUNCTION)
+        entry = _functions[dtype] = library.function_of_tensors(family.FUNCTION, _TENSOR)
     found = _called(entry, cond, _bare(sides[0]), _bare(sides[1]), made, out)
     if found is not None and not dtype.is_complex:  # a complex tensor may be a conjugated view
         _entries[dtype] = entry

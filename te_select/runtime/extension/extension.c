@@ -7,6 +7,7 @@
 #include "layout.h"
 #include "numpy_api.h"
 #include "operands.h"
+#include "tensors.h"
 
 enum { KEEP_LOCK = 1 << 13 }; /* elements: giving the interpreter's lock away costs 50 ns */
 enum { WISHES = TE_SELECT_WIDTHS * TE_SELECT_ROWS };
@@ -292,6 +293,8 @@ static PyMethodDef methods[] = {
     {"counts", counts, METH_NOARGS, "Calls and elements that kernels have served."},
     {"entry", te_select_make_entry, METH_O,
      "Make the call of a kernel with NumPy arrays, by the address of its function."},
+    {"tensor_entry", (PyCFunction)(void (*)(void))te_select_make_tensor_entry, METH_FASTCALL,
+     "Make the call of te_select_where with tensors of a type, by its address."},
     {NULL, NULL, 0, NULL},
 };
 

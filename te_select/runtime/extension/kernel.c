@@ -1,33 +1,9 @@
 /* Calls of compiled kernels with NumPy arrays, in the calling convention of tvm-ffi. */
 #include "kernel.h"
 
-#include "operands.h"
+#include "ffi.h"
 
-enum { OPERANDS = INPUTS + 1, OUT = INPUTS, KEEP_LOCK = 1 << 13 };
-enum { NONE = 0, TENSOR_POINTER = 7 }; /* kTVMFFINone, kTVMFFIDLTensorPtr */
 enum { CODE_INT = 0, CODE_UINT = 1, CODE_FLOAT = 2, CODE_COMPLEX = 5, CODE_BOOL = 6, ON_CPU = 1 };
-
-/* DLTensor of dlpack.h, and TVMFFIAny of tvm/ffi/c_api.h: both are fixed for good. */
-typedef struct {
-  void* data;
-  int32_t device_type, device_id;
-  int32_t ndim;
-  uint8_t code, bits;
-  uint16_t lanes;
-  int64_t *shape, *strides;
-  uint64_t byte_offset;
-} tensor;
-
-typedef struct {
-  int32_t type_index;
-  uint32_t padding;
-  union {
-    void* pointer;
-    int64_t number;
-  };
-} any;
-
-typedef int (*kernel_function)(void* self, const any* args, int32_t count, any* result);
 
 static const char capsule_name[] = "te_select.kernel";
 
@@ -67,7 +43,7 @@ static int from_number(tensor* t, PyObject* value, PyArray_Descr* type, char* el
 }
 
 static PyObject* call_kernel(PyObject* self, PyObject* const* args, Py_ssize_t count) {
-  kernel_function function = (kernel_function)PyCapsule_GetPointer(self, capsule_name);
+  ffi_function function = (ffi_function)PyCapsule_GetPointer(self, capsule_name);
   if (!function) return NULL;
   tensor tensors[OPERANDS];
   char elements[INPUTS][16];

@@ -1,5 +1,6 @@
 """The C half: threads, rows and tiles; and it touches no byte beside the operands."""
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -127,3 +128,30 @@ def test_threads_call_at_once():
 
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         assert all(pool.map(call, range(12)))
+
+
+def test_masks_in_runs_are_selected_where_the_machine_tests_cond_first():
+    code = """
+        import numpy as np
+        import te_select
+
+        rng = np.random.default_rng(0)
+        causal = np.tri(1500, dtype=bool)
+        masks = (
+            causal, causal[:, ::-1], causal[::-1], causal.T, causal[:1400, 3:1403], causal[::2],
+            causal.reshape(30, 50, 1500), np.broadcast_to(causal, (2, 1500, 1500)),
+            np.repeat(rng.random(9000) < 0.5, 250).reshape(1500, 1500), rng.random((1500, 1500)) < 0.5,
+            np.ones((1500, 1500), bool), causal.reshape(-1)[1:], causal.view(np.uint8) * 7 > 0,
+        )
+        for mask in masks:
+            for dtype in ("u1", "u2", "u4", "u8", "c16"):
+                x = rng.integers(0, 99, mask.shape).astype(dtype)
+                y = rng.integers(0, 99, mask.shape).astype(dtype)
+                for given in ((mask, x, y), (mask, x, 3), (mask, y[..., :1], x)):
+                    assert np.array_equal(te_select.where(*given), np.where(*given))
+        """
+    subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env={**os.environ, "TE_SELECT_PROFILE": "skip=1,bytes_per_thread=4096"},
+        check=True,
+    )

@@ -216,3 +216,14 @@ def test_nothing_is_called_where_out_has_no_element(probe):
     assert made.seen.calls == 0
     made(1)
     assert made.seen.calls == 1
+
+
+@pytest.mark.parametrize(("first", "streams"), [(9, True), (10, False)])
+def test_one_value_of_cond_reads_one_side(probe, monkeypatch, first, streams):
+    """One element of cond, of one side and of out are moved: 1 + 4 + 4 bytes."""
+    sizes = f"stream_per_thread={first},stream_per_l3=0"
+    monkeypatch.setenv("TE_SELECT_PROFILE", sizes)
+    monkeypatch.setenv("TE_SELECT_NUM_THREADS", "1")
+    made = probe(stream_from=-1)
+    made(1)
+    assert made.seen.has("stream") == streams

@@ -1,0 +1,37 @@
+/* The calling convention of tvm-ffi: DLTensor of dlpack.h, and TVMFFIAny of tvm/ffi/c_api.h. Both are
+ * fixed for good. */
+#ifndef TE_SELECT_FFI_H_
+#define TE_SELECT_FFI_H_
+
+#include "operands.h"
+
+enum { OPERANDS = INPUTS + 1, OUT = INPUTS };
+enum { KEEP_LOCK = 1 << 13 }; /* elements: the interpreter runs on beside calls of this many */
+enum {
+  NONE = 0,
+  INTEGER = 1,
+  TENSOR_POINTER = 7
+}; /* kTVMFFINone, kTVMFFIInt, kTVMFFIDLTensorPtr */
+
+typedef struct {
+  void* data;
+  int32_t device_type, device_id;
+  int32_t ndim;
+  uint8_t code, bits;
+  uint16_t lanes;
+  int64_t *shape, *strides;
+  uint64_t byte_offset;
+} tensor;
+
+typedef struct {
+  int32_t type_index;
+  uint32_t padding;
+  union {
+    void* pointer;
+    int64_t number;
+  };
+} any;
+
+typedef int (*ffi_function)(void* self, const any* args, int32_t count, any* result);
+
+#endif

@@ -1,0 +1,100 @@
+/* Calls with tensors of a library that has DLPack's exchange API, such as torch. */
+#include "tensors.h"
+
+#include "ffi.h"
+
+enum { REFUSED = -1, MAJOR_VERSION = 1 };
+
+/* DLPackExchangeAPI of dlpack.h, of which the last but one member is used. */
+typedef struct {
+  uint32_t major, minor;
+  void* previous;
+  void *allocate, *managed_from_object, *managed_to_object;
+  int (*from_object)(void* object, tensor* to); /* borrows the memory of shape and strides */
+  void* stream;
+} exchange;
+
+typedef struct {
+  ffi_function function;
+  const exchange* api;
+  PyTypeObject* type; /* owned */
+} tensor_entry;
+
+static const char capsule_name[] = "te_select.tensor_entry";
+
+static int is_large(const tensor* t) {
+  int64_t elements = 1;
+  for (int32_t i = 0; i < t->ndim && elements < KEEP_LOCK; ++i) elements *= t->shape[i];
+  return elements >= KEEP_LOCK;
+}
+
+static PyObject* call_with_tensors(PyObject* self, PyObject* const* args, Py_ssize_t count) {
+  const tensor_entry* entry = PyCapsule_GetPointer(self, capsule_name);
+  if (!entry) return NULL;
+  tensor tensors[OPERANDS];
+  any given[OPERANDS], result = {NONE, 0, {NULL}};
+  if (count != OPERANDS) return PyLong_FromLong(REFUSED);
+  for (int i = 0; i < OPERANDS; ++i) {
+    if (Py_TYPE(args[i]) != entry->type) return PyLong_FromLong(REFUSED);
+    if (entry->api->from_object(args[i], &tensors[i])) {
+      if (!PyErr_ExceptionMatches(PyExc_Exception)) return NULL;
+      PyErr_Clear(); /* a tensor without memory, for example */
+      return PyLong_FromLong(REFUSED);
+    }
+    given[i] = (any){TENSOR_POINTER, 0, {&tensors[i]}};
+  }
+  int failed;
+  if (!is_large(&tensors[OUT])) {
+    failed = entry->function(NULL, given, OPERANDS, &result);
+  } else {
+    Py_BEGIN_ALLOW_THREADS;
+    failed = entry->function(NULL, given, OPERANDS, &result);
+    Py_END_ALLOW_THREADS;
+  }
+  return PyLong_FromLongLong(failed || result.type_index != INTEGER ? REFUSED : result.number);
+}
+
+static PyMethodDef definition = {"tensor_entry", (PyCFunction)(void (*)(void))call_with_tensors,
+                                 METH_FASTCALL, "Select; negative if the tensors were refused."};
+
+static void drop(PyObject* capsule) {
+  tensor_entry* entry = PyCapsule_GetPointer(capsule, capsule_name);
+  Py_XDECREF(entry->type);
+  PyMem_Free(entry);
+}
+
+static const exchange* exchange_of(PyObject* type) {
+  PyObject* capsule = PyObject_GetAttrString(type, "__dlpack_c_exchange_api__");
+  if (!capsule) return NULL;
+  const exchange* api = PyCapsule_GetPointer(capsule, "dlpack_exchange_api");
+  Py_DECREF(capsule);
+  if (api && (api->major != MAJOR_VERSION || !api->from_object)) {
+    PyErr_Format(PyExc_ValueError, "DLPack's exchange API is of version %u", api->major);
+    return NULL;
+  }
+  return api;
+}
+
+PyObject* te_select_make_tensor_entry(PyObject* module, PyObject* const* args, Py_ssize_t count) {
+  (void)module;
+  if (count != 2 || !PyType_Check(args[1])) {
+    return PyErr_Format(PyExc_TypeError, "expected the address of a function, and a type");
+  }
+  void* function = PyLong_AsVoidPtr(args[0]);
+  if (PyErr_Occurred()) return NULL;
+  if (!function) return PyErr_Format(PyExc_ValueError, "the address is 0");
+  const exchange* api = exchange_of(args[1]);
+  if (!api) return NULL;
+  tensor_entry* entry = PyMem_Malloc(sizeof(*entry));
+  if (!entry) return PyErr_NoMemory();
+  *entry = (tensor_entry){(ffi_function)function, api, (PyTypeObject*)Py_NewRef(args[1])};
+  PyObject* capsule = PyCapsule_New(entry, capsule_name, drop);
+  if (!capsule) {
+    Py_DECREF(entry->type);
+    PyMem_Free(entry);
+    return NULL;
+  }
+  PyObject* made = PyCFunction_New(&definition, capsule);
+  Py_DECREF(capsule);
+  return made;
+}

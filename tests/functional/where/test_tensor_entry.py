@@ -1,0 +1,97 @@
+"""The family's function, called with torch tensors by the extension."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+
+import pytest
+
+torch = pytest.importorskip("torch")
+extension = pytest.importorskip("te_select.runtime._extension")
+
+import te_select  # noqa: E402
+from te_select.functional.where.kernels import library  # noqa: E402
+from te_select.operator import family  # noqa: E402
+
+REFUSED = -1
+
+
+@pytest.fixture(scope="module")
+def entry():
+    cond, x = torch.ones(3, dtype=torch.bool), torch.ones(3)
+    te_select.where(cond, x, x)  # loads the kernels
+    return library.function_of_tensors(family.FUNCTION, torch.Tensor)
+
+
+def tensors(*shape):
+    cond = torch.rand(shape) < 0.5
+    return cond, torch.rand(shape), torch.rand(shape), torch.zeros(shape)
+
+
+@pytest.mark.parametrize("shape", [(), (5,), (3, 7, 5), (300, 400)])
+def test_it_selects(entry, shape):
+    cond, x, y, out = tensors(*shape)
+    assert entry(cond, x, y, out) >= 0
+    assert torch.equal(out, torch.where(cond, x, y))
+
+
+def test_strides_and_broadcasts_are_followed(entry):
+    cond, x, _, out = tensors(6, 8)
+    y = torch.rand(8)
+    assert entry(cond[::2], x.T[:, :3].T, y[None], out[1::2]) >= 0
+    assert torch.equal(out[1::2], torch.where(cond[::2], x[:3], y))
+    assert not out[::2].any()
+
+
+def test_what_it_cannot_take_is_refused_and_nothing_is_written(entry):
+    cond, x, y, out = tensors(8)
+
+    class Own(torch.Tensor):
+        pass
+
+    cases = [
+        (cond, x, y),
+        (cond, x, y, out, out),
+        (cond, x, 1.0, out),
+        (cond, x, None, out),
+        (cond, x, y.numpy(), out),
+        (cond, x, y.as_subclass(Own), out),
+        (cond, x, torch.nn.Parameter(y), out),
+        (cond.float(), x, y, out),
+        (cond, x.double(), y, out),
+        (cond, x, y, out[:4]),
+        (cond, x, y[:3], out),
+        (cond, out[1:], y[1:], out[:-1]),
+        (cond, x.to_sparse(), y, out),
+        (cond, x, y, torch.empty(8, device="meta")),
+        (cond, torch.quantize_per_tensor(x, 0.1, 0, torch.qint8), y, out),
+    ]
+    for given in cases:
+        assert entry(*given) < 0, given
+    assert not out.any()
+
+
+@pytest.mark.parametrize(
+    "arguments", [(), (1,), (1, 2), (0, torch.Tensor), (1, int), ("1", torch.Tensor)]
+)
+def test_entry_wants_an_address_and_a_type_with_an_exchange_api(arguments):
+    with pytest.raises((TypeError, ValueError, AttributeError)):
+        extension.tensor_entry(*arguments)
+
+
+def test_exchange_api_of_another_version_is_not_used(entry):
+    """A later major version may have other members."""
+    table = ctypes.create_string_buffer(struct.pack("<II7Q", 2, 0, *[0] * 7))
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype, new.argtypes = (
+        ctypes.py_object,
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p),
+    )
+    capsule = new(ctypes.addressof(table), b"dlpack_exchange_api", None)
+    kind = type("Tensor", (), {"__dlpack_c_exchange_api__": capsule})
+    with pytest.raises(ValueError, match="DLPack's exchange API is of version 2"):
+        extension.tensor_entry(1, kind)
+    found = library.function_of_tensors(family.FUNCTION, kind)  # that of tvm-ffi
+    cond, x, y, out = tensors(9)
+    assert found(cond, x, y, out) >= 0
