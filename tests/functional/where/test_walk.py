@@ -140,7 +140,8 @@ def test_masks_in_runs_are_selected_where_the_machine_tests_cond_first():
         masks = (
             causal, causal[:, ::-1], causal[::-1], causal.T, causal[:1400, 3:1403], causal[::2],
             causal.reshape(30, 50, 1500), np.broadcast_to(causal, (2, 1500, 1500)),
-            np.repeat(rng.random(9000) < 0.5, 250).reshape(1500, 1500), rng.random((1500, 1500)) < 0.5,
+            np.repeat(rng.random(9000) < 0.5, 250).reshape(1500, 1500),
+            rng.random((1500, 1500)) < 0.5,
             np.ones((1500, 1500), bool), causal.reshape(-1)[1:], causal.view(np.uint8) * 7 > 0,
         )
         for mask in masks:
