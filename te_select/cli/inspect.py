@@ -85,7 +85,7 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
         check_library(path)
         document = _of_library(path)
         document |= _loaded(path)
-        document["manifest_written"] = document["loads_here"] == LOADS and _write_beside(path)
+        document["files_written"] = _write_beside(path) if document["loads_here"] == LOADS else []
     else:
         check_folder("--tuning-logs", logs, "none")
         if not any(value is not None for value in flags.values()):
@@ -145,8 +145,8 @@ def _of_workload(
     return document
 
 
-def _write_beside(path: Path) -> bool:
-    """Write the manifest beside the library again, if it is gone or does not fit."""
+def _write_beside(path: Path) -> list[str]:
+    """Write the manifest and the header beside the library again, if one is gone or differs."""
     return stored.write_beside(stored.read(path), path)
 
 
@@ -216,8 +216,8 @@ def _print(document: dict[str, Any]) -> None:
     if document.get("in_effect"):
         print("here, where a knob is -1")
         print_fields(document["in_effect"], "  ")
-    if document.get("manifest_written"):
-        print("the manifest beside the library was gone or did not fit, and was written again")
+    for name in document.get("files_written", ()):
+        print(f"{name} was gone or did not fit, and was written again")
     print()
     print_kernels(document["kernels"])
     for node in document["nodes"]:

@@ -154,11 +154,7 @@ def write(stored: Stored, path: str | os.PathLike[str]) -> Path:
     if not stored.sealed:  # two files cannot be replaced at one moment
         stored = stored.alone(stored.manifest)
     path = files.new_library_path(path)
-    beside = {
-        manifest_path(path): stored.beside(),
-        path.with_suffix(".h"): header.text(stored.manifest),
-        path.with_suffix(".a"): stored.archive,
-    }
+    beside = {**_derived(stored, path), path.with_suffix(".a"): stored.archive}
     for other, data in beside.items():
         if data is not None:
             _check_replaceable(other)
@@ -170,8 +166,8 @@ def write(stored: Stored, path: str | os.PathLike[str]) -> Path:
     return path
 
 
-def write_beside(stored: Stored, path: str | os.PathLike[str]) -> bool:
-    """Write ``NAME.json`` again if it differs from the library's manifest.
+def write_beside(stored: Stored, path: str | os.PathLike[str]) -> list[str]:
+    """Write ``NAME.json`` and ``NAME.h`` again if they differ from what the library holds.
 
     Parameters
     ----------
@@ -182,18 +178,28 @@ def write_beside(stored: Stored, path: str | os.PathLike[str]) -> bool:
 
     Returns
     -------
-    bool
-        Whether it was written. A file that is not a manifest, or cannot be written, is left
-        unchanged.
+    list of str
+        The names of the files that were written. A file that no export wrote, or that cannot be
+        written, is left unchanged.
     """
-    beside = manifest_path(path)
     if not stored.sealed:  # in the first format, the file is the manifest itself
-        return False
-    with contextlib.suppress(ArtifactError):
-        if files.is_missing(beside) or (_is_ours(beside) and files.read(beside) != stored.beside()):
-            files.replace(beside, stored.beside())
-            return True
-    return False
+        return []
+    written = []
+    for beside, data in _derived(stored, files.library_path(path)).items():
+        with contextlib.suppress(ArtifactError):
+            differs = _is_ours(beside) and files.read(beside) != data
+            if data is not None and (files.is_missing(beside) or differs):
+                files.replace(beside, data)
+                written.append(beside.name)
+    return written
+
+
+def _derived(stored: Stored, path: Path) -> dict[Path, bytes | None]:
+    """The files beside a library that follow from its manifest; None for one that it has not."""
+    return {
+        manifest_path(path): stored.beside(),
+        path.with_suffix(".h"): header.text(stored.manifest),
+    }
 
 
 def _check_replaceable(path: Path) -> None:
