@@ -46,6 +46,7 @@ def path(pair, tmp_path):
 def run(code, *args):
     return subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(code), *map(str, args)],
+        stdin=subprocess.PIPE,  # which stays open, where a test's own may be at its end
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
