@@ -73,3 +73,32 @@ def test_what_is_not_compact_or_writable_goes_another_way(masked, operands):
         masked(cond, then, 1.0, out)
     with pytest.raises(DTypeError):
         masked(cond.astype("u1"), then, 1.0, np.empty((4, 5), "f4"))
+
+
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "uint16", "int64", "float16", "float32", "float64", "complex128"]
+)
+def test_scalars_of_numpy_are_taken_if_they_have_the_type_itself(dtype):
+    k = kernel(Workload((3,), (3,), (), dtype))
+    cond, then, out = np.zeros(3, bool), np.zeros(3, dtype), np.zeros(3, dtype)
+    bits = np.arange(1, 1 + out.itemsize, dtype=np.uint8)
+    if dtype == "bool":
+        bits = np.ones(1, np.uint8)
+    scalar = bits.view(dtype)[0]
+    assert k._entry(cond, then, scalar, out) is True
+    assert out.tobytes() == scalar.tobytes() * 3
+    others = {np.float32, np.int16, np.datetime64, np.str_} - {type(scalar)}
+    for other in others:
+        assert (
+            k._entry(cond, then, other(1) if other is not np.datetime64 else other("NaT"), out)
+            is False
+        )
+
+
+def test_scalar_of_numpy_may_be_cond(operands):
+    k = kernel(Workload((), (4, 5), (4, 5), "float32"))
+    _, then, out = operands
+    for cond in (np.True_, np.False_):
+        assert k._entry(cond, then, then + 1, out) is True
+        assert out.tobytes() == np.where(cond, then, then + 1).tobytes()
+    assert k._entry(np.int8(1), then, then, out) is False

@@ -47,7 +47,7 @@ static int64_t count_around(const walk* w) {
 /* ---- the plan ----------------------------------------------------------------------------------- */
 
 static int rows_follow(const te_select_block* block, int32_t width) {
-  return block->n * width < LONG_ROW_BYTES && te_select_rows_number(block, width) >= 0;
+  return block->n * width < JOINED_ROW_BYTES && te_select_rows_number(block, width) >= 0;
 }
 
 /* Takes the two innermost loops off the nest, as the block. */

@@ -81,7 +81,7 @@ static int digit(const te_select_block* block, int operand, int64_t item) {
 }
 
 int te_select_rows_number(const te_select_block* block, int32_t width) {
-  if (block->m <= 1 || block->n * width >= LONG_ROW_BYTES || !is_merged(block, OUT)) return -1;
+  if (block->m <= 1 || block->n * width >= JOINED_ROW_BYTES || !is_merged(block, OUT)) return -1;
   int cond = digit(block, COND, 1);
   int then = digit(block, THEN, width), else_ = digit(block, ELSE, width);
   if (cond < 0 || then < 0 || else_ < 0 || (cond == then && then == else_)) return -1;
@@ -117,7 +117,7 @@ static int run_each(const te_select_where_kernels* kernels, const te_select_bloc
 
 static int run_rows(te_select_where_run kernel, const te_select_block* block, int32_t width,
                     char* const* data, int64_t flags) {
-  char row[OUT][LONG_ROW_BYTES];
+  char row[OUT][JOINED_ROW_BYTES];
   char* given[TE_SELECT_OPERANDS] = {data[COND], data[THEN], data[ELSE], data[OUT]};
   for (int i = COND; i < OUT; ++i) {
     if (block->row[i] || block->col[i]) continue;

@@ -38,8 +38,17 @@ static int from_array(tensor* t, PyObject* value) {
                                                     PyArray_NDIM(array), PyArray_DIMS(array));
 }
 
+/* Takes a scalar of NumPy that has the type itself, or a number of Python. */
 static int from_number(tensor* t, PyObject* value, PyArray_Descr* type, char* element) {
-  return te_select_exact_number(value, type, element) && describe(t, element, type, 0, NULL);
+  if (!PyArray_IsScalar(value, Generic)) {
+    return te_select_exact_number(value, type, element) && describe(t, element, type, 0, NULL);
+  }
+  PyArray_Descr* own = PyArray_DescrFromScalar(value);
+  int same = own && own->type_num == type->type_num && code_of(own) >= 0;
+  Py_XDECREF(own);
+  if (!same) return 0;
+  PyArray_ScalarAsCtype(value, element);
+  return describe(t, element, type, 0, NULL);
 }
 
 static PyObject* call_kernel(PyObject* self, PyObject* const* args, Py_ssize_t count) {
