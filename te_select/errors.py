@@ -45,7 +45,4 @@ class ModelError(SelectError, ValueError):
 
 def not_installed(what: str, error: ModuleNotFoundError) -> ToolchainError:
     """The error of something whose module is not there, as in te-select-runtime."""
-    return ToolchainError(
-        f"{what} needs {error.name}, which is not installed; install te-select, which builds "
-        "libraries, or te-select-runtime[cli], which verifies and inspects them in a shell"
-    )
+    return ToolchainError(f"{what} needs {error.name}, which is not installed; install te-select")

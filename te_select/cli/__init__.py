@@ -16,5 +16,8 @@ def main() -> None:
     try:
         from te_select.cli.verbs import app  # noqa: PLC0415 - needs typer, which may be missing
     except ModuleNotFoundError as error:
-        sys.exit(f"te-select: error: {not_installed('the command line', error)}")
+        sys.exit(
+            f"te-select: error: {not_installed('the command line', error)}, or "
+            "te-select-runtime[cli], which verifies and inspects libraries"
+        )
     app()

@@ -222,12 +222,12 @@ def _densities(text: str) -> list[float]:
     except ValueError:
         values = [-1]
     if not all(0 <= value <= 100 for value in values):  # noqa: PLR2004 - percent
-        raise ValueError("is no list of percents from 0 to 100; expected such as 0,50,100")
+        raise ValueError("is no list of percents from 0 to 100; expected, for example, 0,50,100")
     return values
 
 
 def _blocks(text: str) -> list[int]:
     words = text.split(",")
     if not all(word.strip().isdecimal() and int(word) > 0 for word in words):
-        raise ValueError("is no list of lengths; expected such as 1,64,4096,65536")
+        raise ValueError("is no list of lengths; expected, for example, 1,64,4096,65536")
     return [int(word) for word in words]

@@ -72,7 +72,7 @@ def parse_knobs(texts: Sequence[str] | None) -> dict[str, Any]:
             knob = json.loads(value)
         except ValueError as error:
             raise UsageError(
-                f"--config {text!r}: expected such as piece=4096 or rows=true"
+                f"--config {text!r}: expected, for example, piece=4096 or rows=true"
             ) from error
         if name in knobs:
             raise UsageError(f"--config {name} is given twice; expected it once")

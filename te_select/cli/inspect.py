@@ -65,6 +65,7 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
 
     Example: te-select inspect build/mask.so --source asm
     (or sass, for a library for CUDA)
+
     Example: te-select inspect --model model.onnx --size batch=8 --size sequence=512
     """
     levels = kinds.sources()
@@ -99,8 +100,8 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
     document["kernels"] = _chosen(document["kernels"], kernel)
     if source is not None:
         _add_source(document, source, level)
-    else:
-        no_meaning("no --source", level=level)
+    elif level is not None:
+        raise UsageError("--level needs --source; expected --source beside it")
     if as_json:
         print_json(document)
     elif source is not None:

@@ -16,6 +16,7 @@ from te_select.errors import BroadcastError, DTypeError, ModelError
 from te_select.operator.access import access_pattern
 from te_select.operator.broadcast import Shape, format_shape, printable
 from te_select.operator.workload import Workload
+from te_select.runtime import files
 
 if TYPE_CHECKING:
     from te_select.frontends import ModelNode
@@ -47,6 +48,8 @@ def read_nodes(path: Path, *, expand: bool = False) -> list[ModelNode]:
     ModelError
         If it cannot be read, or has no Where and no Select.
     """
+    if files.is_missing(path):
+        raise UsageError(f"--model {path} is missing; expected a model file")
     nodes = te_select.read_model(path, expand=expand)
     if not nodes:
         raise ModelError(f"{path} holds no Where and no Select")
@@ -65,7 +68,7 @@ def parse_sizes(texts: Sequence[str] | None, nodes: Sequence[ModelNode]) -> dict
     for text in texts or ():
         match = _SIZE.fullmatch(text)
         if match is None:
-            raise UsageError(f"--size {text!r} is no size of a dim; expected such as batch=8")
+            raise UsageError(f"--size {text!r} is no size of a dim; expected, for example, batch=8")
         sizes[match[1]] = int(match[2])
     known = {name for node in nodes for name in _names(node)}
     for name in sizes:
@@ -128,8 +131,8 @@ def workloads_of(
         missing = [name for name in node.workload.dim_names if name not in known]
         if missing and bind:
             raise UsageError(
-                f"the dims {', '.join(missing)} of {node.place} have no size; expected such as "
-                f"--size {missing[0]}=8"
+                f"the dims {', '.join(missing)} of {node.place} have no size; expected, for "
+                f"example, --size {missing[0]}=8"
             )
         bound = node.workload if missing else node.workload.bind(known)
         found.setdefault(bound, node.place)
@@ -191,7 +194,9 @@ def bytes_per_call(node: ModelNode, sizes: dict[str, int]) -> int | None:
 def counted(nodes: Sequence[ModelNode]) -> str:
     """How many nodes have which status: ``9 nodes: 4 compiled, 5 shape``."""
     counts = Counter(node.status for node in nodes)
-    return f"{len(nodes)} nodes: " + ", ".join(f"{n} {status}" for status, n in counts.items())
+    return f"{len(nodes)} node{'s' * (len(nodes) != 1)}: " + ", ".join(
+        f"{n} {status}" for status, n in counts.items()
+    )
 
 
 def print_nodes(nodes: Sequence[ModelNode], sizes: dict[str, int]) -> None:

@@ -9,6 +9,8 @@ from te_select.cli.console import UsageError
 from te_select.errors import ArtifactError
 from te_select.runtime import files
 
+_MODELS = (".onnx", ".xml", ".json")  # endings of model files
+
 
 def check_library(path: Path) -> None:
     """Check the path of a library that is to be read.
@@ -18,6 +20,10 @@ def check_library(path: Path) -> None:
     UsageError
         If it does not end in .so, is missing, or is a folder.
     """
+    if path.suffix in _MODELS:
+        raise UsageError(
+            f"{path} is no library; expected one like build/mask.so, or --model {path}"
+        )
     _check_name("the library", path)
     if files.is_missing(path) or files.is_folder(path):
         problem = "is missing" if files.is_missing(path) else "is a folder"
@@ -95,4 +101,4 @@ def _check_name(what: str, path: Path) -> None:
     try:
         files.library_path(path)
     except ArtifactError as error:
-        raise UsageError(f"{what}: {error}; expected such as build/mask.so") from error
+        raise UsageError(f"{what}: {error}; expected, for example, build/mask.so") from error

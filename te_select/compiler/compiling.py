@@ -158,8 +158,11 @@ def export(
 def _nothing_to_compile(nodes: Sequence[Node]) -> str:
     if not nodes:
         return "no workloads are given; a library holds at least one"
-    statuses = ", ".join(sorted({node.status for node in nodes}))
-    return f"none of the {len(nodes)} nodes has a workload to compile; they are {statuses}"
+    statuses = " or ".join(sorted({node.status for node in nodes}))
+    return (
+        f"none of the {len(nodes)} nodes is to be compiled: the status of each is {statuses}, as "
+        "te-select inspect --model shows"
+    )
 
 
 def _check_one_source(tuning_logs: TuningLogs, config: Mapping[str, Any] | None) -> None:

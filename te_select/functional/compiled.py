@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from te_select import forks, kinds
-from te_select.errors import ArtifactError
+from te_select.errors import ArtifactError, not_installed
 from te_select.functional import build_key
 from te_select.operator.workload import Workload
 from te_select.records import folders
@@ -78,9 +78,12 @@ def compile(
     name = _entry(workload, target, tuning_logs, config)
     if name is not None and (found := _from_cache(name, workload)) is not None:
         return found
-    from te_select import compiler  # noqa: PLC0415 - imports tvm
+    try:
+        import te_select.compiler  # noqa: PLC0415 - imports tvm
+    except ModuleNotFoundError as error:
+        raise not_installed("te_select.compile", error) from error
 
-    made = compiler.compile(workload, target, tuning_logs, config=config)
+    made = te_select.compiler.compile(workload, target, tuning_logs, config=config)
     # Records may have been added meanwhile.
     after = _entry(workload, target, tuning_logs, config)
     if name is not None and name == after and kinds.kind(made.kind).cached:

@@ -113,7 +113,9 @@ class AccessPattern:
         """Read a pattern of int dims back from its `key`; raises ValueError if it is not a key."""
         match = _KEY.fullmatch(key)
         if match is None:
-            raise ValueError(f"{key!r} is no access pattern; expected such as w4_48t_1048576ct")
+            raise ValueError(
+                f"{key!r} is no access pattern; expected, for example, w4_48t_1048576ct"
+            )
         loops = [_KEY_LOOP.fullmatch(word) for word in key.split("_")[1:]]
         return cls(
             tuple(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import platformdirs
+from te_select.runtime import user_folders
 
 SHIPPED = Path(__file__).parents[1] / "tuning_logs"
 """The records that the package brings."""
@@ -12,7 +12,7 @@ SHIPPED = Path(__file__).parents[1] / "tuning_logs"
 
 def user_folder() -> Path:
     """The folder of the user's own records."""
-    return Path(platformdirs.user_data_dir("te-select", appauthor=False), "tuning_logs")
+    return user_folders.data() / "tuning_logs"
 
 
 def default_folders() -> list[Path]:

@@ -12,7 +12,7 @@ DEFAULT = "default"
 BY_HAND = "by hand"
 TUNED, NEAREST = "tuned:", "nearest:"
 NOT_ASKED = "records were not to be used: the schedule's default config"
-NONE_NEAR = "no record is near enough: the schedule's default config"
+NONE_NEAR = "no record that is sure is near enough: the schedule's default config"
 
 
 def ratio(pattern: AccessPattern, other: AccessPattern) -> float | None:
@@ -95,6 +95,7 @@ def explain(origin: str, workload: Workload, found: str = "") -> str:
         factor = ratio(pattern, AccessPattern.from_key(key))
     except ValueError:
         factor = None
-    distance = "" if factor is None else f", {factor:.3g} times apart in size"
-    near = f"tuned for {target} with the same loops and element width{distance} ({sizes})"
+    apart = "" if factor is None else f", {factor:.3g} times apart in size ({sizes})"
+    distance = f" ({sizes})" if workload.dim_names else apart
+    near = f"tuned for {target} with the same loops and element width{distance}"
     return f"{near}{result}"

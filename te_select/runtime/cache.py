@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from te_select.errors import ArtifactError
+from te_select.runtime import user_folders
 
 FOLDER, SIZE = "TE_SELECT_CACHE_DIR", "TE_SELECT_CACHE_SIZE"
 DEFAULT_MIB = 512  # a family takes 4 MiB
@@ -57,21 +58,12 @@ class Entry:
 
 def folder() -> Path:
     """Where the cache lies: ``TE_SELECT_CACHE_DIR``, else in the user's cache folder."""
-    if wanted := os.environ.get(FOLDER):
-        return _of_user(wanted, FOLDER).absolute()
+    wanted = os.environ.get(FOLDER)
     try:
-        import platformdirs  # noqa: PLC0415 - te-select-runtime does without it
-    except ModuleNotFoundError:
-        base = os.environ.get("XDG_CACHE_HOME", "").strip() or "~/.cache"
-        return _of_user(base, "the cache folder") / "te-select"
-    return Path(platformdirs.user_cache_dir("te-select", appauthor=False))
-
-
-def _of_user(text: str, what: str) -> Path:
-    try:
-        return Path(text).expanduser()
+        return Path(wanted).expanduser().absolute() if wanted else user_folders.cache()
     except RuntimeError as error:
-        raise CacheError(f"{what} is {text!r}: {error}; expected a folder") from error
+        what = f"{FOLDER} is {wanted!r}" if wanted else "there is no cache folder"
+        raise CacheError(f"{what}: {error}; expected a folder") from error
 
 
 def limit() -> int:

@@ -100,7 +100,7 @@ def read(path: Path, what: str = "the shared library") -> bytes:
                 raise ArtifactError(f"{path} is not a regular file; expected {what}")
             return file.read()
     except FileNotFoundError as error:
-        raise ArtifactError(f"{path} is missing, {what}; export it again") from error
+        raise ArtifactError(f"{path} is missing; expected {what}") from error
     except IsADirectoryError as error:
         raise ArtifactError(f"{path} is not a regular file; expected {what}") from error
     except OSError as error:

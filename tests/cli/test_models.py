@@ -138,7 +138,9 @@ def test_expand_looks_into_operators(tmp_path):
 def test_bench_and_tune_take_a_model(graph, tmp_path):
     result = run("bench", "--model", graph)
     assert result.exit_code == 2
-    assert "dims t21_0 of graph#2 have no size; expected such as --size t21_0=8" in result.stderr
+    assert (
+        "dims t21_0 of graph#2 have no size; expected, for example, --size t21_0=8" in result.stderr
+    )
     flags = ("--model", graph, "--size", "t21_0=8")
     rows = run_json("bench", *flags, "--peers", "none", "--rounds", "1")["rows"]
     assert [row["name"] for row in rows] == ["graph#0", "graph#2"]
@@ -153,7 +155,7 @@ def test_bench_and_tune_take_a_model(graph, tmp_path):
         (["compile", "--model", "M", "--cond", "4", "-o", "x.so"], "no meaning beside --model"),
         (["compile", "--expand", "--cond", "4", "-o", "x.so"], "no meaning without --model"),
         (["inspect", "--model", "M", "--target", "native"], "no meaning beside --model"),
-        (["inspect", "--model", "M", "--size", "batch"], "expected such as batch=8"),
+        (["inspect", "--model", "M", "--size", "batch"], "expected, for example, batch=8"),
         (["inspect", "--model", "M", "--size", "batch=8"], "expected one of t21_0"),
         (["inspect", "--size", "n=8", "--cond", "4"], "no meaning without --model"),
         (["bench", "--model", "M", "--size", "t21_0=8", "--cond", "4"], "expected one"),

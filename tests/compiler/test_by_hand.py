@@ -86,8 +86,8 @@ def test_command_line_sets_knobs(tmp_path):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (["piece"], "expected such as piece=4096"),
-        (["piece=x"], "expected such as piece=4096"),
+        (["piece"], "expected, for example, piece=4096"),
+        (["piece=x"], "expected, for example, piece=4096"),
         (["piece=7", "piece=8"], "is given twice"),
         (["piece=-1"], "piece must be positive"),
         (["colour=1"], "takes vector_bytes"),

@@ -90,5 +90,5 @@ def test_nodes_that_no_kernel_serves_are_refused(tmp_path):
 
 
 def test_cuda_library_has_no_family(tmp_path):
-    with pytest.raises(te_select.ArgumentError, match="they are dispatched"):
+    with pytest.raises(te_select.ArgumentError, match="the status of each is dispatched"):
         te_select.export([node("float32")], tmp_path / "none.so", target="cuda:sm_80")

@@ -8,11 +8,15 @@ from typing import Any
 import numpy as np
 
 from te_select.functional.where import kinds_of_tensors
-from te_select.functional.where.taken import NUMBERS, SMALL, moves
+from te_select.functional.where.kernels import library
+from te_select.functional.where.taken import LARGE, NUMBERS, SMALL, moves
+from te_select.operator import family
 
 numpys_where = np.where  # it stays, if a program sets numpy.where to te_select.where
 left: Counter[str] = Counter()
 """How many calls were left to numpy.where, by the reason."""
+pieces: Counter[str] = Counter()
+"""How many ``calls``, and ``large`` ones, kernels have served as pieces of others."""
 
 
 def leave(reason: str, /, *args: Any, **options: Any) -> Any:
@@ -89,6 +93,9 @@ def _promoted(cond: Any, x: Any, y: Any) -> Any:
     if flags is None or then is None or else_ is None or not moves(dtype):
         left["promotion"] += 1
         return NotImplemented
+    if not library.fetch(family.part_of_width(dtype.itemsize)):
+        left["no kernel"] += 1
+        return NotImplemented
     out = fresh(cond, x, y, dtype)
     _fill(flags, then, else_, out)
     return out
@@ -140,6 +147,8 @@ def _fill(cond: Any, x: Any, y: Any, out: Any) -> None:
     if (inputs[0].dtype, inputs[1].dtype, inputs[2].dtype) == (bool, out.dtype, out.dtype):
         where(*inputs, out=out)
         return
+    pieces["calls"] -= 1
+    pieces["large"] -= 1
     pending = [(*inputs, out)]
     while pending:
         *given, target = pending.pop()
@@ -154,6 +163,8 @@ def _fill(cond: Any, x: Any, y: Any, out: Any) -> None:
                 cut = [value if value.shape[axis] == 1 else value[index] for value in given]
                 pending.append((*cut, target[index]))
             continue
+        pieces["calls"] += 1
+        pieces["large"] += target.size > LARGE
         flags, *sides = given
         where(
             _converted(flags, np.dtype(bool)),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 SMALL = 1 << 14  # elements: larger arrays are converted in pieces, which stay in the cache
+LARGE = 4096  # elements of a call that the statistics count as a large one
 LARGEST_ELEMENT = 16  # bytes
 NUMBERS = (int, float, complex)
 _FIRST_OF_USERS, _FIRST_OF_NEW_TYPES = 256, 2048  # of types that users have added, by number

@@ -13,14 +13,13 @@ from te_select.functional.where import numpy_rules
 from te_select.functional.where.kernels import library
 from te_select.functional.where.kinds_of_tensors import by_type
 from te_select.functional.where.shapes import joined
-from te_select.functional.where.taken import Left, operands
+from te_select.functional.where.taken import LARGE, Left, operands
 from te_select.functional.where.through_ctypes import overlaps, select
 from te_select.operator import family
 
 _MISSING: Any = object()
 _ARRAY, _BOOL, _empty = np.ndarray, np.dtype(bool), np.empty
 _WORTH = 1 << 22  # elements that a kernel of rows must serve, as in the extension
-_LARGE = 4096
 _TYPES = "?bBhHiIlLqQefdFD"  # those of DLPack
 _TAKE_INT, _TAKE_FLOAT = "bBhHiIlLqQfd", "fd"
 _NUMPY_WHERE = (lambda where, given: where(*given)).__code__  # a single line
@@ -169,7 +168,7 @@ def _select(entry: Any, cond: Any, x: Any, y: Any, dtype: Any, out: Any) -> Any:
 def _count(size: int, outcome: int) -> None:
     _counted[0] += 1
     _counted[1] += size
-    if size > _LARGE:
+    if size > LARGE:
         _counted[2] += 1
     if outcome:
         _note_wish(outcome - 1, size)

@@ -211,3 +211,13 @@ def test_stats_say_why_a_call_was_left_to_numpy():
 def test_it_is_pickled_and_copied_by_its_name():
     assert pickle.loads(pickle.dumps(where)) is where
     assert copy.deepcopy(where) is where
+
+
+def test_call_that_is_done_in_pieces_counts_once():
+    x, y = np.ones(153_600, "f4"), np.zeros(153_600)
+    before = te_select.where.stats()
+    te_select.where(np.ones(153_600, bool), x, y)
+    after = te_select.where.stats()
+    found = after.calls - before.calls, after.large_calls - before.large_calls
+    assert found == (1, 1)
+    assert after.elements - before.elements == 153_600
