@@ -85,7 +85,7 @@ def test_node_of_an_unknown_type_needs_the_kernels_of_all_types():
 
 def test_nodes_that_no_kernel_serves_are_refused(tmp_path):
     nodes = [node("string", status="refused"), node("int64", status="shape")]
-    with pytest.raises(te_select.ArgumentError, match=r"none of the 2 nodes .* refused, shape"):
+    with pytest.raises(te_select.ArgumentError, match=r"none of the 2 nodes .* refused or shape"):
         te_select.export(nodes, tmp_path / "none.so")
 
 
