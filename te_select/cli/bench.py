@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from te_select import kinds
-from te_select.cli import models, suites, workloads
+from te_select.cli import INTERRUPTED, models, suites, workloads
 from te_select.cli.console import (
     FAILED,
-    INTERRUPTED,
     JsonFlag,
     LogsOption,
     TargetOption,

@@ -16,6 +16,7 @@ import typer
 from typer.core import TyperGroup
 
 from te_select import kinds
+from te_select.cli import INTERRUPTED
 from te_select.errors import (
     ArgumentError,
     BroadcastError,
@@ -25,7 +26,7 @@ from te_select.errors import (
     not_installed,
 )
 
-FAILED, BAD_USAGE, INTERRUPTED = 1, 2, 130
+FAILED, BAD_USAGE = 1, 2
 _FILE_WIDTH = 200  # columns of a table if stdout is not a terminal
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document and no more.")]
@@ -197,7 +198,7 @@ def progress(what: str) -> Iterator[Callable[..., None]]:
         Takes the number of finished steps, the number of all steps, and the name of the next step
         if it has one.
     """
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         yield lambda _done, _total, _name="": None
         return
     from rich.console import Console  # noqa: PLC0415 - rich is slow to import

@@ -69,6 +69,8 @@ def parse_sizes(texts: Sequence[str] | None, nodes: Sequence[ModelNode]) -> dict
         match = _SIZE.fullmatch(text)
         if match is None:
             raise UsageError(f"--size {text!r} is no size of a dim; expected, for example, batch=8")
+        if match[1] in sizes:
+            raise UsageError(f"--size {match[1]} is given twice; expected it once")
         sizes[match[1]] = int(match[2])
     known = {name for node in nodes for name in _names(node)}
     for name in sizes:

@@ -7,6 +7,7 @@ The onnx and defusedxml packages come with ``pip install 'te-select[models]'``.
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 from te_select.errors import ModelError
@@ -49,6 +50,8 @@ def read_model(path: str | os.PathLike[str], *, expand: bool = False) -> list[Mo
     """
     path = Path(path)
     try:
+        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would be waited for; some never end
+            raise ModelError("it is not a regular file; expected a model file")
         kind = path.suffix.lower() if path.suffix.lower() in _SUFFIXES else _begins_as(path)
         if kind == ".xml":
             return read_openvino(path)

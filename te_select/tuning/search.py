@@ -10,7 +10,7 @@ import contextlib
 import itertools
 import logging
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -157,6 +157,7 @@ class Evolution:
         self._cpus = cpus
         self._mod = IRModule({"main": definition(workload)})
         self._apply(s_tir.Schedule(self._mod), every[0])  # or there is nothing to be found
+        self._interrupt: KeyboardInterrupt | None = None
         self._known: dict[tuple[object, ...], float | None] = {}
         self._batch: list[Any] = []
         self._proposed: list[Any] = []
@@ -172,7 +173,7 @@ class Evolution:
             self._mod,
             self._target,
             ms.space_generator.ScheduleFn(
-                lambda sch: self._designs(sch, every, numbers),
+                lambda sch: self._kept(self._designs, sch, every, numbers),
                 sch_rules=[],
                 postprocs=[],
                 mutator_probs={_mutator(seed): 1.0},
@@ -186,13 +187,26 @@ class Evolution:
             seed,
         )
         self._strategy = self._context.search_strategy
-        self._context.pre_tuning(
-            max_trials=trials,
-            num_trials_per_iter=BATCH,
-            design_spaces=self._context.generate_design_space(),
-            database=self._database,
-            cost_model=ms.cost_model.RandomModel(seed=seed),
-        )
+        try:
+            self._context.pre_tuning(
+                max_trials=trials,
+                num_trials_per_iter=BATCH,
+                design_spaces=self._context.generate_design_space(),
+                database=self._database,
+                cost_model=ms.cost_model.RandomModel(seed=seed),
+            )
+        except RuntimeError as error:
+            if self._interrupt is not None:
+                raise self._interrupt from error
+            raise
+
+    def _kept(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call a function for TVM, which makes an empty RuntimeError of a KeyboardInterrupt."""
+        try:
+            return function(*args)
+        except KeyboardInterrupt as interrupt:
+            self._interrupt = interrupt
+            raise
 
     @forks.held_off()
     def ask(self) -> list[Any]:

@@ -182,6 +182,28 @@ def test_help_imports_nothing_heavy() -> None:
     assert done.stdout.endswith("HEAVY []\n")
 
 
+@pytest.mark.parametrize("closing", ["2>&-", "2>&- <&-"])
+def test_work_is_done_where_stderr_is_closed(tmp_path: Path, closing: str) -> None:
+    path = tmp_path / "mask.so"
+    main = f"{sys.executable} -c 'from te_select.cli import main; main()'"
+    words = f"{main} compile --cond 4 --then 4 --else 4 -o {path} {closing}"
+    assert subprocess.run(words, shell=True, check=False).returncode == 0
+    assert path.exists()
+
+
+def test_interrupt_while_modules_are_imported_is_the_usual_exit_code() -> None:
+    code = (
+        "import signal, sys, te_select.cli\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'typer': signal.raise_signal(signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        "te_select.cli.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "")
+
+
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_reader_that_leaves_is_no_error(unbuffered: str) -> None:
     """The error comes when something is printed, or when all is flushed at the end."""

@@ -156,6 +156,14 @@ def test_bench_and_tune_take_a_model(graph, tmp_path):
         (["compile", "--expand", "--cond", "4", "-o", "x.so"], "no meaning without --model"),
         (["inspect", "--model", "M", "--target", "native"], "no meaning beside --model"),
         (["inspect", "--model", "M", "--size", "batch"], "expected, for example, batch=8"),
+        (
+            ["tune", "--model", "M", "--size", "t21_0=2", "--size", "t21_0=3"],
+            "t21_0 is given twice",
+        ),
+        (
+            ["compile", "--model", "none.onnx", "-o", "a.so"],
+            "none.onnx is missing; expected a model",
+        ),
         (["inspect", "--model", "M", "--size", "batch=8"], "expected one of t21_0"),
         (["inspect", "--size", "n=8", "--cond", "4"], "no meaning without --model"),
         (["bench", "--model", "M", "--size", "t21_0=8", "--cond", "4"], "expected one"),

@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 
@@ -24,9 +25,13 @@ def test_file_that_is_not_there(tmp_path, name):
         read_model(tmp_path / name)
 
 
-def test_folder(tmp_path):
-    with pytest.raises(ModelError, match="cannot be read"):
-        read_model(tmp_path)
+@pytest.mark.parametrize("name", ["model.onnx", "model.xml", "graph.json", "model"])
+def test_what_is_no_regular_file(tmp_path, name):
+    path = tmp_path / name
+    os.mkfifo(path)
+    for odd in (tmp_path, path, "/dev/zero", ""):
+        with pytest.raises(ModelError, match="is not a regular file; expected a model file"):
+            read_model(odd)
 
 
 def test_format_is_told_by_the_first_bytes_where_the_name_does_not_say(tmp_path):

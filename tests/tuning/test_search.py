@@ -159,3 +159,14 @@ def test_space_that_is_barely_larger_than_the_trials_is_used_up():
     assert len(every) > 10
     configs = proposed(open_search(workload, V4, len(every) - 1, seed=0), by_piece)
     assert len(set(effects(workload, configs))) == len(every) - 1
+
+
+def test_interrupt_in_a_callback_of_tvm_stays_an_interrupt(monkeypatch):
+    """TVM makes an empty RuntimeError of it."""
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Evolution, "_designs", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        open_search(BIG, MODEL, TRIALS, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cmath
 from typing import Any
 
 import torch
@@ -57,14 +58,15 @@ def as_they_are(cond: Any, x: Any, y: Any, out: Any) -> Any:
         or _forward_ad._current_level >= 0
     ):
         return None
-    made = out
-    if out is None:
-        if not (cond.shape == x.shape and x.is_contiguous() and y.is_contiguous()):
-            return None
-        made = _empty_like(x)
-    elif type(out) is not _TENSOR or out.requires_grad or out.is_neg():
-        return None
     try:
+        if out is None:
+            if not (cond.shape == x.shape and x.is_contiguous() and y.is_contiguous()):
+                return None
+            made = _empty_like(x)
+        elif type(out) is not _TENSOR or out.requires_grad or out.is_neg() or _is_frozen(out):
+            return None
+        else:
+            made = out
         done = entry(cond, x, y, made) >= 0
     except (TypeError, ValueError, BufferError, RuntimeError):  # it refuses, for example a device
         return None
@@ -101,7 +103,13 @@ def is_plain(value: Any) -> bool:
         and not value.is_conj()
         and not value.is_neg()
         and not value.is_quantized
+        and not value.is_nested
     )
+
+
+def _is_frozen(out: torch.Tensor) -> bool:
+    """Whether a tensor of inference mode is to be written outside of it, which torch refuses."""
+    return out.is_inference() and not torch.is_inference_mode_enabled()
 
 
 def _by_kernels(cond: Any, x: Any, y: Any, out: Any) -> Any:
@@ -115,30 +123,38 @@ def _by_kernels(cond: Any, x: Any, y: Any, out: Any) -> Any:
     dtype = torch.result_type(x, y)
     if grad or cond.dtype is not torch.bool or dtype.itemsize not in _WIDTHS or _is_watched():
         return None
-    sides = [_converted(side, dtype) for side in (x, y)]
-    shape = joined(cond.shape, sides[0].shape)
-    shape = None if shape is None else joined(shape, sides[1].shape)
+    then, else_ = _converted(x, dtype), _converted(y, dtype)
+    shape = None
+    if then is not None and else_ is not None:
+        sides = joined(then.shape, else_.shape)
+        shape = None if sides is None else joined(cond.shape, sides)
     if shape is None:
         return None
     made = torch.empty(shape, dtype=dtype) if out is None else out
     fits = is_plain(made) and made.dtype is dtype and made.shape == shape
-    if not fits or made.requires_grad or not made.numel():
+    if not fits or made.requires_grad or _is_frozen(made) or not made.numel():
         return None
     entry = _functions.get(dtype)
     if entry is None:
         if not library.fetch(family.part_of_width(dtype.itemsize)):
             return None
         entry = _functions[dtype] = library.function_of_tensors(family.FUNCTION, _TENSOR)
-    found = _called(entry, cond, _bare(sides[0]), _bare(sides[1]), made, out)
+    found = _called(entry, cond, _bare(then), _bare(else_), made, out)
     if found is not None and not dtype.is_complex:  # a complex tensor may be a conjugated view
         _entries[dtype] = entry
     return found
 
 
-def _converted(side: Any, dtype: torch.dtype) -> torch.Tensor:
+def _converted(side: Any, dtype: torch.dtype) -> torch.Tensor | None:
+    """An operand in the element type of the result; None for a number that torch refuses."""
     if type(side) is _TENSOR:
         return side if side.dtype is dtype else side.to(dtype)
-    return torch.tensor(side, dtype=dtype)
+    try:
+        number = torch.tensor(side, dtype=dtype)
+        lost = cmath.isfinite(side) and not bool(number.isfinite())
+    except (RuntimeError, OverflowError):  # out of range, or of a type that no number has
+        return None
+    return None if lost else number
 
 
 def _bare(tensor: torch.Tensor) -> torch.Tensor:

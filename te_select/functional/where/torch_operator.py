@@ -114,7 +114,7 @@ def _shape_of_out(
 
 
 class _Where(_SingleLevelFunction):  # type: ignore[misc] # of one level of torch.func's transformations
-    """Select with its derivatives."""
+    """Select with its gradients."""
 
     @staticmethod
     def forward(
@@ -122,10 +122,8 @@ class _Where(_SingleLevelFunction):  # type: ignore[misc] # of one level of torc
     ) -> torch.Tensor:
         """Select without recording gradients; keep cond, and the shapes and types of the sides."""
         ctx.save_for_backward(cond)
-        ctx.save_for_forward(cond)
         ctx.sides = [(side.shape, side.dtype) for side in (x, y)]
         output: torch.Tensor = _below(keys, cond, x, y)
-        ctx.dtype = output.dtype
         return output
 
     @staticmethod
@@ -142,18 +140,6 @@ class _Where(_SingleLevelFunction):  # type: ignore[misc] # of one level of torc
         ]
         return None, None, *gradients
 
-    @staticmethod
-    def jvp(
-        ctx: Any, _keys: Any, _cond: Any, x: torch.Tensor | None, y: torch.Tensor | None
-    ) -> torch.Tensor:
-        """Select the tangents; a side without one has zeros."""
-        (cond,) = ctx.saved_tensors
-        zero = torch.zeros((), dtype=ctx.dtype, device=cond.device)
-        sides = [zero if side is None else side.to(ctx.dtype) for side in (x, y)]
-        found = _operator(cond, *sides)
-        shape = torch.broadcast_shapes(cond.shape, *(shape for shape, _ in ctx.sides))
-        return found.expand(shape)
-
 
 def _below(keys: Any, *operands: torch.Tensor) -> torch.Tensor:
     """Call the operator's implementation below autograd."""
@@ -167,8 +153,10 @@ def _below(keys: Any, *operands: torch.Tensor) -> torch.Tensor:
 def _with_gradients(
     keys: Any, cond: torch.Tensor, x: torch.Tensor, y: torch.Tensor
 ) -> torch.Tensor:
-    recorded = torch.is_grad_enabled() and torch._C._any_requires_grad(x, y)
-    if not recorded and torch.autograd.forward_ad._current_level < 0:
+    if torch.autograd.forward_ad._current_level >= 0:
+        # Tangents may have tangents of an outer level, which only torch's own operators see.
+        return torch.where(cond, x, y).contiguous()
+    if not (torch.is_grad_enabled() and torch._C._any_requires_grad(x, y)):
         return _below(keys, cond, x, y)
     with enable_single_level_autograd_function():
         found: torch.Tensor = _Where.apply(keys, cond, x, y)

@@ -2,16 +2,19 @@
  * of the user's own measurements, then by TE_SELECT_PROFILE. The last one that says something
  * counts. */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "machine.h"
 #include "processors.h"
 
 #define KB (INT64_C(1) << 10)
 
-enum { PATH_BYTES = 1024, LINE_BYTES = 256 };
+enum { PATH_BYTES = 1024, LINE_BYTES = 256, FILE_BYTES = 1 << 16 };
 
 static char bad_profile[160];
 static char origin[96];
@@ -160,9 +163,25 @@ static void find_user_file(const te_select_machine* m) {
   if (length >= PATH_BYTES) *path_of_user = 0;
 }
 
+/* Opens a regular file of few bytes: a pipe would be waited for, and some files never end. */
+static FILE* open_regular(const char* path) {
+  int handle = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (handle < 0) return NULL;
+  struct stat found;
+  FILE* file = NULL;
+  if (!fstat(handle, &found) && S_ISREG(found.st_mode) && found.st_size <= FILE_BYTES) {
+    file = fdopen(handle, "r");
+  }
+  if (!file) {
+    snprintf(bad_file, sizeof(bad_file), "it is no regular file of at most 64 KB");
+    close(handle);
+  }
+  return file;
+}
+
 /* Takes the user's file for this machine. If one line is wrong, the whole file is ignored. */
 static void take_file(te_select_machine* m) {
-  FILE* file = *path_of_user ? fopen(path_of_user, "re") : NULL;
+  FILE* file = *path_of_user ? open_regular(path_of_user) : NULL;
   if (!file) return;
   te_select_decisions found = m->decisions;
   char line[LINE_BYTES];
@@ -170,6 +189,10 @@ static void take_file(te_select_machine* m) {
   const char* wrong = NULL;
   while (!wrong && fgets(line, sizeof(line), file)) {
     ++number;
+    if (!strchr(line, '\n') && !feof(file)) {
+      wrong = "has more than 254 bytes";
+      break;
+    }
     char* text = line + strspn(line, " \t\r\n");
     if (!*text || *text == '#') continue;
     wrong = take_pair(text, &found);

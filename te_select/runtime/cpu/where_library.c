@@ -157,6 +157,19 @@ static int to_element(const TVMFFIAny* arg, DLDataType type, char* element) {
   return 1;
 }
 
+/* Whether some input has every axis of out, with its extent: out is then what they broadcast to. */
+static int is_joined(const DLTensor* out, const DLTensor* const* inputs) {
+  for (int32_t back = 1; back <= out->ndim; ++back) {
+    int found = 0;
+    for (int i = 0; i < OUT && !found; ++i) {
+      const DLTensor* t = inputs[i];
+      found = t && back <= t->ndim && t->shape[t->ndim - back] == out->shape[out->ndim - back];
+    }
+    if (!found) return 0;
+  }
+  return 1;
+}
+
 /* Selects: the arguments are cond, x, y and out, of any shapes that broadcast to the shape of out.
  * x and y may be numbers. The result is one of the results in where.h. If out overlaps an input,
  * the call is refused, unless out has the address and the strides of x or y. */
@@ -172,11 +185,13 @@ TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_where(void* self, const TVMFFIAny* ar
   if (check(out, OUT, out->dtype)) return -1;
   te_select_where_call call;
   char elements[TE_SELECT_OPERANDS][16];
+  const DLTensor* inputs[OUT];
   call.ndim = out->ndim;
   call.width = out->dtype.bits / 8;
   memcpy(call.shape, out->shape, (size_t)out->ndim * sizeof(int64_t));
   for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
     const DLTensor* t = tensor_of(&args[i]);
+    if (i != OUT) inputs[i] = t;
     int64_t strides[TE_SELECT_WHERE_RANK];
     if (!t) {
       if (i == COND || !to_element(&args[i], out->dtype, elements[i])) {
@@ -193,6 +208,10 @@ TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_where(void* self, const TVMFFIAny* ar
     if (!te_select_broadcast(&call, i, t->ndim, t->shape, strides)) {
       return refuse("ValueError", "where: %s does not broadcast to out", names[i]);
     }
+  }
+  if (!is_joined(out, inputs)) {
+    return refuse("ValueError", "where: %s is larger than what the inputs broadcast to",
+                  names[OUT]);
   }
   if (te_select_where_overlaps(&call)) {
     return refuse("ValueError", "where: %s overlaps an input", names[OUT]);

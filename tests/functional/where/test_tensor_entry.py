@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+from contextlib import nullcontext
 
 import pytest
 
@@ -95,3 +96,51 @@ def test_exchange_api_of_another_version_is_not_used(entry):
     found = library.function_of_tensors(family.FUNCTION, kind)  # that of tvm-ffi
     cond, x, y, out = tensors(9)
     assert found(cond, x, y, out) >= 0
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (1, 3), (0, 3), (0,), (4,)])
+def test_out_of_another_shape_is_resized_as_torch_does(entry, shape):
+    cond, x, y, _ = tensors(3)
+    assert entry(cond, x, y, torch.zeros(shape)) < 0
+    for given in ((cond, x, y), (cond[:1], x[:1], y[:1]), (cond[0], x[0], y[0])):
+        with pytest.warns(UserWarning, match="resized") if 0 not in shape else nullcontext():
+            found = te_select.where(*given, out=torch.zeros(shape))
+        assert torch.equal(found, torch.where(*given))
+
+
+def test_out_of_inference_mode_is_not_written_outside_of_it():
+    cond, x, y, _ = tensors(4)
+    with torch.inference_mode():
+        out = torch.zeros(4)
+        assert torch.equal(te_select.where(cond, x, y, out=out), torch.where(cond, x, y))
+    with pytest.raises(RuntimeError, match="inference"):
+        te_select.where(cond, x, y, out=out)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "number"), [("float32", 1e300), ("complex64", 1e300), ("int8", 300)]
+)
+def test_number_that_the_type_does_not_hold_is_refused_as_torch_does(dtype, number):
+    cond, x = torch.ones(3, dtype=torch.bool), torch.ones(3, dtype=getattr(torch, dtype))
+    for select in (torch.where, te_select.where):
+        with pytest.raises(RuntimeError, match="without overflow"):
+            select(cond, x, number)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "complex64"])
+@pytest.mark.parametrize("number", [float("inf"), float("nan"), 65504, 1e-300])
+def test_other_numbers_are_converted_as_torch_does(dtype, number):
+    cond, x = torch.tensor([True, False]), torch.ones(2, dtype=getattr(torch, dtype))
+    found, expected = te_select.where(cond, x, number), torch.where(cond, x, number)
+    assert found.numpy().tobytes() == expected.numpy().tobytes()
+
+
+def test_tensors_with_layouts_of_their_own_are_left_to_torch():
+    cond, x, y, _ = tensors(4, 5)
+    nested = torch.nested.nested_tensor([x[0], x[1]])
+    for odd in (nested, x.to_sparse_csr(), x.to_mkldnn()):
+        with pytest.raises(RuntimeError) as expected:
+            torch.where(cond, odd, y)
+        with pytest.raises(RuntimeError) as found:
+            te_select.where(cond, odd, y)
+        assert str(found.value).splitlines()[0] == str(expected.value).splitlines()[0]

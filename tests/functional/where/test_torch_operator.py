@@ -178,3 +178,26 @@ def test_meta_tensors_give_a_meta_tensor():
 def test_cond_alone_is_nonzero():
     (found,) = te_select.where(torch.tensor([0, 2, 3]))
     assert found.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("function", ["where", "operator"])
+def test_tangents_of_tangents_are_those_of_torch(function):
+    """Forward mode inside forward mode: an inner level must not hide the outer one."""
+    ours = te_select.where if function == "where" else where
+    x, cond, tangent = torch.tensor([2.0, 3.0]), torch.tensor([True, False]), torch.ones(2)
+
+    def derivatives(select):
+        def f(t):
+            return select(cond, t**3, t**2)
+
+        return (
+            torch.func.jvp(lambda t: torch.func.jvp(f, (t,), (tangent,))[1], (x,), (tangent,))[1],
+            torch.func.jacfwd(torch.func.jacfwd(f))(x),
+            torch.func.jacrev(torch.func.jacfwd(f))(x),
+            torch.func.jacfwd(torch.func.jacfwd(torch.func.jacfwd(f)))(x),
+            torch.func.hessian(f)(x),
+            torch.func.vmap(lambda t: torch.func.jvp(f, (t,), (tangent,))[1])(torch.stack([x, x])),
+        )
+
+    for found, expected in zip(derivatives(ours), derivatives(torch.where), strict=True):
+        assert torch.equal(found, expected)

@@ -1,5 +1,6 @@
 """Where the kernels come from: the cache, a build, or an older entry; and if there are none."""
 
+import gzip
 import json
 import os
 import shutil
@@ -162,3 +163,51 @@ def test_load_takes_a_library_of_the_family(folder, entry):
     assert kernel.workload.dtype in ("uint8", "uint16", "uint32", "uint64", "complex128")
     like = [np.ones(7 if s else (), kernel.workload.dtype) for s in (kernel._shapes[1:])]
     assert (kernel(np.ones(7 if kernel._shapes[0] else (), bool), *like) == 1).all()
+
+
+@pytest.fixture
+def wheel(tmp_path, family):
+    """Code that makes a file of a wheel, and lets nothing be built."""
+    from te_select.functional.where.kernels import key
+
+    path = tmp_path / "where.so.gz"
+    path.write_bytes(gzip.compress((family / key.entry(key.WHOLE)).read_bytes(), 1))
+    before = """
+        import pathlib
+        from te_select.functional.where.kernels import library
+        library.PREBUILT = pathlib.Path({!r})
+        sys.modules["te_select.compiler.family"] = None
+    """
+    return path, before.format(str(path))
+
+
+def test_library_of_the_wheel_serves(wheel, tmp_path):
+    assert use(tmp_path / "cache", wheel[1]) == FROM_A_FILE
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda data: data[:5000],
+        lambda data: b"",
+        lambda data: data[:3000] + bytes([data[3000] ^ 255]) + data[3001:],
+        lambda data: gzip.compress(gzip.decompress(data)[:-1], 1),
+        lambda data: gzip.compress(bytes(200 << 20), 1),  # more than is read
+    ],
+    ids=["cut", "empty", "flipped", "another", "endless"],
+)
+def test_damaged_library_of_the_wheel_is_named(wheel, tmp_path, spoil):
+    path, before = wheel
+    path.write_bytes(spoil(path.read_bytes()))
+    found = use(tmp_path / "cache", before)
+    assert found["calls"] == 0
+    (warning,) = found["warnings"]
+    assert warning.startswith(f"{path} cannot be used, install te-select-runtime again: ")
+
+
+def test_missing_compiler_is_named_where_nothing_is_built(wheel, tmp_path):
+    path, before = wheel
+    path.unlink()
+    (warning,) = use(tmp_path / "cache", before)["warnings"]
+    assert "to build kernels needs te_select.compiler.family" in warning
+    assert warning.endswith("which is not installed; install te-select")
