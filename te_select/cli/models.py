@@ -118,12 +118,13 @@ def workloads_of(
     sizes
         Sizes of named dims.
     bind
-        Whether every dim must have a size. If not, names without a size stay.
+        Whether every dim must have a size. If not, a workload without any size keeps its names.
 
     Raises
     ------
     UsageError
-        If a dim must have a size and has none, or no node has a workload.
+        If a dim must have a size and has none, only some dims of a workload have one, or no node
+        has a workload.
     """
     found: dict[Workload, str] = {}
     for node in nodes:
@@ -135,6 +136,11 @@ def workloads_of(
             raise UsageError(
                 f"the dims {', '.join(missing)} of {node.place} have no size; expected, for "
                 f"example, --size {missing[0]}=8"
+            )
+        if missing and len(missing) < len(node.workload.dim_names):
+            raise UsageError(
+                f"only some dims of {node.place} have a size; expected --size for "
+                f"{', '.join(missing)} as well, or for none"
             )
         bound = node.workload if missing else node.workload.bind(known)
         found.setdefault(bound, node.place)

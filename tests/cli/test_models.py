@@ -120,6 +120,22 @@ def test_sizes_that_are_expressions_follow_from_the_names_in_them(tmp_path):
     assert found["nodes"][0]["dims"] == {"past_new": "past + new"}
 
 
+def test_sizes_for_some_dims_of_a_workload_only_are_refused(tmp_path):
+    pytest.importorskip("onnx")
+    from onnx import helper
+
+    from tests.support.models import model
+    from tests.support.models import tensor as onnx_tensor
+
+    where = helper.make_node("Where", ["c", "x", "x"], ["out"])
+    inputs = [onnx_tensor("c", "bool", ["batch", "n"]), onnx_tensor("x", "int8", ["batch", "n"])]
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model([where], inputs).SerializeToString())
+    result = run("tune", "--model", path, "--size", "n=999999999999", "--tuning-logs", tmp_path)
+    assert result.exit_code == 2
+    assert "expected --size for batch as well, or for none" in result.stderr
+
+
 def test_expand_looks_into_operators(tmp_path):
     pytest.importorskip("onnx")
     from onnx import helper
