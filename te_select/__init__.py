@@ -75,6 +75,10 @@ __all__ = [
 ]
 
 
+class _MissingError(ToolchainError, AttributeError):
+    """A public name needs what is not installed. `hasattr` and `help` expect an AttributeError."""
+
+
 def __getattr__(name: str) -> Any:
     """Import a public name that needs tvm-ffi or tvm, on first use."""
     if name not in _LAZY:
@@ -85,7 +89,7 @@ def __getattr__(name: str) -> Any:
         with forks.held_off():
             value = getattr(importlib.import_module(_LAZY[name]), name)
     except ModuleNotFoundError as error:
-        raise not_installed(f"te_select.{name}", error) from error
+        raise _MissingError(str(not_installed(f"te_select.{name}", error))) from error
     globals()[name] = value
     return value
 

@@ -66,6 +66,7 @@ RUNTIME = """
             assert "install te-select" in str(error), error
         else:
             raise AssertionError("there is a compiler")
+    assert not hasattr(te_select, "tune") and not hasattr(te_select, "export")
     del os.environ["TE_SELECT_CACHE_DIR"]
     assert (te_select.where(np.arange(9) % 2 == 0, 1.5, np.zeros(9)) == [1.5, 0] * 4 + [1.5]).all()
 """

@@ -266,3 +266,20 @@ def test_option_of_one_value_is_refused_where_it_is_given_twice(
 def test_options_of_several_values_and_flags_may_be_given_twice(one: Path) -> None:
     result = run("verify", one, "--check", "random", "--check", "special", "--json", "--json")
     assert result.exit_code == 0, result.output
+
+
+def test_public_name_that_needs_what_is_not_installed_is_an_error_of_ours_and_no_attribute() -> (
+    None
+):
+    code = (
+        "import sys; sys.modules['te_select.compiler'] = None\n"
+        "import te_select\n"
+        "assert not hasattr(te_select, 'export')\n"
+        "try: te_select.export\n"
+        "except te_select.ToolchainError as error: print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    expected = (
+        "te_select.export needs te_select.compiler, which is not installed; install te-select"
+    )
+    assert done.stdout == f"{expected}\n"
