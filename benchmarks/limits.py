@@ -12,7 +12,7 @@ import functools
 import math
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from te_select.operator.access import access_pattern
 from te_select.timing import roof
 from te_select.timing.cores import threads
 from te_select.timing.operands import Mask, Operands, make_operands, placed
-from te_select.timing.rounds import Timing, take_turns
+from te_select.timing.rounds import take_turns
 
 ROUNDS = 25
 LARGE = 1 << 25
@@ -213,38 +213,59 @@ def small() -> None:
 
 
 def sizes(plot: Path | None = None) -> None:
-    """Measure time against bytes, in turns, from 1 MB to as much as fits half of the memory."""
+    """Measure GB/s against bytes, beside torch.where, from 1 MB to half of the memory."""
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     largest = make_operands(flat(min(LARGEST_BYTES, memory // 2) // BYTES_AN_ELEMENT), HALF)
     four = (largest.cond, largest.then, largest.else_, largest.out)
-    calls: dict[str, Call] = {}
+    rates: dict[str, list[tuple[float, float]]] = {}
     moved = 1 << 20
     while (elements := moved // BYTES_AN_ELEMENT) <= largest.out.size:
         workload = flat(elements)
         operands = Operands(workload, *(array[:elements] for array in four))
-        calls[f"{moved >> 20} MB"] = call(te_select.compile(workload), operands)
+        calls = {"te-select": call(te_select.compile(workload), operands), **_torch(operands)}
+        timed = take_turns(calls, 15)
+        for name, timing in timed.items():
+            rate = moved / timing.median / 1e9
+            rates.setdefault(name, []).append((moved / 1e6, rate))
+            title = f"{moved >> 20} MB moved by {name}: {timing.median * 1e3:.3f} ms, GB/s"
+            show(title, rate, "")
         moved *= 2
-    timed = take_turns(calls, 15)
-    points = [(int(name.split()[0]) << 20, timing) for name, timing in timed.items()]
-    for moved, timing in points:
-        rate = moved / timing.median / 1e9
-        show(f"{moved >> 20} MB moved: {timing.median * 1e3:.3f} ms, GB/s", rate, "")
+    probe = roof.runner("select", [roof.probe_memory("select", LARGE)], LARGE, 1, threads())
+    (timing,) = take_turns({"C": lambda: probe(1)}, 15).values()
+    roof_rate = LARGE * BYTES_AN_ELEMENT / timing.median / 1e9
+    show(f"roof: C with intrinsics, {LARGE} elements, GB/s", roof_rate, "")
     if plot is not None:
-        _plot(points, plot)
+        _plot(rates, roof_rate, plot)
 
 
-def _plot(points: Sequence[tuple[int, Timing]], path: Path) -> None:
+def _torch(operands: Operands) -> dict[str, Call]:
+    """The call of torch.where with out=, where torch is installed."""
+    try:
+        import torch  # noqa: PLC0415 - optional
+    except ModuleNotFoundError:
+        return {}
+    torch.set_num_threads(threads())
+    four = (operands.cond, operands.then, operands.else_, operands.out)
+    cond, then, else_, out = map(torch.from_numpy, four)
+    return {"torch.where, out=": lambda: torch.where(cond, then, else_, out=out)}
+
+
+def _plot(rates: dict[str, list[tuple[float, float]]], roof_rate: float, path: Path) -> None:
     from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import
 
     figure = Figure(figsize=(6, 4), layout="constrained")
     axes = figure.subplots()
-    x = [moved / 1e6 for moved, _ in points]
-    axes.loglog(x, [timing.median * 1e3 for _, timing in points], "o-", color="#0b6e4f")
+    for (name, points), color in zip(rates.items(), ("#0b6e4f", "#c0504d"), strict=False):
+        axes.semilogx(*zip(*points, strict=True), "o-", color=color, label=name)
+    label = "C with intrinsics, 436 MB (the roof)"
+    axes.axhline(roof_rate, color="#555555", linestyle="--", label=label)
     axes.set(
         title=f"Contiguous float32, {threads()} threads",
         xlabel="MB moved: each input read once, the output written once",
-        ylabel="milliseconds, median of 15",
+        ylabel="GB/s, median of 15",
+        ylim=(0, None),
     )
+    axes.legend()
     axes.grid(alpha=0.3)
     figure.savefig(path, dpi=150)
 
