@@ -212,7 +212,7 @@ def test_runtime_verifies_and_inspects_in_a_shell(made, library, tmp_path):
     missing = (
         ("compile", "--cond", "4", "--then", "4", "--else", "4", "-o", tmp_path / "x.so"),
         ("inspect", library, "--source", "asm"),
-        ("inspect", "--model", "model.onnx"),
+        ("inspect", "--model", library),
         ("bench", "--suite", "default"),
         ("profile",),
         ("where", "build", "-o", tmp_path / "where.so"),
