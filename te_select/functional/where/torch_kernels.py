@@ -63,7 +63,7 @@ def as_they_are(cond: Any, x: Any, y: Any, out: Any) -> Any:
             if not (cond.shape == x.shape and x.is_contiguous() and y.is_contiguous()):
                 return None
             made = _empty_like(x)
-        elif type(out) is not _TENSOR or out.requires_grad or out.is_neg() or _is_frozen(out):
+        elif type(out) is not _TENSOR or out.requires_grad or out.is_neg():
             return None
         else:
             made = out
@@ -107,11 +107,6 @@ def is_plain(value: Any) -> bool:
     )
 
 
-def _is_frozen(out: torch.Tensor) -> bool:
-    """Whether a tensor of inference mode is to be written outside of it, which torch refuses."""
-    return out.is_inference() and not torch.is_inference_mode_enabled()
-
-
 def _by_kernels(cond: Any, x: Any, y: Any, out: Any) -> Any:
     """Select by kernels after all checks; None if they do not take the operands."""
     tensors = [side for side in (x, y) if type(side) is _TENSOR]
@@ -132,7 +127,7 @@ def _by_kernels(cond: Any, x: Any, y: Any, out: Any) -> Any:
         return None
     made = torch.empty(shape, dtype=dtype) if out is None else out
     fits = is_plain(made) and made.dtype is dtype and made.shape == shape
-    if not fits or made.requires_grad or _is_frozen(made) or not made.numel():
+    if not fits or made.requires_grad or not made.numel():
         return None
     entry = _functions.get(dtype)
     if entry is None:

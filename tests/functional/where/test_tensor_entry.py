@@ -108,15 +108,6 @@ def test_out_of_another_shape_is_resized_as_torch_does(entry, shape):
         assert torch.equal(found, torch.where(*given))
 
 
-def test_out_of_inference_mode_is_not_written_outside_of_it():
-    cond, x, y, _ = tensors(4)
-    with torch.inference_mode():
-        out = torch.zeros(4)
-        assert torch.equal(te_select.where(cond, x, y, out=out), torch.where(cond, x, y))
-    with pytest.raises(RuntimeError, match="inference"):
-        te_select.where(cond, x, y, out=out)
-
-
 @pytest.mark.parametrize(
     ("dtype", "number"), [("float32", 1e300), ("complex64", 1e300), ("int8", 300)]
 )
