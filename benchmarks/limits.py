@@ -38,6 +38,7 @@ BLOCKS = Mask(block=1 << 14)
 LARGEST_BYTES = 8 << 30
 BYTES_AN_ELEMENT = 13  # of float32: 4 each for then, else and out, and 1 for cond
 DROPOUT = te_select.Workload((4, 12, 512, 512), (4, 12, 512, 512), (), "float16")
+ROOF = "C with intrinsics, 436 MB (the roof)"
 Call = Callable[[], Any]
 
 
@@ -213,29 +214,26 @@ def small() -> None:
 
 
 def sizes(plot: Path | None = None) -> None:
-    """Measure GB/s against bytes, beside torch.where, from 1 MB to half of the memory."""
+    """Measure GB/s from 1 MB to half of the memory, in turns with torch.where and the roof."""
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     largest = make_operands(flat(min(LARGEST_BYTES, memory // 2) // BYTES_AN_ELEMENT), HALF)
     four = (largest.cond, largest.then, largest.else_, largest.out)
+    probe = roof.runner("select", [roof.probe_memory("select", LARGE)], LARGE, 1, threads())
     rates: dict[str, list[tuple[float, float]]] = {}
     moved = 1 << 20
     while (elements := moved // BYTES_AN_ELEMENT) <= largest.out.size:
         workload = flat(elements)
         operands = Operands(workload, *(array[:elements] for array in four))
         calls = {"te-select": call(te_select.compile(workload), operands), **_torch(operands)}
-        timed = take_turns(calls, 15)
+        timed = take_turns({**calls, ROOF: lambda: probe(1)}, 15)
         for name, timing in timed.items():
-            rate = moved / timing.median / 1e9
+            size = LARGE * BYTES_AN_ELEMENT if name == ROOF else moved
+            rate = size / timing.median / 1e9
             rates.setdefault(name, []).append((moved / 1e6, rate))
-            title = f"{moved >> 20} MB moved by {name}: {timing.median * 1e3:.3f} ms, GB/s"
-            show(title, rate, "")
+            show(f"{moved >> 20} MB moved: {name}, GB/s", rate, "")
         moved *= 2
-    probe = roof.runner("select", [roof.probe_memory("select", LARGE)], LARGE, 1, threads())
-    (timing,) = take_turns({"C": lambda: probe(1)}, 15).values()
-    roof_rate = LARGE * BYTES_AN_ELEMENT / timing.median / 1e9
-    show(f"roof: C with intrinsics, {LARGE} elements, GB/s", roof_rate, "")
     if plot is not None:
-        _plot(rates, roof_rate, plot)
+        _plot(rates, plot)
 
 
 def _torch(operands: Operands) -> dict[str, Call]:
@@ -250,15 +248,14 @@ def _torch(operands: Operands) -> dict[str, Call]:
     return {"torch.where, out=": lambda: torch.where(cond, then, else_, out=out)}
 
 
-def _plot(rates: dict[str, list[tuple[float, float]]], roof_rate: float, path: Path) -> None:
+def _plot(rates: dict[str, list[tuple[float, float]]], path: Path) -> None:
     from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import
 
     figure = Figure(figsize=(6, 4), layout="constrained")
     axes = figure.subplots()
-    for (name, points), color in zip(rates.items(), ("#0b6e4f", "#c0504d"), strict=False):
-        axes.semilogx(*zip(*points, strict=True), "o-", color=color, label=name)
-    label = "C with intrinsics, 436 MB (the roof)"
-    axes.axhline(roof_rate, color="#555555", linestyle="--", label=label)
+    for name, points in rates.items():
+        style = {"color": "#888888", "linestyle": "--"} if name == ROOF else {"marker": "o"}
+        axes.semilogx(*zip(*points, strict=True), label=name, **style)
     axes.set(
         title=f"Contiguous float32, {threads()} threads",
         xlabel="MB moved: each input read once, the output written once",
