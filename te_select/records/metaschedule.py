@@ -97,18 +97,27 @@ def replay(record: Entry) -> s_tir.Schedule:
 def problem(record: Entry) -> str | None:
     """Say why a record cannot be replayed; None if it can be.
 
-    A child process tries it, because some edited traces and workloads make TVM end the process.
+    A child process tries it, because some edited traces and workloads make TVM end the process. If
+    a signal ends the child, another one tries it again: the child of a process that has threads, of
+    JAX for example, may fail by itself.
     """
-    with scratch.folder() as folder:
-        child = os.fork()
-        if not child:
-            _try(record, folder)
-        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    code = _tried(record)
+    if code < 0:
+        code = _tried(record)
     if code == -signal.SIGALRM:
         return f"it takes longer than {_PATIENCE} s to be replayed on its workload"
     if code < 0:
         return f"TVM crashes ({signal.strsignal(-code)}) as it replays it on its workload"
     return "it cannot be replayed on its workload" if code else None
+
+
+def _tried(record: Entry) -> int:
+    """The exit code of a child that tries to replay a record; negative for a signal."""
+    with scratch.folder() as folder:
+        child = os.fork()
+        if not child:
+            _try(record, folder)
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def _try(record: Entry, folder: Path) -> NoReturn:
