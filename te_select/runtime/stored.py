@@ -186,9 +186,10 @@ def write_beside(stored: Stored, path: str | os.PathLike[str]) -> list[str]:
         return []
     written = []
     for beside, data in _derived(stored, files.library_path(path)).items():
+        if data is None:
+            continue
         with contextlib.suppress(ArtifactError):
-            differs = _is_ours(beside) and files.read(beside) != data
-            if data is not None and (files.is_missing(beside) or differs):
+            if files.is_missing(beside) or (_is_ours(beside) and files.read(beside) != data):
                 files.replace(beside, data)
                 written.append(beside.name)
     return written

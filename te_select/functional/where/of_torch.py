@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from te_select.functional.where import torch_operator
-from te_select.functional.where.torch_kernels import as_they_are, by_kernels, is_recorded
+from te_select.functional.where.torch_kernels import after_all_checks, as_they_are, is_recorded
 
 
 def where(*args: Any, out: Any = None) -> Any:
@@ -40,7 +40,7 @@ def where(*args: Any, out: Any = None) -> Any:
     cond, x, y = args
     found = as_they_are(cond, x, y, out)
     if found is None:
-        found = by_kernels(cond, x, y, out)
+        found = after_all_checks(cond, x, y, out)
     if found is not None:
         return found
     if out is not None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import cmath
+import functools
+import math
 from typing import Any
 
 import torch
@@ -33,7 +35,7 @@ _entries: dict[Any, Any] = {}
 def by_kernels(cond: Any, x: Any, y: Any, out: Any) -> Any:
     """Select by kernels; None if they do not take the operands, or if torch records the call."""
     found = as_they_are(cond, x, y, out)
-    return _by_kernels(cond, x, y, out) if found is None else found
+    return after_all_checks(cond, x, y, out) if found is None else found
 
 
 def is_recorded(x: Any, y: Any) -> bool:
@@ -83,7 +85,7 @@ def _called(entry: Any, cond: Any, x: Any, y: Any, made: Any, out: Any) -> Any:
     except (TypeError, ValueError, BufferError, RuntimeError):
         return None
     if out is not None:
-        STATE.mark_written((out,))
+        _mark_written((out,))
     return made
 
 
@@ -107,7 +109,7 @@ def is_plain(value: Any) -> bool:
     )
 
 
-def _by_kernels(cond: Any, x: Any, y: Any, out: Any) -> Any:
+def after_all_checks(cond: Any, x: Any, y: Any, out: Any) -> Any:
     """Select by kernels after all checks; None if they do not take the operands."""
     tensors = [side for side in (x, y) if type(side) is _TENSOR]
     odd = [side for side in (x, y) if type(side) not in (_TENSOR, *_NUMBERS)]
@@ -146,10 +148,16 @@ def _converted(side: Any, dtype: torch.dtype) -> torch.Tensor | None:
         return side if side.dtype is dtype else side.to(dtype)
     try:
         number = torch.tensor(side, dtype=dtype)
-        lost = cmath.isfinite(side) and not bool(number.isfinite())
+        lost = abs(side) > _largest(dtype) and cmath.isfinite(side) and not number.isfinite()
     except (RuntimeError, OverflowError):  # out of range, or of a type that no number has
         return None
     return None if lost else number
+
+
+@functools.cache
+def _largest(dtype: torch.dtype) -> float:
+    """The largest finite number of a type; to look at the converted number takes 2 us."""
+    return torch.finfo(dtype).max if dtype.is_floating_point or dtype.is_complex else math.inf
 
 
 def _bare(tensor: torch.Tensor) -> torch.Tensor:

@@ -13,8 +13,6 @@ enum { TASK_BYTES = 1 << 17, MOST_TASKS = 1 << 16 };
 
 /* ---- decisions ------------------------------------------------------------------------------------ */
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 static int64_t clamp(int64_t value, int64_t least, int64_t most) {
   return value < least ? least : value > most ? most : value;
 }
@@ -23,10 +21,9 @@ static int64_t clamp(int64_t value, int64_t least, int64_t most) {
 static int64_t decide(const te_select_version* version, const te_select_memory* operands) {
   const te_select_machine* machine = te_select_this_machine();
   const te_select_decisions* by_machine = &machine->decisions;
-  int64_t out = operands[OUT].bytes, moved = 0; /* each is below 2^61, see check_shape */
-  for (int i = 0; i < TE_SELECT_OPERANDS; ++i) moved += operands[i].bytes;
-  /* One value of cond selects one side for good. */
-  if (operands[COND].count == 1) moved -= least(operands[THEN].bytes, operands[ELSE].bytes);
+  int64_t out = operands[OUT].bytes; /* each is below 2^61, see check_shape */
+  int64_t moved =
+      te_select_moved(operands[COND].bytes, operands[THEN].bytes, operands[ELSE].bytes, out);
   int64_t grain = version->bytes_per_thread;
   if (grain == TE_SELECT_BY_MACHINE) grain = by_machine->bytes_per_thread;
   int64_t flags = 0, threads = 1;

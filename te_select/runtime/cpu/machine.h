@@ -37,6 +37,12 @@ const te_select_machine* te_select_this_machine(void);
 /* What is wrong with TE_SELECT_PROFILE, in one line; NULL if nothing is. */
 const char* te_select_bad_profile(void);
 
+/* Bytes that a call moves, of the bytes of its operands: one value of cond selects one side only. */
+static inline int64_t te_select_moved(int64_t cond, int64_t then, int64_t other, int64_t out) {
+  int64_t sides = cond > 1 ? then + other : then > other ? then : other;
+  return cond + sides + out;
+}
+
 /* Whether the stores of a call go past the cache: it moves `moved` bytes, `out` of them output, on
  * `threads` threads; `fill` says that it reads less than half as much as it writes. */
 int te_select_streams(const te_select_machine* machine, int64_t moved, int64_t out, int fill,

@@ -166,8 +166,7 @@ static int32_t run_walk(walk* w) {
   const te_select_machine* machine = te_select_this_machine();
   int64_t out = bytes_of(&w->around, OUT), cond = bytes_of(&w->around, COND);
   int64_t then = bytes_of(&w->around, THEN), other = bytes_of(&w->around, ELSE);
-  int64_t moved = out + cond + then + other;
-  if (cond == 1) moved -= least(then, other); /* one side only is read */
+  int64_t moved = te_select_moved(cond, then, other, out);
   take_block(w);
   int32_t threads = 1;
   int64_t tasks = 1, grain = machine->decisions.bytes_per_thread;

@@ -9,7 +9,6 @@
 #include "operands.h"
 #include "tensors.h"
 
-enum { KEEP_LOCK = 1 << 13 }; /* elements: giving the interpreter's lock away costs 50 ns */
 enum { WISHES = TE_SELECT_WIDTHS * TE_SELECT_ROWS };
 static const int64_t WISHED = 1 << 22; /* elements that a kernel of rows would have served */
 

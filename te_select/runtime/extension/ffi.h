@@ -6,7 +6,6 @@
 #include "operands.h"
 
 enum { OPERANDS = INPUTS + 1, OUT = INPUTS };
-enum { KEEP_LOCK = 1 << 13 }; /* elements: the interpreter runs on beside calls of this many */
 enum {
   NONE = 0,
   INTEGER = 1,
@@ -33,5 +32,15 @@ typedef struct {
 } any;
 
 typedef int (*ffi_function)(void* self, const any* args, int32_t count, any* result);
+
+/* Calls a function with all operands, without the interpreter's lock if there are many elements. */
+static inline int call_ffi(ffi_function function, const any* given, int64_t elements, any* result) {
+  if (elements < KEEP_LOCK) return function(NULL, given, OPERANDS, result);
+  int failed;
+  Py_BEGIN_ALLOW_THREADS;
+  failed = function(NULL, given, OPERANDS, result);
+  Py_END_ALLOW_THREADS;
+  return failed;
+}
 
 #endif

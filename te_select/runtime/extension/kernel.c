@@ -69,13 +69,7 @@ static PyObject* call_kernel(PyObject* self, PyObject* const* args, Py_ssize_t c
     taken = from_number(&tensors[i], args[i], type, elements[i]);
   }
   for (int i = 0; i < OPERANDS; ++i) given[i] = (any){TENSOR_POINTER, 0, {&tensors[i]}};
-  if (taken && PyArray_SIZE(out) < KEEP_LOCK) {
-    taken = !function(NULL, given, OPERANDS, &result);
-  } else if (taken) {
-    Py_BEGIN_ALLOW_THREADS;
-    taken = !function(NULL, given, OPERANDS, &result);
-    Py_END_ALLOW_THREADS;
-  }
+  if (taken) taken = !call_ffi(function, given, PyArray_SIZE(out), &result);
   Py_XDECREF(boolean);
   if (PyErr_Occurred()) return NULL;
   return PyBool_FromLong(taken && result.type_index != NONE);

@@ -22,10 +22,11 @@ typedef struct {
 
 static const char capsule_name[] = "te_select.tensor_entry";
 
-static int is_large(const tensor* t) {
-  int64_t elements = 1;
-  for (int32_t i = 0; i < t->ndim && elements < KEEP_LOCK; ++i) elements *= t->shape[i];
-  return elements >= KEEP_LOCK;
+/* How many elements a tensor has, or some number of at least KEEP_LOCK. */
+static int64_t elements(const tensor* t) {
+  int64_t product = 1;
+  for (int32_t i = 0; i < t->ndim && product < KEEP_LOCK; ++i) product *= t->shape[i];
+  return product;
 }
 
 static PyObject* call_with_tensors(PyObject* self, PyObject* const* args, Py_ssize_t count) {
@@ -43,14 +44,7 @@ static PyObject* call_with_tensors(PyObject* self, PyObject* const* args, Py_ssi
     }
     given[i] = (any){TENSOR_POINTER, 0, {&tensors[i]}};
   }
-  int failed;
-  if (!is_large(&tensors[OUT])) {
-    failed = entry->function(NULL, given, OPERANDS, &result);
-  } else {
-    Py_BEGIN_ALLOW_THREADS;
-    failed = entry->function(NULL, given, OPERANDS, &result);
-    Py_END_ALLOW_THREADS;
-  }
+  int failed = call_ffi(entry->function, given, elements(&tensors[OUT]), &result);
   return PyLong_FromLongLong(failed || result.type_index != INTEGER ? REFUSED : result.number);
 }
 

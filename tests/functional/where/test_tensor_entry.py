@@ -8,12 +8,12 @@ from contextlib import nullcontext
 
 import pytest
 
+import te_select
+from te_select.functional.where.kernels import library
+from te_select.operator import family
+
 torch = pytest.importorskip("torch")
 extension = pytest.importorskip("te_select.runtime._extension")
-
-import te_select  # noqa: E402
-from te_select.functional.where.kernels import library  # noqa: E402
-from te_select.operator import family  # noqa: E402
 
 REFUSED = -1
 

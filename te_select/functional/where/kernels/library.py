@@ -75,10 +75,7 @@ def function(name: str) -> Any:
     """A function of the first library, which must be there, through tvm-ffi."""
     from te_select.runtime import image  # noqa: PLC0415 - imports tvm-ffi
 
-    with _lock:
-        if _first is None:
-            raise ArtifactError("no kernels of where() are loaded")
-        return image.open_again(_first[0]).get_function(name)
+    return image.open_again(_loaded_first()[0]).get_function(name)
 
 
 def function_of_tensors(name: str, type_of_tensors: type) -> Any:
@@ -86,10 +83,7 @@ def function_of_tensors(name: str, type_of_tensors: type) -> Any:
     try:
         from te_select.runtime import _extension as extension  # noqa: PLC0415 - optional
 
-        with _lock:
-            if _first is None:
-                raise ArtifactError("no kernels of where() are loaded")
-            found = ctypes.cast(_first[0][f"__tvm_ffi_{name}"], ctypes.c_void_p).value
+        found = ctypes.cast(_loaded_first()[0][f"__tvm_ffi_{name}"], ctypes.c_void_p).value
         return extension.tensor_entry(found or 0, type_of_tensors)
     except (ImportError, AttributeError, ValueError):  # no extension, or no exchange API
         return function(name)
@@ -97,12 +91,16 @@ def function_of_tensors(name: str, type_of_tensors: type) -> Any:
 
 def call(prepared: Any) -> int:
     """Call the kernels with a te_select_where_call; returns what that came to."""
+    outcome: int = _Library.from_address(_loaded_first()[1]).call(prepared)
+    return outcome
+
+
+def _loaded_first() -> tuple[ctypes.CDLL, int]:
+    """The first library and the address of what it offers."""
     with _lock:
         if _first is None:
             raise ArtifactError("no kernels of where() are loaded")
-        found = _Library.from_address(_first[1])
-    outcome: int = found.call(prepared)
-    return outcome
+        return _first
 
 
 def fetch(part: str) -> bool:
