@@ -91,9 +91,7 @@ def _select_any(cond: Any, x: Any, y: Any, out: Any) -> Any:
         If the kernels do not take them.
     """
     *inputs, dtype = operands(cond, x, y)
-    shape: tuple[int, ...] | None = ()
-    for array in inputs:
-        shape = None if shape is None else joined(shape, array.shape)
+    shape = joined(*(array.shape for array in inputs))
     if shape is None or not 0 < math.prod(shape) < 1 << 63:
         raise Left("shape")
     if out is None:

@@ -201,3 +201,27 @@ def test_tangents_of_tangents_are_those_of_torch(function):
 
     for found, expected in zip(derivatives(ours), derivatives(torch.where), strict=True):
         assert torch.equal(found, expected)
+
+
+NUMBERS = (True, 3, -1, 300, 2**24 + 1, 2**63, 10**400, 1.5, -0.0, 1e30, 1e300)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "half", "bfloat16", "float", "double"])
+@pytest.mark.parametrize("number", [*NUMBERS, float("inf"), float("nan"), 2j])
+@pytest.mark.parametrize("shape", [(40,), (4, 10), (3, 4, 1)])
+def test_number_beside_a_tensor_that_has_served(shape, number, dtype):
+    cond = torch.arange(40).reshape(4, 10) % 3 == 0
+    cond = cond.reshape(40) if len(shape) == 1 else cond
+    x = torch.ones(shape, dtype=getattr(torch, dtype))
+    te_select.where(cond, x, x)  # the next calls take the path with the fewest checks
+    for sides in ((x, number), (number, x)):
+        assert outcome(te_select.where, cond, *sides) == outcome(torch.where, cond, *sides)
+
+
+def outcome(function, *arguments):
+    """What a function gives, by its bits, or the type of what it raises."""
+    try:
+        given = function(*arguments)
+    except Exception as error:
+        return type(error)
+    return given.dtype, given.shape, given.contiguous().view(torch.uint8).numpy().tobytes()
