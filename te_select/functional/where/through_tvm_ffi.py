@@ -25,7 +25,7 @@ _TAKE_INT, _TAKE_FLOAT = "bBhHiIlLqQfd", "fd"
 _NUMPY_WHERE = (lambda where, given: where(*given)).__code__  # a single line
 
 _entries: dict[Any, Any] = {}
-"""By the element type: the function, once the kernels for it are there."""
+"""By the element type: the two functions of the family, once the kernels for it are there."""
 _counted = [0, 0, 0]
 _wishes: dict[int, int] = {}
 
@@ -35,12 +35,16 @@ def where(
 ) -> Any:
     """Select; see `te_select.where`."""
     if type(cond) is _ARRAY and cond.dtype is _BOOL and y is not _MISSING:
-        like = x if type(x) is _ARRAY else y
+        like, other = (x, y) if type(x) is _ARRAY else (y, x)
         if type(like) is _ARRAY and not more and (not options or [*options] == ["out"]):
             dtype = like.dtype
-            entry = _entries.get(dtype) or _fetch(dtype)
-            if entry is not None and _goes(x, dtype) and _goes(y, dtype):
-                found = _select(entry, cond, x, y, dtype, options.get("out"))
+            found = None
+            compact, entry = _entries.get(dtype) or _fetch(dtype)
+            if compact is not None and _goes(other, dtype):
+                if not options and like.flags.c_contiguous:
+                    found = _called(compact, cond, x, y, _empty(like.shape, dtype))
+                if found is None:
+                    found = _select(entry, cond, x, y, dtype, options.get("out"))
                 if found is not None:
                     return found
     elif type(cond) in by_type and y is not _MISSING and not more:
@@ -125,12 +129,13 @@ def _goes(side: Any, dtype: np.dtype[Any]) -> bool:
 
 
 def _fetch(dtype: np.dtype[Any]) -> Any:
-    """The function for elements of a type; None where there is none."""
+    """The functions for elements of a type; None where there are none."""
     if dtype.char not in _TYPES or not dtype.isnative or dtype.metadata is not None:
-        return None
+        return None, None
     if not library.fetch(family.part_of_width(dtype.itemsize)):
-        return None
-    return _entries.setdefault(dtype, library.function(family.FUNCTION))
+        return None, None
+    names = (family.COMPACT_FUNCTION, family.FUNCTION)
+    return _entries.setdefault(dtype, tuple(map(library.function, names)))
 
 
 def _select(entry: Any, cond: Any, x: Any, y: Any, dtype: Any, out: Any) -> Any:
@@ -150,6 +155,11 @@ def _select(entry: Any, cond: Any, x: Any, y: Any, dtype: Any, out: Any) -> Any:
         made = out
     else:
         return None
+    return _called(entry, cond, x, y, made)
+
+
+def _called(entry: Any, cond: Any, x: Any, y: Any, made: Any) -> Any:
+    """Call a function of the family; None where it does not take the operands."""
     size = made.size
     if not size:
         return None

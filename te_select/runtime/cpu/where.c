@@ -99,6 +99,11 @@ static int64_t bytes_of(const te_select_nest* nest, int operand) {
 
 /* ---- the walk ----------------------------------------------------------------------------------- */
 
+static int run_block(const walk* w, const te_select_block* block, char* const* data) {
+  if (w->by_tiles) return te_select_run_tile(w->kernels, block, w->around.width, data);
+  return te_select_run_block(w->kernels, block, w->around.width, data, w->flags);
+}
+
 static int run_piece(const walk* w, char* const* start, int64_t number) {
   int64_t m = number / pieces_along(w) * w->piece.m, n = number % pieces_along(w) * w->piece.n;
   te_select_block block = w->piece;
@@ -108,8 +113,7 @@ static int run_piece(const walk* w, char* const* start, int64_t number) {
   for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
     data[i] = start[i] + m * block.row[i] + n * block.col[i];
   }
-  if (w->by_tiles) return te_select_run_tile(w->kernels, &block, w->around.width, data);
-  return te_select_run_block(w->kernels, &block, w->around.width, data, w->flags);
+  return run_block(w, &block, data);
 }
 
 /* Does the pieces from `first` to `end` - 1. `at` has the indices of the loops around them. */
@@ -147,6 +151,15 @@ static int run_task(int32_t task, int32_t tasks, void* data) {
   return run_pieces(w, first, least(first + chunk, count));
 }
 
+static int run_cut(walk* w, int32_t threads, int64_t tasks) {
+  if (!w->around.count && w->piece.m == w->whole.m && w->piece.n == w->whole.n) {
+    return run_block(w, &w->whole, w->around.data); /* short calls: without the six divisions */
+  }
+  int64_t count = pieces(w) * count_around(w);
+  if (threads == 1) return run_pieces(w, 0, count);
+  return te_select_parallel(run_task, w, (int32_t)least(tasks, count), threads);
+}
+
 static int looks(const walk* w, const te_select_machine* machine, int reads_once) {
   const te_select_block* block = &w->whole;
   if (block->col[COND] != 1) return 0; /* its runs are no runs of memory, or it is one value */
@@ -181,17 +194,16 @@ static int32_t run_walk(walk* w) {
   if (te_select_streams(machine, moved, out, is_fill, threads)) w->flags |= TE_SELECT_STREAM;
   if (machine->decisions.backwards) w->flags |= TE_SELECT_BACKWARDS;
   cut(w, threads, tasks);
-  int64_t count = pieces(w) * count_around(w);
-  int failed = threads > 1 && count > 1
-                   ? te_select_parallel(run_task, w, (int32_t)least(tasks, count), threads)
-                   : run_pieces(w, 0, count);
+  int failed = run_cut(w, threads, tasks);
   if (w->flags & TE_SELECT_STREAM) te_select_fence();
   return failed ? TE_SELECT_WHERE_FAILED : TE_SELECT_WHERE_DONE;
 }
 
 int32_t te_select_where_walk(const te_select_where_kernels* kernels,
                              const te_select_where_call* call) {
-  walk w = {.kernels = kernels, .flags = 0};
+  walk w; /* to set all of it to zero would take a tenth of a short call */
+  w.kernels = kernels;
+  w.flags = 0;
   if (!te_select_make_nest(call, &w.around)) return TE_SELECT_WHERE_DONE;
   int width = __builtin_ctz((unsigned)w.around.width);
   for (int i = 1; i < TE_SELECT_RUNS; ++i) {

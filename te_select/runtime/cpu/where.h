@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-enum { TE_SELECT_WHERE_VERSION = 1, TE_SELECT_WHERE_RANK = 64 };
+enum { TE_SELECT_WHERE_VERSION = 2, TE_SELECT_WHERE_RANK = 64 };
 enum { TE_SELECT_WIDTHS = 5, TE_SELECT_RUNS = 8, TE_SELECT_ROWS = 27 }; /* 1, 2, 4, 8, 16 bytes */
 
 /* One call. The order of operands is cond, then, else, out. */
@@ -24,6 +24,7 @@ enum {
   TE_SELECT_WHERE_NO_KERNEL = -1, /* not done: no kernel has this width */
   TE_SELECT_WHERE_REFUSED = -2,   /* not done: see `refusal` */
   TE_SELECT_WHERE_FAILED = -3,
+  TE_SELECT_WHERE_LAYOUT = -4, /* not done: see te_select_where_compact of where_library.c */
   TE_SELECT_WHERE_WISH = 1
 };
 

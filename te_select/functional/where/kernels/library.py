@@ -31,6 +31,7 @@ PREBUILT = Path(te_select.__file__).parent / "prebuilt" / "where.so.gz"
 """A library of several levels, which only wheels have (``make wheel``).
 
 Compressed it takes 2.7 MB instead of 6.0, and 24 ms to read (Zen 5)."""
+_VERSION = 2  # TE_SELECT_WHERE_VERSION of where.h
 _MOST_BYTES = 64 << 20  # ten times as many as the library has
 Installer = Callable[[int], None]
 
@@ -164,6 +165,11 @@ def _load(image: bytes, manifest: Manifest, sha256: str) -> None:
     global _first  # noqa: PLW0603 - the first of a process
     library = sealed.load(image, sha256, Path("te_select-where"))
     address = sealed.call_for_int(library, "te_select_where_library")
+    version = _Library.from_address(address).version
+    if version != _VERSION:
+        raise ArtifactError(
+            f"the kernels of where() have version {version}; expected {_VERSION}: build them again"
+        )
     if reason := _Library.from_address(address).refusal():
         raise ArtifactError(reason.decode(errors="replace"))
     if _first is None:

@@ -139,6 +139,16 @@ def test_a_library_that_was_shipped(folder, entry, tmp_path):
     assert found == FROM_A_FILE
 
 
+def test_library_of_another_version_is_refused(folder, entry, monkeypatch):
+    import te_select
+    from te_select.errors import ArtifactError
+    from te_select.functional.where.kernels import library
+
+    monkeypatch.setattr(library, "_VERSION", 99)
+    with pytest.raises(ArtifactError, match="expected 99: build them again"):
+        te_select.where.use(folder / entry.name)
+
+
 def test_use_refuses_other_libraries(tmp_path):
     import te_select
     from te_select.errors import ArtifactError
