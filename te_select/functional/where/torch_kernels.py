@@ -11,6 +11,7 @@ import torch
 
 from te_select.functional.where.kernels import library
 from te_select.functional.where.shapes import joined
+from te_select.functional.where.torch_layout import strides
 from te_select.operator import family
 from te_select.runtime.torch_state import STATE
 
@@ -71,10 +72,15 @@ def as_they_are(cond: Any, x: Any, y: Any, out: Any) -> Any:
 
 def _made_for(cond: Any, x: Any, y: Any) -> Any:
     """A tensor for the result of operands of one type; None if they do not broadcast."""
-    if cond.shape == x.shape and x.is_contiguous() and y.numel() <= x.numel():
+    compact = x.is_contiguous() and y.is_contiguous() and cond.is_contiguous()
+    if compact and cond.shape == x.shape and y.numel() <= x.numel():
         return _empty_like(x)  # the C half refuses it if y is of a shape that does not fit
     shape = joined(cond.shape, x.shape, y.shape)
-    return None if shape is None else _empty(shape, dtype=x.dtype)
+    if shape is None:
+        return None
+    if compact:
+        return _empty(shape, dtype=x.dtype)
+    return torch.empty_strided(shape, strides(shape, (cond, x, y)), dtype=x.dtype)
 
 
 def _called(entry: Any, cond: Any, x: Any, y: Any, out: Any) -> Any:

@@ -87,7 +87,7 @@ def type_beside(number: complex, dtype: torch.dtype) -> torch.dtype:
 
 def _on_cpu(cond: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     found = by_kernels(cond, x, y, None)
-    return torch.where(cond, x, y).contiguous() if found is None else found
+    return (torch.where(cond, x, y) if found is None else found).contiguous()
 
 
 def _on_device(cond: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
