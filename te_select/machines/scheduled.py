@@ -9,7 +9,8 @@ from typing import Any
 from tvm import tirx
 
 from te_select.operator.workload import Workload
-from te_select.runtime.manifest import Choice, KernelRecord, c_name
+from te_select.runtime.choices import Choice
+from te_select.runtime.manifest import KernelRecord, c_name
 from te_select.schedules.variant import Variant
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
@@ -249,7 +250,7 @@ class Workload:
         shapes = (self.cond_shape, self.then_shape, self.else_shape)
         return tuple(sorted({dim for shape in shapes for dim in shape if isinstance(dim, str)}))
 
-    @property
+    @functools.cached_property
     def name(self) -> str:
         """The exported symbol: stable, readable, a C identifier, and different for each workload.
 

@@ -147,8 +147,9 @@ def digest_of(image: bytes) -> str:
 
 
 def _unsealed(manifest: Manifest) -> bytes:
-    """The text before the digest is known."""
-    return json.dumps(manifest.to_json(_UNSEALED), separators=(",", ": ")).encode()
+    """The text before the digest is known; one space is in it, before the digest."""
+    text = json.dumps(manifest.to_json(_UNSEALED, short=True), separators=(",", ":"))
+    return text.replace(":", ": ", 1).encode()
 
 
 def _with_digest(image: bytes, start: int) -> bytes:

@@ -20,30 +20,13 @@ from te_select.kinds import Kind
 from te_select.operator import family
 from te_select.operator.node import Node
 from te_select.operator.workload import Workload
-from te_select.runtime import files
+from te_select.runtime import choices, files
+from te_select.runtime.choices import Choice
 from te_select.runtime.component import Component
+from te_select.runtime.fields import check_strings, typed
 
 FORMAT, FIRST_FORMAT = 2, 1
 _NODE_TEXTS = ("place", "name", "op", "status", "reason")
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The config that was chosen for a kernel.
-
-    Parameters
-    ----------
-    config
-        The knobs of the schedule it was built with, as JSON types.
-    origin
-        Where the config comes from: ``"default"``, ``"tuned:<record>"`` or ``"nearest:<record>"``.
-    why
-        The reason for that, in one line; empty where nobody wrote it down.
-    """
-
-    config: Mapping[str, Any]
-    origin: str = "default"
-    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -69,9 +52,28 @@ class KernelRecord:
     levels: Mapping[str, Choice] = field(default_factory=dict)
     c_function: str = ""
 
+    @property
+    def best(self) -> Choice:
+        """The choice for the best level."""
+        return Choice(self.config, self.origin, self.why)
+
     def at(self, level: str) -> Choice:
         """The choice for one of the library's levels."""
-        return self.levels.get(level, Choice(self.config, self.origin, self.why))
+        return self.levels.get(level, self.best)
+
+    def to_json(self, *, short: bool = False) -> dict[str, Any]:
+        """The record as JSON types; in the short form, a level says what is new in it."""
+        levels, before = {}, self.best
+        for name, choice in self.levels.items():
+            levels[name] = choices.to_json(choice, before if short else None)
+            before = choice
+        return {
+            "symbol": self.workload.name,
+            **({"c_function": self.c_function} if self.c_function else {}),
+            "workload": self.workload.to_json(),
+            **choices.to_json(self.best),
+            **({"levels": levels} if levels else {}),
+        }
 
 
 @dataclass(frozen=True)
@@ -140,23 +142,12 @@ class Manifest:
         """The names of the plain C functions, by what they compute."""
         return {each.workload: each.c_function for each in self.kernels if each.c_function}
 
-    def to_json(self, sha256: str) -> dict[str, Any]:
-        """The manifest of a library with this digest, as JSON types."""
+    def to_json(self, sha256: str, *, short: bool = False) -> dict[str, Any]:
+        """The manifest of a library with this digest, as JSON types; see `KernelRecord.to_json`."""
         return {
             "sha256": sha256,
             "format": FORMAT,
-            "kernels": [
-                {
-                    "symbol": record.workload.name,
-                    **({"c_function": record.c_function} if record.c_function else {}),
-                    "workload": record.workload.to_json(),
-                    "config": dict(record.config),
-                    "origin": record.origin,
-                    "why": record.why,
-                    **_levels_to_json(record.levels),
-                }
-                for record in self.kernels
-            ],
+            "kernels": [record.to_json(short=short) for record in self.kernels],
             "target": dict(self.target),
             "versions": dict(self.versions),
             **_listed("components", self.components),
@@ -224,19 +215,19 @@ def parse(text: bytes, place: str) -> tuple[Manifest, str, int]:
             f"{FORMAT}: export it again, or use the version that wrote it"
         )
     try:
-        target = _typed(data, "target", dict)
-        _typed(target, "name", str)
+        target = typed(data, "target", dict)
+        typed(target, "name", str)
         if "kind" in target:
-            _typed(target, "kind", str)
+            typed(target, "kind", str)
         needed = kinds.of_manifest(target).requirements
         for each in (name for kind in kinds.KINDS.values() for name in kind.requirements):
             if each in needed or each in target:
-                _strings(_typed(target, each, list), each)
+                check_strings(typed(target, each, list), each)
         levels = _parse_levels(target)
-        versions = _typed(data, "versions", dict)
-        _strings(versions.values(), "versions")
-        kernels = tuple(_parse_kernel(item, levels) for item in _typed(data, "kernels", list))
-        sha256 = _typed(data, "sha256", str)
+        versions = typed(data, "versions", dict)
+        check_strings(versions.values(), "versions")
+        kernels = tuple(_parse_kernel(item, levels) for item in typed(data, "kernels", list))
+        sha256 = typed(data, "sha256", str)
         if not kernels:
             raise ValueError("kernels is empty")
         symbols = {record.workload.name for record in kernels}
@@ -244,11 +235,11 @@ def parse(text: bytes, place: str) -> tuple[Manifest, str, int]:
             raise ValueError("two kernels have one symbol")
         nodes = tuple(
             _parse_node(item, symbols | {family.FUNCTION})
-            for item in _typed({"nodes": []} | data, "nodes", list)
+            for item in typed({"nodes": []} | data, "nodes", list)
         )
         if any(node.symbol == family.FUNCTION for node in nodes):
             _check_family(kernels)
-        listed = _typed({"components": []} | data, "components", list)
+        listed = typed({"components": []} | data, "components", list)
         components = tuple(map(Component.from_json, listed))
     except (ValueError, TypeError, SelectError) as error:
         raise ArtifactError(f"{place} is not a manifest: {error}; export it again") from error
@@ -264,46 +255,36 @@ def _listed(name: str, items: Iterable[Any]) -> dict[str, Any]:
 def _parse_levels(target: Mapping[str, Any]) -> tuple[str, ...]:
     """The names of the levels, where there are several; also checks the architecture."""
     if "architecture" in target:
-        _strings([_typed(target, "architecture", str)], "architecture")
+        check_strings([typed(target, "architecture", str)], "architecture")
     if "levels" not in target:
         return ()
-    levels = _typed(target, "levels", dict)
+    levels = typed(target, "levels", dict)
     if len(levels) < 2:  # noqa: PLR2004 - a library of one level has no such field
         raise ValueError(f"levels is {levels!r}, expected two or more")
-    _strings(levels, "levels")
+    check_strings(levels, "levels")
     for name in levels:
-        _strings(_typed(levels, name, list), name)
+        check_strings(typed(levels, name, list), name)
     return tuple(levels)
 
 
 def _parse_kernel(item: Any, levels: tuple[str, ...]) -> KernelRecord:
     if not isinstance(item, dict):
         raise TypeError(f"kernel {item!r} is not an object")
-    workload = Workload.from_json(_typed(item, "workload", dict))
-    symbol = _typed(item, "symbol", str)
+    workload = Workload.from_json(typed(item, "workload", dict))
+    symbol = typed(item, "symbol", str)
     if symbol != workload.name:
         raise ValueError(f"symbol {symbol!r} is not the name of its workload, {workload.name!r}")
-    c_function = _typed({"c_function": "", **item}, "c_function", str)
+    c_function = typed({"c_function": "", **item}, "c_function", str)
     if c_function not in ("", c_name(workload)):
         raise ValueError(f"c_function {c_function!r} is not {c_name(workload)!r}")
-    by_level = _typed({"levels": {}, **item}, "levels", dict)
+    by_level = typed({"levels": {}, **item}, "levels", dict)
     if tuple(by_level) != levels[:-1]:
         raise ValueError(f"{symbol} has the levels {list(by_level)}, expected {list(levels[:-1])}")
-    choices = {name: _parse_choice(_typed(by_level, name, dict)) for name in by_level}
-    best = _parse_choice(item)
-    return KernelRecord(workload, best.config, best.origin, best.why, choices, c_function)
-
-
-def _parse_choice(item: Mapping[str, Any]) -> Choice:
-    why = _typed({"why": "", **item}, "why", str)  # the first libraries were written without it
-    return Choice(_typed(item, "config", dict), _typed(item, "origin", str), why)
-
-
-def _levels_to_json(levels: Mapping[str, Choice]) -> dict[str, Any]:
-    found = {
-        name: {**vars(choice), "config": dict(choice.config)} for name, choice in levels.items()
-    }
-    return {"levels": found} if found else {}
+    best = before = choices.parse(item)
+    found = {}
+    for name in by_level:
+        before = found[name] = choices.parse(typed(by_level, name, dict), before)
+    return KernelRecord(workload, best.config, best.origin, best.why, found, c_function)
 
 
 def _check_family(kernels: tuple[KernelRecord, ...]) -> None:
@@ -317,18 +298,5 @@ def _parse_node(item: Any, symbols: set[str]) -> NodeRecord:
     symbol = item.get("symbol")
     if symbol is not None and symbol not in symbols:
         raise ValueError(f"node {item.get('place')!r} is served by {symbol!r}, which is not there")
-    texts = {field: _typed(item, field, str) for field in _NODE_TEXTS}
+    texts = {field: typed(item, field, str) for field in _NODE_TEXTS}
     return NodeRecord(**texts, symbol=symbol)
-
-
-def _typed(data: Mapping[str, Any], key: str, kind: type) -> Any:
-    value = data.get(key)
-    if not isinstance(value, kind):
-        raise TypeError(f"{key} is {value!r}, expected a {kind.__name__}")
-    return value
-
-
-def _strings(values: Any, key: str) -> None:
-    for value in values:
-        if not isinstance(value, str) or not value.isprintable():
-            raise TypeError(f"{key} holds {value!r}, expected strings of one line")

@@ -217,7 +217,7 @@ def test_edits_beside_the_library_change_nothing_and_are_undone(path):
     assert beside.read_text() == "{}"
 
 
-@pytest.mark.parametrize("edit", [('"lanes": 8', '"lanes": 9'), ("x86-64", "x86-65")])
+@pytest.mark.parametrize("edit", [('"lanes":8', '"lanes":9'), ("x86-64", "x86-65")])
 def test_edit_of_the_manifest_inside_is_detected(path, edit):
     edit_inside(path, *edit, seal=False)
     with pytest.raises(ArtifactError, match="the SHA-256 differs"):

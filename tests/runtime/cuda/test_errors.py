@@ -215,6 +215,6 @@ def test_manifest_says_what_the_library_needs(tmp_path):
     manifest = stored.read(path).manifest
     assert manifest.kind.name == "cuda"
     assert manifest.target["archs"] == ["sm_80", "sm_90"]
-    edit_inside(path, '"kind": "cuda"', '"kind": "abac"')
+    edit_inside(path, '"kind":"cuda"', '"kind":"abac"')
     with pytest.raises(ArtifactError, match="kind is 'abac', expected cpu or cuda"):
         te_select.load(path)
