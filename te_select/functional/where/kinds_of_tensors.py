@@ -12,7 +12,7 @@ _MODULES = {
     "jax": ("Array", "te_select.functional.where.of_jax"),
     "cupy": ("ndarray", "te_select.functional.where.of_cupy"),
 }
-
+_PROTOCOL = "__torch_function__"  # what stands for a tensor has it, such as a proxy of torch.fx
 
 by_type: dict[type, Callable[..., Any]] = {}
 """The functions that select, by the types of tensors that were met so far."""
@@ -27,7 +27,8 @@ def find(values: Iterable[Any]) -> Callable[..., Any] | None:
     for name, (kind, module) in _MODULES.items():
         library = sys.modules.get(name)
         tensor = getattr(library, kind, None)  # a library that is being imported lacks it
-        found = [type(v) for v in given if tensor is not None and isinstance(v, tensor)]
+        kinds = [type(v) for v in given if tensor is not None and isinstance(v, tensor)]
+        found = kinds or [type(v) for v in given if name == "torch" and hasattr(type(v), _PROTOCOL)]
         if found:
             function: Callable[..., Any] = importlib.import_module(module).where
             by_type.update(dict.fromkeys(found, function))

@@ -85,6 +85,9 @@ def _into(out: Any, reason: str, cond: Any, x: Any, y: Any) -> Any:
 
 def _promoted(cond: Any, x: Any, y: Any) -> Any:
     """Select operands of several types; each is converted once, large ones in pieces."""
+    if not (_has_a_type(x) and _has_a_type(y)):
+        left["promotion"] += 1
+        return NotImplemented
     dtype = np.result_type(x, y)
     if dtype.kind in "mM":  # NumPy 2.4 crashes in some conversions of their units
         left["promotion"] += 1
@@ -99,6 +102,13 @@ def _promoted(cond: Any, x: Any, y: Any) -> Any:
     out = fresh(cond, x, y, dtype)
     _fill(flags, then, else_, out)
     return out
+
+
+def _has_a_type(side: Any) -> bool:
+    """Whether np.result_type takes the type of a value; it reads a text as the name of a type."""
+    if type(side) is np.ndarray or type(side) in NUMBERS or type(side) is bool:
+        return True
+    return isinstance(side, np.generic) and not isinstance(side, (str, bytes))
 
 
 def _as_array(value: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any] | None:

@@ -44,7 +44,7 @@ def where(*args: Any, out: Any = None) -> Any:
     if found is not None:
         return found
     if out is not None:
-        return torch.where(cond, x, y, out=out)
+        return torch_operator.into(cond, x, y, out)
     if is_recorded(x, y):
         return torch_operator.where(cond, x, y, opaque=True)
     return torch.where(cond, x, y)

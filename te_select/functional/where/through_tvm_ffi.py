@@ -40,7 +40,7 @@ def where(
             dtype = like.dtype
             found = None
             compact, entry = _entries.get(dtype) or _fetch(dtype)
-            if compact is not None and _goes(other, dtype):
+            if compact is not None and dtype.metadata is None and _goes(other, dtype):
                 if not options and like.flags.c_contiguous:
                     found = _called(compact, cond, x, y, _empty(like.shape, dtype))
                 if found is None:
@@ -99,7 +99,8 @@ def _select_any(cond: Any, x: Any, y: Any, out: Any) -> Any:
     if shape is None or not 0 < math.prod(shape) < 1 << 63:
         raise Left("shape")
     if out is None:
-        made = numpy_rules.fresh(cond, x, y, dtype)
+        with_layout = cond if isinstance(cond, np.ndarray) else inputs[0]  # not a large int
+        made = numpy_rules.fresh(with_layout, x, y, dtype)
     elif type(out) is _ARRAY and out.dtype == dtype and out.shape == shape:
         if not out.flags.writeable or overlaps(inputs, out):
             raise Left("out")

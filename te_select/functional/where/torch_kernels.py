@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import cmath
-import functools
 import math
 from typing import Any
 
@@ -65,7 +63,9 @@ def as_they_are(cond: Any, x: Any, y: Any, out: Any) -> Any:
         return None
     if x is None or y is None:
         return None
-    if out is not None and (type(out) is not _TENSOR or out.requires_grad or out.is_neg()):
+    if out is not None and (
+        type(out) is not _TENSOR or out.requires_grad or out.is_neg() or _is_closed(out)
+    ):
         return None
     return _called(entry, cond, x, y, out)
 
@@ -81,6 +81,11 @@ def _made_for(cond: Any, x: Any, y: Any) -> Any:
     if compact:
         return _empty(shape, dtype=x.dtype)
     return torch.empty_strided(shape, strides(shape, (cond, x, y)), dtype=x.dtype)
+
+
+def _is_closed(out: Any) -> bool:
+    """Whether torch forbids to write a tensor here: one of inference mode, outside of it."""
+    return out.is_inference() and not torch.is_inference_mode_enabled()
 
 
 def _called(entry: Any, cond: Any, x: Any, y: Any, out: Any) -> Any:
@@ -147,17 +152,9 @@ def _converted(side: Any, dtype: torch.dtype) -> torch.Tensor | None:
     if type(side) is _TENSOR:
         return side if side.dtype is dtype else side.to(dtype)
     try:
-        number = torch.scalar_tensor(side, dtype=dtype)
-        lost = abs(side) > _largest(dtype) and cmath.isfinite(side) and not number.isfinite()
+        return torch.scalar_tensor(side, dtype=dtype)
     except (RuntimeError, OverflowError):  # out of range, or of a type that no number has
         return None
-    return None if lost else number
-
-
-@functools.cache
-def _largest(dtype: torch.dtype) -> float:
-    """The largest finite number of a type; to look at the converted number takes 2 us."""
-    return torch.finfo(dtype).max if dtype.is_floating_point or dtype.is_complex else math.inf
 
 
 def _fits(out: Any, cond: Any, then: Any, else_: Any) -> bool:
@@ -167,7 +164,7 @@ def _fits(out: Any, cond: Any, then: Any, else_: Any) -> bool:
         return False
     if out is None:
         return True
-    plain = is_plain(out) and not out.requires_grad
+    plain = is_plain(out) and not (out.requires_grad or _is_closed(out))
     return bool(plain and out.dtype is then.dtype and out.shape == shape)
 
 

@@ -57,12 +57,25 @@ def where(cond: Any, x: Any, y: Any, *, out: Any = None, opaque: bool = False) -
         found = by_kernels(cond, x, y, out)
         if found is not None:
             return found
-    numbers = not (isinstance(x, torch.Tensor) or isinstance(y, torch.Tensor))
     if out is not None:
-        return torch.where(cond, x, y, out=out)
-    if (compiling and not opaque) or numbers:
+        return into(cond, x, y, out)
+    if (compiling and not opaque) or not _is_taken(cond, x, y):
         return torch.where(cond, x, y)
     return _operator(cond, _tensor(x, y), _tensor(y, x))
+
+
+def into(cond: Any, x: Any, y: Any, out: Any) -> Any:
+    """Call torch.where with out, which takes tensors only."""
+    if _is_taken(cond, x, y):
+        x, y = _tensor(x, y), _tensor(y, x)
+    return torch.where(cond, x, y, out=out)
+
+
+def _is_taken(cond: Any, x: Any, y: Any) -> bool:
+    """Whether these are tensors, and a number at most; of other numbers torch has its own rules."""
+    tensors = [isinstance(value, torch.Tensor) for value in (cond, x, y)]
+    numbers = [isinstance(side, (bool, int, float, complex)) for side in (x, y)]
+    return tensors[0] and (tensors[1] or tensors[2]) and sum(tensors) + sum(numbers) == len(tensors)
 
 
 def _tensor(side: Any, other: Any) -> torch.Tensor:

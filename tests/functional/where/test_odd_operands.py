@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 import te_select
+from te_select.functional.where import through_tvm_ffi
 from te_select.functional.where.kernels import library
+from tests.support.where_calls import difference, outcome
 
 GENERIC = """
     import numpy as np
@@ -80,3 +82,18 @@ def test_number_at_the_end_of_a_types_range_is_written(function, dtype, number):
     cond, x, out = np.zeros(4, bool), np.zeros(4, dtype), np.zeros(4, dtype)
     function(cond, x, number, out)
     assert (out == number).all()
+
+
+SIDES = ((1.5,), [1.5], "zz", "i4", b"ab", {"a": 1}, np.str_("f8"), np.datetime64(1, "s"))
+
+
+@pytest.mark.parametrize("where", [te_select.where, through_tvm_ffi.where])
+@pytest.mark.parametrize("side", SIDES, ids=repr)
+def test_side_that_could_name_a_type_is_a_value(where, side):
+    cond = np.arange(20_000) % 3  # large, and to be converted
+    for other in (np.ones(1, "u2"), np.ones(20_000, "u2"), np.float32(2), b"cd"):
+        for sides in ((side, other), (other, side)):
+            assert (
+                difference(outcome(where, (cond, *sides)), outcome(np.where, (cond, *sides)))
+                is None
+            )

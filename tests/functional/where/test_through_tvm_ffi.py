@@ -128,3 +128,20 @@ def test_overlaps_are_found_as_in_c(seed):
             assert "overlaps" in str(error)
             refused = True
         assert through_ctypes.overlaps((cond, x, y), out) == refused
+
+
+@pytest.mark.parametrize("cond", [2**63, 2**70, -(2**64), 0])
+def test_cond_may_be_a_large_int(cond):
+    x = np.arange(4, dtype=np.float16)
+    for sides in ((x, x + 1), (x, 3.0), (np.float16(1), x)):
+        given = (cond, *sides)
+        expected = outcome(np.where, given)
+        assert difference(outcome(through_tvm_ffi.where, given), expected) is None
+
+
+def test_metadata_of_an_element_type_does_not_reach_the_result():
+    cond, plain = np.array([True, False]), np.ones(2, np.float32)
+    x = plain.astype(np.dtype("f4", metadata={"of": "x"}))
+    through_tvm_ffi.where(cond, plain, plain)  # now there is a function for the type
+    for sides in ((x, x), (x, 1.0), (x, plain)):
+        assert through_tvm_ffi.where(cond, *sides).dtype.metadata is None

@@ -2,6 +2,7 @@
 
 import itertools
 
+import numpy as np
 import pytest
 
 import te_select
@@ -225,3 +226,75 @@ def outcome(function, *arguments):
     except Exception as error:
         return type(error)
     return given.dtype, given.shape, given.contiguous().view(torch.uint8).numpy().tobytes()
+
+
+@pytest.mark.parametrize("scalar", [np.int64(5), np.float32(1.5), np.True_, np.complex64(1j)])
+@pytest.mark.parametrize("function", [where, te_select.where])
+def test_scalar_of_numpy_beside_a_tensor_with_gradients(function, scalar):
+    x = torch.ones(2, dtype=torch.float64, requires_grad=True)
+    cond = torch.tensor([True, False])
+    for sides in ((x, scalar), (scalar, x)):
+        assert outcome(detached, function, cond, *sides) == outcome(
+            detached, torch.where, cond, *sides
+        )
+
+
+def detached(function, *arguments):
+    return function(*arguments).detach()
+
+
+def test_sides_differ_in_what_torch_keeps_of_them():
+    cond, x = torch.tensor([True, False]), torch.tensor([1.0, 2.0])
+    te_select.where(cond, x, x)  # the next calls take the path with the fewest checks
+    other = torch.tensor([3.0, 4.0], requires_grad=True)
+    assert te_select.where(cond, x, other).requires_grad
+    assert te_select.where(cond, other, x).requires_grad
+    negative = torch.complex(x, x).conj().imag
+    assert negative.is_neg()
+    assert te_select.where(cond, x, negative).tolist() == [1.0, -2.0]
+    assert te_select.where(cond, negative, x).tolist() == [-1.0, 2.0]
+
+
+def test_tensor_of_inference_mode_is_written_within_it_only():
+    cond, x = torch.tensor([True, False]), torch.ones(2)
+    with torch.inference_mode():
+        out = torch.zeros(2)
+        te_select.where(cond, x, x, out=out)
+    assert out.tolist() == [1, 1]
+    for sides in ((x, x), (x, 0.0)):
+        with pytest.raises(RuntimeError, match="inference tensor"):
+            te_select.where(cond, *sides, out=out)
+
+
+def test_out_that_requires_grad_is_refused_as_torch_does():
+    cond, x, out = torch.tensor([True, False]), torch.ones(2), torch.zeros(2, requires_grad=True)
+    te_select.where(cond, x, x)  # the next call takes the path with the fewest checks
+    with pytest.raises(RuntimeError, match="requires grad"):
+        torch.where(cond, x, x, out=out)
+    with pytest.raises(RuntimeError, match="requires grad"):
+        te_select.where(cond, x, x, out=out)
+
+
+@pytest.mark.parametrize("function", [where, te_select.where])
+def test_out_beside_a_number_is_resized_too(function):
+    cond, x, out = torch.tensor([True, False]), torch.ones(2), torch.empty(0)
+    assert function(cond, x, -1.0, out=out) is out
+    assert out.tolist() == [1, -1]
+
+
+@pytest.mark.parametrize("cond", [True, 1.0, [True, False], np.ones(2, bool)])
+def test_cond_that_is_no_tensor_is_refused_as_torch_does(cond):
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises(TypeError):
+        torch.where(cond, x, x)
+    with pytest.raises(TypeError):
+        te_select.where(cond, x, x)
+
+
+def test_symbolic_trace_records_the_call():
+    import torch.fx
+
+    traced = torch.fx.symbolic_trace(lambda a, b: te_select.where(a > 0, b, 1.0))
+    a = torch.tensor([1.0, -1.0])
+    assert traced(a, a).tolist() == [1.0, 1.0]
+    assert traced(-a, a).tolist() == [1.0, -1.0]
