@@ -145,3 +145,14 @@ def test_metadata_of_an_element_type_does_not_reach_the_result():
     through_tvm_ffi.where(cond, plain, plain)  # now there is a function for the type
     for sides in ((x, x), (x, 1.0), (x, plain)):
         assert through_tvm_ffi.where(cond, *sides).dtype.metadata is None
+
+
+def test_empty_results_are_left_to_numpy_whatever_their_extent():
+    cond = np.ones((0, 1), bool)
+    side = np.broadcast_to(np.float32(1), (1, 2**45))  # of no memory
+    through_tvm_ffi.where(np.ones(2, bool), np.ones(2, "f4"), 0.0)
+    calls = through_tvm_ffi.counts()[0]
+    for given in ((cond, side, side), (cond, side, 0.0), (cond, cond.astype("f4"), 0.0)):
+        found = through_tvm_ffi.where(*given)
+        assert found.shape == np.where(*given).shape and found.dtype == np.float32
+    assert through_tvm_ffi.counts()[0] == calls
