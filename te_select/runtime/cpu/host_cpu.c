@@ -4,18 +4,10 @@
 
 #include "look.h"
 #include "machine.h"
-#include "openmp.h"
 #include "plain.h"
-#include "pool.h"
-#include "processors.h"
-
-enum { TASK_BYTES = 1 << 17, MOST_TASKS = 1 << 16 };
+#include "shares.h"
 
 /* ---- decisions ------------------------------------------------------------------------------------ */
-
-static int64_t clamp(int64_t value, int64_t least, int64_t most) {
-  return value < least ? least : value > most ? most : value;
-}
 
 /* Decides the flags of a call. Unless the call is small, also sets how its parallel loop runs. */
 static int64_t decide(const te_select_version* version, const te_select_memory* operands) {
@@ -26,14 +18,12 @@ static int64_t decide(const te_select_version* version, const te_select_memory* 
       te_select_moved(operands[COND].bytes, operands[THEN].bytes, operands[ELSE].bytes, out);
   int64_t grain = version->bytes_per_thread;
   if (grain == TE_SELECT_BY_MACHINE) grain = by_machine->bytes_per_thread;
-  int64_t flags = 0, threads = 1;
+  int64_t flags = 0;
+  int32_t threads = 1;
   int several = grain > 0 && moved >= 2 * grain;
   if (several) { /* a small call would spend a tenth of its time on this */
-    threads = clamp(moved / grain, 1, te_select_max_threads());
-    if (threads > 1 && te_select_in_openmp_region()) threads = 1;
-    threads = te_select_threads_at_hand((int32_t)threads);
-    int64_t tasks = clamp(moved / TASK_BYTES, threads, MOST_TASKS);
-    te_select_set_parallel((int32_t)threads, (int32_t)tasks);
+    threads = te_select_threads_for(moved, grain);
+    te_select_set_parallel(threads, (int32_t)te_select_tasks_for(moved, threads));
     int64_t skip = version->skip;
     if (skip == TE_SELECT_BY_MACHINE) {
       te_select_cond cond = {.data = operands[COND].data, .run = operands[COND].count};
@@ -44,7 +34,7 @@ static int64_t decide(const te_select_version* version, const te_select_memory* 
   }
   int streams = version->stream_from > 0 && out >= version->stream_from;
   if (version->stream_from == TE_SELECT_BY_MACHINE) {
-    streams = te_select_streams(machine, moved, out, version->is_fill, (int32_t)threads);
+    streams = te_select_streams(machine, moved, out, version->is_fill, threads);
   }
   if (streams) flags |= TE_SELECT_STREAM;
   if (!several && !streams) flags |= TE_SELECT_SMALL;

@@ -25,24 +25,34 @@ void te_select_set_parallel(int32_t most_threads, int32_t most_tasks) {
 
 void te_select_set_pieces(int64_t count) { pieces = count; }
 
+/* TVM's code cuts the loop into parts of as many pieces. */
 typedef struct {
   parallel_task task;
   void* cdata;
+  int32_t parts;
 } loop;
 
 static int run_task(int32_t task, int32_t count, void* data) {
   const loop* l = data;
-  parallel_env env = {NULL, count}; /* TVM divides the loop by num_task */
-  return l->task(task, &env, l->cdata);
+  parallel_env env = {NULL, l->parts};
+  int32_t end = (int32_t)te_select_share(l->parts, task + 1, count);
+  int failed = 0;
+  for (int32_t i = (int32_t)te_select_share(l->parts, task, count); i < end && !failed; ++i) {
+    failed = l->task(i, &env, l->cdata);
+  }
+  return failed;
 }
 
-/* TVM gives every task the same number of pieces, rounded up. No task is without one. */
+enum { FEW = 8 }; /* pieces of a task: so few are parts of their own, because a part cannot be cut */
+
 static int launch(parallel_task task, void* cdata, int num_task) {
   (void)num_task;
-  loop l = {task, cdata};
+  loop l = {task, cdata, 1};
   if (threads <= 1 || pieces <= 1) return run_task(0, 1, &l);
-  int64_t chunk = pieces > tasks ? (pieces + tasks - 1) / tasks : 1;
-  return te_select_parallel(run_task, &l, (int32_t)((pieces + chunk - 1) / chunk), threads);
+  int64_t chunk = pieces > FEW * tasks ? (pieces + tasks - 1) / tasks : 1;
+  l.parts = (int32_t)((pieces + chunk - 1) / chunk);
+  int32_t even = l.parts < threads ? l.parts : l.parts / threads * threads;
+  return te_select_parallel(run_task, &l, even < tasks ? even : tasks, threads);
 }
 
 /* For a library that a forked child loads: it has not seen the fork. */

@@ -156,7 +156,7 @@ static int is_left(range* r, int32_t begin, int64_t patience) {
 }
 
 static int32_t begin_of(int32_t range, int32_t tasks, int32_t threads) {
-  return (int32_t)((int64_t)range * tasks / threads);
+  return (int32_t)te_select_share(tasks, range, threads);
 }
 
 /* Does tasks of the `own` range and then of the others until none is left; returns how many. */

@@ -15,6 +15,12 @@ int32_t te_select_threads_at_hand(int32_t wanted);
  * started. */
 int te_select_parallel(te_select_task task, void* data, int32_t tasks, int32_t threads);
 
+/* Where the share of a part begins, if things are shared among parts. Parts that follow each other
+ * have their share, too: every thread begins with as many tasks, and so with as many things. */
+static inline int64_t te_select_share(int64_t things, int64_t part, int64_t parts) {
+  return things / parts * part + things % parts * part / parts;
+}
+
 /* From now on calls run on one thread, because a forked child has no other. */
 void te_select_run_serially(void);
 

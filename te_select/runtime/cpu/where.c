@@ -15,12 +15,9 @@
 
 #include "look.h"
 #include "machine.h"
-#include "openmp.h"
-#include "pool.h"
-#include "processors.h"
+#include "shares.h"
 #include "where_plan.h"
 
-enum { TASK_BYTES = 1 << 17, MOST_TASKS = 1 << 16 };
 enum { WIDE_ROW_BYTES = 1 << 16 }; /* rows from this size on are pieces by themselves, or are cut */
 
 /* A block of the two innermost loops, and the loops around it. */
@@ -28,15 +25,13 @@ typedef struct {
   const te_select_where_kernels* kernels;
   te_select_nest around;
   te_select_block whole, piece; /* the two loops, and the part of them that is done at once */
+  int64_t along, inside, count; /* pieces along n, in the block, and in all blocks */
   int32_t by_tiles;
   int64_t flags;
 } walk;
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-static int64_t pieces_along(const walk* w) { return ceil_div(w->whole.n, w->piece.n); }
-static int64_t pieces(const walk* w) { return pieces_along(w) * ceil_div(w->whole.m, w->piece.m); }
 
 static int64_t count_around(const walk* w) {
   int64_t count = 1;
@@ -105,7 +100,7 @@ static int run_block(const walk* w, const te_select_block* block, char* const* d
 }
 
 static int run_piece(const walk* w, char* const* start, int64_t number) {
-  int64_t m = number / pieces_along(w) * w->piece.m, n = number % pieces_along(w) * w->piece.n;
+  int64_t m = number / w->along * w->piece.m, n = number % w->along * w->piece.n;
   te_select_block block = w->piece;
   block.m = least(block.m, w->whole.m - m);
   block.n = least(block.n, w->whole.n - n);
@@ -119,10 +114,9 @@ static int run_piece(const walk* w, char* const* start, int64_t number) {
 /* Does the pieces from `first` to `end` - 1. `at` has the indices of the loops around them. */
 static int run_pieces(const walk* w, int64_t first, int64_t end) {
   const te_select_nest* nest = &w->around;
-  int64_t inside = pieces(w), at[TE_SELECT_WHERE_RANK + 1];
+  int64_t at[TE_SELECT_WHERE_RANK + 1], rest = first / w->inside, piece = first % w->inside;
   char* data[TE_SELECT_OPERANDS];
   memcpy(data, nest->data, sizeof(data));
-  int64_t rest = first / inside, piece = first % inside;
   for (int32_t k = nest->count - 1; k >= 0; --k) {
     at[k] = rest % nest->loops[k].extent;
     rest /= nest->loops[k].extent;
@@ -131,7 +125,7 @@ static int run_pieces(const walk* w, int64_t first, int64_t end) {
   for (int64_t number = first; number < end; ++number) {
     int failed = run_piece(w, data, piece);
     if (failed) return failed;
-    if (++piece < inside) continue;
+    if (++piece < w->inside) continue;
     piece = 0;
     for (int32_t k = nest->count - 1; k >= 0; --k) {
       const te_select_loop* loop = &nest->loops[k];
@@ -146,18 +140,19 @@ static int run_pieces(const walk* w, int64_t first, int64_t end) {
 
 static int run_task(int32_t task, int32_t tasks, void* data) {
   const walk* w = data;
-  int64_t count = pieces(w) * count_around(w), chunk = ceil_div(count, tasks);
-  int64_t first = least(task * chunk, count);
-  return run_pieces(w, first, least(first + chunk, count));
+  return run_pieces(w, te_select_share(w->count, task, tasks),
+                    te_select_share(w->count, task + 1, tasks));
 }
 
 static int run_cut(walk* w, int32_t threads, int64_t tasks) {
   if (!w->around.count && w->piece.m == w->whole.m && w->piece.n == w->whole.n) {
     return run_block(w, &w->whole, w->around.data); /* short calls: without the six divisions */
   }
-  int64_t count = pieces(w) * count_around(w);
-  if (threads == 1) return run_pieces(w, 0, count);
-  return te_select_parallel(run_task, w, (int32_t)least(tasks, count), threads);
+  w->along = ceil_div(w->whole.n, w->piece.n);
+  w->inside = w->along * ceil_div(w->whole.m, w->piece.m);
+  w->count = w->inside * count_around(w);
+  if (threads == 1) return run_pieces(w, 0, w->count);
+  return te_select_parallel(run_task, w, (int32_t)least(tasks, w->count), threads);
 }
 
 static int looks(const walk* w, const te_select_machine* machine, int reads_once) {
@@ -183,11 +178,9 @@ static int32_t run_walk(walk* w) {
   take_block(w);
   int32_t threads = 1;
   int64_t tasks = 1, grain = machine->decisions.bytes_per_thread;
-  if (grain > 0 && moved >= 2 * grain) { /* the same rules as in host_cpu.c */
-    threads = (int32_t)least(moved / grain, te_select_max_threads());
-    if (threads > 1 && te_select_in_openmp_region()) threads = 1;
-    threads = te_select_threads_at_hand(threads);
-    tasks = least(moved / TASK_BYTES > threads ? moved / TASK_BYTES : threads, MOST_TASKS);
+  if (grain > 0 && moved >= 2 * grain) {
+    threads = te_select_threads_for(moved, grain);
+    tasks = te_select_tasks_for(moved, threads);
     if (looks(w, machine, cond * w->around.width == out)) w->flags |= TE_SELECT_SKIP;
   }
   int is_fill = 2 * (moved - out) < out;
