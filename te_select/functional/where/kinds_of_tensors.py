@@ -15,22 +15,27 @@ _MODULES = {
 _PROTOCOL = "__torch_function__"  # what stands for a tensor has it, such as a proxy of torch.fx
 
 by_type: dict[type, Callable[..., Any]] = {}
-"""The functions that select, by the types of tensors that were met so far."""
+"""Functions of cond, x, y and out for the common calls, by the types of tensors met so far.
+
+They return None for other calls, which the function that `find` returns then does."""
+_all_calls: dict[type, Callable[..., Any]] = {}
 
 
 def find(values: Iterable[Any]) -> Callable[..., Any] | None:
     """The function that selects tensors of the library of one of the values; None for arrays."""
     given = [value for value in values if value is not None]
     for value in given:
-        if type(value) in by_type:
-            return by_type[type(value)]
-    for name, (kind, module) in _MODULES.items():
+        if type(value) in _all_calls:
+            return _all_calls[type(value)]
+    for name, (kind, path) in _MODULES.items():
         library = sys.modules.get(name)
         tensor = getattr(library, kind, None)  # a library that is being imported lacks it
         kinds = [type(v) for v in given if tensor is not None and isinstance(v, tensor)]
         found = kinds or [type(v) for v in given if name == "torch" and hasattr(type(v), _PROTOCOL)]
         if found:
-            function: Callable[..., Any] = importlib.import_module(module).where
-            by_type.update(dict.fromkeys(found, function))
-            return function
+            module = importlib.import_module(path)
+            _all_calls.update(dict.fromkeys(found, module.where))
+            where: Callable[..., Any] = module.where
+            by_type.update(dict.fromkeys(found, getattr(module, "common_call", where)))
+            return where
     return None

@@ -7,7 +7,9 @@ from typing import Any
 import torch
 
 from te_select.functional.where import torch_operator
-from te_select.functional.where.torch_kernels import after_all_checks, as_they_are, is_recorded
+from te_select.functional.where.torch_kernels import after_all_checks, common_call, is_recorded
+
+__all__ = ["common_call", "where"]
 
 
 def where(*args: Any, out: Any = None) -> Any:
@@ -38,9 +40,7 @@ def where(*args: Any, out: Any = None) -> Any:
     if len(args) != 3:  # noqa: PLR2004 - cond, x, y
         return torch.where(*args) if out is None else torch.where(*args, out=out)
     cond, x, y = args
-    found = as_they_are(cond, x, y, out)
-    if found is None:
-        found = after_all_checks(cond, x, y, out)
+    found = after_all_checks(cond, x, y, out)
     if found is not None:
         return found
     if out is not None:

@@ -47,8 +47,10 @@ def where(
                     found = _select(entry, cond, x, y, dtype, options.get("out"))
                 if found is not None:
                     return found
-    elif type(cond) in by_type and y is not _MISSING and not more:
-        return by_type[type(cond)](cond, x, y, **options)
+    elif type(cond) in by_type and y is not _MISSING and not (more or options.keys() - {"out"}):
+        found = by_type[type(cond)](cond, x, y, **options)
+        if found is not None:
+            return found
     given = tuple(value for value in (cond, x, y, *more) if value is not _MISSING)
     found = _others(given, options)
     return _at_the_caller(given) if found is NotImplemented else found

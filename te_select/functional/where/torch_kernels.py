@@ -22,6 +22,7 @@ STATE.find()
 _tracing, _modes = torch._C._is_tracing, torch._C._len_torch_dispatch_stack
 _interpreters = torch._C._functorch.peek_interpreter_stack
 _forward_ad = torch.autograd.forward_ad
+_in_inference_mode = torch.is_inference_mode_enabled
 
 _mark_written = STATE.mark_written
 _empty, _empty_like = torch.empty, torch.empty_like  # the latter takes half the time
@@ -37,7 +38,7 @@ _entries: dict[Any, Any] = {}
 
 def by_kernels(cond: Any, x: Any, y: Any, out: Any) -> Any:
     """Select by kernels; None if they do not take the operands, or if torch records the call."""
-    found = as_they_are(cond, x, y, out)
+    found = common_call(cond, x, y, out)
     return after_all_checks(cond, x, y, out) if found is None else found
 
 
@@ -47,27 +48,42 @@ def is_recorded(x: Any, y: Any) -> bool:
     return _is_watched() or (grad and torch.is_grad_enabled())
 
 
-def as_they_are(cond: Any, x: Any, y: Any, out: Any) -> Any:
-    """Do the common call with the fewest checks; the C half refuses what it cannot take."""
+def common_call(cond: Any, x: Any, y: Any, out: Any = None) -> Any:  # noqa: PLR0911 - in sequence
+    """Do a common call with the fewest checks, else return None; the C half checks the rest.
+
+    What a call with out= needs is in one function: five calls of others would take a sixth of it.
+    """
     side = x if type(x) is _TENSOR else y
     if type(cond) is not _TENSOR or type(side) is not _TENSOR:
         return None
     entry, numbers = _entries.get(side.dtype, _NO_ENTRY)
-    if entry is None or side.requires_grad or side.is_neg() or _is_watched():
-        return None
-    if type(x) is not _TENSOR:
-        x = _converted(x, side.dtype) if type(x) in numbers else None
-    elif type(y) is not _TENSOR:
-        y = _converted(y, side.dtype) if type(y) in numbers else None
-    elif y.dtype is not x.dtype or y.requires_grad or y.is_neg():
-        return None
-    if x is None or y is None:
-        return None
-    if out is not None and (
-        type(out) is not _TENSOR or out.requires_grad or out.is_neg() or _is_closed(out)
+    if (
+        entry is None
+        or (side.requires_grad or side.is_neg() or _tracing() or _modes())
+        or (_interpreters() is not None or _forward_ad._current_level >= 0)
     ):
         return None
-    return _called(entry, cond, x, y, out)
+    if type(x) is not type(y):
+        if type(x) is _TENSOR:
+            y = _converted(y, side.dtype) if type(y) in numbers else None
+        else:
+            x = _converted(x, side.dtype) if type(x) in numbers else None
+        if x is None or y is None:
+            return None
+    elif y.dtype is not x.dtype or y.requires_grad or y.is_neg():
+        return None
+    if out is None:
+        return _called(entry, cond, x, y, None)
+    if type(out) is not _TENSOR or out.requires_grad or out.is_neg():
+        return None
+    try:
+        # A tensor of inference mode has no version, and is closed outside of that mode.
+        if (_in_inference_mode() or out._version >= 0) and entry(cond, x, y, out) >= 0:
+            _mark_written((out,))
+            return out
+    except (TypeError, ValueError, BufferError, RuntimeError):  # it refuses, for example a device
+        pass
+    return None
 
 
 def _made_for(cond: Any, x: Any, y: Any) -> Any:
@@ -79,13 +95,13 @@ def _made_for(cond: Any, x: Any, y: Any) -> Any:
     if shape is None:
         return None
     if compact:
-        return _empty(shape, dtype=x.dtype)
+        return _empty_like(x) if x.shape == shape else _empty(shape, dtype=x.dtype)
     return torch.empty_strided(shape, strides(shape, (cond, x, y)), dtype=x.dtype)
 
 
 def _is_closed(out: Any) -> bool:
     """Whether torch forbids to write a tensor here: one of inference mode, outside of it."""
-    return out.is_inference() and not torch.is_inference_mode_enabled()
+    return out.is_inference() and not _in_inference_mode()
 
 
 def _called(entry: Any, cond: Any, x: Any, y: Any, out: Any) -> Any:

@@ -14,7 +14,7 @@ static const int64_t WISHED = 1 << 22; /* elements that a kernel of rows would h
 
 static const te_select_where_library* library;
 static PyObject *leave, *fetch, *fetch_rows, *numpy_where; /* functions of Python */
-static PyObject* by_type;       /* a dict: for tensors of a type, the function that selects them */
+static PyObject* by_type;       /* a dict: for tensors of a type, a function for common calls */
 static long long left[REASONS]; /* calls of numpy.where from here */
 static long long served_calls, served_elements, large_calls;
 static int64_t wishes[WISHES];
@@ -190,7 +190,12 @@ static PyObject* where_call(PyObject* self, PyObject* const* args, size_t flagge
   }
   for (Py_ssize_t i = 0; found == BY_KIND && i < count + named; ++i) {
     PyObject* of_type = PyDict_GetItemWithError(by_type, (PyObject*)Py_TYPE(args[i]));
-    if (of_type) return PyObject_Vectorcall(of_type, args, (size_t)count, names);
+    if (of_type) {
+      result = PyObject_Vectorcall(of_type, args, (size_t)count, names);
+      if (result != Py_None) return result;
+      Py_DECREF(result);
+      break;
+    }
     if (PyErr_Occurred()) return NULL;
   }
   /* Python's function has one more argument, the reason, in front. */
