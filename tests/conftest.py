@@ -3,10 +3,14 @@ import os
 import signal
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from te_select.runtime.cuda import driver
 from te_select.timing import cores
+
+hypothesis.settings.register_profile("untimed", deadline=None)  # other work may run beside
+hypothesis.settings.load_profile("untimed")
 
 _tests = itertools.count()
 NO_TORCH = Path(__file__).parent / "support" / "no_torch"
