@@ -37,8 +37,8 @@ static int run_task(int32_t task, int32_t count, void* data) {
   parallel_env env = {NULL, l->parts};
   int32_t end = (int32_t)te_select_share(l->parts, task + 1, count);
   int failed = 0;
-  for (int32_t i = (int32_t)te_select_share(l->parts, task, count); i < end && !failed; ++i) {
-    failed = l->task(i, &env, l->cdata);
+  for (int32_t i = (int32_t)te_select_share(l->parts, task, count); i < end; ++i) {
+    failed |= l->task(i, &env, l->cdata); /* a failure of one part leaves none of the others out */
   }
   return failed;
 }
