@@ -48,7 +48,7 @@ def is_recorded(x: Any, y: Any) -> bool:
     return _is_watched() or (grad and torch.is_grad_enabled())
 
 
-def common_call(cond: Any, x: Any, y: Any, out: Any = None) -> Any:  # noqa: PLR0911 - in sequence
+def common_call(cond: Any, x: Any, y: Any, out: Any = None) -> Any:  # noqa: PLR0911 - for speed
     """Do a common call with the fewest checks, else return None; the C half checks the rest.
 
     What a call with out= needs is in one function: five calls of others would take a sixth of it.

@@ -43,9 +43,8 @@ static int run_task(int32_t task, int32_t count, void* data) {
   return failed;
 }
 
-enum {
-  FEW = 8
-}; /* pieces of a task: so few are parts of their own, because a part cannot be cut */
+/* So few pieces of a task are parts of their own, because a part cannot be cut. */
+enum { FEW = 8 };
 
 static int launch(parallel_task task, void* cdata, int num_task) {
   (void)num_task;
