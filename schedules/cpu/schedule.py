@@ -62,8 +62,9 @@ from te_select.schedules.variant import Expression, Variant
 # TVM takes seconds to simplify the indices of six fused loops with names, and minutes for forty.
 FUSED_LOOPS = 4
 GRAINS = tuple(1 << k for k in range(16, 26, 2))  # bytes moved for each thread that tuning tries
-# Rows of a piece if their length has a name. With 4096, [3000,64] ran on one thread; with 256,
-# [2^21,3] took 1.2 times as long (Emerald Rapids, float32).
+# Rows of a piece for threads if their length has a name. With 4096, [3000,64] ran on one thread;
+# with 256, [2^21,3] took 1.2 times as long (Emerald Rapids, float32). On one thread pieces only
+# cost: [33333,3] of float16 took 1.25 times as long with them (Zen 5).
 NAMED_ROWS = 512
 PARTITION = "pragma_loop_partition_hint"
 ENOUGH_TASKS = 256  # so many keep the cores of a large machine equally busy
@@ -89,7 +90,8 @@ def variants(pattern: AccessPattern, config: Config) -> list[Variant]:
     rows = _with_meaning(config).rows
     if rows and pattern.loops[-1].extent is None:
         main = replace(config, rows=False)
-        short = replace(config, piece=min(config.piece, NAMED_ROWS))
+        piece = min(config.piece, NAMED_ROWS) if config.bytes_per_thread else config.piece
+        short = replace(config, piece=piece)
         found.append(Variant("short_rows", short, partial(_rows_are_not_long, pattern)))
     elif rows and config.stream_from == BY_MACHINE and not share_vectors(pattern):
         main = replace(config, rows=False, stream_from=0, piece=_plain_piece(pattern, config))

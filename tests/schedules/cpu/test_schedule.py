@@ -220,6 +220,13 @@ def test_function_for_short_rows_takes_few_of_them_at_a_time():
     assert cpu.variants(pattern, fewer)[0].config.piece == 64
 
 
+def test_function_for_short_rows_on_one_thread_is_not_cut():
+    pattern = access_pattern(Workload(["n", 1], ["n", "c"], ["n", "c"]))
+    default = cpu.default_config(pattern, V3.tvm)
+    serial = dataclasses.replace(default, bytes_per_thread=0, piece=1 << 30)
+    assert [each.config.piece for each in cpu.variants(pattern, serial)] == [1 << 30] * 2
+
+
 def test_function_for_small_calls_does_nothing_that_pays_for_large_ones_only():
     pattern = access_pattern(Workload(["n"], ["n"], ["n"]))
     small, main = cpu.variants(pattern, cpu.default_config(pattern, V3.tvm))
