@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import datetime
+from typing import Annotated
 
 import typer
 
 from te_select.cli.console import JsonFlag, print_fields, print_json, print_table
 from te_select.runtime import cache
+
+_SHOWN = 20  # entries, unless all are wanted
+
+All = Annotated[bool, typer.Option("--all", help=f"List all entries, not the newest {_SHOWN}.")]
 
 cache_app = typer.Typer(
     help="The folder of kernels that were built when they were needed.\n\n"
@@ -19,8 +24,8 @@ cache_app = typer.Typer(
 
 
 @cache_app.command("info")
-def info_command(as_json: JsonFlag = False) -> None:
-    """Show where the cache lies and what it holds.
+def info_command(show_all: All = False, as_json: JsonFlag = False) -> None:
+    """Show where the cache lies and what it holds, what was used last first.
 
     Example: te-select cache info --json
     """
@@ -42,13 +47,18 @@ def info_command(as_json: JsonFlag = False) -> None:
     print_fields(
         {
             "folder": document["folder"],
-            "size": f"{size / 1024:.0f} KiB of {cache.limit() >> 20} MiB",
+            "size": f"{size / (1 << 20):.1f} MiB of {cache.limit() >> 20} MiB",
+            "entries": len(found),
             **({"problem": document["problem"]} if document["problem"] else {}),
         }
     )
-    if found:
-        rows = [[e.path.name, f"{e.size / 1024:.0f}", _time(e.used)] for e in found]
-        print_table(("entry", "KiB", "last used"), rows)
+    if not found:
+        return
+    shown = found if show_all else found[:_SHOWN]
+    rows = [[e.path.name, f"{e.size / 1024:.0f}", _time(e.used)] for e in shown]
+    print_table(("entry", "KiB", "last used"), rows)
+    if len(shown) < len(found):
+        print(f"{len(found) - len(shown)} more; --all lists them")
 
 
 @cache_app.command("clear")

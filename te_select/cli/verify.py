@@ -37,7 +37,14 @@ Corpus = Annotated[
     list[Path] | None, typer.Option("--corpus", help="A JSON list of cases; repeatable.")
 ]
 KernelName = Annotated[str | None, typer.Option("--kernel", help="Check this kernel only.")]
-Check = Annotated[list[str] | None, typer.Option("--check", help="Run this check; repeatable.")]
+Check = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--check",
+        help="Run this check: random, all_true, all_false, blocked, bytes, misaligned or special; "
+        "repeatable.",
+    ),
+]
 Case = Annotated[str | None, typer.Option("--case", help="Run only this case of the corpus.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the random data.")]
 
@@ -106,7 +113,7 @@ def _verify_library(
         print_json({**document, "results": flat})
     else:
         _print(chosen, results)
-        if len(levels) > 1:
+        if len(levels) > 1 and level is None:
             others = ", ".join(other for other in levels if other != here)
             print(f"this was level {here}; give --level for {others}")
     if not passed:
@@ -136,8 +143,13 @@ def _loaded(path: Path, name: str | None, level: str | None) -> list[Kernel]:
     """The kernels to verify, of a library that runs at the level that is asked for."""
     import te_select  # noqa: PLC0415 - imports tvm_ffi
     from te_select.runtime.kernel import FORCED_LEVEL  # noqa: PLC0415 - imports tvm_ffi
+    from te_select.runtime.stored import read  # noqa: PLC0415
 
     if level is not None:
+        target = read(path).manifest.target
+        levels = list(target.get("levels", [target["name"]]))
+        if level not in levels:
+            raise UsageError(f"--level {level!r} is not in {path}; expected {' or '.join(levels)}")
         os.environ[FORCED_LEVEL] = level  # the library reads it when it is loaded
     loaded = te_select.load(path)
     kernels: dict[str, Kernel] = (
@@ -147,9 +159,6 @@ def _loaded(path: Path, name: str | None, level: str | None) -> list[Kernel]:
         known = ", ".join(kernels)
         raise UsageError(f"--kernel {name!r} is not in {path}; expected one of {known}")
     chosen = [kernels[name]] if name is not None else list(kernels.values())
-    if level not in (None, *chosen[0].levels):
-        known = " or ".join(chosen[0].levels)
-        raise UsageError(f"--level {level!r} is not there; expected {known}")
     return chosen
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from te_select.cli.console import JsonFlag, UsageError, print_json
+from te_select.cli.console import JsonFlag, UsageError, print_json, progress
 from te_select.cli.paths import check_output
 from te_select.operator import family
 
@@ -62,7 +62,8 @@ def build_command(
     from te_select.functional.where.kernels import building  # noqa: PLC0415 - imports tvm
 
     imported = time.perf_counter()
-    path = building.build(output, target)
+    with progress("building") as step:
+        path = building.build(output, target, step)
     end = time.perf_counter()
     document = {
         "path": str(path),

@@ -46,7 +46,7 @@ def build_scheduled(
         The workloads that get a plain C function, if the kind of machine has them; None for all.
     options
         Further arguments of the kind of machine: ``archive``, a static library to write as well, or
-        ``places`` of a family of CPU kernels.
+        ``places`` of a family of CPU kernels, and ``progress`` as `te_select.export` has it.
 
     Raises
     ------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -20,7 +20,12 @@ from te_select.operator.workload import Workload
 _ONE_PIECE = 1 << 30  # elements; the C half cuts a call into pieces and uses threads
 
 
-def build_family(names: Iterable[str], path: Path, target: ResolvedTarget) -> None:
+def build_family(
+    names: Iterable[str],
+    path: Path,
+    target: ResolvedTarget,
+    progress: Callable[[int, int], None] | None = None,
+) -> None:
     """Build a library of some parts of the family.
 
     Parameters
@@ -31,10 +36,12 @@ def build_family(names: Iterable[str], path: Path, target: ResolvedTarget) -> No
         The ``.so`` to write.
     target
         A target that is a CPU.
+    progress
+        Called with the number of steps done and of all steps.
     """
     places = family.places(names)
     chosen = [schedule_member(workload, level) for workload in places for level in target.levels]
-    build_scheduled(chosen, path, target, c_functions=(), places=places)
+    build_scheduled(chosen, path, target, c_functions=(), places=places, progress=progress)
 
 
 def served_by_family(nodes: Iterable[Node]) -> dict[str, list[str]]:

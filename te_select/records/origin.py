@@ -12,7 +12,7 @@ DEFAULT = "default"
 BY_HAND = "by hand"
 TUNED, NEAREST = "tuned:", "nearest:"
 NOT_ASKED = "records were not to be used: the schedule's default config"
-NONE_NEAR = "no record that is sure is near enough: the schedule's default config"
+NONE_NEAR = "not tuned for such shapes: the schedule's default config"
 
 
 def ratio(pattern: AccessPattern, other: AccessPattern) -> float | None:

@@ -51,7 +51,7 @@ static inline int te_select_refused(te_select_mode mode) { return mode == TE_SEL
 /* The text of the library's manifest, in its ELF note. */
 extern const char te_select_manifest_text[] __attribute__((visibility("hidden")));
 
-/* ---- messages ------------------------------------------------------------------------------- */
+/* ---- messages: cold, so that the code of refusals lies apart from that of calls ----------------- */
 
 typedef struct {
   te_select_mode mode; /* of TE_SELECT_TRY, nobody will read it */
@@ -60,7 +60,7 @@ typedef struct {
 } te_select_message;
 
 void te_select_append(te_select_message* m, const char* format, ...)
-    __attribute__((format(printf, 2, 3)));
+    __attribute__((format(printf, 2, 3), cold));
 
 /* Begins a message with "kernel: ", or with "kernel: operand " for an operand >= 0. It is of what is
  * no refusal of arguments, and so is raised in TE_SELECT_TRY, too. */
@@ -68,7 +68,7 @@ te_select_message te_select_begin(const te_select_kernel* kernel, te_select_mode
 
 /* Raises an error of a Python kind such as "ValueError", or keeps it in a call of a plain function;
  * returns -1. */
-int te_select_fail(const char* kind, const te_select_message* m);
+int te_select_fail(const char* kind, const te_select_message* m) __attribute__((cold));
 
 /* A function of tvm-ffi if the process has it; the library runs without it, too. */
 void* te_select_tvm_ffi(const char* name);

@@ -67,7 +67,7 @@ def test_inspect_says_whether_records_were_looked_at(tmp_path: Path, fake: Any) 
     library = tmp_path / "mask.so"
     for logs, why in (
         ("none", "records were not to be used"),
-        (tmp_path / "logs", "no record that is sure is near enough"),
+        (tmp_path / "logs", "not tuned for such shapes"),
     ):
         other = ["--cond", "9", "--then", "9", "--else", ""]
         run("compile", *other, *ON, "--tuning-logs", logs, "-o", library)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import Path
 
 import pytest
 
-from te_select.functional.where.kernels import key
+from te_select.functional.where.kernels import building, key
+from te_select.machines.cpu import objects
 from te_select.operator import family
 from te_select.runtime import cache
 from tests.support.cli import run, run_json
@@ -32,6 +35,28 @@ def test_build_fills_the_cache_and_clear_empties_it(tmp_path: Path) -> None:
     assert path.name in run("cache", "info").stdout
     assert run_json("cache", "clear")["removed"] == 1
     assert not path.exists()
+
+
+def test_info_shows_the_newest_entries_unless_all_are_wanted(tmp_path: Path) -> None:
+    folder = tmp_path / "cache"
+    cache.keep("where-w0-0.so", b"")
+    for i in range(25):
+        (folder / f"where-w{i}-{i}.so").write_bytes(b"x" * 1024)
+        os.utime(folder / f"where-w{i}-{i}.so", (i, i))
+    shown, every = run("cache", "info").stdout, run("cache", "info", "--all").stdout
+    assert "where-w24-24.so" in shown and "where-w3-3.so" not in shown
+    assert re.search(r"[56] more; --all lists them", shown)
+    assert "where-w3-3.so" in every and "more;" not in every
+
+
+def test_build_tells_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(objects, "MANY", 1)
+    told: list[tuple[int, int]] = []
+    building.build(tmp_path / "where.so", ",".join(LEVELS), lambda *step: told.append(step))
+    assert told == sorted(told)
+    every = len(LEVELS) * objects.MOST_PROCESSES
+    assert told[0] == (0, every) and {all_ for _, all_ in told} == {every}
+    assert max(done for done, _ in told) >= objects.MOST_PROCESSES
 
 
 def test_a_library_of_several_levels_is_written_and_inspected(tmp_path: Path) -> None:

@@ -207,7 +207,7 @@ def test_folder_in_the_place_of_the_manifest(built, tmp_path):
 
 
 def test_temporary_folder_that_is_missing(built, first, tmp_path, monkeypatch):
-    monkeypatch.setattr(tempfile, "tempdir", "/nonexistent")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nonexistent"))
     monkeypatch.setattr(image, "_images", {})  # another test may have loaded the same bytes
     with pytest.raises(ArtifactError, match=r"cannot be loaded: .*nonexistent"):
         artifact.load(first)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,7 @@ def build(
     path: Path,
     places: Mapping[Workload, str] | None = None,
     archive: Path | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> None:
     """Write the shared library of scheduled workloads.
 
@@ -63,6 +65,8 @@ def build(
         table. None if there are none.
     archive
         A static library of the same to write beside it, or None.
+    progress
+        Called with the number of steps done and of all steps, if there are many kernels.
     """
     made: list[Path] = []
     versions: dict[Workload, list[link.Version]] = {one.workload: [] for one in chosen}
@@ -78,10 +82,18 @@ def build(
             with limits.explained(*(one.workload for one in of_level)):
                 # Lowest level first: every level has the same helpers of TVM, and the linker takes
                 # those that come first, so these must run on every CPU.
-                made += objects.write(functions, level.tvm, folder / f"kernels{k}")
+                told = partial(_tell, progress, k, len(target.levels))
+                made += objects.write(functions, level.tvm, folder / f"kernels{k}", told)
         entries = [link.KernelEntry(work, tuple(found)) for work, found in versions.items()]
         levels = [link.Level(level.name, level.cpu_features) for level in target.levels]
         link.link(made, entries, levels, manifest, path, target.isa.triple, places, archive)
+
+
+def _tell(
+    progress: Callable[[int, int], None] | None, level: int, levels: int, done: int, files: int
+) -> None:
+    if progress is not None:
+        progress(level * files + done, levels * files)
 
 
 def _decisions(one: Scheduled) -> link.Decisions:

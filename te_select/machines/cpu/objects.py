@@ -5,11 +5,12 @@ Threads would not help: TVM compiles a module on one thread, and lets other thre
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tvm import IRModule, ir, tirx
@@ -21,9 +22,15 @@ from te_select.machines.cpu import lowering
 MANY = 48  # functions; with fewer, starting a process and importing tvm takes longer than it saves
 MOST_PROCESSES = 8
 _STDERR_LINES = 8
+_LOOK_SECONDS = 0.5  # between looks at what is done
 
 
-def write(functions: Sequence[tirx.PrimFunc], target: Target, stem: Path) -> list[Path]:
+def write(
+    functions: Sequence[tirx.PrimFunc],
+    target: Target,
+    stem: Path,
+    progress: Callable[[int, int], None],
+) -> list[Path]:
     """Write position-independent code of functions.
 
     Parameters
@@ -34,6 +41,8 @@ def write(functions: Sequence[tirx.PrimFunc], target: Target, stem: Path) -> lis
         The TVM target.
     stem
         The path of the object files without a number and ``.o``.
+    progress
+        Called with the number of files that are written and of all files.
 
     Returns
     -------
@@ -56,7 +65,8 @@ def write(functions: Sequence[tirx.PrimFunc], target: Target, stem: Path) -> lis
         path.with_suffix(".json").write_text(ir.save_json(IRModule(share)))
     stem.with_suffix(".target").write_text(json.dumps(dict(target.export()), default=list))
     count = min(MOST_PROCESSES, len(os.sched_getaffinity(0)))
-    _finish([_start(stem.with_suffix(".target"), paths[i::count]) for i in range(count)])
+    processes = [_start(stem.with_suffix(".target"), paths[i::count]) for i in range(count)]
+    _finish(processes, lambda: progress(sum(path.exists() for path in paths), len(paths)))
     return paths
 
 
@@ -68,10 +78,10 @@ def _start(target: Path, paths: Sequence[Path]) -> subprocess.Popen[bytes]:
     )
 
 
-def _finish(processes: Sequence[subprocess.Popen[bytes]]) -> None:
+def _finish(processes: Sequence[subprocess.Popen[bytes]], look: Callable[[], None]) -> None:
     try:
         for process in processes:
-            _, stderr = process.communicate()
+            stderr = _waited(process, look)
             if process.returncode:
                 lines = stderr.decode(errors="replace").strip().splitlines()[-_STDERR_LINES:]
                 raise ToolchainError(
@@ -82,6 +92,14 @@ def _finish(processes: Sequence[subprocess.Popen[bytes]]) -> None:
             if process.poll() is None:
                 process.kill()
                 process.wait()
+
+
+def _waited(process: subprocess.Popen[bytes], look: Callable[[], None]) -> bytes:
+    """What a process has written to stderr when it has ended."""
+    while True:
+        look()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.communicate(timeout=_LOOK_SECONDS)[1]
 
 
 def _main(target: str, *paths: str) -> None:

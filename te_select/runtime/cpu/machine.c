@@ -90,7 +90,8 @@ int te_select_streams(const te_select_machine* m, int64_t moved, int64_t out, in
 
 const char* te_select_machine_text(void) { return description; }
 
-__attribute__((constructor)) static void look_around(void) {
+/* It runs before the constructors that ask what is wrong with the profile. */
+__attribute__((constructor(300))) static void look_around(void) {
   detect();
   make_plausible();
   te_select_take_profile(&machine);

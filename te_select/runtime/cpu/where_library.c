@@ -9,14 +9,12 @@
 
 static te_select_where_kernels own, all;
 static char threads_problem[128];
+static const char* problem; /* why every call is refused; NULL if none is */
 
-static const char* refusal(void) {
-  if (te_select_level_problem()) return te_select_level_problem();
-  return *threads_problem ? threads_problem : te_select_bad_profile();
-}
+static const char* refusal(void) { return problem; }
 
 static int32_t call_any(const te_select_where_call* call) {
-  if (refusal()) return TE_SELECT_WHERE_REFUSED;
+  if (problem) return TE_SELECT_WHERE_REFUSED;
   return te_select_where_walk(&all, call);
 }
 
@@ -38,12 +36,17 @@ static void add(const te_select_where_library* other) {
 static const te_select_where_library library = {TE_SELECT_WHERE_VERSION, call_any, refusal, add,
                                                 &own};
 
-__attribute__((constructor)) static void find_level(void) {
-  if (te_select_bad_threads()) {
-    snprintf(threads_problem, sizeof(threads_problem),
-             "TE_SELECT_NUM_THREADS is '%s'; expected a positive whole number",
-             te_select_bad_threads());
-  }
+static const char* find_problem(void) {
+  if (te_select_level_problem()) return te_select_level_problem();
+  if (!te_select_bad_threads()) return te_select_bad_profile();
+  snprintf(threads_problem, sizeof(threads_problem),
+           "TE_SELECT_NUM_THREADS is '%s'; expected a positive whole number",
+           te_select_bad_threads());
+  return threads_problem;
+}
+
+__attribute__((constructor(400))) static void take_level(void) {
+  problem = find_problem();
   int32_t level = te_select_level_here();
   if (level < 0) return;
   te_select_where_fill(&own, level);
@@ -66,7 +69,7 @@ TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_where_library(void* self, const TVMFF
   return 0;
 }
 
-static int refuse(const char* kind, const char* format, const char* name) {
+__attribute__((cold)) static int refuse(const char* kind, const char* format, const char* name) {
   te_select_message m;
   m.mode = TE_SELECT_STRICT;
   m.used = 0;

@@ -75,6 +75,15 @@ def test_every_level_computes_what_numpy_does(library, level):
     assert all(result["command"].endswith(f"--level {level}") for result in document["results"])
 
 
+def test_verify_names_the_levels_that_it_could_check(library):
+    done = cli.run("verify", library, "--level", "x86-64-v5")
+    assert done.exit_code == 2
+    assert f"--level 'x86-64-v5' is not in {library}; expected {' or '.join(LEVELS)}" in done.stderr
+    others = ", ".join(level for level in LEVELS if level != HERE[-1])
+    words = ("verify", library, "--check", "bytes")
+    assert f"this was level {HERE[-1]}; give --level for {others}" in cli.run(*words).stdout
+
+
 @pytest.mark.parametrize("level", HERE)
 def test_forced_level_runs_with_its_own_config(library, level):
     done = at_level(library, level)

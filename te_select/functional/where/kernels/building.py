@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from te_select import forks, kinds
@@ -38,7 +38,11 @@ def image(names: Iterable[str], target: str) -> bytes:
     return _built(names, target).image
 
 
-def build(path: str | os.PathLike[str] | None = None, target: str = "native") -> Path:
+def build(
+    path: str | os.PathLike[str] | None = None,
+    target: str = "native",
+    progress: Callable[[int, int], None] | None = None,
+) -> Path:
     """Build the whole family.
 
     Parameters
@@ -48,6 +52,8 @@ def build(path: str | os.PathLike[str] | None = None, target: str = "native") ->
         CPU.
     target
         A CPU target, or several levels of one, for a library to ship.
+    progress
+        Called with the number of steps done and of all steps.
 
     Returns
     -------
@@ -65,13 +71,16 @@ def build(path: str | os.PathLike[str] | None = None, target: str = "native") ->
     if path is None:
         if target != "native":
             raise TargetError(f"target is {target!r}; expected native, or a path to write to")
-        return cache.write(key.entry(key.WHOLE), image(family.parts(), target))
+        built = _built(family.parts(), target, progress)
+        return cache.write(key.entry(key.WHOLE), built.image)
     path = files.new_library_path(path)
-    return stored.write(_built(family.parts(), target), path)
+    return stored.write(_built(family.parts(), target, progress), path)
 
 
 @forks.held_off()
-def _built(names: Iterable[str], target: str) -> stored.Stored:
+def _built(
+    names: Iterable[str], target: str, progress: Callable[[int, int], None] | None = None
+) -> stored.Stored:
     resolved = resolve(target)
     if not kinds.kind(resolved.kind).family:
         raise TargetError(f"target {resolved.name!r} is no CPU; the family of where() is for CPUs")
@@ -79,5 +88,5 @@ def _built(names: Iterable[str], target: str) -> stored.Stored:
     kernels = sum(len(family.parts()[name]) for name in chosen) * len(resolved.levels)
     with scratch.folder(scratch.ROOM + kernels * scratch.KERNEL_ROOM) as folder:
         path = folder / "where.so"
-        build_family(chosen, path, resolved)
+        build_family(chosen, path, resolved, progress)
         return stored.read(path)
