@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from te_select.errors import not_installed
+from te_select.functional.where.counts import served
 from te_select.functional.where.kernels import library
 from te_select.functional.where.kinds_of_tensors import by_type
 from te_select.functional.where.numpy_rules import leave, left, pieces
@@ -103,19 +104,20 @@ def _fetch_rows(wish: int) -> bool:
 
 
 def _make() -> tuple[Any, Any]:
-    """The callable, and the function that returns its counts."""
+    """The callable, and the function that returns the extension's counts."""
     try:
         from te_select.runtime import _extension as extension  # noqa: PLC0415 - optional
     except ImportError:
         from te_select.functional.where import through_tvm_ffi  # noqa: PLC0415
 
-        return through_tvm_ffi.where, through_tvm_ffi.counts
+        return through_tvm_ffi.where, lambda: (0, 0, 0, {})
     library.on_load(extension.install)
     return extension.make(leave, _fetch, _fetch_rows, by_type), extension.counts
 
 
 def _stats() -> Stats:
-    calls, elements, large, reasons = _counts()
+    *of_extension, reasons = _counts()
+    calls, elements, large = map(sum, zip(of_extension, served(), strict=True))
     calls, large = calls - pieces["calls"], large - pieces["large"]
     return Stats(calls, elements, large, dict(sum((left, type(left)(reasons)), type(left)())))
 

@@ -10,24 +10,22 @@ from typing import Any
 import numpy as np
 
 from te_select.functional.where import numpy_rules
+from te_select.functional.where.counts import count
 from te_select.functional.where.kernels import library
 from te_select.functional.where.kinds_of_tensors import by_type
 from te_select.functional.where.shapes import joined
-from te_select.functional.where.taken import LARGE, Left, operands
+from te_select.functional.where.taken import Left, operands
 from te_select.functional.where.through_ctypes import overlaps, select
 from te_select.operator import family
 
 _MISSING: Any = object()
 _ARRAY, _BOOL, _empty = np.ndarray, np.dtype(bool), np.empty
-_WORTH = 1 << 22  # elements that a kernel of rows must serve, as in the extension
 _TYPES = "?bBhHiIlLqQefdFD"  # those of DLPack
 _TAKE_INT, _TAKE_FLOAT = "bBhHiIlLqQfd", "fd"
 _NUMPY_WHERE = (lambda where, given: where(*given)).__code__  # a single line
 
 _entries: dict[Any, Any] = {}
 """By the element type: the two functions of the family, once the kernels for it are there."""
-_counted = [0, 0, 0]
-_wishes: dict[int, int] = {}
 
 
 def where(
@@ -54,12 +52,6 @@ def where(
     given = tuple(value for value in (cond, x, y, *more) if value is not _MISSING)
     found = _others(given, options)
     return _at_the_caller(given) if found is NotImplemented else found
-
-
-def counts() -> tuple[int, int, int, dict[str, int]]:
-    """Calls and elements that kernels have served, and calls of many elements."""
-    calls, elements, large = _counted
-    return calls, elements, large, {}
 
 
 def _at_the_caller(given: tuple[Any, ...]) -> Any:
@@ -114,7 +106,7 @@ def _select_any(cond: Any, x: Any, y: Any, out: Any) -> Any:
         raise Left("no kernel")
     if (outcome := select(flags, then, else_, made)) < 0:
         raise Left("no kernel")
-    _count(made.size, outcome)
+    count(made.size, outcome)
     return made
 
 
@@ -172,25 +164,5 @@ def _called(entry: Any, cond: Any, x: Any, y: Any, made: Any) -> Any:
         return None
     if outcome < 0:
         return None
-    _count(size, outcome)
+    count(size, outcome)
     return made
-
-
-def _count(size: int, outcome: int) -> None:
-    _counted[0] += 1
-    _counted[1] += size
-    if size > LARGE:
-        _counted[2] += 1
-    if outcome:
-        _note_wish(outcome - 1, size)
-
-
-def _note_wish(wish: int, size: int) -> None:
-    """Count what a kernel of rows would have served, and fetch it when it is worth its building."""
-    before = _wishes.get(wish, 0)
-    if before < 0:
-        return
-    _wishes[wish] = before + size
-    if before + size >= _WORTH:
-        _wishes[wish] = -1
-        library.fetch(family.wished_part(wish))

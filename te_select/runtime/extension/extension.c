@@ -3,21 +3,17 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "counts.h"
 #include "kernel.h"
 #include "layout.h"
 #include "numpy_api.h"
 #include "operands.h"
 #include "tensors.h"
 
-enum { WISHES = TE_SELECT_WIDTHS * TE_SELECT_ROWS };
-static const int64_t WISHED = 1 << 22; /* elements that a kernel of rows would have served */
-
 static const te_select_where_library* library;
-static PyObject *leave, *fetch, *fetch_rows, *numpy_where; /* functions of Python */
+static PyObject *leave, *fetch, *numpy_where; /* functions of Python */
 static PyObject* by_type;       /* a dict: for tensors of a type, a function for common calls */
 static long long left[REASONS]; /* calls of numpy.where from here */
-static long long served_calls, served_elements, large_calls;
-static int64_t wishes[WISHES];
 
 /* ---- shapes ------------------------------------------------------------------------------------- */
 
@@ -122,17 +118,6 @@ static int32_t run(const te_select_where_call* call, int64_t elements) {
   return outcome;
 }
 
-/* Counts what a kernel of rows would have served, and asks for it when it is worth its building. */
-static int note_wish(int32_t wish, int64_t elements) {
-  if (wish < 0 || wish >= WISHES || wishes[wish] < 0) return 0;
-  wishes[wish] += elements;
-  if (wishes[wish] < WISHED) return 0;
-  wishes[wish] = -1; /* asked for once */
-  PyObject* done = PyObject_CallFunction(fetch_rows, "i", wish);
-  Py_XDECREF(done);
-  return done ? 0 : -1;
-}
-
 static verdict select_into(const te_select_where_call* call, int64_t elements) {
   int32_t outcome = run(call, elements);
   if (outcome == TE_SELECT_WHERE_NO_KERNEL) {
@@ -143,11 +128,7 @@ static verdict select_into(const te_select_where_call* call, int64_t elements) {
     if (is_there > 0) outcome = run(call, elements);
   }
   if (outcome < 0) return BY_KERNEL;
-  ++served_calls;
-  served_elements += elements;
-  large_calls += elements > 4096;
-  if (outcome == TE_SELECT_WHERE_DONE) return TAKEN;
-  return note_wish(outcome - TE_SELECT_WHERE_WISH, elements) ? BY_ERROR : TAKEN;
+  return te_select_count(outcome, elements) ? BY_ERROR : TAKEN;
 }
 
 static verdict select_operands(operands* found, PyObject* out, PyObject** result) {
@@ -258,7 +239,7 @@ static PyObject* make(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   }
   Py_XSETREF(leave, Py_NewRef(args[0]));
   Py_XSETREF(fetch, Py_NewRef(args[1]));
-  Py_XSETREF(fetch_rows, Py_NewRef(args[2]));
+  te_select_fetch_rows_by(args[2]);
   Py_XSETREF(by_type, Py_NewRef(args[3]));
   where_object* made = PyObject_New(where_object, &where_type);
   if (!made) return NULL;
@@ -287,7 +268,9 @@ static PyObject* counts(PyObject* self, PyObject* unused) {
     Py_XDECREF(count);
   }
   if (!reasons) return NULL;
-  return Py_BuildValue("LLLN", served_calls, served_elements, large_calls, reasons);
+  long long served[3];
+  te_select_served(served);
+  return Py_BuildValue("LLLN", served[0], served[1], served[2], reasons);
 }
 
 static PyMethodDef methods[] = {

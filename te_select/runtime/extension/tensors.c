@@ -1,6 +1,7 @@
 /* Calls with tensors of a library that has DLPack's exchange API, such as torch. */
 #include "tensors.h"
 
+#include "counts.h"
 #include "ffi.h"
 
 enum { REFUSED = -1, MAJOR_VERSION = 1 };
@@ -22,10 +23,10 @@ typedef struct {
 
 static const char capsule_name[] = "te_select.tensor_entry";
 
-/* How many elements a tensor has, or some number of at least KEEP_LOCK. */
-static int64_t elements(const tensor* t) {
+/* How many elements a tensor has, or some number of at least `most`. */
+static int64_t elements(const tensor* t, int64_t most) {
   int64_t product = 1;
-  for (int32_t i = 0; i < t->ndim && product < KEEP_LOCK; ++i) product *= t->shape[i];
+  for (int32_t i = 0; i < t->ndim && product < most; ++i) product *= t->shape[i];
   return product;
 }
 
@@ -44,8 +45,13 @@ static PyObject* call_with_tensors(PyObject* self, PyObject* const* args, Py_ssi
     }
     given[i] = (any){TENSOR_POINTER, 0, {&tensors[i]}};
   }
-  int failed = call_ffi(entry->function, given, elements(&tensors[OUT]), &result);
-  return PyLong_FromLongLong(failed || result.type_index != INTEGER ? REFUSED : result.number);
+  const tensor* out = &tensors[OUT];
+  int failed = call_ffi(entry->function, given, elements(out, KEEP_LOCK), &result);
+  if (failed || result.type_index != INTEGER || result.number < 0) {
+    return PyLong_FromLong(REFUSED);
+  }
+  if (te_select_count(result.number, elements(out, INT64_MAX))) return NULL;
+  return PyLong_FromLongLong(result.number);
 }
 
 static PyMethodDef definition = {"tensor_entry", (PyCFunction)(void (*)(void))call_with_tensors,

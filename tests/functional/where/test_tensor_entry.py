@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import struct
+import subprocess
+import sys
 from contextlib import nullcontext
 
 import pytest
 
 import te_select
+from te_select.functional.where import counts, torch_kernels
 from te_select.functional.where.kernels import library
 from te_select.operator import family
+from tests.support.where_calls import ROOT
 
 torch = pytest.importorskip("torch")
 extension = pytest.importorskip("te_select.runtime._extension")
@@ -93,9 +98,51 @@ def test_exchange_api_of_another_version_is_not_used(entry):
     kind = type("Tensor", (), {"__dlpack_c_exchange_api__": capsule})
     with pytest.raises(ValueError, match="DLPack's exchange API is of version 2"):
         extension.tensor_entry(1, kind)
-    found = library.function_of_tensors(family.FUNCTION, kind)  # that of tvm-ffi
-    cond, x, y, out = tensors(9)
-    assert found(cond, x, y, out) >= 0
+    assert library.function_of_tensors(family.FUNCTION, kind) is None
+
+
+ROWS_OF_THREE = """
+import torch, te_select
+from te_select.functional.where import call, kinds_of_tensors, numpy_rules
+from te_select.runtime import _extension
+asked = []
+_extension.make(numpy_rules.leave, call._fetch, asked.append, kinds_of_tensors.by_type)
+cond, x, y = torch.rand(40000, 1) < 0.5, torch.rand(40000, 3), torch.rand(40000, 1)
+for _ in range(40):
+    te_select.where(cond, x, y, out=torch.empty(40000, 3))
+print(asked, te_select.where.stats())
+"""
+
+
+def test_calls_are_counted_and_a_kernel_of_rows_is_fetched():
+    done = subprocess.run(
+        [sys.executable, "-c", ROWS_OF_THREE],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},  # without what hides torch
+    )
+    wish = 2 * 27 + 10  # width 4, rows[10]: cond and y move from row to row
+    expected = f"[{wish}] Stats(calls=40, elements=4800000, large_calls=40, left={{}})\n"
+    assert done.stdout == expected, done.stderr
+
+
+def test_without_the_exchange_api_calls_are_counted_too(monkeypatch):
+    asked = []
+    monkeypatch.setattr(library, "function_of_tensors", lambda *_: None)
+    monkeypatch.setattr(torch_kernels, "_functions", {})
+    monkeypatch.setattr(torch_kernels, "_entries", {})
+    monkeypatch.setattr(counts, "_wishes", {})
+    cond, x, y = torch.rand(40000, 1) < 0.5, torch.rand(40000, 3), torch.rand(40000, 1)
+    te_select.where(cond, x, y)  # loads the kernels
+    monkeypatch.setattr(library, "fetch", asked.append)
+    before = counts.served()
+    for _ in range(40):
+        found = te_select.where(cond, x, y)
+    assert torch.equal(found, torch.where(cond, x, y))
+    made = [after - begin for after, begin in zip(counts.served(), before, strict=True)]
+    assert made == [40, 4800000, 40]
+    assert asked == ["w4_rows10"]
 
 
 @pytest.mark.parametrize("shape", [(2, 3), (1, 3), (0, 3), (0,), (4,)])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import te_select
-from te_select.functional.where import through_ctypes, through_tvm_ffi
+from te_select.functional.where import counts, through_ctypes, through_tvm_ffi
 from te_select.functional.where.kernels import library
 from tests.support.where_calls import HAS_EXTENSION, difference, filled, outcome, random_call
 
@@ -43,7 +43,7 @@ def test_statistics_are_those_of_the_extension():
         return [one - other for one, other in zip(total(), before, strict=True)]
 
     def total():
-        ours, theirs = through_tvm_ffi.counts(), _extension.counts()
+        ours, theirs = counts.served(), _extension.counts()
         reasons = numpy_rules.left + type(numpy_rules.left)(theirs[3])
         names = ("arguments", "kind of operand", "element type", "promotion", "number", "shape")
         numbers = [one + other for one, other in zip(ours[:3], theirs[:3], strict=True)]
@@ -63,10 +63,10 @@ def test_kernels_serve_what_dlpack_refuses(dtype, is_read_only):
     cond = rng.random(70) < 0.5
     for array in (cond, x, y):
         array.flags.writeable = not is_read_only
-    calls = through_tvm_ffi.counts()[0]
+    calls = counts.served()[0]
     found = through_tvm_ffi.where(cond, x, y)
     assert difference((found, []), (np.where(cond, x, y), [])) is None
-    assert through_tvm_ffi.counts()[0] == calls + 1
+    assert counts.served()[0] == calls + 1
 
 
 @pytest.mark.parametrize(
@@ -151,8 +151,8 @@ def test_empty_results_are_left_to_numpy_whatever_their_extent():
     cond = np.ones((0, 1), bool)
     side = np.broadcast_to(np.float32(1), (1, 2**45))  # of no memory
     through_tvm_ffi.where(np.ones(2, bool), np.ones(2, "f4"), 0.0)
-    calls = through_tvm_ffi.counts()[0]
+    calls = counts.served()[0]
     for given in ((cond, side, side), (cond, side, 0.0), (cond, cond.astype("f4"), 0.0)):
         found = through_tvm_ffi.where(*given)
         assert found.shape == np.where(*given).shape and found.dtype == np.float32
-    assert through_tvm_ffi.counts()[0] == calls
+    assert counts.served()[0] == calls

@@ -80,14 +80,17 @@ def function(name: str) -> Any:
 
 
 def function_of_tensors(name: str, type_of_tensors: type) -> Any:
-    """The same for tensors of one type, through the extension where it can, which is faster."""
+    """The same for tensors of one type, through the extension, which is faster and counts.
+
+    None if there is no extension, or the tensors do not have DLPack's exchange API.
+    """
     try:
         from te_select.runtime import _extension as extension  # noqa: PLC0415 - optional
 
         found = ctypes.cast(_loaded_first()[0][f"__tvm_ffi_{name}"], ctypes.c_void_p).value
         return extension.tensor_entry(found or 0, type_of_tensors)
-    except (ImportError, AttributeError, ValueError):  # no extension, or no exchange API
-        return function(name)
+    except (ImportError, AttributeError, ValueError):
+        return None
 
 
 def call(prepared: Any) -> int:

@@ -1,0 +1,18 @@
+/* What the kernels of te_select.where have served in this process. */
+#ifndef TE_SELECT_COUNTS_H_
+#define TE_SELECT_COUNTS_H_
+
+#include "numpy_api.h"
+
+/* Sets the function of Python that fetches a kernel of rows, by the number of its wish. */
+void te_select_fetch_rows_by(PyObject* function);
+
+/* Counts a call that kernels have done, with one of the outcomes in where.h. If they lacked a kernel
+ * of rows, it is fetched when it would have served many elements. Returns -1, with an error of
+ * Python, if that fails. */
+int te_select_count(int64_t outcome, int64_t elements);
+
+/* The calls, the elements, and the calls of many elements so far. */
+void te_select_served(long long counts[3]);
+
+#endif
