@@ -11,9 +11,11 @@ from typing import Annotated, Any
 import typer
 
 from te_select.cli.console import UsageError, parse_with
+from te_select.errors import ArtifactError
 from te_select.operator.broadcast import RULES, Dim
 from te_select.operator.systems import OPS
 from te_select.operator.workload import Workload
+from te_select.runtime import files
 
 _DIM = re.compile(r"\s*(?:(\d+)|([A-Za-z_]\w*))\s*", re.ASCII)
 _SHAPES = ("cond_shape", "then_shape", "else_shape")
@@ -108,9 +110,9 @@ def gather_named(
         made.append(_named(parse_with(_load_json, "--workload", text), "--workload"))
     if file is not None:
         try:
-            text = file.read_text()
-        except OSError as error:
-            raise UsageError(f"--workloads {file} cannot be read: {error.strerror}") from error
+            text = files.read(file, "a JSON list of workloads").decode()
+        except ArtifactError as error:
+            raise UsageError(f"--workloads {error}") from error
         except UnicodeDecodeError as error:
             raise UsageError(f"--workloads {file} is not text: {error}; expected JSON") from error
         items = parse_with(_load_json, f"--workloads {file}:", text)

@@ -92,13 +92,16 @@ def read(path: Path, what: str = "the shared library") -> bytes:
     Raises
     ------
     ArtifactError
-        If it is missing, not a regular file (reading a pipe would wait), or cannot be read.
+        If it is missing, not a regular file (reading a pipe would wait), larger than the memory,
+        or cannot be read.
     """
     try:
         with open(path, "rb", opener=_open_without_waiting) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise ArtifactError(f"{path} is not a regular file; expected {what}")
             return file.read()
+    except MemoryError as error:
+        raise ArtifactError(f"{path} is larger than the memory; expected {what}") from error
     except FileNotFoundError as error:
         raise ArtifactError(f"{path} is missing; expected {what}") from error
     except IsADirectoryError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,16 @@ def test_no_memory_is_one_line(one: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert result.stderr == (
         "te-select: error: there is not enough memory: Unable to allocate 1. PiB\n"
     )
+
+
+def test_file_that_is_no_regular_one_is_not_waited_for(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.json"
+    os.mkfifo(pipe)
+    for file in (pipe, Path("/dev/zero")):
+        for words in (("verify", "--corpus"), ("compile", "-o", tmp_path / "x.so", "--workloads")):
+            done = run(*words, file)
+            assert done.exit_code == 2, done.output
+            assert f"{file} is not a regular file; expected a JSON list of" in done.stderr
 
 
 def test_corpus_beyond_memory_is_a_failure(tmp_path: Path) -> None:

@@ -206,6 +206,14 @@ def test_folder_in_the_place_of_the_manifest(built, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["x.json"]
 
 
+def test_file_beyond_memory_is_named(tmp_path):
+    path = tmp_path / "huge.so"
+    with path.open("wb") as file:
+        file.truncate(1 << 42)
+    with pytest.raises(ArtifactError, match=r"huge.so is larger than the memory; expected a lib"):
+        artifact.load(path)
+
+
 def test_temporary_folder_that_is_missing(built, first, tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nonexistent"))
     monkeypatch.setattr(image, "_images", {})  # another test may have loaded the same bytes

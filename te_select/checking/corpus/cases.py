@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from te_select.checking.corpus.partial import Instance, instances
-from te_select.errors import ArgumentError, SelectError
+from te_select.errors import ArgumentError, ArtifactError, SelectError
 from te_select.operator.broadcast import Dim
 from te_select.operator.systems import SHORT_TYPE_NAMES, system
+from te_select.runtime import files
 
 _OPEN = "dynamic"  # an element type left open in the source
 _MALFORMED = (
@@ -92,9 +93,9 @@ def read_corpus(path: Path, case_id: str | None = None) -> list[Run]:
         If the file cannot be read, is not a corpus, or does not hold the case.
     """
     try:
-        cases = json.loads(path.read_text())
-    except OSError as error:
-        raise ArgumentError(f"{path} cannot be read: {error.strerror or error}") from error
+        cases = json.loads(files.read(path, "a JSON list of cases"))
+    except ArtifactError as error:
+        raise ArgumentError(str(error)) from error
     except (ValueError, RecursionError, MemoryError) as error:
         raise ArgumentError(f"{path} is not JSON: {error}") from error
     if not isinstance(cases, list) or not all(isinstance(case, dict) for case in cases):

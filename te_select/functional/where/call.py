@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,6 +104,18 @@ def _fetch_rows(wish: int) -> bool:
     return library.fetch(family.wished_part(wish))
 
 
+def _traced(function: Any, *args: Any, out: Any = None) -> Any:
+    """What torch.compile traces in the place of a call, which goes to the extension."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.compiler.is_compiling():
+        return function(*args, out=out)
+    if len(args) != 3:  # noqa: PLR2004 - cond, x, y
+        return torch.where(*args)
+    from te_select.functional.where import torch_operator  # noqa: PLC0415 - imports torch
+
+    return torch_operator.where(*args, out=out)
+
+
 def _make() -> tuple[Any, Any]:
     """The callable, and the function that returns the extension's counts."""
     try:
@@ -112,7 +125,7 @@ def _make() -> tuple[Any, Any]:
 
         return through_tvm_ffi.where, lambda: (0, 0, 0, {})
     library.on_load(extension.install)
-    return extension.make(leave, _fetch, _fetch_rows, by_type), extension.counts
+    return extension.make(leave, _fetch, _fetch_rows, by_type, _traced), extension.counts
 
 
 def _stats() -> Stats:

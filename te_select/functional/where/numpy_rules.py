@@ -9,7 +9,7 @@ import numpy as np
 
 from te_select.functional.where import kinds_of_tensors
 from te_select.functional.where.kernels import library
-from te_select.functional.where.taken import LARGE, NUMBERS, SMALL, moves
+from te_select.functional.where.taken import LARGE, NUMBERS, SMALL, converted, is_scalar, moves
 from te_select.operator import family
 
 numpys_where = np.where  # it stays, if a program sets numpy.where to te_select.where
@@ -106,9 +106,9 @@ def _promoted(cond: Any, x: Any, y: Any) -> Any:
 
 def _has_a_type(side: Any) -> bool:
     """Whether np.result_type takes the type of a value; it reads a text as the name of a type."""
-    if type(side) is np.ndarray or type(side) in NUMBERS or type(side) is bool:
+    if type(side) is np.ndarray or type(side) in NUMBERS:
         return True
-    return isinstance(side, np.generic) and not isinstance(side, (str, bytes))
+    return is_scalar(side) and not isinstance(side, (str, bytes))
 
 
 def _as_array(value: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any] | None:
@@ -116,19 +116,17 @@ def _as_array(value: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any] | None:
     if type(value) in NUMBERS:
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
             return None
-        return np.asarray(np.asarray(value).astype(dtype))
-    if type(value) is not np.ndarray and not isinstance(value, (np.generic, bool)):
+        try:
+            with np.errstate(all="raise"):
+                return np.asarray(np.asarray(value).astype(dtype))
+        except FloatingPointError:  # which numpy.where is to tell of
+            return None
+    if type(value) is not np.ndarray and not is_scalar(value):
         return None
     array = np.asarray(value)
     if not moves(array.dtype) or (dtype.char in "SUV" and array.dtype.char != dtype.char):
         return None  # bytes to text may fail, and NumPy converts what is selected only
-    return array if array.size > SMALL else _converted(array, dtype)
-
-
-def _converted(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """An array in a type that holds its values; of a signalling NaN, numpy.where says nothing."""
-    with np.errstate(all="ignore"):
-        return array.astype(dtype, copy=False)
+    return array if array.size > SMALL else converted(array, dtype)
 
 
 def fresh(cond: Any, x: Any, y: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
@@ -152,7 +150,7 @@ def _fill(cond: Any, x: Any, y: Any, out: Any) -> None:
     inputs = []
     for value, dtype in ((cond, np.dtype(bool)), (x, out.dtype), (y, out.dtype)):
         whole = value.size < out.size
-        aligned = _converted(value, dtype) if whole else value
+        aligned = converted(value, dtype) if whole else value
         inputs.append(aligned.reshape((1,) * (out.ndim - value.ndim) + value.shape))
     if (inputs[0].dtype, inputs[1].dtype, inputs[2].dtype) == (bool, out.dtype, out.dtype):
         where(*inputs, out=out)
@@ -177,7 +175,7 @@ def _fill(cond: Any, x: Any, y: Any, out: Any) -> None:
         pieces["large"] += target.size > LARGE
         flags, *sides = given
         where(
-            _converted(flags, np.dtype(bool)),
-            *(_converted(side, out.dtype) for side in sides),
+            converted(flags, np.dtype(bool)),
+            *(converted(side, out.dtype) for side in sides),
             out=target,
         )

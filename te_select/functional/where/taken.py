@@ -99,9 +99,16 @@ def _side(value: Any) -> Any:
 def _array(value: Any) -> Array:
     if type(value) is np.ndarray:
         return value
-    if isinstance(value, (bool, np.generic)):
+    if is_scalar(value):
         return np.asarray(value)
     raise Left("kind of operand")
+
+
+def is_scalar(value: Any) -> bool:
+    """Whether a value is a bool or a scalar of NumPy; a subclass may have a rule of its own."""
+    return type(value) is bool or (
+        isinstance(value, np.generic) and value.dtype.type is type(value)
+    )
 
 
 def _common(x: Any, y: Any) -> np.dtype[Any]:
@@ -143,7 +150,13 @@ def _small(array: Array, dtype: np.dtype[Any]) -> Array:
         return array
     if array.size > SMALL:
         raise Left("promotion")
-    return array.astype(dtype)
+    return converted(array, dtype)
+
+
+def converted(array: Array, dtype: np.dtype[Any]) -> Array:
+    """An array in a type that holds its values; of a signalling NaN, numpy.where says nothing."""
+    with np.errstate(all="ignore"):
+        return array.astype(dtype, copy=False)
 
 
 def _is_number(dtype: np.dtype[Any]) -> bool:

@@ -20,7 +20,7 @@ _library.define(
     "where(Tensor cond, Tensor x, Tensor y) -> Tensor", tags=torch.Tag.pt2_compliant_tag
 )
 _library.define("where.out(Tensor cond, Tensor x, Tensor y, *, Tensor(a!) out) -> ()")
-_operator = torch.ops.te_select.where.default
+_operator, _operator_out = torch.ops.te_select.where.default, torch.ops.te_select.where.out
 
 
 def where(cond: Any, x: Any, y: Any, *, out: Any = None, opaque: bool = False) -> Any:
@@ -59,7 +59,8 @@ def where(cond: Any, x: Any, y: Any, *, out: Any = None, opaque: bool = False) -
             return found
     if out is not None:
         return into(cond, x, y, out)
-    if (compiling and not opaque) or not _is_taken(cond, x, y):
+    in_forward_mode = torch.autograd.forward_ad._current_level >= 0  # which leaves it to torch
+    if (compiling and not opaque) or in_forward_mode or not _is_taken(cond, x, y):
         return torch.where(cond, x, y)
     return _operator(cond, _tensor(x, y), _tensor(y, x))
 
@@ -146,12 +147,17 @@ class _Where(_SingleLevelFunction):  # type: ignore[misc] # of one level of torc
         zero = torch.zeros((), dtype=grad.dtype, device=grad.device)
         selected = ((grad, zero), (zero, grad))
         gradients = [
-            _operator(cond, *pair).sum_to_size(shape).to(dtype) if needed else None
+            _of_type(_operator(cond, *pair), dtype).sum_to_size(shape).to(dtype) if needed else None
             for needed, pair, (shape, dtype) in zip(
                 ctx.needs_input_grad[2:], selected, ctx.sides, strict=True
             )
         ]
         return None, None, *gradients
+
+
+def _of_type(grad: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """The part of a gradient that a side of this element type has."""
+    return grad.real if grad.is_complex() and not dtype.is_complex else grad
 
 
 def _below(keys: Any, *operands: torch.Tensor) -> torch.Tensor:
@@ -176,6 +182,18 @@ def _with_gradients(
     return found
 
 
+def _into_without_gradients(
+    keys: Any, cond: torch.Tensor, x: torch.Tensor, y: torch.Tensor, *, out: torch.Tensor
+) -> None:
+    """Write to out, through which no gradient passes; torch.where refuses to record the call."""
+    recorded = torch.is_grad_enabled() and torch._C._any_requires_grad(x, y, out)
+    if recorded or torch.autograd.forward_ad._current_level >= 0:
+        torch.where(cond, x, y, out=out)
+        return
+    with torch._C._AutoDispatchBelowAutograd():
+        _operator_out.redispatch(keys & torch._C._after_autograd_keyset, cond, x, y, out=out)
+
+
 def _batched(
     info: Any, in_dims: tuple[int | None, ...], *inputs: torch.Tensor
 ) -> tuple[torch.Tensor, int]:
@@ -197,6 +215,7 @@ _library.impl("where", _on_device, "CUDA")
 for _key in ("CPU", "CUDA"):
     _library.impl("where.out", _into, _key)
 _library.impl("where", _with_gradients, "Autograd", with_keyset=True)
+_library.impl("where.out", _into_without_gradients, "Autograd", with_keyset=True)
 torch.library.register_fake("te_select::where", _shape_of, lib=_library)
 torch.library.register_fake("te_select::where.out", _shape_of_out, lib=_library)
 torch.library.register_vmap("te_select::where", _batched, lib=_library)

@@ -234,9 +234,12 @@ static PyTypeObject where_type = {
 
 static PyObject* make(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   (void)self;
-  if (count != 4 || !PyDict_Check(args[3])) {
-    return PyErr_Format(PyExc_TypeError, "expected leave, fetch, fetch_rows and a dict");
+  if (count != 5 || !PyDict_Check(args[3])) {
+    return PyErr_Format(PyExc_TypeError, "expected leave, fetch, fetch_rows, a dict and traced");
   }
+  /* torch.compile traces the attribute; calls go to where_call by the type's slots. */
+  if (PyDict_SetItemString(where_type.tp_dict, "__call__", args[4])) return NULL;
+  PyType_Modified(&where_type);
   Py_XSETREF(leave, Py_NewRef(args[0]));
   Py_XSETREF(fetch, Py_NewRef(args[1]));
   te_select_fetch_rows_by(args[2]);

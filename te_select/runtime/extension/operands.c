@@ -50,11 +50,23 @@ static verdict take_array(PyObject* value, operand* found) {
     found->array = (PyArrayObject*)Py_NewRef(value);
     return TAKEN;
   }
-  if (PyBool_Check(value) || PyArray_IsScalar(value, Generic)) {
-    found->array = (PyArrayObject*)PyArray_FromAny(value, NULL, 0, 0, 0, NULL);
-    return found->array ? TAKEN : BY_ERROR;
-  }
-  return BY_KIND;
+  if (!PyBool_Check(value) && !PyArray_IsScalar(value, Generic)) return BY_KIND;
+  found->array = (PyArrayObject*)PyArray_FromAny(value, NULL, 0, 0, 0, NULL);
+  if (!found->array) return BY_ERROR;
+  /* A subclass may have an __array_function__. */
+  return PyBool_Check(value) || PyArray_DESCR(found->array)->typeobj == Py_TYPE(value) ? TAKEN
+                                                                                      : BY_KIND;
+}
+
+/* Converts a small array. Where NumPy is set to raise an error of a signalling NaN, Python does it:
+ * numpy.where says nothing of these. */
+static verdict cast(operand* found, PyArray_Descr* type) {
+  Py_INCREF(type);
+  found->elements = (PyArrayObject*)PyArray_CastToType(found->array, type, 0);
+  if (found->elements) return TAKEN;
+  if (!PyErr_ExceptionMatches(PyExc_FloatingPointError)) return BY_ERROR;
+  PyErr_Clear();
+  return BY_PROMOTION;
 }
 
 static verdict take_cond(PyObject* value, operand* found) {
@@ -75,8 +87,9 @@ static verdict take_cond(PyObject* value, operand* found) {
   if (!PyTypeNum_ISNUMBER(type)) return BY_TYPE;
   if (PyArray_SIZE(found->array) > SMALL) return BY_PROMOTION;
   PyArray_Descr* boolean = PyArray_DescrFromType(NPY_BOOL);
-  found->elements = (PyArrayObject*)PyArray_CastToType(found->array, boolean, 0);
-  return found->elements ? TAKEN : BY_ERROR;
+  taken = cast(found, boolean);
+  Py_DECREF(boolean);
+  return taken;
 }
 
 static verdict take_side(PyObject* value, operand* found) {
@@ -192,9 +205,7 @@ static verdict convert(operand* found, PyArray_Descr* type) {
   /* NumPy 2.4 crashes where it converts 600 dates of generic units to years. */
   if (PyTypeNum_ISDATETIME(type->type_num)) return BY_PROMOTION;
   if (PyArray_SIZE(found->array) > SMALL) return BY_PROMOTION;
-  Py_INCREF(type);
-  found->elements = (PyArrayObject*)PyArray_CastToType(found->array, type, 0);
-  return found->elements ? TAKEN : BY_ERROR;
+  return cast(found, type);
 }
 
 static verdict find_type(operands* found) {

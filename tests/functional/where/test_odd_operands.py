@@ -49,6 +49,48 @@ def test_signalling_nan_is_converted_without_a_word():
             assert te_select.where(*given).tobytes() == np.where(*given).tobytes()
 
 
+@pytest.mark.parametrize("where", [te_select.where, through_tvm_ffi.where])
+@pytest.mark.parametrize("raised", ["invalid", "over", "under"])
+def test_error_of_a_conversion_is_raised_only_where_numpy_raises_it(where, raised):
+    signalling, cond = np.array([0x7FA00000], np.uint32).view("f4"), np.array([True])
+    floats, several = np.ones(2, "f4"), np.ones(3, "f4")
+    calls = [
+        (signalling, 1, 2),
+        (signalling, signalling, np.ones(1)),
+        (cond, signalling, np.zeros(1)),
+        (cond, signalling, 1e300 + 0j),
+        (floats, several, 1e300 + 0j),
+        (floats, floats, 1e300 + 0j),
+        (floats, floats, 1e-320 + 0j),
+        (floats, floats, 1e300),
+    ]
+
+    def raising(function):
+        return np.errstate(all="ignore", **{raised: "raise"})(function)
+
+    for given in calls:
+        found, expected = outcome(raising(where), given), outcome(raising(np.where), given)
+        assert difference(found, expected) is None, given
+
+
+@pytest.mark.parametrize("where", [te_select.where, through_tvm_ffi.where])
+def test_number_that_overflows_is_warned_of_once_at_the_callers_line(where):
+    for dtype in (np.dtype("f4"), np.dtype("f4", metadata={"a": 1})):
+        with pytest.warns(RuntimeWarning, match="overflow") as warned:
+            where(np.array([True, False]), np.ones(2, dtype), 1e300 + 0j)
+        assert [warning.filename for warning in warned] == [__file__]
+
+
+@pytest.mark.parametrize("where", [te_select.where, through_tvm_ffi.where])
+def test_subclass_of_a_scalar_may_have_a_rule_of_its_own(where):
+    class Own(np.float64):
+        def __array_function__(self, function, types, args, kwargs):
+            return "by its own rule"
+
+    for cond in (np.array([True]), np.arange(20_000), Own(1)):
+        assert where(cond, Own(1), 2.0) == where(cond, np.ones(3), Own(2)) == "by its own rule"
+
+
 @pytest.fixture(scope="module")
 def function():
     for part in ("w1", "w2", "w4", "w8", "w16"):

@@ -106,7 +106,8 @@ import torch, te_select
 from te_select.functional.where import call, kinds_of_tensors, numpy_rules
 from te_select.runtime import _extension
 asked = []
-_extension.make(numpy_rules.leave, call._fetch, asked.append, kinds_of_tensors.by_type)
+by_type = kinds_of_tensors.by_type
+_extension.make(numpy_rules.leave, call._fetch, asked.append, by_type, call._traced)
 cond, x, y = torch.rand(40000, 1) < 0.5, torch.rand(40000, 3), torch.rand(40000, 1)
 for _ in range(40):
     te_select.where(cond, x, y, out=torch.empty(40000, 3))
