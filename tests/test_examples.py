@@ -36,6 +36,11 @@ def run(*command: str | Path, env: dict[str, str] | None = None) -> str:
     return result.stdout
 
 
+def without_pythonpath() -> dict[str, str]:
+    """The environment without what hides optional packages from a test's processes."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+
 def needs(*programs: str) -> None:
     """Skip where a program is missing."""
     if missing := [name for name in programs if shutil.which(name) is None]:
@@ -51,8 +56,8 @@ def test_demo_verifies_the_causal_mask_in_a_process_without_tvm() -> None:
 @pytest.mark.parametrize("ending", [".so", ".a"])
 def test_c_program_selects_the_causal_mask(tmp_path: Path, ending: str) -> None:
     needs("cc")
-    run(*TE_SELECT, "compile", *MASK, "--static", "-o", tmp_path / "mask.so")
-    options = [f"-I{tmp_path}", f"-L{tmp_path}", f"-l:mask{ending}", f"-Wl,-rpath,{tmp_path}"]
+    run(*TE_SELECT, "compile", *MASK, "--static", "-o", tmp_path / "attention.so")
+    options = [f"-I{tmp_path}", f"-L{tmp_path}", f"-l:attention{ending}", f"-Wl,-rpath,{tmp_path}"]
     strict = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror")
     source = EXAMPLES / "c" / "main.c"
     run("cc", *strict, source, *options, "-pthread", "-ldl", "-o", tmp_path / "main")
@@ -62,8 +67,8 @@ def test_c_program_selects_the_causal_mask(tmp_path: Path, ending: str) -> None:
 @pytest.mark.parametrize("ending", [".so", ".a"])
 def test_cmake_builds_the_cpp_program(tmp_path: Path, ending: str) -> None:
     needs("cmake", "c++")
-    run(*TE_SELECT, "compile", *ROWS, "--static", "-o", tmp_path / "mask.so")
-    library = f"-DLIBRARY={tmp_path / 'mask'}{ending}"
+    run(*TE_SELECT, "compile", *ROWS, "--static", "-o", tmp_path / "rows.so")
+    library = f"-DLIBRARY={tmp_path / 'rows'}{ending}"
     run("cmake", "-S", EXAMPLES / "cpp", "-B", tmp_path / "cpp", library)
     run("cmake", "--build", tmp_path / "cpp")
     assert run(tmp_path / "cpp" / "main") == "32 elements selected from C++\n"
@@ -72,7 +77,7 @@ def test_cmake_builds_the_cpp_program(tmp_path: Path, ending: str) -> None:
 def test_cpp_program_runs_an_exported_kernel_through_tvm_ffi(tmp_path: Path) -> None:
     needs("c++")
     workload = te_select.Workload((4, 1), (4, 8), (), "float32")
-    library = te_select.compile(workload).export(tmp_path / "mask.so")
+    library = te_select.compile(workload).export(tmp_path / "small.so")
 
     def config(flag: str) -> list[str]:
         return run(sys.executable, "-m", "tvm_ffi.config", flag).split()
@@ -91,9 +96,9 @@ def test_library_is_an_operator_of_pytorch(tmp_path: Path) -> None:
     if importlib.util.find_spec("torch") is None:
         pytest.skip("no torch")
     workload = te_select.Workload((1, 1, 128, 128), ("batch", 12, 128, 128), ())
-    library = te_select.export([workload], tmp_path / "mask.so")
-    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    out = run(sys.executable, EXAMPLES / "torch" / "attention.py", library, env=env)
+    library = te_select.export([workload], tmp_path / "batches.so")
+    program = EXAMPLES / "torch" / "attention.py"
+    out = run(sys.executable, program, library, env=without_pythonpath())
     assert out == "589824 elements selected in PyTorch\n"
 
 
@@ -114,6 +119,15 @@ def test_onnx_runtime_runs_what_lies_around_the_kernel(tmp_path: Path) -> None:
     program = EXAMPLES / "onnxruntime" / "cut.py"
     out = run(sys.executable, program, tmp_path / "model.onnx", tmp_path / "model.so")
     assert out == "512 elements selected between two runs of ONNX Runtime\n"
+
+
+@pytest.mark.parametrize("script", ["torch/attention.py", "onnxruntime/cut.py"])
+def test_script_without_its_files_says_how_it_is_called(script: str) -> None:
+    command, env = (sys.executable, EXAMPLES / script), without_pythonpath()
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+    assert done.returncode == 1
+    assert f"python examples/{script} " in done.stderr or "pip install" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("folder", ["c", "cpp", "torch", "onnxruntime"])

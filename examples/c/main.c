@@ -1,14 +1,14 @@
 // The causal mask of a GPT-2 attention layer, from C:
 //
-//   te-select compile --cond 1,1,1024,1024 --then 1,12,1024,1024 --else "" -o build/mask.so
-//   cc -O2 examples/c/main.c -Ibuild -Lbuild -l:mask.so -Wl,-rpath,"$PWD/build" -o build/main
-//   build/main
+//   te-select compile --cond 1,1,1024,1024 --then 1,12,1024,1024 --else "" -o build/attention.so
+//   cc examples/c/main.c -Ibuild -Lbuild -l:attention.so -Wl,-rpath,"$PWD/build" -o build/attention
+//   build/attention
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include "mask.h"
+#include "attention.h"
 
 enum { HEADS = 12, N = 1024 };
 

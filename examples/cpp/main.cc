@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "mask.h"
+#include "rows.h"
 
 // Keeps a row where cond is true, and fills it with -inf elsewhere.
 std::vector<float> Mask(const std::vector<std::uint8_t>& cond, const std::vector<float>& rows) {

@@ -8,26 +8,28 @@ From Python, ONNX Runtime takes operators of one's own only as C++ libraries. So
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 import numpy as np
-import onnx
-import onnxruntime
-from onnx.utils import Extractor
 
 import te_select
 
+try:
+    import onnx.utils
+    import onnxruntime
+except ModuleNotFoundError as error:
+    raise SystemExit(f"{error}; pip install onnx onnxruntime") from None
+if not sys.argv[2:]:
+    raise SystemExit(__doc__)
 model = onnx.shape_inference.infer_shapes(onnx.load(sys.argv[1]))
-kernel: Any = te_select.load(sys.argv[2])
+kernel = te_select.load(sys.argv[2])
 (where,) = (node for node in model.graph.node if node.op_type == "Where")
 values = {each.name: onnx.numpy_helper.to_array(each) for each in model.graph.initializer}
 inputs = {each.name: each for each in model.graph.input if each.name not in values}
 results = [each.name for each in model.graph.output]
-rng = np.random.default_rng(0)
 for name, value in inputs.items():
     extents = [dim.dim_value or 2 for dim in value.type.tensor_type.shape.dim]
     type_ = onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
-    values[name] = rng.integers(0, 9, extents).astype(type_)
+    values[name] = np.random.default_rng(0).integers(0, 9, extents).astype(type_)
 
 
 def run(part: onnx.ModelProto) -> None:
@@ -40,9 +42,9 @@ def run(part: onnx.ModelProto) -> None:
 
 run(model)
 expected = [values.pop(name) for name in results]
-cut, before = Extractor(model), [name for name in where.input if name not in values]
+cut, before = onnx.utils.Extractor(model), [name for name in where.input if name not in values]
 run(cut.extract_model([*inputs], before))
-values[where.output[0]] = kernel(*(values[name] for name in where.input))
+values[where.output[0]] = kernel(*(values[name] for name in where.input))  # type: ignore[operator]
 run(cut.extract_model([*inputs, where.output[0]], results))
 assert all(np.array_equal(values[name], old) for name, old in zip(results, expected, strict=True))
 print(f"{values[where.output[0]].size} elements selected between two runs of ONNX Runtime")

@@ -1,17 +1,21 @@
 """A library as an operator of PyTorch, which torch.compile takes as it is.
 
-te-select compile --cond 1,1,128,128 --then batch,12,128,128 --else "" -o build/mask.so
-python examples/torch/attention.py build/mask.so
+te-select compile --cond 1,1,128,128 --then batch,12,128,128 --else "" -o build/batches.so
+python examples/torch/attention.py build/batches.so
 """
 
 from __future__ import annotations
 
 import sys
 
-import torch
-
 import te_select
 
+try:
+    import torch
+except ModuleNotFoundError as error:
+    raise SystemExit(f"{error}; pip install torch") from None
+if not sys.argv[1:]:
+    raise SystemExit(__doc__)
 kernel = te_select.load(sys.argv[1])
 assert isinstance(kernel, te_select.Kernel)
 

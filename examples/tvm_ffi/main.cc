@@ -27,7 +27,7 @@ DLTensor View(void* data, DLDataType dtype, std::vector<int64_t>& shape) {
 
 int main(int argc, char** argv) {
   if (argc != 2) {
-    std::fprintf(stderr, "usage: %s MASK.so\n", argv[0]);
+    std::fprintf(stderr, "usage: %s SMALL.so\n", argv[0]);
     return 2;
   }
   const DLDataType boolean{kDLBool, 8, 1}, float32{kDLFloat, 32, 1};
