@@ -55,7 +55,7 @@ static verdict take_array(PyObject* value, operand* found) {
   if (!found->array) return BY_ERROR;
   /* A subclass may have an __array_function__. */
   return PyBool_Check(value) || PyArray_DESCR(found->array)->typeobj == Py_TYPE(value) ? TAKEN
-                                                                                      : BY_KIND;
+                                                                                       : BY_KIND;
 }
 
 /* Converts a small array. Where NumPy is set to raise an error of a signalling NaN, Python does it:
