@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import te_select
+from te_select.functional.where import through_tvm_ffi
 from tests.support.where_calls import difference, outcome, random_call
 
 where = te_select.where
@@ -221,3 +222,13 @@ def test_call_that_is_done_in_pieces_counts_once():
     found = after.calls - before.calls, after.large_calls - before.large_calls
     assert found == (1, 1)
     assert after.elements - before.elements == 153_600
+
+
+@pytest.mark.parametrize("function", [where, through_tvm_ffi.where])
+def test_large_calls_have_more_than_4096_elements(function):
+    found = []
+    for elements in (4096, 4097):
+        before = where.stats().large_calls
+        function(np.ones(elements, bool), np.ones(elements), np.zeros(elements))
+        found.append(where.stats().large_calls - before)
+    assert found == [0, 1]
