@@ -96,6 +96,20 @@ def parse_shape(shape: Iterable[Any], operand: str) -> Shape:
     return dims
 
 
+def parse_axis(axis: Any) -> int:
+    """Check the axis of a workload and convert it to ``int``.
+
+    Raises
+    ------
+    BroadcastError
+        If it is no int that could be an axis, or -1.
+    """
+    number = _int_of(axis)
+    if number is None or abs(number) > MAX_RANK:
+        raise BroadcastError(f"axis {shown(axis)} is not -1 or an axis of then")
+    return number
+
+
 def broadcast(cond: Shape, then: Shape, else_: Shape, rule: str, axis: int = -1) -> Broadcast:
     """Combine the three shapes under ``rule``.
 
@@ -126,8 +140,6 @@ def broadcast(cond: Shape, then: Shape, else_: Shape, rule: str, axis: int = -1)
     """
     if rule not in RULES:
         raise BroadcastError(f"auto_broadcast {shown(rule)} is not one of {', '.join(RULES)}")
-    if isinstance(axis, bool) or not isinstance(axis, int) or abs(axis) > MAX_RANK:
-        raise BroadcastError(f"axis {shown(axis)} is not -1 or an axis of then")
     if axis != -1 and rule != "pdpd":
         raise BroadcastError(f"axis {axis} is given, but {rule!r} has no axis; leave it at -1")
     branches, out = _COMBINE[rule](cond, then, else_, axis)
@@ -266,15 +278,22 @@ def _parse_dim(dim: Any, operand: str) -> Dim:
         if not _NAME.fullmatch(dim):
             raise BroadcastError(f"{operand} dim {shown(dim)} is not a name (letters, digits, _)")
         return dim
-    try:
-        size = operator.index(dim)
-    except Exception:  # whatever the object's own __index__ raises
-        size = -1
-    if str(getattr(dim, "dtype", type(dim).__name__)).endswith("bool") or size < 0:
+    size = _int_of(dim)
+    if size is None or size < 0:
         raise BroadcastError(f"{operand} dim {shown(dim)} is neither an int >= 0 nor a name")
     if size >= MAX_ELEMENTS:
         raise BroadcastError(f"{operand} dim {shown(size)} is 2^57 elements or more")
     return size
+
+
+def _int_of(value: Any) -> int | None:
+    """The int that a value is, of whatever library; None for others and for booleans."""
+    if str(getattr(value, "dtype", type(value).__name__)).endswith("bool"):
+        return None
+    try:
+        return operator.index(value)
+    except Exception:  # whatever the object's own __index__ raises
+        return None
 
 
 def _check_size(shape: Shape, operand: str) -> None:

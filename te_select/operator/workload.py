@@ -17,6 +17,7 @@ from te_select.operator.broadcast import (
     Shape,
     broadcast,
     format_shape,
+    parse_axis,
     parse_shape,
     shown,
 )
@@ -72,6 +73,7 @@ class Workload:
         cond = parse_shape(cond_shape, "cond")
         then = parse_shape(then_shape, "then")
         else_ = parse_shape(else_shape, "else_")
+        axis = parse_axis(axis)
         for name, value in (
             ("cond_shape", cond),
             ("then_shape", then),

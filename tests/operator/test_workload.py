@@ -107,6 +107,9 @@ def test_lists_and_numpy_dims_and_types_make_the_same_workload() -> None:
     a = Workload([np.int64(2), 3], np.array([2, 3]), [], np.dtype("float16"))  # type: ignore[arg-type]
     assert a == Workload((2, 3), (2, 3), (), "float16")
     assert a.to_json()["cond_shape"] == [2, 3]
+    by_axis = [Workload((2, 3), (2, 3), (2,), "float32", "pdpd", axis) for axis in (0, np.int64(0))]
+    assert by_axis[0] == by_axis[1] and by_axis[0].name == by_axis[1].name
+    assert json.dumps(by_axis[1].to_json())
 
 
 def test_workload_does_not_change() -> None:
