@@ -52,7 +52,7 @@ typedef struct {
       LINE) _Atomic uint64_t ticket; /* the next task in the upper half, the end in the lower */
 } range;
 
-/* Libraries of several versions share it. Another layout needs another name: te_select_pool_v2. */
+/* Libraries of several versions share it. Another layout needs another name: te_select_pool_v3. */
 typedef struct {
   _Alignas(LINE) _Atomic uint32_t generation; /* raised with every job; helpers sleep on it */
   _Atomic int32_t sleeping;                   /* how many helpers sleep */
@@ -72,15 +72,17 @@ typedef struct {
   _Atomic int32_t tasks;
   _Atomic int32_t failed;
   range ranges[MOST_THREADS];
+  _Atomic pid_t ids[MOST_THREADS]; /* of the helpers' threads; 0 for one that has not begun */
+  int32_t kept, kept_from;         /* so many helpers may not run on this CPU; guarded by `busy` */
 } pool;
 
 /* Every library defines this variable, and the process has it once: the dynamic linker merges
  * symbols of this type. It never unloads a library that has one. */
 __asm__(
     ".pushsection .bss.te_select_pool,\"aw\",%nobits\n"
-    ".balign 8\n.globl te_select_pool_v1\n.type te_select_pool_v1, %gnu_unique_object\n"
-    ".size te_select_pool_v1, 8\nte_select_pool_v1:\n.zero 8\n.popsection\n");
-extern _Atomic(pool*) te_select_pool_v1 __attribute__((visibility("default")));
+    ".balign 8\n.globl te_select_pool_v2\n.type te_select_pool_v2, %gnu_unique_object\n"
+    ".size te_select_pool_v2, 8\nte_select_pool_v2:\n.zero 8\n.popsection\n");
+extern _Atomic(pool*) te_select_pool_v2 __attribute__((visibility("default")));
 
 static _Atomic int32_t is_child;
 
@@ -183,6 +185,7 @@ static void* help(void* argument) {
   helper self = *(helper*)argument;
   free(argument);
   pool* p = self.pool;
+  atomic_store(&p->ids[self.number], (pid_t)syscall(SYS_gettid));
   uint32_t seen = atomic_load(&p->generation) - 1;
   for (;;) {
     uint32_t generation = atomic_load_explicit(&p->generation, memory_order_acquire);
@@ -203,6 +206,24 @@ static void* help(void* argument) {
       wake(&p->finished, 1);
   }
   return NULL;
+}
+
+/* Keeps helpers from waking on the caller's CPU, where they would stop the caller. On a virtual
+ * machine a CPU that sleeps looks taken, and the system wakes them there: 60 calls on 2^18 elements
+ * after a pause took twice as long (Zen 5). They may run on all other CPUs of the caller. */
+static void keep_apart(pool* p, int32_t threads) {
+  cpu_set_t others;
+  int32_t cpu = sched_getcpu(), kept = 0;
+  if (cpu == p->kept_from && threads - 1 <= p->kept) return;
+  if (cpu < 0 || cpu >= CPU_SETSIZE || sched_getaffinity(0, sizeof(others), &others)) return;
+  CPU_CLR(cpu, &others);
+  if (!CPU_COUNT(&others)) return;
+  for (int32_t i = 1; i < threads; ++i) {
+    pid_t id = atomic_load(&p->ids[i]);
+    if (id && !sched_setaffinity(id, sizeof(others), &others)) ++kept;
+  }
+  p->kept = kept == threads - 1 ? kept : 0;
+  p->kept_from = cpu;
 }
 
 /* Starts helpers until there are `wanted`, or the system refuses one. They block all signals. */
@@ -232,12 +253,12 @@ static void start_helpers(pool* p, int32_t wanted) {
 }
 
 static pool* the_pool(void) {
-  pool* p = atomic_load_explicit(&te_select_pool_v1, memory_order_acquire);
+  pool* p = atomic_load_explicit(&te_select_pool_v2, memory_order_acquire);
   if (p) return p;
   pool* made = NULL;
   if (posix_memalign((void**)&made, LINE, sizeof(pool))) return NULL;
   memset(made, 0, sizeof(pool));
-  if (!atomic_compare_exchange_strong(&te_select_pool_v1, &p, made)) {
+  if (!atomic_compare_exchange_strong(&te_select_pool_v2, &p, made)) {
     free(made);
     return p;
   }
@@ -320,7 +341,10 @@ int te_select_parallel(te_select_task task, void* data, int32_t tasks, int32_t t
   }
   atomic_fetch_add(&p->generation, 1);
   int were_awake = !atomic_load(&p->sleeping);
-  if (!were_awake) wake(&p->generation, INT_MAX);
+  if (!were_awake) {
+    keep_apart(p, threads);
+    wake(&p->generation, INT_MAX);
+  }
   int64_t start = now_ns();
   uint32_t by_helpers = (uint32_t)tasks - work(p, 0, threads, start);
   int64_t waited = wait_for(p, by_helpers);
@@ -332,7 +356,7 @@ int te_select_parallel(te_select_task task, void* data, int32_t tasks, int32_t t
 
 void te_select_run_serially(void) {
   is_child = 1;
-  pool* p = te_select_pool_v1;
+  pool* p = te_select_pool_v2;
   if (p) p->forked = 1;
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import faulthandler
+import os
 import subprocess
 import sys
 import textwrap
@@ -293,3 +294,45 @@ def test_process_ends_though_helpers_sleep(path):
         assert pool.try_once(64, 8, 0, 0, 0) == 0
     """
     alone(path, code, timeout=20)
+
+
+AFFINITY = """
+    import ctypes, os, sys, time
+    mine = os.sched_getaffinity(0)
+    pool = ctypes.CDLL(sys.argv[1])
+
+    def call():
+        time.sleep(0.02)  # the helpers sleep then
+        assert pool.try_once(64, 3, 0, 0, 100) == 0
+
+    def helpers():
+        folders = [int(name) for name in os.listdir("/proc/self/task")]
+        named = [id for id in folders if open(f"/proc/{id}/comm").read() == "te_select\\n"]
+        assert len(named) == 2
+        return [os.sched_getaffinity(id) for id in named]
+"""
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is one CPU")  # noqa: PLR2004
+def test_helpers_wake_on_other_cpus_than_the_callers(path):
+    code = """
+        for cpu in (min(mine), max(mine)):
+            for k in range(5):
+                os.sched_setaffinity(0, {cpu})  # moves this thread there
+                os.sched_setaffinity(0, mine)
+                call()
+        for each in helpers():
+            assert each < mine and len(each) == len(mine) - 1, (each, mine)
+        assert os.sched_getaffinity(0) == mine
+    """
+    alone(path, AFFINITY + code)
+
+
+def test_helpers_of_a_caller_with_a_single_cpu_stay_where_they_may_run(path):
+    code = """
+        os.sched_setaffinity(0, {min(mine)})
+        for k in range(5):
+            call()
+        assert helpers() == [{min(mine)}] * 2
+    """
+    alone(path, AFFINITY + code)

@@ -27,7 +27,7 @@ static int look_at_clock(clockid_t id, struct timespec* t) {
   return 0;
 }
 #define clock_gettime look_at_clock
-#define te_select_pool_v1 pool_of_this_test
+#define te_select_pool_v2 pool_of_this_test
 #include "pool.c"
 _Atomic(pool*) pool_of_this_test;
 
