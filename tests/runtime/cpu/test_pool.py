@@ -313,7 +313,7 @@ AFFINITY = """
 """
 
 
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is one CPU")  # noqa: PLR2004
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is one CPU")
 def test_helpers_wake_on_other_cpus_than_the_callers(path):
     code = """
         for cpu in (min(mine), max(mine)):
