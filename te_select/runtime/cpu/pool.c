@@ -10,10 +10,10 @@
  * the ticket by one, with a compare-and-swap. It reads the job only after that: the caller waits
  * while a task is under way, so the job does not change.
  *
- * After a job, helpers look for work for a short while, and then sleep. The caller does the same
- * while a helper finishes its last task: when the caller sleeps, the system can continue a helper
- * that it has stopped on the caller's core. If that wait took long, or helpers came too late
- * several times, the cores have other work. Then the next calls run alone for a while.
+ * After a job, helpers look for work for a short while, and then sleep. They are woken on other CPUs
+ * than the caller's. The caller sleeps, too, while a helper finishes its last task: then the system
+ * can continue a helper that it has stopped on the caller's core. If that wait took long, or helpers
+ * came too late several times, the cores have other work. Then the next calls run alone for a while.
  */
 #define _GNU_SOURCE
 #include "pool.h"
