@@ -48,7 +48,7 @@ from tests.support.libraries import make_first_format
         (["verify", "missing.so"], "missing.so is missing; expected a library"),
         (["verify", "a.so", "--target", "znver5"], "--target has no meaning beside a library"),
         (["inspect", "a.so", "--target", "znver5"], "--target has no meaning beside a library"),
-        (["verify", "--corpus", "missing.json"], "missing.json is missing; expected a JSON list of workloads"),
+        (["verify", "--corpus", "missing.json"], "missing.json is missing; expected a JSON"),
         (["compile", *FLAGS, "-o", "x.txt"], "-o: x.txt does not end in .so"),
         (["compile", *FLAGS, "-o", "x.so", "--tuning-logs", "missing"],
          "--tuning-logs 'missing' is no folder; expected one, or none"),
