@@ -27,6 +27,7 @@ HEADS = 12
 HALF = 0.5  # the share of true elements of a mask
 SIZES = (1, 2, 3, 4, 5, 6, 7, 8)
 DTYPES = ("float32", "float16", "int64")
+MIXED = (("float16", "float32"), ("float64", "float32"), ("uint8", "float32"), ("int64", "float32"))
 Arguments = tuple[Any, Any, Any]
 where: Any = te_select.where
 
@@ -150,6 +151,20 @@ def _values(rows: int, dtype: str) -> Arguments:
     return cond, rng.integers(0, 9, (rows, 3)).astype(dtype), rng.integers(0, 9, 3).astype(dtype)
 
 
+def converted(options: argparse.Namespace) -> None:
+    """Compare with numpy.where on operands of two types, which are converted; fresh results."""
+    rng = np.random.default_rng(0)
+    for exponent in options.sizes:
+        elements = 10**exponent
+        cond = rng.random(elements) < HALF
+        for types in MIXED:
+            x, y = (rng.integers(0, 100, elements).astype(each) for each in types)
+            calls = {"numpy": partial(np.where, cond, x, y), "where": partial(where, cond, x, y)}
+            times = take_turns(calls, ROUNDS)
+            ratio = times["where"].ratio(times["numpy"])
+            print(f"{elements:>10} {' and '.join(types):18} {ratio:.2f}", flush=True)
+
+
 def small(_options: argparse.Namespace) -> None:
     """Time calls of 1,024 floats: by the extension, through tvm-ffi, and by a kernel."""
     from te_select.functional.where import through_tvm_ffi  # noqa: PLC0415 - imports tvm-ffi
@@ -205,6 +220,7 @@ SECTIONS = {
     "numpy": against_numpy,
     "torch": against_torch,
     "compiled": against_compiled,
+    "converted": converted,
     "small": small,
     "process": process,
 }

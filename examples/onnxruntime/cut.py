@@ -26,25 +26,25 @@ kernel = te_select.load(sys.argv[2])
 values = {each.name: onnx.numpy_helper.to_array(each) for each in model.graph.initializer}
 inputs = {each.name: each for each in model.graph.input if each.name not in values}
 results = [each.name for each in model.graph.output]
+rng = np.random.default_rng(0)
 for name, value in inputs.items():
     extents = [dim.dim_value or 2 for dim in value.type.tensor_type.shape.dim]
     type_ = onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
-    values[name] = np.random.default_rng(0).integers(0, 9, extents).astype(type_)
+    values[name] = rng.integers(0, 9, extents).astype(type_)
 
 
 def run(part: onnx.ModelProto) -> None:
     """Run a model, and keep its outputs among the values."""
     session = onnxruntime.InferenceSession(part.SerializeToString())
-    feeds = {each.name: values[each.name] for each in session.get_inputs()}
-    names = (each.name for each in session.get_outputs())
-    values.update(zip(names, session.run(None, feeds), strict=True))
+    found = session.run(None, {each.name: values[each.name] for each in session.get_inputs()})
+    values.update(zip((each.name for each in session.get_outputs()), found, strict=True))
 
 
 run(model)
 expected = [values.pop(name) for name in results]
 cut, before = onnx.utils.Extractor(model), [name for name in where.input if name not in values]
 run(cut.extract_model([*inputs], before))
-values[where.output[0]] = kernel(*(values[name] for name in where.input))  # type: ignore[operator]
+values[where.output[0]] = kernel(*map(values.get, where.input))  # type: ignore[operator]  # a Kernel
 run(cut.extract_model([*inputs, where.output[0]], results))
 assert all(np.array_equal(values[name], old) for name, old in zip(results, expected, strict=True))
 print(f"{values[where.output[0]].size} elements selected between two runs of ONNX Runtime")

@@ -143,7 +143,7 @@ def _loaded(path: Path, name: str | None, level: str | None) -> list[Kernel]:
     """The kernels to verify, of a library that runs at the level that is asked for."""
     import te_select  # noqa: PLC0415 - imports tvm_ffi
     from te_select.runtime.kernel import FORCED_LEVEL  # noqa: PLC0415 - imports tvm_ffi
-    from te_select.runtime.stored import read  # noqa: PLC0415
+    from te_select.runtime.stored import read  # noqa: PLC0415 - kept off --help
 
     if level is not None:
         target = read(path).manifest.target

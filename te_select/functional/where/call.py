@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from te_select.errors import not_installed
-from te_select.functional.where.counts import served
+from te_select.functional.where.counts import fetch_rows, served
 from te_select.functional.where.kernels import library
 from te_select.functional.where.kinds_of_tensors import by_type
 from te_select.functional.where.numpy_rules import leave, left, pieces
@@ -99,11 +99,6 @@ def _fetch(width: int) -> bool:
     return library.fetch(family.part_of_width(width))
 
 
-def _fetch_rows(wish: int) -> bool:
-    """Load a kernel of rows that would have served many elements."""
-    return library.fetch(family.wished_part(wish))
-
-
 def _traced(function: Any, *args: Any, out: Any = None) -> Any:
     """What torch.compile traces in the place of a call, which goes to the extension."""
     torch = sys.modules.get("torch")
@@ -125,7 +120,7 @@ def _make() -> tuple[Any, Any]:
 
         return through_tvm_ffi.where, lambda: (0, 0, 0, {})
     library.on_load(extension.install)
-    return extension.make(leave, _fetch, _fetch_rows, by_type, _traced), extension.counts
+    return extension.make(leave, _fetch, fetch_rows, by_type, _traced), extension.counts
 
 
 def _stats() -> Stats:

@@ -25,6 +25,11 @@ def count(elements: int, outcome: int) -> None:
         _note_wish(outcome - 1, elements)
 
 
+def fetch_rows(wish: int) -> bool:
+    """Load a kernel of rows that would have served many elements."""
+    return library.fetch(family.wished_part(wish))
+
+
 def served() -> tuple[int, int, int]:
     """The calls, the elements, and the calls of many elements so far."""
     calls, elements, large = _counted
@@ -38,4 +43,4 @@ def _note_wish(wish: int, elements: int) -> None:
     _wishes[wish] = before + elements
     if before + elements >= _WORTH:
         _wishes[wish] = -1
-        library.fetch(family.wished_part(wish))
+        fetch_rows(wish)
