@@ -14,10 +14,9 @@ from te_select.bench.suite import DEFAULT
 from te_select.timing import roof
 from te_select.timing.cores import threads
 from te_select.timing.operands import Mask, make_operands
-from te_select.timing.rounds import Timing, take_turns
+from te_select.timing.rounds import PAUSE, Timing, take_turns
 
 ROUNDS = 15
-PAUSE = 0.02  # seconds before a turn: threads of OpenMP spin on for milliseconds after a call
 MEGABYTE = 1 << 20
 MEGABYTES = (1, 2, 4, 8, 12, 16, 24, 32, 64)  # of output
 LOW = 0.95  # share of the fastest; at most three may be lower, and none below 0.9

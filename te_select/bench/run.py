@@ -29,10 +29,10 @@ from te_select.checking.reference import Array
 from te_select.operator.access import access_pattern
 from te_select.timing import roof
 from te_select.timing.operands import Mask, Operands, make_operands
-from te_select.timing.rounds import WARM_UP, Timing, take_turns
+from te_select.timing.rounds import PAUSE, WARM_UP, Timing, take_turns
 
 FEWEST_ROUNDS = 5
-_ROW_SECONDS = 5.0  # a row that would take longer gets fewer rounds, which keeps a suite short
+_ROW_SECONDS = 8.0  # a row that would take longer gets fewer rounds, which keeps a suite short
 _MOST_SETS = 256  # binding more to a dozen systems takes longer than measuring
 
 
@@ -67,9 +67,10 @@ def _measure(entry: Entry, mask: Mask, options: Options) -> Row:
     probes = {PROBE + name: probe for name, probe in roof.probes(moved, sets).items()}
     calls = contest.contestants | {name: probe.call for name, probe in probes.items()}
     rounds = options.rounds or _affordable(calls)
+    turns = functools.partial(take_turns, pause=PAUSE)
     timings = {
         name: _per_run(timing, probes[name].repeats if name in probes else 1)
-        for name, timing in take_turns(calls, rounds).items()
+        for name, timing in turns(calls, rounds).items()
     }
     row = contest.row(
         entry,
@@ -81,7 +82,7 @@ def _measure(entry: Entry, mask: Mask, options: Options) -> Row:
         roofs={name: probe.bytes / timings[name].median for name, probe in probes.items()},
         how={name: probe.how for name, probe in probes.items()},
     )
-    return decided(row, calls, take_turns)
+    return decided(row, calls, turns)
 
 
 def calls_of(kernel: te_select.Kernel, sets: Sequence[Operands]) -> list[Call]:
@@ -111,11 +112,11 @@ def _per_run(timing: Timing, repeats: int) -> Timing:
 
 
 def _affordable(calls: Mapping[str, Call]) -> int:
-    """How many rounds a row has time for; a turn is a warm-up and a sample."""
+    """How many rounds a row has time for; a turn is a pause, a warm-up and a sample."""
     start = time.perf_counter()
     for call in calls.values():
         call()
-    turn = 2 * (time.perf_counter() - start) + WARM_UP * len(calls)
+    turn = 2 * (time.perf_counter() - start) + (PAUSE + WARM_UP) * len(calls)
     return max(FEWEST_ROUNDS, min(ROUNDS, int(_ROW_SECONDS / turn)))
 
 

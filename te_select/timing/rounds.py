@@ -11,6 +11,9 @@ from functools import partial
 
 SHORTEST_SAMPLE = 2e-4  # seconds; far above the clock's resolution and a call's overhead
 WARM_UP = 1e-2  # seconds; a virtual core that had been idle was seen to be slow for 5 to 8 ms
+# Seconds of sleep. Threads of other systems spin on after a call: without it, a kernel of 110 us
+# took 200 us beside torch and OpenVINO (Zen 5).
+PAUSE = 2e-2
 
 
 @dataclass(frozen=True)

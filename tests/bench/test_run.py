@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from te_select.bench.suite import Entry
 from te_select.operator.workload import Workload
 from te_select.timing.operands import Mask, Operands, make_operands
 from te_select.timing.roof import Probe
-from te_select.timing.rounds import Timing
+from te_select.timing.rounds import PAUSE, Timing
 from tests.support import cli
 
 ENTRY = Entry("small", Workload((4, 1), (4, 5), ()), "a test")
@@ -86,16 +86,19 @@ def test_probe_is_timed_by_the_run_and_its_roof_is_of_its_own_bytes(
 
     made = {"copy": probe(100, 4), "select": probe(130, 1)}
     monkeypatch.setattr(run_module.roof, "probes", lambda _moved, _sets: made)
-    monkeypatch.setattr(
-        run_module,
-        "take_turns",
-        lambda calls, rounds: dict.fromkeys(calls, Timing((2.0,) * rounds)),
-    )
+    pauses = []
+
+    def turns(calls: Mapping[str, object], rounds: int, pause: float) -> dict[str, Timing]:
+        pauses.append(pause)
+        return dict.fromkeys(calls, Timing((2.0,) * rounds))
+
+    monkeypatch.setattr(run_module, "take_turns", turns)
     (row,) = run([ENTRY], [Mask()], Options(rounds=3))
     assert row.timings[COPY].seconds == (0.5,) * 3
     assert row.roofs == {COPY: 200, SELECT: 65}
     assert (row.how[COPY], row.moved) == ("plain stores", 4 + 80 + 4 + 80)
     assert row.rate(OURS) == row.moved / 2
+    assert set(pauses) == {PAUSE}
 
 
 def test_output_of_the_call_before_does_not_help(monkeypatch: pytest.MonkeyPatch) -> None:

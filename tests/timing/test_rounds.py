@@ -55,6 +55,13 @@ def test_each_turn_begins_with_calls_that_are_not_counted(clock) -> None:
     assert max(found["cold"].seconds) == pytest.approx(1e-3)
 
 
+def test_process_sleeps_before_each_turn_as_long_as_it_is_told(clock, monkeypatch) -> None:
+    slept = []
+    monkeypatch.setattr(clock, "sleep", slept.append, raising=False)
+    take_turns({name: clock.call(name, 20) for name in "ab"}, rounds=3, pause=0.5)
+    assert slept == [0.5] * 6
+
+
 def test_order_changes_from_round_to_round(clock) -> None:
     names = "abcd"
     take_turns({name: clock.call(name, 20) for name in names}, rounds=12)
