@@ -55,12 +55,12 @@ def build(folder: Path) -> tuple[ctypes.CDLL, list[str]]:
         libraries = Path(sys.prefix) / "lib"
         (library,) = sorted(libraries.glob("libtbb.so.*"))[:1]
         options = ["-DWITH_TBB", f"-I{sys.prefix}/include", str(library), f"-Wl,-rpath,{libraries}"]
-    pool = folder / "pool.o"
-    compiled = ["-O2", "-fPIC", *includes]
-    subprocess.run(
-        [*c, "-std=gnu11", *compiled, "-c", str(_RUNTIME / "cpu" / "pool.c"), "-o", str(pool)],
-        check=True,
-    )
+    compiled = [*c, "-std=gnu11", "-O2", "-fPIC", *includes]
+    objects = []
+    for name in ("pool", "free_cores"):
+        objects.append(str(folder / f"{name}.o"))
+        source = str(_RUNTIME / "cpu" / f"{name}.c")
+        subprocess.run([*compiled, "-c", source, "-o", objects[-1]], check=True)
     path = folder / "pools.so"
     command = [
         "c++",
@@ -72,7 +72,7 @@ def build(folder: Path) -> tuple[ctypes.CDLL, list[str]]:
         "-shared",
         *includes,
     ]
-    files = [str(_SOURCE), str(pool), *options, "-pthread", "-o", str(path)]
+    files = [str(_SOURCE), *objects, *options, "-pthread", "-o", str(path)]
     subprocess.run([*command, *includes, *files], check=True)
     return ctypes.CDLL(str(path)), names
 

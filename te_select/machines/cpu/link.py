@@ -17,6 +17,7 @@ CPU = HostHalf(
         *CHECKS,
         "cpu/host_cpu.c",
         "cpu/cpu_features.c",
+        "cpu/free_cores.c",
         "cpu/launcher.c",
         "cpu/level.c",
         "cpu/look.c",

@@ -12,77 +12,36 @@
  *
  * After a job, helpers look for work for a short while, and then sleep. They are woken on other CPUs
  * than the caller's. The caller sleeps, too, while a helper finishes its last task: then the system
- * can continue a helper that it has stopped on the caller's core. If that wait took long, or helpers
- * came too late several times, the cores have other work. Then the next calls run alone for a while.
+ * can continue a helper that it has stopped on the caller's core. `free_cores.c` decides whether a
+ * call has helpers at all.
  */
 #define _GNU_SOURCE
 #include "pool.h"
 
 #include <errno.h>
 #include <limits.h>
-#include <linux/futex.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "free_cores.h"
 #include "host_cpu.h"
 
 enum {
-  MOST_THREADS = 256,       /* of one call; more would only hinder each other */
   HELPER_SPINS = 3000,      /* looks for a new job before a helper sleeps; some 100 us */
   CALLER_SPINS = 600,       /* looks for the end of others' tasks before the caller sleeps; 20 us */
   STACK_BYTES = 512 * 1024, /* of a helper; kernels need little, and the default is 8 MB */
-  LINE = 64,                /* bytes of a cache line */
-  PATIENCE = 2,       /* an owner whose task takes this many times as long as ours has stopped */
-  STALL_NS = 200000,  /* a task takes less than 10 us; after this the system has stopped a thread */
-  POOR_CALLS = 4,     /* in a row, in which helpers that were awake did little: calls run alone */
-  ALONE_NS = 2000000, /* for this time at first, and twice as long each time, */
-  MOST_ALONE_NS = 256000000, /* but no longer than this */
-  FORGET = 4 /* calls with help went well for so many times the last time alone: start anew */
+  PATIENCE = 2 /* an owner whose task takes this many times as long as ours has stopped */
 };
-
-typedef struct {
-  _Alignas(
-      LINE) _Atomic uint64_t ticket; /* the next task in the upper half, the end in the lower */
-} range;
-
-/* Libraries of several versions share it. Another layout needs another name: te_select_pool_v3. */
-typedef struct {
-  _Alignas(LINE) _Atomic uint32_t generation; /* raised with every job; helpers sleep on it */
-  _Atomic int32_t sleeping;                   /* how many helpers sleep */
-  _Alignas(
-      LINE) _Atomic uint32_t finished; /* tasks that helpers have done; the caller sleeps on it */
-  _Atomic int32_t caller_sleeps;
-  _Alignas(LINE) _Atomic int32_t busy; /* a call has the pool; guards the next five fields */
-  int32_t helpers;                     /* how many were started */
-  int32_t poor;                        /* calls in a row in which helpers did little */
-  _Atomic int64_t alone_until; /* until then calls run alone, because the cores had other work */
-  int64_t alone_ns;            /* how long calls ran alone the last time */
-  int64_t well_ns;             /* how long calls have taken since in which helpers did much */
-  _Atomic int32_t forked;      /* this process is a child, without the helpers */
-  _Atomic int32_t threads;     /* of the job */
-  te_select_task task;
-  void* data;
-  _Atomic int32_t tasks;
-  _Atomic int32_t failed;
-  range ranges[MOST_THREADS];
-  _Atomic pid_t ids[MOST_THREADS]; /* of the helpers' threads; 0 for one that has not begun */
-  int32_t kept, kept_from;         /* so many helpers may not run on this CPU; guarded by `busy` */
-} pool;
 
 /* Every library defines this variable, and the process has it once: the dynamic linker merges
  * symbols of this type. It never unloads a library that has one. */
 __asm__(
     ".pushsection .bss.te_select_pool,\"aw\",%nobits\n"
-    ".balign 8\n.globl te_select_pool_v2\n.type te_select_pool_v2, %gnu_unique_object\n"
-    ".size te_select_pool_v2, 8\nte_select_pool_v2:\n.zero 8\n.popsection\n");
-extern _Atomic(pool*) te_select_pool_v2 __attribute__((visibility("default")));
+    ".balign 8\n.globl te_select_pool_v3\n.type te_select_pool_v3, %gnu_unique_object\n"
+    ".size te_select_pool_v3, 8\nte_select_pool_v3:\n.zero 8\n.popsection\n");
+extern _Atomic(pool*) te_select_pool_v3 __attribute__((visibility("default")));
 
 static _Atomic int32_t is_child;
 
@@ -100,10 +59,6 @@ static void sleep_on(void* word, uint32_t value) {
   syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
 }
 
-static void wake(void* word, int count) {
-  syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
-}
-
 /* ---- tasks ------------------------------------------------------------------------------------ */
 
 /* Takes a task out of a range; -1 if none is left. */
@@ -117,12 +72,6 @@ static int32_t take(range* r) {
       return (int32_t)next;
     }
   }
-}
-
-static int64_t now_ns(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
 /* Takes and does tasks of a range until none is left; returns how many this thread did. */
@@ -201,29 +150,14 @@ static void* help(void* argument) {
     }
     seen = generation;
     int32_t threads = atomic_load_explicit(&p->threads, memory_order_relaxed);
-    if (self.number >= threads) continue;
+    if (self.number >= threads) {
+      te_select_answer(p);
+      continue;
+    }
     if (work(p, self.number, threads, now_ns()) && atomic_load(&p->caller_sleeps))
       wake(&p->finished, 1);
   }
   return NULL;
-}
-
-/* Keeps helpers from waking on the caller's CPU, where they would stop the caller. On a virtual
- * machine a CPU that sleeps looks taken, and the system wakes them there: 60 calls on 2^18 elements
- * after a pause took twice as long (Zen 5). They may run on all other CPUs of the caller. */
-static void keep_apart(pool* p, int32_t threads) {
-  cpu_set_t others;
-  int32_t cpu = sched_getcpu(), kept = 0;
-  if (cpu == p->kept_from && threads - 1 <= p->kept) return;
-  if (cpu < 0 || cpu >= CPU_SETSIZE || sched_getaffinity(0, sizeof(others), &others)) return;
-  CPU_CLR(cpu, &others);
-  if (!CPU_COUNT(&others)) return;
-  for (int32_t i = 1; i < threads; ++i) {
-    pid_t id = atomic_load(&p->ids[i]);
-    if (id && !sched_setaffinity(id, sizeof(others), &others)) ++kept;
-  }
-  p->kept = kept == threads - 1 ? kept : 0;
-  p->kept_from = cpu;
 }
 
 /* Starts helpers until there are `wanted`, or the system refuses one. They block all signals. */
@@ -253,12 +187,12 @@ static void start_helpers(pool* p, int32_t wanted) {
 }
 
 static pool* the_pool(void) {
-  pool* p = atomic_load_explicit(&te_select_pool_v2, memory_order_acquire);
+  pool* p = atomic_load_explicit(&te_select_pool_v3, memory_order_acquire);
   if (p) return p;
   pool* made = NULL;
   if (posix_memalign((void**)&made, LINE, sizeof(pool))) return NULL;
   memset(made, 0, sizeof(pool));
-  if (!atomic_compare_exchange_strong(&te_select_pool_v2, &p, made)) {
+  if (!atomic_compare_exchange_strong(&te_select_pool_v3, &p, made)) {
     free(made);
     return p;
   }
@@ -266,23 +200,6 @@ static pool* the_pool(void) {
 }
 
 static int run_alone(te_select_task task, void* data) { return task(0, 1, data) != 0; }
-
-int32_t te_select_threads_at_hand(int32_t wanted) {
-  if (wanted <= 1 || is_child) return 1;
-  pool* p = the_pool();
-  if (!p || p->forked || p->busy) return 1;
-  int64_t alone_until = p->alone_until;
-  if (alone_until && now_ns() < alone_until) return 1;
-  return wanted < MOST_THREADS ? wanted : MOST_THREADS;
-}
-
-static void go_alone(pool* p, int64_t now) {
-  p->alone_ns = p->alone_ns ? 2 * p->alone_ns : ALONE_NS;
-  if (p->alone_ns > MOST_ALONE_NS) p->alone_ns = MOST_ALONE_NS;
-  p->alone_until = now + p->alone_ns;
-  p->well_ns = 0;
-  p->poor = 0;
-}
 
 /* Waits until helpers have done `count` tasks. Returns the nanoseconds it slept, or 0. */
 static int64_t wait_for(pool* p, uint32_t count) {
@@ -299,21 +216,24 @@ static int64_t wait_for(pool* p, uint32_t count) {
   return now_ns() - start;
 }
 
-/* Decides after a call whether the next calls have helpers. */
-static void learn(pool* p, int were_awake, uint32_t by_helpers, int32_t tasks, int32_t threads,
-                  int64_t start, int64_t waited) {
-  uint32_t fair = (uint32_t)(tasks - begin_of(1, tasks, threads));
-  if (waited > STALL_NS) {
-    go_alone(p, now_ns());
-  } else if (4 * by_helpers >= fair) {
-    p->poor = 0;
-    if (p->alone_ns) {
-      p->well_ns += now_ns() - start;
-      if (p->well_ns > FORGET * p->alone_ns) p->alone_ns = 0;
-    }
-  } else if (were_awake && ++p->poor == POOR_CALLS) {
-    go_alone(p, now_ns());
+static int get(pool* p) {
+  int32_t nobody = 0;
+  return atomic_compare_exchange_strong(&p->busy, &nobody, 1);
+}
+
+static void put_back(pool* p) { atomic_store_explicit(&p->busy, 0, memory_order_release); }
+
+int32_t te_select_threads_at_hand(int32_t wanted) {
+  if (wanted <= 1 || is_child) return 1;
+  pool* p = the_pool();
+  if (!p || p->forked || p->busy) return 1;
+  if (p->alone_until) {
+    if (!get(p)) return 1;
+    int welcome = te_select_cores_are_free(p);
+    put_back(p);
+    if (!welcome) return 1;
   }
+  return wanted < MOST_THREADS ? wanted : MOST_THREADS;
 }
 
 int te_select_parallel(te_select_task task, void* data, int32_t tasks, int32_t threads) {
@@ -321,11 +241,8 @@ int te_select_parallel(te_select_task task, void* data, int32_t tasks, int32_t t
   if (threads > MOST_THREADS) threads = MOST_THREADS;
   if (threads <= 1 || is_child) return run_alone(task, data);
   pool* p = the_pool();
-  int32_t nobody = 0;
   /* If another call has the pool, its helpers use the cores. */
-  if (!p || p->forked || !atomic_compare_exchange_strong(&p->busy, &nobody, 1)) {
-    return run_alone(task, data);
-  }
+  if (!p || p->forked || !get(p)) return run_alone(task, data);
   start_helpers(p, threads - 1);
   if (threads > p->helpers + 1) threads = p->helpers + 1;
   p->task = task;
@@ -342,21 +259,22 @@ int te_select_parallel(te_select_task task, void* data, int32_t tasks, int32_t t
   atomic_fetch_add(&p->generation, 1);
   int were_awake = !atomic_load(&p->sleeping);
   if (!were_awake) {
-    keep_apart(p, threads);
+    te_select_keep_apart(p, threads);
     wake(&p->generation, INT_MAX);
   }
   int64_t start = now_ns();
   uint32_t by_helpers = (uint32_t)tasks - work(p, 0, threads, start);
   int64_t waited = wait_for(p, by_helpers);
   int failed = atomic_load_explicit(&p->failed, memory_order_relaxed);
-  learn(p, were_awake, by_helpers, tasks, threads, start, waited);
-  atomic_store_explicit(&p->busy, 0, memory_order_release);
+  uint32_t fair = (uint32_t)(tasks - begin_of(1, tasks, threads));
+  te_select_learn(p, were_awake, by_helpers, fair, waited);
+  put_back(p);
   return failed;
 }
 
 void te_select_run_serially(void) {
   is_child = 1;
-  pool* p = te_select_pool_v2;
+  pool* p = te_select_pool_v3;
   if (p) p->forked = 1;
 }
 

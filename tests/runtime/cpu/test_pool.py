@@ -16,6 +16,7 @@ import pytest
 from tests.support import c_half
 
 ROOT = Path(__file__).parents[3]
+SOURCES = ["cpu/pool.c", "cpu/free_cores.c"]
 DRIVER = r"""
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -127,7 +128,7 @@ def watched():
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    return c_half.build(tmp_path_factory.mktemp("pool"), DRIVER, ["cpu/pool.c"])
+    return c_half.build(tmp_path_factory.mktemp("pool"), DRIVER, SOURCES)
 
 
 @pytest.fixture(scope="module")
@@ -186,7 +187,7 @@ def test_sleeping_helper_is_woken(pool):
 
 
 def test_helper_that_never_starts_is_not_waited_for(tmp_path):
-    never = c_half.build(tmp_path, DRIVER, ["cpu/pool.c"], "-DNO_THREAD_EVER_RUNS")
+    never = c_half.build(tmp_path, DRIVER, SOURCES, "-DNO_THREAD_EVER_RUNS")
     code = """
         import ctypes, sys
         pool = ctypes.CDLL(sys.argv[1])

@@ -1,0 +1,61 @@
+/* What the caller and the helpers of the pool share. */
+#ifndef TE_SELECT_POOL_STATE_H_
+#define TE_SELECT_POOL_STATE_H_
+
+#include <linux/futex.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "pool.h"
+
+enum {
+  MOST_THREADS = 256, /* of one call; more would only hinder each other */
+  LINE = 64           /* bytes of a cache line */
+};
+
+typedef struct {
+  _Alignas(
+      LINE) _Atomic uint64_t ticket; /* the next task in the upper half, the end in the lower */
+} range;
+
+/* Libraries of several versions share it. Another layout needs another name: te_select_pool_v4. */
+typedef struct {
+  _Alignas(LINE) _Atomic uint32_t generation; /* raised with every job; helpers sleep on it */
+  _Atomic int32_t sleeping;                   /* how many helpers sleep */
+  _Alignas(
+      LINE) _Atomic uint32_t finished; /* tasks that helpers have done; the caller sleeps on it */
+  _Atomic int32_t caller_sleeps;
+  _Alignas(LINE) _Atomic int32_t busy; /* a call has the pool; guards what is not atomic */
+  int32_t helpers;                     /* how many were started */
+  int32_t poor;                        /* calls in a row in which helpers did little */
+  _Atomic int64_t alone_until;         /* until then calls run alone; 0 if the cores are free */
+  int64_t alone_since;                 /* when the cores turned out to have other work */
+  _Atomic int64_t asked;               /* when helpers were asked to come; 0 if they were not */
+  _Atomic int32_t came_at_once;        /* how many did */
+  int32_t gives_way;                   /* whether helpers have SCHED_BATCH, which stops nobody */
+  int32_t kept, kept_from;             /* so many helpers may not run on this CPU */
+  _Atomic int32_t forked;              /* this process is a child, without the helpers */
+  _Atomic int32_t threads;             /* of the job; 0 if helpers were only asked to come */
+  te_select_task task;
+  void* data;
+  _Atomic int32_t tasks;
+  _Atomic int32_t failed;
+  range ranges[MOST_THREADS];
+  _Atomic pid_t ids[MOST_THREADS]; /* of the helpers' threads; 0 for one that has not begun */
+} pool;
+
+static inline void wake(void* word, int count) {
+  syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+}
+
+static inline int64_t now_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+#endif

@@ -1,0 +1,236 @@
+"""When calls run alone because the cores have other work, and when they have helpers again."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from tests.support import c_half
+
+ROOT = Path(__file__).parents[3]
+# The clock is made up, and there are no threads: the test says what helpers do.
+LESSONS = r"""
+#define _GNU_SOURCE
+#include <stdint.h>
+#include <time.h>
+
+static int64_t clock_ns = 1000000000;
+
+static int look_at_clock(clockid_t id, struct timespec* t) {
+  (void)id;
+  t->tv_sec = clock_ns / 1000000000;
+  t->tv_nsec = clock_ns % 1000000000;
+  return 0;
+}
+#define clock_gettime look_at_clock
+#include "free_cores.c"
+
+static pool p = {.helpers = 3, .kept_from = -1};
+
+/* Nanoseconds for which calls run alone after this one. */
+int64_t teach(int awake, uint32_t done, int64_t waited) {
+  te_select_learn(&p, awake, done, 48, waited);
+  return p.alone_until ? p.alone_until - clock_ns : 0;
+}
+
+int are_free(void) { return te_select_cores_are_free(&p); }
+void answer(void) { te_select_answer(&p); }
+void let_pass(int64_t ns) { clock_ns += ns; }
+int times_asked(void) { return (int)p.generation; }
+"""
+# Threads that do nothing but answer; calls are made to run alone by hand.
+ANSWERS = r"""
+#define _GNU_SOURCE
+#include "pool.h"
+
+#include "free_cores.h"
+
+extern _Atomic(pool*) te_select_pool_v3;
+
+static int nothing(int task, int tasks, void* data) {
+  (void)tasks;
+  for (volatile int k = 0; k < 1000; ++k) {}
+  return data && task < 0;
+}
+
+int call(int threads) { return te_select_parallel(nothing, 0, 64, threads); }
+int at_hand(int wanted) { return te_select_threads_at_hand(wanted); }
+
+/* As after a stall. Helpers come back by their answer alone, not because enough time has passed. */
+void stall(void) {
+  pool* p = te_select_pool_v3;
+  te_select_learn(p, 1, 0, 1, 1000000000);
+  p->alone_since += INT64_C(3600) * 1000000000;
+}
+"""
+HELPERS = """
+    import ctypes, os, sys, time
+    pool = ctypes.CDLL(sys.argv[1])
+
+    def policies():
+        folders = [int(name) for name in os.listdir("/proc/self/task")]
+        named = [id for id in folders if open(f"/proc/{id}/comm").read() == "te_select\\n"]
+        assert len(named) == 2
+        return [os.sched_getscheduler(id) for id in named]
+
+    def alone_until_helpers_answer():
+        seen = set()
+        end = time.monotonic() + 60
+        while pool.at_hand(3) == 1:
+            seen.update(policies())
+            assert time.monotonic() < end
+            time.sleep(0.0005)
+        return seen
+
+    assert pool.call(3) == 0
+    time.sleep(0.02)
+"""
+MS = 1_000_000
+STALL, NO_STALL = 200_001, 200_000
+AT_ONCE = 400_000
+FAIR = 48  # tasks that are the helpers' share
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    return c_half.build(tmp_path_factory.mktemp("lessons"), LESSONS, [])
+
+
+@pytest.fixture
+def pool(built, tmp_path):
+    """A new pool with three helpers."""
+    loaded = c_half.copied(built, tmp_path)
+    loaded.teach.restype = ctypes.c_int64
+    loaded.teach.argtypes = (ctypes.c_int, ctypes.c_uint32, ctypes.c_int64)
+    loaded.let_pass.argtypes = (ctypes.c_int64,)
+    return loaded
+
+
+def test_stopped_thread_makes_calls_run_alone(pool):
+    assert pool.teach(1, FAIR, NO_STALL) == 0
+    assert [pool.teach(1, FAIR, STALL) for _ in range(3)] == [2 * MS] * 3
+
+
+def test_four_calls_in_a_row_with_little_help_make_the_next_run_alone(pool):
+    little, enough = FAIR // 4 - 1, FAIR // 4
+    assert [pool.teach(1, little, 0) for _ in range(3)] == [0, 0, 0]
+    assert pool.teach(1, enough, 0) == 0
+    assert [pool.teach(1, little, 0) for _ in range(4)] == [0, 0, 0, 2 * MS]
+
+
+def test_helpers_that_had_to_be_woken_are_not_blamed(pool):
+    assert [pool.teach(0, 0, 0) for _ in range(9)] == [0] * 9
+
+
+def test_helpers_are_asked_after_2_ms(pool):
+    pool.teach(1, FAIR, STALL)
+    pool.let_pass(2 * MS - 1)
+    assert (pool.are_free(), pool.times_asked()) == (0, 0)
+    pool.let_pass(1)
+    assert (pool.are_free(), pool.times_asked()) == (0, 1)
+    assert (pool.are_free(), pool.times_asked()) == (0, 1)
+
+
+def test_cores_are_free_once_three_of_four_helpers_have_come(pool):
+    pool.teach(1, FAIR, STALL)
+    pool.let_pass(2 * MS)
+    pool.are_free()
+    pool.let_pass(AT_ONCE - 1)
+    pool.answer()
+    pool.answer()  # two of three
+    assert not pool.are_free()
+    pool.answer()
+    assert pool.are_free()
+    assert pool.teach(1, FAIR, 0) == 0
+
+
+def test_answer_counts_though_the_next_call_is_much_later(pool):
+    pool.teach(1, FAIR, STALL)
+    pool.let_pass(2 * MS)
+    pool.are_free()
+    for _ in range(3):
+        pool.answer()
+    pool.let_pass(100 * MS)
+    assert pool.are_free()
+
+
+def test_helpers_that_come_late_are_asked_again_after_2_ms(pool):
+    pool.teach(1, FAIR, STALL)
+    pool.let_pass(2 * MS)
+    pool.are_free()
+    pool.let_pass(AT_ONCE)
+    for _ in range(3):
+        pool.answer()
+    assert not pool.are_free()
+    pool.let_pass(1)
+    assert not pool.are_free()
+    pool.let_pass(2 * MS - 1)
+    assert (pool.are_free(), pool.times_asked()) == (0, 1)
+    pool.let_pass(1)
+    assert (pool.are_free(), pool.times_asked()) == (0, 2)
+
+
+def test_answer_from_before_another_stall_does_not_count(pool):
+    pool.teach(1, FAIR, STALL)
+    pool.let_pass(2 * MS)
+    pool.are_free()
+    for _ in range(3):
+        pool.answer()
+    pool.teach(1, FAIR, STALL)
+    pool.let_pass(2 * MS)
+    assert (pool.are_free(), pool.times_asked()) == (0, 2)
+
+
+def test_calls_have_helpers_again_after_256_ms_whatever_they_answer(pool):
+    pool.teach(1, FAIR, STALL)
+    alone = 0
+    while not pool.are_free():
+        pool.let_pass(MS)
+        alone += 1
+    assert 256 <= alone <= 260
+
+
+def run(path, code, before=""):
+    """Run code in a process that must neither hang nor crash."""
+    whole = before + "".join(map(textwrap.dedent, (HELPERS, code)))
+    command = [sys.executable, "-c", whole, str(path)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=ROOT, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def answering(tmp_path_factory):
+    sources = ["cpu/pool.c", "cpu/free_cores.c"]
+    return c_half.build(tmp_path_factory.mktemp("answers"), ANSWERS, sources)
+
+
+def test_helpers_answer_and_stop_nobody_until_then(answering):
+    code = """
+        for k in range(5):
+            assert pool.at_hand(3) == 3
+            assert policies() == [os.SCHED_OTHER] * 2
+            pool.stall()
+            assert pool.at_hand(3) == 1
+            assert os.SCHED_BATCH in alone_until_helpers_answer()
+            assert policies() == [os.SCHED_OTHER] * 2
+            assert pool.call(3) == 0
+    """
+    run(answering, code)
+
+
+def test_policy_that_a_program_chose_is_kept(answering):
+    """Threads inherit it from the thread that starts them."""
+    code = """
+        assert policies() == [os.SCHED_BATCH] * 2
+        pool.stall()
+        assert alone_until_helpers_answer() == {os.SCHED_BATCH}
+        assert policies() == [os.SCHED_BATCH] * 2
+    """
+    run(answering, code, "import os\nos.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))\n")
