@@ -26,7 +26,7 @@ from te_select.operator import family
 from te_select.operator.broadcast import shown
 from te_select.operator.node import Node
 from te_select.operator.workload import Workload
-from te_select.runtime import artifact, files, scratch, stored
+from te_select.runtime import artifact, scratch, stored
 from te_select.runtime.kernel import Kernel
 from te_select.runtime.manifest import NodeRecord
 
@@ -112,7 +112,8 @@ def export(
         If there is no workload, no kernel can serve any of the nodes, or the schedule of one of
         the workloads cannot follow `config`.
     ArtifactError
-        If the path cannot be written, or has the name of a module of Python's standard library.
+        If the path cannot be written or has the name of a module of Python's standard library, or
+        a file beside it exists that no export wrote.
     """
     if isinstance(workloads, Workload) or not isinstance(workloads, Iterable):
         raise ArgumentError(f"workloads is {shown(workloads)}; expected a list of workloads")
@@ -127,12 +128,13 @@ def export(
     members = [workload for workload in places if workload not in unique]
     if not unique and not members:
         raise ArgumentError(_nothing_to_compile(nodes))
-    if static and not (unique and kinds.kind(resolved.kind).c_functions):
+    has_c = bool(unique) and kinds.kind(resolved.kind).c_functions
+    if static and not has_c:
         raise ArgumentError(
             "a static library holds plain C functions, and no kernel has one; expected a workload "
             "of its own"
         )
-    path = files.new_library_path(path)
+    path = stored.check_path(path, [".json", *[".h"] * has_c, *[".a"] * static])
     by_records = partial(schedule, tuning_logs=tuning_logs, knobs=config)
     plan: list[tuple[Workload, _Scheduling]] = [
         *((each, by_records) for each in unique),

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -126,6 +126,32 @@ def from_bytes(image: bytes, place: str) -> Stored:
     if held is None:
         raise ArtifactError(f"{place} holds no manifest; expected the bytes of a library")
     return Stored(image, *held, sealed=True)
+
+
+def check_path(path: str | os.PathLike[str], endings: Iterable[str]) -> Path:
+    """Check the path of a library before the work of a build, as `write` does after it.
+
+    Parameters
+    ----------
+    path
+        The ``.so`` that is to be written.
+    endings
+        Of the files that will be written beside it: ``".json"``, ``".h"``, ``".a"``.
+
+    Returns
+    -------
+    Path
+        The path.
+
+    Raises
+    ------
+    ArtifactError
+        As `write`.
+    """
+    checked = files.new_library_path(path)
+    for ending in endings:
+        _check_replaceable(checked.with_suffix(ending))
+    return checked
 
 
 def write(stored: Stored, path: str | os.PathLike[str]) -> Path:

@@ -10,6 +10,7 @@ import pytest
 
 import te_select
 from te_select import Workload
+from te_select.compiler import compiling
 from te_select.kinds import KINDS
 from te_select.machines import limits
 from te_select.machines.targets import resolve
@@ -40,6 +41,20 @@ def test_importing_the_package_imports_neither_tvm_nor_tvm_ffi():
         "import sys, te_select; print([m for m in ('tvm', 'tvm_ffi') if m in sys.modules])"
     )
     assert run.stdout.strip() == "[]", run.stderr
+
+
+@pytest.mark.parametrize("ending", [".json", ".h", ".a"])
+def test_file_that_no_export_has_written_is_refused_before_anything_is_compiled(
+    tmp_path, monkeypatch, ending
+):
+    def compiled(*_arguments, **_options):
+        raise AssertionError("it was compiled")
+
+    monkeypatch.setattr(compiling, "schedule", compiled)
+    (tmp_path / f"mask{ending}").write_text("mine")
+    with pytest.raises(te_select.ArtifactError, match=rf"mask\{ending} is no .* is not replaced"):
+        te_select.export([W], tmp_path / "mask.so", static=True)
+    assert (tmp_path / f"mask{ending}").read_text() == "mine"
 
 
 def test_exported_kernel_runs_where_tvm_cannot_be_imported(tmp_path):

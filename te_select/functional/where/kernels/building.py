@@ -12,7 +12,7 @@ from te_select.errors import TargetError
 from te_select.functional.where.kernels import key
 from te_select.machines.targets import resolve
 from te_select.operator import family
-from te_select.runtime import cache, files, scratch, stored
+from te_select.runtime import cache, scratch, stored
 
 
 def image(names: Iterable[str], target: str) -> bytes:
@@ -73,7 +73,7 @@ def build(
             raise TargetError(f"target is {target!r}; expected native, or a path to write to")
         built = _built(family.parts(), target, progress)
         return cache.write(key.entry(key.WHOLE), built.image)
-    path = files.new_library_path(path)
+    path = stored.check_path(path, [".json"])
     return stored.write(_built(family.parts(), target, progress), path)
 
 
