@@ -27,7 +27,19 @@ _PACKAGES = {
     "openvino": ("openvino",),
     "numexpr": ("numexpr",),
 }
-_VARIABLES = ("CC", "OMP_NUM_THREADS", "TE_SELECT_NUM_THREADS", "TE_SELECT_PROFILE")
+_VARIABLES = (
+    "AR",
+    "CC",
+    "OBJCOPY",
+    "OMP_NUM_THREADS",
+    "TE_SELECT_CACHE_DIR",
+    "TE_SELECT_CACHE_SIZE",
+    "TE_SELECT_LEVEL",
+    "TE_SELECT_NUM_THREADS",
+    "TE_SELECT_PRIVATE_COPY",
+    "TE_SELECT_PROFILE",
+    "TMPDIR",
+)
 
 
 def environment() -> dict[str, Any]:

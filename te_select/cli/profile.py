@@ -13,6 +13,7 @@ import typer
 from te_select import kinds
 from te_select.cli.console import JsonFlag, print_fields, print_json, print_table, progress
 from te_select.errors import SelectError
+from te_select.timing.cores import BUSY
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Measure, but write no file.")]
 Force = Annotated[
@@ -34,7 +35,7 @@ def profile_command(
     Example: te-select profile --dry-run
     """
     from te_select.runtime import files  # noqa: PLC0415 - kept off --help
-    from te_select.timing.cores import BUSY, busy_cores  # noqa: PLC0415
+    from te_select.timing.cores import busy_cores  # noqa: PLC0415
 
     (path_of_module,) = (kind.profile for kind in kinds.KINDS.values() if kind.profile)
     profile: Any = kinds.load(path_of_module)
@@ -46,6 +47,9 @@ def profile_command(
             "there is no folder for the user's configuration; expected HOME or XDG_CONFIG_HOME to "
             "be an absolute path, or --dry-run"
         )
+    path = Path(current.file)
+    if not dry_run:
+        path.parent.mkdir(parents=True, exist_ok=True)
     busy = busy_cores()
     if busy > BUSY and not force:
         raise SelectError(
@@ -59,8 +63,6 @@ def profile_command(
             f"measured by te-select {metadata.version('te-select')} profile on "
             f"{datetime.date.today().isoformat()}, {busy:.1f} cores busy"
         )
-        path = Path(current.file)
-        path.parent.mkdir(parents=True, exist_ok=True)
         files.replace(path, profile.text_of(measured, about).encode())
     document = {
         "file": None if dry_run else current.file,
@@ -79,7 +81,7 @@ def profile_command(
 
 def _print(document: dict[str, Any]) -> None:
     print_table(
-        ("choice", "threads", "bytes", "times as fast"),
+        ("choice", "threads", "bytes", "times as fast as without"),
         [
             (
                 each["decision"],
@@ -95,3 +97,10 @@ def _print(document: dict[str, Any]) -> None:
     changes = {key: f"{old:,} -> {measured[key]:,}" for key, old in document["before"].items()}
     print_fields(changes, "  ")
     print("nothing was kept" if document["file"] is None else f"kept in {document['file']}")
+    if document["busy_cores"] > BUSY:
+        print(
+            f"other programs used {document['busy_cores']:.1f} cores meanwhile, so that these "
+            "values may be wrong; remove the file to go back"
+        )
+    values = ",".join(f"{key}={value}" for key, value in measured.items())
+    print(f"for other machines like this one: TE_SELECT_PROFILE={values}")

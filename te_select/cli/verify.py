@@ -116,6 +116,8 @@ def _verify_library(
         if len(levels) > 1 and level is None:
             others = ", ".join(other for other in levels if other != here)
             print(f"this was level {here}; give --level for {others}")
+        elif level is not None:
+            print(f"this was level {here}")
     if not passed:
         raise typer.Exit(FAILED)
 

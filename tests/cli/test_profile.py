@@ -35,6 +35,9 @@ def test_measured_profile_is_kept_and_in_effect() -> None:
     assert result.exit_code == 0, result.output
     assert f"kept in {before.file}\n" in result.stdout
     assert "1.25" in result.stdout
+    values = ",".join(f"{key}={value}" for key, value in FOUND.decisions.items())
+    assert f": TE_SELECT_PROFILE={values}\n" in result.stdout
+    assert "may be wrong" not in result.stdout
     after = of_this_machine()
     assert (after.origin, after.decisions) == ("measured by the user", FOUND.decisions)
     assert "measured by te-select" in Path(before.file).read_text(encoding="utf-8")
@@ -54,6 +57,21 @@ def test_busy_machine_is_not_measured_unless_forced(monkeypatch: Any, force: boo
     result = run("profile", *["--force"] * force)
     assert result.exit_code == (0 if force else 1)
     assert ("other programs use 1.5 cores" in result.stderr) != force
+    assert ("these values may be wrong" in result.stdout) == force
+
+
+def test_folder_that_cannot_be_made_is_found_out_before_anything_is_measured(
+    monkeypatch: Any, tmp_path: Path
+) -> None:
+    def measured(*_arguments: object) -> None:
+        raise AssertionError("it was measured")
+
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "file"))
+    monkeypatch.setattr(module, "measure", measured)
+    result = run("profile")
+    assert result.exit_code == 1
+    assert "file/te-select/machines" in result.stderr
 
 
 def test_without_a_home_only_a_dry_run_measures(monkeypatch: Any) -> None:
@@ -85,6 +103,7 @@ def test_env_and_inspect_show_what_is_in_effect(tmp_path: Path, monkeypatch: Any
     monkeypatch.setenv("TE_SELECT_NUM_THREADS", "1")
     shown = run_json("env")["profile"]
     assert shown["origin"] == "TE_SELECT_PROFILE"
+    assert (shown["threads"], shown.get("problem")) == (1, None)
     assert shown["stores_past_the_cache"] == "from 3 MB moved on"
     library = tmp_path / "library.so"
     built = run("compile", *("--cond", "n,7", "--then", "n,7", "--else", ""), "-o", library)
@@ -92,3 +111,21 @@ def test_env_and_inspect_show_what_is_in_effect(tmp_path: Path, monkeypatch: Any
     inspected = json.loads(run("inspect", library, "--json").stdout)
     assert inspected["in_effect"]["stores_past_the_cache"] == "from 3 MB moved on"
     assert "from 3 MB moved on" in run("inspect", library).stdout
+
+
+@pytest.mark.parametrize("text", ["abc", "0", "-1", "1.5", " 2 ", "²"])
+def test_env_says_that_the_number_of_threads_is_wrong(monkeypatch: Any, text: str) -> None:
+    monkeypatch.setenv("TE_SELECT_NUM_THREADS", text)
+    assert f"TE_SELECT_NUM_THREADS is {text!r}" in run_json("env")["profile"]["problem"]
+
+
+@pytest.mark.parametrize("text", ["99999", "9" * 30])
+def test_env_shows_no_more_threads_than_ever_run(monkeypatch: Any, text: str) -> None:
+    monkeypatch.setenv("TE_SELECT_NUM_THREADS", text)
+    shown = run_json("env")["profile"]
+    assert (shown["threads"], shown.get("problem")) == (256, None)
+
+
+def test_thread_that_never_pays_is_called_so(monkeypatch: Any) -> None:
+    monkeypatch.setenv("TE_SELECT_PROFILE", f"bytes_per_thread={1 << 60}")
+    assert run_json("env")["profile"]["another_thread"] == "never"

@@ -77,6 +77,21 @@ def test_misspelt_cpu_gets_a_suggestion():
 
 
 @pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("amd64", "x86-64"),
+        ("x86-64-v1", "x86-64"),
+        ("ARM64", "aarch64"),
+        ("riscv64gc", "riscv64"),
+        ("ZNVER5", "znver5"),
+    ],
+)
+def test_other_names_of_what_is_known_are_suggested(text, meant):
+    with pytest.raises(TargetError, match=rf"did you mean {meant}( or .*)?\?"):
+        resolve(text)
+
+
+@pytest.mark.parametrize(
     "fields",
     [
         {"mtriple": "garbage"},

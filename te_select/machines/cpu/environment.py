@@ -62,12 +62,19 @@ def _profile() -> dict[str, Any]:
         found = profile.of_this_machine()
     except ToolchainError:
         return {"origin": None}
-    described = {"origin": found.origin, **found.machine, **found.decisions, **found.in_effect}
-    return (
-        described
-        | {"file": found.file or None}
-        | ({"problem": found.problem} if found.problem else {})
-    )
+    described: dict[str, Any] = {"origin": found.origin, **found.machine, **found.decisions}
+    described |= {**found.in_effect, "threads": found.machine["threads"]}
+    described["file"] = found.file or None
+    problems = [each for each in (found.problem, _problem_of_threads()) if each]
+    return described | ({"problem": "; ".join(problems)} if problems else {})
+
+
+def _problem_of_threads() -> str:
+    """What is wrong with ``TE_SELECT_NUM_THREADS``; empty if nothing is."""
+    text = os.environ.get("TE_SELECT_NUM_THREADS", "")
+    if not text or (text.isascii() and text.isdigit() and int(text)):
+        return ""
+    return f"TE_SELECT_NUM_THREADS is {text!r}; expected a positive whole number"
 
 
 def _c_compiler() -> str | None:

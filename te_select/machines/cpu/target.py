@@ -79,8 +79,23 @@ def takes(text: str) -> bool:
     return first == "native" or first.partition(":")[0] in ISAS or _is_x86_64(first)
 
 
+_OTHER_NAMES = {
+    "amd64": X86_64.name,
+    "x64": X86_64.name,
+    "x86_64": X86_64.name,
+    "x86-64-v1": X86_64.name,
+    "arm64": isa.AARCH64.name,
+    "armv8": isa.AARCH64.name,
+    "riscv64gc": isa.RISCV64.name,
+    "rv64gc": isa.RISCV64.name,
+}
+
+
 def suggestions(text: str) -> list[str]:
     """Names of CPUs that are close to one that is not known."""
+    text = text.lower()
+    if text in _OTHER_NAMES:
+        return [_OTHER_NAMES[text]]
     known = {cpu: cpu for cpu in _cpus(X86_64)}
     known |= {cpu: f"{isa.AARCH64.name}:{cpu}" for cpu in _cpus(isa.AARCH64) if cpu not in known}
     close = difflib.get_close_matches(text, known, n=3)

@@ -10,6 +10,8 @@ from typing import Any
 LOCATOR = "te_select_machine"
 """The function of a library that returns the address of the description."""
 NEVER = 1 << 60
+MOST_THREADS = 256
+"""Of one call, as in ``pool_state.h``."""
 DECISIONS = (
     "stream_per_thread",
     "stream_per_l3",
@@ -72,6 +74,7 @@ class Profile:
             key: int(values[key])
             for key in ("family", "model", "l2", "l3", "threads_per_l3", "threads")
         }
+        machine["threads"] = min(int(values["threads"]), MOST_THREADS)
         problem = values["bad_profile"]
         if not problem and values["bad_file"]:
             problem = f"{values['file']} is left out: {values['bad_file']}"
@@ -99,7 +102,7 @@ class Profile:
             "threads": str(threads),
             "stores_past_the_cache": _from(first["stream"], "moved"),
             "fills_past_the_cache": _from(first["fill"], "of output"),
-            "another_thread": f"every {_bytes(self.decisions['bytes_per_thread'])} moved",
+            "another_thread": _every(self.decisions["bytes_per_thread"]),
             "look_at_cond_first": _SKIPPING[self.decisions["skip"]],
             "walk_backwards": "where out lies just ahead"
             if self.decisions["backwards"]
@@ -109,6 +112,10 @@ class Profile:
 
 def _from(count: int, what: str) -> str:
     return "never" if count >= NEVER else f"from {_bytes(count)} {what} on"
+
+
+def _every(count: int) -> str:
+    return "never" if count >= NEVER else f"every {_bytes(count)} moved"
 
 
 def _bytes(count: int) -> str:

@@ -139,9 +139,11 @@ def threshold(ratios: Sequence[tuple[int, float]]) -> int:
     Returns
     -------
     int
-        Bytes, half-way between two sizes on a logarithmic scale; 0 for always, `NEVER` for never.
+        Bytes, half-way between two sizes on a logarithmic scale; `NEVER` for never. It is not less
+        than the least size: what is faster below that was not measured.
     """
-    between = [0, *(round(math.sqrt(a * b)) for (a, _), (b, _) in pairwise(ratios)), NEVER]
+    middles = (round(math.sqrt(a * b)) for (a, _), (b, _) in pairwise(ratios))
+    between = [ratios[0][0], *middles, NEVER]
 
     def lost(first: int) -> float:
         """By the logarithm, over all sizes; of equal choices, the one in the middle of the list."""

@@ -25,7 +25,7 @@ MB = 1 << 20
     ("ratios", "first"),
     [
         ((0.5, 0.8, 1.5, 1.2), 2 * MB * 2**0.5),
-        ((1.1, 1.5, 1.5, 1.2), 0),
+        ((1.1, 1.5, 1.5, 1.2), MB),
         ((0.5, 0.8, 0.9, 0.9), NEVER),
         ((0.5, 1.01, 0.9, 1.5), 4 * MB * 2**0.5),  # 1.01 is no gain, and a loss follows
         ((0.5, 1.3, 0.99, 1.5), MB * 2**0.5),
@@ -123,7 +123,7 @@ def test_walk_backwards_stays_as_it_is_unless_it_clearly_wins_or_loses(decided, 
 
 def test_two_threads_share_the_bytes_from_which_on_the_second_is_worth_it(decided):
     assert decided(second=(0.5, 2.0))["bytes_per_thread"] == pytest.approx(MB * 2**0.5 / 2, abs=1)
-    assert decided(second=(2.0, 2.0))["bytes_per_thread"] == 1 << 10
+    assert decided(second=(2.0, 2.0))["bytes_per_thread"] == MB / 2
     assert decided(second=(1.02, 2.0))["bytes_per_thread"] > MB / 2  # 1.02 is noise
 
 
