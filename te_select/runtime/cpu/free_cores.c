@@ -27,24 +27,27 @@ enum {
 void te_select_keep_apart(pool* p, int32_t threads) {
   cpu_set_t others;
   int32_t cpu = sched_getcpu(), kept = 0;
-  if (cpu == p->kept_from && threads - 1 <= p->kept) return;
   if (cpu < 0 || cpu >= CPU_SETSIZE || sched_getaffinity(0, sizeof(others), &others)) return;
   CPU_CLR(cpu, &others);
+  if (threads - 1 <= p->kept && CPU_EQUAL(&others, &p->kept_on)) return;
   if (!CPU_COUNT(&others)) return;
   for (int32_t i = 1; i < threads; ++i) {
     pid_t id = atomic_load(&p->ids[i]);
     if (id && !sched_setaffinity(id, sizeof(others), &others)) ++kept;
   }
   p->kept = kept == threads - 1 ? kept : 0;
-  p->kept_from = cpu;
+  p->kept_on = others;
 }
 
-static void set_policy(pool* p, int policy) {
+/* Returns whether all helpers have it. */
+static int set_policy(pool* p, int policy) {
   const struct sched_param none = {0};
+  int all = 1;
   for (int32_t i = 1; i <= p->helpers; ++i) {
     pid_t id = atomic_load(&p->ids[i]);
-    if (id) sched_setscheduler(id, policy, &none);
+    if (id && sched_setscheduler(id, policy, &none)) all = 0;
   }
+  return all;
 }
 
 /* From now on helpers that wake stop no other thread. Only the default policy is changed: a program
@@ -59,8 +62,7 @@ static void give_way(pool* p) {
 }
 
 static void stop_giving_way(pool* p) {
-  if (p->gives_way) set_policy(p, SCHED_OTHER);
-  p->gives_way = 0;
+  if (p->gives_way && set_policy(p, SCHED_OTHER)) p->gives_way = 0;
 }
 
 static void go_alone(pool* p) {
@@ -96,6 +98,7 @@ void te_select_answer(pool* p) {
 }
 
 int te_select_cores_are_free(pool* p) {
+  if (!p->alone_until) return 1; /* since the caller looked */
   int64_t now = now_ns();
   if (now < p->alone_until) return 0;
   if (!p->asked) {

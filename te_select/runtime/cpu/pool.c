@@ -136,9 +136,10 @@ static void* help(void* argument) {
   pool* p = self.pool;
   atomic_store(&p->ids[self.number], (pid_t)syscall(SYS_gettid));
   uint32_t seen = atomic_load(&p->generation) - 1;
+  int32_t spins = HELPER_SPINS;
   for (;;) {
     uint32_t generation = atomic_load_explicit(&p->generation, memory_order_acquire);
-    for (int32_t i = 0; generation == seen && i < HELPER_SPINS; ++i) {
+    for (int32_t i = 0; generation == seen && i < spins; ++i) {
       relax();
       generation = atomic_load_explicit(&p->generation, memory_order_acquire);
     }
@@ -152,8 +153,10 @@ static void* help(void* argument) {
     int32_t threads = atomic_load_explicit(&p->threads, memory_order_relaxed);
     if (self.number >= threads) {
       te_select_answer(p);
+      spins = threads ? HELPER_SPINS : 0; /* if it was only asked, no job follows soon */
       continue;
     }
+    spins = HELPER_SPINS;
     if (work(p, self.number, threads, now_ns()) && atomic_load(&p->caller_sleeps))
       wake(&p->finished, 1);
   }

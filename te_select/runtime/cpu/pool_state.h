@@ -3,6 +3,7 @@
 #define TE_SELECT_POOL_STATE_H_
 
 #include <linux/futex.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/syscall.h>
@@ -37,9 +38,10 @@ typedef struct {
   _Atomic int64_t asked;               /* when helpers were asked to come; 0 if they were not */
   _Atomic int32_t came_at_once;        /* how many did */
   int32_t gives_way;                   /* whether helpers have SCHED_BATCH, which stops nobody */
-  int32_t kept, kept_from;             /* so many helpers may not run on this CPU */
-  _Atomic int32_t forked;              /* this process is a child, without the helpers */
-  _Atomic int32_t threads;             /* of the job; 0 if helpers were only asked to come */
+  int32_t kept;                        /* so many helpers may run on `kept_on` only */
+  cpu_set_t kept_on;
+  _Atomic int32_t forked;  /* this process is a child, without the helpers */
+  _Atomic int32_t threads; /* of the job; 0 if helpers were only asked to come */
   te_select_task task;
   void* data;
   _Atomic int32_t tasks;

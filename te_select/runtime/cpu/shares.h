@@ -15,8 +15,8 @@ enum { TE_SELECT_TASK_BYTES = 1 << 18, TE_SELECT_MOST_TASKS = 1 << 16 };
 /* The threads of a call that moves so many bytes, at least two of `grain`. */
 static inline int32_t te_select_threads_for(int64_t moved, int64_t grain) {
   int64_t most = te_select_max_threads(), threads = moved / grain < most ? moved / grain : most;
-  if (threads > 1 && te_select_in_openmp_region()) threads = 1;
-  return te_select_threads_at_hand((int32_t)threads);
+  int32_t at_hand = te_select_threads_at_hand((int32_t)threads);
+  return at_hand > 1 && te_select_in_openmp_region() ? 1 : at_hand;
 }
 
 /* The tasks of a call, as many for each thread: with an odd number of tasks for two threads, calls

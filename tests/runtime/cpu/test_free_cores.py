@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import subprocess
 import sys
 import textwrap
@@ -28,9 +29,36 @@ static int look_at_clock(clockid_t id, struct timespec* t) {
   return 0;
 }
 #define clock_gettime look_at_clock
+
+#include <sched.h>
+
+/* The helpers' threads are made up, too: what the system is asked for is kept. */
+static cpu_set_t caller, helpers_run_on;
+static int caller_on, policy = SCHED_OTHER, refused;
+
+static int look_at_caller(pid_t id, size_t size, cpu_set_t* set) {
+  (void)id, (void)size;
+  *set = caller;
+  return 0;
+}
+static int move_helper(pid_t id, size_t size, const cpu_set_t* set) {
+  (void)id, (void)size;
+  helpers_run_on = *set;
+  return 0;
+}
+static int set_policy_of_helper(pid_t id, int wanted, const struct sched_param* none) {
+  (void)id, (void)none;
+  if (!refused) policy = wanted;
+  return refused;
+}
+#define sched_getcpu() caller_on
+#define sched_getaffinity look_at_caller
+#define sched_setaffinity move_helper
+#define sched_setscheduler set_policy_of_helper
+#define sched_getscheduler(id) policy
 #include "free_cores.c"
 
-static pool p = {.helpers = 3, .kept_from = -1};
+static pool p = {.helpers = 3, .ids = {0, 1, 2, 3}};
 
 /* Nanoseconds for which calls run alone after this one. */
 int64_t teach(int awake, uint32_t done, int64_t waited) {
@@ -42,6 +70,21 @@ int are_free(void) { return te_select_cores_are_free(&p); }
 void answer(void) { te_select_answer(&p); }
 void let_pass(int64_t ns) { clock_ns += ns; }
 int times_asked(void) { return (int)p.generation; }
+int policy_of_helpers(void) { return policy; }
+void refuse(int all) { refused = all; }
+
+/* The CPUs of helpers, as bits, after a call of a thread on CPU `on` that may use `allowed`. */
+int run_apart(int on, int allowed, int threads) {
+  caller_on = on;
+  CPU_ZERO(&caller);
+  for (int cpu = 0; cpu < 8; ++cpu) {
+    if (allowed >> cpu & 1) CPU_SET(cpu, &caller);
+  }
+  te_select_keep_apart(&p, threads);
+  int found = 0;
+  for (int cpu = 0; cpu < 8; ++cpu) found |= !!CPU_ISSET(cpu, &helpers_run_on) << cpu;
+  return found;
+}
 """
 # Threads that do nothing but answer; calls are made to run alone by hand.
 ANSWERS = r"""
@@ -193,6 +236,36 @@ def test_calls_have_helpers_again_after_256_ms_whatever_they_answer(pool):
         pool.let_pass(MS)
         alone += 1
     assert 256 <= alone <= 260
+
+
+def test_call_that_looked_before_the_cores_were_free_asks_nobody(pool):
+    pool.teach(1, FAIR, STALL)
+    pool.let_pass(2 * MS)
+    pool.are_free()
+    for _ in range(3):
+        pool.answer()
+    assert pool.are_free()
+    assert pool.are_free()  # of another thread
+    assert (pool.times_asked(), pool.policy_of_helpers()) == (1, os.SCHED_OTHER)
+
+
+def test_policy_that_could_not_be_restored_is_restored_later(pool):
+    for refused, policy in ((1, os.SCHED_BATCH), (0, os.SCHED_OTHER)):
+        pool.teach(1, FAIR, STALL)
+        pool.let_pass(2 * MS)
+        pool.are_free()
+        for _ in range(3):
+            pool.answer()
+        pool.refuse(refused)
+        assert pool.are_free()
+        assert pool.policy_of_helpers() == policy
+
+
+def test_helpers_follow_the_cpus_of_each_caller(pool):
+    assert pool.run_apart(0, 0b11, 4) == 0b10
+    assert pool.run_apart(0, 0b11111111, 4) == 0b11111110
+    assert pool.run_apart(0, 0b10001, 4) == 0b10000
+    assert pool.run_apart(4, 0b10000, 4) == 0b10000  # it has no other CPU: they stay
 
 
 def run(path, code, before=""):

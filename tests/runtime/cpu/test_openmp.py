@@ -85,3 +85,45 @@ def test_runtime_is_known_once_however_often_libraries_are_loaded(built, tmp_pat
         assert ask() == 1
     """
     alone(built, tmp_path, code)
+
+
+LOOP = """
+int te_select_in_openmp_region(void);
+int ask_often(int times) {
+  int inside = 0;
+  while (times--) inside += te_select_in_openmp_region();
+  return inside;
+}
+"""
+
+
+def test_forked_child_can_load_libraries_though_threads_were_asking(built, tmp_path):
+    """Of 40 children, 3 hung: they had inherited a lock of the dynamic linker."""
+    _, runtime = built
+    half = c_half.build(tmp_path, LOOP, ["cpu/openmp.c"])
+    code = """
+        import os, signal, threading
+        half = ctypes.CDLL(half)
+        stop = []
+
+        def ask():
+            while not stop:
+                half.ask_often(10_000)
+
+        threads = [threading.Thread(target=ask) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        hung = 0
+        for _ in range(300):
+            child = os.fork()
+            if not child:
+                signal.alarm(5)
+                ctypes.CDLL(runtime)
+                os._exit(half.ask_often(1))
+            hung += os.waitpid(child, 0)[1] != 0
+        stop.append(1)
+        for thread in threads:
+            thread.join()
+        assert not hung, hung
+    """
+    alone((half, runtime), tmp_path, code)
