@@ -13,7 +13,6 @@ import typer
 from te_select import kinds
 from te_select.cli.console import JsonFlag, print_fields, print_json, print_table, progress
 from te_select.errors import SelectError
-from te_select.timing.cores import BUSY
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Measure, but write no file.")]
 Force = Annotated[
@@ -35,7 +34,7 @@ def profile_command(
     Example: te-select profile --dry-run
     """
     from te_select.runtime import files  # noqa: PLC0415 - kept off --help
-    from te_select.timing.cores import busy_cores  # noqa: PLC0415
+    from te_select.timing.cores import BUSY, busy_cores  # noqa: PLC0415
 
     (path_of_module,) = (kind.profile for kind in kinds.KINDS.values() if kind.profile)
     profile: Any = kinds.load(path_of_module)
@@ -76,10 +75,10 @@ def profile_command(
     if as_json:
         print_json(document)
     else:
-        _print(document)
+        _print(document, disturbed=busy > BUSY)
 
 
-def _print(document: dict[str, Any]) -> None:
+def _print(document: dict[str, Any], disturbed: bool) -> None:
     print_table(
         ("choice", "threads", "bytes", "times as fast as without"),
         [
@@ -97,7 +96,7 @@ def _print(document: dict[str, Any]) -> None:
     changes = {key: f"{old:,} -> {measured[key]:,}" for key, old in document["before"].items()}
     print_fields(changes, "  ")
     print("nothing was kept" if document["file"] is None else f"kept in {document['file']}")
-    if document["busy_cores"] > BUSY:
+    if disturbed:
         print(
             f"other programs used {document['busy_cores']:.1f} cores meanwhile, so that these "
             "values may be wrong; remove the file to go back"
