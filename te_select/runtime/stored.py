@@ -179,12 +179,10 @@ def write(stored: Stored, path: str | os.PathLike[str]) -> Path:
     """
     if not stored.sealed:  # two files cannot be replaced at one moment
         stored = stored.alone(stored.manifest)
-    path = files.new_library_path(path)
+    path = files.library_path(path)
     beside = {**_derived(stored, path), path.with_suffix(".a"): stored.archive}
-    for other, data in beside.items():
-        if data is not None:
-            _check_replaceable(other)
     wanted = {other: data for other, data in beside.items() if data is not None}
+    check_path(path, [other.suffix for other in wanted])
     files.replace_all({path: stored.image, **wanted})
     for other in beside.keys() - wanted.keys():
         if files.is_there(other) and _is_ours(other):

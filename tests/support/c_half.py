@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import subprocess
+import sys
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +15,17 @@ from te_select.machines.c_compiler import c_compiler
 from te_select.runtime import scratch
 
 RUNTIME = Path(scratch.__file__).parent
+_POOL = """
+import ctypes, os, sys
+pool = ctypes.CDLL(sys.argv[1])
+
+def helpers(count):
+    \"\"\"The ids of the pool's threads, of which there must be so many.\"\"\"
+    ids = [int(name) for name in os.listdir("/proc/self/task")]
+    named = [id for id in ids if open(f"/proc/{id}/comm").read() == "te_select\\n"]
+    assert len(named) == count
+    return named
+"""
 
 
 def build(folder: Path, driver: str, sources: Sequence[str], *options: str) -> Path:
@@ -51,3 +64,20 @@ def copied(path: Path, folder: Path) -> ctypes.CDLL:
     copy = folder / "copy.so"
     copy.write_bytes(path.read_bytes())
     return ctypes.CDLL(str(copy))
+
+
+def run(path: Path, *code: str, before: str = "") -> None:
+    """Run code in a process that must neither hang nor crash.
+
+    It finds the library as ``pool``, and the ids of the pool's threads by ``helpers(count)``.
+    ``before`` runs before the library is loaded.
+    """
+    whole = before + _POOL + "".join(map(textwrap.dedent, code))
+    done = subprocess.run(
+        [sys.executable, "-c", whole, str(path)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr

@@ -13,6 +13,7 @@ from te_select.machines.c_compiler import c_compiler
 from te_select.machines.cpu import profile
 from te_select.machines.programs import first_line
 from te_select.runtime.cpu import features
+from te_select.runtime.cpu.profile import problem_of_threads
 
 _CPUINFO = Path("/proc/cpuinfo")
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
@@ -65,16 +66,8 @@ def _profile() -> dict[str, Any]:
     described: dict[str, Any] = {"origin": found.origin, **found.machine, **found.decisions}
     described |= {**found.in_effect, "threads": found.machine["threads"]}
     described["file"] = found.file or None
-    problems = [each for each in (found.problem, _problem_of_threads()) if each]
+    problems = [each for each in (found.problem, problem_of_threads()) if each]
     return described | ({"problem": "; ".join(problems)} if problems else {})
-
-
-def _problem_of_threads() -> str:
-    """What is wrong with ``TE_SELECT_NUM_THREADS``; empty if nothing is."""
-    text = os.environ.get("TE_SELECT_NUM_THREADS", "")
-    if not text or (text.isascii() and text.isdigit() and int(text)):
-        return ""
-    return f"TE_SELECT_NUM_THREADS is {text!r}; expected a positive whole number"
 
 
 def _c_compiler() -> str | None:

@@ -15,12 +15,11 @@ from te_select.errors import ArgumentError, ArtifactError, SelectError
 from te_select.operator.broadcast import shown
 from te_select.runtime import jax_memory, operands, outputs, raised
 from te_select.runtime.cpu import features
-from te_select.runtime.cpu.profile import EXPECTED, Profile
+from te_select.runtime.cpu.profile import EXPECTED, Profile, problem_of_threads
 from te_select.runtime.kernel import Kernel
 from te_select.runtime.torch_state import STATE as torch_state
 from te_select.runtime.torch_state import check_unwatched
 
-_THREADS = "TE_SELECT_NUM_THREADS"
 _FIRST = "x86_64"  # the architecture of libraries whose manifest names none
 # Every call looks these up, and a name of the module is found faster than an attribute.
 _ARRAY, _TENSOR, _empty, _modules = np.ndarray, tvm_ffi.Tensor, np.empty, sys.modules
@@ -188,12 +187,8 @@ class CpuKernel(Kernel):
             If ``TE_SELECT_NUM_THREADS`` is no positive whole number, or ``TE_SELECT_PROFILE`` no
             list of decisions.
         """
-        text = os.environ.get(_THREADS, "")
-        if text and not (text.isascii() and text.isdigit() and text.strip("0")):
-            raise ArgumentError(
-                f"{_THREADS} is {shown(text)}; expected a positive whole number, or no value for "
-                "as many threads as there are processors"
-            )
+        if problem := problem_of_threads():
+            raise ArgumentError(problem)
         if _in_forked_child:
             function("te_select_run_serially")()
         if is_first_format:  # such libraries decided everything when they were built

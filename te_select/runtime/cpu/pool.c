@@ -151,12 +151,11 @@ static void* help(void* argument) {
     }
     seen = generation;
     int32_t threads = atomic_load_explicit(&p->threads, memory_order_relaxed);
+    spins = threads ? HELPER_SPINS : 0; /* if helpers were only asked, no job follows soon */
     if (self.number >= threads) {
       te_select_answer(p);
-      spins = threads ? HELPER_SPINS : 0; /* if it was only asked, no job follows soon */
       continue;
     }
-    spins = HELPER_SPINS;
     if (work(p, self.number, threads, now_ns()) && atomic_load(&p->caller_sleeps))
       wake(&p->finished, 1);
   }
@@ -236,12 +235,12 @@ int32_t te_select_threads_at_hand(int32_t wanted) {
     put_back(p);
     if (!welcome) return 1;
   }
-  return wanted < MOST_THREADS ? wanted : MOST_THREADS;
+  return wanted < TE_SELECT_MOST_THREADS ? wanted : TE_SELECT_MOST_THREADS;
 }
 
 int te_select_parallel(te_select_task task, void* data, int32_t tasks, int32_t threads) {
   if (threads > tasks) threads = tasks;
-  if (threads > MOST_THREADS) threads = MOST_THREADS;
+  if (threads > TE_SELECT_MOST_THREADS) threads = TE_SELECT_MOST_THREADS;
   if (threads <= 1 || is_child) return run_alone(task, data);
   pool* p = the_pool();
   /* If another call has the pool, its helpers use the cores. */

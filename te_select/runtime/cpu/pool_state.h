@@ -12,11 +12,9 @@
 #include <unistd.h>
 
 #include "pool.h"
+#include "processors.h"
 
-enum {
-  MOST_THREADS = 256, /* of one call; more would only hinder each other */
-  LINE = 64           /* bytes of a cache line */
-};
+enum { LINE = 64 }; /* bytes of a cache line */
 
 typedef struct {
   _Alignas(
@@ -46,8 +44,9 @@ typedef struct {
   void* data;
   _Atomic int32_t tasks;
   _Atomic int32_t failed;
-  range ranges[MOST_THREADS];
-  _Atomic pid_t ids[MOST_THREADS]; /* of the helpers' threads; 0 for one that has not begun */
+  range ranges[TE_SELECT_MOST_THREADS];
+  _Atomic pid_t
+      ids[TE_SELECT_MOST_THREADS]; /* of the helpers' threads; 0 for one that has not begun */
 } pool;
 
 static inline void wake(void* word, int count) {

@@ -158,8 +158,10 @@ static int32_t from_quota(const char* proc, const char* mount) {
 /* It runs before the other constructors, because one of them describes the machine. */
 __attribute__((constructor(200))) static void count_threads(void) {
   max_threads = from_environment();
-  if (max_threads) return;
-  max_threads = from_affinity();
-  int32_t quota = from_quota(TE_SELECT_CGROUPS_OF_PROCESS, TE_SELECT_CGROUPS);
-  if (quota && quota < max_threads) max_threads = quota;
+  if (!max_threads) {
+    max_threads = from_affinity();
+    int32_t quota = from_quota(TE_SELECT_CGROUPS_OF_PROCESS, TE_SELECT_CGROUPS);
+    if (quota && quota < max_threads) max_threads = quota;
+  }
+  if (max_threads > TE_SELECT_MOST_THREADS) max_threads = TE_SELECT_MOST_THREADS;
 }

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from te_select.operator.broadcast import shown
+
 LOCATOR = "te_select_machine"
 """The function of a library that returns the address of the description."""
 NEVER = 1 << 60
-MOST_THREADS = 256
-"""Of one call, as in ``pool_state.h``."""
 DECISIONS = (
     "stream_per_thread",
     "stream_per_l3",
@@ -23,6 +24,7 @@ DECISIONS = (
 )
 """The keys of a profile, as ``TE_SELECT_PROFILE`` and the user's file have them."""
 EXPECTED = f"a comma list of KEY=NUMBER, with the keys {', '.join(DECISIONS)}"
+_THREADS = "TE_SELECT_NUM_THREADS"
 _SKIPPING = (
     "never",
     "where cond is read once, in runs of one value, and several threads run",
@@ -74,7 +76,6 @@ class Profile:
             key: int(values[key])
             for key in ("family", "model", "l2", "l3", "threads_per_l3", "threads")
         }
-        machine["threads"] = min(int(values["threads"]), MOST_THREADS)
         problem = values["bad_profile"]
         if not problem and values["bad_file"]:
             problem = f"{values['file']} is left out: {values['bad_file']}"
@@ -108,6 +109,17 @@ class Profile:
             if self.decisions["backwards"]
             else "never",
         }
+
+
+def problem_of_threads() -> str:
+    """What is wrong with ``TE_SELECT_NUM_THREADS``, in one line; empty if nothing is."""
+    text = os.environ.get(_THREADS, "")
+    if not text or (text.isascii() and text.isdigit() and text.strip("0")):
+        return ""
+    return (
+        f"{_THREADS} is {shown(text)}; expected a positive whole number, or no value for as many "
+        "threads as there are processors"
+    )
 
 
 def _from(count: int, what: str) -> str:

@@ -111,8 +111,7 @@ def measure(
     if threads > 1:
         rows = bench.second_thread()
         seen += rows
-        first_worth = threshold([(row.bytes, row.ratio / CLEAR) for row in rows])
-        decisions["bytes_per_thread"] = max(1 << 10, first_worth // 2)
+        decisions["bytes_per_thread"] = threshold([(r.bytes, r.ratio / CLEAR) for r in rows]) // 2
     step(3, STEPS)
     *random, blocks = bench.skipping()
     decisions["skip"] = 2 if min(row.ratio for row in random) > 1 / CLEAR else 0

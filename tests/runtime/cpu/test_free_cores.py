@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import os
-import subprocess
-import sys
-import textwrap
-from pathlib import Path
 
 import pytest
 
 from tests.support import c_half
 
-ROOT = Path(__file__).parents[3]
 # The clock is made up, and there are no threads: the test says what helpers do.
 LESSONS = r"""
 #define _GNU_SOURCE
@@ -112,14 +107,10 @@ void stall(void) {
 }
 """
 HELPERS = """
-    import ctypes, os, sys, time
-    pool = ctypes.CDLL(sys.argv[1])
+    import time
 
     def policies():
-        folders = [int(name) for name in os.listdir("/proc/self/task")]
-        named = [id for id in folders if open(f"/proc/{id}/comm").read() == "te_select\\n"]
-        assert len(named) == 2
-        return [os.sched_getscheduler(id) for id in named]
+        return [os.sched_getscheduler(id) for id in helpers(2)]
 
     def alone_until_helpers_answer():
         seen = set()
@@ -154,6 +145,18 @@ def pool(built, tmp_path):
     return loaded
 
 
+def ask(pool):
+    """Let a call stall, and another one ask the helpers, after the time alone."""
+    pool.teach(1, FAIR, STALL)
+    pool.let_pass(2 * MS)
+    pool.are_free()
+
+
+def answer(pool):
+    for _ in range(3):
+        pool.answer()
+
+
 def test_stopped_thread_makes_calls_run_alone(pool):
     assert pool.teach(1, FAIR, NO_STALL) == 0
     assert [pool.teach(1, FAIR, STALL) for _ in range(3)] == [2 * MS] * 3
@@ -180,9 +183,7 @@ def test_helpers_are_asked_after_2_ms(pool):
 
 
 def test_cores_are_free_once_three_of_four_helpers_have_come(pool):
-    pool.teach(1, FAIR, STALL)
-    pool.let_pass(2 * MS)
-    pool.are_free()
+    ask(pool)
     pool.let_pass(AT_ONCE - 1)
     pool.answer()
     pool.answer()  # two of three
@@ -193,22 +194,16 @@ def test_cores_are_free_once_three_of_four_helpers_have_come(pool):
 
 
 def test_answer_counts_though_the_next_call_is_much_later(pool):
-    pool.teach(1, FAIR, STALL)
-    pool.let_pass(2 * MS)
-    pool.are_free()
-    for _ in range(3):
-        pool.answer()
+    ask(pool)
+    answer(pool)
     pool.let_pass(100 * MS)
     assert pool.are_free()
 
 
 def test_helpers_that_come_late_are_asked_again_after_2_ms(pool):
-    pool.teach(1, FAIR, STALL)
-    pool.let_pass(2 * MS)
-    pool.are_free()
+    ask(pool)
     pool.let_pass(AT_ONCE)
-    for _ in range(3):
-        pool.answer()
+    answer(pool)
     assert not pool.are_free()
     pool.let_pass(1)
     assert not pool.are_free()
@@ -219,11 +214,8 @@ def test_helpers_that_come_late_are_asked_again_after_2_ms(pool):
 
 
 def test_answer_from_before_another_stall_does_not_count(pool):
-    pool.teach(1, FAIR, STALL)
-    pool.let_pass(2 * MS)
-    pool.are_free()
-    for _ in range(3):
-        pool.answer()
+    ask(pool)
+    answer(pool)
     pool.teach(1, FAIR, STALL)
     pool.let_pass(2 * MS)
     assert (pool.are_free(), pool.times_asked()) == (0, 2)
@@ -239,11 +231,8 @@ def test_calls_have_helpers_again_after_256_ms_whatever_they_answer(pool):
 
 
 def test_call_that_looked_before_the_cores_were_free_asks_nobody(pool):
-    pool.teach(1, FAIR, STALL)
-    pool.let_pass(2 * MS)
-    pool.are_free()
-    for _ in range(3):
-        pool.answer()
+    ask(pool)
+    answer(pool)
     assert pool.are_free()
     assert pool.are_free()  # of another thread
     assert (pool.times_asked(), pool.policy_of_helpers()) == (1, os.SCHED_OTHER)
@@ -251,11 +240,8 @@ def test_call_that_looked_before_the_cores_were_free_asks_nobody(pool):
 
 def test_policy_that_could_not_be_restored_is_restored_later(pool):
     for refused, policy in ((1, os.SCHED_BATCH), (0, os.SCHED_OTHER)):
-        pool.teach(1, FAIR, STALL)
-        pool.let_pass(2 * MS)
-        pool.are_free()
-        for _ in range(3):
-            pool.answer()
+        ask(pool)
+        answer(pool)
         pool.refuse(refused)
         assert pool.are_free()
         assert pool.policy_of_helpers() == policy
@@ -266,16 +252,6 @@ def test_helpers_follow_the_cpus_of_each_caller(pool):
     assert pool.run_apart(0, 0b11111111, 4) == 0b11111110
     assert pool.run_apart(0, 0b10001, 4) == 0b10000
     assert pool.run_apart(4, 0b10000, 4) == 0b10000  # it has no other CPU: they stay
-
-
-def run(path, code, before=""):
-    """Run code in a process that must neither hang nor crash."""
-    whole = before + "".join(map(textwrap.dedent, (HELPERS, code)))
-    command = [sys.executable, "-c", whole, str(path)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, cwd=ROOT, timeout=120, check=False
-    )
-    assert done.returncode == 0, done.stderr
 
 
 @pytest.fixture(scope="module")
@@ -295,7 +271,7 @@ def test_helpers_answer_and_stop_nobody_until_then(answering):
             assert policies() == [os.SCHED_OTHER] * 2
             assert pool.call(3) == 0
     """
-    run(answering, code)
+    c_half.run(answering, HELPERS, code)
 
 
 def test_policy_that_a_program_chose_is_kept(answering):
@@ -306,4 +282,9 @@ def test_policy_that_a_program_chose_is_kept(answering):
         assert alone_until_helpers_answer() == {os.SCHED_BATCH}
         assert policies() == [os.SCHED_BATCH] * 2
     """
-    run(answering, code, "import os\nos.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))\n")
+    c_half.run(
+        answering,
+        HELPERS,
+        code,
+        before="import os\nos.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))\n",
+    )

@@ -155,7 +155,7 @@ def test_thread_count_that_is_no_number_is_refused(parallel):
             assert f"is '{value[:40]}" in loading and f"is '{value[:40]}" in calling
 
 
-MOST_THREADS = 256  # as in pool_state.h
+MOST_THREADS = 256  # as in processors.h
 
 
 def test_huge_thread_count_starts_no_more_than_256_threads(tmp_path):

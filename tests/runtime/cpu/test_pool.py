@@ -298,19 +298,12 @@ def test_process_ends_though_helpers_sleep(path):
 
 
 AFFINITY = """
-    import ctypes, os, sys, time
+    import time
     mine = os.sched_getaffinity(0)
-    pool = ctypes.CDLL(sys.argv[1])
 
     def call():
         time.sleep(0.02)  # the helpers sleep then
         assert pool.try_once(64, 3, 0, 0, 100) == 0
-
-    def helpers():
-        folders = [int(name) for name in os.listdir("/proc/self/task")]
-        named = [id for id in folders if open(f"/proc/{id}/comm").read() == "te_select\\n"]
-        assert len(named) == 2
-        return [os.sched_getaffinity(id) for id in named]
 """
 
 
@@ -322,11 +315,11 @@ def test_helpers_wake_on_other_cpus_than_the_callers(path):
                 os.sched_setaffinity(0, {cpu})  # moves this thread there
                 os.sched_setaffinity(0, mine)
                 call()
-        for each in helpers():
+        for each in map(os.sched_getaffinity, helpers(2)):
             assert each < mine and len(each) == len(mine) - 1, (each, mine)
         assert os.sched_getaffinity(0) == mine
     """
-    alone(path, AFFINITY + code)
+    c_half.run(path, AFFINITY, code)
 
 
 def test_helpers_of_a_caller_with_a_single_cpu_stay_where_they_may_run(path):
@@ -334,6 +327,6 @@ def test_helpers_of_a_caller_with_a_single_cpu_stay_where_they_may_run(path):
         os.sched_setaffinity(0, {min(mine)})
         for k in range(5):
             call()
-        assert helpers() == [{min(mine)}] * 2
+        assert [os.sched_getaffinity(id) for id in helpers(2)] == [{min(mine)}] * 2
     """
-    alone(path, AFFINITY + code)
+    c_half.run(path, AFFINITY, code)
