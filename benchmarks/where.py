@@ -8,6 +8,7 @@ in one run, and a ratio is the median over the rounds.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import math
 import os
 import subprocess
@@ -24,6 +25,7 @@ from te_select.timing.rounds import Timing, take_turns
 
 ROUNDS = 9
 HEADS = 12
+NEIGHBOURS = 1 << 22  # elements
 HALF = 0.5  # the share of true elements of a mask
 SIZES = (1, 2, 3, 4, 5, 6, 7, 8)
 DTYPES = ("float32", "float16", "int64")
@@ -200,6 +202,31 @@ def small(_options: argparse.Namespace) -> None:
         )
 
 
+def neighbours(_options: argparse.Namespace) -> None:
+    """Compare operands of NumPy's neighbours with the arrays that np.asarray makes of them."""
+    x = np.random.default_rng(0).random(NEIGHBOURS, np.float32)
+    kinds = {"memmap": x.view(np.memmap)}
+    for package, kind in (("pandas", "Series"), ("xarray", "DataArray"), ("polars", "Series")):
+        if importlib.util.find_spec(package):
+            kinds[f"{package}.{kind}"] = getattr(importlib.import_module(package), kind)(x)
+    out = np.empty_like(x)
+    for name, values in kinds.items():
+        cond = values < HALF
+        calls: dict[str, Callable[[], Any]] = {
+            "numpy": partial(np.where, cond, values, 0),
+            "asarray": partial(_as_arrays, cond, values, out),
+            "where": _into(where, (cond, values, 0), out),
+        }
+        times = take_turns(calls, 25)
+        ratio = 1 / times["where"].ratio(times["asarray"])
+        shown = ", ".join(f"{each} {_us(timing):.0f} us" for each, timing in times.items())
+        print(f"{name:18} {shown}; of np.asarray first {ratio:.3f}", flush=True)
+
+
+def _as_arrays(cond: Any, values: Any, out: Any) -> None:
+    where(np.asarray(cond), np.asarray(values), 0, out=out)
+
+
 def process(_options: argparse.Namespace) -> None:
     """Time a new process to its first result with a warm cache, beyond importing NumPy."""
     imports = "import time, numpy as np; t = time.perf_counter(); "
@@ -222,6 +249,7 @@ SECTIONS = {
     "compiled": against_compiled,
     "converted": converted,
     "small": small,
+    "neighbours": neighbours,
     "process": process,
 }
 

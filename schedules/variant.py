@@ -24,8 +24,11 @@ class Variant:
     applies
         Takes the sizes of the named dims and the flags of a call, both as TIR expressions by name.
         Returns whether the variant is for this call. The first variant that applies is taken.
+    leaf
+        What walks the innermost run of elements, in the words of docs/schedules.md.
     """
 
     name: str
     config: Any
     applies: Condition | None = None
+    leaf: str = ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from te_select import forks
+from te_select import forks, variables
 from te_select.errors import (
     ArgumentError,
     ArtifactError,
@@ -19,6 +19,7 @@ from te_select.errors import (
     TargetError,
     ToolchainError,
     TuningError,
+    broken_torch_explained,
     not_installed,
 )
 from te_select.operator.workload import Workload
@@ -75,21 +76,18 @@ __all__ = [
 ]
 
 
-class _MissingError(ToolchainError, AttributeError):
-    """A public name needs what is not installed. `hasattr` and `help` expect an AttributeError."""
-
-
 def __getattr__(name: str) -> Any:
     """Import a public name that needs tvm-ffi or tvm, on first use."""
     if name not in _LAZY:
         raise AttributeError(f"module 'te_select' has no attribute {name!r}")
     import importlib  # noqa: PLC0415 - kept off the import path
 
+    variables.warn_of_unknown()
     try:
-        with forks.held_off():
+        with forks.held_off(), broken_torch_explained():
             value = getattr(importlib.import_module(_LAZY[name]), name)
     except ModuleNotFoundError as error:
-        raise _MissingError(str(not_installed(f"te_select.{name}", error))) from error
+        raise not_installed(f"te_select.{name}", error) from error
     globals()[name] = value
     return value
 

@@ -1,10 +1,17 @@
-"""The errors that te_select raises.
+"""The errors and warnings of te_select.
 
 Every message names the offending value and what would have been accepted. If a call raises one of
 these errors, nothing was written to ``out``.
 """
 
 from __future__ import annotations
+
+import contextlib
+import sys
+import warnings
+from collections.abc import Iterator
+
+_BETWEEN = ("te_select", "contextlib")  # packages of frames between a warning and the caller
 
 
 class SelectError(Exception):
@@ -35,6 +42,13 @@ class ToolchainError(SelectError, RuntimeError):
     """A compiler or linker that is missing or fails."""
 
 
+class NotInstalledError(ToolchainError, AttributeError):
+    """Something needs a package that is not there, as in te-select-runtime.
+
+    It is an AttributeError for `hasattr` and `help`, which ask for names such as `te_select.tune`.
+    """
+
+
 class TuningError(SelectError, RuntimeError):
     """A tuning session or tuning logs that cannot be used."""
 
@@ -43,6 +57,39 @@ class ModelError(SelectError, ValueError):
     """A model file that cannot be read."""
 
 
-def not_installed(what: str, error: ModuleNotFoundError) -> ToolchainError:
-    """The error of something whose module is not there, as in te-select-runtime."""
-    return ToolchainError(f"{what} needs {error.name}, which is not installed; install te-select")
+def not_installed(what: str, error: ModuleNotFoundError) -> NotInstalledError:
+    """The error of something whose module is not there."""
+    needed = f"{what} needs {error.name}, which is not installed"
+    return NotInstalledError(f"{needed}; install te-select")
+
+
+def warn(text: str) -> None:
+    """Warn at the line that has called te_select, however deep the reason lies."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back and str(frame.f_globals.get("__name__")).partition(".")[0] in _BETWEEN:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, RuntimeWarning, stacklevel=level)
+
+
+@contextlib.contextmanager
+def broken_torch_explained() -> Iterator[None]:
+    """Say so if tvm-ffi cannot be imported because of torch, which it imports if it finds it.
+
+    Torch that fails with an ImportError does no harm, and tvm-ffi has no switch for the others.
+    """
+    try:
+        yield
+    except SelectError:
+        raise
+    except Exception as error:
+        place, importing = error.__traceback__, False
+        while place is not None:
+            module, code = str(place.tb_frame.f_globals.get("__name__")), place.tb_frame.f_code
+            importing |= module == "tvm_ffi" and code.co_name == "<module>"
+            if importing and ("torch" in module or "torch" in str(error)):
+                raise ToolchainError(
+                    f"torch is installed but broken ({type(error).__name__}: {error}), and tvm-ffi "
+                    "imports it with itself; install torch again, or uninstall it"
+                ) from error
+            place = place.tb_next
+        raise

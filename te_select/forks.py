@@ -13,6 +13,7 @@ import contextlib
 import logging
 import os
 import threading
+import time
 from collections.abc import Iterator
 
 from te_select.errors import ToolchainError
@@ -21,60 +22,74 @@ from te_select.errors import ToolchainError
 # here, the fork would release a lock that it has not taken.
 _IMPORTED_FIRST = (logging, concurrent.futures.thread)
 
+_PAUSE = 0.001  # seconds between two looks
 LONGEST_WAIT = 60.0  # seconds; importing tvm took 20 with a cold disk or a busy machine
 
 
 class _Gate:
-    """Who is compiling, and who is about to fork."""
+    """Who is compiling, and who is about to fork.
+
+    There is no lock: a child could inherit it locked, and an exception of a signal handler could
+    leave it so. Every step is one operation on a set or a dict. Whoever begins says so first, and
+    looks at the others then; so of two, at least one sees the other.
+    """
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._inside: dict[int, int] = {}  # how often each thread has entered
-        self._forking = 0
+        self._inside: set[tuple[int, object]] = set()  # threads, with a token for each entry
+        self._forking: dict[int, float] = {}  # threads, and until when each may wait
+        self._alone: set[int] = set()  # those of them that have seen nobody compile
         self._cut = False
 
-    def enter(self) -> None:
-        """Begin to compile, once nobody is about to fork."""
+    def enter(self, token: object) -> None:
+        """Begin to compile, once nobody else is about to fork."""
         me = threading.get_ident()
-        with self._changed:
+        is_nested = me in self._threads()
+        while True:
             if self._cut:
                 raise ToolchainError(
                     "this process cannot compile: it was forked while another thread of its parent "
                     "did; compile before the fork, or start processes by spawn"
                 )
-            if me not in self._inside:
-                self._changed.wait_for(lambda: not self._forking)
-            self._inside[me] = self._inside.get(me, 0) + 1
+            self._inside.add((me, token))
+            if is_nested or not self._others_fork(me):
+                return
+            self.leave(token)
+            time.sleep(_PAUSE)
 
-    def leave(self) -> None:
-        """End what `enter` began."""
-        me = threading.get_ident()
-        with self._changed:
-            self._inside[me] -= 1
-            if not self._inside[me]:
-                del self._inside[me]
-                self._changed.notify_all()
+    def leave(self, token: object) -> None:
+        """End what `enter` began, or was interrupted in beginning."""
+        self._inside.discard((threading.get_ident(), token))
 
     def before_fork(self) -> None:
         """Wait until no other thread compiles, and let none begin."""
         me = threading.get_ident()
-        with self._changed:
-            self._forking += 1
-            self._changed.wait_for(lambda: not self._inside.keys() - {me}, LONGEST_WAIT)
+        self._alone.discard(me)
+        self._forking[me] = ends = time.monotonic() + LONGEST_WAIT
+        while self._threads() - {me}:
+            if time.monotonic() > ends:
+                return
+            time.sleep(_PAUSE)
+        self._alone.add(me)
 
     def after_fork_in_parent(self) -> None:
         """Let others go on."""
-        with self._changed:
-            self._forking -= 1
-            self._changed.notify_all()
+        self._alone.discard(threading.get_ident())
+        self._forking.pop(threading.get_ident(), None)
 
     def after_fork_in_child(self) -> None:
         """Go on as the only thread; refuse to compile if another one was at it."""
         me = threading.get_ident()
-        self._changed = threading.Condition()
-        self._forking = 0
-        self._cut = self._cut or bool(self._inside.keys() - {me})
-        self._inside = {thread: count for thread, count in self._inside.items() if thread == me}
+        self._cut = self._cut or (me not in self._alone and bool(self._threads() - {me}))
+        self._inside = {(thread, token) for thread, token in self._inside if thread == me}
+        self._forking.clear()
+        self._alone.clear()
+
+    def _others_fork(self, me: int) -> bool:
+        now = time.monotonic()
+        return any(now < ends and me != each for each, ends in self._forking.copy().items())
+
+    def _threads(self) -> set[int]:
+        return {thread for thread, _ in self._inside.copy()}
 
 
 _gate = _Gate()
@@ -96,8 +111,9 @@ def held_off() -> Iterator[None]:
     ToolchainError
         In a child that was forked all the same.
     """
-    _gate.enter()
+    token = object()
     try:
+        _gate.enter(token)
         yield
     finally:
-        _gate.leave()
+        _gate.leave(token)

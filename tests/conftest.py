@@ -1,8 +1,11 @@
 import itertools
 import os
+import shutil
 import signal
+import sys
 from pathlib import Path
 
+import filelock
 import hypothesis
 import pytest
 
@@ -37,6 +40,52 @@ def pytest_configure(config):
     if not getattr(config.option, "numprocesses", None):
         paths = [str(NO_TORCH), os.environ.get("PYTHONPATH", "")]
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+
+
+KEEPING_CC = """#!/bin/sh
+case "$KEPT_OBJECTS $*" in
+/*" -c "*/te_select/runtime/*) ;;
+*) exec {real} "$@" ;;
+esac
+all="$*" out=""
+for out; do :; done  # the last argument
+kept=$KEPT_OBJECTS/$(printf %s "${{all% *}}" | cksum | tr " " -)
+if [ ! -e "$kept" ]; then
+  {real} "$@" && cp "$out" "$kept.$$" && mv "$kept.$$" "$kept"
+  exit
+fi
+cp "$kept" "$out"
+"""
+
+
+@pytest.fixture(autouse=True, scope="session")
+def keeping_cc(request, tmp_path_factory):
+    """Keep the objects of te_select's C files, which each process that compiles makes in 1 s.
+
+    The script is one file for all runs: names in the cache depend on the compiler's file.
+    """
+    real = shutil.which("cc")
+    if real is None:
+        yield
+        return
+    script = request.config.cache.mkdir("cc").absolute() / "cc"
+    text = KEEPING_CC.format(real=real)
+    with filelock.FileLock(script.with_name("lock")):
+        if not script.exists() or script.read_text() != text:
+            script.write_text(text)
+            script.chmod(0o755)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", str(script.parent), prepend=os.pathsep)
+        patch.setenv("KEPT_OBJECTS", str(tmp_path_factory.mktemp("objects")))
+        yield
+
+
+@pytest.fixture
+def one_process(monkeypatch):
+    """Compile in this process alone: a second one takes 1 s to start, and the cores are busy."""
+    from te_select.machines.cpu import objects
+
+    monkeypatch.setattr(objects, "MANY", sys.maxsize)
 
 
 @pytest.fixture(autouse=True)

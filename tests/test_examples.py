@@ -121,6 +121,22 @@ def test_onnx_runtime_runs_what_lies_around_the_kernel(tmp_path: Path) -> None:
     assert out == "512 elements selected between two runs of ONNX Runtime\n"
 
 
+@pytest.mark.parametrize(("nodes", "there"), [("", "[]"), ("WW", "['y0', 'y1']")])
+def test_onnx_runtime_example_takes_a_model_of_one_where(
+    nodes: str, there: str, tmp_path: Path
+) -> None:
+    pytest.importorskip("onnxruntime")
+    onnx = pytest.importorskip("onnx")
+    text = "".join(f"y{i} = Where (mask, x, x) " for i in range(len(nodes))) + "y = Identity (x)"
+    model = '<ir_version: 8, opset_import: ["": 18]> m (bool[4] mask, float[4] x) => (float[4] y)'
+    onnx.save(onnx.parser.parse_model(f"{model} {{{text}}}"), tmp_path / "model.onnx")
+    command = (sys.executable, EXAMPLES / "onnxruntime/cut.py", tmp_path / "model.onnx", "model.so")
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env=without_pythonpath()
+    )
+    assert (done.returncode, done.stderr) == (1, f"expected one Where, not {there}\n")
+
+
 @pytest.mark.parametrize("script", ["torch/attention.py", "onnxruntime/cut.py"])
 def test_script_without_its_files_says_how_it_is_called(script: str) -> None:
     command, env = (sys.executable, EXAMPLES / script), without_pythonpath()

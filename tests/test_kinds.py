@@ -119,7 +119,6 @@ FOREIGN = {  # the same words, as other libraries' names of devices and packages
     ("te_select/bench/peers/graphs.py", "cpu"): "a device of onnxruntime",
     ("te_select/bench/peers/jit.py", "cpu"): "a device of JAX",
     ("te_select/bench/peers/metaschedule.py", "cuda"): "a package of tvm",
-    ("te_select/functional/where/of_jax.py", "cpu"): "a platform of JAX",
     ("te_select/functional/where/torch_kernels.py", "cpu"): "a device of torch",
     ("te_select/runtime/jax_memory.py", "cpu"): "a platform of JAX",
     ("te_select/runtime/operands.py", "cpu"): "a device of torch",

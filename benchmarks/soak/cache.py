@@ -72,7 +72,7 @@ def cold_starts(folder: Path, count: int, found: Found) -> None:
         found.tried("cold starts at one moment")
         _judge("a cold start", process, found)
     left = sorted(path.name for path in folder.iterdir())
-    if len(left) != 1 or not left[0].startswith("where-w4-"):
+    if len(left) != 1 or not left[0].startswith("te_select-where_w4-"):
         found.failed(f"after {count} cold starts the cache holds {', '.join(left)}")
 
 
@@ -121,7 +121,7 @@ def bad_folders(folder: Path, cold: Path, found: Found) -> None:
 
 def damage_entries(folder: Path, damages: int, rng: random.Random, found: Found) -> None:
     """Entries that are cut or flipped are refused, and built again."""
-    (path,) = folder.glob("where-*.so")
+    (path,) = folder.glob("te_select-where_*.so")
     image = path.read_bytes()
     for _ in range(damages):
         at = rng.randrange(len(image))

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from soak.guarded import Bytes
 from te_select import Workload
-from te_select.checking.verify import runs
+from te_select.checking.checks import runs
+from te_select.checking.guarded import Bytes
 from te_select.errors import SelectError, TargetError
 from te_select.machines import machine, schedule_of
 from te_select.machines.targets import ResolvedTarget, resolve

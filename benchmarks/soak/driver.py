@@ -14,7 +14,7 @@ from soak.found import Found
 from te_select.machines.c_compiler import c_compiler
 from te_select.machines.cpu import link
 from te_select.runtime import embedded, scratch
-from te_select.runtime.manifest import KernelRecord, Manifest
+from te_select.runtime.manifest import KernelRecord, Manifest, c_name
 
 _RUNTIME = Path(scratch.__file__).parent
 SOURCES = tuple(_RUNTIME / name for name in link.CPU.sources)
@@ -58,7 +58,8 @@ def compile_driver(
         {},
     )
     stub, note, program = (folder / name for name in ("stub.c", "manifest.s", "driver"))
-    stub.write_text(link.stub_source(entries, [link.Level("x86-64", ())]))
+    plain = {entry.workload: c_name(entry.workload) for entry in entries}
+    stub.write_text(link.stub_source(entries, [link.Level("x86-64", ())], plain))
     note.write_text(embedded.assembly(manifest))
     includes = (folder, main.parent, *{path.parent for path in SOURCES}, *libinfo.include_paths())
     libtvm_ffi = Path(libinfo.find_libtvm_ffi()).parent

@@ -15,6 +15,7 @@ enum { MOST_BYTES = 1 << 16, MOST_ROOM = 4 * MOST_BYTES, WRITTEN = 0x5A };
 typedef struct {
   const char* name;
   TVMFFISafeCallType call[MODES];
+  int (*plain)(void* const* data, const int64_t* sizes); /* the function of the header */
   uint8_t code, bits;
   int ndim[OPERANDS];
   int64_t dims[OPERANDS][RANK]; /* an extent, or -(k + 1) for the k-th name */

@@ -22,8 +22,9 @@ import tvm_ffi
 import te_select
 from soak import draws
 from soak.found import Found
-from soak.guarded import Bytes, Guarded
+from soak.guarded import Guarded
 from te_select import Workload, compiler
+from te_select.checking.guarded import Bytes
 from te_select.checking.reference import bits, first_difference, ints, placed
 from te_select.operator.dtypes import numpy_dtype
 

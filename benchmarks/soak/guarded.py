@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
-import mmap
-
 import numpy as np
-import numpy.typing as npt
 
-Bytes = npt.NDArray[np.uint8]
-
-PAGE = mmap.PAGESIZE
-_NOTHING, _READ, _WRITE = 0, 1, 2  # PROT_NONE, PROT_READ, PROT_WRITE
-_libc = ctypes.CDLL(None, use_errno=True)
+from te_select.checking.guarded import PAGE, READ, WRITE, Bytes, between_protected_pages, protect
 
 
 class Guarded:
@@ -27,13 +19,8 @@ class Guarded:
     """
 
     def __init__(self, size: int, rng: np.random.Generator) -> None:
-        inside = (-(-size // PAGE) + 1) * PAGE
-        whole = np.frombuffer(mmap.mmap(-1, inside + 2 * PAGE), np.uint8)
-        self.memory: Bytes = whole[PAGE:-PAGE]
-        self.memory[...] = rng.integers(0, 256, inside, np.uint8)
-        self._address = whole.ctypes.data + PAGE
-        _protect(self._address - PAGE, PAGE, _NOTHING)
-        _protect(self._address + inside, PAGE, _NOTHING)
+        self.memory: Bytes = between_protected_pages(size + PAGE)
+        self.memory[...] = rng.integers(0, 256, self.memory.size, np.uint8)
         self._before = self.memory
 
     def start(self, rng: np.random.Generator, size: int, align: int) -> int:
@@ -58,13 +45,8 @@ class Guarded:
 
     def freeze(self) -> None:
         """Make every write end the process."""
-        _protect(self._address, self.memory.size, _READ)
+        protect(self.memory.ctypes.data, self.memory.size, READ)
 
     def thaw(self) -> None:
         """Allow writing again."""
-        _protect(self._address, self.memory.size, _READ | _WRITE)
-
-
-def _protect(address: int, size: int, allowed: int) -> None:
-    if _libc.mprotect(ctypes.c_void_p(address), ctypes.c_size_t(size), allowed) != 0:
-        raise OSError(ctypes.get_errno(), "mprotect")
+        protect(self.memory.ctypes.data, self.memory.size, READ | WRITE)

@@ -1,4 +1,4 @@
-"""Flips, cuts, shuffles and bad merges of tuning logs.
+"""Flips, cuts, shuffles, bad merges and hostile fields of tuning logs.
 
 A damaged log is refused in one line, or its undamaged part is read. A record never gets another
 one's workload, and a kernel that is compiled with it never gives a wrong result.
@@ -6,9 +6,12 @@ one's workload, and a kernel that is compiled with it never gives a wrong result
 
 from __future__ import annotations
 
+import base64
+import json
 import random
 import tempfile
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +24,14 @@ from soak.found import Found
 from te_select.errors import TuningError
 from te_select.records import log
 from te_select.records.folders import SHIPPED
+from tests.support import hostile
 
 _RECORDS_KEPT = 12
 _WORKLOADS = tuple(te_select.Workload((n,), (n,), (n,)) for n in (1, 79, 1024, 65536))
 """Some that have records."""
 _COMPILED = 4  # one of so many logs is used to compile
 _CALLS = 3
+_HEADER = 8  # bytes before the graph of a workload
 _FILES = (log.WORKLOADS, log.RECORDS, log.SESSIONS)
 
 
@@ -62,16 +67,16 @@ def _damage(rng: random.Random, logs: Path, found: Found, compiles: bool) -> Non
     known = [_identity(entry) for entry in log.read(folder).entries]
     name = rng.choice(_FILES)
     before = (folder / name).read_bytes()
-    by_line = rng.random() < 0.6  # noqa: PLR2004 - a share of the cases
-    (folder / name).write_bytes((_lines_exchanged if by_line else damaged)(rng, before))
-    what = f"logs with {'other lines' if by_line else 'damaged bytes'}"
+    harm, how = rng.choice(_HARMS)
+    (folder / name).write_bytes(harm(rng, before))
+    what = f"logs with {how}"
     found.doing(f"{what}: {name}")
     found.tried(what)
     try:
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             entries = log.read(folder).entries
-            if by_line and any(_identity(entry) not in known for entry in entries):
+            if how == _OTHER_LINES and any(_identity(entry) not in known for entry in entries):
                 found.failed(f"{what}: {name}: a record has another one's workload")
             if compiles:
                 kernel = te_select.compile(rng.choice(_WORKLOADS), tuning_logs=logs)
@@ -86,6 +91,21 @@ def _damage(rng: random.Random, logs: Path, found: Found, compiles: bool) -> Non
         found.failed(f"{what}: {name}: {type(error).__name__}: {error}")
     finally:
         (folder / name).write_bytes(before)
+
+
+def _hostile_lines(rng: random.Random, data: bytes) -> bytes:
+    """Replace the fields of some lines; those of a workload lie in its encoded graph."""
+    lines = data.splitlines()
+    for at in rng.sample(range(len(lines)), rng.choice((1, 1, 4))):
+        value = json.loads(lines[at])
+        is_workload = isinstance(value, list) and isinstance(value[1], str)
+        if is_workload and rng.random() < 0.8:  # noqa: PLR2004 - a share of the cases
+            graph = hostile.json_text(rng, json.loads(base64.b64decode(value[1])[_HEADER:]))
+            size = len(graph).to_bytes(_HEADER, "little")
+            lines[at] = json.dumps([value[0], base64.b64encode(size + graph).decode()]).encode()
+        else:
+            lines[at] = hostile.json_text(rng, value)
+    return b"".join(line + b"\n" for line in lines)
 
 
 def _lines_exchanged(rng: random.Random, data: bytes) -> bytes:
@@ -103,6 +123,14 @@ def _lines_exchanged(rng: random.Random, data: bytes) -> bytes:
         lines[:at],
     )
     return b"".join(rng.choice(ways))
+
+
+_OTHER_LINES = "other lines"
+_HARMS: tuple[tuple[Callable[[random.Random, bytes], bytes], str], ...] = (
+    (_lines_exchanged, _OTHER_LINES),
+    (damaged, "damaged bytes"),
+    (_hostile_lines, "hostile fields"),
+)
 
 
 def _identity(entry: log.Entry) -> tuple[Any, ...]:

@@ -1,4 +1,5 @@
-/* Calls the exported functions of a library with fake tensors, under ASan and UBSan.
+/* Calls the exported functions of a library with fake tensors, and its plain functions with pointers
+ * and sizes, under ASan and UBSan.
  *
  * Every call begins with right arguments, of which some are then spoilt. A reference of the rule
  * says whether the call must be taken. The kernels are stand-ins: they read and write every byte
@@ -13,38 +14,24 @@
 
 /* ---- stand-ins for kernels -------------------------------------------------------------------- */
 
-struct env {
-  void* sync;
-  int32_t num_task;
-};
-void te_select_set_pieces(int64_t);
-int (*__TVMBackendParallelLaunch)(int (*)(int, struct env*, void*), void*, int);
-
 static char* given[OPERANDS];
 static int64_t bytes[OPERANDS];
-static int ran, may_touch;
+static _Atomic int ran;
+static int may_touch;
 
-static int task(int id, struct env* env, void* unused) {
-  (void)unused;
+static int32_t run(char* cond, char* then, char* else_, char* out, int64_t task, int64_t tasks) {
+  char* now[] = {cond, then, else_, out};
   unsigned sum = 0;
-  for (int i = 0; i < OPERANDS; ++i) {
-    int64_t step = (bytes[i] + env->num_task - 1) / env->num_task, end = (id + 1) * step;
-    for (int64_t at = id * step; at < (end < bytes[i] ? end : bytes[i]); ++at) {
-      if (i == OUT) given[i][at] = WRITTEN;
-      else sum += (unsigned char)given[i][at];
+  if (!task) memcpy(given, now, sizeof(now)), ++ran;
+  for (int i = 0; i < OPERANDS && may_touch; ++i) {
+    for (int64_t at = bytes[i] * task / tasks; at < bytes[i] * (task + 1) / tasks; ++at) {
+      if (i == OUT) now[i][at] = WRITTEN;
+      else sum += (unsigned char)now[i][at];
     }
   }
   volatile unsigned sink = sum;
   (void)sink;
   return 0;
-}
-
-static int32_t run(char* cond, char* then, char* else_, char* out) {
-  char* now[] = {cond, then, else_, out};
-  memcpy(given, now, sizeof(now));
-  ++ran;
-  te_select_set_pieces(bytes[OUT]);
-  return may_touch ? __TVMBackendParallelLaunch(task, NULL, 0) : 0;
 }
 
 #include "kernels.h"
@@ -161,7 +148,41 @@ static void check_error(const spec* k, int mode) {
   TVMFFIObjectDecRef(error);
 }
 
-static int call_once(void) {
+/* Gives all operands memory. Out and one of the others may share it. */
+static void place_all(fake* fakes, const spec* k) {
+  int partner = chance(25) ? (int)draw(OUT) : OPERANDS;
+  for (int i = OUT; i >= 0; --i) {
+    int shared = i == OUT && partner != OPERANDS;
+    place(&fakes[i], room(&fakes[i].t, i, k), shared ? &fakes[partner] : NULL,
+          shared ? room(&fakes[partner].t, partner, k) : 0);
+  }
+}
+
+/* Decides whether the kernel may touch the memory of a call, and that it has not run yet. */
+static void prepare(const fake* fakes, int expected) {
+  may_touch = 1;
+  for (int i = 0; i < OPERANDS; ++i) may_touch &= fakes[i].ours && fakes[i].t.data;
+  for (int i = 0; i < OPERANDS && expected; ++i) may_touch &= bytes[i] <= MOST_BYTES;
+  ran = 0;
+}
+
+/* Checks what the kernel was given and has done, and frees the memory. */
+static void finish(fake* fakes, const spec* k, int mode, int taken, const int64_t* counts) {
+  if (ran != (taken && counts[OUT] > 0))
+    fail("the kernel ran a wrong number of times", k, mode, "");
+  for (int i = 0; i < OPERANDS && ran; ++i) {
+    if ((uintptr_t)given[i] != (uintptr_t)fakes[i].t.data + fakes[i].t.byte_offset)
+      fail("the kernel got another address", k, mode, "");
+  }
+  for (int64_t i = 0; i < bytes[OUT] && ran && may_touch; ++i) {
+    if (given[OUT][i] != WRITTEN) fail("a part of out was not written", k, mode, "");
+  }
+  for (int i = 0; i < OPERANDS; ++i) {
+    free(fakes[i].shape), free(fakes[i].strides), free(fakes[i].memory), free(fakes[i].box);
+  }
+}
+
+static int call_with_tensors(void) {
   const spec* k = &specs[draw(sizeof(specs) / sizeof(*specs))];
   int mode = (int)draw(MODES), arguments = chance(98) ? OPERANDS : (int)draw(MOST_ARGUMENTS + 1);
   int64_t sizes[NAMES], counts[OPERANDS];
@@ -170,12 +191,7 @@ static int call_once(void) {
   for (int i = 0; i < OPERANDS; ++i) make_right(f[i] = &fakes[i], k, i, mode, sizes);
   for (int left = chance(50) ? 0 : 1 + (int)draw(2); left > 0; --left) spoil(f[draw(OPERANDS)]);
   if (chance(3)) fakes[draw(OPERANDS)].t.data = (void*)8; /* some of it may have no element */
-  int partner = chance(25) ? (int)draw(OUT) : OPERANDS;
-  for (int i = OUT; i >= 0; --i) {
-    int shared = i == OUT && partner != OPERANDS;
-    place(&fakes[i], room(&fakes[i].t, i, k), shared ? &fakes[partner] : NULL,
-          shared ? room(&fakes[partner].t, partner, k) : 0);
-  }
+  place_all(fakes, k);
   if (chance(3)) fakes[draw(OPERANDS)].t.data = NULL;
 
   TVMFFIAny* args = calloc((size_t)(arguments ? arguments : 1), sizeof(TVMFFIAny));
@@ -196,10 +212,7 @@ static int call_once(void) {
     }
   }
   int expected = arguments == OPERANDS ? judged(k, mode, f, counts) : REFUSE;
-  may_touch = 1;
-  for (int i = 0; i < OPERANDS; ++i) may_touch &= fakes[i].ours && fakes[i].t.data;
-  for (int i = 0; i < OPERANDS && expected; ++i) may_touch &= bytes[i] <= MOST_BYTES;
-  ran = 0;
+  prepare(fakes, expected);
   TVMFFIAny result;
   memset(&result, 0xEE, sizeof(result));
   int code = k->call[mode](NULL, args, arguments, &result);
@@ -212,20 +225,52 @@ static int call_once(void) {
   if (code) check_error(k, mode);
   if (expected != EITHER && taken != (expected == TAKE))
     fail(taken ? "it took what is wrong" : "it refused what is right", k, mode, "");
-  if (ran != (taken && counts[OUT] > 0))
-    fail("the kernel ran a wrong number of times", k, mode, "");
-  for (int i = 0; i < OPERANDS && ran; ++i) {
-    if ((uintptr_t)given[i] != (uintptr_t)fakes[i].t.data + fakes[i].t.byte_offset)
-      fail("the kernel got another address", k, mode, "");
-  }
-  for (int64_t i = 0; i < bytes[OUT] && ran && may_touch; ++i) {
-    if (given[OUT][i] != WRITTEN) fail("a part of out was not written", k, mode, "");
-  }
-  for (int i = 0; i < OPERANDS; ++i) {
-    free(fakes[i].shape), free(fakes[i].strides), free(fakes[i].memory), free(fakes[i].box);
-  }
+  finish(fakes, k, mode, taken, counts);
   free(args);
   return taken;
+}
+
+enum { PLAIN = MODES };
+const char* te_select_error(void);
+
+/* In C, pointers to elements are aligned as these are; a complex number as its parts. */
+static int is_aligned(const spec* k, int operand, const DLTensor* t) {
+  int width = operand == COND ? 1 : k->bits / (k->code == kDLComplex ? 16 : 8);
+  return ((uintptr_t)t->data + t->byte_offset) % (uintptr_t)width == 0;
+}
+
+static int call_plain(void) {
+  const spec* k = &specs[draw(sizeof(specs) / sizeof(*specs))];
+  int64_t sizes[NAMES], counts[OPERANDS];
+  for (int i = 0; i < NAMES; ++i) sizes[i] = chance(5) ? odd_number() : (int64_t)draw(20);
+  fake fakes[OPERANDS], *f[OPERANDS];
+  for (int i = 0; i < OPERANDS; ++i) {
+    make_right(f[i] = &fakes[i], k, i, STRICT, sizes);
+    fakes[i].t.strides = NULL;
+    if (chance(20)) fakes[i].t.byte_offset = draw(64);
+  }
+  if (chance(5)) fakes[draw(OPERANDS)].t.data = (void*)8;
+  if (chance(5)) fakes[draw(OPERANDS)].t.data = (void*)(uintptr_t)-(draw(64) + 64);
+  place_all(fakes, k);
+  void* data[OPERANDS];
+  int nobody = chance(10) ? (int)draw(OPERANDS) : OPERANDS;
+  for (int i = 0; i < OPERANDS; ++i) {
+    if (i == nobody) fakes[i].t.data = NULL, fakes[i].t.byte_offset = 0;
+    data[i] = (void*)((uintptr_t)fakes[i].t.data + fakes[i].t.byte_offset);
+  }
+  int expected = judged(k, STRICT, f, counts);
+  for (int i = 0; i < OPERANDS && expected != REFUSE; ++i) {
+    if (counts[i] && !is_aligned(k, i, &fakes[i].t)) expected = REFUSE;
+  }
+  prepare(fakes, expected);
+  int status = k->plain(data, sizes);
+  if (status != 0 && status != 1) fail("it returned another status", k, PLAIN, te_select_error());
+  if (status && !*te_select_error()) fail("it refused and said nothing", k, PLAIN, "");
+  if (expected != EITHER && !status != (expected == TAKE))
+    fail(status ? "it refused what is right: " : "it took what is wrong", k, PLAIN,
+         status ? te_select_error() : "");
+  finish(fakes, k, PLAIN, !status, counts);
+  return !status;
 }
 
 static void tell(void) {
@@ -238,7 +283,8 @@ int main(int count, char** arguments) {
   seed = strtoull(arguments[1], NULL, 10);
   state = (seed + 1) * 0x9E3779B97F4A7C15ULL;
   int64_t calls = strtoll(arguments[2], NULL, 10), taken = 0;
-  for (number = 0; number < calls; ++number) taken += call_once();
+  for (number = 0; number < calls; ++number)
+    taken += chance(50) ? call_plain() : call_with_tensors();
   printf("%lld %lld\n", (long long)taken, (long long)(calls - taken));
   return 0;
 }

@@ -1,7 +1,8 @@
-"""The C half under AddressSanitizer and UBSan, called with fake tensors of every kind.
+"""The C half under AddressSanitizer and UBSan, called with arguments of every kind.
 
 The C half and the generated stub are compiled with a program (``sanitized.c``). Its kernels touch
-every byte that they may touch. The program draws right and wrong tensors, and knows which is which.
+every byte that they may touch. The program draws right and wrong tensors, and pointers and sizes
+for the plain functions of headers; it knows which are right.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from soak.found import Found
 from te_select import Workload
 from te_select.machines.cpu import link
 from te_select.operator.broadcast import Shape
+from te_select.runtime.cpu.decisions import Decisions
+from te_select.runtime.manifest import c_name
 
 _MAIN = Path(__file__).with_name("sanitized.c")
 _RANK, _ELEMENTS = 8, 1 << 12  # limits of the program
@@ -26,9 +29,9 @@ _ENVIRONMENT = {
     "TE_SELECT_NUM_THREADS": "3",
 }
 _DECISIONS = (
-    link.Decisions(),
-    link.Decisions(bytes_per_thread=16, stream_from=64, skip=1, backwards=1),
-    link.Decisions(bytes_per_thread=-1, stream_from=-1, skip=-1, backwards=-1),
+    Decisions(),
+    Decisions(bytes_per_thread=16, stream_from=64, skip=1, backwards=1),
+    Decisions(bytes_per_thread=-1, stream_from=-1, skip=-1, backwards=-1),
 )
 
 
@@ -56,8 +59,8 @@ def attack(
         numbers = driver.run((str(program), str(seed), str(calls)), found, _ENVIRONMENT)
     if numbers is not None:
         taken, refused = numbers
-        found.tried("calls with fake tensors that were taken", taken)
-        found.tried("calls with fake tensors that were refused", refused)
+        found.tried("calls with fake arguments that were taken", taken)
+        found.tried("calls with fake arguments that were refused", refused)
 
 
 def _workloads(rng: np.random.Generator, count: int) -> list[Workload]:
@@ -79,16 +82,23 @@ def _described(entries: Sequence[link.KernelEntry]) -> str:
 
 
 def _functions(entry: link.KernelEntry) -> str:
-    sizes = "".join(f", int64_t n{k}" for k in range(len(entry.workload.dim_names)))
+    names = range(len(entry.workload.dim_names))
+    sizes = "".join(f", int64_t n{k}" for k in names)
     declared = "\n".join(
         f"int {name}(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);"
         for name in _exported(entry.workload)
     )
+    plain, given = c_name(entry.workload), "".join(f", sizes[{k}]" for k in names)
     return f"""\
-int32_t {entry.versions[0].symbol}(char* c, char* t, char* e, char* o{sizes}, int64_t flags) {{
-  return run(c, t, e, o);
+int32_t {entry.versions[0].symbol}(char* c, char* t, char* e, char* o{sizes}, int64_t flags,
+    int64_t task, int64_t tasks) {{
+  return run(c, t, e, o, task, tasks);
 }}
-{declared}"""
+{declared}
+int {plain}(const void*, const void*, const void*, void*{sizes});
+static int call_{plain}(void* const* data, const int64_t* sizes) {{
+  return {plain}(data[0], data[1], data[2], data[3]{given});
+}}"""
 
 
 def _row(workload: Workload) -> str:
@@ -97,7 +107,8 @@ def _row(workload: Workload) -> str:
     ranks = ", ".join(str(len(shape)) for shape in shapes)
     dims = ", ".join(_dims(shape, workload.dim_names) for shape in shapes)
     return (
-        f'{{"{workload.name}", {{{", ".join(_exported(workload))}}}, {element.code}, '
+        f'{{"{workload.name}", {{{", ".join(_exported(workload))}}}, call_{c_name(workload)}, '
+        f"{element.code}, "
         f"{element.bits}, {{{ranks}}}, {{{dims}}}}}"
     )
 

@@ -30,48 +30,30 @@ int soak_clock(clockid_t id, struct timespec* now) {
 
 /* ---- the kernel -------------------------------------------------------------------------------- */
 
-struct env {
-  void* sync;
-  int32_t num_task;
-};
-void te_select_set_pieces(int64_t);
-int (*__TVMBackendParallelLaunch)(int (*)(int, struct env*, void*), void*, int);
-
-static _Thread_local int fails; /* the next call of this thread is to */
-static _Thread_local unsigned char* times_done;
 static _Atomic int64_t helped;
 
+/* The operands of a caller. The kernel finds the rest by the address of out, which comes first. */
 typedef struct {
-  const unsigned char* cond;
-  const int32_t *then, *else_;
-  int32_t* out;
-  unsigned char* times;
-  int64_t n;
-  int fails;
+  int32_t out[MOST_ELEMENTS];
+  unsigned char cond[MOST_ELEMENTS], times[MOST_ELEMENTS];
+  int32_t then[MOST_ELEMENTS], else_[MOST_ELEMENTS];
+  int fails; /* the next call is to */
   pthread_t caller;
   atomic_int has_help;
-} job;
+} memory;
 
-static int task(int id, struct env* env, void* data) {
-  job* j = data;
-  int64_t step = (j->n + env->num_task - 1) / env->num_task, end = (id + 1) * step;
-  for (int64_t i = id * step; i < (end < j->n ? end : j->n); ++i) {
-    j->out[i] = j->cond[i] ? j->then[i] : j->else_[i];
-    ++j->times[i];
-  }
-  if (!pthread_equal(pthread_self(), j->caller)) j->has_help = 1;
-  for (volatile int i = 0; i < id * 7919 % 5 * NAP; ++i) {
-  }
-  return j->fails && id == j->fails % env->num_task;
-}
-
-int32_t soak_kernel(void* c, void* t, void* e, void* o, int64_t n, int64_t flags) {
+int32_t soak_kernel(const unsigned char* cond, const int32_t* then, const int32_t* else_,
+                    int32_t* out, int64_t n, int64_t flags, int64_t task, int64_t tasks) {
   (void)flags;
-  job j = {c, t, e, o, times_done, n, fails, pthread_self(), 0};
-  te_select_set_pieces(n);
-  int failed = __TVMBackendParallelLaunch(task, &j, 0);
-  helped += j.has_help;
-  return failed;
+  memory* m = (memory*)out;
+  for (int64_t i = n * task / tasks; i < n * (task + 1) / tasks; ++i) {
+    out[i] = cond[i] ? then[i] : else_[i];
+    ++m->times[i];
+  }
+  if (!pthread_equal(pthread_self(), m->caller)) m->has_help = 1;
+  for (volatile int i = 0; i < task * 7919 % 5 * NAP; ++i) {
+  }
+  return m->fails && task == m->fails % tasks;
 }
 
 /* ---- callers ----------------------------------------------------------------------------------- */
@@ -98,15 +80,11 @@ static void drop_error(int64_t n) {
   TVMFFIObjectDecRef(error);
 }
 
-typedef struct {
-  unsigned char cond[MOST_ELEMENTS], times[MOST_ELEMENTS];
-  int32_t then[MOST_ELEMENTS], else_[MOST_ELEMENTS], out[MOST_ELEMENTS];
-} memory;
-
 static void call_once(memory* m, uint64_t* state) {
   int64_t n = (int64_t)draw(state, draw(state, 8) ? 600 : MOST_ELEMENTS);
-  fails = draw(state, 16) ? 0 : 1 + (int)draw(state, 64);
-  times_done = m->times;
+  m->fails = draw(state, 16) ? 0 : 1 + (int)draw(state, 64);
+  m->caller = pthread_self();
+  m->has_help = 0;
   memset(m->times, 0, (size_t)n);
   void* data[] = {m->cond, m->then, m->else_, m->out};
   DLTensor tensors[OPERANDS];
@@ -119,8 +97,9 @@ static void call_once(memory* m, uint64_t* state) {
     args[i].v_ptr = &tensors[i];
   }
   int code = SELECT(NULL, args, OPERANDS, &result);
+  helped += m->has_help;
   if (code) drop_error(n);
-  if ((code != 0) != (n && fails)) end_with("a failure of a task was lost or made up", n, code);
+  if ((code != 0) != (n && m->fails)) end_with("a failure of a task was lost or made up", n, code);
   for (int64_t i = 0; i < n; ++i) {
     if (m->times[i] != 1) end_with("an element was not done once", n, i);
     if (m->out[i] != (m->cond[i] ? m->then[i] : m->else_[i])) end_with("a wrong element", n, i);

@@ -15,12 +15,11 @@ from soak import driver
 from soak.found import Found
 from te_select import Workload
 from te_select.machines.cpu import link
+from te_select.runtime.cpu.decisions import Decisions
 
 _MAIN = Path(__file__).with_name("threads.c")
 _WORKLOAD = Workload(("n",), ("n",), ("n",), "int32")
-_ENTRY = link.KernelEntry(
-    _WORKLOAD, (link.Version("soak_kernel", link.Decisions(bytes_per_thread=64)),)
-)
+_ENTRY = link.KernelEntry(_WORKLOAD, (link.Version("soak_kernel", Decisions(bytes_per_thread=64)),))
 _ENVIRONMENT = {"TE_SELECT_NUM_THREADS": "4", "TSAN_OPTIONS": "halt_on_error=1"}
 
 

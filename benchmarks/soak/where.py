@@ -1,7 +1,8 @@
 """Random calls of te_select.where beside numpy.where: values, types, layouts, warnings, errors.
 
-Shapes, strides, orders, element types, Python and NumPy numbers are drawn. The calls go through the
-extension, where it is built, and through tvm-ffi; a part of them writes to an array of the caller.
+Shapes, strides, orders, element types, Python and NumPy numbers are drawn, and objects of which
+NumPy makes arrays. The calls go through the extension, where it is built, and through tvm-ffi; a
+part of them writes to an array of the caller.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ import numpy as np
 import te_select
 from soak.found import Found
 from te_select.functional.where import through_tvm_ffi
+from tests.support.neighbours import as_neighbour
 from tests.support.where_calls import difference, outcome, random_call, strided
 
 _CALLS = 1500
 _WITH_OUT = 0.25
+_NEIGHBOURS = 0.3  # of the operands
 
 
 def attack(seed: int, found: Found, calls: int = _CALLS) -> None:
@@ -30,7 +33,11 @@ def attack(seed: int, found: Found, calls: int = _CALLS) -> None:
         del functions["the extension"]
     for number in range(calls):
         draw = [seed, number]
-        arguments = random_call(np.random.default_rng(draw))
+        rng = np.random.default_rng(draw)
+        arguments = [
+            as_neighbour(rng, each) if rng.random() < _NEIGHBOURS else each
+            for each in random_call(rng)
+        ]
         expected = outcome(np.where, arguments)
         for way, function in functions.items():
             found.doing(f"random_call({draw}) through {way}")

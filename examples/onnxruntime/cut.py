@@ -5,8 +5,6 @@ From Python, ONNX Runtime takes operators of one's own only as C++ libraries. So
     python examples/onnxruntime/cut.py model.onnx build/model.so
 """
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np
@@ -21,8 +19,9 @@ except ModuleNotFoundError as error:
 if not sys.argv[2:]:
     raise SystemExit(__doc__)
 model = onnx.shape_inference.infer_shapes(onnx.load(sys.argv[1]))
+found = {node.output[0]: node for node in model.graph.node if node.op_type == "Where"}
+where = found.popitem()[1] if len(found) == 1 else sys.exit(f"expected one Where, not {[*found]}")
 kernel = te_select.load(sys.argv[2])
-(where,) = (node for node in model.graph.node if node.op_type == "Where")
 values = {each.name: onnx.numpy_helper.to_array(each) for each in model.graph.initializer}
 inputs = {each.name: each for each in model.graph.input if each.name not in values}
 results = [each.name for each in model.graph.output]

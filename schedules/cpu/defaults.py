@@ -61,24 +61,6 @@ def may_stream(pattern: AccessPattern) -> bool:
     return pattern.out_bytes is None or pattern.out_bytes >= LEAST_STREAMED_BYTES
 
 
-def is_fill(pattern: AccessPattern) -> bool:
-    """Whether the kernel reads less than half as many bytes as it writes.
-
-    Then the inputs do not displace the output from the last-level cache, so plain stores are the
-    faster ones up to larger outputs.
-    """
-    loops = pattern.loops
-    read = all(loop.cond for loop in loops) + pattern.width * (
-        all(loop.then for loop in loops) + all(loop.else_ for loop in loops)
-    )
-    return 2 * read < pattern.width
-
-
-def reads_cond_once(pattern: AccessPattern) -> bool:
-    """Whether every element of cond is read only once: cond moves along every loop."""
-    return all(loop.cond for loop in pattern.loops)
-
-
 def skippable(leaf: Loop) -> bool:
     """Whether cond moves along the leaf and a side does too, which a span may then skip."""
     return leaf.cond and (leaf.then or leaf.else_)

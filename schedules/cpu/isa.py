@@ -10,6 +10,7 @@ except that it knows the target.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -190,6 +191,7 @@ def of(target: Target) -> Isa:
     return next(isa for isa in ISAS.values() if isa.machine == machine)
 
 
+@functools.lru_cache(maxsize=8)  # LLVM takes 0.5 ms, and a search asks for each of its configs
 def features_of(target: Target) -> frozenset[str]:
     """The features of a TVM target of kind llvm, by LLVM's names."""
     return frozenset(map(str, codegen.llvm_get_cpu_features(target)))

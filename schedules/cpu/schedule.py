@@ -99,7 +99,13 @@ def variants(pattern: AccessPattern, config: Config) -> list[Variant]:
     if config.bytes_per_thread and pattern.elements is None:
         small = replace(main, bytes_per_thread=0, stream_from=0, skip=0)
         found.append(Variant("small", small, _is_small))
-    return [*found, Variant("", main)]
+    return [
+        replace(each, leaf=_leaf_of(pattern, each.config)) for each in (*found, Variant("", main))
+    ]
+
+
+def _leaf_of(pattern: AccessPattern, config: Config) -> str:
+    return span_of(pattern, config).kind if config.leaf == SPAN else "plain TIR"
 
 
 def _rows_are_not_long(

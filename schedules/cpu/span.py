@@ -94,6 +94,13 @@ class Span:
         return self.vector_bytes // self.width
 
     @property
+    def kind(self) -> str:
+        """Which rows it walks; `span_source` says which file writes it."""
+        if self.end_to_end:
+            return "rows end to end"
+        return {0: "rows of named length", 1: "plain run"}.get(self.inner, "short rows")
+
+    @property
     def symbol(self) -> str:
         """The function's name. It holds every parameter: equal names must mean equal code."""
         moves = self.cond + self.then + self.else_

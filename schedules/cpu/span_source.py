@@ -10,16 +10,18 @@ from te_select.schedules.cpu.span import METADATA, Span
 _REDUCTION = re.compile(r"(@llvm\.vector\.reduce\.\w+\.v(\d+)i8)")
 
 
+_WRITERS = {
+    "plain run": plain_span.source,
+    "short rows": short_rows.source,
+    "rows end to end": rows_end_to_end.source,
+    "rows of named length": rows_of_named_length.source,
+}
+
+
 def span_source(symbol: str) -> str:
     """Write the LLVM IR of a span. ``symbol`` is what `apply` annotated the leaf with."""
     span = Span.from_symbol(symbol)
-    if span.end_to_end:
-        source = rows_end_to_end.source
-    elif span.inner == 0:
-        source = rows_of_named_length.source
-    else:
-        source = plain_span.source if span.inner == 1 else short_rows.source
-    text = source(span)
+    text = _WRITERS[span.kind](span)
     called = sorted(set(_REDUCTION.findall(text)))
     declared = "".join(f"declare i8 {name}(<{lanes} x i8>)\n" for name, lanes in called)
     return f"{text}\n{declared}{METADATA}"

@@ -122,7 +122,7 @@ def space(pattern: AccessPattern, target: Any) -> Mapping[str, Sequence[Any]]:
 
 def variants(_pattern: AccessPattern, config: Config) -> list[Variant]:
     """The functions to make: a single one, for all sizes."""
-    return [Variant("", config)]
+    return [Variant("", config, leaf="vectors of a tile")]
 
 
 def apply(sch: s_tir.Schedule, pattern: AccessPattern, target: Any, config: Config) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from te_select.checking.reference import Array
-from te_select.errors import ArtifactError
+from te_select.errors import ArtifactError, SelectError
 from te_select.operator.dtypes import ELEMENT_TYPES, element_type, numpy_dtype
 from te_select.operator.workload import Workload
 from te_select.runtime.cuda.device_array import DeviceArray
@@ -21,6 +21,7 @@ from te_select.runtime.cuda.kernel import CudaKernel
 
 _ALIGNMENT = 256  # bytes; the alignment of cuMemAlloc
 _LARGEST_ALIGNMENT = 8  # bytes; the alignment that a kernel expects of its widest elements
+_failed: dict[int, str] = {}  # by device, how a kernel failed there
 
 
 class OnDevice:
@@ -33,6 +34,9 @@ class OnDevice:
     device
         The number of the device to run it on.
     """
+
+    copies = True
+    """Memory of the device ends elsewhere than the arrays."""
 
     def __init__(self, kernel: CudaKernel, device: int = 0) -> None:
         self._kernel = kernel
@@ -69,8 +73,11 @@ class OnDevice:
         ArtifactError
             If there is no device, or not enough memory on it.
         SelectError
-            Any other error of the kernel.
+            Any other error of the kernel. If it fails while it runs, for example at an address, the
+            device serves this process no more, and every later call raises the same.
         """
+        if self._device in _failed:
+            raise SelectError(_failed[self._device])
         try:
             on_cond, on_then, on_else = (self._placed(value) for value in (cond, then, else_))
             if out is None:
@@ -83,9 +90,13 @@ class OnDevice:
             place = shift + out.ctypes.data - whole.ctypes.data
             on_out = DeviceArray(memory, element_type(out.dtype), out.shape, place)
             self._kernel(on_cond, on_then, on_else, out=on_out)
-            image.read(whole)
         except CudaError as error:
             raise ArtifactError(f"the kernel cannot be run here: {error}") from error
+        try:
+            image.read(whole)
+        except CudaError as error:
+            _failed[self._device] = f"{self.workload.name} failed on the device: {error}"
+            raise SelectError(_failed[self._device]) from error
         return out
 
     def _like(self, cond: Any, then: Any, else_: Any) -> Array:
@@ -101,8 +112,11 @@ class OnDevice:
         return np.empty(tuple(extents), numpy_dtype(self.workload.dtype))
 
     def _placed(self, value: Any) -> Any:
-        """An array on the device; a scalar as it is."""
-        if not isinstance(value, np.ndarray):
+        """An array on the device; a scalar as it is, and an array of rank 0 at an odd address.
+
+        The kernel takes these by value. So both ways are checked if the address changes.
+        """
+        if not isinstance(value, np.ndarray) or (not value.ndim and value.ctypes.data % 2):
             return value
         array = np.asarray(value, order="C")
         element = element_type(array.dtype)

@@ -1,37 +1,40 @@
 """Checks of a kernel against NumPy, bit for bit.
 
 Operands are random bits, so NaN payloads, negative zeros and subnormals all occur. The result is
-compared with NumPy's as unsigned integers. The bytes around ``out`` must not change.
+compared with NumPy's as unsigned integers. The bytes around ``out`` must not change, wherever the
+operands lie. No memory outside of them may be used.
 """
 
 from __future__ import annotations
 
-import math
+import contextlib
+import faulthandler
+import mmap
+import os
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+import signal
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
-
-from te_select.checking.guarded import Bytes, Guarded
-from te_select.checking.reference import Array, first_difference, ints, placed, special_bits
+from te_select.checking.checks import CHECKS, ENDS, Operands
+from te_select.checking.reference import first_difference, placed
 from te_select.errors import ArgumentError, ArtifactError
 from te_select.operator.access import access_pattern
-from te_select.operator.broadcast import Shape
-from te_select.operator.dtypes import numpy_dtype
 from te_select.operator.workload import Workload
 
-DIM_SIZES = (1, 7, 33, 1000)  # of named dims: 1, less than a vector, more than one, many vectors
-MEMORY_LIMIT = 2 << 30  # bytes of operands; named dims are made smaller to stay below it
-LONGEST_RUN = 1 << 16  # elements; long enough that whole blocks are skipped
-_CACHE_LINE = 64
-_ONE = np.uint8(1)
+# Of named dims: none, one, those about vectors, and more than two tiles of a GPU.
+DIM_SIZES = (0, 1, 7, 16, 33, 65, 1023, 20_001)
+MEMORY_LIMIT = 1 << 19  # bytes of operands; named dims are made smaller to stay below it
+_BOUNDS = "bounds"
 
 
 class SelectKernel(Protocol):
-    """The part of a kernel that `verify_kernel` needs."""
+    """The part of a kernel that `verify_kernel` needs.
+
+    A kernel that works on copies of its operands says so by an attribute ``copies``.
+    """
 
     @property
     def workload(self) -> Workload:
@@ -90,7 +93,8 @@ def verify_kernel(
     Returns
     -------
     list of CheckResult
-        One for each check and each set of sizes of the named dims.
+        One for each check and each set of sizes of the named dims. ``"bounds"`` has one for all
+        sets. It has none for a kernel that works on copies.
 
     Raises
     ------
@@ -103,23 +107,21 @@ def verify_kernel(
     if unknown := sorted(wanted - set(CHECKS)):
         raise ArgumentError(f"check {unknown[0]!r} does not exist; expected {', '.join(CHECKS)}")
     results = []
-    for sizes in dim_sizes(kernel.workload):
-        operands = _Operands(kernel.workload.bind(sizes), seed)
-        for check, prepare in CHECKS.items():
-            if check not in wanted:
-                continue
-            operands.start(check, seed)
-            prepare(operands)
-            message = _run(kernel, operands)
-            command = _command(kernel, seed, check)
-            results.append(
-                CheckResult(kernel.workload.name, check, sizes, not message, message, command)
-            )
+    sets = dim_sizes(kernel.workload)
+    for sizes in sets:
+        operands = Operands(kernel.workload.bind(sizes), seed)
+        for check in CHECKS:
+            if check in wanted and check != _BOUNDS:
+                operands.start(check, seed)
+                results.append(_result(kernel, seed, check, sizes, _check(kernel, operands, check)))
+        del operands  # the next ones may need the memory
+    if _BOUNDS in wanted and not getattr(kernel, "copies", False):
+        results.append(_bounds(kernel, sets, seed))
     return results
 
 
 def dim_sizes(workload: Workload) -> list[dict[str, int]]:
-    """Sets of sizes for the named dims; different names get different sizes.
+    """Sets of sizes for the named dims: all are 1, then different names get different sizes.
 
     Parameters
     ----------
@@ -134,7 +136,7 @@ def dim_sizes(workload: Workload) -> list[dict[str, int]]:
     if not workload.dim_names:
         return [{}]
     pattern = access_pattern(workload)
-    sets = []
+    sets = [dict.fromkeys(workload.dim_names, 1)]
     for first in range(len(DIM_SIZES)):
         sizes = {
             name: DIM_SIZES[(first + i) % len(DIM_SIZES)]
@@ -142,144 +144,79 @@ def dim_sizes(workload: Workload) -> list[dict[str, int]]:
         }
         while pattern.bytes_moved(sizes) > MEMORY_LIMIT and max(sizes.values()) > 1:
             largest = max(sizes, key=lambda name: sizes[name])
-            sizes[largest] = (sizes[largest] + 1) // 2
+            sizes[largest] //= 2
         if sizes not in sets:
             sets.append(sizes)
     return sets
 
 
-class _Operands:
-    """The memory of one workload, reused by every check."""
-
-    def __init__(self, workload: Workload, seed: int) -> None:
-        self.workload = workload
-        self.dtype = numpy_dtype(workload.dtype)
-        self.random = np.random.Generator(np.random.SFC64(seed))
-        self.buffers = {
-            "cond": self._allocate(workload.cond_shape, 1),
-            "then": self._allocate(workload.then_shape, workload.element.width),
-            "else_": self._allocate(workload.else_shape, workload.element.width),
-            "out": self._allocate(workload.out_shape, workload.element.width),
-        }
-        self.offsets = dict.fromkeys(self.buffers, 0)
-        for name in ("then", "else_"):
-            memory = self.buffers[name].memory
-            memory[:] = self._random_bytes(memory.size)
-
-    def start(self, check: str, seed: int) -> None:
-        """Seed the data, so that it does not depend on the checks that ran before."""
-        self.random = np.random.Generator(np.random.SFC64([seed, *check.encode()]))
-        self.offsets = dict.fromkeys(self.buffers, 0)
-        self.buffers["out"].fill()
-
-    def array(self, name: str) -> Array:
-        """The operand that is passed to the kernel."""
-        shape, dtype = {
-            "cond": (self.workload.cond_shape, np.dtype(np.bool_)),
-            "then": (self.workload.then_shape, self.dtype),
-            "else_": (self.workload.else_shape, self.dtype),
-            "out": (self.workload.out_shape, self.dtype),
-        }[name]
-        return self.buffers[name].array(ints(shape), dtype, self.offsets[name])
-
-    def mask(self, fill: Callable[[int], Bytes]) -> None:
-        """Set cond to ``fill(number of elements)``."""
-        cond = self.array("cond").view(np.uint8)
-        cond[...] = fill(cond.size).reshape(cond.shape)
-
-    def random_mask(self) -> None:
-        """Set cond to an even mix of 0 and 1."""
-        self.mask(lambda count: self._random_bytes(count) & _ONE)
-
-    def random_truths(self) -> None:
-        """Set cond to an even mix of 0 and of every other byte."""
-        self.mask(lambda count: self._random_bytes(count) * (self._random_bytes(count) & _ONE))
-
-    def blocked_mask(self) -> None:
-        """Set cond to alternating runs of random length."""
-        self.mask(lambda count: runs(self.random, count))
-
-    def misalign(self) -> None:
-        """Move every operand off vector alignment, and the inputs off element alignment too."""
-        self.random_mask()
-        cond = self.array("cond").copy()
-        self.offsets = {"cond": 3, "then": 1, "else_": 5, "out": self.workload.element.width}
-        self.array("cond")[...] = cond
-
-    def special_values(self) -> None:
-        """Fill then and else with the values that arithmetic would change."""
-        self.random_mask()
-        values = special_bits(self.workload.dtype)
-        for name, shift in (("then", 0), ("else_", 1)):
-            words = self.array(name).reshape(-1).view(values.dtype)
-            # Not np.resize: it joins a list of copies, which took 5 s for 128 M elements.
-            whole = words.size // values.size * values.size
-            pattern = np.roll(values, shift)
-            words[:whole].reshape(-1, values.size)[...] = pattern
-            words[whole:] = pattern[: words.size - whole]
-
-    def guards_touched(self) -> bool:
-        """Whether a byte outside ``out`` was written."""
-        return self.buffers["out"].touched(self.offsets["out"])
-
-    def _allocate(self, shape: Shape, width: int) -> Guarded:
-        size = math.prod(ints(shape)) * width
-        return Guarded(size, _CACHE_LINE)  # so that only `misalign` is off a cache line
-
-    def _random_bytes(self, count: int) -> Bytes:
-        words = self.random.integers(0, 2**64, -(-count // 8), np.uint64)
-        return words.view(np.uint8)[:count]
+def _check(kernel: SelectKernel, operands: Operands, check: str) -> str:
+    """Run one check; what is wrong, or nothing."""
+    for place in CHECKS[check](operands):
+        message = _run(kernel, operands)
+        if message:
+            return f"{message}, if {place}" if place else message
+        if place and not operands.selected:
+            operands.selected = operands.arrays()[3].tobytes()
+    return ""
 
 
-def runs(random: np.random.Generator, count: int) -> Bytes:
-    """Alternating runs of 0 and 1, of 1 to 64K elements, as in real masks.
-
-    Parameters
-    ----------
-    random
-        Source of the lengths.
-    count
-        Number of elements.
-
-    Returns
-    -------
-    array of uint8
-        The mask.
-    """
-    lengths: list[int] = []
-    total = 0
-    while total < count:
-        lengths.append(int(2 ** random.uniform(0, math.log2(LONGEST_RUN))))
-        total += lengths[-1]
-    values = (np.arange(len(lengths)) + int(random.integers(2))) % 2
-    return np.repeat(values.astype(np.uint8), lengths)[:count]
-
-
-CHECKS: dict[str, Callable[[_Operands], None]] = {
-    "random": _Operands.random_mask,
-    "all_true": lambda operands: operands.mask(lambda count: np.ones(count, np.uint8)),
-    "all_false": lambda operands: operands.mask(lambda count: np.zeros(count, np.uint8)),
-    "blocked": _Operands.blocked_mask,
-    "bytes": _Operands.random_truths,
-    "misaligned": _Operands.misalign,
-    "special": _Operands.special_values,  # last: it overwrites the random data
-}
-
-
-def _run(kernel: SelectKernel, operands: _Operands) -> str:
-    cond, then, else_, out = (operands.array(name) for name in ("cond", "then", "else_", "out"))
+def _run(kernel: SelectKernel, operands: Operands) -> str:
+    buffer = operands.buffers["out"]
+    buffer.fill()
+    *inputs, out = operands.arrays()
     try:
-        kernel(cond, then, else_, out=out)
+        kernel(*inputs, out=out)
     except ArtifactError:  # this machine cannot run it, and the other checks would say the same
         raise
     except Exception as error:  # an error of a kernel is a result, and the other checks go on
         return f"{type(error).__name__}: {error}"
-    if operands.guards_touched():
+    if buffer.touched():
         return "bytes outside out were written"
-    return first_difference(out, *placed(operands.workload, cond, then, else_))
+    if operands.selected and out.tobytes() == operands.selected:
+        return ""
+    return first_difference(out, *placed(operands.workload, *inputs))
 
 
-def _command(kernel: SelectKernel, seed: int, check: str) -> str:
+def _bounds(kernel: SelectKernel, sets: Sequence[dict[str, int]], seed: int) -> CheckResult:
+    """Run the kernel in a process of its own, which ends if memory outside an operand is used."""
+    reached = mmap.mmap(-1, 2)  # shared with the process: the set of sizes, and the end
+    child = os.fork()
+    if not child:
+        status = 1
+        try:
+            faulthandler.disable()  # the message says what it would
+            _run_at_ends(kernel, sets, seed, reached)
+            status = 0
+        finally:
+            os._exit(status)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if not status:
+        return _result(kernel, seed, _BOUNDS, {}, "")
+    name = signal.Signals(-status).name if status < 0 else f"exit status {status}"
+    message = f"a process of its own ended with {name}"
+    if -status in (signal.SIGSEGV, signal.SIGBUS):
+        message = f"memory right {ENDS[reached[1]]} an operand was used ({name})"
+    return _result(kernel, seed, _BOUNDS, sets[reached[0]], message)
+
+
+def _run_at_ends(
+    kernel: SelectKernel, sets: Sequence[dict[str, int]], seed: int, reached: mmap.mmap
+) -> None:
+    for k, sizes in enumerate(sets):
+        operands = Operands(kernel.workload.bind(sizes), seed)
+        operands.start(_BOUNDS, seed)
+        for end, _ in enumerate(CHECKS[_BOUNDS](operands)):
+            reached[0], reached[1] = k, end
+            *inputs, out = operands.arrays()
+            with contextlib.suppress(Exception):  # the other checks tell of it
+                kernel(*inputs, out=out)
+
+
+def _result(
+    kernel: SelectKernel, seed: int, check: str, sizes: dict[str, int], message: str
+) -> CheckResult:
     path = "PATH" if kernel.path is None else str(kernel.path)
-    words: Sequence[str] = ("te-select", "verify", path, "--kernel", kernel.workload.name)
-    return shlex.join((*words, "--seed", str(seed), "--check", check))
+    name = kernel.workload.name
+    words = ("te-select", "verify", path, "--kernel", name, "--seed", str(seed), "--check", check)
+    return CheckResult(name, check, sizes, not message, message, shlex.join(words))

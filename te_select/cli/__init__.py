@@ -7,10 +7,15 @@ One module per verb. A verb imports NumPy, tvm and what needs them only when it 
 from __future__ import annotations
 
 import sys
+import warnings
+from typing import Any
 
+from te_select import variables
 from te_select.errors import not_installed
+from te_select.operator.broadcast import printable
 
 INTERRUPTED = 130
+INTERRUPTION = "interrupted; every file is whole, or as it was"
 
 
 def main() -> None:
@@ -18,10 +23,17 @@ def main() -> None:
     try:
         from te_select.cli.verbs import app  # noqa: PLC0415 - needs typer, which may be missing
     except KeyboardInterrupt:
+        print(f"te-select: error: {INTERRUPTION}", file=sys.stderr)
         sys.exit(INTERRUPTED)
     except ModuleNotFoundError as error:
         sys.exit(
             f"te-select: error: {not_installed('the command line', error)}, or "
             "te-select-runtime[cli], which verifies and inspects libraries"
         )
+    warnings.showwarning = _warn
+    variables.warn_of_unknown()
     app()
+
+
+def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
+    print(f"te-select: warning: {printable(str(message))}", file=sys.stderr)

@@ -18,6 +18,7 @@ from te_select.cli.console import (
     no_meaning,
     parse_knobs,
     print_json,
+    print_line,
     progress,
     tuning_logs,
 )
@@ -115,4 +116,5 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
         print(f"{model}: {models.counted(nodes)}")
         for node in nodes:
             if node.status == "dispatched":
-                print(f"{node.place}: {served[node.place] or 'not in the library'}; {node.reason}")
+                by = served[node.place] or "not in the library"
+                print_line(f"{node.place}: {by}; {node.reason}")

@@ -16,15 +16,18 @@ import typer
 from typer.core import TyperGroup
 
 from te_select import kinds
-from te_select.cli import INTERRUPTED
+from te_select.cli import INTERRUPTED, INTERRUPTION
 from te_select.errors import (
     ArgumentError,
     BroadcastError,
     DTypeError,
     SelectError,
     TargetError,
+    broken_torch_explained,
     not_installed,
 )
+from te_select.functional import notices
+from te_select.operator.broadcast import printable
 
 FAILED, BAD_USAGE = 1, 2
 _FILE_WIDTH = 200  # columns of a table if stdout is not a terminal
@@ -106,30 +109,27 @@ _NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO)
 class Group(TyperGroup):
     """The verbs; every error is one line on stderr, or JSON with ``--json``."""
 
-    def main(
-        self,
-        args: Sequence[str] | None = None,
-        prog_name: str | None = None,
-        complete_var: str | None = None,
-        standalone_mode: bool = True,
-        windows_expand_args: bool = True,
-        **extra: Any,
-    ) -> Any:
+    def main(self, args: Sequence[str] | None = None, *_: Any, **__: Any) -> Any:
         """Run a verb and exit with its code."""
         words = list(sys.argv[1:] if args is None else args) or ["--help"]
         as_json = "--json" in words
+        notices.silence()
         try:
-            # Not standalone, so that errors come here. Typer would draw a box around them.
-            code = super().main(words, "te-select", complete_var, standalone_mode=False, **extra)
+            # Typer's own `main` would draw a box around errors, and say nothing of an interrupt.
+            with broken_torch_explained(), self.make_context("te-select", words) as context:
+                code = self.invoke(context)
             if sys.stdout is not None:
                 sys.stdout.flush()
         except (SelectError, UsageError) as error:
             code = BAD_USAGE if isinstance(error, _BAD_VALUES) else FAILED
             code = _fail(type(error).__name__, str(error), code, as_json)
-        except (KeyboardInterrupt, typer.Abort):
-            code = INTERRUPTED
+        except typer.Exit as end:
+            code = end.exit_code
+        except KeyboardInterrupt:
+            code = _fail("KeyboardInterrupt", INTERRUPTION, INTERRUPTED, as_json)
         except ModuleNotFoundError as error:
-            code = _fail("ToolchainError", str(not_installed("this", error)), FAILED, as_json)
+            missing = not_installed("this", error)
+            code = _fail(type(missing).__name__, str(missing), FAILED, as_json)
         except BrokenPipeError:
             _drop_output()
             code = FAILED
@@ -184,13 +184,15 @@ def print_json(document: Any) -> None:
 
 
 @contextlib.contextmanager
-def progress(what: str) -> Iterator[Callable[..., None]]:
+def progress(what: str, *, lines: bool = False) -> Iterator[Callable[..., None]]:
     """Show a progress bar on stderr while work runs, if that is a terminal.
 
     Parameters
     ----------
     what
         The work.
+    lines
+        Whether each step is a line if stderr is no terminal, for work that takes minutes.
 
     Yields
     ------
@@ -199,7 +201,15 @@ def progress(what: str) -> Iterator[Callable[..., None]]:
         if it has one.
     """
     if sys.stderr is None or not sys.stderr.isatty():
-        yield lambda _done, _total, _name="": None
+        said = -1
+
+        def write(done: int, total: int, _name: str = "") -> None:
+            nonlocal said
+            if lines and done != said:
+                said = done
+                print(f"{what}: {done} of {total} steps", file=sys.stderr, flush=True)
+
+        yield write
         return
     from rich.console import Console  # noqa: PLC0415 - rich is slow to import
     from rich.progress import MofNCompleteColumn, Progress  # noqa: PLC0415
@@ -226,18 +236,23 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         numbers = i > 0 and all(row[i].isdigit() for row in rows)
         table.add_column(header, justify="right" if numbers else "left", overflow="fold")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(printable, row))  # cells may be of strangers
     console = Console(markup=False, highlight=False)
     if not console.is_terminal:
         console.width = _FILE_WIDTH  # lines stay whole, so that they can be searched
     console.print(table)
 
 
+def print_line(text: str) -> None:
+    """Print a line that may hold texts of strangers."""
+    print(printable(text))
+
+
 def print_fields(fields: MutableMapping[str, Any], indent: str = "") -> None:
-    """Print names and values, one per line, with the values aligned."""
+    """Print names and values, one per line, with the values aligned; they may be of strangers."""
     width = max(map(len, fields))
     for name, value in fields.items():
-        print(f"{indent}{name:<{width}}  {value}")
+        print(f"{indent}{name:<{width}}  {printable(str(value))}")
 
 
 def _check_once(command: Any, parent: Any, words: Sequence[str]) -> None:
@@ -256,7 +271,7 @@ def _check_once(command: Any, parent: Any, words: Sequence[str]) -> None:
 
 
 def _fail(kind: str, message: str, code: int, as_json: bool) -> int:
-    line = " ".join(message.split())
+    line = printable(" ".join(message.split()))
     if as_json:
         print_json({"error": line, "kind": kind})
     else:

@@ -9,7 +9,7 @@ import os
 import platform
 from typing import Any
 
-from te_select import kinds
+from te_select import kinds, variables
 from te_select.runtime import packages
 
 _PACKAGES = {
@@ -32,12 +32,7 @@ _VARIABLES = (
     "CC",
     "OBJCOPY",
     "OMP_NUM_THREADS",
-    "TE_SELECT_CACHE_DIR",
-    "TE_SELECT_CACHE_SIZE",
-    "TE_SELECT_LEVEL",
-    "TE_SELECT_NUM_THREADS",
-    "TE_SELECT_PRIVATE_COPY",
-    "TE_SELECT_PROFILE",
+    *variables.KNOWN,
     "TMPDIR",
 )
 
@@ -48,13 +43,15 @@ def environment() -> dict[str, Any]:
     Returns
     -------
     dict
-        Sections of JSON types: ``versions``, ``variables``, and those of every kind of machine:
-        ``cpu``, ``caches``, ``profile``, ``toolchains`` and ``gpus``. Missing things are None.
+        Sections of JSON types: ``versions``, ``variables``, ``unknown_variables``, and those of
+        every kind of machine: ``cpu``, ``caches``, ``profile``, ``toolchains`` and ``gpus``.
+        Missing things are None.
     """
     versions = {name: packages.version(*named) for name, named in _PACKAGES.items()}
-    found: dict[str, dict[str, Any]] = {
+    found: dict[str, Any] = {
         "versions": {"python": platform.python_version(), **versions},
         "variables": {name: os.environ.get(name) for name in _VARIABLES},
+        "unknown_variables": variables.unknown(),
     }
     for kind in kinds.KINDS.values():
         for section, values in kinds.load(kind.environment)().items():

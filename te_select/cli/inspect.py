@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,21 +20,27 @@ from te_select.cli.console import (
     parse_knobs,
     print_fields,
     print_json,
+    print_line,
     tuning_logs,
 )
 from te_select.cli.manifest import describe, print_kernels, read_manifest
 from te_select.cli.paths import check_folder, check_library
-from te_select.errors import SelectError
+from te_select.errors import ArtifactError, SelectError
+from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
 from te_select.runtime import scratch, stored
 
-_KNOWN = kinds.sources()
-LOADS = "yes"
+if TYPE_CHECKING:
+    from te_select.runtime.kernel import Kernel
 
 Library = Annotated[Path | None, typer.Argument(help="A library; without it, give workload flags.")]
 Source = Annotated[str | None, typer.Option("--source", help=f"{', '.join(kinds.sources())}.")]
 KernelName = Annotated[
     str | None, typer.Option("--kernel", help="A kernel of a library with several.")
+]
+
+Load = Annotated[
+    bool, typer.Option("--load", help="Load the library, which runs its code, and ask it more.")
 ]
 
 
@@ -56,12 +62,16 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
     source: Source = None,
     level: LevelOption = None,
     kernel: KernelName = None,
+    load: Load = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Show what a library or a workload is, or what the nodes of a model become.
 
     For a library and a workload: the config with its reason, and the source at each level. For a
     model: a table of its Where or Select nodes, with what te-select does with each.
+
+    A library is read, and its code does not run. With --load it does: what the library decides on
+    this machine is shown, too.
 
     Example: te-select inspect build/mask.so --source asm
     (or sass, for a library for CUDA)
@@ -74,7 +84,7 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
     flags = workloads.fields(cond, then, else_, dtype, op, auto_broadcast, axis)
     if model is not None:
         other = {"library": path, "tuning-logs": logs, "source": source, "kernel": kernel}
-        no_meaning("--model", level=level, config=config)
+        no_meaning("--model", level=level, config=config, load=load or None)
         no_meaning("--model", **flags, **other, target=target)
         _show_model(model, size, expand, as_json)
         return
@@ -85,8 +95,8 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
         no_meaning("a library", target=target, config=config)
         check_library(path)
         document = _of_library(path)
-        document |= _loaded(path)
-        document["files_written"] = _write_beside(path) if document["loads_here"] == LOADS else []
+        document |= _loaded(path, document) if load else _here(path)
+        document["files_written"] = _write_beside(path)
     else:
         check_folder("--tuning-logs", logs, "none")
         if not any(value is not None for value in flags.values()):
@@ -94,6 +104,7 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
                 "nothing to inspect is given; expected a library, --cond, --then and --else, or "
                 "--model"
             )
+        no_meaning("workload flags, whose kernel is loaded,", load=load or None)
         workload = workloads.gather(flags, None, None)[0]
         of_target = "native" if target is None else target
         document = _of_workload(workload, of_target, logs, parse_knobs(config))
@@ -142,26 +153,62 @@ def _of_workload(
         path = folder / "kernel.so"
         made = te_select.export([workload], path, target, tuning_logs(logs), config=knobs)
         document = _of_library(made)
+        document |= _loaded(made, document)
     del document["path"]
     return document
 
 
 def _write_beside(path: Path) -> list[str]:
     """Write the manifest and the header beside the library again, if one is gone or differs."""
-    return stored.write_beside(stored.read(path), path)
+    try:
+        return stored.write_beside(stored.read(path), path)
+    except ArtifactError:  # it was changed, as is said above
+        return []
 
 
-def _loaded(path: Path) -> dict[str, Any]:
-    """Whether the library loads here, or why not; the level that runs, and what it decides."""
+def _here(path: Path) -> dict[str, Any]:
+    """Whether the library would load here, or why not, and the level that would run."""
+    from te_select.runtime import artifact  # noqa: PLC0415 - imports tvm_ffi
+
+    try:
+        manifest = stored.read(path).manifest
+        level = artifact.class_here(manifest, path).level_here(manifest.target)
+    except SelectError as error:
+        return {"loads_here": f"no: {error}", "in_effect": {}}
+    named = {"level_here": level} if "levels" in manifest.target else {}
+    return {"loads_here": "yes", "in_effect": {}, **named}
+
+
+def _loaded(path: Path, document: dict[str, Any]) -> dict[str, Any]:
+    """The same of a library that is loaded, and what it decides; completes its kernels."""
     import te_select  # noqa: PLC0415 - imports tvm_ffi
 
     try:
         loaded = te_select.load(path)
     except SelectError as error:
         return {"loads_here": f"no: {error}", "in_effect": {}}
-    kernel = loaded if isinstance(loaded, te_select.Kernel) else next(iter(loaded.values()))
+    library = {loaded.workload.name: loaded} if isinstance(loaded, te_select.Kernel) else loaded
+    for entry in document["kernels"]:
+        kernel = library[entry["symbol"]]
+        plan, leaf = kernel.plan(), _leaf(kernel)
+        if leaf and "plain run" not in leaf and plan:  # only plain runs leave a side unread
+            plan["looks_at_cond"] = False
+        entry["here"] = {**plan, "leaf": leaf}
     level = {"level_here": kernel.level} if len(kernel.levels) > 1 else {}
-    return {"loads_here": LOADS, "in_effect": dict(kernel.in_effect), **level}
+    return {"loads_here": "yes", "in_effect": dict(kernel.in_effect), **level}
+
+
+def _leaf(kernel: Kernel) -> list[str]:
+    """What walks the innermost run of elements, in the words of docs/schedules.md."""
+    from te_select.machines import schedule_of  # noqa: PLC0415 - kept off --help
+
+    pattern = access_pattern(kernel.workload)
+    try:
+        schedule = schedule_of(kernel.kind)  # imports tvm
+        config = schedule.config_from(kernel.config).checked(pattern)
+    except (ImportError, ValueError):  # te-select-runtime has none; another version's config
+        return []
+    return list(dict.fromkeys(each.leaf for each in schedule.variants(pattern, config)))
 
 
 def _chosen(kernels: list[dict[str, Any]], name: str | None) -> list[dict[str, Any]]:
@@ -222,4 +269,4 @@ def _print(document: dict[str, Any]) -> None:
     print()
     print_kernels(document["kernels"])
     for node in document["nodes"]:
-        print(f"{node['place']} {node['name']}: {node['symbol'] or node['reason']}")
+        print_line(f"{node['place']} {node['name']}: {node['symbol'] or node['reason']}")

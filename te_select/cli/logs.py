@@ -17,10 +17,12 @@ from te_select.cli.console import (
     TargetOption,
     print_fields,
     print_json,
+    print_line,
     print_table,
+    tuning_logs,
 )
 from te_select.cli.paths import check_folder
-from te_select.records.origin import DEFAULT, NONE_NEAR, NOT_ASKED
+from te_select.operator.broadcast import printable
 
 if TYPE_CHECKING:
     from te_select.records.entry import Entry
@@ -110,15 +112,15 @@ def best_command(  # noqa: PLR0913, PLR0917 - one per flag
     default_config = schedule_of(resolved.kind).default_config
     document = []
     for each, level in itertools.product(wanted, resolved.levels):
-        found = None if logs == "none" else find(each, level, logs)
-        default = default_config(access_pattern(each), level.tvm)
+        found = find(each, level, tuning_logs(logs))
+        config = found.config or default_config(access_pattern(each), level.tvm)
         document.append(
             {
                 "workload": str(each),
                 "target": level.name,
-                "origin": DEFAULT if found is None else found.origin,
-                "why": (NOT_ASKED if logs == "none" else NONE_NEAR) if found is None else found.why,
-                "config": vars(default if found is None else found.config),
+                "origin": found.origin,
+                "why": found.why,
+                "config": vars(config),
             }
         )
     if as_json:
@@ -174,7 +176,8 @@ def prune_command(logs: Written, target: Targets = "*", as_json: JsonFlag = Fals
     if as_json:
         print_json({"dropped": gone})
     else:
-        print("\n".join(gone) or "nothing to drop")
+        for line in gone or ["nothing to drop"]:
+            print_line(line)
 
 
 _HEADERS = ("target", "record", "us", "default us", "gain", "trials", "busy", "spread", "machine")
@@ -264,6 +267,6 @@ def _report(complaints: Any, as_json: bool) -> None:
     """Say on stderr what cannot be used, and exit with 1 if there is anything."""
     if not as_json:
         for line in complaints:
-            print(f"te-select: {line}", file=sys.stderr)
+            print(f"te-select: {printable(line)}", file=sys.stderr)
     if complaints:
         raise typer.Exit(FAILED)

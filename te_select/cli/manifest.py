@@ -99,7 +99,7 @@ def print_kernel(described: dict[str, Any]) -> None:
     shown = {
         name.replace("_", " "): value
         for name, value in described.items()
-        if name not in ("symbol", "workload", "source", "levels")
+        if name not in ("symbol", "workload", "source", "levels", "here")
     }
     if "levels" in described:  # the config of the best one stands above
         *lower, best = described["levels"]
@@ -110,4 +110,16 @@ def print_kernel(described: dict[str, Any]) -> None:
     shown["out shape"] = format_shape(described["out_shape"])
     if described["bytes_moved"] is None:
         shown["bytes moved"] = "known at call time"
+    if "here" in described:
+        shown["here"] = _in_words(described["here"])
     print_fields(shown, "  ")
+
+
+def _in_words(here: dict[str, Any]) -> str:
+    """How a call runs on this machine, as docs/schedules.md calls it."""
+    said = []
+    if "threads" in here:
+        said.append(f"{here['threads']} thread{'s' * (here['threads'] != 1)}")
+        said.append(f"stores {'past' if here['stores_past_the_cache'] else 'into'} the caches")
+        said += ["may look at cond first"] * here["looks_at_cond"]
+    return "; ".join([*said, *([" or ".join(here["leaf"])] if here["leaf"] else [])])

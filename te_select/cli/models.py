@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import te_select
-from te_select.cli.console import UsageError, print_table
+from te_select.cli.console import UsageError, print_line, print_table
 from te_select.errors import BroadcastError, DTypeError, ModelError
 from te_select.operator.access import access_pattern
-from te_select.operator.broadcast import Shape, format_shape, printable
+from te_select.operator.broadcast import Shape, format_shape
 from te_select.operator.workload import Workload
 from te_select.runtime import files
 
@@ -217,24 +217,24 @@ def print_nodes(nodes: Sequence[ModelNode], sizes: dict[str, int]) -> None:
         rows.append(
             (
                 node.place,
-                printable(node.name),
+                node.name,
                 *(_NOT_KNOWN if shape is None else format_shape(shape) for shape in shapes),
-                printable(node.dtype or _NOT_KNOWN),
+                node.dtype or _NOT_KNOWN,
                 node.status,
-                printable(node.cond_producer),
+                node.cond_producer,
                 _NOT_KNOWN if moved is None else str(moved),
             )
         )
     print_table((*headers, "bytes a call"), rows)
     texts = {name: text for node in nodes for name, text in node.dims.items() if name != text}
     for name, text in sorted(texts.items()):
-        print(f"{name}: {text}" if _is_of_file(name) else f"{name}: a size of its own in each node")
+        print_line(f"{name}: {text if _is_of_file(name) else 'a size of its own in each node'}")
     reasons: dict[tuple[str, str], list[str]] = {}
     for node in nodes:
         if node.status in ("dispatched", "refused"):
             reasons.setdefault((node.status, node.reason), []).append(node.place)
     for (status, reason), places in reasons.items():
-        print(f"{status}: {', '.join(places)}: {printable(reason)}")
+        print_line(f"{status}: {', '.join(places)}: {reason}")
 
 
 def _is_of_file(name: str) -> bool:

@@ -33,7 +33,7 @@ def profile_command(
 
     Example: te-select profile --dry-run
     """
-    from te_select.runtime import files  # noqa: PLC0415 - kept off --help
+    from te_select.runtime import atomic  # noqa: PLC0415 - kept off --help
     from te_select.timing.cores import BUSY, busy_cores  # noqa: PLC0415
 
     (path_of_module,) = (kind.profile for kind in kinds.KINDS.values() if kind.profile)
@@ -62,7 +62,7 @@ def profile_command(
             f"measured by te-select {metadata.version('te-select')} profile on "
             f"{datetime.date.today().isoformat()}, {busy:.1f} cores busy"
         )
-        files.replace(path, profile.text_of(measured, about).encode())
+        atomic.replace(path, profile.text_of(measured, about).encode())
     document = {
         "file": None if dry_run else current.file,
         "busy_cores": round(busy, 2),

@@ -174,13 +174,16 @@ def _print(outcomes: Sequence[Outcome], logs: Path, rest: str, *, is_own: bool) 
     if outcomes:
         print_outcomes(outcomes)
     records = [outcome.record for outcome in outcomes if outcome.record is not None]
-    if unsure := sum(bool(record.unsure) for record in records):
-        print(f"{unsure} of {len(records)} are unsure: the same command tries them again")
-    if records:
-        print(f"recorded in {logs / records[0].name.partition('/')[0] / RECORDS}")
-    if len(records) > unsure:
+    unsure = [record for record in records if record.unsure]
+    if len(records) > len(unsure):
         flag = "" if is_own else f" --tuning-logs {shlex.quote(str(logs))}"
+        print(f"recorded in {logs / records[0].name.partition('/')[0] / RECORDS}")
         print(f"te-select compile{flag} ... -o LIBRARY uses them")
+    if unsure:
+        print(
+            f"{len(unsure)} of {len(records)} recorded, not used: unsure because "
+            f"{unsure[0].unsure}\nthe same command tries them again"
+        )
     if rest:
         print(rest)
 

@@ -19,6 +19,7 @@ from te_select.cli.console import (
     UsageError,
     no_meaning,
     print_json,
+    print_line,
     print_table,
     progress,
 )
@@ -41,8 +42,8 @@ Check = Annotated[
     list[str] | None,
     typer.Option(
         "--check",
-        help="Run this check: random, all_true, all_false, blocked, bytes, misaligned or special; "
-        "repeatable.",
+        help="Run this check: random, all_true, all_false, blocked, bytes, misaligned, special or "
+        "bounds; repeatable.",
     ),
 ]
 Case = Annotated[str | None, typer.Option("--case", help="Run only this case of the corpus.")]
@@ -61,6 +62,8 @@ def verify_command(  # noqa: PLR0913, PLR0917 - one per flag
     as_json: JsonFlag = False,
 ) -> None:
     """Compare kernels with NumPy, bit for bit, or run the conformance cases of other projects.
+
+    A library is loaded, which runs its code.
 
     A corpus is a JSON list of cases, such as [{"id": "a", "op": "numpy.where", "attrs": {},
     "cond_dtype": "boolean", "dtype": "f32", "cond_shape": [2], "then_shape": [2], "else_shape": [],
@@ -91,8 +94,9 @@ def _verify_library(
     level: str | None,
     as_json: bool,
 ) -> None:
+    from te_select.checking.checks import CHECKS  # noqa: PLC0415 - imports NumPy
     from te_select.checking.numpy_calls import with_numpy  # noqa: PLC0415
-    from te_select.checking.verify import CHECKS, verify_kernel  # noqa: PLC0415 - imports NumPy
+    from te_select.checking.verify import verify_kernel  # noqa: PLC0415 - imports NumPy
 
     for check in checks or ():
         if check not in CHECKS:
@@ -197,10 +201,10 @@ def _verify_corpus(
         rows = [[op, *(str(value) for value in row.values())] for op, row in systems.items()]
         print_table(["system", "cases", "passed", "failed", "skipped"], rows)
         for reason, number in skipped.most_common():
-            print(f"skipped {number}: {reason}")
+            print_line(f"skipped {number}: {reason}")
         for result in failures:
-            print(f"FAILED {result.op} {result.case} ({result.label}): {result.reason}")
-            print(f"  {result.command}")
+            print_line(f"FAILED {result.op} {result.case} ({result.label}): {result.reason}")
+            print_line(f"  {result.command}")
         print(f"{count['passed']} passed, {count['failed']} failed, {count['skipped']} skipped")
     if failures:
         raise typer.Exit(FAILED)

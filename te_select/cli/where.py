@@ -62,7 +62,7 @@ def build_command(
     from te_select.functional.where.kernels import building  # noqa: PLC0415 - imports tvm
 
     imported = time.perf_counter()
-    with progress("building") as step:
+    with progress("building", lines=not as_json) as step:
         path = building.build(output, target, step)
     end = time.perf_counter()
     document = {

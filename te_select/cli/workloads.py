@@ -146,7 +146,8 @@ def parse_shape(text: str) -> tuple[Dim, ...]:
         if match is None:
             raise ValueError(
                 f"is not a shape ({word!r} is neither a size nor a name); expected a comma list "
-                f'such as 1,batch,128, or "" for a scalar'
+                f'such as 1,batch,128, with a name for a size that is known at the call, or "" '
+                f"for a scalar"
             )
         dims.append(int(match[1]) if match[1] else match[2])
     return tuple(dims)

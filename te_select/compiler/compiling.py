@@ -59,7 +59,7 @@ def compile(
     SelectError
         As `te_select.compile` does.
     """
-    _checked(workload)
+    checked(workload)
     _check_one_source(tuning_logs, config)
     resolved = resolve(target)
     check_runs_here(resolved)
@@ -120,7 +120,7 @@ def export(
     _check_one_source(tuning_logs, config)
     given = list(workloads)
     nodes = [item for item in given if isinstance(item, Node)]
-    wanted = [item.workload if isinstance(item, Node) else _checked(item) for item in given]
+    wanted = [item.workload if isinstance(item, Node) else checked(item) for item in given]
     unique = list(dict.fromkeys(workload for workload in wanted if workload is not None))
     resolved = resolve(target)
     served = served_by_family(nodes) if kinds.kind(resolved.kind).family else {}
@@ -175,9 +175,19 @@ def _check_one_source(tuning_logs: TuningLogs, config: Mapping[str, Any] | None)
         )
 
 
-def _checked(workload: Workload) -> Workload:
+def checked(workload: Any) -> Workload:
+    """Return what is given if it is a workload.
+
+    Raises
+    ------
+    ArgumentError
+        If it is not.
+    """
     if not isinstance(workload, Workload):
-        raise ArgumentError(f"{shown(workload)} is not a te_select.Workload")
+        raise ArgumentError(
+            f"{shown(workload)} is not a te_select.Workload; expected "
+            "te_select.Workload(cond_shape, then_shape, else_shape)"
+        )
     return workload
 
 

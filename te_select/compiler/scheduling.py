@@ -19,7 +19,7 @@ from te_select.operator.broadcast import shown
 from te_select.operator.definition import definition
 from te_select.operator.workload import Workload
 from te_select.records import lookup
-from te_select.records.origin import BY_HAND, DEFAULT, NONE_NEAR, NOT_ASKED
+from te_select.records.origin import BY_HAND, DEFAULT
 
 TuningLogs = str | Path | Literal[False] | None
 
@@ -66,11 +66,10 @@ def schedule(
     elif knobs:
         chosen = _config_by_hand(knobs, pattern, rules, target)
         origin, why = BY_HAND, f"{_listed(knobs)}; the other knobs are those of the default config"
-    elif tuning_logs is not False and (found := lookup.find(workload, target, tuning_logs)):
-        chosen, origin, why = found.config, found.origin, found.why
     else:
-        chosen = rules.default_config(pattern, target.tvm)
-        why = NOT_ASKED if tuning_logs is False else NONE_NEAR
+        found = lookup.find(workload, target, tuning_logs)
+        chosen = found.config or rules.default_config(pattern, target.tvm)
+        origin, why = found.origin, found.why
     functions = {}
     for variant in rules.variants(pattern, chosen):
         sch = s_tir.Schedule(definition(workload))

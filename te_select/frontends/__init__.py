@@ -7,15 +7,16 @@ The onnx and defusedxml packages come with ``pip install 'te-select[models]'``.
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import Path
+from typing import BinaryIO
 
-from te_select.errors import ModelError
+from te_select.errors import ArtifactError, ModelError
 from te_select.frontends.model_node import ModelNode
 from te_select.frontends.onednn_graph import read_onednn
 from te_select.frontends.onnx import read_onnx
 from te_select.frontends.openvino import read_openvino
 from te_select.operator.broadcast import printable
+from te_select.runtime import files
 
 __all__ = ["ModelNode", "read_model"]
 
@@ -50,16 +51,23 @@ def read_model(path: str | os.PathLike[str], *, expand: bool = False) -> list[Mo
     """
     path = Path(path)
     try:
-        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would be waited for; some never end
-            raise ModelError("it is not a regular file; expected a model file")
-        kind = path.suffix.lower() if path.suffix.lower() in _SUFFIXES else _begins_as(path)
-        if kind == ".xml":
-            return read_openvino(path)
-        if kind == ".json":
-            return read_onednn(path)
-        return read_onnx(path, expand=expand)
+        file = files.opened(path, "a model file")
+    except ArtifactError as error:
+        raise ModelError(str(error)) from error
+    try:
+        with file:
+            kind = path.suffix.lower() if path.suffix.lower() in _LARGEST else _begins_as(file)
+            if os.fstat(file.fileno()).st_size > _LARGEST[kind]:
+                raise ModelError(f"the file is larger than {_LARGEST[kind] >> 20} MiB")
+            if kind == ".xml":
+                return read_openvino(file)
+            if kind == ".json":
+                return read_onednn(file)
+            return read_onnx(file, expand=expand)
     except OSError as error:
         raise ModelError(f"{path} cannot be read: {error.strerror or error}") from error
+    except MemoryError as error:
+        raise ModelError(f"{path} is larger than the memory; expected a model file") from error
     except ModelError as error:
         raise ModelError(f"{path}: {_shortened(str(error))}") from error
 
@@ -70,13 +78,17 @@ def _shortened(text: str) -> str:
     return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]} ..."
 
 
-_SUFFIXES = (".onnx", ".xml", ".json")
+_LARGEST = {  # bytes
+    ".onnx": (1 << 31) - 1,  # the longest message of protobuf
+    ".xml": 64 << 20,  # 100,000 layers, the most that are read, take as much
+    ".json": 4 << 20,  # a dumped graph of oneDNN has some thousands of bytes
+}
 
 
-def _begins_as(path: Path) -> str:
+def _begins_as(file: BinaryIO) -> str:
     """The usual suffix of the format to which the first bytes of a file belong."""
-    with path.open("rb") as file:
-        start = file.read(_LOOKED_AT).removeprefix(_BYTE_ORDER_MARK).lstrip()
+    start = file.read(_LOOKED_AT).removeprefix(_BYTE_ORDER_MARK).lstrip()
+    file.seek(0)
     if start.startswith(b"<"):
         return ".xml"
     return ".json" if start.startswith((b"{", b"[")) else ".onnx"

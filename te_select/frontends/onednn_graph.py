@@ -5,8 +5,7 @@ from __future__ import annotations
 import graphlib
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from te_select.errors import ModelError
 from te_select.frontends.model_node import ModelNode
@@ -18,16 +17,16 @@ from te_select.frontends.symbolic.tensors import Dims, Sizes, Tensor
 from te_select.operator.broadcast import Shape, format_shape, shown
 
 _OPEN = -(2**63)  # DNNL_GRAPH_UNKNOWN_DIM
-_LARGEST = 4 << 20  # bytes; a dumped graph has some thousands of them
 
 
-def read_onednn(path: Path) -> list[ModelNode]:
+def read_onednn(file: BinaryIO) -> list[ModelNode]:
     """Read every Select of a oneDNN Graph JSON file.
 
     Parameters
     ----------
-    path
-        A file that ``ONEDNN_GRAPH_DUMP=graph`` writes, or an input of benchdnn's graph driver.
+    file
+        The file, opened: what ``ONEDNN_GRAPH_DUMP=graph`` writes, or an input of benchdnn's graph
+        driver.
 
     Returns
     -------
@@ -44,7 +43,7 @@ def read_onednn(path: Path) -> list[ModelNode]:
     oneDNN Graph specification, operation Select. A shape of one unknown dim is taken as an unknown
     rank, because that is how the library writes an unknown rank.
     """
-    ops = _operations(path)
+    ops = _operations(file)
     graph = _Graph(ops)
     order = _in_order(ops)
     for index in order:
@@ -173,12 +172,10 @@ def _agree(shape: Shape, stated: Dims | None) -> bool:
     )
 
 
-def _operations(path: Path) -> list[Mapping[str, Any]]:
+def _operations(file: BinaryIO) -> list[Mapping[str, Any]]:
     """The operations of a file; the fields that are read have been checked."""
-    if path.stat().st_size > _LARGEST:
-        raise ModelError(f"the file is larger than {_LARGEST >> 20} MiB, which no oneDNN graph is")
     try:
-        document = json.loads(path.read_bytes())
+        document = json.loads(file.read())
     except (ValueError, RecursionError) as error:
         raise ModelError(f"the file is no oneDNN graph: {error}") from error
     ops = document.get("graph") if isinstance(document, Mapping) else None

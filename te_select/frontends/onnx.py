@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from te_select.errors import ModelError, ToolchainError
 from te_select.frontends.model_node import ModelNode
@@ -15,16 +14,14 @@ if TYPE_CHECKING:
 
     from te_select.frontends.onnx_graph.interpreter import Interpreter
 
-_LARGEST = 2**31 - 1  # bytes; the longest message of protobuf
 
-
-def read_onnx(path: Path, *, expand: bool) -> list[ModelNode]:
+def read_onnx(file: BinaryIO, *, expand: bool) -> list[ModelNode]:
     """Read every Where of an ONNX file.
 
     Parameters
     ----------
-    path
-        The file. Data that lies beside it is not read.
+    file
+        The file, opened. Data that lies beside it is not read.
     expand
         Whether to list the Where nodes in the bodies of operators that ONNX defines as functions,
         too.
@@ -52,11 +49,11 @@ def read_onnx(path: Path, *, expand: bool) -> list[ModelNode]:
         raise ToolchainError(
             "ONNX files are read with the onnx package; pip install 'te-select[models]'"
         ) from error
-    from te_select.frontends.onnx_graph import interpreter  # noqa: PLC0415
+    from te_select.frontends.onnx_graph import definitions, interpreter  # noqa: PLC0415
     from te_select.frontends.onnx_graph.scopes import opsets_of  # noqa: PLC0415
     from te_select.frontends.onnx_graph.sites import sites  # noqa: PLC0415
 
-    model = _parsed(path)
+    model = _parsed(file)
     newest = onnx.defs.onnx_opset_version()
     opset = opsets_of(model.opset_import).get("", 0)
     if opset > newest:
@@ -64,6 +61,7 @@ def read_onnx(path: Path, *, expand: bool) -> list[ModelNode]:
             f"the file is of opset {opset}, and onnx {onnx.__version__} knows up to {newest}; "
             "install a newer onnx"
         )
+    definitions.check(model)
     found = list(sites(model))
     walk = interpreter.Interpreter(model, expand=expand)
     walk.run()
@@ -71,15 +69,13 @@ def read_onnx(path: Path, *, expand: bool) -> list[ModelNode]:
     return [_node(site, walk, judge) for site in (*found, *walk.inside_operators)]
 
 
-def _parsed(path: Path) -> ModelProto:
+def _parsed(file: BinaryIO) -> ModelProto:
     from google.protobuf.message import DecodeError  # noqa: PLC0415
     from onnx import ModelProto  # noqa: PLC0415
 
     from te_select.frontends.onnx_graph.wire import check_parts  # noqa: PLC0415
 
-    if path.stat().st_size > _LARGEST:
-        raise ModelError("the file is larger than 2 GiB, which no ONNX file can be")
-    data = path.read_bytes()
+    data = file.read()
     check_parts(data)
     model = ModelProto()
     try:

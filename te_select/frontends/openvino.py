@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import BinaryIO
 
 from te_select.errors import ModelError
 from te_select.frontends.model_node import ModelNode
@@ -13,12 +13,12 @@ from te_select.frontends.symbolic.status import Judge, Rule
 _AXIS = ("auto_broadcast.auto_broadcast_axis", "auto_broadcast_axis", "axis")
 
 
-def read_openvino(path: Path) -> list[ModelNode]:
+def read_openvino(file: BinaryIO) -> list[ModelNode]:
     """Read every Select of an OpenVINO IR file.
 
     Parameters
     ----------
-    path
+    file
         The ``.xml``. The ``.bin`` beside it is not read.
 
     Returns
@@ -41,7 +41,7 @@ def read_openvino(path: Path) -> list[ModelNode]:
     judge = Judge(walker.names)
     return [
         judge.node(found.site, found.operands, _rule(found.layer, found.site.place))
-        for found in walker.walk(read_document(path))
+        for found in walker.walk(read_document(file))
     ]
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import te_select
 from te_select.errors import ToolchainError
 from te_select.machines.c_compiler import c_compiler
-from te_select.runtime import packages
+from te_select.runtime import cache, packages
 from te_select.runtime.cpu import features
 
 _PACKAGES = ("te-select", "apache-tvm", "apache-tvm-ffi")
@@ -27,7 +27,6 @@ _SOURCES = (
     "functional",
     "kinds.py",
 )
-_CHARACTERS = 24  # 96 bits
 
 
 def digest(*facts: str | bytes) -> str:
@@ -41,12 +40,12 @@ def digest(*facts: str | bytes) -> str:
     Returns
     -------
     str
-        Letters and digits.
+        Hexadecimal digits, for `te_select.runtime.cache.name_of`.
     """
     found = _of_what_builds(os.environ.get("CC", "").strip(), os.environ.get("PATH", "")).copy()
     for fact in facts:
         _add(found, fact)
-    return found.hexdigest()[:_CHARACTERS]
+    return found.hexdigest()[: cache.DIGITS]
 
 
 @functools.cache

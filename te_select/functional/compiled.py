@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from te_select import forks, kinds
 from te_select.errors import ArtifactError, not_installed
-from te_select.functional import build_key
+from te_select.functional import build_key, notices
 from te_select.operator.workload import Workload
 from te_select.records import folders
 from te_select.records.snapshot import PENDING, RECORDS, SESSIONS, WORKLOADS
-from te_select.runtime import artifact, cache, stored
+from te_select.runtime import artifact, cache, files, stored
 from te_select.runtime.kernel import Kernel
 
 if TYPE_CHECKING:
     from te_select.compiler import TuningLogs
 
-_PREFIX = "kernel"
 _LOGS = (WORKLOADS, RECORDS, SESSIONS, PENDING)
 
 
@@ -78,12 +77,13 @@ def compile(
     name = _entry(workload, target, tuning_logs, config)
     if name is not None and (found := _from_cache(name, workload)) is not None:
         return found
-    try:
-        import te_select.compiler  # noqa: PLC0415 - imports tvm
-    except ModuleNotFoundError as error:
-        raise not_installed("te_select.compile", error) from error
+    with notices.shown("te_select.compile: building a kernel, once ..."):
+        try:
+            import te_select.compiler  # noqa: PLC0415 - imports tvm
+        except ModuleNotFoundError as error:
+            raise not_installed("te_select.compile", error) from error
 
-    made = te_select.compiler.compile(workload, target, tuning_logs, config=config)
+        made = te_select.compiler.compile(workload, target, tuning_logs, config=config)
     # Records may have been added meanwhile.
     after = _entry(workload, target, tuning_logs, config)
     if name is not None and name == after and kinds.kind(made.kind).cached:
@@ -98,9 +98,9 @@ def _entry(workload: Any, target: Any, tuning_logs: Any, config: Any) -> str | N
     try:
         asked = json.dumps([workload.to_json(), target, config], sort_keys=True)
         records = ["no records"] if tuning_logs is False else _records(tuning_logs)
-    except (TypeError, ValueError, RecursionError, OSError):
+    except (TypeError, ValueError, RecursionError, OSError, ArtifactError):
         return None
-    return f"{_PREFIX}-{workload.name}-{build_key.digest(asked, *records)}.so"
+    return cache.name_of(workload.name, build_key.digest(asked, *records))
 
 
 def _records(tuning_logs: Any) -> list[str | bytes]:
@@ -110,9 +110,7 @@ def _records(tuning_logs: Any) -> list[str | bytes]:
     for folder in given:
         found.append("folder")
         for path in sorted(path for name in _LOGS for path in folder.glob(f"*/{name}")):
-            if not path.is_file():
-                raise FileNotFoundError(path)
-            found += [path.relative_to(folder).as_posix(), path.read_bytes()]
+            found += [path.relative_to(folder).as_posix(), files.read(path)]
     if tuning_logs is not None and len(found) == 1:
         raise FileNotFoundError(given[0])
     return found

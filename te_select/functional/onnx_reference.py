@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from te_select.errors import ModelError, ToolchainError
 from te_select.functional.select import select
 from te_select.operator.dtypes import ELEMENT_TYPES
+from te_select.runtime import files
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -49,6 +51,8 @@ def onnx_reference(model: ModelProto | bytes | str | os.PathLike[str]) -> Refere
         ) from error
     if isinstance(model, bytes | str | os.PathLike):
         try:
+            if not isinstance(model, bytes):  # a pipe would be waited for
+                files.opened(Path(model), "an ONNX model").close()
             model = onnx.load_from_string(model) if isinstance(model, bytes) else onnx.load(model)
         except Exception as error:  # protobuf has exceptions of its own
             shown = "the bytes" if isinstance(model, bytes) else model

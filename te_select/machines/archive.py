@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import platform
 import shutil
-import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
 from te_select.errors import ToolchainError
-from te_select.machines.programs import named_by
+from te_select.machines.programs import named_by, run
 from te_select.runtime.stored import MEMBER
 
-SHARED = ("te_select_error", "te_select_error_v1", "te_select_pool_v3")
+SHARED = ("te_select_error", "te_select_error_v1", "te_select_pool_v4")
 """What a program has once, however many of its libraries and archives bring it."""
 
 
@@ -42,8 +41,8 @@ def write(merged: Path, functions: Iterable[str], triple: str | None, out: Path)
     # stay, the linker takes the first.
     weak = [f"--weaken-symbol={name}" for name in SHARED]
     options = (*weak, f"--keep-global-symbols={kept}", "--strip-unneeded")
-    _run(*_tool("objcopy", "OBJCOPY", triple), *options, str(merged), str(member))
-    _run(*_tool("ar", "AR", triple), "rcsD", str(out), str(member))
+    run(*_tool("objcopy", "OBJCOPY", triple), *options, str(merged), str(member))
+    run(*_tool("ar", "AR", triple), "rcsD", str(out), str(member))
 
 
 def _tool(name: str, variable: str, triple: str | None) -> tuple[str, ...]:
@@ -59,13 +58,3 @@ def _tool(name: str, variable: str, triple: str | None) -> tuple[str, ...]:
         f"a static library needs {' or '.join(names)}, which is not found; install binutils "
         f"(Debian: apt install binutils{'' if own else f'-{triple}'}) or llvm, or set {variable}"
     )
-
-
-def _run(*command: str) -> None:
-    try:
-        done = subprocess.run(command, capture_output=True, check=False)
-    except OSError as error:
-        raise ToolchainError(f"{command[0]} cannot be run: {error}") from error
-    if done.returncode:
-        said = " ".join(done.stderr.decode(errors="replace").split())
-        raise ToolchainError(f"{command[0]} failed with exit code {done.returncode}: {said}")

@@ -8,7 +8,6 @@ import functools
 import os
 import platform
 import shutil
-import subprocess
 import tempfile
 import threading
 from collections.abc import Sequence
@@ -18,7 +17,7 @@ from pathlib import Path
 from te_select.errors import ToolchainError
 from te_select.machines import archive as archives
 from te_select.machines.cross_compiler import cross_compiler
-from te_select.machines.programs import named_by
+from te_select.machines.programs import named_by, run
 from te_select.runtime import embedded, scratch
 from te_select.runtime.manifest import Manifest
 
@@ -33,7 +32,6 @@ _LINK = (
     "-Wl,-z,noexecstack",
     "-Wl,-z,defs",
 )
-_STDERR_LINES = 8
 CHECKS = ("host.c", "plain.c")
 """Sources of every host half: the argument checks, and the plain C functions."""
 
@@ -114,7 +112,7 @@ def _link(
         exports = Path(folder, "exports.map")
         # Whatever is exported can be found, and overwritten, by libtvm's loader; only these may be.
         functions = tuple(manifest.c_functions.values())
-        own = (*functions, *archives.SHARED) if functions else ("te_select_pool_v3",)
+        own = (*functions, *archives.SHARED) if functions else ("te_select_pool_v4",)
         exports.write_text(f"{{ global: __tvm_ffi_*; {'; '.join(own)}; local: *; }};\n")
         options = (*compiler, *_COMPILE, *_include_options(half))
         inputs = [str(path) for path in (source, note, *linked)]
@@ -218,15 +216,6 @@ def _include_options(half: HostHalf) -> tuple[str, ...]:
 
 
 def _run(*command: str, output: Path) -> None:
-    try:
-        done = subprocess.run((*command, "-o", str(output)), capture_output=True, check=False)
-    except OSError as error:
-        raise ToolchainError(f"{command[0]} cannot be run: {error}") from error
-    if done.returncode:
-        lines = done.stderr.decode(errors="replace").strip().splitlines()[-_STDERR_LINES:]
-        raise ToolchainError(
-            f"{command[0]} failed with exit code {done.returncode}; a working C compiler is "
-            "needed: " + "; ".join(line.strip() for line in lines)
-        )
+    run(*command, "-o", str(output), advice="set CC to a C compiler that works")
     if not output.is_file():
         raise ToolchainError(f"{command[0]} wrote no file; set CC to a C compiler")

@@ -1,4 +1,4 @@
-"""Other programs: those that the environment names, and what they say about themselves."""
+"""Other programs: those that the environment names, how they are run, and what they say."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import os
 import shlex
 import shutil
 import subprocess
+from pathlib import Path
 
 from te_select.errors import ToolchainError
 
+_LAST_LINES = 8  # of what a program has printed, in an error
 _SECONDS = 10  # a driver that hangs must not hang the report
 
 
@@ -45,3 +47,29 @@ def first_line(*command: str) -> str | None:
         return None
     lines = done.stdout.strip().splitlines()
     return lines[0] if done.returncode == 0 and lines else None
+
+
+def run(*command: str, advice: str = "", folder: Path | None = None) -> bytes:
+    """Run a program in a folder, and return what it has printed.
+
+    Raises
+    ------
+    ToolchainError
+        If it cannot be run, or fails. The message ends in the advice.
+    """
+    try:
+        done = subprocess.run(command, capture_output=True, check=False, cwd=folder)
+    except OSError as error:
+        raise ToolchainError(f"{command[0]} cannot be run: {error}") from error
+    if done.returncode:
+        said = [last_lines(done.stderr or done.stdout) or "it printed nothing", advice]
+        raise ToolchainError(
+            f"{command[0]} failed with exit code {done.returncode}: {'; '.join(filter(None, said))}"
+        )
+    return done.stdout
+
+
+def last_lines(text: bytes) -> str:
+    """The end of what a program has printed, in one line."""
+    lines = text.decode(errors="replace").strip("\0 \n").splitlines()[-_LAST_LINES:]
+    return "; ".join(line.strip() for line in lines)

@@ -76,7 +76,9 @@ class Entry:
 
 
 def read_record(
-    text: str, workloads: Mapping[int, WorkloadLine], sessions: Sequence[Session]
+    text: str,
+    workloads: Mapping[int, WorkloadLine],
+    sessions: Mapping[str, Sequence[Session]],
 ) -> Entry:
     """Read a line of the records.
 
@@ -87,7 +89,7 @@ def read_record(
     workloads
         The usable lines of the workloads, by their indices from 0.
     sessions
-        The sessions that are known.
+        The sessions that are known, by the names of their records.
 
     Returns
     -------
@@ -123,7 +125,7 @@ def read_record(
         raise ValueError(f"line {index + 1} of the workloads, which it names, is not usable")
     workload = workloads[index]
     _check_pair(key, arguments, workload, index)
-    own_sessions = [session for session in sessions if session["record"] == key]
+    own_sessions = sessions.get(key, ())
     fitting = [session for session in own_sessions if session.get("config", knobs) == knobs]
     as_found = [session for session in fitting if session.get("digest", "") in ("", digest(body))]
     return Entry(

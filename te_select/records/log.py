@@ -9,17 +9,16 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from te_select.errors import TuningError
+from te_select.errors import TuningError, warn
 from te_select.operator.broadcast import shown
 from te_select.records import snapshot, workload_line
-from te_select.records.entry import Entry, read_record, read_session
+from te_select.records.entry import Entry, Session, read_record, read_session
 from te_select.records.snapshot import (
     PENDING,
     RECORDS,
@@ -46,7 +45,9 @@ __all__ = [
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}")
 _MOST_WARNINGS = 5  # for one log; one deleted line may make hundreds of records unusable
-_UNREADABLE = (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError)
+_UNREADABLE = (
+    ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError,
+)  # fmt: skip
 Parsed = TypeVar("Parsed")
 
 
@@ -99,7 +100,7 @@ class Log:
                 f"{self.folder}: {more} more lines are left out; te-select logs list names them"
             )
         for complaint in said:
-            warnings.warn(complaint, RuntimeWarning, stacklevel=3)
+            warn(complaint)
 
 
 def folder_name(target: str) -> str:
@@ -187,19 +188,22 @@ def parse(folder: Path, taken: Snapshot) -> Log:
     workloads = lines(WORKLOADS, workload_line.read)
     sessions = lines(SESSIONS, read_session)
     by_number = {number: workload for number, (_, workload) in workloads.items()}
-    known = [session for _, session in sessions.values()]
+    known: dict[str, list[Session]] = {}
+    for _, session in sessions.values():
+        known.setdefault(session["record"], []).append(session)
     records = lines(RECORDS, lambda text: read_record(text, by_number, known))
     entries = tuple(entry for _, entry in records.values())
+    used = {id(part) for entry in entries for part in (entry.workload, entry.session)}
     unused = [
         Damage(WORKLOADS, number + 1, "no usable record names it", text)
         for number, (text, _) in workloads.items()
-        if not any(entry.workload is text for entry in entries)
+        if id(text) not in used
     ]
+    others = {entry.key for entry in entries if not entry.session}
     for number, (text, session) in sessions.items():
-        if any(entry.session is session for entry in entries):
+        if id(session) in used:
             continue
         alone = Damage(SESSIONS, number + 1, f"no usable record is its {session['record']}", text)
-        others = {entry.key for entry in entries if not entry.session}
         (damaged if session["record"] in others else unused).append(alone)
     return Log(folder, entries, tuple(damaged), tuple(unused))
 

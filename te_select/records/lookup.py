@@ -1,4 +1,4 @@
-"""Finds the record for a workload: its own, else the nearest, else none.
+"""Finds the record for a workload: its own, else the nearest, else none. None that is unsure.
 
 A record is near if all of these hold:
 
@@ -12,12 +12,12 @@ A record is near if all of these hold:
 from __future__ import annotations
 
 import math
-import warnings
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from te_select.errors import TuningError
+from te_select.errors import TuningError, warn
 from te_select.machines import schedule_of
 from te_select.machines.targets import ResolvedTarget
 from te_select.operator.access import access_pattern
@@ -27,7 +27,16 @@ from te_select.records import log
 from te_select.records.fit import family_of, is_of, is_of_model, misfit
 from te_select.records.folders import default_folders
 from te_select.records.log import Entry
-from te_select.records.origin import NEAREST, TUNED, explain, outcome, ratio
+from te_select.records.origin import (
+    DEFAULT,
+    NEAREST,
+    NONE_NEAR,
+    NOT_ASKED,
+    TUNED,
+    explain,
+    outcome,
+    ratio,
+)
 from te_select.records.sizes import representative
 
 NEAR = 4.0  # a factor; levels of cache differ by 16 and more, so 4 mostly stays within one level
@@ -35,16 +44,16 @@ NEAR = 4.0  # a factor; levels of cache differ by 16 and more, so 4 mostly stays
 
 @dataclass(frozen=True)
 class Found:
-    """A record's config.
+    """What to compile a workload with.
 
     Parameters
     ----------
     config
-        The config of the machine's schedule.
+        A record's config of the machine's schedule; None for the schedule's default.
     origin
-        ``"tuned:<target>/<record>"`` or ``"nearest:<target>/<record>"``.
+        ``"tuned:<target>/<record>"``, ``"nearest:<target>/<record>"`` or ``"default"``.
     why
-        Why this one, in one line.
+        Why this one, in one line; also which nearer record is unsure, and for what reason.
     """
 
     config: Any
@@ -53,8 +62,8 @@ class Found:
 
 
 def find(
-    workload: Workload, target: ResolvedTarget, logs: str | Path | None = None
-) -> Found | None:
+    workload: Workload, target: ResolvedTarget, logs: str | Path | Literal[False] | None = None
+) -> Found:
     """Find the record for a workload.
 
     Parameters
@@ -67,12 +76,12 @@ def find(
         of one model of machine, the knobs that the machine decides are left to the machine.
     logs
         A folder of logs; None for the user's own and those shipped with the package. Of equally
-        near records of both, the user's is taken.
+        near records of both, the user's is taken. False for no logs.
 
     Returns
     -------
-    Found or None
-        None if no record is near.
+    Found
+        The default if no record is near.
 
     Raises
     ------
@@ -85,11 +94,14 @@ def find(
         For every damaged line, for records of another TVM or te_select, and for records whose
         config does not fit their own workload. All of these are left out.
     """
+    if logs is False:
+        return Found(None, DEFAULT, NOT_ASKED)
     folders = default_folders() if logs is None else [_given(logs)]
     own = log.folder_name(target.records)
     others = (each.name for root in folders for each in log.target_folders(root))
     names = dict.fromkeys([own, *others])
     usable = 0
+    unsure = ""
     for name in names:
         must = name == own and logs is not None
         entries = [
@@ -98,16 +110,18 @@ def find(
             for entry in _usable(root / name, must=must)
         ]
         usable += len(entries)
-        sure = [(number, entry) for number, entry in entries if not entry.unsure]
-        found = _nearest(workload, target, sure, name, exact=name == own)
-        if found is not None:
-            return found
+        for entry, found in _near(workload, target, entries, name, exact=name == own):
+            if not entry.unsure:
+                return replace(found, why=found.why + unsure)
+            unsure = unsure or (
+                f"; the record {name}/{entry.key} is unsure, so it is not used: {entry.unsure}"
+            )
     if logs is not None and not usable:
         raise TuningError(
             f"{folders[0]} holds no record that this te_select can use; expected "
             f"TARGET/{log.RECORDS}, as te-select tune writes it"
         )
-    return None
+    return Found(None, DEFAULT, explain(DEFAULT, workload) + unsure if unsure else NONE_NEAR)
 
 
 def _given(logs: str | Path) -> Path:
@@ -128,27 +142,24 @@ def _usable(place: Path, must: bool) -> list[Entry]:
     except TuningError as error:
         if must:
             raise
-        warnings.warn(str(error), RuntimeWarning, stacklevel=2)
+        warn(str(error))
         return []
     found.warn()
     judged = [(entry, misfit(entry)) for entry in found.entries]
     odd = [f"{entry.key}: {problem}" for entry, problem in judged if problem is not None]
     if odd:
-        warnings.warn(
-            f"{place}: {len(odd)} of {len(judged)} records are left out ({odd[0]}): tune again",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+        warn(f"{place}: {len(odd)} of {len(judged)} records are left out ({odd[0]}): tune again")
     return [entry for entry, problem in judged if problem is None]
 
 
-def _nearest(
+def _near(
     workload: Workload,
     target: ResolvedTarget,
     entries: list[tuple[int, Entry]],
     place: str,
     exact: bool,
-) -> Found | None:
+) -> Iterator[tuple[Entry, Found]]:
+    """The records that are near, with what each would give, the nearest first."""
     pattern = access_pattern(workload)
     elements = access_pattern(representative(workload)).elements
     schedule = schedule_of(target.kind)
@@ -172,6 +183,4 @@ def _nearest(
         origin = f"{TUNED if own else NEAREST}{place}/{entry.key}"
         by_hand = "edited by hand since it was tuned"
         found = by_hand if entry.edited else outcome(entry.seconds, entry.session)
-        why = explain(origin, workload, found)
-        return Found(config, origin, why)
-    return None
+        yield entry, Found(config, origin, explain(origin, workload, found))

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import stat
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from te_select.errors import TuningError
+from te_select.errors import ArtifactError, TuningError
+from te_select.runtime import files
 
 WORKLOADS, RECORDS = "database_workload.json", "database_tuning_record.json"
 SESSIONS, PENDING = "sessions.json", ".pending.json"
@@ -133,14 +133,11 @@ def contents(path: Path) -> bytes | None:
         If it cannot be read, or is not a regular file (reading a pipe would wait).
     """
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise TuningError(f"{path} is not a regular file; expected a tuning log")
-        return path.read_bytes()
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise TuningError(f"{path} cannot be read: {reason}") from error
+        return files.read(path, "a tuning log")
+    except ArtifactError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            return None
+        raise TuningError(str(error)) from error
 
 
 def _stamp(path: Path) -> object:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from te_select.errors import ArtifactError, TuningError
 from te_select.records import log, snapshot
 from te_select.records.log import Damage, Entry
 from te_select.records.snapshot import Snapshot
-from te_select.runtime import files
+from te_select.runtime import atomic
 
 LOCK, ASIDE = ".lock", "damaged.txt"
 
@@ -149,9 +148,9 @@ def _write(folder: Path, taken: Snapshot, entries: Sequence[Entry], found: log.L
         )
     }
     try:
-        files.replace(folder / log.PENDING, snapshot.pending(texts, taken.digests))
+        atomic.replace(folder / log.PENDING, snapshot.pending(texts, taken.digests))
         for name, text in texts.items():
-            files.replace(folder / name, text.encode())
+            atomic.replace(folder / name, text.encode())
         (folder / log.PENDING).unlink()
     except (ArtifactError, OSError) as error:
         raise TuningError(f"{folder} cannot be written: {error}") from error
@@ -160,16 +159,14 @@ def _write(folder: Path, taken: Snapshot, entries: Sequence[Entry], found: log.L
 def _set_aside(folder: Path, lines: Sequence[Damage]) -> None:
     """Keep the lines that are left out: somebody may be able to repair them."""
     path = folder / ASIDE
+    before = snapshot.contents(path) or b""
+    there = set(before.split(b"\n"))
+    new = [
+        f"{each.file} line {each.line}: {each.reason}\n{each.text}\n".encode()
+        for each in lines
+        if each.text.encode() not in there  # it is if an earlier write was cut short
+    ]
     try:
-        with path.open("a+b") as file:
-            file.seek(0)
-            there = set(file.read().split(b"\n"))
-            for each in lines:
-                text = each.text.encode()
-                if text not in there:  # it is there already if an earlier write was cut short
-                    said = f"{each.file} line {each.line}: {each.reason}\n".encode()
-                    file.write(said + text + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        raise TuningError(f"{path} cannot be written: {error.strerror or error}") from error
+        atomic.replace(path, before + b"".join(new))
+    except ArtifactError as error:
+        raise TuningError(str(error)) from error

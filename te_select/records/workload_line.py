@@ -48,7 +48,7 @@ def read(text: str) -> WorkloadLine:
 
     Raises
     ------
-    ValueError, TypeError, KeyError, IndexError
+    ValueError, TypeError, KeyError, IndexError, AttributeError
         If it is not what TVM writes for a Select.
     """
     digest, encoded = json.loads(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import functools
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -14,33 +14,65 @@ import tvm_ffi
 
 from te_select import kinds
 from te_select.errors import ArtifactError
-from te_select.runtime import embedded, files, image, stored
+from te_select.operator import family
+from te_select.operator.broadcast import printable, shown
+from te_select.runtime import files, image, stored
 from te_select.runtime.kernel import Kernel
-from te_select.runtime.manifest import Manifest
+from te_select.runtime.manifest import Manifest, NodeRecord
 
 _NAMES_SHOWN = 3  # names of kernels in the message about a missing one
 
 
 class Library(Mapping[str, Kernel]):
-    """The kernels of a shared library that holds several, by the names of their workloads."""
+    """The kernels of a shared library that holds several, by the names of their workloads.
+
+    If the library was built for a model, ``library["attn_where"]`` is the kernel of the node of
+    that name, and ``library["graph#56"]`` of the node at that place. ``in``, ``len`` and iteration
+    know the names of workloads only.
+    """
 
     def __init__(
-        self, path: Path, kernels: Mapping[str, Kernel], packed: Callable[[], tuple[Any, ...]]
+        self,
+        path: Path,
+        kernels: Mapping[str, Kernel],
+        packed: Callable[[], tuple[Any, ...]],
+        nodes: Sequence[NodeRecord] = (),
     ) -> None:
         self.path = path
         self._packed = packed
         self._kernels = dict(kernels)
+        self._nodes = nodes
 
     def __getitem__(self, name: str) -> Kernel:
         try:
             return self._kernels[name]
         except KeyError:
-            near = difflib.get_close_matches(str(name), self._kernels, _NAMES_SHOWN)
-            names = ", ".join(near or list(self._kernels)[:_NAMES_SHOWN])
-            raise KeyError(
-                f"{name!r} is none of the {len(self)} kernels of {self.path}; expected one such as "
-                f"{names}"
-            ) from None
+            return self._of_node(name)
+
+    def _of_node(self, name: str) -> Kernel:
+        """The kernel of the node at a place, else of the nodes of a name."""
+        nodes = [node for node in self._nodes if node.place == name]
+        nodes = nodes or [node for node in self._nodes if node.name == name != ""]
+        symbols = {node.symbol for node in nodes}
+        if len(symbols) == 1 and (kernel := self._kernels.get(nodes[0].symbol or "")):
+            return kernel
+        if len(symbols) > 1:
+            places = ", ".join(node.place for node in nodes)
+            problem = f"is the name of {len(nodes)} nodes that differ in kernel; expected a place: "
+            raise KeyError(f"{shown(name)} {problem}{printable(places)}")
+        if nodes:
+            status, reason = nodes[0].status, nodes[0].reason
+            how = f"its status is {status}: {reason}"
+            if nodes[0].symbol == family.FUNCTION:
+                how += "; te_select.where.use takes the kernels that serve it"
+            raise KeyError(f"the node {shown(name)} has no kernel of its own, {printable(how)}")
+        names = dict.fromkeys([*self._kernels, *(node.name for node in self._nodes)])
+        near = difflib.get_close_matches(str(name), names, _NAMES_SHOWN)
+        listed = ", ".join(near or list(self._kernels)[:_NAMES_SHOWN])
+        raise KeyError(
+            f"{shown(name)} is none of the {len(self)} kernels of {self.path}; expected one such "
+            f"as {printable(listed)}"
+        )
 
     def __contains__(self, name: object) -> bool:
         return name in self._kernels
@@ -89,24 +121,34 @@ def load(path: str | os.PathLike[str]) -> Kernel | Library:
 
 def load_image(data: bytes, path: Path) -> Kernel | Library:
     """Load an artifact from its bytes, as `load` does from a file; ``path`` is where they lay."""
-    held = embedded.read(data, str(path))
-    if held is None:
-        raise ArtifactError(f"{path} holds no manifest; build it again")
-    return _loaded(stored.Stored(data, *held, sealed=True), path)
+    return _loaded(stored.from_bytes(data, str(path)), path)
 
 
-def _loaded(found: stored.Stored, path: Path) -> Kernel | Library:
-    target = found.manifest.target
-    make: type[Kernel] = kinds.load(found.manifest.kind.kernel)
-    if missing := make.missing(target):
+def class_here(manifest: Manifest, path: Path) -> type[Kernel]:
+    """The class of a library's kernels, found without its code.
+
+    Raises
+    ------
+    ArtifactError
+        If this machine cannot run the library.
+    """
+    target = manifest.target
+    found: type[Kernel] = kinds.load(manifest.kind.kernel)
+    if missing := found.missing(target):
         raise ArtifactError(
             f"{path} was compiled for {target['name']} and this CPU lacks {', '.join(missing)}; "
             "compile it for a target that this CPU can run"
         )
+    return found
+
+
+def _loaded(found: stored.Stored, path: Path) -> Kernel | Library:
+    make = class_here(found.manifest, path)
     module = image.load(found, path)
-    level = make.level_of(target, lambda name: _function(module, name, path))
+    find = functools.partial(_function, module, path)
+    level = make.level_of(found.manifest.target, find)
     has_attempts = not found.is_first_format
-    in_effect = make.prepare(lambda name: _function(module, name, path), found.is_first_format)
+    in_effect = make.prepare(find, found.is_first_format)
     kernels: dict[str, Kernel] = {}
     for record in found.manifest.kernels:
         name = record.workload.name
@@ -114,20 +156,22 @@ def _loaded(found: stored.Stored, path: Path) -> Kernel | Library:
         kernels[name] = make(
             record,
             alone,
-            function=_function(module, name, path),
-            bits=_function(module, f"{name}__bits", path),
-            attempt=_function(module, f"{name}__try", path) if has_attempts else None,
+            function=find(name),
+            bits=find(f"{name}__bits"),
+            attempt=find(f"{name}__try") if has_attempts else None,
             address=image.address(found, f"__tvm_ffi_{name}__try") if has_attempts else 0,
             path=path,
             level=level,
             # The bytes are kept, so that exporting does not depend on what happens to the file.
             exporter=functools.partial(_export_alone, found, alone),
             packed=functools.partial(_packed, found, alone, path),
+            find=find,
             in_effect=in_effect,
         )
     if len(kernels) == 1:
         return next(iter(kernels.values()))
-    return Library(path, kernels, functools.partial(_packed, found, found.manifest, path))
+    packed = functools.partial(_packed, found, found.manifest, path)
+    return Library(path, kernels, packed, found.manifest.nodes)
 
 
 _Packed: TypeAlias = tuple[Callable[[bytes, str], Kernel | Library], tuple[bytes, str]]
@@ -147,7 +191,7 @@ def _export_alone(library: stored.Stored, manifest: Manifest, path: str | os.Pat
     return stored.write(library.alone(manifest), path)
 
 
-def _function(module: tvm_ffi.Module, name: str, path: Path) -> tvm_ffi.Function:
+def _function(module: tvm_ffi.Module, path: Path, name: str) -> tvm_ffi.Function:
     try:
         return module.get_function(name)
     except AttributeError as error:

@@ -1,10 +1,10 @@
 """The cache: libraries that were built, by a key of everything that they depend on.
 
-One entry is one file, written under another name and renamed, so an entry is whole or not there.
-Nothing depends on a lock: who loses a race replaces an entry by an equal one. Loading an entry runs
-its code, so the folder must belong to the user, and nobody else may write into it. What an entry
-holds is checked by whoever reads it (`te_select.runtime.stored`), and thrown away where it is
-damaged.
+One entry is one file, which is whole or not there (`te_select.runtime.atomic`). Who loses a race
+replaces an entry by an equal one. Loading an entry runs its code, so the folder must belong to the
+user, and nobody else may write into it. What an entry holds is checked by whoever reads it
+(`te_select.runtime.stored`), and thrown away if it is damaged. Files that do not have the name of
+an entry are not the cache's, and are left alone.
 """
 
 from __future__ import annotations
@@ -12,24 +12,19 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import secrets
 import stat
-import time
-import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from te_select.errors import ArtifactError
-from te_select.runtime import user_folders
+from te_select.errors import ArtifactError, warn
+from te_select.runtime import atomic, files, temporary, user_folders
 
 FOLDER, SIZE = "TE_SELECT_CACHE_DIR", "TE_SELECT_CACHE_SIZE"
 DEFAULT_MIB = 512  # a family takes 4 MiB
-_SUFFIX = ".so"
-_TEMPORARY = ".te_select-"
-_ABANDONED = 3600.0  # seconds after which a temporary file has no writer any more
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\.so")
+DIGITS = 24  # of a digest; 96 bits
+_NAME = re.compile(rf"te_select-\w+-[0-9a-f]{{{DIGITS}}}\.so", re.ASCII)  # as `name_of` makes it
+_ADVICE = f"set {FOLDER} to a folder that you may write"
 _warned = False
 
 
@@ -82,6 +77,11 @@ def limit() -> int:
     return int(text) << 20
 
 
+def name_of(what: str, digest: str) -> str:
+    """The name of an entry: what it holds, as an identifier, and a digest of what it depends on."""
+    return f"te_select-{what}-{digest}.so"
+
+
 def read(name: str) -> bytes | None:
     """Read an entry; None where there is none that may be trusted.
 
@@ -98,12 +98,11 @@ def read(name: str) -> bytes | None:
     try:
         path = folder() / name
         _check(path.parent)
-        with open(path, "rb", opener=_open_regular) as file:
-            found = os.fstat(file.fileno())
-            if not stat.S_ISREG(found.st_mode) or not _is_mine(found):
+        with files.opened(path, "an entry", os.O_NOFOLLOW) as file:
+            if not _is_mine(os.fstat(file.fileno())):
                 return None
             data = file.read()
-    except (OSError, CacheError):
+    except (OSError, ArtifactError):
         return None
     with contextlib.suppress(OSError):  # when it was last used
         os.utime(path)
@@ -124,24 +123,19 @@ def write(name: str, data: bytes) -> Path:
         If the folder is not the user's own, or cannot be written.
     """
     where = folder()
-    temporary = where / f".{name}{_TEMPORARY}{secrets.token_hex(8)}"
     most = limit()
     if len(data) > most:
         raise CacheError(f"{name} has {len(data)} bytes, more than {SIZE} allows")
     try:
         where.mkdir(mode=0o700, parents=True, exist_ok=True)
         _check(where)
-        _remove_abandoned(where)
-        _shrink(most - len(data))
-        try:
-            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-            temporary.replace(where / name)
-        finally:
-            temporary.unlink(missing_ok=True)
     except OSError as error:
-        raise CacheError(f"{where} cannot be written: {error.strerror or error}") from error
+        raise CacheError(f"{where} cannot be made: {error.strerror or error}; {_ADVICE}") from error
+    _shrink(most - len(data))
+    try:
+        atomic.replace_all({where / name: data}, mode=0o600)
+    except ArtifactError as error:
+        raise CacheError(f"{error}; {_ADVICE}") from error
     return where / name
 
 
@@ -153,8 +147,7 @@ def keep(name: str, data: bytes) -> None:
     except CacheError as error:
         if not _warned:
             _warned = True
-            text = f"te_select cannot keep what it has built: {error}"
-            warnings.warn(text, RuntimeWarning, stacklevel=3)
+            warn(f"te_select cannot keep what it has built: {error}")
 
 
 def discard(name: str) -> None:
@@ -182,8 +175,9 @@ def entries() -> list[Entry]:
         for path in folder().iterdir():
             if _NAME.fullmatch(path.name):
                 with contextlib.suppress(OSError):
-                    about = path.stat()
-                    found.append(Entry(path, about.st_size, about.st_mtime))
+                    about = path.lstat()
+                    if stat.S_ISREG(about.st_mode):
+                        found.append(Entry(path, about.st_size, about.st_mtime))
     return sorted(found, key=lambda entry: (-entry.used, entry.path.name))
 
 
@@ -205,15 +199,11 @@ def clear() -> list[Entry]:
         for entry in entries():
             entry.path.unlink(missing_ok=True)
             removed.append(entry)
-        for path in _temporaries(folder()):
-            path.unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            temporary.clear(folder())
     except OSError as error:
         raise CacheError(f"{folder()} cannot be cleared: {error.strerror or error}") from error
     return removed
-
-
-def _open_regular(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
 
 
 def _is_mine(found: os.stat_result) -> bool:
@@ -241,17 +231,3 @@ def _shrink(room: int) -> None:
         with contextlib.suppress(OSError):
             last.path.unlink(missing_ok=True)
         total -= last.size
-
-
-def _temporaries(where: Path) -> Iterator[Path]:
-    with contextlib.suppress(OSError):
-        yield from (path for path in where.iterdir() if _TEMPORARY in path.name)
-
-
-def _remove_abandoned(where: Path) -> None:
-    """Remove the temporary files of writers that were killed."""
-    before = time.time() - _ABANDONED
-    for path in _temporaries(where):
-        with contextlib.suppress(OSError):
-            if path.stat().st_mtime < before:
-                path.unlink()

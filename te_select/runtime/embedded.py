@@ -132,11 +132,25 @@ def read(image: bytes, place: str, *, check: bool = True) -> tuple[Manifest, str
     digest = image[start + _DIGEST_AT : start + _DIGEST_AT + len(_UNSEALED)]
     if check and digest != _digest(image, start):
         raise ArtifactError(
-            f"{place} is not the library that was exported (the SHA-256 differs): it is truncated "
-            "or was changed; export it again"
+            f"{place} is not the library that was exported (the SHA-256 differs): it "
+            f"{damage(image) or 'was changed'}; export it again"
         )
     manifest, sha256, _ = parse(image[start : start + size], f"the manifest in {place}")
     return manifest, sha256
+
+
+def damage(image: bytes) -> str:
+    """Why some bytes are no whole library, as the end of a sentence; empty if they may be one."""
+    if not image:
+        return "is empty"
+    if not image.startswith(_IDENTITY):
+        return "is no ELF file of 64 bits, as shared libraries are"
+    header = _HEADER.unpack_from(image.ljust(_HEADER.size, b"\0"))
+    at, entry_size, count = header[6], header[11], header[12]  # of the sections, which end the file
+    size = max(_HEADER.size, at + entry_size * count)
+    if len(image) < size:
+        return f"was cut: its ELF header says {size} bytes, and there are {len(image)}"
+    return ""
 
 
 def digest_of(image: bytes) -> str:

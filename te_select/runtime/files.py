@@ -1,26 +1,17 @@
-"""Files of an artifact: read if they are regular files, and replaced as a whole.
-
-A file is written under a temporary name beside the file that it replaces, brought to the disk, and
-renamed. Its writer holds a lock on it. So the next writer can tell a file that a killed process has
-left behind: nobody holds a lock on it. The next writer removes such files.
-"""
+"""Files that a user names: their paths are checked, and only regular files are read."""
 
 from __future__ import annotations
 
-import contextlib
 import errno
-import fcntl
 import os
-import secrets
 import stat
 import sys
-from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import BinaryIO
 
 from te_select.errors import ArtifactError
 
-_MARK = ".te_select-"  # in the names of temporary files, before a random number
-_EXECUTABLE, _ORDINARY = 0o777, 0o666  # permissions before the umask
+_NOT_REGULAR = (errno.ENXIO, errno.ENODEV)  # of a socket, and of a device without a driver
 
 
 def library_path(path: str | os.PathLike[str]) -> Path:
@@ -86,156 +77,63 @@ def is_missing(path: Path) -> bool:
         return False
 
 
-def read(path: Path, what: str = "the shared library") -> bytes:
-    """Read a file, which is opened once.
+def check_parent(path: Path) -> None:
+    """Check that folders lead to a path, as far as it exists; the rest can be made.
 
     Raises
     ------
     ArtifactError
-        If it is missing, not a regular file (reading a pipe would wait), larger than the memory,
-        or cannot be read.
+        If what should be a folder is a file.
     """
-    try:
-        with open(path, "rb", opener=_open_without_waiting) as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise ArtifactError(f"{path} is not a regular file; expected {what}")
-            return file.read()
-    except MemoryError as error:
-        raise ArtifactError(f"{path} is larger than the memory; expected {what}") from error
-    except FileNotFoundError as error:
-        raise ArtifactError(f"{path} is missing; expected {what}") from error
-    except IsADirectoryError as error:
-        raise ArtifactError(f"{path} is not a regular file; expected {what}") from error
-    except OSError as error:
-        if error.errno in (errno.ENXIO, errno.ENODEV):  # a socket, or a device without a driver
-            raise ArtifactError(f"{path} is not a regular file; expected {what}") from error
-        raise ArtifactError(f"{path} cannot be read: {error.strerror or error}") from error
+    found = next(each for each in path.absolute().parents if os.path.lexists(each))
+    if not is_folder(found):
+        raise ArtifactError(f"{path} cannot be written: {found} is a file, not a folder")
 
 
-def replace(path: Path, data: bytes) -> None:
-    """Write a file as `replace_all` does."""
-    replace_all({path: data})
-
-
-def replace_all(files: Mapping[Path, bytes]) -> None:
-    """Write temporary files, and rename all at the end; a loaded library keeps its old file.
+def opened(path: Path, what: str, flags: int = 0) -> BinaryIO:
+    """Open a regular file for reading. Nothing is waited for, as a pipe would be.
 
     Parameters
     ----------
-    files
-        The bytes of each file, in the order in which they appear. Missing folders are made.
+    path
+        The file.
+    what
+        What was expected, for messages.
+    flags
+        Of ``os.open``, besides.
 
     Raises
     ------
     ArtifactError
-        If one cannot be written; then none of them is replaced.
+        If it is missing, not a regular file, or cannot be opened.
     """
-    with contextlib.ExitStack() as temporaries:
-        written = []
-        for path, data in files.items():
-            with _explained(path):
-                path.parent.mkdir(parents=True, exist_ok=True)
-                _remove_left_behind(path)
-                written.append((temporaries.enter_context(_temporary(path, data)), path))
-        for temporary, path in written:
-            with _explained(path):
-                temporary.replace(path)
-        for folder in {path.parent for path in files}:
-            with contextlib.suppress(OSError):  # the files are there; some systems sync no folders
-                sync_folder(folder)
-
-
-def remove(path: Path) -> None:
-    """Remove a file; one that is gone is no error.
-
-    Raises
-    ------
-    ArtifactError
-        If it cannot be removed.
-    """
-    with _explained(path):
-        path.unlink(missing_ok=True)
-
-
-def write_output(path: Path, data: bytes) -> None:
-    """Write an output of the user's choice; a regular file is replaced as a whole.
-
-    Raises
-    ------
-    ArtifactError
-        If it cannot be written.
-    """
-    with _explained(path):
-        if path.exists() and not path.is_file():  # such as /dev/stdout, which must stay
-            with path.open("wb") as file:
-                file.write(data)
-            return
-        target = path.resolve()
-    replace(target, data)
-
-
-@contextlib.contextmanager
-def _temporary(path: Path, data: bytes) -> Iterator[Path]:
-    """A file beside ``path`` with these bytes, on the disk, locked while this process lives."""
-    name, handle = _new_beside(path)
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-            yield name
-    finally:
-        name.unlink(missing_ok=True)
-
-
-def _new_beside(path: Path) -> tuple[Path, int]:
-    mode = _EXECUTABLE if path.suffix == ".so" else _ORDINARY
-    while True:
-        name = path.with_name(f".{path.name}{_MARK}{secrets.token_hex(4)}")
-        handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
-        with contextlib.suppress(OSError):  # a file system without locks; nothing is removed there
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        if name.exists():  # nobody removed it as left behind before it was locked
-            return name, handle
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags)
+    except FileNotFoundError as error:
+        raise ArtifactError(f"{path} is missing; expected {what}") from error
+    except (OSError, ValueError) as error:
+        if getattr(error, "errno", None) in _NOT_REGULAR:
+            raise ArtifactError(f"{path} is not a regular file; expected {what}") from error
+        reason = getattr(error, "strerror", None) or error
+        raise ArtifactError(f"{path} cannot be read: {reason}") from error
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
+        raise ArtifactError(f"{path} is not a regular file; expected {what}")
+    return os.fdopen(handle, "rb")
 
 
-def _remove_left_behind(path: Path) -> None:
-    """Remove the temporary files of writers of ``path`` that were killed."""
-    for name in path.parent.glob(f".{_escaped(path.name)}{_MARK}*"):
-        with contextlib.suppress(OSError):
-            handle = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                name.unlink()
-            finally:
-                os.close(handle)
+def read(path: Path, what: str = "the shared library") -> bytes:
+    """Read a regular file, which is opened once.
 
-
-def _escaped(name: str) -> str:
-    """A name with its wildcards escaped for a glob."""
-    return "".join(f"[{c}]" if c in "*?[" else c for c in name)
-
-
-def _open_without_waiting(path: str, flags: int) -> int:
-    """Open a file without waiting; a pipe without a writer is opened at once, and refused later."""
-    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
-
-
-def sync_folder(folder: Path) -> None:
-    """Bring a folder's list of files to the disk; raises OSError if the system cannot."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-@contextlib.contextmanager
-def _explained(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise ArtifactError(
-            f"{path} cannot be written: {error.strerror or error} (folder {path.parent})"
-        ) from error
+    Raises
+    ------
+    ArtifactError
+        As `opened`, or if it is larger than the memory, or cannot be read.
+    """
+    with opened(path, what) as file:
+        try:
+            return file.read()
+        except MemoryError as error:
+            raise ArtifactError(f"{path} is larger than the memory; expected {what}") from error
+        except OSError as error:
+            raise ArtifactError(f"{path} cannot be read: {error.strerror or error}") from error

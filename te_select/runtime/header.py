@@ -56,10 +56,13 @@ def text(manifest: Manifest) -> bytes | None:
     if not manifest.c_functions:
         return None
     stream = manifest.kind.c_stream
-    functions = "\n".join(_function(*kernel, stream) for kernel in manifest.c_functions.items())
+    functions = "\n".join(
+        _function(*kernel, stream, _served(manifest, kernel[0]))
+        for kernel in manifest.c_functions.items()
+    )
     guard = hashlib.sha256(functions.encode()).hexdigest()[:16].upper()
-    version = manifest.versions.get("te_select", "of an unknown version")
-    target = str(manifest.target["name"]).replace("*/", "* /")
+    version = _in_comment(manifest.versions.get("te_select", "of an unknown version"))
+    target = _in_comment(str(manifest.target["name"]))
     declared = f"{stream.removesuffix('*')};\n" if stream else ""
     return f"""\
 {_MARK.decode()} {version}, for {target}. C11 and C++17.
@@ -86,7 +89,19 @@ extern "C" {{
 """.encode()
 
 
-def _function(workload: Workload, name: str, stream: str) -> str:
+def _served(manifest: Manifest, workload: Workload) -> list[str]:
+    """The lines of a comment that list the nodes of the model that a kernel serves."""
+    nodes = [node for node in manifest.nodes if node.symbol == workload.name]
+    listed = [f"{node.name} ({node.place})" if node.name else node.place for node in nodes]
+    return [" * Nodes of the model:"] * bool(nodes) + [f" *   {_in_comment(one)}" for one in listed]
+
+
+def _in_comment(text: str) -> str:
+    """A text of somebody else's for a comment: in ASCII, on one line, and not its end."""
+    return ascii(text)[1:-1].replace("*/", "* /").replace("/*", "/ *")
+
+
+def _function(workload: Workload, name: str, stream: str, served: list[str]) -> str:
     """The declaration of one function, below what it computes."""
     rule = _RULES[workload.auto_broadcast].format(axis=workload.axis)
     element = _C_TYPES.get(workload.dtype, f"{workload.dtype}_t")
@@ -103,6 +118,7 @@ def _function(workload: Workload, name: str, stream: str) -> str:
         f" *   then   {_operand(workload.dtype, workload.then_shape)}",
         f" *   else_  {_operand(workload.dtype, workload.else_shape)}",
         f" *   out    {_operand(workload.dtype, workload.out_shape)}",
+        *served,
         " * out may be then or else_ itself, of as many elements; it overlaps no input otherwise.",
         f" * Broadcast: {rule}. */",
         f"te_select_status {name}(",

@@ -58,14 +58,19 @@ void* te_select_tvm_ffi(const char* name) {
   return found;
 }
 
+/* The loader binds it with this library, unless tvm-ffi is loaded later. */
+#pragma weak TVMFFIErrorSetRaisedFromCStr
+
 int te_select_fail(const char* kind, const te_select_message* m) {
   if (m->mode == TE_SELECT_TRY) return -1;
   if (m->mode == TE_SELECT_PLAIN) {
     te_select_keep_error(kind, m->text);
     return -1;
   }
-  void (*set_raised)(const char*, const char*) =
-      (void (*)(const char*, const char*))te_select_tvm_ffi("TVMFFIErrorSetRaisedFromCStr");
+  __typeof__(&TVMFFIErrorSetRaisedFromCStr) set_raised = TVMFFIErrorSetRaisedFromCStr;
+  if (!set_raised) {
+    set_raised = (__typeof__(set_raised))te_select_tvm_ffi("TVMFFIErrorSetRaisedFromCStr");
+  }
   if (set_raised) set_raised(kind, m->text);
   return -1;
 }

@@ -46,6 +46,8 @@ class Kernel(abc.ABC):
         Where ``<name>__try`` lies in memory; 0 where that is not known.
     in_effect
         What the library decides on this machine: names and values, in words.
+    find
+        Finds an exported function of the library by its name.
 
     Attributes
     ----------
@@ -79,6 +81,7 @@ class Kernel(abc.ABC):
         level: str,
         exporter: Callable[[str | os.PathLike[str]], Path],
         packed: Callable[[], tuple[Any, ...]],
+        find: Callable[[str], Callable[..., Any]],
         in_effect: Mapping[str, str] = MappingProxyType({}),
         address: int = 0,
     ) -> None:
@@ -95,6 +98,7 @@ class Kernel(abc.ABC):
         self.path = path
         self.function = function
         self.in_effect = in_effect
+        self._find = find
         self._bits = bits
         # True where the arguments were taken, without an exception where they were not.
         self._try = attempt or functools.partial(_attempt, function)
@@ -126,6 +130,11 @@ class Kernel(abc.ABC):
         """What a machine must have for a manifest's ``target``: names and values, in words."""
 
     @staticmethod
+    def level_here(target: Mapping[str, Any]) -> str:
+        """The level that a library would choose on this machine, as `level_of` finds it later."""
+        return str(target["name"])
+
+    @staticmethod
     def level_of(target: Mapping[str, Any], _function: Callable[[str], Callable[..., Any]]) -> str:
         """The level that a library has chosen; the target's name where it has one level."""
         return str(target["name"])
@@ -137,6 +146,17 @@ class Kernel(abc.ABC):
         """Prepare a library that has just been loaded; its functions are found by their names.
 
         The result becomes `in_effect`.
+        """
+        return {}
+
+    def plan(self) -> dict[str, int | bool]:
+        """What is decided of a call on this machine before it is made; empty if nothing is known.
+
+        Returns
+        -------
+        dict
+            ``threads``, the most that a call runs on; ``stores_past_the_cache``; and
+            ``looks_at_cond``, whether it may look at cond first, and leave a side unread.
         """
         return {}
 

@@ -216,7 +216,7 @@ def parse(text: bytes, place: str) -> tuple[Manifest, str, int]:
         )
     try:
         target = typed(data, "target", dict)
-        typed(target, "name", str)
+        check_strings([typed(target, "name", str)], "name")
         if "kind" in target:
             typed(target, "kind", str)
         needed = kinds.of_manifest(target).requirements

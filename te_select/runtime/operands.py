@@ -118,6 +118,12 @@ def describe(
         return _from_torch(torch, value, name, expected, fit)
     if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
         return _from_dlpack(value, name, expected, fit)
+    jax = sys.modules.get("jax")
+    if jax is not None and isinstance(value, jax.core.Tracer):
+        raise ArgumentError(
+            f"{name} is traced by JAX, as in jax.jit, and a kernel cannot be traced; use jnp.where "
+            "there, or call the kernel outside"
+        )
     shown = "None" if value is None else f"a {type(value).__name__}"
     raise ArgumentError(f"{name} is {shown}; expected {_ACCEPTED}")
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from te_select.errors import ArtifactError
-from te_select.runtime import embedded, files, header
+from te_select.runtime import atomic, embedded, files, header
 from te_select.runtime.manifest import (
     FIRST_FORMAT,
     Manifest,
@@ -99,18 +99,15 @@ def read(path: str | os.PathLike[str], *, check: bool = True) -> Stored:
         held = embedded.read(image, str(path), check=check)
         if held is not None:
             return Stored(image, *held, sealed=True)
-        if files.is_missing(beside):
-            raise ArtifactError(
-                f"{path} holds no manifest, and {beside} is missing; expected a library as "
-                "te_select.export makes it"
-            )
+        if embedded.damage(image) or files.is_missing(beside):
+            raise _without_manifest(image, str(path))
         manifest, sha256, form = parse(files.read(beside, "the manifest"), str(beside))
         fits = not check or hashlib.sha256(image).hexdigest() == sha256
         if form == FIRST_FORMAT and fits:
             return Stored(image, manifest, sha256, sealed=False)
     raise ArtifactError(
-        f"{path} is not the library its manifest describes (the SHA-256 differs): it is "
-        "truncated or was changed; export it again"
+        f"{path} is not the library its manifest describes (the SHA-256 differs): it "
+        "was changed; export it again"
     )
 
 
@@ -124,8 +121,13 @@ def from_bytes(image: bytes, place: str) -> Stored:
     """
     held = embedded.read(image, place)
     if held is None:
-        raise ArtifactError(f"{place} holds no manifest; expected the bytes of a library")
+        raise _without_manifest(image, place)
     return Stored(image, *held, sealed=True)
+
+
+def _without_manifest(image: bytes, place: str) -> ArtifactError:
+    reason = embedded.damage(image) or "was not made by te-select: it holds no manifest"
+    return ArtifactError(f"{place} {reason}; expected a library as te_select.export makes it")
 
 
 def check_path(path: str | os.PathLike[str], endings: Iterable[str]) -> Path:
@@ -149,6 +151,7 @@ def check_path(path: str | os.PathLike[str], endings: Iterable[str]) -> Path:
         As `write`.
     """
     checked = files.new_library_path(path)
+    files.check_parent(checked)
     for ending in endings:
         _check_replaceable(checked.with_suffix(ending))
     return checked
@@ -183,10 +186,10 @@ def write(stored: Stored, path: str | os.PathLike[str]) -> Path:
     beside = {**_derived(stored, path), path.with_suffix(".a"): stored.archive}
     wanted = {other: data for other, data in beside.items() if data is not None}
     check_path(path, [other.suffix for other in wanted])
-    files.replace_all({path: stored.image, **wanted})
+    atomic.replace_all({path: stored.image, **wanted})
     for other in beside.keys() - wanted.keys():
         if files.is_there(other) and _is_ours(other):
-            files.remove(other)  # of an earlier export: it would not fit
+            atomic.remove(other)  # of an earlier export: it would not fit
     return path
 
 
@@ -214,7 +217,7 @@ def write_beside(stored: Stored, path: str | os.PathLike[str]) -> list[str]:
             continue
         with contextlib.suppress(ArtifactError):
             if files.is_missing(beside) or (_is_ours(beside) and files.read(beside) != data):
-                files.replace(beside, data)
+                atomic.replace(beside, data)
                 written.append(beside.name)
     return written
 

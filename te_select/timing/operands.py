@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from te_select.checking.guarded import aligned_bytes
 from te_select.checking.reference import Array, ints
 from te_select.operator.access import AccessPattern, access_pattern
 from te_select.operator.dtypes import numpy_dtype
@@ -150,8 +149,10 @@ def placed(operands: Operands, ahead: int) -> Operands:
 
 def aligned_empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """An uninitialized array that begins on a page, so that placement favours no contestant."""
-    memory = aligned_bytes(math.prod(shape) * dtype.itemsize, PAGE)
-    return memory.view(dtype).reshape(shape)
+    size = math.prod(shape) * dtype.itemsize
+    memory = np.empty(size + PAGE, np.uint8)
+    start = -memory.ctypes.data % PAGE
+    return memory[start : start + size].view(dtype).reshape(shape)
 
 
 def _fill(rng: np.random.Generator, flat: Array) -> None:

@@ -10,17 +10,16 @@ import contextlib
 import hashlib
 import json
 import os
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from te_select.errors import TuningError
+from te_select.errors import TuningError, warn
 from te_select.operator.broadcast import shown
 from te_select.records import fields
 from te_select.records.snapshot import contents
-from te_select.runtime import files
+from te_select.runtime import atomic
 
 FOLDER, KEPT = "trials", "all_trials"  # beside the records of the same target
 _LONGEST_NAME = 200  # bytes; file systems take 255. Longer names are cut, and end in a digest
@@ -66,6 +65,11 @@ def _parse(line: bytes) -> tuple[Trial, Any]:
     return Trial(**read), versions
 
 
+def _not_a_link(path: str, flags: int) -> int:
+    """Open a file; no link is followed, and no pipe is waited for."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+
+
 class Journal:
     """The trials of one workload on one target.
 
@@ -102,8 +106,7 @@ class Journal:
             try:
                 trial, versions = _parse(line)
             except (ValueError, RecursionError) as error:
-                reason = f"{self.path} line {number} is left out: {error}"
-                warnings.warn(reason, RuntimeWarning, stacklevel=2)
+                warn(f"{self.path} line {number} is left out: {error}")
                 continue
             if versions == self._versions:
                 trials[config_key(trial.config)] = trial
@@ -120,14 +123,14 @@ class Journal:
         line = json.dumps({**trial.__dict__, "versions": self._versions}).encode()
         with self._explained():
             new = not self.path.exists()
-            with self.path.open("ab") as file:
+            with open(self.path, "ab", opener=_not_a_link) as file:
                 # If the last line was cut short, the new one must not be joined to it.
                 file.write(b"\n" + line + b"\n")
                 file.flush()
                 os.fsync(file.fileno())
             if new:
                 with contextlib.suppress(OSError):  # some systems cannot sync folders
-                    files.sync_folder(self.folder)
+                    atomic.sync_folder(self.folder)
 
     def close(self, *, keep: bool = False) -> None:
         """End the journal, as the outcome has been recorded; keep the trials, or forget them.
@@ -144,7 +147,7 @@ class Journal:
                 kept.parent.mkdir(exist_ok=True)
                 # A session that was killed here has left its trials in both files.
                 lines = dict.fromkeys([*(contents(kept) or b"").splitlines(), *data.splitlines()])
-                files.replace(kept, b"".join(line + b"\n" for line in lines if line))
+                atomic.replace(kept, b"".join(line + b"\n" for line in lines if line))
             self.path.unlink(missing_ok=True)
 
     @contextlib.contextmanager

@@ -79,8 +79,8 @@ class Record:
     workload
         The workload that was measured, with int dims.
     busy_cores
-        How many cores other programs used meanwhile, beyond those to spare; None if that is not
-        known, as on machines of a fleet.
+        How many cores other programs used meanwhile, beyond those to spare; of several machines of
+        a fleet, on the busiest. None in older records of fleets.
     spread
         How far the rounds of the last comparison lay apart: the middle half of them, as a share of
         the median. None in records that do not say.

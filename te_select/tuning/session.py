@@ -14,6 +14,7 @@ from typing import Any
 
 from te_select import kinds
 from te_select.compiler import versions
+from te_select.compiler.compiling import checked
 from te_select.errors import ArgumentError, TuningError
 from te_select.machines import machine, schedule_of
 from te_select.machines.targets import resolve
@@ -24,7 +25,6 @@ from te_select.records import log, metaschedule, store
 from te_select.records.fit import is_of
 from te_select.records.folders import user_folder
 from te_select.records.sizes import representative
-from te_select.timing.cores import Watch
 from te_select.tuning.journal import Journal
 from te_select.tuning.measuring import Measurer
 from te_select.tuning.record import (
@@ -136,6 +136,7 @@ class Session:
             )
         self.runner = runner
         self._target = target if isinstance(target, str) else json.dumps(target)
+        self._given_logs = tuning_logs
         try:
             self.logs = user_folder() if tuning_logs is None else Path(tuning_logs)
         except TypeError as error:
@@ -198,9 +199,7 @@ class Session:
         TuningError
             If measuring itself does not work, or the logs cannot be written.
         """
-        if not isinstance(workload, Workload):
-            raise ArgumentError(f"{shown(workload)} is not a te_select.Workload")
-        if access_pattern(workload).elements == 0:
+        if access_pattern(checked(workload)).elements == 0:
             raise UntunableError(f"{workload.name} has no elements: there is nothing to measure")
         if not self.options.force and (found := self.find(workload)):
             return found
@@ -213,10 +212,10 @@ class Session:
                 return found
             run = Run(sized, self._target, self.measurer, journal, observe)
             cpus = self._machine.tuned_on(self.target)[1] if self.runner == LOCAL else None
-            watch = Watch() if self.runner == LOCAL else None
+            watch = self.measurer.watch()
             trials = run.trials(self._search(sized, cpus))
             final = run.finals()
-            busy = None if watch is None else watch.others()
+            busy = watch.others()
             if unsure := doubt(final, busy):
                 final = final.without_winner()
             record = Record(
@@ -260,9 +259,14 @@ class Session:
 
     def _provenance(self, workload: Workload) -> dict[str, Any]:
         """The machine, the versions and the command, for readers of the record."""
-        words = ["te-select", "tune", "--workload", json.dumps(workload.to_json())]
-        words += ["--target", self._target, "--trials", str(self.options.trials)]
-        words += ["--seed", str(self.options.seed)]
+        given: dict[str, Any] = {"workload": json.dumps(workload.to_json())}
+        given |= {"target": self._target, "runner": self.runner, "tuning_logs": self._given_logs}
+        given |= asdict(self.options)
+        words = ["te-select", "tune"]
+        for name, value in given.items():
+            if value is not None and value is not False:
+                words.append(f"--{name.replace('_', '-')}")
+                words += [] if value is True else [str(value)]
         if self.runner == LOCAL:
             device, cpus = self._machine.tuned_on(self.target)
         else:

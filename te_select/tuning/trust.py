@@ -9,7 +9,7 @@ SPREAD = 0.5
 """The middle half of the rounds, as a share of their median."""
 
 
-def doubt(final: Final, busy: float | None) -> str:
+def doubt(final: Final, busy: float) -> str:
     """Say why an outcome cannot be trusted.
 
     Parameters
@@ -17,7 +17,7 @@ def doubt(final: Final, busy: float | None) -> str:
     final
         The outcome.
     busy
-        How many cores other programs used meanwhile, beyond those to spare; None if not known.
+        How many cores other programs used meanwhile, beyond those to spare.
 
     Returns
     -------
@@ -25,7 +25,7 @@ def doubt(final: Final, busy: float | None) -> str:
         The reasons, in one line; empty if there is none.
     """
     reasons = []
-    if busy is not None and busy > BUSY:
+    if busy > BUSY:
         reasons.append(f"other programs used {busy:.2f} cores meanwhile")
     if final.spread > SPREAD:
         reasons.append(f"the rounds lay {final.spread:.0%} apart")

@@ -98,11 +98,9 @@ def tuned(intrinsics) -> MetaSchedule:
 def test_a_peer_selects_into_each_set_or_says_why_not(
     peer: type[Peer], request: pytest.FixtureRequest
 ) -> None:
-    made = peer()
+    made = request.getfixturevalue("tuned") if peer is MetaSchedule else peer()
     if (reason := made.available()) is not None:
         pytest.skip(reason)
-    if peer is MetaSchedule:
-        request.getfixturevalue("intrinsics")
     for name, workload in WORKLOADS.items():
         if (why := UNSUPPORTED.get(peer.name, {}).get(name)) is None:
             assert differences(made, workload, 2) == ["", ""], name

@@ -96,6 +96,17 @@ def test_times_are_milliseconds_of_three_digits(seconds: float, shown: str) -> N
     assert found["ms"] == shown
 
 
+def test_quantiles_are_those_of_eleven_rounds(tmp_path: Path) -> None:
+    rounds = tuple(k * 1e-3 for k in (3, 1, 11, 5, 8, 2, 10, 7, 4, 9, 6))
+    found = results(measured(times={OURS: rounds, "numpy": 1e-3}))
+    expected = {"median": 6e-3, "p20": 3e-3, "p80": 9e-3}
+    write_csv(tmp_path / "x.csv", found)
+    (line, _) = csv.DictReader((tmp_path / "x.csv").open())
+    assert {name: float(line[name]) for name in expected} == pytest.approx(expected)
+    (row_,) = document(found)["rows"]
+    assert {name: row_["seconds"][OURS][name] for name in expected} == pytest.approx(expected)
+
+
 def test_csv_has_a_line_for_each_contestant_with_its_figures(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     found = measured(

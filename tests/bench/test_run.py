@@ -17,7 +17,7 @@ from te_select.bench import peers as peers_module
 from te_select.bench import run as run_module
 from te_select.bench.options import Options
 from te_select.bench.peers import Call, Peer, UnsupportedError, choose_peers
-from te_select.bench.row import COPY, OURS, SELECT, Row
+from te_select.bench.row import COPY, NAMED, OURS, SELECT, Row
 from te_select.bench.run import run
 from te_select.bench.suite import Entry
 from te_select.operator.workload import Workload
@@ -25,6 +25,7 @@ from te_select.timing.operands import Mask, Operands, make_operands
 from te_select.timing.roof import Probe
 from te_select.timing.rounds import PAUSE, Timing
 from tests.support import cli
+from tests.support.bench_rows import row
 
 ENTRY = Entry("small", Workload((4, 1), (4, 5), ()), "a test")
 SMALL = ["--cond", "4,1", "--then", "4,5", "--else", "", "--rounds", "1"]
@@ -186,6 +187,15 @@ def test_a_wrong_kernel_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     result = bench(*SMALL, "--peers", "none")
     assert result.exit_code == 1
     assert "WRONG: " in result.stdout
+
+
+@pytest.mark.parametrize(("wrong", "code"), [(OURS, 1), (NAMED, 1), ("numpy", 0)])
+def test_bench_fails_if_a_kernel_of_ours_is_wrong(
+    wrong: str, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = row({OURS: 1e-3}, wrong={wrong: "out[0] is 0x1"})
+    monkeypatch.setattr(run_module, "_measure", lambda *_: found)
+    assert bench(*SMALL, "--peers", "none").exit_code == code
 
 
 def test_a_plot_is_drawn(tmp_path: Path) -> None:

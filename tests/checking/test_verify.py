@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from te_select.checking import reference, verify
+from te_select.checking import checks, reference, verify
+from te_select.checking.checks import CHECKS
 from te_select.errors import ArgumentError
 from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.operator.workload import Workload
@@ -50,7 +52,7 @@ def failed(kernel: NumPyKernel, seed: int = 0) -> set[str]:
 def test_every_element_type_passes_every_check(dtype: str) -> None:
     kernel = NumPyKernel(Workload((4, 1, 5), (4, 3, 5), (1,), dtype))
     results = verify.verify_kernel(kernel)
-    assert [r.check for r in results] == list(verify.CHECKS)
+    assert [r.check for r in results] == list(CHECKS)
     assert all(r.passed for r in results), results
 
 
@@ -121,7 +123,7 @@ def test_unwritten_elements_are_found() -> None:
         def __call__(self, cond: Any, then: Any, else_: Any, *, out: Any = None) -> Any:
             return out
 
-    assert failed(Lazy(SMALL)) == set(verify.CHECKS)
+    assert failed(Lazy(SMALL)) == set(CHECKS) - {"bounds"}
 
 
 def test_an_exception_of_the_kernel_is_a_failure() -> None:
@@ -135,7 +137,9 @@ def test_an_exception_of_the_kernel_is_a_failure() -> None:
 def test_named_dims_run_at_each_size() -> None:
     kernel = NumPyKernel(Workload(("batch", 1), ("batch", "width"), ()))
     results = verify.verify_kernel(kernel, checks=["random"])
-    assert [tuple(r.sizes.values()) for r in results] == [(1, 7), (7, 33), (33, 1000), (1000, 1)]
+    tried = [tuple(r.sizes.values()) for r in results]
+    assert tried[:-2] == [(1, 1), (0, 1), (1, 7), (7, 16), (16, 33), (33, 65), (65, 511)]
+    assert tried[-2:] == [(255, 156), (20_001, 0)]
     assert all(r.passed for r in results)
 
 
@@ -153,8 +157,11 @@ def test_a_check_sees_the_same_data_alone_and_in_company() -> None:
 
     kernel = NumPyKernel(SMALL, spoil)
     verify.verify_kernel(kernel, 3)
+    company = list(seen)
+    seen.clear()
     verify.verify_kernel(kernel, 3, ["misaligned"])
-    assert seen[list(verify.CHECKS).index("misaligned")] == seen[-1]
+    before = list(CHECKS).index("misaligned")
+    assert seen and seen == company[before : before + len(seen)]
 
 
 def test_each_check_has_the_mask_that_it_is_named_for() -> None:
@@ -162,8 +169,10 @@ def test_each_check_has_the_mask_that_it_is_named_for() -> None:
     kernel = NumPyKernel(
         Workload((1 << 18,), (1 << 18,), (), "int8"), lambda cond, *_: masks.append(cond.copy())
     )
-    verify.verify_kernel(kernel)
-    seen = dict(zip(verify.CHECKS, (mask.view(np.uint8) for mask in masks), strict=True))
+    seen = {}
+    for name in set(CHECKS) - {"bounds"}:
+        verify.verify_kernel(kernel, checks=[name])
+        seen[name] = masks[-1].view(np.uint8)
     assert (seen["all_true"] == 1).all()
     assert not seen["all_false"].any()
     for name in ("random", "misaligned", "special"):
@@ -181,23 +190,76 @@ def test_an_unknown_check_is_named() -> None:
         verify.verify_kernel(NumPyKernel(SMALL), checks=["masks"])
 
 
-def test_misaligned_operands_are_misaligned() -> None:
-    def spoil(cond: Any, then: Any, else_: Any, out: Any) -> None:
-        assert not then.flags.aligned
-        assert not else_.flags.aligned
-        assert all(a.__array_interface__["data"][0] % 64 for a in (cond, then, else_, out))
+def places(workload: Workload) -> set[tuple[int, ...]]:
+    """Where the check of misaligned operands puts cond, then, else and out: bytes past a line."""
+    found = set()
 
-    kernel = NumPyKernel(Workload((8,), (8,), (8,)), spoil)
-    assert [r.message for r in verify.verify_kernel(kernel, checks=["misaligned"])] == [""]
+    def record(*arrays: Any) -> None:
+        found.add(tuple(a.__array_interface__["data"][0] % 64 for a in arrays))
+
+    results = verify.verify_kernel(NumPyKernel(workload, record), checks=["misaligned"])
+    assert [r.message for r in results] == [""]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("dtype", "element"),
+    [("int8", 1), ("float16", 2), ("float32", 4), ("float64", 8), ("complex128", 8)],
+)
+def test_operands_are_misaligned_alone_and_together(dtype: str, element: int) -> None:
+    found = places(Workload((8,), (8,), (8,), dtype))
+    assert (3, 1, 5, element) in found  # the inputs off their elements
+    half = 8 // element
+    for k in (1, half):
+        for alone in range(4):
+            offsets = [0] * 4
+            offsets[alone] = k * (element if alone else 1)
+            assert tuple(offsets) in found
+    for k in (1, 2, 4, 8, 13, 32):
+        assert tuple(k * size % 64 for size in (1, element, element, element)) in found
+
+
+def test_large_operands_are_misaligned_in_fewer_places() -> None:
+    large = 1 << 21
+    assert len(places(Workload((large,), (large,), (large,)))) == 6
+    assert len(places(SMALL)) > 12
+
+
+@pytest.mark.parametrize("operand", range(4))
+@pytest.mark.parametrize(("end", "name"), [(-1, "before"), (0, "behind")])
+def test_memory_right_outside_an_operand_is_not_used(operand: int, end: int, name: str) -> None:
+    def stray(*arrays: Any) -> None:
+        array = arrays[operand]
+        if array.size > 6:
+            ctypes.string_at(array.ctypes.data + (end or array.nbytes), 1)
+
+    kernel = NumPyKernel(Workload(("n",), ("n",), ("n",), "int16"), stray)
+    (result,) = verify.verify_kernel(kernel, checks=["bounds"])
+    assert result.message == f"memory right {name} an operand was used (SIGSEGV)"
+    assert result.sizes == {"n": 7}
+
+
+def test_process_that_ends_otherwise_is_told_and_does_not_go_on() -> None:
+    def spoil(*_: Any) -> None:
+        raise KeyboardInterrupt  # no Exception, as an error of the check's own would be
+
+    (result,) = verify.verify_kernel(NumPyKernel(SMALL, spoil), checks=["bounds"])
+    assert result.message == "a process of its own ended with exit status 1"
+
+
+def test_kernel_that_works_on_copies_has_no_bounds() -> None:
+    kernel = NumPyKernel(SMALL)
+    kernel.copies = True  # type: ignore[attr-defined]
+    assert "bounds" not in {r.check for r in verify.verify_kernel(kernel)}
 
 
 def test_runs_are_alternating_blocks_of_every_length() -> None:
-    mask = verify.runs(np.random.default_rng(0), 1 << 22)
+    mask = checks.runs(np.random.default_rng(0), 1 << 22)
     edges = np.flatnonzero(np.diff(mask))
     lengths = np.diff(edges)
     assert mask.size == 1 << 22
     assert lengths.min() < 8
-    assert 1 << 14 < lengths.max() <= verify.LONGEST_RUN
+    assert 1 << 14 < lengths.max() <= checks.LONGEST_RUN
 
 
 @pytest.mark.parametrize("shape", [(1, 5, 7), (3, 40), (200,), (2, 3, 4, 5)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from importlib import metadata
@@ -13,7 +14,6 @@ from typing import Any
 import pytest
 
 import te_select
-from te_select.checking import verify as verify_module
 from tests.support.cli import FLAGS, run, run_json
 from tests.support.libraries import make_first_format
 
@@ -155,13 +155,37 @@ def test_no_arguments_show_the_help() -> None:
     assert (result.exit_code, result.stdout) == (0, run("--help").stdout)
 
 
-def test_an_interrupt_is_quiet(one: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(*_: Any) -> None:
+INTERRUPTED = "te-select: error: interrupted; every file is whole, or as it was\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "during"),
+    [
+        (["verify", "LIBRARY"], "te_select.checking.verify.verify_kernel"),
+        (["compile", *FLAGS, "-o", "LIBRARY"], "te_select.compiler.compiling.build_scheduled"),
+        (
+            ["where", "build", "-o", "LIBRARY"],
+            "te_select.functional.where.kernels.building.build_family",
+        ),
+        (["logs", "list"], "te_select.cli.console.Group.make_context"),
+    ],
+    ids=lambda each: each[0] if isinstance(each, list) else "",
+)
+def test_interrupt_is_one_line_and_leaves_files_whole(
+    args: list[str], during: str, one: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(verify_module, "verify_kernel", interrupt)
-    result = run("verify", one)
-    assert (result.exit_code, result.output) == (130, "")
+    library = Path(shutil.copy(one, tmp_path / "mask.so"))
+    monkeypatch.setattr(during, interrupt)
+    words = [str(library) if word == "LIBRARY" else word for word in args]
+    result = run(*words)
+    assert (result.exit_code, result.stdout, result.stderr) == (130, "", INTERRUPTED)
+    document = json.loads(run(*words, "--json").stdout)
+    assert document["kind"] == "KeyboardInterrupt"
+    assert list(tmp_path.iterdir()) == [library]
+    assert library.read_bytes() == one.read_bytes()
 
 
 def python(code: str, **options: Any) -> subprocess.CompletedProcess[str]:
@@ -201,7 +225,7 @@ def test_interrupt_while_modules_are_imported_is_the_usual_exit_code() -> None:
         "te_select.cli.main()"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (130, "")
+    assert (done.returncode, done.stderr) == (130, INTERRUPTED)
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
@@ -276,10 +300,28 @@ def test_public_name_that_needs_what_is_not_installed_is_an_error_of_ours_and_no
         "import te_select\n"
         "assert not hasattr(te_select, 'export')\n"
         "try: te_select.export\n"
-        "except te_select.ToolchainError as error: print(error)"
+        "except te_select.ToolchainError as error: missing = error\n"
+        "try: te_select.compile(te_select.Workload((5, 1), (5, 7), ()))\n"
+        "except te_select.ToolchainError as error: assert type(error) is type(missing)\n"
+        "assert not type(missing).__name__.startswith('_')\n"
+        "print(missing)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     expected = (
         "te_select.export needs te_select.compiler, which is not installed; install te-select"
     )
     assert done.stdout == f"{expected}\n"
+
+
+def test_warning_is_one_line(tmp_path: Path) -> None:
+    folder = tmp_path / "logs" / "x86-64-v3"
+    folder.mkdir(parents=True)
+    (folder / "database_tuning_record.json").write_text("torn\n")
+    words = [*FLAGS, "--tuning-logs", tmp_path / "logs", "-o", tmp_path / "x.so"]
+    done = subprocess.run(
+        [sys.executable, "-c", "from te_select.cli import main; main()", "compile", *words],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert all(line.startswith("te-select: ") for line in done.stderr.splitlines()), done.stderr
+    assert "te-select: warning: " in done.stderr

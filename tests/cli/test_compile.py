@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import te_select
+from te_select.functional.where.kernels import building
 from tests.support.cli import FLAGS, run, run_json
 
 
@@ -35,6 +39,21 @@ def test_compile_takes_workloads_from_flags_json_and_file(tmp_path: Path) -> Non
     assert [k["bytes_moved"] for k in kernels] == [4 + 80 + 4 + 80, 3 + 4 + 4 + 12, None]
     assert document["bytes"] == path.stat().st_size
     assert len(te_select.load(path)) == 3
+
+
+@pytest.mark.parametrize("verb", ["compile", "where"])
+def test_seconds_are_those_of_the_build_without_the_import(
+    verb: str, one: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = Path(shutil.copy(one, tmp_path / "mask.so"))
+    clock = iter([10.0, 12.0, 17.0])
+    module = importlib.import_module(f"te_select.cli.{verb}")
+    monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    monkeypatch.setattr(te_select, "export", lambda *_, **__: path)
+    monkeypatch.setattr(building, "build", lambda *_: path)
+    words = {"compile": ["compile", *FLAGS], "where": ["where", "build"]}[verb]
+    document = run_json(*words, "-o", path)
+    assert (document["import_seconds"], document["seconds"]) == (2.0, 5.0)
 
 
 def test_compile_for_another_cpu_needs_no_such_cpu(tmp_path: Path) -> None:

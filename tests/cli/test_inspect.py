@@ -44,3 +44,48 @@ def test_inspect_wants_one_kernel_for_a_source(two: Path) -> None:
     result = run("inspect", two, "--source", "te")
     assert result.exit_code == 2
     assert "expected --kernel with one of select_int16" in result.stderr
+
+
+def here(*words: str | Path) -> dict[str, object]:
+    (kernel,) = run_json("inspect", *words)["kernels"]
+    return kernel["here"]
+
+
+@pytest.fixture
+def profile(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TE_SELECT_NUM_THREADS", "1")
+    said = "stream_per_thread=0,stream_per_l3=1000000,bytes_per_thread=65536,skip=2"
+    monkeypatch.setenv("TE_SELECT_PROFILE", said)
+
+
+@pytest.mark.usefixtures("profile")
+def test_inspect_says_why_a_kernel_is_as_fast_as_it_is() -> None:
+    plain = ["--cond", "262144", "--then", "262144", "--else", "262144"]
+    assert here(*plain) == {
+        "threads": 1,
+        "stores_past_the_cache": True,
+        "looks_at_cond": True,
+        "leaf": ["plain run"],
+    }
+    shown = run("inspect", *plain).stdout
+    assert "here            1 thread; stores past the caches; may look at cond first; pla" in shown
+    assert "bytes moved     3407872" in shown
+    short = here("--cond", "9000,3", "--then", "9000,3", "--else", "9000,1")
+    assert short["leaf"] == ["short rows"]
+    assert (short["stores_past_the_cache"], short["looks_at_cond"]) == (False, False)
+    named = here("--cond", "n,1", "--then", "n,c", "--else", "n,c")
+    assert named == {"leaf": ["rows of named length", "plain run"]}
+
+
+def test_inspect_asks_a_library_that_may_be_loaded(one: Path) -> None:
+    assert here(one, "--load")["threads"] == 1
+    assert run_json("inspect", one, "--load")["in_effect"]["threads"]
+    assert "--load has no meaning beside" in run("inspect", *FLAGS, "--load").stderr
+
+
+@pytest.mark.usefixtures("profile")
+def test_inspect_of_a_plain_leaf_promises_nothing_that_only_spans_do() -> None:
+    plain = ["--cond", "262144", "--then", "262144", "--else", "262144", "--config", "leaf=1"]
+    found = here(*plain)
+    assert found["leaf"] == ["plain TIR"]
+    assert not found["stores_past_the_cache"] and not found["looks_at_cond"]

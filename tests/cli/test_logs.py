@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,20 @@ def test_logs_list_shows_records_and_exits_1_where_a_line_is_damaged(
     assert result.exit_code == 1
     assert "line 2 is left out" in result.stderr
     assert "w4_1024cte" in result.stdout
+
+
+def test_record_that_cannot_be_used_is_named_in_text_and_json(tmp_path: Path, fake: Any) -> None:
+    tuned(tmp_path, fake)
+    for name in (log.RECORDS, log.SESSIONS):
+        path = tmp_path / TARGET / name
+        path.write_text(path.read_text().replace("bytes_per_thread", "parallel"))
+    said = f"{TARGET}/w4_1024cte cannot be used: its config does not fit the schedule: the knobs"
+    text = run("logs", "list", "--tuning-logs", tmp_path)
+    as_json = run("logs", "list", "--tuning-logs", tmp_path, "--json")
+    assert text.exit_code == as_json.exit_code == 1
+    (complaint,) = json.loads(as_json.stdout)["damaged"]
+    assert complaint.startswith(said) and complaint.endswith("; tune it again")
+    assert text.stderr == f"te-select: {complaint}\n"
 
 
 def test_logs_best_says_what_compile_would_take(tmp_path: Path, fake: Any) -> None:

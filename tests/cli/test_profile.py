@@ -47,14 +47,18 @@ def test_dry_run_keeps_nothing() -> None:
     document = run_json("profile", "--dry-run")
     assert document["file"] is None
     assert document["measured"] == FOUND.decisions
+    assert document["before"] == of_this_machine().decisions != FOUND.decisions
     assert document["origin"] == of_this_machine().origin != "measured by the user"
     assert document["comparisons"][0]["ratio"] == 1.25
 
 
+@pytest.mark.parametrize("dry", [False, True])
 @pytest.mark.parametrize("force", [False, True])
-def test_busy_machine_is_not_measured_unless_forced(monkeypatch: Any, force: bool) -> None:
+def test_busy_machine_is_not_measured_unless_forced(
+    monkeypatch: Any, force: bool, dry: bool
+) -> None:
     monkeypatch.setattr(cores, "busy_cores", lambda: 1.5)
-    result = run("profile", *["--force"] * force)
+    result = run("profile", *["--force"] * force, *["--dry-run"] * dry)
     assert result.exit_code == (0 if force else 1)
     assert ("other programs use 1.5 cores" in result.stderr) != force
     assert ("these values may be wrong" in result.stdout) == force
@@ -108,9 +112,9 @@ def test_env_and_inspect_show_what_is_in_effect(tmp_path: Path, monkeypatch: Any
     library = tmp_path / "library.so"
     built = run("compile", *("--cond", "n,7", "--then", "n,7", "--else", ""), "-o", library)
     assert built.exit_code == 0, built.output
-    inspected = json.loads(run("inspect", library, "--json").stdout)
+    inspected = json.loads(run("inspect", library, "--load", "--json").stdout)
     assert inspected["in_effect"]["stores_past_the_cache"] == "from 3 MB moved on"
-    assert "from 3 MB moved on" in run("inspect", library).stdout
+    assert "from 3 MB moved on" in run("inspect", library, "--load").stdout
 
 
 @pytest.mark.parametrize("text", ["abc", "0", "-1", "1.5", " 2 ", "²"])

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
 import te_select
 from te_select import Workload
+from te_select.cli.verbs import app
 from te_select.machines.targets import resolve
 from te_select.records import log
 from te_select.timing import cores
@@ -28,7 +31,10 @@ def test_tune_says_where_others_used_the_cores(
     fake()
     result = run("tune", *FLAGS, *ON, "--trials", "80", "--tuning-logs", tmp_path)
     assert "unsure: other programs used 1.25 cores meanwhile; a config that" in result.stdout
-    assert "1 of 1 are unsure: the same command tries them again" in result.stdout
+    said = "1 of 1 recorded, not used: unsure because other programs used 1.25 cores meanwhile;"
+    assert said in result.stdout
+    assert "\nthe same command tries them again\n" in result.stdout
+    assert "\nrecorded in" not in result.stdout
     monkeypatch.setattr(cores.Watch, "others", lambda _: 0.25)
     again = run("tune", *FLAGS, *ON, "--trials", "80", "--tuning-logs", tmp_path)
     assert "unsure" not in again.stdout
@@ -46,6 +52,21 @@ def test_tune_prints_what_it_found_and_records_it(tmp_path: Path, fake: Any) -> 
     assert f"recorded in {tmp_path / TARGET / log.RECORDS}\n" in result.stdout
     assert f"te-select compile --tuning-logs {tmp_path} " in result.stdout
     assert [entry.key for entry in log.read(tmp_path / TARGET).entries] == ["w4_1024cte"]
+
+
+def test_unsure_record_is_told_of_wherever_it_is_asked_for(
+    tmp_path: Path, fake: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cores.Watch, "others", lambda _: 1.25)
+    tuned(tmp_path, fake)
+    logs = [*FLAGS, *ON, "--tuning-logs", tmp_path]
+    said = f"the record {TARGET}/w4_1024cte is unsure, so it is not used: other programs used 1.25"
+    (best,) = run_json("logs", "best", *logs)
+    assert best["origin"] == "default"
+    assert best["why"].startswith(f"the schedule's default config; {said} cores meanwhile")
+    assert said in run("inspect", *logs).stdout
+    run("compile", *logs, "-o", tmp_path / "mask.so")
+    assert said in run("inspect", tmp_path / "mask.so").stdout
 
 
 def test_default_that_wins_is_said_to_have_won_wherever_its_record_is_shown(
@@ -72,6 +93,82 @@ def test_inspect_says_whether_records_were_looked_at(tmp_path: Path, fake: Any) 
         other = ["--cond", "9", "--then", "9", "--else", ""]
         run("compile", *other, *ON, "--tuning-logs", logs, "-o", library)
         assert why in run("inspect", library).stdout
+
+
+def test_busy_cores_of_a_run_are_the_most_of_what_it_measured(
+    tmp_path: Path, fake: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = iter([0.29, 0.1, 0.2, 0.05])
+    monkeypatch.setattr(cores.Watch, "others", lambda _: next(said))
+    flags = [
+        word
+        for workload in (SMALL, FEW, Workload((9,), (9,), ()), Workload((8,), (8,), ()))
+        for word in ("--workload", json.dumps(workload.to_json()))
+    ]
+    fake()
+    common = [*ON, "--trials", "2", "--tuning-logs", tmp_path]
+    assert run_json("tune", *flags[:2], *common)["busy_cores"] == 0.29
+    document = run_json("tune", *flags, *common)
+    assert [each["fresh"] for each in document["workloads"]] == [False, True, True, True]
+    assert document["busy_cores"] == 0.2
+
+
+def test_roof_is_that_of_the_machine_that_measures(tmp_path: Path, fake: Any) -> None:
+    """This machine's says nothing of a fleet's, nor of a record from before."""
+    for runner, fresh, roof in (
+        ("rpc://tracker:9190/kind", True, None),
+        ("local", False, None),
+        ("local", True, 1e11),
+    ):
+        fake()
+        flags = [*ON, "--trials", "2", "--runner", runner, *["--force"] * (fresh and not roof)]
+        folder = tmp_path / ("other" if roof else "logs")
+        (found,) = run_json("tune", *FLAGS, *flags, "--tuning-logs", folder)["workloads"]
+        assert (found["fresh"], found["roof_bytes_per_second"]) == (fresh, roof)
+
+
+OF_WORKLOADS = {
+    *("--cond", "--then", "--else", "--dtype", "--op", "--auto-broadcast", "--axis", "--workloads"),
+    *("--suite", "--only", "--library", "--model", "--size", "--expand"),
+}
+"""Flags for which the command of a record has ``--workload``: it is of one workload."""
+
+
+def test_recorded_command_has_every_flag_that_was_given(tmp_path: Path, fake: Any) -> None:
+    text = json.dumps(SMALL.to_json())
+    given: dict[str, tuple[str, ...]] = {
+        "--workload": (text,),
+        "--target": (TARGET,),
+        "--tuning-logs": (str(tmp_path / "own logs"),),
+        "--trials": ("3",),
+        "--runner": ("rpc://tracker:9190/kind",),
+        "--timeout": ("12.5",),
+        "--jobs": ("3",),
+        "--seed": ("5",),
+        "--force": (),
+        "--keep-trials": (),
+    }
+    tune = typer.main.get_command(app).commands["tune"]  # type: ignore[attr-defined]
+    flags = {param.opts[-1] for param in tune.params} - OF_WORKLOADS - {"--help", "--json"}
+    assert flags == set(given)  # a new flag belongs into the command, or among those of workloads
+    words = [word for flag, values in given.items() for word in (flag, *values)]
+    fake()
+    assert run("tune", *words).exit_code == 0
+    (entry,) = log.read(tmp_path / "own logs" / TARGET).entries
+    recorded = shlex.split(entry.session["command"])
+    assert recorded[:2] == ["te-select", "tune"]
+
+    def read(flags: list[str]) -> dict[str, Any]:
+        params: dict[str, Any] = tune.make_context("tune", flags).params
+        return params
+
+    assert read(recorded[2:]) == read(words)
+
+
+def test_recorded_command_has_no_flag_that_was_not_given(tmp_path: Path, fake: Any) -> None:
+    tuned(tmp_path, fake)
+    (entry,) = log.read(tmp_path / TARGET).entries
+    assert not {"--jobs", "--force", "--keep-trials"} & set(shlex.split(entry.session["command"]))
 
 
 def test_second_run_measures_nothing(tmp_path: Path, fake: Any) -> None:

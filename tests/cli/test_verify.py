@@ -11,6 +11,8 @@ import pytest
 
 import te_select
 from te_select.checking import verify as verify_module
+from te_select.checking.checks import CHECKS
+from te_select.runtime.kernel import FORCED_LEVEL
 from tests.support.cli import run, run_json
 
 
@@ -19,7 +21,7 @@ def test_a_damaged_library_is_a_failure(one: Path, tmp_path: Path) -> None:
     path.write_bytes(b"damaged")
     result = run("verify", path)
     assert result.exit_code == 1, result.output
-    assert "SHA-256" in result.stderr
+    assert "mask.so is no ELF file of 64 bits" in result.stderr
 
 
 def test_no_memory_is_one_line(one: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,7 +65,7 @@ def test_verify_passes_every_check_of_every_kernel(two: Path) -> None:
     document = run_json("verify", two)
     assert document["passed"]
     checks = {(r["kernel"], r["check"]) for r in document["results"]}
-    assert len(checks) == 2 * len(verify_module.CHECKS)
+    assert len(checks) == 2 * len(CHECKS)
     assert run("verify", two).exit_code == 0
 
 
@@ -82,6 +84,16 @@ def test_verify_of_one_kernel(two: Path) -> None:
     document = run_json("verify", two, "--kernel", name, "--check", "bytes")
     assert [(r["kernel"], r["check"]) for r in document["results"]] == [(name, "bytes")]
     assert "expected one of select_int16" in run("verify", two, "--kernel", "x").stderr
+
+
+def test_level_of_the_flag_comes_before_that_of_the_variable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workload = te_select.Workload((4, 1), (4, 5), ())
+    path = te_select.export([workload], tmp_path / "mask.so", "x86-64,x86-64-v2")
+    monkeypatch.setenv(FORCED_LEVEL, "x86-64-v2")
+    flags = ("--check", "random", "--level", "x86-64")
+    assert run_json("verify", path, *flags)["level"] == "x86-64"
 
 
 def test_verify_runs_corpus_files(tmp_path: Path) -> None:

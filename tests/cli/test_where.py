@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -39,24 +40,41 @@ def test_build_fills_the_cache_and_clear_empties_it(tmp_path: Path) -> None:
 
 def test_info_shows_the_newest_entries_unless_all_are_wanted(tmp_path: Path) -> None:
     folder = tmp_path / "cache"
-    cache.keep("where-w0-0.so", b"")
-    for i in range(25):
-        (folder / f"where-w{i}-{i}.so").write_bytes(b"x" * 1024)
-        os.utime(folder / f"where-w{i}-{i}.so", (i, i))
+    names = [cache.name_of(f"where_w{i}", f"{i:024x}") for i in range(25)]
+    for i, name in enumerate(names):
+        cache.keep(name, b"x" * 1024)
+        os.utime(folder / name, (i, i))
     shown, every = run("cache", "info").stdout, run("cache", "info", "--all").stdout
-    assert "where-w24-24.so" in shown and "where-w3-3.so" not in shown
+    assert names[24] in shown and names[3] not in shown
     assert re.search(r"[56] more; --all lists them", shown)
-    assert "where-w3-3.so" in every and "more;" not in every
+    assert names[3] in every and "more;" not in every
 
 
 def test_build_tells_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(objects, "MANY", 1)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})  # one process for each level
     told: list[tuple[int, int]] = []
     building.build(tmp_path / "where.so", ",".join(LEVELS), lambda *step: told.append(step))
     assert told == sorted(told)
     every = len(LEVELS) * objects.MOST_PROCESSES
     assert told[0] == (0, every) and {all_ for _, all_ in told} == {every}
     assert max(done for done, _ in told) >= objects.MOST_PROCESSES
+
+
+def test_each_step_is_a_line_where_stderr_is_no_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def build(_path: Path, _target: str, step: Callable[[int, int], None]) -> Path:
+        for done in (0, 0, 1, 2, 2):  # it is told twice a second
+            step(done, 2)
+        (tmp_path / "where.so").touch()
+        return tmp_path / "where.so"
+
+    monkeypatch.setattr(building, "build", build)
+    words = ("where", "build", "-o", tmp_path / "where.so")
+    lines = [f"building: {done} of 2 steps" for done in range(3)]
+    assert run(*words).stderr.splitlines() == lines
+    assert run_json(*words)["kernels"] == KERNELS
 
 
 def test_a_library_of_several_levels_is_written_and_inspected(tmp_path: Path) -> None:

@@ -202,7 +202,10 @@ def test_compiling_in_forked_siblings_gives_each_its_own_library():
 
 @pytest.mark.parametrize("wrong", [None, "x", 3, [W]])
 def test_compile_of_something_else_is_refused(wrong):
-    with pytest.raises(te_select.ArgumentError, match=r"not a te_select\.Workload"):
+    with pytest.raises(
+        te_select.ArgumentError,
+        match=r"not a te_select\.Workload; expected te_select\.Workload\(cond_shape, ",
+    ):
         te_select.compile(wrong)
 
 

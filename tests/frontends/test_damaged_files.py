@@ -1,13 +1,16 @@
 """Damaged files: each is refused in one line, or read. No crash and no endless loop."""
 
+import json
 import random
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 from te_select import ModelError, read_model
+from tests.support import hostile
 from tests.support.models import corpus
 
 CHILD = """
@@ -68,13 +71,20 @@ def damaged_graph(data, rng):
     return made.SerializeToString()
 
 
+_HARMS = {
+    ".onnx": damaged_graph,
+    ".xml": lambda data, rng: hostile.xml_text(rng, ElementTree.fromstring(data)),
+    ".json": lambda data, rng: hostile.json_text(rng, json.loads(data)),
+}
+
+
 def damage_all(source, folder, seed, rounds):
     """Read many damaged copies of a file, in a process of its own."""
     path = Path(source)
     target = Path(folder) / path.name
     rng = random.Random(seed)
     for _ in range(rounds):
-        harm = damaged_graph if path.suffix == ".onnx" and rng.random() < 0.6 else damaged
+        harm = _HARMS[path.suffix] if rng.random() < 0.6 else damaged
         target.write_bytes(harm(path.read_bytes(), rng))
         try:
             read_model(target, expand=rng.random() < 0.2)
@@ -85,8 +95,6 @@ def damage_all(source, folder, seed, rounds):
 
 def own_files(folder):
     """A small file of each format, for runs without the corpus."""
-    import json
-
     from onnx import helper
 
     from tests.support.models import model, tensor

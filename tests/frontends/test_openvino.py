@@ -124,18 +124,20 @@ def test_output_without_dims_is_a_scalar_where_all_that_decides_on_its_rank_is_c
     assert only(net(layers, edges), tmp_path).status == status
 
 
-@pytest.mark.parametrize("said", ["true", "True", "1"])
-def test_transposed_matrix_is_multiplied_whatever_the_spelling(tmp_path, said):
+@pytest.mark.parametrize("a", ["true", "True", "1", "false", "0", None])
+@pytest.mark.parametrize("b", ["true", "False", None])
+def test_matrix_is_multiplied_transposed_or_not(tmp_path, a, b):
+    """Three is the extent along which they are multiplied; the two others are the result's."""
+    flags = {"transpose_a": a, "transpose_b": b}
+    said = {flag: text for flag, text in flags.items() if text is not None}
+    turned = {flag: str(text).lower() in ("true", "1") for flag, text in flags.items()}
+    first = [3, -1] if turned["transpose_a"] else [-1, 3]
+    second = [-1, 3] if turned["transpose_b"] else [3, -1]
+    texts = [",".join(map(str, shape)).replace("-1", "?") for shape in (first, second)]
     layers = [
-        *(parameter(0, "BOOL", "?,?"), parameter(1, "FP32", "3,?"), parameter(2, "FP32", "?,3")),
-        layer(
-            4,
-            "MatMul",
-            [("FP32", [3, -1]), ("FP32", [-1, 3])],
-            [("FP32", [-1, -1])],
-            transpose_a=said,
-            transpose_b=said,
-        ),
+        *(parameter(0, "BOOL", "?,?"), parameter(1, "FP32", texts[0])),
+        parameter(2, "FP32", texts[1]),
+        layer(4, "MatMul", [("FP32", first), ("FP32", second)], [("FP32", [-1, -1])], **said),
         layer(5, "IsNaN", [("FP32", [-1, -1])], [("BOOL", [-1, -1])]),
         layer(
             3,
@@ -149,7 +151,7 @@ def test_transposed_matrix_is_multiplied_whatever_the_spelling(tmp_path, said):
         *(((5, 1), (3, 0)), ((4, 2), (3, 1)), ((4, 2), (3, 2))),
     ]
     found = only(net(layers, edges), tmp_path)
-    assert found.then_shape == ("parameter1_1", "parameter2_0")
+    assert found.then_shape == (f"parameter1_{first.index(-1)}", f"parameter2_{second.index(-1)}")
 
 
 @pytest.mark.parametrize("between", [0, 1, 3])

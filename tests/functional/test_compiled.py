@@ -68,7 +68,7 @@ def selects(kernel):
 def test_another_process_finds_it_and_needs_no_tvm(folder, tmp_path):
     assert selects(te_select.compile(W))
     (entry,) = cache.entries()
-    assert entry.path.name.startswith(f"kernel-{W.name}-")
+    assert entry.path.name.startswith(f"te_select-{W.name}-")
     done = subprocess.run(
         [sys.executable, "-c", AGAIN, tmp_path / "exported.so"],
         capture_output=True,
@@ -235,7 +235,10 @@ def test_errors_are_the_same_when_there_is_an_entry(tmp_path):
         te_select.compile(W, tuning_logs=tmp_path, config={"piece": 4096})
     with pytest.raises(TuningError, match="is missing"):
         te_select.compile(W, tuning_logs=tmp_path / "none")
-    with pytest.raises(ArgumentError, match=r"not a te_select\.Workload"):
+    with pytest.raises(
+        ArgumentError,
+        match=r"not a te_select\.Workload; expected te_select\.Workload\(cond_shape, ",
+    ):
         te_select.compile("mask")
     with pytest.raises(ArgumentError, match="expected a mapping"):
         te_select.compile(W, config=[1])
@@ -249,9 +252,34 @@ def test_a_cache_that_cannot_be_written_is_one_warning(folder, builds):
     assert len(caught) == 1 and len(builds) == 2
 
 
+def test_a_workload_of_long_names_is_kept():
+    dims = tuple(letter * 52 for letter in "abcdef")
+    workload = te_select.Workload(dims, dims, dims)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made = te_select.compile(workload, tuning_logs=False)
+    assert made.workload == workload
+    assert [each.path for each in cache.entries()] == [
+        te_select.compile(workload, tuning_logs=False).path
+    ]
+
+
+def test_a_cache_whose_disk_fails_is_a_warning(monkeypatch):
+    monkeypatch.setattr(cache, "_warned", False)
+
+    def failing(handle):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", failing)
+    with pytest.warns(RuntimeWarning, match="Input/output error") as caught:
+        assert selects(te_select.compile(W))
+    assert caught[0].filename == __file__
+    assert cache.entries() == []
+
+
 def test_a_small_cache_keeps_the_last_kernel(monkeypatch):
     monkeypatch.setenv(cache.SIZE, "1")
-    old = cache.write("where-all-old.so", bytes(1000 << 10))
+    old = cache.write(cache.name_of("where_all", "0" * 24), bytes(1000 << 10))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         te_select.compile(W)

@@ -1,3 +1,4 @@
+import os
 import sys
 
 import numpy as np
@@ -120,6 +121,9 @@ def test_file_that_is_no_model_is_refused(tmp_path):
         onnx_reference(b"no model")
     with pytest.raises(ModelError, match=r"nowhere\.onnx"):
         onnx_reference(tmp_path / "nowhere.onnx")
+    os.mkfifo(tmp_path / "pipe.onnx")
+    with pytest.raises(ModelError, match="is not a regular file"):
+        onnx_reference(tmp_path / "pipe.onnx")
 
 
 def test_missing_package_is_named_with_what_brings_it(monkeypatch):

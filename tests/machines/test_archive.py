@@ -12,6 +12,7 @@ from te_select import Workload
 from te_select.errors import ToolchainError
 from te_select.machines import archive
 from te_select.runtime.manifest import c_name
+from tests.support import c_programs
 
 SHARED = Workload((4, 1), (4, 8), ())
 ONE = Workload((4,), (4,), (4,), "int32")
@@ -68,6 +69,23 @@ def test_two_libraries_of_one_program_share_a_kernel_and_the_message(folder, fil
 
 def test_program_without_shared_libraries_runs(folder):
     linked(folder, "static", "-static", "one.a", "two.a", "-w", "-Wl,--no-warnings")
+
+
+@pytest.mark.parametrize("config", [None, {"bytes_per_thread": 0}])
+def test_objects_of_tvm_in_one_program_keep_their_launcher(tmp_path, config):
+    """TVM's loader sets the pointer that its objects share; ours may have threads or not."""
+    sizes = Workload(("n",), ("n",), ("n",))
+    kernel = c_programs.export(tmp_path, sizes, config)
+    kernel.compile("tvm_neighbour.c", "neighbour.o", "-c")
+    for order in (
+        ("mask.a", "neighbour.o"),
+        ("neighbour.o", "mask.a"),
+        ("neighbour.o", "./mask.so"),
+    ):
+        program = kernel.compile("beside_tvm.c", "beside_tvm", *order)
+        assert c_programs.output(program) == "1 1 0\n"
+    for library in ("mask.a", "mask.so"):
+        assert b"TVMBackend" not in (tmp_path / library).read_bytes()
 
 
 def test_only_the_functions_of_the_header_can_be_called(folder):

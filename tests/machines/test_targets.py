@@ -71,6 +71,24 @@ def test_unknown_target_is_an_error_that_lists_what_is_known(wrong):
     assert "expected" in str(error.value) or "is not a TVM target" in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("target", "model"),
+    [
+        ("aarch64", ""),
+        ("riscv64", ""),
+        ("x86-64", ""),
+        ("x86-64-v3", ""),
+        ("x86-64-v2,x86-64-v3", ""),
+        ("znver4", "znver4"),
+        ("aarch64:neoverse-n1", "neoverse-n1"),
+        ("cuda:sm_90", ""),
+    ],
+)
+def test_target_of_many_machines_is_no_model(target, model):
+    """Knobs that a machine decides are left to it, unless there is one model of machine."""
+    assert resolve(target).model == model
+
+
 def test_misspelt_cpu_gets_a_suggestion():
     with pytest.raises(TargetError, match=r"did you mean.*znver5"):
         resolve("znver55")
@@ -81,6 +99,7 @@ def test_misspelt_cpu_gets_a_suggestion():
     [
         ("amd64", "x86-64"),
         ("x86-64-v1", "x86-64"),
+        ("x86_64", "x86-64"),
         ("ARM64", "aarch64"),
         ("riscv64gc", "riscv64"),
         ("ZNVER5", "znver5"),
@@ -88,6 +107,23 @@ def test_misspelt_cpu_gets_a_suggestion():
 )
 def test_other_names_of_what_is_known_are_suggested(text, meant):
     with pytest.raises(TargetError, match=rf"did you mean {meant}( or .*)?\?"):
+        resolve(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("llvm -mcpu=znver4", "znver4"),
+        ("llvm -keys=cpu -mcpu=Znver4 -num-cores=2", "znver4"),
+        ("llvm -mcpu=neoverse-n1", "aarch64:neoverse-n1"),
+        ("llvm -mcpu=x86-64-v3", "x86-64-v3"),
+        ("x86_64-v3", "x86-64-v3"),
+        ("x86_64_v3", "x86-64-v3"),
+        ("ZNVER5", "znver5"),
+    ],
+)
+def test_other_spelling_of_a_known_cpu_suggests_that_one_alone(text, meant):
+    with pytest.raises(TargetError, match=rf"; did you mean {meant}\?$"):
         resolve(text)
 
 

@@ -24,3 +24,12 @@ def test_a_wish_names_its_part():
             kind, width, number = place.replace("]", "").replace("[", " ").split()
             if kind == "rows":
                 assert family.wished_part(27 * int(width) + int(number)) == name
+
+
+def test_part_is_held_only_if_it_is_whole():
+    one, other = family.parts()["w4"], family.parts()["w2_rows05"]
+    everything = [*one, *other]
+    assert family.held(everything) == ["w4", "w2_rows05"]
+    assert family.held(everything[1:]) == ["w2_rows05"]
+    assert family.members(everything[1:]) == other
+    assert family.held([]) == []

@@ -7,7 +7,7 @@ import pytest
 import te_select
 from te_select import Workload
 from te_select.records import log, snapshot, store
-from tests.support.tuning_records import V4, edit, flat, keys, make
+from tests.support.tuning_records import V4, change_body, edit, flat, keys, make
 
 COUNT = 12
 
@@ -115,3 +115,10 @@ def lines_in(folder):
         line.partition(",")[2] if line.startswith("[") and line[1].isdigit() else line
         for line in lines
     }
+
+
+def test_time_of_several_runs_is_their_mean(folder, entries):
+    """MetaSchedule keeps the seconds of each run."""
+    line = change_body(entries[0], lambda body: body.__setitem__(1, [1e-3, 5e-3, 3e-3]))
+    edit(folder, log.RECORDS, lambda lines: lines.__setitem__(0, line.replace("[1,", "[0,", 1)))
+    assert log.read(folder).entries[0].seconds == pytest.approx(3e-3)

@@ -1,5 +1,8 @@
 """Tuning logs: damage costs only its line, and a killed writer loses nothing."""
 
+import base64
+import dataclasses
+import itertools
 import json
 import os
 import random
@@ -16,11 +19,18 @@ from tvm.s_tir import meta_schedule as ms
 
 import te_select
 from te_select import Workload
-from te_select.records import log, store
-from te_select.runtime import files
+from te_select.records import log, snapshot, store
+from te_select.runtime import atomic
 from te_select.tuning.record import recorded
 from tests.support.tuning_fakes import FEW, SMALL
 from tests.support.tuning_records import change_body, edit, keys, make
+
+
+def test_best_is_the_fastest_of_a_pattern(tmp_path):
+    entries = (make(SMALL, 2e-3), make(SMALL, 1e-3), make(SMALL, 3e-3), make(FEW, 1e-4))
+    found = log.Log(tmp_path, entries, (), ())
+    assert found.best(entries[0].key) == entries[1]
+    assert found.best("w4_9cte") is None
 
 
 def test_records_keep_their_order_so_that_diffs_read_well(tmp_path, entries):
@@ -167,7 +177,7 @@ def test_write_that_was_cut_short_leaves_the_old_logs_or_the_new(
         if not left:
             raise Died
         assert path.name == left.pop(0)
-        files.replace(path, data)
+        atomic.replace(path, data)
 
     def remove(path, **options):
         if path.name == log.PENDING:
@@ -175,7 +185,7 @@ def test_write_that_was_cut_short_leaves_the_old_logs_or_the_new(
         unlink(path, **options)
 
     with monkeypatch.context() as patched:
-        patched.setattr(store, "files", SimpleNamespace(replace=replace))
+        patched.setattr(store, "atomic", SimpleNamespace(replace=replace))
         patched.setattr(Path, "unlink", remove)
         with pytest.raises(Died):
             store.drop(tmp_path, entries[:2])
@@ -256,3 +266,44 @@ def test_targets_that_are_json_have_folders_too():
     name = log.folder_name('{"kind": "llvm", "mattr": ["-avx2"]}')
     assert name.startswith("target-")
     assert "/" not in name
+
+
+def parts(value):
+    """Every part of a JSON value, as what holds it and a key or an index."""
+    for key in list(value) if isinstance(value, dict) else range(len(value)):
+        yield value, key
+        if isinstance(value[key], dict | list):
+            yield from parts(value[key])
+
+
+def graph_of(line):
+    """The graph in a workload's line, and a function that makes the line of another."""
+    digest, encoded = json.loads(line)
+
+    def again(graph):
+        data = json.dumps(graph).encode()
+        framed = len(data).to_bytes(8, "little") + data
+        return json.dumps([digest, base64.b64encode(framed).decode()])
+
+    return json.loads(base64.b64decode(encoded)[8:]), again
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        *itertools.product([log.RECORDS, log.SESSIONS], [None, -1, 1.5, "x", [], {}, 10**30]),
+        *itertools.product([log.WORKLOADS], [None, {}]),  # of thousands of fields
+    ],
+)
+def test_field_of_another_type_costs_its_line_only(tmp_path, entries, name, other):
+    store.put(tmp_path, entries)
+    taken = snapshot.take(tmp_path)
+    first, *rest = taken.data[name].decode().splitlines()
+    value, again = graph_of(first) if name == log.WORKLOADS else (json.loads(first), json.dumps)
+    for holder, key in list(parts(value)):
+        before, holder[key] = holder[key], other
+        text = "\n".join([again(value), *rest]).encode()
+        holder[key] = before
+        changed = dataclasses.replace(taken, data={**taken.data, name: text})
+        found = log.parse(tmp_path, changed)
+        assert found.entries[-2:] == tuple(entries[1:])

@@ -15,9 +15,9 @@ from te_select import Workload
 from te_select.compiler import schedule
 from te_select.machines.targets import resolve
 from te_select.operator.access import access_pattern
-from te_select.records import folders, log, metaschedule, store
+from te_select.records import folders, log, lookup, metaschedule, store
 from te_select.records.lookup import find
-from te_select.records.origin import explain
+from te_select.records.origin import NOT_ASKED
 from te_select.records.sizes import representative
 from te_select.schedules import cpu
 from tests.support.tuning_records import of_another_tvm
@@ -29,19 +29,20 @@ def flat(n, dtype="float32"):
     return Workload((n,), (n,), (n,), dtype)
 
 
-def add(logs, workload, target=V4, **knobs):
+def add(logs, workload, target=V4, session=None, **knobs):
     """Record a config that differs from the default, so that it is seen to be taken."""
     pattern = access_pattern(workload)
     knobs = knobs or {"unroll": 2}
     config = dataclasses.replace(cpu.default_config(pattern, target.tvm), **knobs)
-    entry = metaschedule.entry(workload, target, config, 1e-3, {})
+    entry = metaschedule.entry(workload, target, config, 1e-3, session or {})
     store.put(logs / target.name, [entry])
     return config
 
 
 def origin(workload, logs, target=V4):
     found = find(workload, target, logs)
-    return None if found is None else found.origin
+    assert (found.config is None) == (found.origin == "default")
+    return None if found.config is None else found.origin
 
 
 def test_own_record_comes_first(tmp_path):
@@ -130,6 +131,49 @@ def test_named_size_takes_the_record_that_is_closest_to_its_representative_size(
     for unroll, elements in ((1, int(size * times)), (2, size)):
         add(tmp_path, flat(elements), unroll=unroll)
     assert origin(named, tmp_path) == f"nearest:x86-64-v4/w4_{size}cte"
+
+
+def test_named_size_takes_the_closest_record_of_both_folders(tmp_path, monkeypatch):
+    roots = [tmp_path / "own", tmp_path / "shipped"]
+    monkeypatch.setattr(lookup, "default_folders", lambda: roots)
+    named = Workload(("n",), ("n",), ("n",))
+    size = access_pattern(representative(named)).elements
+    add(roots[0], flat(size // 8))
+    add(roots[1], flat(size // 2))
+    assert origin(named, None) == f"nearest:x86-64-v4/w4_{size // 2}cte"
+    add(roots[0], flat(size // 2), unroll=1)
+    assert find(named, V4).config.unroll == 1  # equally near: the user's
+
+
+UNSURE = {"unsure": "the rounds lay 80% apart"}
+
+
+@pytest.mark.parametrize("nearest", [flat(20_000), flat(19_000)], ids=str)
+def test_unsure_record_that_is_nearer_is_told_of(tmp_path, nearest):
+    add(tmp_path, flat(17_000), session={"unsure": "it is not the nearest"})
+    add(tmp_path, nearest, session=UNSURE)
+    said = f"; the record x86-64-v4/w4_{nearest.cond_shape[0]}cte is unsure, so it is not used: "
+    found = find(flat(20_000), V4, tmp_path)
+    assert (found.config, found.origin) == (None, "default")
+    assert found.why == f"the schedule's default config{said}{UNSURE['unsure']}"
+    add(tmp_path, flat(18_000), resolve("znver4"))
+    found = find(flat(20_000), V4, tmp_path)
+    assert found.origin == "nearest:znver4/w4_18000cte"
+    assert found.why.startswith("tuned for znver4 with the same loops")
+    assert found.why.endswith(f"{said}{UNSURE['unsure']}")
+
+
+def test_unsure_record_that_is_farther_is_not_told_of(tmp_path):
+    add(tmp_path, flat(20_000))
+    add(tmp_path, flat(19_000), session=UNSURE)
+    assert "unsure" not in find(flat(20_000), V4, tmp_path).why
+    assert "unsure" not in find(flat(900_000), V4, tmp_path).why
+
+
+def test_no_record_is_looked_for_if_none_is_to_be_used(tmp_path, monkeypatch):
+    monkeypatch.setattr(lookup, "default_folders", lambda: [tmp_path])
+    add(tmp_path, flat(20_000))
+    assert find(flat(20_000), V4, False).why == NOT_ASKED
 
 
 def test_record_of_another_target_of_the_family_is_nearest(tmp_path):
@@ -262,19 +306,6 @@ def test_kernel_and_manifest_say_where_the_config_comes_from(tmp_path):
     rng = np.random.default_rng(0)
     cond, then, else_ = rng.random(20_001) < 0.5, *rng.random((2, 20_001)).astype(np.float32)
     assert np.array_equal(kernel(cond, then, else_), np.where(cond, then, else_))
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("default", "the schedule's default"),
-        ("tuned:znver5/w4_20000cte", "this access pattern was tuned for znver5"),
-        ("nearest:znver5/w4_10000cte", "tuned for znver5 with the same loops and element width, 2"),
-        ("nearest:znver5/nonsense", "tuned for znver5"),
-    ],
-)
-def test_origin_is_explained(text, message):
-    assert message in explain(text, flat(20_000))
 
 
 NO_TARGETS = (

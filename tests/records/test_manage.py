@@ -60,6 +60,15 @@ def test_import_survives_a_record_over_which_tvm_ends_the_process(tmp_path, entr
     assert manage.prune(tmp_path / "source") == [refused]
 
 
+@pytest.mark.parametrize("order", [(1e-3, 2e-3), (2e-3, 1e-3)])
+def test_import_takes_the_fastest_of_a_pattern(tmp_path, monkeypatch, order):
+    listed = manage.Listed("x86-64-v4", tuple(make(SMALL, seconds) for seconds in order), ())
+    monkeypatch.setattr(manage, "contents", lambda *_: iter([listed]))
+    assert manage.merge(tmp_path, tmp_path / "to").taken == ("x86-64-v4/w4_1024cte",)
+    (entry,) = log.read(tmp_path / "to" / "x86-64-v4").entries
+    assert entry.seconds == 1e-3
+
+
 def test_import_of_nothing_is_an_error(tmp_path):
     with pytest.raises(te_select.TuningError, match="is missing"):
         manage.merge(tmp_path / "none", tmp_path)

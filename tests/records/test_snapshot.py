@@ -21,7 +21,7 @@ KILLED_WRITER = """
     from pathlib import Path
     from te_select.records import log, store
     folder, source, survived = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
-    replace, unlink = store.files.replace, Path.unlink
+    replace, unlink = store.atomic.replace, Path.unlink
 
     def die_after(path, data):
         global survived
@@ -35,7 +35,7 @@ KILLED_WRITER = """
             os.kill(os.getpid(), signal.SIGKILL)
         unlink(path, **how)
 
-    store.files.replace, Path.unlink = die_after, die_at
+    store.atomic.replace, Path.unlink = die_after, die_at
     store.put(folder, log.read(source).entries)
 """
 

@@ -1,6 +1,7 @@
 """Writers of one folder at the same time, folders that cannot be written, and what is set aside."""
 
 import dataclasses
+import errno
 import os
 import subprocess
 import sys
@@ -43,9 +44,9 @@ def test_lock_is_held_from_reading_to_writing(tmp_path, entries, monkeypatch, wr
         return call
 
     monkeypatch.setattr(snapshot, "take", watched(snapshot.take))
-    monkeypatch.setattr(store.files, "replace", watched(store.files.replace))
+    monkeypatch.setattr(store.atomic, "replace", watched(store.atomic.replace))
     write(tmp_path, [])
-    assert len(tried) == 5  # one reading, and four files
+    assert len(tried) == 6  # one reading, the damaged line, and four files
 
 
 def test_prune_and_import_beside_writers_lose_nothing(tmp_path, monkeypatch):
@@ -155,6 +156,54 @@ def test_workload_that_no_record_names_any_more_is_set_aside(tmp_path, entries):
     store.put(tmp_path, [])
     assert gone not in (tmp_path / log.WORKLOADS).read_text()
     assert gone in (tmp_path / store.ASIDE).read_text().splitlines()
+
+
+def test_damaged_lines_are_not_written_through_a_link(tmp_path, entries):
+    """It may lead to any file of the user."""
+    precious = tmp_path / "precious"
+    precious.write_text("mine\n")
+    folder = tmp_path / "t"
+    store.put(folder, entries)
+    (folder / store.ASIDE).symlink_to(precious)
+    edit(folder, log.RECORDS, lambda lines: lines.append("torn"))
+    store.drop(folder, [])
+    assert precious.read_text() == "mine\n"
+    assert not (folder / store.ASIDE).is_symlink()
+    assert (folder / store.ASIDE).read_text().endswith("\ntorn\n")
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_disk_that_fails_leaves_the_old_records(tmp_path, entries, monkeypatch, damaged):
+    store.put(tmp_path, entries)
+    if damaged:
+        edit(tmp_path, log.RECORDS, lambda lines: lines.append("torn"))
+    before = files_in(tmp_path)
+
+    def failing(handle):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", failing)
+    with pytest.raises(te_select.TuningError, match="cannot be written: Input/output error"):
+        store.put(tmp_path, [make(flat(103))])
+    assert files_in(tmp_path) == before
+    monkeypatch.undo()
+    store.put(tmp_path, [make(flat(103))])
+    assert keys(tmp_path) == [*(entry.key for entry in entries), "w4_103cte"]
+
+
+@pytest.mark.parametrize("name", [store.LOCK, store.ASIDE, *snapshot.FILES, snapshot.PENDING])
+@pytest.mark.parametrize("kind", ["pipe", "folder"])
+def test_what_is_no_file_is_refused_without_a_wait(tmp_path, entries, name, kind):
+    folder = tmp_path / "t"
+    store.put(folder, entries)
+    edit(folder, log.RECORDS, lambda lines: lines.append("torn"))
+    (folder / name).unlink(missing_ok=True)
+    (os.mkfifo if kind == "pipe" else os.mkdir)(folder / name)
+    if (name, kind) == (store.LOCK, "pipe"):  # it can be locked
+        store.put(folder, [])
+        return
+    with pytest.raises(te_select.TuningError, match=r"not a regular file|cannot be written"):
+        store.put(folder, [])
 
 
 def test_many_damaged_lines_are_a_few_warnings(tmp_path, entries):

@@ -128,8 +128,9 @@ def test_jax_array_is_refused_as_out():
 
 def test_jax_tracer_is_refused():
     jax = pytest.importorskip("jax")
-    with pytest.raises(ArgumentError, match=r"then is a .*Tracer"):
-        jax.jit(lambda x: kernel(SAME)(COND, x, ELSE))(THEN)
+    for transform in (jax.jit, jax.vmap):
+        with pytest.raises(ArgumentError, match=r"then is traced by JAX.*; use jnp\.where there"):
+            transform(lambda x: kernel(SAME)(COND, x, ELSE))(THEN)
 
 
 def test_torch_tensors_that_are_refused():

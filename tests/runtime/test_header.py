@@ -13,7 +13,7 @@ from te_select.errors import ArtifactError
 from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.operator.workload import Workload
 from te_select.runtime import header
-from te_select.runtime.manifest import c_name, parse
+from te_select.runtime.manifest import NodeRecord, c_name, parse
 from tests.support.runtime_standin import manifest
 
 COMPILERS = {
@@ -48,6 +48,23 @@ LIBRARIES = {
     "CUDA": described(RULES, **CUDA),
     "a target with the end of a comment": described(RULES[:1], name='{"mcpu": "*/"}'),
 }
+
+
+HOSTILE = ["*/ int x; /*", "a\nb", "/*/", "**//", "ä\u202e中", "\ud800", "a\\", "??/", "\"'", "\0"]
+
+
+def of_model(*nodes):
+    """A library of two kernels for these nodes: name, place and number of the kernel."""
+    library = described(RULES[:2])
+    symbols = [record.workload.name for record in library.kernels]
+    records = [
+        NodeRecord(place, name, "Where-16", "compiled", "", symbols[kernel])
+        for name, place, kernel in nodes
+    ]
+    return dataclasses.replace(library, nodes=tuple(records))
+
+
+LIBRARIES["hostile names"] = of_model(*((name, f"graph#{name}", 1) for name in ["", *HOSTILE]))
 
 
 def check(language, source, folder):
@@ -87,6 +104,23 @@ def test_header_names_shapes_types_rule_and_sizes():
     )
     sizes = "int64_t size_class,\n    int64_t size_int"
     assert f"te_select_status {name}(\n    {parameters},\n    {sizes});" in text
+
+
+def test_header_names_the_nodes_that_a_function_serves():
+    nodes = ("attn", "graph#3", 1), ("", "graph#7", 1), ("attn", "graph/2:If.then_branch#0", 1)
+    text = header.text(of_model(*nodes)).decode()
+    first, second = text.split("/* out = cond ? then : else_")[1:]
+    assert "Nodes" not in first
+    listed = ["attn (graph#3)", "graph#7", "attn (graph/2:If.then_branch#0)"]
+    assert " * Nodes of the model:\n" + "".join(f" *   {one}\n" for one in listed) in second
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_name_of_a_node_stays_in_its_line_of_the_comment(name):
+    text = header.text(of_model((name, "graph#0", 0))).decode()
+    plain = header.text(of_model(("name", "graph#0", 0))).decode()
+    assert text.isascii() and text.count("\n") == plain.count("\n")
+    assert text.count("/*") == plain.count("/*") and text.count("*/") == plain.count("*/")
 
 
 def test_function_of_a_cuda_kernel_takes_a_stream_of_the_driver_or_the_runtime():

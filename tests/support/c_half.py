@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import subprocess
 import sys
+import tempfile
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
@@ -52,6 +53,7 @@ def build(folder: Path, driver: str, sources: Sequence[str], *options: str) -> P
     includes = (RUNTIME, RUNTIME / "cpu", *libinfo.include_paths())
     command = (
         *(*c_compiler(), "-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fPIC"),
+        "-Wframe-larger-than=8192",  # threads may have stacks of 32 KB
         *("-shared", "-pthread", *options, *(f"-I{path}" for path in includes)),
         *(str(folder / "driver.c"), *(str(RUNTIME / name) for name in sources), "-o", str(path)),
     )
@@ -61,7 +63,7 @@ def build(folder: Path, driver: str, sources: Sequence[str], *options: str) -> P
 
 def copied(path: Path, folder: Path) -> ctypes.CDLL:
     """Load an image of its own, whose constructors see the environment as it is now."""
-    copy = folder / "copy.so"
+    copy = Path(tempfile.mkdtemp(dir=folder), "copy.so")  # another may be loaded
     copy.write_bytes(path.read_bytes())
     return ctypes.CDLL(str(copy))
 

@@ -16,6 +16,10 @@ class Clock:
         """As `time.perf_counter`."""
         return self.now
 
+    def monotonic(self) -> float:
+        """As `time.monotonic`."""
+        return self.now
+
     def sleep(self, seconds: float) -> None:
         """As `time.sleep`."""
         self.now += seconds

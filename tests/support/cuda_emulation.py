@@ -43,7 +43,7 @@ def build(source: str, symbols: Sequence[str], folder: Path, more: str = "") -> 
     -------
     Path
         A library that exports, for every symbol,
-        ``void te_select_emulated_SYMBOL(int64_t blocks, int threads, void** params)``, with a
+        ``int te_select_emulated_SYMBOL(int64_t blocks, int threads, void** params)``, with a
         pointer to each parameter as cuLaunchKernel takes them, and the ``te_select_emulator_``
         functions of cuda_emulator.h.
     """
@@ -51,8 +51,8 @@ def build(source: str, symbols: Sequence[str], folder: Path, more: str = "") -> 
     if compiler is None:
         pytest.skip("needs a C++ compiler")
     entries = "".join(
-        f'extern "C" void te_select_emulated_{symbol}(int64_t blocks, int threads, void** params) '
-        f"{{ emulator::launch(&{symbol}, blocks, threads, params); }}\n"
+        f'extern "C" int te_select_emulated_{symbol}(int64_t blocks, int threads, void** params) '
+        f"{{ return emulator::launch(&{symbol}, blocks, threads, params); }}\n"
         for symbol in symbols
     )
     text = folder / "emulated.cc"
@@ -66,11 +66,12 @@ def build(source: str, symbols: Sequence[str], folder: Path, more: str = "") -> 
 
 @dataclass
 class Emulated:
-    """Kernels that run on the CPU, and what the last run loaded."""
+    """Kernels that run on the CPU, and the bytes that the last run loaded and streamed."""
 
     library: ctypes.CDLL
     functions: Mapping[str, CudaFunction]
     loaded: dict[str, int] = field(default_factory=dict)
+    streamed: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -90,6 +91,7 @@ class Emulated:
         library = ctypes.CDLL(str(path))
         library.te_select_emulator_error.restype = ctypes.c_char_p
         library.te_select_emulator_loaded.restype = ctypes.c_int64
+        library.te_select_emulator_streamed.restype = ctypes.c_int64
         return cls(library, by_symbol)
 
     def run(
@@ -126,7 +128,9 @@ class Emulated:
         error = emulator.te_select_emulator_error().decode()
         assert not error, error
         names = ("cond", "then", "else_", "out")
-        self.loaded = {name: emulator.te_select_emulator_loaded(k) for k, name in enumerate(names)}
+        for k, name in enumerate(names):
+            self.loaded[name] = emulator.te_select_emulator_loaded(k)
+            self.streamed[name] = emulator.te_select_emulator_streamed(k)
 
 
 def lowered(workload: Workload, symbol: str = "kernel", **knobs) -> CudaFunction:

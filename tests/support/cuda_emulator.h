@@ -29,12 +29,13 @@ namespace emulator {
 struct Range {
   uintptr_t begin, end;
   bool writable;
-  uint64_t loaded;                     // bytes
+  uint64_t loaded, streamed;           // bytes
   std::vector<unsigned char> written;  // how often, by byte
 };
 
-inline std::vector<Range> ranges;
-inline std::string error;
+static std::vector<Range> ranges;
+static std::string error;
+static int (*known)(uint64_t at, uint64_t size);  // whether memory is the device's
 
 inline Range* check(uintptr_t at, size_t size, bool write) {
   const std::string what = std::string(write ? "store" : "load") + " of " + std::to_string(size) +
@@ -50,17 +51,20 @@ inline Range* check(uintptr_t at, size_t size, bool write) {
 }
 
 template <class T>
-T load(const T* at) {
-  if (Range* range = check(reinterpret_cast<uintptr_t>(at), sizeof(T), false)) {
+T load(const T* at, bool streamed = false) {
+  const uintptr_t address = reinterpret_cast<uintptr_t>(at);
+  if (Range* range = check(address, sizeof(T), false)) {
     range->loaded += sizeof(T);
+    if (streamed) range->streamed += sizeof(T);
   }
-  return *at;
+  return known && !known(address, sizeof(T)) ? T{} : *at;  // else what others keep there
 }
 
 template <class T>
-void store(T* at, T value) {
+void store(T* at, T value, bool streamed = false) {
   const uintptr_t address = reinterpret_cast<uintptr_t>(at);
   if (Range* range = check(address, sizeof(T), true)) {
+    if (streamed) range->streamed += sizeof(T);
     for (size_t i = 0; i < sizeof(T); ++i) {
       if (range->written[address - range->begin + i]++) {
         throw std::runtime_error("byte " + std::to_string(address - range->begin + i) +
@@ -68,7 +72,7 @@ void store(T* at, T value) {
       }
     }
   }
-  *at = value;
+  if (!known || known(address, sizeof(T))) *at = value;
 }
 
 template <class... A, size_t... I>
@@ -76,8 +80,9 @@ void call(void (*kernel)(A...), void** params, std::index_sequence<I...>) {
   kernel(*static_cast<A*>(params[I])...);
 }
 
+// Returns CUDA_ERROR_MISALIGNED_ADDRESS for whatever went wrong, or 0.
 template <class... A>
-void launch(void (*kernel)(A...), int64_t blocks, int threads, void** params) {
+int launch(void (*kernel)(A...), int64_t blocks, int threads, void** params) {
   gridDim.x = static_cast<unsigned int>(blocks);
   try {
     for (int64_t block = 0; block < blocks; ++block) {
@@ -89,19 +94,21 @@ void launch(void (*kernel)(A...), int64_t blocks, int threads, void** params) {
     }
   } catch (const std::exception& found) {
     error = found.what();
+    return 716;
   }
+  return 0;
 }
 
 }  // namespace emulator
 
 template <class T>
 T __ldcs(const T* at) {
-  return emulator::load(at);
+  return emulator::load(at, true);
 }
 
 template <class T>
 void __stcs(T* at, T value) {
-  emulator::store(at, value);
+  emulator::store(at, value, true);
 }
 
 inline unsigned int __byte_perm(unsigned int a, unsigned int b, unsigned int selector) {
@@ -117,10 +124,19 @@ inline unsigned int __byte_perm(unsigned int a, unsigned int b, unsigned int sel
 extern "C" void te_select_emulator_allow(void* base, int64_t bytes, int writable) {
   const uintptr_t begin = reinterpret_cast<uintptr_t>(base);
   emulator::ranges.push_back(
-      {begin, begin + bytes, writable != 0, 0, std::vector<unsigned char>(bytes)});
+      {begin, begin + bytes, writable != 0, 0, 0, std::vector<unsigned char>(bytes)});
+}
+
+// Memory that is not known is that of others: it is neither read nor written, and that is no error.
+extern "C" void te_select_emulator_ask(int (*known)(uint64_t at, uint64_t size)) {
+  emulator::known = known;
 }
 
 extern "C" int64_t te_select_emulator_loaded(int range) { return emulator::ranges[range].loaded; }
+
+extern "C" int64_t te_select_emulator_streamed(int range) {
+  return emulator::ranges[range].streamed;
+}
 
 extern "C" void te_select_emulator_reset() {
   emulator::ranges.clear();

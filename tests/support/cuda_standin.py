@@ -18,6 +18,7 @@ import pytest
 from te_select.machines.c_compiler import c_compiler
 from te_select.machines.cuda import link
 from te_select.machines.cuda.compilers import CudaBinary
+from te_select.machines.cuda.lowering import CudaFunction
 from te_select.operator.dtypes import ELEMENT_TYPES, numpy_dtype
 from te_select.operator.workload import Workload
 from te_select.runtime import artifact
@@ -32,14 +33,15 @@ THREADS = 128
 _builds = itertools.count()
 
 _RUNNER = """
-void run_{i}(int64_t blocks, int threads, void** p) {{
+int run_{i}(int64_t blocks, int threads, void** p) {{
   char* scalars = p[{last}];
   void* at[4];
   for (int k = 0; k < 4; ++k) {{
     at[k] = *(void**)p[k];
     if (!at[k] && k < 3) at[k] = scalars + 16 * k;
   }}
-  te_select_kernel_{i}(at[0], at[1], at[2], at[3]{dims}, 0);
+  te_select_kernel_{i}(at[0], at[1], at[2], at[3]{dims}, 0, 0, 1);
+  return 0;
 }}
 """
 
@@ -105,11 +107,19 @@ def fake_driver(*archs: int) -> Iterator[ctypes.CDLL]:
 
 
 def build(
-    workloads: Sequence[Workload], path: Path, *, archs: Sequence[str] = ARCHS, blocks: str = "7"
+    workloads: Sequence[Workload],
+    path: Path,
+    *,
+    archs: Sequence[str] = ARCHS,
+    blocks: str = "7",
+    functions: Sequence[CudaFunction] = (),
 ) -> Path:
     """Link and describe a library whose machine code is a line of text."""
     cubins = {arch: f"cubin {arch}".encode() for arch in archs}
     entries = [
+        link.CudaEntry(w, f.symbol, f.threads, f.blocks)
+        for w, f in zip(workloads, functions, strict=False)
+    ] or [
         link.CudaEntry(w, f"te_select_kernel_{i}", THREADS, blocks) for i, w in enumerate(workloads)
     ]
     manifest = Manifest(

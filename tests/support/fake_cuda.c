@@ -10,10 +10,10 @@
 #include <time.h>
 
 enum { DEVICES = 8, RUNNERS = 256, DEPTH = 8, REGIONS = 4096, DEVICE_ORDINAL = 9 };
-enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3 };
+enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, INVALID_IMAGE = 200 };
 enum { NO_DEVICE = 100, INVALID_DEVICE = 101, INVALID_CONTEXT = 201 };
 
-typedef void (*runner)(int64_t blocks, int threads, void** parameters);
+typedef int (*runner)(int64_t blocks, int threads, void** parameters); /* an error, or 0 */
 
 typedef struct {
   char symbol[64];
@@ -37,6 +37,7 @@ static int devices, archs[DEVICES], launches, modules, initialized;
 static launch_record last;
 static char failing[64];
 static int failing_code;
+static int broken; /* the error of a kernel, which every later call returns */
 static int num_runners;
 static struct {
   char symbol[64];
@@ -47,15 +48,17 @@ static __thread int current[DEPTH], depth;
 static struct {
   uint64_t begin, size;
   int device;
-} regions[REGIONS];     /* of memory that the driver knows; size 0: free */
-static void* capturing; /* the stream */
+} regions[REGIONS];      /* of memory that the driver knows; size 0: free */
+static int used_regions; /* those behind have never been used */
+static void* capturing;  /* the stream */
 static int captured, replayed, waits;
 
 /* ---- what tests set and ask ----------------------------------------------------------------- */
 
 void fake_reset(void) {
-  devices = launches = modules = num_runners = captured = replayed = waits = 0;
+  devices = launches = modules = num_runners = captured = replayed = waits = broken = 0;
   memset(regions, 0, sizeof(regions));
+  used_regions = 0;
   capturing = NULL;
   failing[0] = 0;
   depth = 0;
@@ -71,9 +74,18 @@ void fake_memory(int device, uint64_t begin, uint64_t size) {
     regions[i].begin = begin;
     regions[i].size = size;
     regions[i].device = device;
+    if (i >= used_regions) used_regions = i + 1;
     return;
   }
   abort();
+}
+
+/* Whether bytes are memory that the driver knows. */
+int fake_knows(uint64_t at, uint64_t size) {
+  for (int i = 0; i < used_regions; ++i) {
+    if (at >= regions[i].begin && at + size <= regions[i].begin + regions[i].size) return 1;
+  }
+  return 0;
 }
 
 void fake_fail(const char* name, int code) {
@@ -94,7 +106,8 @@ int fake_replayed(void) { return replayed; } /* nodes of the graphs that were la
 const char* fake_image(void) { return first_bytes; }
 const launch_record* fake_last(void) { return &last; }
 
-#define FAIL_IF_ASKED \
+#define FAIL_IF_ASKED        \
+  if (broken) return broken; \
   if (!strcmp(failing, __func__)) return failing_code
 
 /* ---- the driver ----------------------------------------------------------------------------- */
@@ -165,6 +178,7 @@ int cuCtxPopCurrent_v2(void** context) {
 int cuModuleLoadData(void** out, const void* image) {
   FAIL_IF_ASKED;
   if (!depth) return INVALID_CONTEXT;
+  if ((uintptr_t)image % 8) return INVALID_IMAGE; /* the header of a cubin is read in place */
   module* made = malloc(sizeof(module));
   *made = (module){image, current[depth - 1]};
   strncpy(first_bytes, image, sizeof(first_bytes) - 1);
@@ -201,7 +215,7 @@ int cuLaunchKernel(void* launched, unsigned x, unsigned y, unsigned z, unsigned 
   }
   for (int i = num_runners - 1; i >= 0; --i) {
     if (!strcmp(runners[i].symbol, f->symbol)) {
-      runners[i].run(x, (int)bx, parameters);
+      broken = runners[i].run(x, (int)bx, parameters);
       break;
     }
   }
@@ -271,6 +285,7 @@ int cuGraphExecDestroy(void* executable) {
 int cuMemAlloc_v2(uint64_t* address, size_t size) {
   FAIL_IF_ASKED;
   if (!depth) return INVALID_CONTEXT;
+  if (!size) return INVALID_VALUE;
   if (size > (size_t)1 << 30) return OUT_OF_MEMORY;
   *address = (uint64_t)(uintptr_t)aligned_alloc(256, (size + 255) / 256 * 256);
   fake_memory(current[depth - 1], *address, size);
@@ -298,11 +313,13 @@ int cuPointerGetAttribute(void* data, int attribute, unsigned long long pointer)
 }
 
 int cuMemcpyHtoD_v2(uint64_t to, const void* from, size_t size) {
+  FAIL_IF_ASKED;
   memcpy((void*)(uintptr_t)to, from, size);
   return 0;
 }
 
 int cuMemcpyDtoH_v2(void* to, uint64_t from, size_t size) {
+  FAIL_IF_ASKED;
   memcpy(to, (void*)(uintptr_t)from, size);
   return 0;
 }

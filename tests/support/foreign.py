@@ -113,6 +113,8 @@ class Host:
 class ForeignKernel:
     """A kernel as `te_select.checking.verify` takes it."""
 
+    copies = True
+
     def __init__(self, host: Host, workload: Workload, path: Path) -> None:
         self.workload, self.path, self._host = workload, path, host
 

@@ -13,28 +13,20 @@ from te_select.machines.c_compiler import c_compiler
 from te_select.machines.cpu import link
 from te_select.operator.workload import Workload
 from te_select.runtime import artifact
+from te_select.runtime.cpu.decisions import Decisions
 from te_select.runtime.kernel import Kernel
 from te_select.runtime.manifest import KernelRecord, Manifest
 
-_HEAD = """\
-#include <stdint.h>
-#include <string.h>
-struct env { void* sync; int32_t num_task; };
-int (*__TVMBackendParallelLaunch)(int (*)(int, struct env*, void*), void*, int);
-void te_select_set_pieces(int64_t);
-"""
-
-_SERIAL_HEAD = (
-    "#include <stdint.h>\n#include <string.h>\nstruct env { void* sync; int num_task; };\n"
-)
+_HEAD = "#include <stdint.h>\n#include <string.h>\n"
 
 _KERNEL = """
 struct job_{i} {{ char *c, *t, *e, *o; int64_t total; int64_t dim[{rank}], s[3][{rank}]; }};
-static int task_{i}(int id, struct env* env, void* data) {{
-  struct job_{i}* j = data;
-  int64_t step = (j->total + env->num_task - 1) / env->num_task;
-  int64_t end = (id + 1) * step < j->total ? (id + 1) * step : j->total;
-  for (int64_t i = id * step; i < end; ++i) {{
+int32_t te_select_kernel_{i}(void* c, void* t, void* e, void* o{params}, int64_t flags,
+                             int64_t task, int64_t tasks) {{
+  struct job_{i} whole = {{c, t, e, o, 1, {{0}}, {{{{0}}}}}}, *j = &whole;
+  int64_t step;
+  {setup}
+  for (int64_t i = j->total * task / tasks; i < j->total * (task + 1) / tasks; ++i) {{
     int64_t at[3] = {{0, 0, 0}}, rest = i;
     for (int a = {out_rank} - 1; a >= 0; --a) {{
       int64_t index = rest % j->dim[a];
@@ -46,26 +38,19 @@ static int task_{i}(int id, struct env* env, void* data) {{
   }}
   return {status};
 }}
-int32_t te_select_kernel_{i}(void* c, void* t, void* e, void* o{params}, int64_t flags) {{
-  struct job_{i} j = {{c, t, e, o, 1, {{0}}, {{{{0}}}}}};
-  int64_t step;
-  {setup}
-  {run}
-}}
 """
 
 
-def c_source(workloads: Sequence[Workload], *, parallel: bool = False, status: int = 0) -> str:
-    """One scalar loop per workload, over tasks if parallel."""
-    head = _HEAD if parallel else _SERIAL_HEAD
-    return head + "".join(_kernel(i, w, parallel, status) for i, w in enumerate(workloads))
+def c_source(workloads: Sequence[Workload], status: int = 0) -> str:
+    """One scalar loop per workload, of which every task does a share."""
+    return _HEAD + "".join(_kernel(i, w, status) for i, w in enumerate(workloads))
 
 
-def _kernel(i: int, w: Workload, parallel: bool, status: int) -> str:
+def _kernel(i: int, w: Workload, status: int) -> str:
     names = w.dim_names
     setup = []
     for axis, dim in enumerate(w.out_shape):
-        setup.append(f"j.dim[{axis}] = {_extent(dim, names)}; j.total *= j.dim[{axis}];")
+        setup.append(f"j->dim[{axis}] = {_extent(dim, names)}; j->total *= j->dim[{axis}];")
     sides = (
         (w.cond_shape, w.broadcast.cond_axes),
         (w.then_shape, w.broadcast.then_axes),
@@ -75,13 +60,8 @@ def _kernel(i: int, w: Workload, parallel: bool, status: int) -> str:
         setup.append("step = 1;")
         for dim, axis in zip(reversed(shape), reversed(axes), strict=True):
             if axis is not None:
-                setup.append(f"j.s[{k}][{axis}] = step;")
+                setup.append(f"j->s[{k}][{axis}] = step;")
             setup.append(f"step *= {_extent(dim, names)};")
-    run = (
-        f"te_select_set_pieces(j.total); return __TVMBackendParallelLaunch(task_{i}, &j, 0);"
-        if parallel
-        else f"struct env env = {{0, 1}}; return task_{i}(0, &env, &j);"
-    )
     return _KERNEL.format(
         i=i,
         rank=max(len(w.out_shape), 1),
@@ -89,7 +69,6 @@ def _kernel(i: int, w: Workload, parallel: bool, status: int) -> str:
         width=w.element.width,
         params="".join(f", int64_t dim{k}" for k in range(len(names))),
         setup="\n  ".join(setup),
-        run=run,
         status=status,
     )
 
@@ -110,7 +89,7 @@ def build(
 ) -> Path:
     """Compile, link and describe a library at ``path``."""
     source = path.with_suffix(".c")
-    source.write_text(edit(c_source(workloads, parallel=bytes_per_thread > 0, status=status)))
+    source.write_text(edit(c_source(workloads, status)))
     objects = path.with_suffix(".o")
     command = (*c_compiler(), "-O1", "-fPIC", "-c", str(source), "-o", str(objects))
     subprocess.run(command, check=True)
@@ -122,7 +101,7 @@ def build(
 
 def entry(workload: Workload, i: int = 0, bytes_per_thread: int = 0) -> link.KernelEntry:
     """The ``i``-th kernel of a library of ours."""
-    decisions = link.Decisions(bytes_per_thread=bytes_per_thread)
+    decisions = Decisions(bytes_per_thread=bytes_per_thread)
     return link.KernelEntry(workload, (link.Version(f"te_select_kernel_{i}", decisions),))
 
 

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 
 from te_select import Workload
+from te_select.timing.cores import Watch
 from te_select.tuning.measuring import Candidate, Measurement
 
 Seconds = Callable[[Candidate], float | None]
@@ -47,6 +48,9 @@ class FakeMeasurer:
     def interleave(self, candidates: Sequence[Candidate], rounds: int) -> list[Measurement]:
         self.rounds.append(rounds)
         return [self._measurement(candidate, rounds) for candidate in candidates]
+
+    def watch(self) -> Watch:
+        return Watch(list)  # tests say what it says
 
     def close(self) -> None:
         self.closed = True

@@ -1,12 +1,14 @@
-"""How many threads a contestant may use."""
+"""How many threads a contestant may use, and how busy other programs keep the cores."""
 
 from __future__ import annotations
 
 import os
+import time
 
 import pytest
 
 from te_select.timing import cores
+from te_select.timing.cores import Load, Watch
 
 
 @pytest.mark.parametrize(
@@ -39,3 +41,49 @@ def test_others_are_counted_in_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(psutil, "cpu_percent", lambda interval: 25.0)
     monkeypatch.setattr(psutil, "cpu_count", lambda: 8)
     assert cores.busy_cores() == 2.0
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Count the cores in use, which other tests are not to do."""
+    monkeypatch.undo()
+
+
+def others(*loads: list[Load]) -> float:
+    """What a watch says that reads these loads of all machines, at its begin and its end."""
+    readings = iter(loads)
+    return Watch(lambda: next(readings)).others()
+
+
+@pytest.mark.usefixtures("counted")
+def test_other_programs_are_counted_and_the_own_work_is_not() -> None:
+    assert others([Load(0, 10, 4)], [Load(2, 13, 5)]) == pytest.approx(1.0)
+
+
+@pytest.mark.usefixtures("counted")
+@pytest.mark.parametrize(
+    ("cpus", "limits", "cores_of_others"),
+    [(8, ["4", ""], 1.0), (8, ["", "4,2"], 1.0), (8, [None, None], 5.0), (2, ["4", ""], 5.0)],
+)
+def test_cores_to_spare_do_not_count(
+    cpus: int, limits: list[str | None], cores_of_others: float
+) -> None:
+    now = Load.read(10.0, 70.0, 20.0, cpus, limits)
+    assert others([Load()], [now]) == pytest.approx(cores_of_others)
+
+
+@pytest.mark.usefixtures("counted")
+def test_busiest_of_several_machines_counts() -> None:
+    idle, busy = Load(10, 11, 11), Load(10, 25, 10)
+    assert others([Load()], [idle, busy, Load()]) == pytest.approx(1.5)
+    assert others([], []) == 0.0
+
+
+def test_load_of_this_machine_counts_this_process_and_its_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TE_SELECT_NUM_THREADS", "1")
+    before = time.process_time()
+    load = cores.here()
+    assert load.own >= before - 0.1  # counted in hundredths of a second
+    assert load.spare == (len(os.sched_getaffinity(0)) - 1) * load.seconds

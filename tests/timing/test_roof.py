@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+from unittest import mock
+
 import numpy as np
 import pytest
 
@@ -26,6 +30,29 @@ def test_probes_move_about_as_many_bytes_as_the_workload() -> None:
     for probe in roof.probes(1_000_000, 3).values():
         assert probe.bytes == pytest.approx(1_000_000, rel=0.01)
         probe.call()
+
+
+@pytest.mark.parametrize(("threads", "counts"), [(5, {1, 5}), (1, {1})])
+def test_one_thread_and_all_are_probed_with_both_stores(
+    threads: int, counts: set[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: dict[Callable[[int], None], tuple[str, int, int]] = {}
+
+    def runner(name: str, _memory: Any, _elements: int, stream: int, count: int) -> Any:
+        run = mock.Mock()
+        asked[run] = (name, stream, count)
+        return run
+
+    monkeypatch.setattr(roof, "threads", lambda: threads)
+    monkeypatch.setattr(roof, "runner", runner)
+    monkeypatch.setattr(roof, "_repeats", lambda _run: 1)
+    monkeypatch.setattr(roof, "_fastest", lambda run, _repeats: 1e-3 * asked[run][2])
+    made = roof.probes(1 << 16)
+    wanted = [(n, s, c) for n in ("copy", "select") for s in (0, 1) for c in sorted(counts)]
+    assert [*asked.values()] == wanted
+    for probe in made.values():
+        assert probe.seconds == 1e-3
+        assert probe.how.startswith("plain stores, 1 threads, ")
 
 
 def test_bytes_are_those_of_all_operands() -> None:

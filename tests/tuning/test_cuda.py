@@ -62,7 +62,7 @@ def add(logs, workload, target=SM90, **knobs):
 
 def origin(workload, logs, target=SM90):
     found = find(workload, target, logs)
-    return None if found is None else found.origin
+    return None if found.config is None else found.origin
 
 
 # ---- search

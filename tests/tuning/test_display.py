@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from te_select import Workload
+from te_select.tuning import display as module
 from te_select.tuning.display import (
     Display,
     Outcome,
@@ -15,6 +16,7 @@ from te_select.tuning.display import (
     times,
 )
 from te_select.tuning.record import Progress, Record
+from tests.support.clock import Clock
 from tests.support.tuning_fakes import BIG
 
 W = Workload((1 << 20,), (1 << 20,), (1 << 20,), "uint8")  # 4 MiB moved
@@ -73,6 +75,26 @@ def test_interruption_counts_what_is_kept() -> None:
     text = interruption(outcomes, 5, Progress(W, done=7, total=64))
     assert "1 of 5 workloads have a record, and 7 of 64 trials of" in text
     assert "trials" not in interruption(outcomes, 5, Progress(W, done=0, total=64))
+
+
+@pytest.mark.parametrize(
+    ("progress", "left"),
+    [
+        (Progress(W, done=12, total=16, resumed=10), "0:20 for this workload"),
+        (Progress(W, done=4, total=64), "2:30 for this workload"),
+        (Progress(W, done=10, total=16, resumed=10), "a few seconds"),
+        (Progress(W, done=16, total=16, phase="finalists"), "a few seconds"),
+    ],
+)
+def test_time_left_is_by_the_trials_of_this_run(
+    progress: Progress, left: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(module, "time", clock)
+    display = Display(1)
+    display.begin(None)
+    clock.now += 10.0
+    assert display._left(progress) == left
 
 
 def test_panel_shows_trials_best_default_roof_failures_and_time_left() -> None:

@@ -1,5 +1,6 @@
 """The journal of an unfinished session: a trial is on the disk before it is reported."""
 
+import errno
 import os
 from pathlib import Path
 
@@ -63,6 +64,28 @@ def test_what_is_no_file_is_refused_at_once(journal):
     os.mkfifo(journal.path)
     with pytest.raises(TuningError, match="not a regular file"):
         journal.read()
+
+
+def test_trial_that_does_not_reach_the_disk_is_an_error(journal, monkeypatch):
+    def failing(handle):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", failing)
+    with pytest.raises(TuningError, match="cannot be written: Input/output error"):
+        journal.append(Trial({"unroll": 4}, 1e-3))
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link"])
+def test_trial_goes_to_a_file_of_its_own(journal, tmp_path, kind):
+    precious = tmp_path / "precious"
+    precious.touch()
+    if kind == "pipe":
+        os.mkfifo(journal.path)
+    else:
+        journal.path.symlink_to(precious)
+    with pytest.raises(TuningError, match="cannot be written"):
+        journal.append(Trial({"unroll": 4}, 1e-3))
+    assert precious.read_bytes() == b""
 
 
 def test_journal_that_cannot_be_removed_is_an_error_of_tuning(journal):

@@ -77,8 +77,8 @@ def test_configs_of_one_effect_make_one_function(workload):
         if config.stream_from == 0 and config.vector_bytes == V4_BYTES:
             scheduled = schedule(workload, V4, config=dataclasses.asdict(config))
             text = "".join(str(func.script()) for func in lower(scheduled, "f"))
-            grain = config.bytes_per_thread  # the launcher gets this number
-            if "T.parallel" in text:
+            grain = config.bytes_per_thread  # the C half gets this number
+            if "begin: T.let" in text:  # a share of a parallel loop
                 text += f"on {grain if grain < 0 else pattern.bytes_moved() // grain} threads"
             if "_skip" in text:
                 text += f"skipping {config.skip}"

@@ -150,18 +150,9 @@ def in_order(nodes: Sequence[NodeProto], path: str) -> Sequence[int]:
     Raises
     ------
     ModelError
-        If two nodes make one tensor, or the nodes wait for each other.
+        If the nodes wait for each other.
     """
-    maker: dict[str, int] = {}
-    for index, node in enumerate(nodes):
-        for name in node.output:
-            if name and name in maker:
-                raise ModelError(
-                    f"{path}#{index} makes {name!r}, and so does {path}#{maker[name]}; "
-                    "expected one node for each tensor"
-                )
-            maker[name] = index
-    maker.pop("", None)
+    maker = {name: index for index, node in enumerate(nodes) for name in node.output if name}
     if all(maker.get(name, -1) < i for i, node in enumerate(nodes) for name in node.input):
         return range(len(nodes))
     waits = {

@@ -5,8 +5,7 @@ from __future__ import annotations
 import xml.sax.handler
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from te_select.errors import ModelError, ToolchainError
 
@@ -75,13 +74,13 @@ class Net:
     edges: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
 
 
-def read_document(path: Path) -> Net:
+def read_document(file: BinaryIO) -> Net:
     """Read the XML of an IR file.
 
     Parameters
     ----------
-    path
-        The file.
+    file
+        The file, opened.
 
     Returns
     -------
@@ -107,8 +106,7 @@ def read_document(path: Path) -> Net:
     parser.forbid_dtd = True
     parser.setContentHandler(handler)
     try:
-        with path.open("rb") as file:
-            parser.parse(file)
+        parser.parse(file)
     except DefusedXmlException as error:
         raise ModelError(
             "the file is no OpenVINO IR: it declares a document type or entities"

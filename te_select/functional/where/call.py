@@ -26,7 +26,8 @@ Parameters
 cond
     An array of any type; nonzero is true. Without x and y, the result is ``numpy.nonzero(cond)``.
 x, y
-    Arrays or numbers that broadcast with cond, or tensors of torch, JAX or CuPy.
+    Arrays or numbers that broadcast with cond, what NumPy makes arrays of, or tensors of torch, JAX
+    or CuPy.
 out
     The array to write, of the result's type and shape, with any strides; it may be x or y. None
     for a new one.
@@ -126,7 +127,7 @@ def _make() -> tuple[Any, Any]:
 def _stats() -> Stats:
     *of_extension, reasons = _counts()
     calls, elements, large = map(sum, zip(of_extension, served(), strict=True))
-    calls, large = calls - pieces["calls"], large - pieces["large"]
+    calls, large = calls - pieces["calls"], large - pieces["calls"]
     return Stats(calls, elements, large, dict(sum((left, type(left)(reasons)), type(left)())))
 
 

@@ -9,14 +9,14 @@ import numpy as np
 
 from te_select.functional.where import kinds_of_tensors
 from te_select.functional.where.kernels import library
-from te_select.functional.where.taken import LARGE, NUMBERS, SMALL, converted, is_scalar, moves
+from te_select.functional.where.taken import NUMBERS, SMALL, converted, is_scalar, moves
 from te_select.operator import family
 
 numpys_where = np.where  # it stays, if a program sets numpy.where to te_select.where
 left: Counter[str] = Counter()
 """How many calls were left to numpy.where, by the reason."""
 pieces: Counter[str] = Counter()
-"""How many ``calls``, and ``large`` ones, kernels have served as pieces of others."""
+"""How many ``calls``, all of them large, kernels have served as pieces of others."""
 
 
 def leave(reason: str, /, *args: Any, **options: Any) -> Any:
@@ -32,8 +32,8 @@ def leave(reason: str, /, *args: Any, **options: Any) -> Any:
     Returns
     -------
     Any
-        The result, or NotImplemented if the caller must call numpy.where. The caller does, so that
-        NumPy's warnings name the line of the user.
+        The result, or NotImplemented if the caller must call numpy.where, or make arrays of the
+        operands. The caller does, so that NumPy's warnings name the line of the user.
 
     Raises
     ------
@@ -50,6 +50,8 @@ def leave(reason: str, /, *args: Any, **options: Any) -> Any:
         raise TypeError(f"where() got an unexpected keyword argument {name!r}; expected out")
     if (of := kinds_of_tensors.find((*args, out))) is not None:
         return of(*args, out=out)
+    if reason == "conversion":  # the C half makes arrays, so that warnings name the user's line
+        return NotImplemented
     if len(args) != 3 or reason == "arguments":  # noqa: PLR2004 - cond, x, y
         if out is not None:
             raise TypeError("where() takes out only with cond, x and y")
@@ -77,8 +79,6 @@ def _into(out: Any, reason: str, cond: Any, x: Any, y: Any) -> Any:
         raise TypeError(f"out has element type {out.dtype}; expected {result.dtype}")
     if out.shape != result.shape:
         raise ValueError(f"out has shape {out.shape}; expected {result.shape}")
-    if not out.flags.writeable:
-        raise ValueError("output array is read-only")
     np.copyto(out, result)
     return out
 
@@ -106,7 +106,7 @@ def _promoted(cond: Any, x: Any, y: Any) -> Any:
 
 def _has_a_type(side: Any) -> bool:
     """Whether np.result_type takes the type of a value; it reads a text as the name of a type."""
-    if type(side) is np.ndarray or type(side) in NUMBERS:
+    if isinstance(side, np.ndarray) or type(side) in NUMBERS:
         return True
     return is_scalar(side) and not isinstance(side, (str, bytes))
 
@@ -121,7 +121,7 @@ def _as_array(value: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any] | None:
                 return np.asarray(np.asarray(value).astype(dtype))
         except FloatingPointError:  # which numpy.where is to tell of
             return None
-    if type(value) is not np.ndarray and not is_scalar(value):
+    if not isinstance(value, np.ndarray) and not is_scalar(value):
         return None
     array = np.asarray(value)
     if not moves(array.dtype) or (dtype.char in "SUV" and array.dtype.char != dtype.char):
@@ -156,7 +156,6 @@ def _fill(cond: Any, x: Any, y: Any, out: Any) -> None:
         where(*inputs, out=out)
         return
     pieces["calls"] -= 1
-    pieces["large"] -= 1
     pending = [(*inputs, out)]
     while pending:
         *given, target = pending.pop()
@@ -172,7 +171,6 @@ def _fill(cond: Any, x: Any, y: Any, out: Any) -> None:
                 pending.append((*cut, target[index]))
             continue
         pieces["calls"] += 1
-        pieces["large"] += target.size > LARGE
         flags, *sides = given
         where(
             converted(flags, np.dtype(bool)),

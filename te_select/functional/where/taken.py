@@ -14,6 +14,7 @@ LARGEST_ELEMENT = 16  # bytes
 NUMBERS = (int, float, complex)
 _FIRST_OF_USERS, _FIRST_OF_NEW_TYPES = 256, 2048  # of types that users have added, by number
 _EXACT_IN_HALF = 2048
+_NUMPYS_RULE = np.ndarray.__array_function__
 _NORMAL = {"e": (2.0**-14, 65504.0), "f": (2.0**-126, float(np.finfo("f4").max))}
 
 Array = np.ndarray[Any, Any]
@@ -83,8 +84,13 @@ def number(value: Any, dtype: np.dtype[Any]) -> Array:
     return np.asarray(np.asarray(value).astype(dtype))
 
 
+def has_own_rule(value: Any) -> bool:
+    """Whether a value's type has an ``__array_function__`` of its own, which NumPy then calls."""
+    return getattr(type(value), "__array_function__", _NUMPYS_RULE) is not _NUMPYS_RULE
+
+
 def _cond(value: Any) -> Array:
-    if type(value) in {int, float}:
+    if type(value) in NUMBERS:
         return np.asarray(bool(value))
     found = _array(value)
     if not _is_number(found.dtype):
@@ -97,8 +103,8 @@ def _side(value: Any) -> Any:
 
 
 def _array(value: Any) -> Array:
-    if type(value) is np.ndarray:
-        return value
+    if isinstance(value, np.ndarray) and not has_own_rule(value):
+        return np.asarray(value)
     if is_scalar(value):
         return np.asarray(value)
     raise Left("kind of operand")

@@ -12,9 +12,9 @@ import numpy as np
 from te_select.functional.where import numpy_rules
 from te_select.functional.where.counts import count
 from te_select.functional.where.kernels import library
-from te_select.functional.where.kinds_of_tensors import by_type
+from te_select.functional.where.kinds_of_tensors import by_type, find
 from te_select.functional.where.shapes import joined
-from te_select.functional.where.taken import Left, operands
+from te_select.functional.where.taken import NUMBERS, Left, has_own_rule, is_scalar, operands
 from te_select.functional.where.through_ctypes import overlaps, select
 from te_select.operator import family
 
@@ -50,6 +50,8 @@ def where(
         if found is not None:
             return found
     given = tuple(value for value in (cond, x, y, *more) if value is not _MISSING)
+    if len(given) == 3 and not options.keys() - {"out"}:  # noqa: PLR2004 - cond, x, y
+        given = _as_arrays(given, options.get("out"))
     found = _others(given, options)
     return _at_the_caller(given) if found is NotImplemented else found
 
@@ -64,6 +66,16 @@ def _at_the_caller(given: tuple[Any, ...]) -> Any:
         co_filename=frame.f_code.co_filename, co_firstlineno=frame.f_lineno or 1
     )
     return FunctionType(code, frame.f_globals)(numpy_rules.numpys_where, given)
+
+
+def _as_arrays(given: tuple[Any, ...], out: Any) -> tuple[Any, ...]:
+    """Operands as numpy.where converts them; as they are, if another library's rule holds."""
+    arrays = (np.ndarray, bool)
+    if all(isinstance(v, arrays) or type(v) in NUMBERS or is_scalar(v) for v in given):
+        return given
+    if any(map(has_own_rule, given)) or find((*given, out)) is not None:
+        return given
+    return tuple(value if type(value) in NUMBERS else np.asarray(value) for value in given)
 
 
 def _others(given: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -95,8 +107,8 @@ def _select_any(cond: Any, x: Any, y: Any, out: Any) -> Any:
     if out is None:
         with_layout = cond if isinstance(cond, np.ndarray) else inputs[0]  # not a large int
         made = numpy_rules.fresh(with_layout, x, y, dtype)
-    elif type(out) is _ARRAY and out.dtype == dtype and out.shape == shape:
-        if not out.flags.writeable or overlaps(inputs, out):
+    elif isinstance(out, _ARRAY) and out.dtype == dtype and out.shape == shape:
+        if has_own_rule(out) or not out.flags.writeable or overlaps(inputs, out):
             raise Left("out")
         made = out
     else:

@@ -11,7 +11,7 @@ import torch
 from te_select.functional.where.counts import count
 from te_select.functional.where.kernels import library
 from te_select.functional.where.shapes import joined
-from te_select.functional.where.torch_layout import strides
+from te_select.functional.where.torch_layout import is_ordinary, strides
 from te_select.operator import family
 from te_select.runtime.torch_state import STATE
 
@@ -91,13 +91,15 @@ def common_call(cond: Any, x: Any, y: Any, out: Any = None) -> Any:  # noqa: PLR
 def _made_for(cond: Any, x: Any, y: Any) -> Any:
     """A tensor for the result of operands of one type; None if they do not broadcast."""
     compact = x.is_contiguous() and y.is_contiguous() and cond.is_contiguous()
-    if compact and cond.shape == x.shape and y.numel() <= x.numel():
+    shape = x.shape
+    # Along an axis of extent 1, a compact tensor may have any stride, which torch looks at.
+    if compact and cond.shape == shape and y.numel() <= x.numel() and 1 not in shape:
         return _empty_like(x)  # the C half refuses it if y is of a shape that does not fit
-    shape = joined(cond.shape, x.shape, y.shape)
+    shape = joined(cond.shape, shape, y.shape)
     if shape is None:
         return None
-    if compact:
-        return _empty_like(x) if x.shape == shape else _empty(shape, dtype=x.dtype)
+    if compact and (1 not in shape or all(map(is_ordinary, (cond, x, y)))):
+        return _empty(shape, dtype=x.dtype)
     return torch.empty_strided(shape, strides(shape, (cond, x, y)), dtype=x.dtype)
 
 
@@ -120,8 +122,8 @@ def _called(entry: Any, cond: Any, x: Any, y: Any, out: Any) -> Any:
 
 
 def _counted(function: Any, cond: Any, x: Any, y: Any, out: Any) -> Any:
-    """Call the function through tvm-ffi, and count that."""
-    outcome = function(cond, x, y, out)
+    """Call the function through tvm-ffi, and count that; refuse empty tensors, as the C half."""
+    outcome = function(cond, x, y, out) if out.numel() else -1
     if outcome >= 0:
         count(out.numel(), outcome)
     return outcome

@@ -62,6 +62,8 @@ def where(cond: Any, x: Any, y: Any, *, out: Any = None, opaque: bool = False) -
     in_forward_mode = torch.autograd.forward_ad._current_level >= 0  # which leaves it to torch
     if (compiling and not opaque) or in_forward_mode or not _is_taken(cond, x, y):
         return torch.where(cond, x, y)
+    if not compiling and _has_escaped(cond, x, y):
+        return torch.where(cond, x, y)  # which says so
     return _operator(cond, _tensor(x, y), _tensor(y, x))
 
 
@@ -70,6 +72,16 @@ def into(cond: Any, x: Any, y: Any, out: Any) -> Any:
     if _is_taken(cond, x, y):
         x, y = _tensor(x, y), _tensor(y, x)
     return torch.where(cond, x, y, out=out)
+
+
+def _has_escaped(*values: Any) -> bool:
+    """Whether one is a tensor from inside of torch.func.vmap or jvp, and this is outside."""
+    functorch = torch._C._functorch
+    wrapped = any(
+        isinstance(value, torch.Tensor) and functorch.is_functorch_wrapped_tensor(value)
+        for value in values
+    )
+    return wrapped and functorch.peek_interpreter_stack() is None
 
 
 def _is_taken(cond: Any, x: Any, y: Any) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
 from te_select.machines.c_compiler import CHECKS, HostHalf, link_stub
 from te_select.machines.stub import exported_functions, plain_function, shape_tables, signature
 from te_select.operator.workload import Workload
+from te_select.runtime.cpu.decisions import Decisions
 from te_select.runtime.manifest import Manifest
 
 CPU = HostHalf(
@@ -18,11 +19,9 @@ CPU = HostHalf(
         "cpu/host_cpu.c",
         "cpu/cpu_features.c",
         "cpu/free_cores.c",
-        "cpu/launcher.c",
         "cpu/level.c",
         "cpu/look.c",
         "cpu/machine.c",
-        "cpu/openmp.c",
         "cpu/pool.c",
         "cpu/processors.c",
         "cpu/profile.c",
@@ -61,34 +60,6 @@ class Level:
 
 
 @dataclass(frozen=True)
-class Decisions:
-    """Knobs that the host half follows at each call; -1 leaves one to the machine.
-
-    Parameters
-    ----------
-    bytes_per_thread
-        Bytes read and written for each thread; 0 for a kernel without a parallel loop.
-    stream_from
-        The kernel stores past the cache if the output has at least this many bytes; 0 for never.
-    skip
-        Whether to look at cond first, and not to read what is not selected.
-    backwards
-        Whether to walk backwards if out lies just ahead of an input.
-    is_fill
-        Whether the kernel reads less than half as many bytes as it writes.
-    reads_cond_once
-        Whether every element of cond is read only once.
-    """
-
-    bytes_per_thread: int = 0
-    stream_from: int = 0
-    skip: int = 0
-    backwards: int = 0
-    is_fill: bool = False
-    reads_cond_once: bool = True
-
-
-@dataclass(frozen=True)
 class Version:
     """A kernel's code for one level.
 
@@ -96,15 +67,15 @@ class Version:
     ----------
     symbol
         The raw function in the level's object file:
-        ``int32_t (void*, void*, void*, void*, int64_t..., int64_t flags)``. The parameters are
-        cond, then, else_, out, the sizes of `Workload.dim_names` in that order, and the flags that
-        say what was decided for the call.
+        ``int32_t (void*, void*, void*, void*, int64_t..., int64_t flags, int64_t task, int64_t
+        tasks)``. The parameters are cond, then, else_, out, the sizes of `Workload.dim_names` in
+        that order, the flags that say what was decided for the call, and the share of the work.
     decisions
         The knobs that decide at a call.
     """
 
     symbol: str
-    decisions: Decisions = Decisions()
+    decisions: Decisions = field(default_factory=Decisions)
 
 
 @dataclass(frozen=True)
@@ -224,7 +195,7 @@ def _where_run(name: str, entry: KernelEntry, level: int) -> str:
     code = f"(te_select_code){entry.versions[level].symbol}"
     return f"""
 static int32_t {name}(void* const* data, const int64_t* sizes, int64_t flags) {{
-  return run_{len(entry.workload.dim_names)}({code}, data, sizes, flags);
+  return run_{len(entry.workload.dim_names)}({code}, data, sizes, flags, 0, 1);
 }}
 """
 
@@ -269,19 +240,18 @@ static const te_select_cpu_kernel kernel_{i} = {{
 
 
 def _version(version: Version) -> str:
-    d = version.decisions
-    numbers = (d.bytes_per_thread, d.stream_from, d.skip, d.backwards, d.is_fill, d.reads_cond_once)
-    return f"{{{version.symbol}, {', '.join(str(int(number)) for number in numbers)}}}"
+    return f"{{{version.symbol}, {', '.join(map(str, version.decisions.numbers))}}}"
 
 
 def _run(names: int) -> str:
     """Write the function that calls kernels with this number of named dims."""
-    types = "void*, void*, void*, void*" + ", int64_t" * (names + 1)
+    types = "void*, void*, void*, void*" + ", int64_t" * (names + 3)
     sizes = "".join(f", sizes[{k}]" for k in range(names))
     return f"""
 static int32_t run_{names}(te_select_code code, void* const* data, const int64_t* sizes,
-                           int64_t flags) {{
+                           int64_t flags, int32_t task, int32_t tasks) {{
   (void)sizes;
-  return ((int32_t (*)({types}))code)(data[0], data[1], data[2], data[3]{sizes}, flags);
+  return ((int32_t (*)({types}))code)(data[0], data[1], data[2], data[3]{sizes}, flags, task,
+                                      tasks);
 }}
 """

@@ -1,8 +1,10 @@
 """Lowering: from a scheduled function to a raw C function whose leaves are span kernels.
 
-Two steps are added to TVM's own pipeline. Annotated loops become calls of span kernels, whose LLVM
-IR is added to the module. Parameters become plain pointers and sizes, because the exported function
-with its checks is written in C (``runtime/host.c``). All extents are int64.
+Three steps are added to TVM's own pipeline. Annotated loops become calls of span kernels, whose
+LLVM IR is added to the module. The parallel loop becomes the share of one task, because the C half
+has threads of its own; TVM would call a pointer that all its objects in a program share. Parameters
+become plain pointers and sizes, because the exported function with its checks is written in C
+(``runtime/host.c``). All extents are int64.
 """
 
 from __future__ import annotations
@@ -67,7 +69,8 @@ def lower(
     symbol
         Name of the C function to make:
         ``int32_t symbol(void* cond, void* then, void* else_, void* out, int64_t dim, ...,
-        int64_t flags)``, with the flags of `te_select.schedules.cpu.flags`.
+        int64_t flags, int64_t task, int64_t tasks)``, with the flags of
+        `te_select.schedules.cpu.flags`. It does one of ``tasks`` shares of the work.
     dim_names
         The named dims, in the order of their parameters.
     pattern
@@ -81,9 +84,10 @@ def lower(
     tvm.tirx.PrimFunc
         The function, ready for `build`.
     """
-    flags = ir.Var("flags", ir.PrimType("int64"))
+    how = [ir.Var(name, ir.PrimType("int64")) for name in ("flags", "task", "tasks")]
+    flags, *part = how
     if pattern.elements == 0:
-        return _raw(func, tirx.Evaluate(0), symbol, dim_names, flags)
+        return _raw(func, tirx.Evaluate(0), symbol, dim_names, how)
     marked = leaves(func.body)
     plain = any(str(leaf.annotations[ANNOTATION]) == PLAIN_LEAF for leaf in marked)
     spans = [] if plain else [_checked_span(leaf, pattern) for leaf in marked]
@@ -98,11 +102,11 @@ def lower(
         order="pre",
     )
     body = tvm_ffi.structural_map(body, (tirx.For, _without_notes), order="post")
-    body = tvm_ffi.structural_map(body, (tirx.For, _announce), order="post")
+    body = _shared(body, *part)
     for name in sorted({span.symbol for span in spans}):
         text = ir.StringImm(span_source(name))
         body = tirx.AttrStmt(tirx.IntImm("int32", 0), "pragma_import_llvm", text, body)
-    return _raw(flat, body, symbol, dim_names, flags, instead)
+    return _raw(flat, body, symbol, dim_names, how, instead)
 
 
 def build(functions: Sequence[tirx.PrimFunc], target: Target) -> Any:
@@ -175,13 +179,28 @@ def _without_notes(loop: tirx.For) -> tirx.For:
     return tirx.For(loop.loop_var, loop.min, loop.extent, loop.kind, loop.body)
 
 
-def _announce(loop: tirx.For) -> tirx.Stmt:
-    """Tell the host half how many iterations a parallel loop has, before it runs."""
-    if loop.kind != tirx.ForKind.PARALLEL:
-        return loop
-    pieces = loop.extent.astype("int64")
-    call = tirx.call_extern("void", "te_select_set_pieces", pieces)
-    return tirx.SeqStmt([tirx.Evaluate(call), loop])
+def _shared(stmt: tirx.Stmt, task: ir.Var, tasks: ir.Var) -> tirx.Stmt:
+    """What a task does: its share of parallel loops; the first one does what is in none of them."""
+    if isinstance(stmt, tirx.SeqStmt):
+        return tirx.SeqStmt([_shared(each, task, tasks) for each in stmt.seq])
+    if isinstance(stmt, tirx.DeclBuffer):
+        return stmt
+    if not (isinstance(stmt, tirx.For) and stmt.kind == tirx.ForKind.PARALLEL):
+        return tirx.IfThenElse(task == 0, stmt, None)
+    begin, count = (ir.Var(name, ir.PrimType("int64")) for name in ("begin", "count"))
+    return tirx.SeqStmt(
+        [
+            tirx.Bind(begin, _share(stmt.extent, task, tasks)),
+            tirx.Bind(count, _share(stmt.extent, task + 1, tasks) - begin),
+            tirx.For(stmt.loop_var, begin, count, tirx.ForKind.SERIAL, stmt.body),
+        ]
+    )
+
+
+def _share(things: ir.Expr, part: ir.Expr, parts: ir.Var) -> ir.Expr:
+    """Where the share of a part begins, as ``te_select_share`` of ``pool.h``."""
+    rest = tirx.truncdiv(tirx.truncmod(things, parts) * part, parts)
+    return tirx.truncdiv(things, parts) * part + rest
 
 
 def _rows_left(condition: ir.Expr, row: ir.Var) -> ir.Expr:
@@ -211,10 +230,10 @@ def _raw(
     body: tirx.Stmt,
     symbol: str,
     dim_names: Sequence[str],
-    flags: ir.Var,
+    how: Sequence[ir.Var],
     instead: Mapping[str, Condition] = MappingProxyType({}),
 ) -> tirx.PrimFunc:
-    """Make the buffer parameters plain pointers, followed by the named dims and the flags."""
+    """Make the buffer parameters plain pointers, followed by the named dims and ``how``."""
     pointers: list[ir.Var] = []
     declarations: list[tirx.Stmt] = []
     dims: dict[str, ir.Var] = {}
@@ -224,9 +243,9 @@ def _raw(
         pointers.append(pointer)
         declarations.append(tirx.DeclBuffer(param, data=pointer))
         dims.update({dim.name: dim for dim in t.shape if isinstance(dim, ir.Var)})
-    parameters = [*pointers, *(dims[name] for name in dim_names), flags]
+    parameters = [*pointers, *(dims[name] for name in dim_names), *how]
     named_flags = {
-        name: tirx.bitwise_and(flags, tirx.const(bit, "int64")) for name, bit in FLAGS.items()
+        name: tirx.bitwise_and(how[0], tirx.const(bit, "int64")) for name, bit in FLAGS.items()
     }
     for other, applies in instead.items():
         call = tirx.call_extern("int32", other, *parameters)

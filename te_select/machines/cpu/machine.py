@@ -1,4 +1,4 @@
-"""CPUs: LLVM makes object files, and a C compiler links them with the checks and the launcher."""
+"""CPUs: LLVM makes object files, and a C compiler links them with the checks and the threads."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from te_select.operator.workload import Workload
 from te_select.runtime import scratch
 from te_select.runtime.component import Component
 from te_select.runtime.cpu import features
+from te_select.runtime.cpu.decisions import Decisions
 from te_select.runtime.manifest import Manifest
 from te_select.schedules.annotations import ANNOTATION, PLAIN_LEAF
-from te_select.schedules.cpu.defaults import is_fill, reads_cond_once
 from te_select.schedules.cpu.span import Span
 from te_select.schedules.variant import Condition
 
@@ -78,7 +78,8 @@ def build(
             for i, one in enumerate(of_level):
                 name = symbol(i) + suffix
                 functions += lower(one, name)
-                versions[one.workload].append(link.Version(name, _decisions(one)))
+                decisions = Decisions.of(access_pattern(one.workload), vars(one.config))
+                versions[one.workload].append(link.Version(name, decisions))
             with limits.explained(*(one.workload for one in of_level)):
                 # Lowest level first: every level has the same helpers of TVM, and the linker takes
                 # those that come first, so these must run on every CPU.
@@ -94,18 +95,6 @@ def _tell(
 ) -> None:
     if progress is not None:
         progress(level * files + done, levels * files)
-
-
-def _decisions(one: Scheduled) -> link.Decisions:
-    pattern, config = access_pattern(one.workload), one.config
-    return link.Decisions(
-        bytes_per_thread=config.bytes_per_thread,
-        stream_from=config.stream_from,
-        skip=config.skip,
-        backwards=config.backwards,
-        is_fill=is_fill(pattern),
-        reads_cond_once=reads_cond_once(pattern),
-    )
 
 
 def requirements(target: CpuTarget) -> dict[str, Any]:

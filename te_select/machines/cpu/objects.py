@@ -18,10 +18,10 @@ from tvm.target import Target
 
 from te_select.errors import ToolchainError
 from te_select.machines.cpu import lowering
+from te_select.machines.programs import last_lines
 
 MANY = 48  # functions; with fewer, starting a process and importing tvm takes longer than it saves
 MOST_PROCESSES = 8
-_STDERR_LINES = 8
 _LOOK_SECONDS = 0.5  # between looks at what is done
 
 
@@ -74,7 +74,11 @@ def _start(target: Path, paths: Sequence[Path]) -> subprocess.Popen[bytes]:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     command = [sys.executable, "-m", __name__, str(target), *map(str, paths)]
     return subprocess.Popen(
-        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        command,
+        cwd=target.parent,  # python -m looks for modules in the current folder
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
     )
 
 
@@ -83,9 +87,8 @@ def _finish(processes: Sequence[subprocess.Popen[bytes]], look: Callable[[], Non
         for process in processes:
             stderr = _waited(process, look)
             if process.returncode:
-                lines = stderr.decode(errors="replace").strip().splitlines()[-_STDERR_LINES:]
                 raise ToolchainError(
-                    f"a process that compiles ended with {process.returncode}: {'; '.join(lines)}"
+                    f"a process that compiles ended with {process.returncode}: {last_lines(stderr)}"
                 )
     finally:
         for process in processes:

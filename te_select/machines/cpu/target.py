@@ -6,6 +6,7 @@ import difflib
 import functools
 import json
 import platform
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -79,10 +80,10 @@ def takes(text: str) -> bool:
     return first == "native" or first.partition(":")[0] in ISAS or _is_x86_64(first)
 
 
+_MCPU = re.compile(r"-mcpu[= ](\S+)")
 _OTHER_NAMES = {
     "amd64": X86_64.name,
     "x64": X86_64.name,
-    "x86_64": X86_64.name,
     "x86-64-v1": X86_64.name,
     "arm64": isa.AARCH64.name,
     "armv8": isa.AARCH64.name,
@@ -94,11 +95,14 @@ _OTHER_NAMES = {
 def suggestions(text: str) -> list[str]:
     """Names of CPUs that are close to one that is not known."""
     text = text.lower()
+    if mcpu := _MCPU.search(text):  # of a target as older TVMs write it
+        text = mcpu[1]
     if text in _OTHER_NAMES:
         return [_OTHER_NAMES[text]]
     known = {cpu: cpu for cpu in _cpus(X86_64)}
     known |= {cpu: f"{isa.AARCH64.name}:{cpu}" for cpu in _cpus(isa.AARCH64) if cpu not in known}
-    close = difflib.get_close_matches(text, known, n=3)
+    exact = [cpu for cpu in {text, text.replace("_", "-")} if cpu in known]
+    close = exact or difflib.get_close_matches(text, known, n=3)
     return [known[cpu] for cpu in close if known[cpu] != cpu or _is_x86_64(cpu)]
 
 

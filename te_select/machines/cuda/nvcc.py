@@ -6,16 +6,14 @@ import functools
 import os
 import re
 import shutil
-import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 
 from te_select.errors import ToolchainError
+from te_select.machines.programs import run
 from te_select.runtime import scratch
 
 OPTIONS = ("-std=c++17",)
 SOURCE = "kernels.cu"
-_ERROR_LINES = 8
 
 
 @functools.cache
@@ -81,26 +79,8 @@ def disassemble(cubin: bytes) -> str:
     with scratch.folder() as folder:
         path = folder / "kernels.cubin"
         path.write_bytes(cubin)
-        return _run([nvdisasm, "-c", str(path)]).decode()
-
-
-def last_lines(text: bytes) -> str:
-    """The end of a compiler's output, in one line."""
-    lines = text.decode(errors="replace").strip("\0 \n").splitlines()[-_ERROR_LINES:]
-    return "; ".join(line.strip() for line in lines)
+        return run(nvdisasm, "-c", str(path)).decode()
 
 
 def _nvcc(*arguments: str, folder: Path | None = None) -> bytes:
-    return _run([utility("nvcc") or "nvcc", *arguments], folder)
-
-
-def _run(command: Sequence[str], folder: Path | None = None) -> bytes:
-    try:
-        done = subprocess.run(command, capture_output=True, check=False, cwd=folder)
-    except OSError as error:
-        raise ToolchainError(f"{command[0]} cannot be run: {error}") from error
-    if done.returncode:
-        said = done.stderr or done.stdout
-        name = Path(command[0]).name
-        raise ToolchainError(f"{name} failed with exit code {done.returncode}: {last_lines(said)}")
-    return done.stdout
+    return run(utility("nvcc") or "nvcc", *arguments, folder=folder)

@@ -6,7 +6,8 @@ import functools
 from typing import Any
 
 from te_select.errors import ToolchainError
-from te_select.machines.cuda.nvcc import OPTIONS, SOURCE, last_lines
+from te_select.machines.cuda.nvcc import OPTIONS, SOURCE
+from te_select.machines.programs import last_lines
 
 
 @functools.cache

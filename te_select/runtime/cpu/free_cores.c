@@ -4,6 +4,10 @@
  * other work. Then calls run alone, and from time to time one of them wakes the helpers without work.
  * Meanwhile the helpers have a policy under which the system does not stop other programs for them.
  * If they come at once, the cores are free again.
+ *
+ * If other threads called during a call that had helpers, a core is left to each of them for a while:
+ * they run on it. Without this, two threads that met at a barrier after each call took 1.2 to 1.5
+ * times as long (Zen 4, two cores, 2^16 to 2^20 elements).
  */
 #define _GNU_SOURCE
 #include "free_cores.h"
@@ -72,7 +76,18 @@ static void go_alone(pool* p) {
   p->poor = 0;
 }
 
+int32_t te_select_leave_cores(pool* p, int32_t wanted) {
+  if (!p->others_until || now_ns() >= p->others_until) return wanted;
+  int32_t left = te_select_max_threads() - p->others;
+  return left < wanted ? left : wanted;
+}
+
 void te_select_learn(pool* p, int awake, uint32_t done, uint32_t fair, int64_t waited) {
+  int32_t others = __builtin_popcountll(p->turned_away);
+  if (others) {
+    p->others = others;
+    p->others_until = now_ns() + ALONE_NS;
+  }
   if (waited > STALL_NS) {
     go_alone(p);
   } else if (4 * done >= fair) {

@@ -12,6 +12,9 @@ void te_select_keep_apart(pool* p, int32_t threads);
  * slept until they had finished, in nanoseconds. */
 void te_select_learn(pool* p, int awake, uint32_t done, uint32_t fair, int64_t waited);
 
+/* How many of the threads that a call wants it may have beside other threads that call. */
+int32_t te_select_leave_cores(pool* p, int32_t wanted);
+
 /* Whether calls that ran alone may have helpers again. It asks the helpers, or looks at their
  * answer. */
 int te_select_cores_are_free(pool* p);

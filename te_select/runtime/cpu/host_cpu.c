@@ -9,8 +9,13 @@
 
 /* ---- decisions ------------------------------------------------------------------------------------ */
 
-/* Decides the flags of a call. Unless the call is small, also sets how its parallel loop runs. */
-static int64_t decide(const te_select_version* version, const te_select_memory* operands) {
+/* How a call is run. */
+typedef struct {
+  int64_t flags;
+  int32_t threads, tasks;
+} manner;
+
+static manner decide(const te_select_version* version, const te_select_memory* operands) {
   const te_select_machine* machine = te_select_this_machine();
   const te_select_decisions* by_machine = &machine->decisions;
   int64_t out = operands[OUT].bytes; /* each is below 2^61, see check_shape */
@@ -18,30 +23,58 @@ static int64_t decide(const te_select_version* version, const te_select_memory* 
       te_select_moved(operands[COND].bytes, operands[THEN].bytes, operands[ELSE].bytes, out);
   int64_t grain = version->bytes_per_thread;
   if (grain == TE_SELECT_BY_MACHINE) grain = by_machine->bytes_per_thread;
-  int64_t flags = 0;
-  int32_t threads = 1;
+  manner how = {.flags = 0, .threads = 1, .tasks = 1};
   int several = grain > 0 && moved >= 2 * grain;
   if (several) { /* a small call would spend a tenth of its time on this */
-    threads = te_select_threads_for(moved, grain);
-    te_select_set_parallel(threads, (int32_t)te_select_tasks_for(moved, threads));
+    how.threads = te_select_threads_for(moved, grain);
+    how.tasks = (int32_t)te_select_tasks_for(moved, how.threads);
     int64_t skip = version->skip;
     if (skip == TE_SELECT_BY_MACHINE) {
       te_select_cond cond = {.data = operands[COND].data, .run = operands[COND].count};
       int64_t width = out / operands[OUT].count;
       skip = te_select_looks(machine, &cond, version->reads_cond_once, width);
     }
-    if (skip) flags |= TE_SELECT_SKIP;
+    if (skip) how.flags |= TE_SELECT_SKIP;
   }
   int streams = version->stream_from > 0 && out >= version->stream_from;
   if (version->stream_from == TE_SELECT_BY_MACHINE) {
-    streams = te_select_streams(machine, moved, out, version->is_fill, threads);
+    streams = te_select_streams(machine, moved, out, version->is_fill, how.threads);
   }
-  if (streams) flags |= TE_SELECT_STREAM;
-  if (!several && !streams) flags |= TE_SELECT_SMALL;
+  if (streams) how.flags |= TE_SELECT_STREAM;
+  if (!several && !streams) how.flags |= TE_SELECT_SMALL;
   int64_t backwards = version->backwards;
   if (backwards == TE_SELECT_BY_MACHINE) backwards = by_machine->backwards;
-  if (backwards) flags |= TE_SELECT_BACKWARDS;
-  return flags;
+  if (backwards) how.flags |= TE_SELECT_BACKWARDS;
+  return how;
+}
+
+/* What would be decided of a call: its threads, 1 bit for stores past the cache, and 1 bit for a look
+ * at cond, which may depend on its values. The arguments are the bytes of cond, then, else and out,
+ * the elements of out, and what follows the code in a te_select_version. */
+TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_plan(void* self, const TVMFFIAny* args, int32_t num_args,
+                                                TVMFFIAny* result) {
+  (void)self;
+  enum { EXPECTED = 11 };
+  int64_t given[EXPECTED] = {0};
+  for (int32_t i = 0; i < num_args && i < EXPECTED; ++i) given[i] = args[i].v_int64;
+  te_select_memory operands[TE_SELECT_OPERANDS] = {0};
+  for (int i = 0; i < TE_SELECT_OPERANDS; ++i) operands[i].bytes = given[i];
+  operands[COND].count = given[COND];
+  operands[OUT].count = given[4] > 0 ? given[4] : 1;
+  const te_select_version version = {
+      .bytes_per_thread = given[5],
+      .stream_from = given[6],
+      .skip = given[7],
+      .backwards = given[8],
+      .is_fill = given[9] != 0,
+      .reads_cond_once = given[10] != 0,
+  };
+  manner how = decide(&version, operands);
+  result->type_index = kTVMFFIInt;
+  result->zero_padding = 0;
+  result->v_int64 = (int64_t)how.threads << 2 | (how.flags & TE_SELECT_STREAM ? 2 : 0) |
+                    (how.flags & TE_SELECT_SKIP ? 1 : 0);
+  return 0;
 }
 
 /* The address of the description of this machine: lines of "KEY = VALUE". */
@@ -51,6 +84,17 @@ TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_machine(void* self, const TVMFFIAny* 
   result->type_index = kTVMFFIInt;
   result->zero_padding = 0;
   result->v_int64 = (int64_t)(uintptr_t)te_select_machine_text();
+  return 0;
+}
+
+/* For a library that a forked child loads: it has not seen the fork. */
+TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_run_serially(void* self, const TVMFFIAny* args,
+                                                        int32_t num_args, TVMFFIAny* result) {
+  (void)self, (void)args, (void)num_args;
+  te_select_run_serially();
+  result->type_index = kTVMFFINone;
+  result->zero_padding = 0;
+  result->v_int64 = 0;
   return 0;
 }
 
@@ -76,6 +120,19 @@ static int refuse(const te_select_cpu_kernel* kernel, te_select_mode mode) {
   return te_select_fail("ValueError", &m);
 }
 
+typedef struct {
+  te_select_run run;
+  te_select_code code;
+  void* const* data;
+  const int64_t* sizes;
+  int64_t flags;
+} job;
+
+static int run_task(int32_t task, int32_t tasks, void* data) {
+  const job* j = data;
+  return j->run(j->code, j->data, j->sizes, j->flags, task, tasks);
+}
+
 int te_select_call(const te_select_cpu_kernel* kernel, const TVMFFIAny* args, int32_t num_args,
                    TVMFFIAny* result, te_select_mode mode) {
   int64_t sizes[TE_SELECT_MAX_NAMES];
@@ -85,12 +142,17 @@ int te_select_call(const te_select_cpu_kernel* kernel, const TVMFFIAny* args, in
   if (!found) return 0;
   if (level_in_use < 0) return refuse(kernel, mode);
   const te_select_version* version = &kernel->versions[level_in_use];
-  int64_t flags = decide(version, operands);
+  manner how = decide(version, operands);
   void* data[TE_SELECT_OPERANDS];
   for (int i = 0; i < TE_SELECT_OPERANDS; ++i) data[i] = operands[i].data;
-  int failed = kernel->run(version->code, data, sizes, flags);
-  if (!(flags & TE_SELECT_SMALL)) te_select_set_parallel(1, 1);
-  if (flags & TE_SELECT_STREAM) te_select_fence();
+  int failed;
+  if (how.threads > 1) {
+    job j = {kernel->run, version->code, data, sizes, how.flags};
+    failed = te_select_parallel(run_task, &j, how.tasks, how.threads);
+  } else {
+    failed = kernel->run(version->code, data, sizes, how.flags, 0, 1);
+  }
+  if (how.flags & TE_SELECT_STREAM) te_select_fence();
   if (failed) {
     te_select_message m = te_select_begin(&kernel->common, mode, -1);
     te_select_append(&m, "the kernel failed");

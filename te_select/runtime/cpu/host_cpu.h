@@ -15,13 +15,14 @@ enum {
 /* The value of a knob whose decision is left to the machine on which the library runs. */
 enum { TE_SELECT_BY_MACHINE = -1 };
 
-/* A compiled function: int32_t (void*, void*, void*, void*, int64_t..., int64_t). The parameters
- * are cond, then, else, out, the size of every named dim, and the flags. Nonzero means failure. */
+/* A compiled function: int32_t (void*, void*, void*, void*, int64_t..., int64_t, int64_t, int64_t).
+ * The parameters are cond, then, else, out, the size of every named dim, the flags, and the number of
+ * a task and of all tasks. Every task does a share of the work. Nonzero means failure. */
 typedef void (*te_select_code)(void);
 
 /* Calls compiled code that has a certain number of named dims. */
 typedef int32_t (*te_select_run)(te_select_code code, void* const data[TE_SELECT_OPERANDS],
-                                 const int64_t* sizes, int64_t flags);
+                                 const int64_t* sizes, int64_t flags, int32_t task, int32_t tasks);
 
 /* A kernel's code for one level. */
 typedef struct {
@@ -58,12 +59,5 @@ static inline void te_select_fence(void) {
   __builtin_ia32_sfence();
 #endif
 }
-
-/* Sets how parallel loops of this thread run: on how many threads, in how many tasks. It is one
- * thread and one task, except during a call that sets more. */
-void te_select_set_parallel(int32_t threads, int32_t tasks);
-
-/* Sets the number of iterations of the next parallel loop. The compiled code calls it. */
-void te_select_set_pieces(int64_t pieces);
 
 #endif

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -12,11 +13,13 @@ import numpy.typing as npt
 import tvm_ffi
 
 from te_select.errors import ArgumentError, ArtifactError, SelectError
+from te_select.operator.access import access_pattern
 from te_select.operator.broadcast import shown
 from te_select.runtime import jax_memory, operands, outputs, raised
 from te_select.runtime.cpu import features
+from te_select.runtime.cpu.decisions import Decisions
 from te_select.runtime.cpu.profile import EXPECTED, Profile, problem_of_threads
-from te_select.runtime.kernel import Kernel
+from te_select.runtime.kernel import FORCED_LEVEL, Kernel
 from te_select.runtime.torch_state import STATE as torch_state
 from te_select.runtime.torch_state import check_unwatched
 
@@ -151,6 +154,29 @@ class CpuKernel(Kernel):
         }
 
     @staticmethod
+    def level_here(target: Mapping[str, Any]) -> str:
+        """The best level whose features this CPU has, or else the one of ``TE_SELECT_LEVEL``.
+
+        Raises
+        ------
+        ArgumentError, ArtifactError
+            As `level_of`.
+        """
+        levels = target.get("levels", {target["name"]: target["cpu_features"]})
+        forced = os.environ.get(FORCED_LEVEL) if len(levels) > 1 else None
+        if forced and forced not in levels:
+            expected = " or ".join(levels)
+            raise ArgumentError(f"{FORCED_LEVEL} is {shown(forced)}; expected {expected}")
+        asked = [forced] if forced else list(levels)
+        lacking = {name: features.missing(levels[name]) for name in asked}
+        if lacking[asked[0]]:
+            raise ArtifactError(
+                f"the library was compiled for {asked[0]}, and this CPU lacks "
+                f"{', '.join(lacking[asked[0]])}"
+            )
+        return str([name for name in asked if not lacking[name]][-1])
+
+    @staticmethod
     def level_of(target: Mapping[str, Any], function: Callable[[str], Callable[..., Any]]) -> str:
         """The level that the library has chosen.
 
@@ -197,6 +223,24 @@ class CpuKernel(Kernel):
         if profile.is_refused:
             raise ArgumentError(f"{profile.problem}; expected {EXPECTED}")
         return profile.in_effect
+
+    def plan(self) -> dict[str, int | bool]:
+        """See `Kernel.plan`. Nothing is known if dims have names, or of older libraries."""
+        if self._static_shape is None or 0 in self._static_shape:
+            return {}
+        try:
+            ask = self._find("te_select_plan")
+        except ArtifactError:
+            return {}
+        cond, *others = (math.prod(map(int, shape)) for shape in (*self._shapes, self._out_shape))
+        sizes = [cond, *(count * self._element.width for count in others)]
+        told = Decisions.of(access_pattern(self.workload), self.config).numbers
+        found = ask(*sizes, others[-1], *told)
+        return {
+            "threads": found >> 2,
+            "stores_past_the_cache": bool(found & 2),
+            "looks_at_cond": bool(found & 1),
+        }
 
     def _adapt(self, cond: Any, then: Any, else_: Any, out: Any) -> Any:
         """Check the operands one by one, and call with views or copies of them."""

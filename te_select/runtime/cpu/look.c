@@ -31,6 +31,7 @@ int te_select_looks(const te_select_machine* machine, const te_select_cond* cond
   int64_t decision = machine->decisions.skip;
   if (decision != TE_SELECT_SKIP_IN_RUNS) return decision == TE_SELECT_SKIP_ALWAYS;
   if (!reads_once) return 0;
+  if (!cond->data) return 1; /* its values are not known yet */
   int64_t length = worth(width);
   if (length > cond->run) length = cond->run;
   int32_t uniform = 0, spot = 0;

@@ -39,9 +39,9 @@ enum {
  * symbols of this type. It never unloads a library that has one. */
 __asm__(
     ".pushsection .bss.te_select_pool,\"aw\",%nobits\n"
-    ".balign 8\n.globl te_select_pool_v3\n.type te_select_pool_v3, %gnu_unique_object\n"
-    ".size te_select_pool_v3, 8\nte_select_pool_v3:\n.zero 8\n.popsection\n");
-extern _Atomic(pool*) te_select_pool_v3 __attribute__((visibility("default")));
+    ".balign 8\n.globl te_select_pool_v4\n.type te_select_pool_v4, %gnu_unique_object\n"
+    ".size te_select_pool_v4, 8\nte_select_pool_v4:\n.zero 8\n.popsection\n");
+extern _Atomic(pool*) te_select_pool_v4 __attribute__((visibility("default")));
 
 static _Atomic int32_t is_child;
 
@@ -189,12 +189,12 @@ static void start_helpers(pool* p, int32_t wanted) {
 }
 
 static pool* the_pool(void) {
-  pool* p = atomic_load_explicit(&te_select_pool_v3, memory_order_acquire);
+  pool* p = atomic_load_explicit(&te_select_pool_v4, memory_order_acquire);
   if (p) return p;
   pool* made = NULL;
   if (posix_memalign((void**)&made, LINE, sizeof(pool))) return NULL;
   memset(made, 0, sizeof(pool));
-  if (!atomic_compare_exchange_strong(&te_select_pool_v3, &p, made)) {
+  if (!atomic_compare_exchange_strong(&te_select_pool_v4, &p, made)) {
     free(made);
     return p;
   }
@@ -223,12 +223,24 @@ static int get(pool* p) {
   return atomic_compare_exchange_strong(&p->busy, &nobody, 1);
 }
 
+/* Notes a thread that calls while another call has the pool. */
+static void turn_away(pool* p) {
+  uint64_t mixed = (uint64_t)(uintptr_t)pthread_self() * UINT64_C(0x9E3779B97F4A7C15);
+  atomic_fetch_or(&p->turned_away, UINT64_C(1) << (mixed >> 58));
+}
+
 static void put_back(pool* p) { atomic_store_explicit(&p->busy, 0, memory_order_release); }
 
 int32_t te_select_threads_at_hand(int32_t wanted) {
   if (wanted <= 1 || is_child) return 1;
   pool* p = the_pool();
-  if (!p || p->forked || p->busy) return 1;
+  if (!p || p->forked) return 1;
+  if (p->busy) {
+    turn_away(p);
+    return 1;
+  }
+  wanted = te_select_leave_cores(p, wanted);
+  if (wanted <= 1) return 1;
   if (p->alone_until) {
     if (!get(p)) return 1;
     int welcome = te_select_cores_are_free(p);
@@ -243,8 +255,12 @@ int te_select_parallel(te_select_task task, void* data, int32_t tasks, int32_t t
   if (threads > TE_SELECT_MOST_THREADS) threads = TE_SELECT_MOST_THREADS;
   if (threads <= 1 || is_child) return run_alone(task, data);
   pool* p = the_pool();
-  /* If another call has the pool, its helpers use the cores. */
-  if (!p || p->forked || !get(p)) return run_alone(task, data);
+  if (!p || p->forked) return run_alone(task, data);
+  if (!get(p)) { /* the helpers of another call use the cores */
+    turn_away(p);
+    return run_alone(task, data);
+  }
+  atomic_store(&p->turned_away, 0);
   start_helpers(p, threads - 1);
   if (threads > p->helpers + 1) threads = p->helpers + 1;
   p->task = task;
@@ -276,7 +292,7 @@ int te_select_parallel(te_select_task task, void* data, int32_t tasks, int32_t t
 
 void te_select_run_serially(void) {
   is_child = 1;
-  pool* p = te_select_pool_v3;
+  pool* p = te_select_pool_v4;
   if (p) p->forked = 1;
 }
 

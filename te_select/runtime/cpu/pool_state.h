@@ -21,7 +21,7 @@ typedef struct {
       LINE) _Atomic uint64_t ticket; /* the next task in the upper half, the end in the lower */
 } range;
 
-/* Libraries of several versions share it. Another layout needs another name: te_select_pool_v4. */
+/* Libraries of several versions share it. Another layout needs another name: te_select_pool_v5. */
 typedef struct {
   _Alignas(LINE) _Atomic uint32_t generation; /* raised with every job; helpers sleep on it */
   _Atomic int32_t sleeping;                   /* how many helpers sleep */
@@ -35,6 +35,9 @@ typedef struct {
   int64_t alone_since;                 /* when the cores turned out to have other work */
   _Atomic int64_t asked;               /* when helpers were asked to come; 0 if they were not */
   _Atomic int32_t came_at_once;        /* how many did */
+  _Atomic uint64_t turned_away;        /* a bit for each thread that called during the last job */
+  _Atomic int32_t others;              /* so many other threads called lately ... */
+  _Atomic int64_t others_until;        /* ... and a core is left to each of them until then */
   int32_t gives_way;                   /* whether helpers have SCHED_BATCH, which stops nobody */
   int32_t kept;                        /* so many helpers may run on `kept_on` only */
   cpu_set_t kept_on;

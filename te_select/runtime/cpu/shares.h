@@ -4,7 +4,6 @@
 
 #include <stdint.h>
 
-#include "openmp.h"
 #include "pool.h"
 #include "processors.h"
 
@@ -12,11 +11,16 @@
  * a tenth slower (Zen 5, two threads). */
 enum { TE_SELECT_TASK_BYTES = 1 << 18, TE_SELECT_MOST_TASKS = 1 << 16 };
 
+/* Whether the caller is in a parallel region of OpenMP, whose threads use the cores. The loader binds
+ * it when this library is loaded, if a runtime is in the scope then. To look for runtimes later would
+ * need the loader's lock, which another thread may hold until this call returns. */
+extern int omp_in_parallel(void) __attribute__((weak, visibility("default")));
+
 /* The threads of a call that moves so many bytes, at least two of `grain`. */
 static inline int32_t te_select_threads_for(int64_t moved, int64_t grain) {
   int64_t most = te_select_max_threads(), threads = moved / grain < most ? moved / grain : most;
   int32_t at_hand = te_select_threads_at_hand((int32_t)threads);
-  return at_hand > 1 && te_select_in_openmp_region() ? 1 : at_hand;
+  return at_hand > 1 && omp_in_parallel && omp_in_parallel() ? 1 : at_hand;
 }
 
 /* The tasks of a call, as many for each thread: with an odd number of tasks for two threads, calls

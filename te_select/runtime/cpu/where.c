@@ -11,6 +11,8 @@
  * The loops around them are walked here; large calls walk them in tasks of the pool. */
 #include "where.h"
 
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "look.h"
@@ -18,7 +20,11 @@
 #include "shares.h"
 #include "where_plan.h"
 
-enum { WIDE_ROW_BYTES = 1 << 16 }; /* rows from this size on are pieces by themselves, or are cut */
+enum {
+  WIDE_ROW_BYTES = 1 << 16, /* rows from this size on are pieces by themselves, or are cut */
+  LINE_BYTES = 64,          /* of the cache */
+  FEW_BYTES = 2048 /* rooms of 10 x 10 elements of 4 bytes; malloc took 25 ns of 80 (Zen 4) */
+};
 
 /* A block of the two innermost loops, and the loops around it. */
 typedef struct {
@@ -26,9 +32,19 @@ typedef struct {
   te_select_nest around;
   te_select_block whole, piece; /* the two loops, and the part of them that is done at once */
   int64_t along, inside, count; /* pieces along n, in the block, and in all blocks */
-  int32_t by_tiles;
+  int32_t by_tiles, threads;
   int64_t flags;
+  int64_t room_bytes;
+  char* rooms;         /* NULL if pieces need none */
+  char few[FEW_BYTES]; /* where they are if they are small, so that short calls allocate nothing */
+  char* memory;        /* where they are else */
 } walk;
+
+/* Memory of a thread for tiles, or for rows of one value: a stack may be too small for them. */
+typedef struct {
+  _Atomic int32_t taken;
+  char* of[TE_SELECT_OPERANDS];
+} room;
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -67,13 +83,13 @@ static void take_block(walk* w) {
 }
 
 /* Cuts the block into pieces: tiles fit into their buffers, and every thread has work. */
-static void cut(walk* w, int32_t threads, int64_t tasks) {
+static void cut(walk* w, int64_t tasks) {
   int64_t width = w->around.width, around = count_around(w);
   w->piece = w->whole;
   if (w->by_tiles) {
     w->piece.n = least(w->whole.n, (w->whole.m > 1 ? TILE_ROW_BYTES : TILE_BYTES) / width);
     w->piece.m = least(w->whole.m, TILE_BYTES / (w->piece.n * width));
-  } else if (threads > 1 && around < tasks) {
+  } else if (w->threads > 1 && around < tasks) {
     int64_t wanted = ceil_div(tasks, around);
     int64_t lines = LONG_ROW_BYTES / width; /* stores past the cache need whole lines */
     if (w->whole.m > 1) {
@@ -92,14 +108,54 @@ static int64_t bytes_of(const te_select_nest* nest, int operand) {
   return bytes;
 }
 
-/* ---- the walk ----------------------------------------------------------------------------------- */
+/* ---- rooms -------------------------------------------------------------------------------------- */
 
-static int run_block(const walk* w, const te_select_block* block, char* const* data) {
-  if (w->by_tiles) return te_select_run_tile(w->kernels, block, w->around.width, data);
-  return te_select_run_block(w->kernels, block, w->around.width, data, w->flags);
+static room* room_at(const walk* w, int32_t number) {
+  return (room*)(w->rooms + number * w->room_bytes);
 }
 
-static int run_piece(const walk* w, char* const* start, int64_t number) {
+/* Makes a room for each thread, before anything is written. Returns 0 if there is no memory. */
+static int make_rooms(walk* w) {
+  w->memory = w->rooms = NULL;
+  if (!w->by_tiles && (w->whole.m == 1 || !te_select_fills_rows(&w->whole, w->around.width))) {
+    return 1;
+  }
+  int64_t elements = w->piece.n * (w->by_tiles ? w->piece.m : 1);
+  elements = ceil_div(elements, LINE_BYTES) * LINE_BYTES; /* everything begins on a line */
+  w->room_bytes = LINE_BYTES + elements * (1 + 3 * w->around.width);
+  int64_t all = LINE_BYTES + w->threads * w->room_bytes;
+  char* memory = all <= (int64_t)sizeof(w->few) ? w->few : (w->memory = malloc((size_t)all));
+  if (!memory) return 0;
+  w->rooms = memory + -(uintptr_t)memory % LINE_BYTES;
+  for (int32_t number = 0; number < w->threads; ++number) {
+    room* r = room_at(w, number);
+    char* at = (char*)r + LINE_BYTES;
+    r->taken = 0;
+    for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
+      r->of[i] = at;
+      at += elements * te_select_item(i, w->around.width);
+    }
+  }
+  return 1;
+}
+
+/* A room that is free: no more tasks run at once than there are rooms. */
+static room* take_room(const walk* w, int32_t task, int32_t tasks) {
+  int32_t number = (int32_t)te_select_share(w->threads, task, tasks);
+  while (atomic_exchange(&room_at(w, number)->taken, 1)) number = (number + 1) % w->threads;
+  return room_at(w, number);
+}
+
+/* ---- the walk ----------------------------------------------------------------------------------- */
+
+static int run_block(const walk* w, const te_select_block* block, char* const* data,
+                     const room* r) {
+  char* const* of = r ? r->of : NULL;
+  if (w->by_tiles) return te_select_run_tile(w->kernels, block, w->around.width, data, of);
+  return te_select_run_block(w->kernels, block, w->around.width, data, w->flags, of);
+}
+
+static int run_piece(const walk* w, char* const* start, int64_t number, const room* r) {
   int64_t m = number / w->along * w->piece.m, n = number % w->along * w->piece.n;
   te_select_block block = w->piece;
   block.m = least(block.m, w->whole.m - m);
@@ -108,11 +164,11 @@ static int run_piece(const walk* w, char* const* start, int64_t number) {
   for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
     data[i] = start[i] + m * block.row[i] + n * block.col[i];
   }
-  return run_block(w, &block, data);
+  return run_block(w, &block, data, r);
 }
 
 /* Does the pieces from `first` to `end` - 1. `at` has the indices of the loops around them. */
-static int run_pieces(const walk* w, int64_t first, int64_t end) {
+static int run_pieces(const walk* w, int64_t first, int64_t end, const room* r) {
   const te_select_nest* nest = &w->around;
   int64_t at[TE_SELECT_WHERE_RANK + 1], rest = first / w->inside, piece = first % w->inside;
   char* data[TE_SELECT_OPERANDS];
@@ -123,7 +179,7 @@ static int run_pieces(const walk* w, int64_t first, int64_t end) {
     for (int i = 0; i < TE_SELECT_OPERANDS; ++i) data[i] += at[k] * nest->loops[k].stride[i];
   }
   for (int64_t number = first; number < end; ++number) {
-    int failed = run_piece(w, data, piece);
+    int failed = run_piece(w, data, piece, r);
     if (failed) return failed;
     if (++piece < w->inside) continue;
     piece = 0;
@@ -140,19 +196,23 @@ static int run_pieces(const walk* w, int64_t first, int64_t end) {
 
 static int run_task(int32_t task, int32_t tasks, void* data) {
   const walk* w = data;
-  return run_pieces(w, te_select_share(w->count, task, tasks),
-                    te_select_share(w->count, task + 1, tasks));
+  room* r = w->rooms ? take_room(w, task, tasks) : NULL;
+  int64_t first = te_select_share(w->count, task, tasks);
+  int failed = run_pieces(w, first, te_select_share(w->count, task + 1, tasks), r);
+  if (r) atomic_store(&r->taken, 0);
+  return failed;
 }
 
-static int run_cut(walk* w, int32_t threads, int64_t tasks) {
+static int run_cut(walk* w, int64_t tasks) {
   if (!w->around.count && w->piece.m == w->whole.m && w->piece.n == w->whole.n) {
-    return run_block(w, &w->whole, w->around.data); /* short calls: without the six divisions */
+    /* Short calls: without the six divisions. */
+    return run_block(w, &w->whole, w->around.data, w->rooms ? room_at(w, 0) : NULL);
   }
   w->along = ceil_div(w->whole.n, w->piece.n);
   w->inside = w->along * ceil_div(w->whole.m, w->piece.m);
   w->count = w->inside * count_around(w);
-  if (threads == 1) return run_pieces(w, 0, w->count);
-  return te_select_parallel(run_task, w, (int32_t)least(tasks, w->count), threads);
+  if (w->threads == 1) return run_task(0, 1, w);
+  return te_select_parallel(run_task, w, (int32_t)least(tasks, w->count), w->threads);
 }
 
 static int looks(const walk* w, const te_select_machine* machine, int reads_once) {
@@ -176,18 +236,20 @@ static int32_t run_walk(walk* w) {
   int64_t then = bytes_of(&w->around, THEN), other = bytes_of(&w->around, ELSE);
   int64_t moved = te_select_moved(cond, then, other, out);
   take_block(w);
-  int32_t threads = 1;
+  w->threads = 1;
   int64_t tasks = 1, grain = machine->decisions.bytes_per_thread;
   if (grain > 0 && moved >= 2 * grain) {
-    threads = te_select_threads_for(moved, grain);
-    tasks = te_select_tasks_for(moved, threads);
+    w->threads = te_select_threads_for(moved, grain);
+    tasks = te_select_tasks_for(moved, w->threads);
     if (looks(w, machine, cond * w->around.width == out)) w->flags |= TE_SELECT_SKIP;
   }
   int is_fill = 2 * (moved - out) < out;
-  if (te_select_streams(machine, moved, out, is_fill, threads)) w->flags |= TE_SELECT_STREAM;
+  if (te_select_streams(machine, moved, out, is_fill, w->threads)) w->flags |= TE_SELECT_STREAM;
   if (machine->decisions.backwards) w->flags |= TE_SELECT_BACKWARDS;
-  cut(w, threads, tasks);
-  int failed = run_cut(w, threads, tasks);
+  cut(w, tasks);
+  if (!make_rooms(w)) return TE_SELECT_WHERE_FAILED;
+  int failed = run_cut(w, tasks);
+  if (w->memory) free(w->memory); /* short calls spare themselves the call */
   if (w->flags & TE_SELECT_STREAM) te_select_fence();
   return failed ? TE_SELECT_WHERE_FAILED : TE_SELECT_WHERE_DONE;
 }
@@ -199,12 +261,13 @@ int32_t te_select_where_walk(const te_select_where_kernels* kernels,
   w.flags = 0;
   if (!te_select_make_nest(call, &w.around)) return TE_SELECT_WHERE_DONE;
   int width = __builtin_ctz((unsigned)w.around.width);
-  for (int i = 1; i < TE_SELECT_RUNS; ++i) {
-    if (!kernels->runs[width][i]) return TE_SELECT_WHERE_NO_KERNEL;
+  /* The runs of a width come together, and this one is added last. */
+  if (!te_select_kernel_at(&kernels->runs[width][TE_SELECT_RUNS - 1])) {
+    return TE_SELECT_WHERE_NO_KERNEL;
   }
   int32_t result = run_walk(&w);
   if (result != TE_SELECT_WHERE_DONE || w.by_tiles) return result;
   int number = te_select_rows_number(&w.whole, w.around.width);
-  if (number < 0 || kernels->rows[width][number]) return result;
+  if (number < 0 || te_select_kernel_at(&kernels->rows[width][number])) return result;
   return TE_SELECT_WHERE_WISH + TE_SELECT_ROWS * width + number;
 }

@@ -13,8 +13,17 @@ static int64_t magnitude(int64_t value) { return value < 0 ? -value : value; }
 
 typedef struct { uint64_t halves[2]; } sixteen;
 
+/* An element took 0.55 ns and not 0.29 where a loop of one element lay across two lines of code; four
+ * take 0.26 each wherever they lie (Zen 4). */
+#if defined(__clang__)
+#define FOUR_AT_ONCE _Pragma("clang loop unroll_count(4)")
+#else
+#define FOUR_AT_ONCE _Pragma("GCC unroll 4")
+#endif
+
 #define COPY(type)                                         \
   for (int64_t i = 0; i < m; ++i) {                        \
+    FOUR_AT_ONCE                                           \
     for (int64_t j = 0; j < n; ++j) {                      \
       type element;                                        \
       memcpy(&element, from + j * from_col, sizeof(type)); \
@@ -88,6 +97,15 @@ int te_select_rows_number(const te_select_block* block, int32_t width) {
   return 9 * cond + 3 * then + else_;
 }
 
+static int is_single(const te_select_block* block, int operand) {
+  return !block->row[operand] && !block->col[operand];
+}
+
+int te_select_fills_rows(const te_select_block* block, int32_t width) {
+  if (te_select_rows_number(block, width) < 0) return 0;
+  return is_single(block, COND) || is_single(block, THEN) || is_single(block, ELSE);
+}
+
 static void fill(char* const* data, int64_t n, int32_t width) {
   const char* side = *data[COND] ? data[THEN] : data[ELSE];
   char element[16];
@@ -100,8 +118,7 @@ static int run_each(const te_select_where_kernels* kernels, const te_select_bloc
                     int32_t width, char* const* data, int64_t m, int64_t n, int64_t flags) {
   int moving = 0;
   for (int i = COND; i < OUT; ++i) moving = 2 * moving + (block->col[i] != 0);
-  if (n == 1) moving = TE_SELECT_RUNS - 1;
-  te_select_where_run kernel = kernels->runs[width_index(width)][moving];
+  te_select_where_run kernel = te_select_kernel_at(&kernels->runs[width_index(width)][moving]);
   char* at[TE_SELECT_OPERANDS] = {data[COND], data[THEN], data[ELSE], data[OUT]};
   for (int64_t i = 0; i < m; ++i) {
     if (!moving) {
@@ -116,27 +133,27 @@ static int run_each(const te_select_where_kernels* kernels, const te_select_bloc
 }
 
 static int run_rows(te_select_where_run kernel, const te_select_block* block, int32_t width,
-                    char* const* data, int64_t flags) {
-  char row[OUT][JOINED_ROW_BYTES];
+                    char* const* data, int64_t flags, char* const* room) {
   char* given[TE_SELECT_OPERANDS] = {data[COND], data[THEN], data[ELSE], data[OUT]};
   for (int i = COND; i < OUT; ++i) {
-    if (block->row[i] || block->col[i]) continue;
+    if (!is_single(block, i)) continue;
     int64_t item = te_select_item(i, width);
-    te_select_copy(row[i], 0, item, data[i], 0, 0, 1, block->n, item);
-    given[i] = row[i];
+    te_select_copy(room[i], 0, item, data[i], 0, 0, 1, block->n, item);
+    given[i] = room[i];
   }
   int64_t sizes[] = {block->m, block->n};
   return kernel((void* const*)given, sizes, flags);
 }
 
 int te_select_run_block(const te_select_where_kernels* kernels, const te_select_block* block,
-                        int32_t width, char* const* data, int64_t flags) {
+                        int32_t width, char* const* data, int64_t flags, char* const* room) {
   int merged = 1;
   for (int i = 0; i < TE_SELECT_OPERANDS; ++i) merged &= is_merged(block, i);
   if (merged) return run_each(kernels, block, width, data, 1, block->m * block->n, flags);
   int number = te_select_rows_number(block, width);
-  te_select_where_run kernel = number < 0 ? NULL : kernels->rows[width_index(width)][number];
-  if (kernel) return run_rows(kernel, block, width, data, flags);
+  te_select_where_run kernel =
+      number < 0 ? NULL : te_select_kernel_at(&kernels->rows[width_index(width)][number]);
+  if (kernel) return run_rows(kernel, block, width, data, flags, room);
   return run_each(kernels, block, width, data, block->m, block->n, flags);
 }
 
@@ -152,8 +169,7 @@ static int must_be_copied(const te_select_block* block, int operand, int32_t wid
 }
 
 int te_select_run_tile(const te_select_where_kernels* kernels, const te_select_block* block,
-                       int32_t width, char* const* data) {
-  char buffers[TE_SELECT_OPERANDS][TILE_BYTES];
+                       int32_t width, char* const* data, char* const* room) {
   te_select_block tile = *block;
   char* given[TE_SELECT_OPERANDS] = {data[COND], data[THEN], data[ELSE], data[OUT]};
   for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
@@ -163,12 +179,12 @@ int te_select_run_tile(const te_select_where_kernels* kernels, const te_select_b
     int64_t n = block->col[i] || i == OUT ? block->n : 1;
     tile.row[i] = m > 1 ? n * item : 0;
     tile.col[i] = n > 1 || block->n == 1 ? item : 0;
-    given[i] = buffers[i];
+    given[i] = room[i];
     if (i != OUT) {
       te_select_copy(given[i], n * item, item, data[i], block->row[i], block->col[i], m, n, item);
     }
   }
-  int failed = te_select_run_block(kernels, &tile, width, given, 0);
+  int failed = te_select_run_block(kernels, &tile, width, given, 0, room);
   if (!failed && given[OUT] != data[OUT]) {
     te_select_copy(data[OUT], block->row[OUT], block->col[OUT], given[OUT], tile.row[OUT], width,
                    block->m, block->n, width);

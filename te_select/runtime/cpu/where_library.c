@@ -6,6 +6,7 @@
 
 #include "machine.h"
 #include "processors.h"
+#include "where_plan.h"
 
 static te_select_where_kernels own, all;
 static char threads_problem[128];
@@ -19,7 +20,7 @@ static int32_t call_any(const te_select_where_call* call) {
 }
 
 static void add_one(te_select_where_run* to, te_select_where_run from) {
-  if (from && !*to) __atomic_store_n(to, from, __ATOMIC_RELEASE); /* other threads may be calling */
+  if (from && !te_select_kernel_at(to)) __atomic_store_n(to, from, __ATOMIC_RELEASE);
 }
 
 static void add(const te_select_where_library* other) {
@@ -221,6 +222,10 @@ TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_where(void* self, const TVMFFIAny* ar
   }
   int32_t outcome = call_any(&call);
   if (outcome == TE_SELECT_WHERE_REFUSED) return refuse("RuntimeError", "where: %s", refusal());
+  if (outcome == TE_SELECT_WHERE_FAILED) {
+    return refuse("RuntimeError", "where: there is no memory for tiles of %s, or a kernel failed",
+                  names[OUT]);
+  }
   set_int(result, outcome);
   return 0;
 }

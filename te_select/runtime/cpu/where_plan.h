@@ -36,6 +36,11 @@ static inline int64_t te_select_item(int operand, int32_t width) {
   return operand == COND ? 1 : width;
 }
 
+/* A kernel of the table, or NULL. Another thread may be adding it. */
+static inline te_select_where_run te_select_kernel_at(const te_select_where_run* place) {
+  return __atomic_load_n(place, __ATOMIC_ACQUIRE);
+}
+
 /* Makes the loops of a call: without axes of extent 1; with positive strides of out, the largest
  * first; neighbours are merged if the strides of every operand allow it. An element wider than all
  * kernels, or of a width between theirs, becomes a loop of its parts. Returns 0 if out is empty. */
@@ -51,11 +56,16 @@ int te_select_is_smooth(const te_select_block* block, int32_t width);
 /* The number of the kernel of rows for a block; -1 if none is needed, or none fits. */
 int te_select_rows_number(const te_select_block* block, int32_t width);
 
+/* Whether a block is given to a kernel of rows that needs a row of an operand's single element. */
+int te_select_fills_rows(const te_select_block* block, int32_t width);
+
 /* Select a block. The first function needs a smooth block. The second one first copies the operands
- * that are not smooth; its block has at most TILE_BYTES of out. Nonzero means failure. */
+ * that are not smooth; its block has at most TILE_BYTES of out. `room` is memory of this thread for
+ * each operand: for a row if the first function fills one, for the whole block in the second.
+ * Nonzero means failure. */
 int te_select_run_block(const te_select_where_kernels* kernels, const te_select_block* block,
-                        int32_t width, char* const* data, int64_t flags);
+                        int32_t width, char* const* data, int64_t flags, char* const* room);
 int te_select_run_tile(const te_select_where_kernels* kernels, const te_select_block* block,
-                       int32_t width, char* const* data);
+                       int32_t width, char* const* data, char* const* room);
 
 #endif

@@ -1,8 +1,9 @@
 /* `te_select.where` for NumPy: the common calls, by NumPy's C API; others are left to Python. */
 #define TE_SELECT_IMPORTS_NUMPY
-#include <stddef.h>
 #include <string.h>
 
+#include "callable.h"
+#include "conversion.h"
 #include "counts.h"
 #include "kernel.h"
 #include "layout.h"
@@ -90,14 +91,11 @@ static PyArrayObject* new_result(const operands* found, te_select_where_call* ca
 }
 
 static verdict take_out(PyObject* out, const operands* found, te_select_where_call* call) {
-  if (!PyArray_CheckExact(out)) return BY_OUT;
+  if (!PyArray_Check(out) || te_select_has_own_rule(out)) return BY_OUT;
   PyArrayObject* array = (PyArrayObject*)out;
   if (PyArray_DESCR(array) != found->type && !PyArray_EquivTypes(PyArray_DESCR(array), found->type))
     return BY_OUT;
-  if (!PyArray_ISWRITEABLE(array) || PyArray_FLAGS(array) & NPY_ARRAY_WRITEBACKIFCOPY ||
-      PyArray_NDIM(array) != call->ndim) {
-    return BY_OUT;
-  }
+  if (!PyArray_ISWRITEABLE(array) || PyArray_NDIM(array) != call->ndim) return BY_OUT;
   for (int32_t axis = 0; axis < call->ndim; ++axis) {
     if (PyArray_DIM(array, axis) != call->shape[axis]) return BY_OUT;
   }
@@ -148,9 +146,66 @@ static verdict select_operands(operands* found, PyObject* out, PyObject** result
   return select_into(&call, elements);
 }
 
+static PyObject* where_call(PyObject* self, PyObject* const* args, size_t flagged, PyObject* names);
+
+/* The call by the function for tensors of a type; None if there is none, or it leaves the call. */
+static PyObject* call_by_type(PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  Py_ssize_t given = count + (names ? PyTuple_GET_SIZE(names) : 0);
+  for (Py_ssize_t i = 0; i < given; ++i) {
+    PyObject* of_type = PyDict_GetItemWithError(by_type, (PyObject*)Py_TYPE(args[i]));
+    if (of_type) return PyObject_Vectorcall(of_type, args, (size_t)count, names);
+    if (PyErr_Occurred()) return NULL;
+  }
+  Py_RETURN_NONE;
+}
+
+/* The call by Python's function, which has one more argument, the reason, in front. */
+static PyObject* call_leave(verdict reason, PyObject* const* args, Py_ssize_t count,
+                            PyObject* names) {
+  size_t given = (size_t)count + (names ? (size_t)PyTuple_GET_SIZE(names) : 0);
+  PyObject* all[8] = {NULL};
+  if (given > 7) {
+    return PyErr_Format(PyExc_TypeError, "where() takes 1 or 3 positional arguments and out");
+  }
+  all[0] = PyUnicode_FromString(te_select_reasons[reason]);
+  if (!all[0]) return NULL;
+  memcpy(all + 1, args, given * sizeof(*args));
+  PyObject* result = PyObject_Vectorcall(leave, all, (size_t)count + 1, names);
+  Py_DECREF(all[0]);
+  return result;
+}
+
+/* The call again, with arrays in the place of what NumPy makes arrays of. */
+static PyObject* call_with_arrays(PyObject* self, PyObject* const* args, PyObject* names) {
+  PyObject* arrays[INPUTS + 1];
+  if (te_select_as_arrays(args, arrays)) return NULL;
+  if (names) arrays[INPUTS] = args[INPUTS];
+  PyObject* result = where_call(self, arrays, INPUTS, names);
+  for (int i = 0; i < INPUTS; ++i) Py_DECREF(arrays[i]);
+  return result;
+}
+
+/* A call that the kernels have not done. It is apart, so that the others take less time. */
+static PyObject* call_others(PyObject* self, verdict reason, PyObject* const* args,
+                             Py_ssize_t count, PyObject* names) {
+  PyObject* result;
+  if (reason == BY_KIND) {
+    result = call_by_type(args, count, names);
+    if (result != Py_None) return result;
+    Py_DECREF(result);
+    int own = 0;
+    for (int i = 0; i < INPUTS; ++i) own |= te_select_has_own_rule(args[i]);
+    if (!own) reason = BY_CONVERSION;
+  }
+  result = call_leave(reason, args, count, names);
+  if (result != Py_NotImplemented) return result;
+  Py_DECREF(result);
+  if (reason == BY_CONVERSION) return call_with_arrays(self, args, names);
+  return PyObject_Vectorcall(numpy_where, args, (size_t)count, NULL);
+}
+
 static PyObject* where_call(PyObject* self, PyObject* const* args, size_t flagged,
                             PyObject* names) {
-  (void)self;
   Py_ssize_t count = PyVectorcall_NARGS(flagged), named = names ? PyTuple_GET_SIZE(names) : 0;
   PyObject *out = NULL, *result = NULL;
   verdict found = BY_ARGUMENTS;
@@ -169,86 +224,21 @@ static PyObject* where_call(PyObject* self, PyObject* const* args, size_t flagge
     ++left[found]; /* from here, so that warnings name the line of the caller */
     return PyObject_Vectorcall(numpy_where, args, INPUTS, NULL);
   }
-  for (Py_ssize_t i = 0; found == BY_KIND && i < count + named; ++i) {
-    PyObject* of_type = PyDict_GetItemWithError(by_type, (PyObject*)Py_TYPE(args[i]));
-    if (of_type) {
-      result = PyObject_Vectorcall(of_type, args, (size_t)count, names);
-      if (result != Py_None) return result;
-      Py_DECREF(result);
-      break;
-    }
-    if (PyErr_Occurred()) return NULL;
-  }
-  /* Python's function has one more argument, the reason, in front. */
-  PyObject* reason = PyUnicode_FromString(te_select_reasons[found]);
-  if (!reason) return NULL;
-  PyObject* given[8] = {reason};
-  if (count + named > 7) {
-    Py_DECREF(reason);
-    PyErr_Format(PyExc_TypeError, "where() takes 1 or 3 positional arguments and out");
-    return NULL;
-  }
-  memcpy(given + 1, args, (size_t)(count + named) * sizeof(*args));
-  result = PyObject_Vectorcall(leave, given, (size_t)count + 1, names);
-  Py_DECREF(reason);
-  if (result != Py_NotImplemented) return result;
-  Py_DECREF(result);
-  return PyObject_Vectorcall(numpy_where, args, (size_t)count, NULL);
+  return call_others(self, found, args, count, names);
 }
 
-/* ---- the type ----------------------------------------------------------------------------------- */
-
-typedef struct {
-  PyObject_HEAD vectorcallfunc call;
-  PyObject* attributes;
-} where_object;
-
-static PyObject* represent(PyObject* self) {
-  (void)self;
-  return PyUnicode_FromString("<function te_select.where>");
-}
-
-/* It is pickled by its name, as functions are. */
-static PyObject* reduce(PyObject* self, PyObject* unused) {
-  (void)self, (void)unused;
-  return PyUnicode_FromString("where");
-}
-
-static PyMethodDef where_methods[] = {
-    {"__reduce__", reduce, METH_NOARGS, "The name under which it is found again."},
-    {NULL, NULL, 0, NULL},
-};
-
-static PyTypeObject where_type = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "te_select.functional.where.Where",
-    .tp_basicsize = sizeof(where_object),
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
-    .tp_vectorcall_offset = offsetof(where_object, call),
-    .tp_dictoffset = offsetof(where_object, attributes),
-    .tp_call = PyVectorcall_Call,
-    .tp_repr = represent,
-    .tp_methods = where_methods,
-    .tp_getattro = PyObject_GenericGetAttr,
-    .tp_setattro = PyObject_GenericSetAttr,
-};
+/* ---- the module --------------------------------------------------------------------------------- */
 
 static PyObject* make(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   (void)self;
   if (count != 5 || !PyDict_Check(args[3])) {
     return PyErr_Format(PyExc_TypeError, "expected leave, fetch, fetch_rows, a dict and traced");
   }
-  /* torch.compile traces the attribute; calls go to where_call by the type's slots. */
-  if (PyDict_SetItemString(where_type.tp_dict, "__call__", args[4])) return NULL;
-  PyType_Modified(&where_type);
   Py_XSETREF(leave, Py_NewRef(args[0]));
   Py_XSETREF(fetch, Py_NewRef(args[1]));
   te_select_fetch_rows_by(args[2]);
   Py_XSETREF(by_type, Py_NewRef(args[3]));
-  where_object* made = PyObject_New(where_object, &where_type);
-  if (!made) return NULL;
-  made->call = where_call;
-  made->attributes = NULL;
-  return (PyObject*)made;
+  return te_select_make_callable(where_call, args[4]);
 }
 
 static PyObject* install(PyObject* self, PyObject* address) {
@@ -298,7 +288,7 @@ static struct PyModuleDef module = {
 
 PyMODINIT_FUNC PyInit__extension(void) {
   import_array();
-  if (PyType_Ready(&where_type) < 0) return NULL;
+  if (te_select_remember_numpys_rule()) return NULL;
   PyObject* numpy = PyImport_ImportModule("numpy");
   if (!numpy) return NULL;
   numpy_where = PyObject_GetAttrString(numpy, "where");

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "conversion.h"
+
 enum { FIRST_OF_USERS = 256, FIRST_OF_NEW_TYPES = 2048, LARGEST_ELEMENT = 16 };
 enum { SMALL = 1 << 14 }; /* elements; larger arrays are converted in pieces, by Python */
 enum { EXACT_IN_HALF = 2048 };
@@ -13,6 +15,7 @@ static const double HALF_MAX = 65504.0, HALF_MIN = 0x1p-14; /* of normal numbers
 const char* const te_select_reasons[REASONS] = {
     [TAKEN] = "none",
     [BY_ARGUMENTS] = "arguments",
+    [BY_CONVERSION] = "conversion",
     [BY_KIND] = "kind of operand",
     [BY_TYPE] = "element type",
     [BY_PROMOTION] = "promotion",
@@ -45,17 +48,26 @@ static int moves_as_bits(const PyArray_Descr* type) {
   }
 }
 
-static verdict take_array(PyObject* value, operand* found) {
-  if (PyArray_CheckExact(value)) {
-    found->array = (PyArrayObject*)Py_NewRef(value);
-    return TAKEN;
+/* Takes a value that is no plain array: a scalar of NumPy, or an array of a subclass, of which a
+ * plain one is made, so that no code of the subclass runs when it is converted. */
+static verdict take_other(PyObject* value, operand* found) {
+  int is_array = PyArray_Check(value);
+  if (is_array ? te_select_has_own_rule(value)
+               : !PyBool_Check(value) && !PyArray_IsScalar(value, Generic)) {
+    return BY_KIND;
   }
-  if (!PyBool_Check(value) && !PyArray_IsScalar(value, Generic)) return BY_KIND;
-  found->array = (PyArrayObject*)PyArray_FromAny(value, NULL, 0, 0, 0, NULL);
+  found->array = (PyArrayObject*)PyArray_FromAny(value, NULL, 0, 0, NPY_ARRAY_ENSUREARRAY, NULL);
   if (!found->array) return BY_ERROR;
-  /* A subclass may have an __array_function__. */
-  return PyBool_Check(value) || PyArray_DESCR(found->array)->typeobj == Py_TYPE(value) ? TAKEN
-                                                                                       : BY_KIND;
+  /* A subclass of a scalar may have an __array_function__. */
+  int is_known =
+      is_array || PyBool_Check(value) || PyArray_DESCR(found->array)->typeobj == Py_TYPE(value);
+  return is_known ? TAKEN : BY_KIND;
+}
+
+static verdict take_array(PyObject* value, operand* found) {
+  if (!PyArray_CheckExact(value)) return take_other(value, found);
+  found->array = (PyArrayObject*)Py_NewRef(value);
+  return TAKEN;
 }
 
 /* Converts a small array. Where NumPy is set to raise an error of a signalling NaN, Python does it:
@@ -70,7 +82,7 @@ static verdict cast(operand* found, PyArray_Descr* type) {
 }
 
 static verdict take_cond(PyObject* value, operand* found) {
-  if (PyLong_CheckExact(value) || PyFloat_CheckExact(value)) {
+  if (te_select_is_number(value)) {
     int truth = PyObject_IsTrue(value);
     if (truth < 0) return BY_ERROR;
     found->number = value;
@@ -93,7 +105,7 @@ static verdict take_cond(PyObject* value, operand* found) {
 }
 
 static verdict take_side(PyObject* value, operand* found) {
-  if (PyFloat_CheckExact(value) || PyLong_CheckExact(value) || PyComplex_CheckExact(value)) {
+  if (te_select_is_number(value)) {
     found->number = value;
     return TAKEN;
   }

@@ -25,6 +25,7 @@ typedef enum {
   TAKEN,
   BY_ERROR = -1, /* an exception is set */
   BY_ARGUMENTS = 1,
+  BY_CONVERSION, /* an operand is no array, and NumPy makes one of it */
   BY_KIND,
   BY_TYPE,
   BY_PROMOTION,
@@ -40,6 +41,11 @@ extern const char* const te_select_reasons[REASONS];
 /* Finds out what the arguments are. Whatever it returns, `release` must follow. */
 verdict te_select_take(PyObject* const* args, operands* found);
 void te_select_release(operands* found);
+
+/* Whether a value is a number of Python, whose type yields to that of an array. */
+static inline int te_select_is_number(PyObject* value) {
+  return PyFloat_CheckExact(value) || PyLong_CheckExact(value) || PyComplex_CheckExact(value);
+}
 
 /* Makes an element of a number; false where it is of another kind, or out of range. */
 int te_select_exact_number(PyObject* number, PyArray_Descr* type, char* element);

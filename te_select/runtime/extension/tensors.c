@@ -1,6 +1,8 @@
 /* Calls with tensors of a library that has DLPack's exchange API, such as torch. */
 #include "tensors.h"
 
+#include <string.h>
+
 #include "counts.h"
 #include "ffi.h"
 
@@ -30,6 +32,14 @@ static int64_t elements(const tensor* t, int64_t most) {
   return product;
 }
 
+/* Whether an input begins where out does, but has other strides. Torch refuses that, even if they
+ * differ only along an axis of extent 1. */
+static int is_out_otherwise(const tensor* input, const tensor* out) {
+  if (input->data != out->data) return 0;
+  size_t bytes = (size_t)out->ndim * sizeof(*out->strides);
+  return input->ndim != out->ndim || memcmp(input->strides, out->strides, bytes) != 0;
+}
+
 static PyObject* call_with_tensors(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   const tensor_entry* entry = PyCapsule_GetPointer(self, capsule_name);
   if (!entry) return NULL;
@@ -46,7 +56,13 @@ static PyObject* call_with_tensors(PyObject* self, PyObject* const* args, Py_ssi
     given[i] = (any){TENSOR_POINTER, 0, {&tensors[i]}};
   }
   const tensor* out = &tensors[OUT];
-  int failed = call_ffi(entry->function, given, elements(out, KEEP_LOCK), &result);
+  int64_t count_of_out = elements(out, KEEP_LOCK);
+  /* The strides of a result without elements are torch's own affair. */
+  if (!count_of_out || is_out_otherwise(&tensors[IN_THEN], out) ||
+      is_out_otherwise(&tensors[IN_ELSE], out)) {
+    return PyLong_FromLong(REFUSED);
+  }
+  int failed = call_ffi(entry->function, given, count_of_out, &result);
   if (failed || result.type_index != INTEGER || result.number < 0) {
     return PyLong_FromLong(REFUSED);
   }

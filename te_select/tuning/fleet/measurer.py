@@ -14,6 +14,7 @@ from tvm_ffi import libinfo
 from te_select.errors import TuningError
 from te_select.machines.c_compiler import compile_library
 from te_select.operator.workload import Workload
+from te_select.timing.cores import Load, Watch
 from te_select.tuning.fleet.tracker import Tracker
 from te_select.tuning.measuring.candidate import Built, Measurement
 from te_select.tuning.measuring.jobs import Job, Jobs
@@ -44,11 +45,17 @@ class Server:
         For the files of the worker that keeps the connection.
     probe
         The library that every session gets.
+
+    Attributes
+    ----------
+    load
+        What its CPUs did during all jobs up to now.
     """
 
     def __init__(self, folder: Path, probe: Path) -> None:
         self.worker = Worker(FLEET_WORKER, folder)
         self.is_connected = False
+        self.load = Load()
         self._connecting = threading.Lock()
         self._probe = probe
         self._generation = 0  # of the worker that made the connection
@@ -120,6 +127,7 @@ class Server:
         if "lost" in answer:
             self.disconnect()
             raise LostError(str(answer["lost"]))
+        self.load = Load(*map(sum, zip(self.load, answer.get("load", Load()), strict=True)))
         if any(each.get("tainted") for each in (answer, *answer.get("results", ()))):
             self.disconnect()
         return answer
@@ -199,6 +207,10 @@ class FleetMeasurer(Measurer):
     def batch(self) -> int:
         """How many candidates are built before they are run."""
         return max(super().batch, 2 * len(self._servers))
+
+    def watch(self) -> Watch:
+        """Watch the servers, while candidates are checked and timed there."""
+        return Watch(lambda: [server.load for server in self._servers])
 
     def _run(self, built: Sequence[Built]) -> Iterator[Measurement]:
         yield from self._share(

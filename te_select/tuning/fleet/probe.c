@@ -1,20 +1,23 @@
 /* Functions that a measuring client needs on an RPC server and TVM does not have. They let a server
  * outlive the crash or hang of a candidate and the death of its client, fill and compare memory
- * without sending it, and report the CPU's features. The probe is uploaded into every session. */
+ * without sending it, and report the CPU's features and load. The probe is uploaded into every session. */
 #define _GNU_SOURCE
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <tvm/ffi/c_api.h>
 #include <unistd.h>
 
-enum { MOST_FILES = 1 << 16 };
+enum { MOST_FILES = 1 << 16, MOST_CPUS = 1 << 16 };
 
 static const int fatal_signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGALRM};
 
@@ -155,4 +158,53 @@ TVM_FFI_DLL_EXPORT int __tvm_ffi_cpu_flags(void* self, const TVMFFIAny* args, in
   }
   if (file) fclose(file);
   return TVMFFIStringFromByteArray(&flags, result);
+}
+
+/* CPU seconds of all programs on the CPUs that this process may use; -1 if the system has no count. */
+static double used(const cpu_set_t* mine, size_t size) {
+  char line[512];
+  double ticks = 0;
+  int count = 0, cpu;
+  unsigned long long user, nice, system, irq, softirq, steal;
+  FILE* file = fopen("/proc/stat", "r");
+  while (file && fgets(line, sizeof(line), file) && !strncmp(line, "cpu", 3)) {
+    if (sscanf(line, "cpu%d %llu %llu %llu %*u %*u %llu %llu %llu", &cpu, &user, &nice, &system,
+               &irq, &softirq, &steal) == 7 &&
+        CPU_ISSET_S(cpu, size, mine)) {
+      ticks += (double)(user + nice + system + irq + softirq + steal);
+      ++count;
+    }
+  }
+  if (file) fclose(file);
+  return count ? ticks / (double)sysconf(_SC_CLK_TCK) : -1;
+}
+
+static double seconds_of(clockid_t clock) {
+  struct timespec now;
+  clock_gettime(clock, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static const char* variable(const char* name) {
+  const char* value = getenv(name);
+  return value ? value : "";
+}
+
+/* load(): seconds of the clock; CPU seconds of all programs and of this one, on the CPUs that it may
+ * use; the number of these CPUs; the variables that limit threads, in their order. One a line. */
+TVM_FFI_DLL_EXPORT int __tvm_ffi_load(void* self, const TVMFFIAny* args, int32_t num_args,
+                                      TVMFFIAny* result) {
+  (void)self;
+  (void)args;
+  (void)num_args;
+  static char text[1024];
+  static cpu_set_t mine[MOST_CPUS / CPU_SETSIZE];
+  if (sched_getaffinity(0, sizeof(mine), mine)) return fail("the server's CPUs are not known");
+  const double busy = used(mine, sizeof(mine));
+  if (busy < 0) return fail("the server's /proc/stat does not tell how busy its CPUs are");
+  snprintf(text, sizeof(text), "%.6f\n%.6f\n%.6f\n%d\n%.100s\n%.100s", seconds_of(CLOCK_MONOTONIC),
+           busy, seconds_of(CLOCK_PROCESS_CPUTIME_ID), CPU_COUNT_S(sizeof(mine), mine),
+           variable("TE_SELECT_NUM_THREADS"), variable("OMP_NUM_THREADS"));
+  const TVMFFIByteArray line = {text, strlen(text)};
+  return TVMFFIStringFromByteArray(&line, result);
 }

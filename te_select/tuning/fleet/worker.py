@@ -20,6 +20,7 @@ from te_select.checking.reference import Array, bits
 from te_select.errors import SelectError, TuningError
 from te_select.operator.workload import Workload
 from te_select.runtime import stored
+from te_select.timing.cores import Load
 from te_select.timing.rounds import SHORTEST_SAMPLE as SHORTEST_TURN
 from te_select.timing.rounds import WARM_UP
 from te_select.timing.samples import SHORTEST_SAMPLE, enough
@@ -84,6 +85,7 @@ class Remote:
     def measure(self, message: dict[str, Any]) -> dict[str, Any]:
         """Check and time one library."""
         self._probe["watch"](math.ceil(message["limit"]))
+        begun = self._load()
         timer = self._timer(self._checked(Path(message["path"])))
         once = min(timer(1, _ESTIMATES))
         timer(math.ceil(WARM_UP / once), 1)
@@ -93,11 +95,12 @@ class Remote:
             samples += 1
         seconds = timer(repeats, samples)
         self._probe["watch"](0)
-        return {"seconds": seconds}
+        return {"seconds": seconds, "load": self._load().since(begun)}
 
     def interleave(self, message: dict[str, Any]) -> dict[str, Any]:
         """Check libraries, and time those that are right in turns."""
         self._probe["watch"](math.ceil(message["limit"]))
+        begun = self._load()
         results: list[dict[str, Any]] = []
         turns: list[tuple[Callable[[int, int], list[float]], float, list[float]]] = []
         for path in message["paths"]:
@@ -113,7 +116,7 @@ class Remote:
                 timer(math.ceil(WARM_UP / once), 1)
                 seconds.extend(timer(math.ceil(SHORTEST_TURN / once), 1))
         self._probe["watch"](0)
-        return {"results": results}
+        return {"results": results, "load": self._load().since(begun)}
 
     def guarded(self, handler: Callable[[dict[str, Any]], dict[str, Any]]) -> Handler:
         """Tell a failure of a candidate from the loss of the server."""
@@ -132,6 +135,11 @@ class Remote:
             return answer
 
         return handle
+
+    def _load(self) -> Load:
+        """The load of the server up to now; its session's process measures."""
+        seconds, used, own, cpus, *limits = str(self._probe["load"]()).split("\n")
+        return Load.read(float(seconds), float(used), float(own), int(cpus), limits)
 
     def _sent(self, array: Array) -> Any:
         return runtime.tensor(array, device=self._session.cpu())

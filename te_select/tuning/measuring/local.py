@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from te_select.operator.workload import Workload
+from te_select.timing.cores import Watch, here
 from te_select.tuning.measuring.candidate import Built, Measurement
 from te_select.tuning.measuring.measurer import Measurer
 from te_select.tuning.measuring.problem import memory_needed
@@ -30,6 +31,10 @@ class LocalMeasurer(Measurer):
         """End the workers and remove their files."""
         self._worker.stop()
         super().close()
+
+    def watch(self) -> Watch:
+        """Watch this machine, also while candidates are built."""
+        return Watch(lambda: [here()])
 
     def _run(self, built: Sequence[Built]) -> Iterator[Measurement]:
         for one in built:

@@ -12,6 +12,7 @@ from types import TracebackType
 from te_select.errors import ArgumentError
 from te_select.operator.broadcast import shown
 from te_select.runtime import scratch
+from te_select.timing.cores import Watch
 from te_select.tuning.measuring.building import Builders
 from te_select.tuning.measuring.candidate import Built, Candidate, Measurement
 
@@ -177,6 +178,10 @@ class Measurer(ABC):
     def batch(self) -> int:
         """How many candidates are built before they are run."""
         return BATCH * self.jobs
+
+    @abstractmethod
+    def watch(self) -> Watch:
+        """Watch from now on how busy other programs keep the machines that time candidates."""
 
     @abstractmethod
     def _run(self, built: Sequence[Built]) -> Iterator[Measurement]:

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from te_select.checking.checks import runs
 from te_select.checking.guarded import Guarded
 from te_select.checking.reference import Array, bits, first_difference, ints, placed
 from te_select.checking.reference import special_bits as special_values
-from te_select.checking.verify import runs
 from te_select.errors import TuningError
 from te_select.operator.dtypes import numpy_dtype
 from te_select.operator.workload import Workload
-from te_select.timing.operands import PAGE, aligned_empty
+from te_select.timing.operands import aligned_empty
 
 SEED = 0
 _CHUNK = 1 << 24  # bytes of random data that are drawn at once
@@ -75,9 +75,8 @@ class Problem:
             words = _bytes_of(side).view(special.dtype)[: special.size**2]
             words[...] = np.resize(np.roll(special, shift), words.size)
         self.expected = self._expected()
-        out_shape = ints(workload.out_shape)
-        self._out_memory = Guarded(math.prod(out_shape) * dtype.itemsize, PAGE)
-        self.out = self._out_memory.array(out_shape, dtype)
+        self._out_memory = Guarded(ints(workload.out_shape), dtype)
+        self.out = self._out_memory.array()
 
     def check(self, kernel: Callable[..., Any]) -> str:
         """Compare a kernel with NumPy, bit for bit.

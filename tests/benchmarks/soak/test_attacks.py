@@ -21,6 +21,7 @@ from soak import (
     libraries,
     logs,
     races,
+    readers,
     sanitized,
     threads,
     timers,
@@ -114,6 +115,21 @@ def test_logs_find_a_record_with_the_workload_of_another(found, monkeypatch):
     monkeypatch.setattr(log, "read", mixed)
     logs.attack(0, found, damages=30)
     assert any("another one's workload" in failure for failure in found.failures)
+
+
+def test_readers(found):
+    readers.attack(0, found, files=60)
+    assert_clean(found)
+
+
+@pytest.mark.parametrize("error", [KeyError("id"), te_select.ModelError("two\nlines")])
+def test_readers_find_another_error(found, monkeypatch, error):
+    def refuse(path):
+        raise error
+
+    monkeypatch.setattr(te_select, "read_model", refuse)
+    readers.attack(0, found, files=3)
+    assert len(found.failures) == 3
 
 
 # ---- processes ----------------------------------------------------------------------------------
@@ -234,6 +250,7 @@ def test_sanitized(found):
     [
         ("if (!t->strides) return 0;", "return 0;", "it took what is wrong"),
         ("int32_t i = t->ndim - 1;", "int32_t i = t->ndim;", "heap-buffer-overflow"),
+        ("if (!(address % (uint64_t)width)) return 0;", "return 0;", "it took what is wrong"),
     ],
 )
 def test_sanitized_finds_planted_faults(found, tmp_path, old, new, report):
@@ -284,7 +301,7 @@ def test_cache(found):
 
 
 def test_cache_finds_an_entry_that_is_not_checked(found, monkeypatch, tmp_path):
-    (tmp_path / "where-w4-0.so").write_bytes(bytes(1000))
+    (tmp_path / "te_select-where_w4-0.so").write_bytes(bytes(1000))
     monkeypatch.setattr(cache.library, "_checked", lambda *_: None)
     monkeypatch.setattr(cache, "_judge", lambda *_, **__: None)
     cache.damage_entries(tmp_path, 3, cache.random.Random(0), found)

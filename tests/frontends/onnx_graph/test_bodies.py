@@ -2,11 +2,12 @@ import numpy as np
 import pytest
 
 from te_select import ModelError
-from te_select.frontends.onnx_graph import interpreter
 from tests.support.models import ints, model, read, tensor
 
 onnx = pytest.importorskip("onnx")
 from onnx import helper  # noqa: E402
+
+from te_select.frontends.onnx_graph import interpreter  # noqa: E402
 
 COND = tensor("c", "bool", ["batch", 1])
 X = tensor("x", "float32", ["batch", 4])
@@ -69,11 +70,11 @@ def test_branch_that_cannot_run_is_no_error(tmp_path):
         read(model(surely, [tensor("m", "bool", [3]), X]), tmp_path)
 
 
-def loop(body_nodes, state, outs=(), inputs=("trips", "k", "x"), results=("end",)):
+def loop(body_nodes, state, outs=(), inputs=("trips", "k", "x"), results=("end",), on="goes_on"):
     body = graph(
-        [node("Identity", ["going"], ["goes_on"]), *body_nodes],
+        [node("Identity", ["going"], [on]), *body_nodes],
         [tensor("i", "int64", []), tensor("going", "bool", []), tensor("s", "float32", None)],
-        [tensor("goes_on", "bool", []), tensor(state, "float32", None), *outs],
+        [tensor(on, "bool", []), tensor(state, "float32", None), *outs],
     )
     return node("Loop", list(inputs), list(results), body=body)
 
@@ -276,8 +277,8 @@ def test_functions_that_call_each_other_a_billion_times_are_given_up(tmp_path, m
 def test_loops_in_loops_are_given_up(tmp_path, monkeypatch):
     monkeypatch.setattr(interpreter, "MOST_STEPS", 1000)
     nodes = [node("Where", ["c", "s", "s"], ["w"]), node("Concat", ["w", "x"], ["t"], axis=1)]
-    for _ in range(20):
-        nodes = [loop(nodes, "t", inputs=("trips", "k", "x"), results=("t",))]
+    for depth in range(20):
+        nodes = [loop(nodes, "t", results=("t",), on=f"goes_on_{depth}")]
     (found,) = read(model(nodes, [COND, X, K, TRIPS]), tmp_path)
     assert found.place.count("Loop.body") == 20
     assert found.status == "dispatched"

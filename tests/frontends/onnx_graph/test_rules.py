@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from te_select.frontends.onnx_graph.interpreter import Interpreter
 from te_select.frontends.symbolic.expressions import Expression
 from tests.support.models import ints, model, tensor, value_of
 from tests.support.onnx_cases import node_cases
@@ -11,6 +10,8 @@ from tests.support.onnx_cases import node_cases
 onnx = pytest.importorskip("onnx")
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 from onnx.reference import ReferenceEvaluator  # noqa: E402
+
+from te_select.frontends.onnx_graph.interpreter import Interpreter  # noqa: E402
 
 
 def walked(made):
@@ -238,6 +239,24 @@ SHAPES = {  # of x[a, b, c]: the nodes that make "out", and its dims
     "padded on one side": (
         [node("AveragePool", ["x"], ["out"], kernel_shape=[3], pads=[0, 2], strides=[1])],
         ["a", "b", "c"],
+    ),
+    "the sum of all": ([node("ReduceSum", ["x"], ["out"])], ["1", "1", "1"]),
+    "the sum of all, without axes": ([node("ReduceSum", ["x"], ["out"], keepdims=0)], []),
+    "the sum of nothing": (
+        [node("ReduceSum", ["x"], ["out"], noop_with_empty_axes=1)],
+        ["a", "b", "c"],
+    ),
+    "the sum along one axis": (
+        [node("ReduceSum", ["x", "one"], ["out"], keepdims=0, noop_with_empty_axes=1)],
+        ["a", "c"],
+    ),
+    "the first of two parts": (
+        [node("Split", ["x"], ["out", "rest"], num_outputs=2, axis=2)],
+        ["a", "b", "(c + 1)//2"],
+    ),
+    "the last of two parts": (
+        [node("Split", ["x"], ["first", "out"], num_outputs=2, axis=2)],
+        ["a", "b", "-((c + 1)//2) + c"],
     ),
 }
 

@@ -69,6 +69,13 @@ def test_size_that_is_cut_to_one_is_not_the_size():
     assert judged((1, minimum(1, N)), (M, N), ()).status == "dispatched"
 
 
+@pytest.mark.parametrize("constants", [(True, True), (True, False), (False, True), (False, False)])
+def test_operand_is_constant_if_it_is_in_every_call(constants):
+    calls = [(Tensor("bool", (4,), constant=each),) * 3 for each in constants]
+    for tensor in one_view(calls, Sizes()):
+        assert tensor.constant == all(constants)
+
+
 def test_unknown_element_type_is_dispatched():
     assert judged((4,), (4,), (), dtype=None).status == "dispatched"
 

@@ -99,6 +99,7 @@ def test_the_layout_is_that_of_numpy():
         (c[::-1], k[::-1], k[::-1]),
         (c[:, ::2], k[:, ::2], 0.0),
         (np.zeros((3, 1, 4, 2), bool).transpose(3, 1, 0, 2), np.float32(1), np.float32(2)),
+        (True, np.lib.stride_tricks.sliding_window_view(np.arange(9.0), 3), 1.0),
     ):
         assert where(*arguments).strides == np.where(*arguments).strides
         assert where(*arguments).flags.owndata
@@ -185,8 +186,10 @@ def test_errors_are_those_of_numpy(arguments):
 def test_arguments_are_positional_but_for_out():
     with pytest.raises(TypeError, match="condition"):
         where(condition=C)
+    not_out = np.zeros(2)
     with pytest.raises(TypeError, match="expected out"):
-        where(C, 1, 2, axis=0)
+        where(C, np.ones(2), 2.0, axis=not_out)
+    assert not not_out.any()
     with pytest.raises(TypeError, match="only with cond, x and y"):
         where(C, out=np.zeros(2))
 

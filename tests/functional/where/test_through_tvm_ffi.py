@@ -15,7 +15,7 @@ from tests.support.where_calls import HAS_EXTENSION, difference, filled, outcome
 
 HERE = Path(__file__).parent
 NO_EXTENSION = HERE.parents[1] / "support" / "no_extension"
-FILES = ("test_call.py", "test_out.py", "kernels/test_library.py")
+FILES = ("test_call.py", "test_neighbours.py", "test_out.py", "kernels/test_library.py")
 NOT_AGAIN = "not test_a_missing_entry_is_built_and_kept and not test_every_bit"
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 
 import pytest
 
 import te_select
-from te_select.functional.where.torch_layout import strides
 
 torch = pytest.importorskip("torch")
+
+from te_select.functional.where.torch_layout import strides  # noqa: E402
 
 FORMATS = {
     "contiguous": torch.contiguous_format,
@@ -40,11 +40,7 @@ def test_strides_of_any_inputs_are_those_of_torch(seed):
         inputs = part(torch.bool), part(torch.float32), part(torch.float32)
         expected = torch.where(*inputs)
         found = strides(expected.shape, inputs)
-        same = len({tensor.shape for tensor in inputs}) == 1  # torch then takes a shortcut
-        moving = [n > 1 or not same for n in expected.shape]
-        assert [*itertools.compress(found, moving)] == [
-            *itertools.compress(expected.stride(), moving)
-        ], [(tensor.shape, tensor.stride()) for tensor in inputs]
+        assert (*found,) == expected.stride(), [(each.shape, each.stride()) for each in inputs]
 
 
 @pytest.mark.parametrize("cond_format", FORMATS)
@@ -59,3 +55,53 @@ def test_memory_formats_are_kept(x_format, y_format, cond_format):
             found, expected = te_select.where(*given), torch.where(*given)
             assert found.stride() == expected.stride()
             assert torch.equal(found, expected)
+
+
+def with_odd_strides(draw, tensor):
+    """The same tensor, whose strides along axes of extent 1 may be any."""
+    steps = zip(tensor.shape, tensor.stride(), strict=True)
+    odd = [draw.choice((0, 1, 5, 7, step)) if extent == 1 else step for extent, step in steps]
+    return tensor.as_strided(tensor.shape, odd)
+
+
+@pytest.mark.parametrize("extents", [(1, 1, 2, 3), (1,), (0, 1, 2)], ids=str)
+def test_axes_of_one_or_no_element_have_the_strides_of_torch(extents):
+    draw = random.Random(0)
+    for _ in range(300):
+        shape = [draw.choice(extents) for _ in range(draw.randrange(6))]
+
+        def part(dtype, shape=shape):
+            kept = shape[draw.choice((0, 0, 0, 1)) :]
+            made = drawn(draw, [draw.choice((1, n, n, n)) for n in kept], dtype)
+            if made.ndim == 4 and draw.random() < 0.3:
+                made = made.contiguous(memory_format=torch.channels_last)
+            return with_odd_strides(draw, made)
+
+        x, y = part(torch.float32), draw.choice((part(torch.float32), 2.5, torch.tensor(2.5)))
+        for given in ((part(torch.bool), x, y), (part(torch.bool), y, x)):
+            expected = torch.where(*given).stride()
+            # Which path a call takes depends on the calls before.
+            assert [te_select.where(*given).stride() for _ in range(2)] == [expected] * 2
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 1, 4), (2, 3, 4, 1), (1, 3, 4, 5), (2, 1, 3, 4)], ids=str)
+def test_inputs_of_one_shape_and_order_have_the_strides_of_torch(shape):
+    draw = random.Random(0)
+    last = torch.rand(*shape).contiguous(memory_format=torch.channels_last)
+    reversed_axes = torch.rand(*shape[::-1]).permute(3, 2, 1, 0)
+    for tensor in [last, reversed_axes] * 50:
+        x, y, cond = (with_odd_strides(draw, each) for each in (tensor, tensor, tensor > 0.5))
+        same = cond.as_strided(shape, x.stride())
+        for given in ((cond, x, y), (same, x, x)):
+            assert te_select.where(*given).stride() == torch.where(*given).stride()
+
+
+@pytest.mark.parametrize("shape, steps", [((1, 8), (3, 1)), ((8,), (1,)), ((1, 1), (5, 7))])
+def test_out_that_is_an_input_with_other_strides_is_refused_as_by_torch(shape, steps):
+    cond, x, y = torch.ones(1, 8) > 0, torch.ones(1, 8), torch.zeros(1, 8)
+    out = x.as_strided(shape, steps)
+    for given in ((cond, x, y), (cond, y, x)):
+        for where in (torch.where, te_select.where):
+            with pytest.raises(RuntimeError, match="single memory location"):
+                where(*(each[..., : shape[-1]] for each in given), out=out)
+    assert te_select.where(cond, x, y, out=x) is x

@@ -9,6 +9,7 @@ import te_select
 
 torch = pytest.importorskip("torch")
 
+from te_select.functional.where import kinds_of_tensors  # noqa: E402
 from te_select.functional.where.torch_operator import type_beside  # noqa: E402
 from te_select.torch import where  # noqa: E402
 
@@ -298,3 +299,11 @@ def test_symbolic_trace_records_the_call():
     a = torch.tensor([1.0, -1.0])
     assert traced(a, a).tolist() == [1.0, 1.0]
     assert traced(-a, a).tolist() == [1.0, -1.0]
+
+
+def test_array_beside_a_tensor_stays_an_array_in_later_calls(monkeypatch):
+    monkeypatch.setattr(kinds_of_tensors, "_all_calls", {})
+    cond, x = np.ones(20_000, bool), np.ones(20_000, "f4")
+    with pytest.raises(TypeError):
+        te_select.where(torch.from_numpy(cond), x, torch.from_numpy(x))
+    assert type(te_select.where(cond, x, np.ones(20_000))) is np.ndarray  # Python converts x

@@ -149,3 +149,12 @@ def test_the_attribute_calls_as_the_object_does():
     out = np.zeros(2, np.int64)
     assert te_select.where.__call__(cond, 1, 2, out=out) is out
     assert te_select.where.__call__(cond)[0].tolist() == [0]
+
+
+def test_tensor_that_has_escaped_from_vmap_is_torchs_error():
+    escaped = []
+    torch.vmap(lambda each: escaped.append(each) or each)(torch.ones(3, 2))
+    for given in ((COND, escaped[0], ZEROS), (COND, ONES, escaped[0]), (escaped[0], ONES, ZEROS)):
+        for select in (torch.where, where, te_select.where):
+            with pytest.raises(RuntimeError, match="escaped"):
+                select(*given)

@@ -130,6 +130,32 @@ def test_threads_call_at_once():
         assert all(pool.map(call, range(12)))
 
 
+def test_large_call_has_a_second_thread():
+    code = """
+        import os
+        import numpy as np
+        import te_select
+
+        def helpers():
+            tasks = os.listdir("/proc/self/task")
+            names = [open(f"/proc/self/task/{id}/comm").read() for id in tasks]
+            return names.count("te_select\\n")
+
+        x = np.ones((1000, 1000))
+        for cond in (x[:9] > 0, x > 0, x.T > 0):
+            te_select.where(cond, x[: len(cond)], x[: len(cond)])
+            print(helpers())
+        """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env={**os.environ, "TE_SELECT_NUM_THREADS": "2"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["0", "1", "1"]
+
+
 def test_masks_in_runs_are_selected_where_the_machine_tests_cond_first():
     code = """
         import numpy as np

@@ -21,6 +21,7 @@ from te_select.machines.cpu import link
 from te_select.machines.targets import resolve
 from te_select.runtime import artifact, stored
 from te_select.runtime.cpu import features
+from te_select.runtime.cpu.kernel import CpuKernel
 from te_select.schedules.cpu import isa
 from tests.support import cli
 from tests.support.runtime_standin import build, manifest
@@ -93,13 +94,30 @@ def test_forced_level_runs_with_its_own_config(library, level):
         assert seen == [level, vector_bytes]
 
 
-@pytest.mark.parametrize("level", ["x86-64-v5", "native", "v3\n", "é" * 99])
+@pytest.mark.parametrize("level", ["x86-64-v5", "x86-64", "x86-64-v33", "native", "v3\n", "é" * 99])
 def test_level_that_the_library_lacks_is_refused(library, level):
     done = at_level(library, level)
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]
     assert "TE_SELECT_LEVEL is '" in last
     assert "expected x86-64-v2 or x86-64-v3 or x86-64-v4" in last
+
+
+@pytest.mark.parametrize("forced", [None, *LEVELS, "x86-64-v5"])
+def test_level_is_known_without_the_code(library, forced, monkeypatch):
+    """What is read of the manifest is what the library chooses as it is loaded."""
+    monkeypatch.delenv("TE_SELECT_LEVEL", raising=False)
+    if forced is not None:
+        monkeypatch.setenv("TE_SELECT_LEVEL", forced)
+    target = stored.read(library).manifest.target
+    done = at_level(library, forced or "")
+    if done.returncode == 0:
+        chosen = {level for level, _ in json.loads(done.stdout).values()}
+        assert chosen == {CpuKernel.level_here(target)}
+    else:
+        with pytest.raises((ArgumentError, ArtifactError)) as caught:
+            CpuKernel.level_here(target)
+        assert str(caught.value).partition("lacks")[0] in done.stderr
 
 
 def test_library_of_one_level_has_nothing_to_choose(tmp_path):

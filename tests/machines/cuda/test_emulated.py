@@ -18,8 +18,6 @@ from te_select.schedules.cuda import schedule as cuda
 from tests.support import strategies as s
 from tests.support.cuda_emulation import WIDTHS, Emulated, lowered
 
-pytestmark = pytest.mark.slow
-
 AROUND_VECTORS = (0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 255, 257, 1023, 4097, 8195)
 
 
@@ -56,6 +54,7 @@ def check(emulated, symbol, workload, sizes=None, *, seed=0, offsets=(0, 0, 0, 0
     assert np.array_equal(s.as_bytes(operands[3]), want), (bound, offsets)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", WIDTHS)
 def test_element_type_by_every_access_pattern_of_two_loops(dtype, tmp_path):
     shapes = [(1, 1), (37, 1), (1, 5), (37, 5)]
@@ -76,6 +75,7 @@ def test_element_type_by_every_access_pattern_of_two_loops(dtype, tmp_path):
         check(emulated, symbol, workload, offsets=(3, 0, 5, 7))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", WIDTHS)
 def test_named_sizes_around_the_vector_and_the_tile(dtype, tmp_path):
     workloads = [
@@ -93,7 +93,15 @@ def test_named_sizes_around_the_vector_and_the_tile(dtype, tmp_path):
                 check(emulated, symbol, workload, named, seed=n, offsets=offsets)
 
 
-@pytest.mark.parametrize("inner", [2, 3, 4, 5, 6, 7, 12, 31, 33, 63, 100])
+OFFSETS = (  # whole vectors at each address, then one operand that is not aligned, then several
+    *((0, 0, 0, 0), (16, 32, 16, 48)),
+    *((1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1)),
+    *((1, 1, 0, 1), (1, 1, 1, 1), (3, 16, 5, 16)),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("inner", [2, 3, 4, 5, 6, 7, 12, 16, 31, 33, 48, 63, 100])
 def test_short_rows_of_named_and_literal_count(inner, tmp_path):
     named = [
         Workload(*each, dtype, "multidirectional")
@@ -110,13 +118,32 @@ def test_short_rows_of_named_and_literal_count(inner, tmp_path):
     for symbol, workload in symbols.items():
         for rows in (0, 1, 3, 16, 65, 200) if workload.dim_names else (None,):
             sizes = {"r": rows} if rows is not None else {}
-            check(emulated, symbol, workload, sizes)
-            check(emulated, symbol, workload, sizes, offsets=(1, 1, 0, 1))
+            for offsets in OFFSETS:
+                check(emulated, symbol, workload, sizes, offsets=offsets)
 
 
+@pytest.mark.parametrize("dims", [(40, 64), ("r", "n")])
+def test_aligned_rows_of_whole_vectors_take_their_own_way(dims, tmp_path):
+    """That way reads a cond of one value a row once for a vector, not for each element."""
+    rows, row = dims
+    workload = Workload([rows, 1], [rows, row], [row])
+    emulated, _ = emulate([workload], tmp_path, vectors=1)
+    sizes = {"r": 40, "n": 64} if workload.dim_names else {}
+    cond = np.ones((40, 1), bool)
+    read = {}
+    for offsets in OFFSETS:
+        check(emulated, "kernel_0", workload, sizes, cond=cond, offsets=offsets)
+        read[offsets] = emulated.loaded["then"] / emulated.loaded["cond"]
+    whole = {offsets for offsets, ratio in read.items() if ratio == 16}  # bytes of a vector
+    # Neither then, which moves along every loop, nor else_ nor out may be off a vector's address.
+    assert whole == {o for o in OFFSETS if not any(offset % 4 for offset in o[1:])}
+    assert {read[offsets] for offsets in set(OFFSETS) - whole} == {4}  # bytes of an element
+
+
+@pytest.mark.slow
 def test_any_workload_at_any_offset_equals_numpy(tmp_path_factory):
     @settings(
-        max_examples=3,
+        max_examples=5,
         deadline=None,
         phases=[Phase.explicit, Phase.generate],  # each try compiles for seconds
         suppress_health_check=list(HealthCheck),
@@ -127,12 +154,16 @@ def test_any_workload_at_any_offset_equals_numpy(tmp_path_factory):
         emulated, symbols = emulate(unique, tmp_path_factory.mktemp("any"))
         rng = np.random.default_rng(seed)
         for symbol, workload in symbols.items():
-            for offsets in ((0, 0, 0, 0), tuple(rng.integers(0, 17, 4))):
-                check(emulated, symbol, workload, seed=seed, offsets=offsets)
+            drawn = rng.integers(0, 17, (8, 4))
+            whole = 16 * rng.integers(0, 2, (8, 4))  # every vector at its address
+            one_off = whole + np.eye(4, dtype=int)[rng.integers(0, 4, 8)]
+            for offsets in (*OFFSETS, *drawn, *whole, *one_off):
+                check(emulated, symbol, workload, seed=seed, offsets=tuple(offsets))
 
     run()
 
 
+@pytest.mark.slow
 def test_rank_12_with_named_and_unit_axes(tmp_path):
     shape = (2, 1, "a", 1, 3, 1, 1, "b", 1, 2, 1, 5)
     cond = (2, 1, "a", 1, 1, 1, 1, "b", 1, 1, 1, 5)
@@ -142,6 +173,7 @@ def test_rank_12_with_named_and_unit_axes(tmp_path):
         check(emulated, "kernel_0", workload, {"a": a, "b": b})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "shapes",
     [
@@ -169,6 +201,7 @@ def test_configs_of_the_space_select_the_same_bits(shapes, dtype, tmp_path):
         check(emulated, function.symbol, workload, cond=cond)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", WIDTHS)
 def test_operands_of_one_element_may_come_by_value(dtype, tmp_path):
     workloads = [
@@ -184,6 +217,7 @@ def test_operands_of_one_element_may_come_by_value(dtype, tmp_path):
             check(emulated, symbol, workload, seed=seed, offsets=offsets, by_value=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["uint8", "float32", "complex128"])
 def test_indices_of_64_bits_select_the_same_bits(dtype, tmp_path):
     """Test 64-bit indices on short runs: the kernel is told that no run is short."""
@@ -283,6 +317,19 @@ def test_side_that_a_row_or_a_block_does_not_select_is_not_read(tmp_path):
             assert emulated.loaded[other] == 64 * 512 * 4
 
 
+def test_what_is_used_once_is_the_first_to_leave_the_caches(tmp_path):
+    blend = Workload((64, 512), (64, 512), (512,))
+    rows = Workload((64, 1), (64, 512), (512,))
+    whole = 64 * 512
+    emulated, _ = emulate([blend, rows], tmp_path, stream=True)
+    check(emulated, "kernel_0", blend, cond=(np.arange(whole) % 2 == 0).reshape(64, 512))
+    used_again = {"else_": 0}
+    assert emulated.streamed == {"cond": whole, "then": 4 * whole, "out": 4 * whole, **used_again}
+    check(emulated, "kernel_1", rows, cond=np.zeros((64, 1), bool))
+    assert emulated.loaded["else_"] == 4 * whole
+    assert emulated.streamed == {"cond": 0, "then": 0, "out": 4 * whole, **used_again}
+
+
 def test_masks_in_blocks_are_read_once_and_half_of_each_side(tmp_path):
     workload = Workload((65_536,), (65_536,), (65_536,))
     emulated, _ = emulate([workload], tmp_path)
@@ -292,6 +339,7 @@ def test_masks_in_blocks_are_read_once_and_half_of_each_side(tmp_path):
     assert emulated.loaded["then"] == emulated.loaded["else_"] == 65_536 * 4 // 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("right", "wrong", "message"),
     [

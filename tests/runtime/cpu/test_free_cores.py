@@ -28,7 +28,7 @@ static int look_at_clock(clockid_t id, struct timespec* t) {
 #include <sched.h>
 
 /* The helpers' threads are made up, too: what the system is asked for is kept. */
-static cpu_set_t caller, helpers_run_on;
+static cpu_set_t caller, helper_runs_on[9];
 static int caller_on, policy = SCHED_OTHER, refused;
 
 static int look_at_caller(pid_t id, size_t size, cpu_set_t* set) {
@@ -37,8 +37,8 @@ static int look_at_caller(pid_t id, size_t size, cpu_set_t* set) {
   return 0;
 }
 static int move_helper(pid_t id, size_t size, const cpu_set_t* set) {
-  (void)id, (void)size;
-  helpers_run_on = *set;
+  (void)size;
+  helper_runs_on[id] = *set;
   return 0;
 }
 static int set_policy_of_helper(pid_t id, int wanted, const struct sched_param* none) {
@@ -53,6 +53,9 @@ static int set_policy_of_helper(pid_t id, int wanted, const struct sched_param* 
 #define sched_getscheduler(id) policy
 #include "free_cores.c"
 
+enum { CORES = 8 };
+int32_t te_select_max_threads(void) { return CORES; }
+
 static pool p = {.helpers = 3, .ids = {0, 1, 2, 3}};
 
 /* Nanoseconds for which calls run alone after this one. */
@@ -61,6 +64,14 @@ int64_t teach(int awake, uint32_t done, int64_t waited) {
   return p.alone_until ? p.alone_until - clock_ns : 0;
 }
 
+/* Threads of a call that wants so many, after a job while which threads of these bits called. */
+int left_beside(uint64_t turned_away, int wanted) {
+  p.turned_away = turned_away;
+  te_select_learn(&p, 1, 48, 48, 0);
+  return te_select_leave_cores(&p, wanted);
+}
+int left(int wanted) { return te_select_leave_cores(&p, wanted); }
+
 int are_free(void) { return te_select_cores_are_free(&p); }
 void answer(void) { te_select_answer(&p); }
 void let_pass(int64_t ns) { clock_ns += ns; }
@@ -68,17 +79,29 @@ int times_asked(void) { return (int)p.generation; }
 int policy_of_helpers(void) { return policy; }
 void refuse(int all) { refused = all; }
 
-/* The CPUs of helpers, as bits, after a call of a thread on CPU `on` that may use `allowed`. */
-int run_apart(int on, int allowed, int threads) {
+/* The caller is on CPU `on`, and may use those of the bits `allowed`. */
+static void place_caller(int on, int allowed) {
   caller_on = on;
   CPU_ZERO(&caller);
   for (int cpu = 0; cpu < 8; ++cpu) {
     if (allowed >> cpu & 1) CPU_SET(cpu, &caller);
   }
-  te_select_keep_apart(&p, threads);
+}
+
+/* The CPUs of a helper, as bits; 0 if it was never moved. */
+int cpus_of(int helper) {
   int found = 0;
-  for (int cpu = 0; cpu < 8; ++cpu) found |= !!CPU_ISSET(cpu, &helpers_run_on) << cpu;
+  for (int cpu = 0; cpu < 8; ++cpu) found |= !!CPU_ISSET(cpu, &helper_runs_on[helper]) << cpu;
   return found;
+}
+
+void run_apart(int on, int allowed, int threads) {
+  place_caller(on, allowed);
+  te_select_keep_apart(&p, threads);
+}
+int are_free_from(int on, int allowed) {
+  place_caller(on, allowed);
+  return te_select_cores_are_free(&p);
 }
 """
 # Threads that do nothing but answer; calls are made to run alone by hand.
@@ -88,7 +111,7 @@ ANSWERS = r"""
 
 #include "free_cores.h"
 
-extern _Atomic(pool*) te_select_pool_v3;
+extern _Atomic(pool*) te_select_pool_v4;
 
 static int nothing(int task, int tasks, void* data) {
   (void)tasks;
@@ -101,7 +124,7 @@ int at_hand(int wanted) { return te_select_threads_at_hand(wanted); }
 
 /* As after a stall. Helpers come back by their answer alone, not because enough time has passed. */
 void stall(void) {
-  pool* p = te_select_pool_v3;
+  pool* p = te_select_pool_v4;
   te_select_learn(p, 1, 0, 1, 1000000000);
   p->alone_since += INT64_C(3600) * 1000000000;
 }
@@ -142,6 +165,7 @@ def pool(built, tmp_path):
     loaded.teach.restype = ctypes.c_int64
     loaded.teach.argtypes = (ctypes.c_int, ctypes.c_uint32, ctypes.c_int64)
     loaded.let_pass.argtypes = (ctypes.c_int64,)
+    loaded.left_beside.argtypes = (ctypes.c_uint64, ctypes.c_int)
     return loaded
 
 
@@ -248,15 +272,52 @@ def test_policy_that_could_not_be_restored_is_restored_later(pool):
 
 
 def test_helpers_follow_the_cpus_of_each_caller(pool):
-    assert pool.run_apart(0, 0b11, 4) == 0b10
-    assert pool.run_apart(0, 0b11111111, 4) == 0b11111110
-    assert pool.run_apart(0, 0b10001, 4) == 0b10000
-    assert pool.run_apart(4, 0b10000, 4) == 0b10000  # it has no other CPU: they stay
+    for on, allowed, left in (
+        (0, 0b11, 0b10),
+        (0, 0b11111111, 0b11111110),
+        (0, 0b10001, 0b10000),
+        (4, 0b10000, 0b10000),  # it has no other CPU: they stay
+    ):
+        pool.run_apart(on, allowed, 4)
+        assert [pool.cpus_of(helper) for helper in (1, 2, 3)] == [left] * 3
+
+
+def test_only_the_helpers_of_a_call_are_moved(pool):
+    pool.run_apart(0, 0b11, 3)
+    assert [pool.cpus_of(helper) for helper in (1, 2, 3)] == [0b10, 0b10, 0]
+    pool.run_apart(0, 0b11, 4)
+    assert pool.cpus_of(3) == 0b10
+
+
+def test_every_helper_that_is_asked_wakes_on_another_cpu_than_the_callers(pool):
+    pool.teach(1, FAIR, STALL)
+    pool.let_pass(2 * MS)
+    assert not pool.are_free_from(1, 0b111)
+    assert pool.times_asked() == 1
+    assert [pool.cpus_of(helper) for helper in (1, 2, 3)] == [0b101] * 3
+
+
+def test_a_core_is_left_to_each_thread_that_called_for_2_ms(pool):
+    """There are 8 cores."""
+    assert pool.left_beside(0, 8) == 8
+    assert pool.left_beside(0b1001, 8) == 6
+    assert (pool.left(7), pool.left(6), pool.left(2)) == (6, 6, 2)
+    pool.let_pass(2 * MS - 1)
+    assert pool.left(8) == 6
+    pool.let_pass(1)
+    assert pool.left(8) == 8
+
+
+def test_threads_that_no_longer_call_are_forgotten_when_the_time_is_over(pool):
+    assert pool.left_beside(0xFF, 8) == 0
+    assert pool.left_beside(0, 8) == 0  # a job without others says nothing of them
+    pool.let_pass(2 * MS)
+    assert pool.left_beside(1, 8) == 7
 
 
 @pytest.fixture(scope="module")
 def answering(tmp_path_factory):
-    sources = ["cpu/pool.c", "cpu/free_cores.c"]
+    sources = ["cpu/pool.c", "cpu/free_cores.c", "cpu/processors.c"]
     return c_half.build(tmp_path_factory.mktemp("answers"), ANSWERS, sources)
 
 

@@ -55,6 +55,13 @@ def test_threads_are_as_many_as_the_bytes_moved_are_worth(probe):
         assert made.seen.ran == sum(1 << (8 * k) for k in range(tasks))  # each of them once
 
 
+def test_every_thread_has_as_many_tasks_of_256_kb(probe):
+    made = probe(bytes_per_thread=100)
+    for n, tasks in {90_000: THREADS, 110_000: 2 * THREADS, 200_000: 3 * THREADS}.items():
+        made.on(tasks, n)  # 1.2, 1.4 and 2.6 MB
+    assert made.seen.ran == 3 * THREADS
+
+
 def test_small_call_after_a_large_one_has_one_thread_again(probe):
     made = probe(bytes_per_thread=100)
     made.on(THREADS, 1000)
@@ -118,13 +125,6 @@ def test_every_helper_orders_its_stores_too(folder):
     assert done.stdout == f"{THREADS}\n"
 
 
-def test_kernel_of_few_iterations_has_no_more_tasks(probe):
-    made = probe(bytes_per_thread=100)
-    for pieces in (1, 3, 1000):
-        made.seen.pieces = pieces
-        made.on(min(pieces, THREADS), 1000)
-
-
 @pytest.mark.parametrize(
     ("knob", "profile", "skips"),
     [(0, 2, False), (1, 0, True), (-1, 0, False), (-1, 1, True), (-1, 2, True)],
@@ -162,16 +162,26 @@ def test_spans_walk_backwards_where_the_knob_or_else_the_machine_says_so(
     assert made.seen.has("backwards") == bool(profile if knob < 0 else knob)
 
 
-def test_machine_decides_from_which_bytes_on_stores_go_past_its_caches(probe, monkeypatch):
+@pytest.mark.parametrize(("is_fill", "first"), [(False, 100), (True, 150)])
+def test_machine_decides_from_which_bytes_on_stores_go_past_its_caches(
+    probe, monkeypatch, is_fill, first
+):
     """By the bytes moved, 13 for each element; by the bytes written, 4, if much less is read."""
     monkeypatch.setenv("TE_SELECT_NUM_THREADS", "1")
-    sizes = "stream_per_thread=1000,stream_per_l3=300,fill_per_thread=400,fill_per_l3=0"
+    sizes = "stream_per_thread=1000,stream_per_l3=300,fill_per_thread=400,fill_per_l3=200"
     monkeypatch.setenv("TE_SELECT_PROFILE", sizes)
-    for is_fill, first in ((False, 100), (True, 100)):
-        made = probe(stream_from=-1, is_fill=is_fill)
-        for n in (first - 1, first):
-            made(n)
-            assert made.seen.has("stream") == (n == first)
+    made = probe(stream_from=-1, is_fill=is_fill)
+    for n in (first - 1, first):
+        made(n)
+        assert made.seen.has("stream") == (n == first)
+
+
+def test_stores_go_past_the_caches_of_all_threads(probe, monkeypatch):
+    monkeypatch.setenv("TE_SELECT_PROFILE", "stream_per_thread=1300,stream_per_l3=0")
+    made = probe(stream_from=-1, bytes_per_thread=100)
+    for n in (99 * THREADS, 100 * THREADS):
+        made.on(THREADS, n)
+        assert made.seen.has("stream") == (n == 100 * THREADS)
 
 
 def test_machine_decides_what_a_thread_is_worth(probe, monkeypatch):
@@ -180,6 +190,39 @@ def test_machine_decides_what_a_thread_is_worth(probe, monkeypatch):
     made(999)
     assert made.seen.tasks == 1
     made.on(2, 1000)
+
+
+@pytest.mark.parametrize("profile", ["skip=1", "skip=2,stream_per_thread=1000,stream_per_l3=0"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        {},
+        {"bytes_per_thread": 100},
+        {"bytes_per_thread": 100, "stream_from": 256, "skip": 1},
+        {"bytes_per_thread": -1, "stream_from": -1, "skip": -1, "backwards": -1},
+        {"bytes_per_thread": -1, "stream_from": -1, "skip": -1, "is_fill": True},
+        {"bytes_per_thread": 100, "skip": -1, "reads_cond_once": False},
+    ],
+)
+def test_plan_is_what_a_call_does(probe, monkeypatch, profile, how):
+    monkeypatch.setenv("TE_SELECT_PROFILE", f"bytes_per_thread=6500,{profile}")
+    made = probe(**how)
+    for n in (1, 16, 64, 99, 100, 308, 999, 1000, 2500):
+        threads, streams, looks = made.plan(n)
+        made.on(threads, n)
+        assert (streams, looks) == (made.seen.has("stream"), made.seen.has("skip")), n
+    made.plan(2500)
+    made(1)
+    assert made.seen.tasks == 1  # the plan has left nothing behind
+
+
+def test_plan_does_not_read_cond(probe, monkeypatch):
+    """Whether a call looks at it may depend on its values; then it may look."""
+    monkeypatch.setenv("TE_SELECT_PROFILE", "skip=1")
+    made = probe(bytes_per_thread=100, skip=-1)
+    assert made.plan(1 << 40)[2]
+    assert made.plan(0) == (1, False, False)
+    assert made._plan() == 4
 
 
 @pytest.mark.parametrize("which", range(1, THREADS + 1))

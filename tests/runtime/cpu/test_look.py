@@ -15,6 +15,11 @@ NEVER, IN_RUNS, ALWAYS = 0, 1, 2
 WORTH = {1: 4096, 2: 512, 4: 64, 8: 64, 16: 64}  # elements of one value, by the width
 DRIVER = """
 #include "look.h"
+int looked;
+int look_and_count(const void* one, const void* other, size_t length) {
+  ++looked;
+  return __builtin_memcmp(one, other, length);
+}
 int looks(int decision, const char* data, int64_t run, int count, const int64_t* extent,
           const int64_t* stride, int once, int64_t width) {
   te_select_machine machine = {.decisions = {.skip = decision}};
@@ -31,7 +36,9 @@ int looks(int decision, const char* data, int64_t run, int count, const int64_t*
 @pytest.fixture(scope="module")
 def half(tmp_path_factory):
     sanitizer = "-fsanitize=undefined", "-fno-sanitize-recover"
-    path = c_half.build(tmp_path_factory.mktemp("look"), DRIVER, ["cpu/look.c"], *sanitizer)
+    counted = "-Dmemcmp=look_and_count"
+    folder = tmp_path_factory.mktemp("look")
+    path = c_half.build(folder, DRIVER, ["cpu/look.c"], *sanitizer, counted)
     return ctypes.CDLL(str(path))
 
 
@@ -68,6 +75,15 @@ def test_machine_may_decide_without_a_test(half, decision, expected):
 
 def test_cond_that_is_read_again_is_not_looked_at(half):
     assert not looks(half, blocks(4096), once=False)
+
+
+@pytest.mark.parametrize(("uniform", "looked"), [(16, 8), (8, 8), (7, 16), (0, 9)])
+def test_places_are_tested_until_half_of_16_are_of_one_value_or_cannot_be(half, uniform, looked):
+    cond = np.arange(1 << 16) % 2 == 0
+    cond[: uniform << 12] = True
+    ctypes.c_int.in_dll(half, "looked").value = 0
+    assert looks(half, cond) == (uniform >= 8)
+    assert ctypes.c_int.in_dll(half, "looked").value == looked
 
 
 def test_causal_masks_are_looked_at_as_a_whole_and_by_rows(half):

@@ -10,7 +10,6 @@ from tvm_ffi import libinfo
 import te_select
 from te_select import Workload
 from te_select.machines.c_compiler import c_compiler
-from tests.support import cpu_probe
 
 CALLER = r"""
 #include <stdint.h>
@@ -85,13 +84,3 @@ def test_kernel_inside_a_parallel_region_is_right(call):
     then, else_ = (rng.random(n).astype(np.float32) for _ in range(2))
     for row in call(function, cond, then, else_):
         assert np.array_equal(row, np.where(cond, then, else_))
-
-
-def test_kernel_inside_a_parallel_region_starts_no_threads(call, tmp_path, monkeypatch):
-    monkeypatch.setenv("TE_SELECT_NUM_THREADS", "4")
-    cpu_probe.build(tmp_path)
-    probe = cpu_probe.Probe(tmp_path, bytes_per_thread=100)
-    cond, then = np.ones((1000, 1), bool), np.zeros((1000, 1), np.float32)
-    call(probe.address, cond, then, then)
-    assert probe.seen.most == 1
-    probe.on(4, 1000)

@@ -16,7 +16,7 @@ import pytest
 from tests.support import c_half
 
 ROOT = Path(__file__).parents[3]
-SOURCES = ["cpu/pool.c", "cpu/free_cores.c"]
+SOURCES = ["cpu/pool.c", "cpu/free_cores.c", "cpu/processors.c"]
 DRIVER = r"""
 #define _GNU_SOURCE
 #include <pthread.h>

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -27,8 +29,9 @@ static int look_at_clock(clockid_t id, struct timespec* t) {
   return 0;
 }
 #define clock_gettime look_at_clock
-#define te_select_pool_v3 pool_of_this_test
+#define te_select_pool_v4 pool_of_this_test
 #include "pool.c"
+#include "free_cores.c"
 _Atomic(pool*) pool_of_this_test;
 
 /* Looks until it is known whether tasks are left; negative where none is. */
@@ -44,14 +47,32 @@ int64_t looks_at(int32_t begin, int32_t next, int32_t end, int64_t each) {
 
 int at_hand(int wanted) { return te_select_threads_at_hand(wanted); }
 void set_busy(int busy) { the_pool()->busy = busy; }
+
+static int nothing(int32_t task, int32_t tasks, void* data) { return task >= tasks || data; }
+int call(int threads) { return te_select_parallel(nothing, NULL, 4, threads); }
+
+/* How many threads were turned away since the last job began. */
+int turned_away(void) { return __builtin_popcountll(the_pool()->turned_away); }
+
+/* A job while which two other threads call. */
+static int meet_two(int32_t task, int32_t tasks, void* data) {
+  the_pool()->turned_away = 3;
+  return task >= tasks || data;
+}
+void let_pass(int64_t ns) { clock_ns += ns; }
+int call_beside_two(void) { return te_select_parallel(meet_two, NULL, 4, 2); }
 """
 
 
 @pytest.fixture(scope="module")
 def pool(tmp_path_factory):
     folder = tmp_path_factory.mktemp("lessons")
-    loaded = ctypes.CDLL(str(c_half.build(folder, DRIVER, ["cpu/free_cores.c"])))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TE_SELECT_NUM_THREADS", "4")
+        half = c_half.build(folder, DRIVER, ["cpu/processors.c"])
+        loaded = ctypes.CDLL(str(half))
     loaded.looks_at.restype = ctypes.c_int64
+    loaded.let_pass.argtypes = (ctypes.c_int64,)
     loaded.looks_at.argtypes = (*[ctypes.c_int32] * 3, ctypes.c_int64)
     return loaded
 
@@ -70,4 +91,31 @@ def test_call_gets_one_thread_while_another_call_has_the_pool(pool):
     pool.set_busy(1)
     assert pool.at_hand(4) == 1
     pool.set_busy(0)
+    assert pool.at_hand(4) == 4
+
+
+def test_threads_that_call_while_another_call_has_the_pool_are_counted(pool):
+    """By a bit for each, which two threads may share."""
+    assert pool.call(2) == 0
+    pool.set_busy(1)
+    assert (pool.at_hand(1), pool.call(1), pool.turned_away()) == (1, 0, 0)  # they want no help
+    for _ in range(3):
+        assert (pool.call(2), pool.turned_away()) == (0, 1)
+    pool.set_busy(0)
+    assert (pool.call(2), pool.turned_away()) == (0, 0)
+    pool.set_busy(1)
+    for _ in range(3):
+        assert (pool.at_hand(2), pool.turned_away()) == (1, 1)
+    together = threading.Barrier(9)  # so that no thread takes the place of an earlier one
+    with ThreadPoolExecutor(9) as callers:
+        list(callers.map(lambda _: (together.wait(), pool.at_hand(2)), range(9)))
+    assert 1 < pool.turned_away() <= 10
+    pool.set_busy(0)
+    assert (pool.call(2), pool.turned_away()) == (0, 0)
+
+
+def test_cores_are_left_to_other_callers_for_2_ms(pool):
+    assert pool.call_beside_two() == 0
+    assert (pool.at_hand(4), pool.at_hand(2)) == (2, 2)
+    pool.let_pass(2_000_000)
     assert pool.at_hand(4) == 4

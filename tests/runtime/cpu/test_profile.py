@@ -99,6 +99,7 @@ def test_zen_4_stores_past_the_cache_what_its_l3_caches_do_not_hold(library):
     found = pretend(library, ZEN_4)
     assert found.origin == "measured: znver4"
     assert (found.decisions["skip"], found.decisions["backwards"]) == (1, 0)
+    assert found.decisions["bytes_per_thread"] == 256 * KB
     for threads in (1, 2):  # they share a cache
         assert not library.streams(32 * MB - 1, 0, 0, threads)
         assert library.streams(32 * MB, 0, 0, threads)
@@ -112,6 +113,7 @@ def test_zen_5_stores_past_the_cache_earlier_where_one_thread_runs_alone(library
     found = pretend(library, (b"AuthenticAMD", 26, 2, MB, 32 * MB, 8))
     assert found.origin == "measured: znver5"
     assert (found.decisions["skip"], found.decisions["backwards"]) == (1, 0)
+    assert found.decisions["bytes_per_thread"] == 384 * KB
     for threads, first in ((1, 0.6), (2, 1.2), (3, 1.25), (8, 1.25), (9, 2.5)):
         size = round(32 * MB * first)
         assert not library.streams(size - 100, 0, 0, threads)

@@ -24,6 +24,7 @@ from tests.support.cuda_standin import (
     empty_on_device,
     fake_driver,
     on_device,
+    read,
     running,
 )
 from tests.support.libraries import edit_inside
@@ -51,7 +52,29 @@ def test_misaligned_elements_are_refused_before_the_launch():
         buffer = on_device(np.zeros(100, "u1"))
         with pytest.raises(ArgumentError, match=r"then begins at .*divisible by 4"):
             k(inputs[0], DeviceArray(buffer.memory, W.element, SHAPE, 2), inputs[2])
+        with pytest.raises(ArgumentError, match=r"out begins at .*divisible by 4"):
+            k(*inputs, out=DeviceArray(buffer.memory, W.element, SHAPE, 2))
         assert fake.fake_launches() == 0
+
+
+def test_tensor_without_memory_is_refused():
+    with running(W):
+        k = cuda_standin.kernel(W)
+        cond, then, else_ = (on_device(array) for array in data())
+        address, then.memory.address = then.memory.address, 0
+        with pytest.raises(ArgumentError, match=r"then has no memory \(a null data pointer\)"):
+            k(cond, then, else_)
+        then.memory.address = address
+
+
+def test_stride_of_a_single_row_is_of_no_importance():
+    row = Workload((1, 5), (1, 5), (1, 5))
+    with running(row):
+        cond, then, else_ = (on_device(array) for array in data(shape=(1, 5)))
+        out = empty_on_device(row)
+        cuda_standin.kernel(row)(cond, Strided(then, (99, 1), (1, 5)), else_, out=out)
+        bits = (side.view("u4") for side in data(shape=(1, 5))[1:])
+        assert read(out).tobytes() == np.where(data(shape=(1, 5))[0], *bits).tobytes()
 
 
 def test_cpu_memory_is_refused_with_what_to_do():
@@ -106,7 +129,9 @@ def test_other_shapes_and_element_types_are_refused():
             k(inputs[0], inputs[1], on_device(np.zeros(SHAPE)))
 
 
-@pytest.mark.parametrize(("device", "archs"), [(75, ("sm_80", "sm_90")), (80, ("sm_86",))])
+@pytest.mark.parametrize(
+    ("device", "archs"), [(75, ("sm_80", "sm_90")), (80, ("sm_86",)), (80, ("sm_90", "sm_100"))]
+)
 def test_device_without_code_is_an_error_that_names_what_is_embedded(device, archs):
     with fake_driver(device) as fake:
         k = cuda_standin.fresh_kernel(W, archs=archs)
@@ -151,15 +176,18 @@ def test_output_that_cannot_be_allocated_is_an_argument_error():
             k(*inputs)
 
 
-def test_device_that_is_not_there_is_an_error():
+@pytest.mark.parametrize(
+    ("device", "said"), [(5, "there are 1"), (64, "at most 64 devices are supported")]
+)
+def test_device_that_is_not_there_is_an_error(device, said):
     with fake_driver(90) as fake:
         k = cuda_standin.fresh_kernel(W)
         arrays = [on_device(a) for a in data()]
         for array in arrays:
-            array.memory.device = 5
+            array.memory.device = device
         out = empty_on_device(W)
-        out.memory.device = 5
-        with pytest.raises(ArgumentError, match="on CUDA device 5; there are 1"):
+        out.memory.device = device
+        with pytest.raises(ArgumentError, match=f"on CUDA device {device}; {said}"):
             k(*arrays, out=out)
         for array in (*arrays, out):
             array.memory.device = 0

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tvm_ffi
 
+import te_select
 from te_select.errors import ArgumentError, DTypeError
 from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.operator.workload import Workload
@@ -183,6 +184,32 @@ def test_in_place_is_taken_and_partial_overlap_refused():
         assert read(memory).tobytes() == before
 
 
+@pytest.mark.parametrize(("first", "second"), [("then", "out"), ("out", "then")])
+def test_output_right_beside_an_input_does_not_overlap_it(first, second):
+    with running(W):
+        cond, then, else_ = data()
+        memory = on_device(np.zeros(2 * then.size, "f4")).memory
+        at = {first: 0, second: then.nbytes}
+        moved, out = (DeviceArray(memory, W.element, SHAPE, at[name]) for name in ("then", "out"))
+        moved.write(then)
+        cuda_standin.kernel(W)(on_device(cond), moved, on_device(else_), out=out)
+        assert read(out).tobytes() == expected(cond, then, else_)
+
+
+def test_output_over_cond_or_over_a_repeated_side_is_refused():
+    masks = Workload(SHAPE, SHAPE, SHAPE, "bool")
+    column = Workload(SHAPE, (3, 1), SHAPE)
+    with running(masks):
+        cond, then, else_ = (on_device(array) for array in data("bool"))
+        with pytest.raises(ArgumentError, match="overlaps an input in part"):
+            cuda_standin.kernel(masks)(cond, then, else_, out=cond)
+    with running(column):
+        cond, out, else_ = (on_device(array) for array in data())
+        then = DeviceArray(out.memory, column.element, (3, 1))
+        with pytest.raises(ArgumentError, match="overlaps an input in part"):
+            cuda_standin.kernel(column)(cond, then, else_, out=out)
+
+
 def test_sixteen_byte_elements_need_eight_byte_alignment_only():
     workload = Workload((3,), (3,), (3,), "complex128")
     cond, then, else_ = data("complex128", (3,))
@@ -220,6 +247,16 @@ def test_each_device_loads_its_code_once_also_from_many_threads():
         assert fake.fake_launches() == 400
         assert fake.fake_modules() == 2
         assert fake.fake_depth() == 0
+
+
+def test_kernels_of_a_library_share_its_code(tmp_path):
+    other = Workload(SHAPE, SHAPE, ())
+    library = te_select.load(cuda_standin.build([W, other], tmp_path / "two.so"))
+    with fake_driver(90) as fake:
+        cond, then, else_ = (on_device(a) for a in data())
+        library[W.name](cond, then, else_)
+        library[other.name](cond, then, 1.0)
+        assert (fake.fake_launches(), fake.fake_modules()) == (2, 1)
 
 
 @pytest.mark.parametrize(

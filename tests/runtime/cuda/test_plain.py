@@ -122,7 +122,7 @@ def test_machine_without_a_device_is_a_status(library):
     assert message.startswith("the driver does not start: CUDA error 100, CUDA_ERROR_NO_DEVICE")
 
 
-@pytest.mark.parametrize("failing", ["cuLaunchKernel", "cuModuleLoadData"])
+@pytest.mark.parametrize("failing", ["cuLaunchKernel", "cuModuleLoadData", "cuPointerGetAttribute"])
 def test_failure_of_the_driver_is_a_status(library, failing):
     with running(W) as fake:
         operands = [on_device(array) for array in arrays()]

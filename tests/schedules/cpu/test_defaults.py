@@ -13,8 +13,6 @@ from te_select.schedules.cpu.defaults import (
     LEAST_PARALLEL_BYTES,
     LEAST_STREAMED_BYTES,
     default_config,
-    is_fill,
-    reads_cond_once,
 )
 
 V3 = resolve("x86-64-v3").tvm
@@ -23,40 +21,6 @@ N = 1 << 20
 
 def pattern(*shapes, dtype="float32"):
     return access_pattern(Workload(*shapes, dtype, "multidirectional"))
-
-
-@pytest.mark.parametrize(
-    ("shapes", "dtype", "fills"),
-    [
-        ([(N,), (N,), (N,)], "float32", False),
-        ([(N,), (N,), ()], "float32", False),
-        ([(), (N,), (N,)], "float32", False),
-        ([(1, N), (9, N), ()], "float64", False),
-        ([(N,), (), ()], "uint8", False),  # half as many bytes are read as written, or more
-        ([(N,), (), ()], "float16", False),
-        ([(N,), (), ()], "float32", True),
-        ([(N,), (), ()], "float64", True),
-        ([(9, 1), (1, N), ()], "float32", True),  # then is read again for every row
-        ([(9, N), (9, 1), (1, N)], "float32", True),
-    ],
-)
-def test_what_is_mostly_written_stays_in_the_cache_for_longer(shapes, dtype, fills):
-    assert is_fill(pattern(*shapes, dtype=dtype)) == fills
-
-
-@pytest.mark.parametrize(
-    ("shapes", "once"),
-    [
-        ([(N,), (N,), (N,)], True),
-        ([(), (), ()], True),
-        ([(9, N), (9, 1), (1, N)], True),
-        ([(1, N), (9, N), ()], False),
-        ([(9, 1), (9, N), (1, N)], False),
-        ([(), (N,), (N,)], False),
-    ],
-)
-def test_cond_is_read_once_where_it_moves_along_every_loop(shapes, once):
-    assert reads_cond_once(pattern(*shapes)) == once
 
 
 def test_machine_decides_on_stores_where_the_output_may_be_large():

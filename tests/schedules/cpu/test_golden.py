@@ -1,12 +1,10 @@
 """The CPU schedule by example: the definition before, and what is scheduled after.
 
-Each file in ``golden/`` shows one pattern. ``pytest tests/schedules/cpu/test_golden.py
---update-golden`` writes them anew, to be read in the diff of the change that made them differ.
+Each file in ``golden/`` shows one pattern.
 """
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -16,9 +14,9 @@ from te_select.compiler import schedule
 from te_select.machines.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.operator.definition import definition
+from tests.support import golden
 
 HERE = Path(__file__).parent / "golden"
-_SAID = re.compile(r"# from|\s+T\.(reads|writes|func_attr)|\w+ = TypeVar|\s+# with")
 TARGET = "x86-64-v3"
 PATTERNS = {
     "all_move": Workload((1024, 4099), (1024, 4099), (1024, 4099)),
@@ -35,28 +33,17 @@ def before_and_after(workload: Workload) -> str:
     parts = [
         f"# {workload}\n# access pattern: {access_pattern(workload)}\n# target: {TARGET}",
         "# ---- before: the definition",
-        readable(definition(workload).script()),
+        golden.readable(definition(workload).script()),
     ]
     for variant, func in scheduled.functions.items():
         calls = f"calls of the variant {variant.name!r}" if variant.applies else "all other calls"
-        parts += [f"# ---- after, for {calls}\n# {variant.config}", readable(func.script())]
+        parts += [f"# ---- after, for {calls}\n# {variant.config}", golden.readable(func.script())]
     return "\n\n".join(parts) + "\n"
-
-
-def readable(script: str) -> str:
-    """TVMScript without redundant parts: imports, reads and writes, types of ints."""
-    kept = (line for line in script.splitlines() if not _SAID.match(line))
-    text = re.sub(r"T\.int64\((\d+)\)", r"\1", "\n".join(kept))
-    return re.sub(r'"te_select\.(knob\.\w+|pattern)": [^,}]+, ', "", text).strip()
 
 
 @pytest.mark.parametrize("name", PATTERNS)
 def test_scheduled_definition_is_the_golden_one(name: str, update_golden: bool) -> None:
-    path = HERE / f"{name}.tir"
-    text = before_and_after(PATTERNS[name])
-    if update_golden:
-        path.write_text(text)
-    assert text == path.read_text(), f"{path.name} differs; see --update-golden"
+    golden.check(HERE / f"{name}.tir", before_and_after(PATTERNS[name]), update_golden)
 
 
 def test_every_golden_file_has_its_pattern() -> None:

@@ -18,6 +18,8 @@ from te_select.schedules.cpu import schedule as cpu
 from te_select.schedules.cpu.span import Span
 from tests.support import strategies as s
 
+pytestmark = pytest.mark.usefixtures("one_process")
+
 ROWS = (0, 1, 2, 3, 17, 40)
 
 

@@ -80,6 +80,32 @@ def test_widest_registers_are_known_by_target(target, width):
     assert isa.register_bytes(resolve(target).tvm) == width
 
 
+def test_register_of_64_bytes_needs_both_features():
+    rows = [({"avx512bw", "avx512vl", "avx2"}, 64), ({"avx512bw", "avx2"}, 32), ({"avx"}, 16)]
+    for features, width in rows:
+        assert isa.X86_64.register_bytes(frozenset(features)) == width
+
+
+def test_fewer_vectors_are_in_flight_where_registers_would_not_hold_them():
+    """With cond's bytes, 64 bytes of each side are 192 bytes for elements of 1 byte, 160 for 2."""
+    found = [isa.AARCH64.vectors(16, width) for width in (1, 2, 4, 8)]
+    assert found == [(64, 2), (64, 2), (64, 4), (64, 4)]
+
+
+@pytest.mark.parametrize(("rows", "extents"), [(255, [255 * 3, 7]), (256, [256, 3, 7])])
+def test_outer_loops_are_fused_until_they_are_enough(rows, extents):
+    """Dividing by the extent of the second would take as long as a short leaf."""
+    shapes = [(rows, 1, 7), (1, 3, 7), (rows, 3, 7)]
+    loops = scheduled_loops(Workload(*shapes, auto_broadcast="multidirectional"), rows=False)
+    assert [int(loop.extent) for loop in loops] == extents
+
+
+@pytest.mark.parametrize(("n", "loops"), [(4096, 1), (4097, 2)])
+def test_leaf_that_is_longer_than_a_piece_is_cut(n, loops):
+    found = scheduled_loops(Workload((n,), (n,), (n,)), piece=4096)
+    assert len(found) == loops
+
+
 def test_same_config_makes_the_same_function():
     workload = Workload((1, 1, 512, 512), (4, 12, 512, 512), ())
     first, second = (schedule(workload, V3).func for _ in range(2))
@@ -113,10 +139,12 @@ def test_every_config_of_the_space_selects_the_same_bits(shapes, dtype, monkeypa
     native = resolve("native")
     space = cpu.space(pattern, native.tvm)
     assert set(space) == {field.name for field in dataclasses.fields(cpu.Config)}
-    configs = [
-        cpu.Config(**dict(zip(space, values, strict=True)))
-        for values in itertools.product(*space.values())
-    ]
+    distinct = {}
+    for values in itertools.product(*space.values()):
+        drawn = cpu.Config(**dict(zip(space, values, strict=True)))
+        # All that may be streamed is streamed, at any size.
+        config = dataclasses.replace(drawn, stream_from=min(1, abs(drawn.stream_from)))
+        distinct.setdefault(cpu.effect(pattern, config), config)
     rng = np.random.default_rng(0)
     cond = s.random_cond(rng, workload.cond_shape)
     cond.reshape(-1)[: cond.size // 3] = True
@@ -127,14 +155,12 @@ def test_every_config_of_the_space_selects_the_same_bits(shapes, dtype, monkeypa
         s.random_bits(rng, workload.else_shape, dtype),
     ]
     want = s.expected(workload, *operands)
-    drawn_configs = [
+    chosen = [
         config
         for rows in space["rows"]
-        for config in rng.choice([c for c in configs if c.rows == rows], 12, replace=False)
+        for config in rng.permutation([c for c in distinct.values() if c.rows == rows])[:8]
     ]
-    for drawn in drawn_configs:
-        # All that may be streamed is streamed, at any size.
-        config = dataclasses.replace(drawn, stream_from=min(1, abs(drawn.stream_from)))
+    for config in chosen:
         monkeypatch.setattr(seam, "default_config", lambda *_, chosen=config: chosen)
         kernel = compiler.compile(workload, tuning_logs=False)
         assert dict(kernel.config) == dataclasses.asdict(config)
@@ -208,6 +234,24 @@ def test_call_takes_the_function_that_is_for_it():
     assert [taken(rows, 0, n=9, c=c) for c in (1, 255, 256)] == ["short_rows"] * 2 + [""]
     pixels = Workload(["n", 1, 1], ["n", "c", 4], ["n", "c", 4])
     assert [taken(pixels, 0, n=9, c=c) for c in (63, 64)] == ["short_rows", ""]
+
+
+@pytest.mark.parametrize(
+    ("shapes", "leaves"),
+    [
+        ([(1 << 20,)] * 3, ["plain run"]),
+        ([(1 << 20, 1), (1 << 20, 3), (1 << 20, 3)], ["short rows"]),
+        ([(1 << 16, 1), (1 << 16, 64), (1 << 16, 64)], ["rows end to end", "plain run"]),
+        ([("n", 1), ("n", "c"), ("n", "c")], ["rows of named length", "plain run", "plain run"]),
+        ([(), (), ()], ["plain run"]),
+    ],
+)
+def test_variant_says_what_its_leaf_is(shapes, leaves):
+    pattern = access_pattern(Workload(*shapes))
+    config = cpu.default_config(pattern, V3.tvm)
+    assert [each.leaf for each in cpu.variants(pattern, config)] == leaves
+    plain = dataclasses.replace(config, leaf=1)
+    assert {each.leaf for each in cpu.variants(pattern, plain)} == {"plain TIR"}
 
 
 def test_function_for_short_rows_takes_few_of_them_at_a_time():

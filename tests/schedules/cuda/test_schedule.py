@@ -7,11 +7,13 @@ import tvm_ffi
 from tvm import s_tir, tirx
 
 from te_select import Workload
+from te_select.errors import SelectError
 from te_select.machines.cuda.lowering import lower, translation_unit
-from te_select.operator.access import access_pattern
+from te_select.operator.access import STAYS, access_pattern
 from te_select.operator.definition import definition
 from te_select.schedules.annotations import ANNOTATION
 from te_select.schedules.cuda import schedule as cuda
+from te_select.schedules.cuda import span as spans
 from te_select.schedules.cuda.span import Span
 
 BIG = 1 << 25
@@ -105,6 +107,24 @@ def test_span_is_chosen_by_the_access_pattern(shapes, moves):
     assert symbol.startswith(f"te_select_span_w4_{moves}")
 
 
+@pytest.mark.parametrize(
+    ("else_", "wrong"),
+    [
+        *(((64, 1), letter) for letter in "sif"),
+        *(((8,), letter) for letter in "sof"),
+        *(((), letter) for letter in "if"),
+        *(((64, 8), letter) for letter in "os"),
+    ],
+)
+def test_span_whose_operand_moves_in_another_way_is_refused(else_, wrong, monkeypatch):
+    right = cuda.span_of
+    monkeypatch.setattr(
+        cuda, "span_of", lambda *given: dataclasses.replace(right(*given), else_=wrong)
+    )
+    with pytest.raises(SelectError, match="has no span"):
+        lowered(Workload((64, 1), (64, 8), else_))
+
+
 def test_scalar_of_16_bytes_is_a_pair():
     assert "_w8_ofp" in span_symbol(Workload((9,), (9,), (), "complex128"))
 
@@ -115,6 +135,76 @@ def test_small_work_has_fewer_vectors_per_thread_and_keeps_its_output_in_the_cac
 
     assert config(1000).vectors == 1 and not config(1000).stream
     assert config(BIG).vectors > 1 and config(BIG).stream
+
+
+def test_output_of_32_mb_or_more_is_the_first_to_leave_the_caches():
+    elements = cuda.STREAM_FROM_BYTES // 4
+    for n, stream in ((elements - 1, False), (elements, True), ("n", False)):
+        pattern = access_pattern(Workload((n,), (n,), (n,)))
+        assert cuda.default_config(pattern, None).stream == stream
+
+
+def test_grid_is_capped_where_it_has_more_tiles_than_that():
+    tile = 256 * 4
+    for tiles, strided in ((3, False), (4, True)):
+        size = (tiles * tile,)
+        kernel = lowered(Workload(size, size, ()), vectors=1, max_blocks=3)
+        assert kernel.blocks == "3"
+        assert f"STRIDED = {str(strided).lower()};" in kernel.kernel
+
+
+def test_cap_that_is_not_reached_makes_no_difference():
+    pattern = access_pattern(Workload((9000,), (9000,), ()))
+    config = cuda.default_config(pattern, None)
+    effects = [
+        cuda.effect(pattern, dataclasses.replace(config, max_blocks=most)) for most in (0, 9, 8)
+    ]
+    assert effects[0] == effects[1] != effects[2]
+
+
+def test_reading_less_is_tried_where_cond_moves_along_the_innermost_loop():
+    def skips(*shapes):
+        pattern = access_pattern(Workload(*shapes, auto_broadcast="multidirectional"))
+        return cuda.space(pattern, None)["skip"]
+
+    assert skips((1, 64), (9, 64), ()) == skips((9, 64), (9, 64), (9, 64)) == [False, True]
+    assert skips((9, 1), (9, 64), (9, 64)) == skips((), (), ()) == [True]
+
+
+def test_record_of_any_size_serves_a_size_with_a_name():
+    small, large = (access_pattern(Workload((n,), (n,), (n,))) for n in (1000, BIG))
+    named = access_pattern(Workload(("n",), ("n",), ("n",)))
+    assert cuda.alike(named, small, None) and cuda.alike(named, large, None)
+    assert cuda.alike(large, large, None) and not cuda.alike(large, small, None)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "inner", "whole", "broken"),
+    [
+        ("uint8", 16, True, False),
+        ("uint8", 12, False, True),
+        ("float16", 8, True, False),
+        ("float16", 12, False, True),
+        ("float32", 4, True, False),
+        ("float32", 6, False, True),
+        ("float64", 3, False, True),
+        ("float32", "n", True, True),
+    ],
+)
+def test_rows_are_whole_vectors_where_their_length_says_so(dtype, inner, whole, broken):
+    kernel = lowered(Workload((64, 1), (64, inner), (64, inner), dtype)).kernel
+    assert f"WHOLE_ROWS = {str(whole).lower()};" in kernel
+    assert f"BROKEN_ROWS = {str(broken).lower()};" in kernel
+
+
+def test_steps_of_no_compact_operand_are_refused():
+    workload = Workload((6, 1, 5), (6, 7, 5), (6, 7, 5))
+    pattern = access_pattern(workload)
+    span = cuda.span_of(pattern, cuda.default_config(pattern, None))
+    for steps in (((6,), STAYS, (4,)), (("n",), STAYS, ("m",))):
+        with pytest.raises(ValueError, match="those of no compact operand"):
+            each = {"cond": steps, "then": (), "else": ()}
+            spans.kernel(span, "kernel", pattern, ["n", "m"], (256, 1, False), each)
 
 
 def test_element_types_of_one_width_are_one_kernel():

@@ -1,4 +1,5 @@
 import contextlib
+import os
 import socket
 import threading
 
@@ -57,6 +58,16 @@ def test_server_checks_every_width_and_lets_finalists_take_turns(one):
         assert [each.failure for each in measurer.measure(map(candidate, others))] == [None] * 6
         turns = measurer.interleave([candidate(), candidate(unroll=3), candidate(unroll=1)], 4)
         assert [each.seconds and len(each.seconds) for each in turns] == [4, None, 4]
+
+
+def test_server_says_how_busy_it_was(one, monkeypatch):
+    monkeypatch.undo()  # the fixture that counts all cores as idle
+    with open_measurer(one.url, jobs=1) as measurer:
+        watch = measurer.watch()
+        list(measurer.measure([candidate()]))
+        (server,) = measurer._servers
+        assert 0 < server.load.own < server.load.seconds * len(os.sched_getaffinity(0))
+        assert watch.others() == server.load.others()
 
 
 @pytest.mark.parametrize("grace", [fleet.GRACE_SECONDS, 0.0])

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from te_select.functional import build_key
+from te_select.runtime import cache
 
 WHOLE = "all"
-_PREFIX = "where"
 
 
 def entry(part: str) -> str:
     """The file name of a part that is built here, for this CPU."""
-    return f"{_PREFIX}-{part}-{build_key.digest()}.so"
+    return cache.name_of(f"where_{part}", build_key.digest())
 
 
 def holds(name: str, part: str) -> bool:
     """Whether an entry of whatever digest holds a part."""
-    return name.startswith((f"{_PREFIX}-{part}-", f"{_PREFIX}-{WHOLE}-"))
+    digest = name.removesuffix(".so").rpartition("-")[2]
+    return name in (cache.name_of(f"where_{each}", digest) for each in (part, WHOLE))

@@ -10,20 +10,25 @@ import contextlib
 import ctypes
 import gzip
 import os
-import sys
 import threading
-import time
-import warnings
 import zlib
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import te_select
-from te_select.errors import ArtifactError, SelectError, not_installed
+from te_select.errors import (
+    ArtifactError,
+    SelectError,
+    broken_torch_explained,
+    not_installed,
+    warn,
+)
+from te_select.functional import notices
 from te_select.functional.where.kernels import key
 from te_select.operator import family
-from te_select.runtime import cache, embedded, files, sealed
+from te_select.runtime import cache, files, sealed, stored
 from te_select.runtime.cpu import features
 from te_select.runtime.manifest import Manifest
 
@@ -33,6 +38,7 @@ PREBUILT = Path(te_select.__file__).parent / "prebuilt" / "where.so.gz"
 Compressed it takes 2.7 MB instead of 6.0, and 24 ms to read (Zen 5)."""
 _VERSION = 2  # TE_SELECT_WHERE_VERSION of where.h
 _MOST_BYTES = 64 << 20  # ten times as many as the library has
+_STACK = 8 << 20  # bytes, as the first thread has; importing TVM in 64 KB ends the process
 Installer = Callable[[int], None]
 
 
@@ -186,13 +192,10 @@ def _load(image: bytes, manifest: Manifest, sha256: str) -> None:
 
 def _checked(image: bytes, place: str) -> tuple[Manifest, str]:
     """The manifest and the digest of an image that is as it was sealed, for this CPU."""
-    held = embedded.read(image, place)
-    if held is None:
-        raise ArtifactError(f"{place} holds no manifest; build it again")
-    manifest, sha256 = held
-    if lacking := features.missing(manifest.target["cpu_features"]):
+    found = stored.from_bytes(image, place)
+    if lacking := features.missing(found.manifest.target.get("cpu_features", ())):
         raise ArtifactError(f"{place} needs {', '.join(lacking)}, which this CPU lacks")
-    return manifest, sha256
+    return found.manifest, found.sha256
 
 
 def _from_cache(part: str) -> bytes | None:
@@ -226,19 +229,37 @@ def _prebuilt(part: str) -> bytes | None:
 
 def _build(part: str) -> bytes:
     """Build a part, and put it into the cache."""
-    begin = time.monotonic()
-    _say(f"te_select.where: building kernels ({part}) for this CPU, once ...")
     try:
-        from te_select.functional.where.kernels import building  # noqa: PLC0415 - imports tvm
-
-        image = building.image([part], "native")
+        with (
+            notices.shown(f"te_select.where: building kernels ({part}) for this CPU, once ..."),
+            broken_torch_explained(),
+        ):
+            image = _built(part)
     except ModuleNotFoundError as error:
         return _newest(part, not_installed("to build kernels", error))
     except (SelectError, ImportError) as error:
         return _newest(part, error)
-    _say(f" {time.monotonic() - begin:.1f} s\n")
     cache.keep(key.entry(part), image)
     return image
+
+
+def _built(part: str) -> bytes:
+    """Build a part. A thread's stack may be too small for TVM, so a thread of its own does it."""
+    if threading.current_thread() is threading.main_thread():
+        return _build_here(part)
+    with ThreadPoolExecutor(1) as another:
+        before = threading.stack_size(_STACK)
+        try:
+            built = another.submit(_build_here, part)
+        finally:
+            threading.stack_size(before)
+        return built.result()
+
+
+def _build_here(part: str) -> bytes:
+    from te_select.functional.where.kernels import building  # noqa: PLC0415 - imports tvm
+
+    return building.image([part], "native")
 
 
 def _newest(part: str, why: Exception) -> bytes:
@@ -253,15 +274,9 @@ def _newest(part: str, why: Exception) -> bytes:
     raise why
 
 
-def _say(text: str) -> None:
-    if sys.stderr is not None and sys.stderr.isatty():
-        sys.stderr.write(text)
-        sys.stderr.flush()
-
-
 def _warn(text: str) -> None:
     """One warning in a process, whatever fails."""
     global _warned  # noqa: PLW0603 - once in a process
     if not _warned:
         _warned = True
-        warnings.warn(text, RuntimeWarning, stacklevel=4)
+        warn(text)

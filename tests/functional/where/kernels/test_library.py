@@ -1,5 +1,6 @@
 """Where the kernels come from: the cache, a build, or an older entry; and if there are none."""
 
+import dataclasses
 import gzip
 import json
 import os
@@ -10,6 +11,7 @@ import textwrap
 
 import pytest
 
+from te_select.runtime import cache, stored
 from tests.support.where_calls import HAS_EXTENSION, path_of_python
 
 FROM_A_FILE = {"calls": 3, "tvm": False, "tvm_ffi": not HAS_EXTENSION, "warnings": []}
@@ -72,7 +74,7 @@ def test_a_warm_cache_needs_no_tvm(family):
 
 
 def test_an_older_entry_serves_where_nothing_can_be_built(folder, entry):
-    (folder / entry.name).rename(folder / "where-all-0123456789abcdef01234567.so")
+    (folder / entry.name).rename(folder / cache.name_of("where_all", "0123456789abcdef01234567"))
     assert use(folder, NO_BUILD) == FROM_A_FILE
 
 
@@ -123,7 +125,7 @@ def test_a_missing_entry_is_built_and_kept(tmp_path):
     found = use(folder, before)
     assert found == {"calls": 3, "tvm": True, "tvm_ffi": True, "warnings": []}
     (path,) = folder.iterdir()
-    assert path.name.startswith("where-w4-")
+    assert path.name.startswith("te_select-where_w4-")
     assert not use(folder)["tvm"]
 
 
@@ -158,7 +160,18 @@ def test_use_refuses_other_libraries(tmp_path):
         te_select.where.use(other)
     with pytest.raises(ArtifactError, match="is missing"):
         te_select.where.use(tmp_path / "missing.so")
-    other.write_bytes(other.read_bytes()[:-1])
+    found = stored.read(other)
+    target = {"name": "cuda", "kind": "cuda", "archs": ["sm_80"]}
+    for_cuda = found.alone(dataclasses.replace(found.manifest, target=target)).image
+    for data, said in (
+        (for_cuda, "no kernels of where"),
+        (b"", "is empty"),
+        (found.image[:-1], "was cut"),
+    ):
+        other.write_bytes(data)
+        with pytest.raises(ArtifactError, match=said):
+            te_select.where.use(other)
+    other.write_bytes(found.image[:-1])
     with pytest.raises(ArtifactError):
         te_select.where.use(other)
 

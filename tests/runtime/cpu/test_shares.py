@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 
 from te_select import Workload
 from te_select.runtime import artifact
+from tests.support import c_half
 from tests.support.runtime_standin import build
 
 ROOT = Path(__file__).parents[3]
@@ -185,6 +187,30 @@ def test_bytes_decide_how_many_threads_are_worth_it(tmp_path):
     path = tmp_path / "mask.so"
     build([Workload(shape, shape, shape, "float32")], path, bytes_per_thread=20000)
     assert run_alone(PARALLEL, path).split() == ["1"]
+
+
+TASKS = """
+#include "shares.h"
+int64_t tasks_for(int64_t moved, int32_t threads) { return te_select_tasks_for(moved, threads); }
+"""
+
+
+def test_every_thread_has_as_many_tasks_of_at_least_256_kb_but_all_no_more_than_65536(tmp_path):
+    tasks_for = ctypes.CDLL(str(c_half.build(tmp_path, TASKS, []))).tasks_for
+    tasks_for.restype = ctypes.c_int64
+    tasks_for.argtypes = (ctypes.c_int64, ctypes.c_int32)
+    task = 1 << 18
+    for moved, threads, tasks in (
+        (1, 1, 1),
+        (1, 4, 4),
+        (5 * task - 1, 4, 4),
+        (5 * task, 4, 8),
+        (9 * task, 4, 12),
+        (9 * task, 1, 9),
+        (1 << 45, 1, 1 << 16),
+        (1 << 45, 3, (1 << 16) - 1),
+    ):
+        assert tasks_for(moved, threads) == tasks
 
 
 def test_a_process_may_load_more_libraries_than_static_tls_has_room_for(parallel):

@@ -1,0 +1,30 @@
+"""What a terminal shows while kernels are built, which takes seconds."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+
+_silent = False
+
+
+def silence() -> None:
+    """Show nothing from now on, as the command line does, which shows progress of its own."""
+    global _silent  # noqa: PLW0603 - for the process
+    _silent = True
+
+
+@contextlib.contextmanager
+def shown(line: str) -> Iterator[None]:
+    """Show a line on stderr, if that is a terminal, until the work is done."""
+    if _silent or sys.stderr is None or not sys.stderr.isatty():
+        yield
+        return
+    sys.stderr.write(line)
+    sys.stderr.flush()
+    try:
+        yield
+    finally:
+        sys.stderr.write("\r" + " " * len(line) + "\r")
+        sys.stderr.flush()

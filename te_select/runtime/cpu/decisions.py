@@ -1,0 +1,62 @@
+"""What a kernel tells the host half that decides how its calls run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass
+from typing import Any
+
+from te_select.operator.access import AccessPattern
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """Knobs that the host half follows at each call, and facts; -1 leaves a knob to the machine.
+
+    Parameters
+    ----------
+    bytes_per_thread
+        Bytes read and written for each thread; 0 for a kernel without a parallel loop.
+    stream_from
+        The kernel stores past the cache if the output has at least this many bytes; 0 for never.
+    skip
+        Whether to look at cond first, and not to read what is not selected.
+    backwards
+        Whether to walk backwards if out lies just ahead of an input.
+    is_fill
+        Whether the kernel reads less than half as many bytes as it writes. Then the inputs do not
+        displace the output from the last-level cache, so plain stores are the faster ones up to
+        larger outputs.
+    reads_cond_once
+        Whether every element of cond is read only once: cond moves along every loop.
+    """
+
+    bytes_per_thread: int = 0
+    stream_from: int = 0
+    skip: int = 0
+    backwards: int = 0
+    is_fill: bool = False
+    reads_cond_once: bool = True
+
+    @classmethod
+    def of(cls, pattern: AccessPattern, config: Mapping[str, Any]) -> Decisions:
+        """Those of a kernel, by its access pattern and its config as a manifest has it."""
+        loops = pattern.loops
+        read = all(loop.cond for loop in loops) + pattern.width * (
+            all(loop.then for loop in loops) + all(loop.else_ for loop in loops)
+        )
+        # A plain leaf can do none of what the others decide.
+        knobs = _KNOBS[:1] if config.get("leaf") else _KNOBS
+        return cls(
+            **{knob: int(config.get(knob, 0)) for knob in knobs},
+            is_fill=2 * read < pattern.width,
+            reads_cond_once=all(loop.cond for loop in loops),
+        )
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The same as ``host_cpu.h`` has them, in that order."""
+        return tuple(map(int, astuple(self)))
+
+
+_KNOBS = ("bytes_per_thread", "stream_from", "skip", "backwards")

@@ -1,0 +1,86 @@
+"""Temporary files and folders, which the next process removes if their maker is killed.
+
+No other file has a name like theirs, and their maker holds a lock on them. So one without a lock
+was left behind by a process that was killed. Whoever makes the next one in the same folder removes
+it. On a file system without locks, or whose locks do nothing, nothing is removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import secrets
+import shutil
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+VISIBLE = "te_select-"
+HIDDEN = f".{VISIBLE}"
+NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+_TRIES = 10  # to make something; nothing is taken for left behind so often
+_NAME = re.compile(r"\.?te_select-[0-9a-f]{16}")
+
+
+def make(folder: Path, create: Callable[[Path], int], prefix: str) -> tuple[Path, int]:
+    """Make a file or a folder of a new name.
+
+    Parameters
+    ----------
+    folder
+        Where to make it.
+    create
+        Creates it at a path, and returns a file descriptor of it.
+    prefix
+        `VISIBLE` or `HIDDEN`.
+
+    Returns
+    -------
+    tuple of Path and int
+        Its path, and the descriptor, which locks it until it is closed.
+    """
+    tries = 0
+    while True:
+        tries += 1
+        path = folder / f"{prefix}{secrets.token_hex(8)}"
+        try:
+            handle = create(path)
+        except FileNotFoundError:  # removed as left behind; or the folder takes no files
+            if tries == _TRIES:
+                raise
+            continue
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        if path.exists():  # nobody has removed it as left behind before it was locked
+            return path, handle
+        os.close(handle)
+
+
+def clear(folder: Path) -> None:
+    """Remove what killed processes have left in a folder; raises OSError if it cannot be read."""
+    probe, handle = make(folder, lambda path: os.open(path, NEW, 0o600), HIDDEN)
+    try:
+        _remove_unlocked(probe)
+        if probe.exists():  # else locks do nothing here
+            for path in folder.iterdir():
+                if _NAME.fullmatch(path.name):
+                    _remove_unlocked(path)
+    finally:
+        probe.unlink(missing_ok=True)
+        os.close(handle)
+
+
+def _remove_unlocked(path: Path) -> None:
+    """Remove a file or a folder of this user that nobody has locked."""
+    with contextlib.suppress(OSError), contextlib.ExitStack() as closing:
+        # A pipe is not waited for.
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        closing.callback(os.close, handle)
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        found = os.fstat(handle)
+        if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid():
+            shutil.rmtree(path, ignore_errors=True)
+        elif stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid():
+            path.unlink()

@@ -1,0 +1,54 @@
+"""The variables of the environment that te-select reads, and a warning about misspelt ones."""
+
+from __future__ import annotations
+
+import functools
+import os
+
+from te_select.errors import warn
+
+KNOWN = (
+    "TE_SELECT_CACHE_DIR",
+    "TE_SELECT_CACHE_SIZE",
+    "TE_SELECT_LEVEL",
+    "TE_SELECT_NUM_THREADS",
+    "TE_SELECT_PRIVATE_COPY",
+    "TE_SELECT_PROFILE",
+)
+"""What te-select reads, in Python and in C; docs/commands.md says what for."""
+OF_TESTS = (
+    "TE_SELECT_CORPUS",
+    "TE_SELECT_MODELS",
+    "TE_SELECT_RANDOM_CALLS",
+    "TE_SELECT_TEST_INSIDE",
+)
+_PREFIX = "TE_SELECT_"
+
+
+def unknown() -> list[str]:
+    """One line for each variable that is set and looks like one of te-select's, but is none."""
+    names = sorted(
+        name for name in os.environ if name.startswith(_PREFIX) and name not in KNOWN + OF_TESTS
+    )
+    return [f"the variable {name!r} is not known; {_expected(name)}" for name in names]
+
+
+@functools.cache
+def warn_of_unknown() -> None:
+    """Warn of variables that are not known, once in a process.
+
+    Warns
+    -----
+    RuntimeWarning
+        For each of them.
+    """
+    for line in unknown():
+        warn(line)
+
+
+def _expected(name: str) -> str:
+    import difflib  # noqa: PLC0415 - kept off the import path
+
+    ends = [each.removeprefix(_PREFIX) for each in KNOWN]  # the prefix would make all alike
+    near = difflib.get_close_matches(name.removeprefix(_PREFIX), ends, 1)
+    return f"did you mean {_PREFIX}{near[0]}?" if near else f"expected one of {', '.join(KNOWN)}"

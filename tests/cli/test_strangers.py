@@ -1,0 +1,226 @@
+"""Files of strangers: only what says that it loads a library runs the library's code."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import te_select
+from te_select.machines.c_compiler import c_compiler
+from te_select.records import log, store
+from te_select.runtime import cache, embedded, stored
+from te_select.runtime.manifest import Manifest
+from tests.support.cli import run, run_json
+from tests.support.tuning_records import flat, make
+
+WORKLOAD = te_select.Workload((4, 1), (4, 5), ())
+HOSTILE = """
+#include <stdio.h>
+__attribute__((constructor)) static void run(void) {{
+  FILE* file = fopen("{ran}", "w");
+  if (file) fclose(file);
+}}
+"""
+
+
+def link(folder: Path, manifest: Manifest) -> Path:
+    """A library with a valid manifest, whose code writes a file beside it as it is loaded."""
+    (folder / "hostile.c").write_text(HOSTILE.format(ran=folder / "ran"))
+    (folder / "note.s").write_text(embedded.assembly(manifest))
+    path = folder / "hostile.so"
+    sources = [folder / "hostile.c", folder / "note.s"]
+    subprocess.run([*c_compiler(), "-shared", "-fPIC", *sources, "-o", path], check=True)
+    path.write_bytes(embedded.seal(path.read_bytes()))
+    return path
+
+
+@pytest.fixture(scope="module")
+def manifest(tmp_path_factory: pytest.TempPathFactory) -> Manifest:
+    path = tmp_path_factory.mktemp("honest") / "mask.so"
+    return stored.read(te_select.export([WORKLOAD], path, tuning_logs=False)).manifest
+
+
+@pytest.fixture
+def hostile(tmp_path: Path, manifest: Manifest) -> Path:
+    return link(tmp_path, manifest)
+
+
+def as_model(suffix: str, *words: str):
+    return lambda path: run(*words, "--model", path.rename(path.with_suffix(suffix)))
+
+
+def as_logs(*words: str):
+    """The library in the place of every file of tuning logs, and beside them."""
+
+    def call(path: Path) -> None:
+        folder = path.parent / "logs" / "x86-64-v3"
+        folder.mkdir(parents=True)
+        for name in (log.WORKLOADS, log.RECORDS, log.SESSIONS, log.PENDING, "mask.so"):
+            shutil.copy(path, folder / name)
+        mine = str(path.parent / "mine")
+        run(*(w.format(theirs=folder.parent, mine=mine) for w in words))
+
+    return call
+
+
+def as_entry(*words: str):
+    """The library in the place of an entry of the cache."""
+
+    def call(path: Path) -> None:
+        folder = Path(os.environ[cache.FOLDER])
+        shutil.copy(path, folder / cache.name_of(WORKLOAD.name, "0" * cache.DIGITS))
+        run(*words)
+
+    return call
+
+
+READING = {
+    "inspect": lambda path: run("inspect", path),
+    "inspect --json": lambda path: run_json("inspect", path),
+    **{
+        f"inspect --source {form}": lambda path, form=form: run("inspect", path, "--source", form)
+        for form in ("te", "scheduled", "tir", "llvm", "asm")
+    },
+    **{f"inspect --model {x}": as_model(x, "inspect") for x in (".onnx", ".xml", ".json", ".so")},
+    **{
+        f"compile --model {x}": as_model(x, "compile", "-o", os.devnull + ".so")
+        for x in (".onnx", ".xml", ".json")
+    },
+    "tune --model": as_model(".onnx", "tune"),
+    "bench --model": as_model(".onnx", "bench"),
+    "verify --corpus": lambda path: run("verify", "--corpus", path),
+    **{
+        f"{verb} --workloads": lambda path, verb=verb: run(verb, "--workloads", path, "-o", "x.so")
+        for verb in ("compile", "bench", "tune")
+    },
+    "logs import": as_logs("logs", "import", "{theirs}", "--tuning-logs", "{mine}"),
+    "logs export": as_logs("logs", "export", "{mine}", "--tuning-logs", "{theirs}"),
+    "logs list": as_logs("logs", "list", "--tuning-logs", "{theirs}"),
+    "logs prune": as_logs("logs", "prune", "--tuning-logs", "{theirs}"),
+    "compile --tuning-logs": as_logs(
+        "compile", "--cond", "4", "--then", "4", "--else", "4", "--tuning-logs", "{theirs}",
+        "-o", "{mine}.so",
+    ),
+    "cache info": as_entry("cache", "info"),
+    "cache clear": as_entry("cache", "clear"),
+    "env": as_entry("env"),
+    "read_model": te_select.read_model,
+    "onnx_reference": te_select.onnx_reference,
+    "stored.read": stored.read,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", READING)
+def test_what_only_reads_runs_no_code(
+    hostile: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    monkeypatch.setenv(cache.FOLDER, str(hostile.parent / "cache"))
+    (hostile.parent / "cache").mkdir(0o700)
+    with contextlib.suppress(te_select.SelectError):
+        READING[what](hostile)
+    assert not (hostile.parent / "ran").exists()
+
+
+LOADING = {
+    "inspect --load": "cli.run('inspect', path, '--load')",
+    "verify": "cli.run('verify', path)",
+    "load": "te_select.load(path)",
+    "where.use": "te_select.where.use(path)",
+}
+
+
+@pytest.mark.parametrize("what", LOADING)
+def test_what_loads_runs_the_code(tmp_path: Path, manifest: Manifest, what: str) -> None:
+    """So the test above can fail."""
+    if what == "where.use":  # it refuses libraries that do not hold its kernels
+        from te_select.operator import family
+
+        record = manifest.kernels[0]
+        parts = [replace(record, workload=each, c_function="") for each in family.parts()["w4"]]
+        manifest = replace(manifest, kernels=tuple(parts))
+    path = link(tmp_path, manifest)
+    code = (
+        f"import sys, te_select; from tests.support import cli; path = sys.argv[1]; {LOADING[what]}"
+    )
+    subprocess.run([sys.executable, "-c", code, path], check=False, capture_output=True)
+    assert (tmp_path / "ran").exists()
+
+
+def test_inspect_of_a_file_says_what_needs_no_code(hostile: Path, manifest: Manifest) -> None:
+    document = run_json("inspect", hostile)
+    assert (document["loads_here"], document["in_effect"]) == ("yes", {})
+    assert "here" not in document["kernels"][0]
+    assert document["files_written"] == ["hostile.json", "hostile.h"]
+    assert run_json("inspect", hostile)["files_written"] == []
+    assert hostile.with_suffix(".json").read_bytes() == stored.read(hostile).beside()
+
+
+def test_inspect_of_a_file_names_the_features_that_are_missing(
+    tmp_path: Path, manifest: Manifest
+) -> None:
+    target = {**manifest.target, "cpu_features": ["cheese", "sse2"]}
+    path = link(tmp_path, replace(manifest, target=target))
+    assert run_json("inspect", path)["loads_here"].endswith(
+        "this CPU lacks cheese; compile it for a target that this CPU can run"
+    )
+    assert run_json("inspect", path)["files_written"] == []
+
+
+def test_terminal_obeys_nothing_that_a_manifest_says(tmp_path: Path, manifest: Manifest) -> None:
+    (kernel,) = manifest.kernels
+    kernel = replace(kernel, origin="\x1b[2Jdefault", why="a\x1b]0;title\x07\nloads here  yes")
+    path = link(tmp_path, replace(manifest, kernels=(kernel,)))
+    shown = run("inspect", path).stdout
+    assert "\\x1b[2Jdefault" in shown
+    assert "\x1b" not in shown and "\x07" not in shown
+    assert shown.count("\nloads here") == 1
+
+
+def test_terminal_obeys_nothing_that_logs_say(tmp_path: Path) -> None:
+    entry = make(flat(100))
+    said = {"machine": "\x1b[2Ja machine", "unsure": "\x1b[31mred"}
+    store.put(tmp_path / "x86-64-v4", [replace(entry, session={**entry.session, **said})])
+    for verb in ("list", "prune"):
+        done = run("logs", verb, "--tuning-logs", tmp_path)
+        assert "\x1b" not in done.stdout + done.stderr
+        assert "\\x1b" in done.stdout + done.stderr
+
+
+def test_terminal_obeys_nothing_that_a_corpus_says(tmp_path: Path) -> None:
+    case = {
+        "id": "\x1b[2Ja", "op": "numpy.where", "attrs": {}, "cond_dtype": "boolean", "dtype": "i8",
+        "cond_shape": [2], "then_shape": [2], "else_shape": [], "expect": "ok", "out_shape": [9],
+    }  # fmt: skip
+    path = tmp_path / "cases.json"
+    path.write_text(json.dumps([case]))
+    done = run("verify", "--corpus", path)
+    assert done.exit_code == 1
+    assert "FAILED numpy.where \\x1b[2Ja" in done.stdout
+    assert "\x1b" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("version", ["1 */ int stranger(void); /*", "1 *" + "/" * 3])
+def test_header_takes_no_code_of_a_manifest(
+    tmp_path: Path, manifest: Manifest, version: str
+) -> None:
+    path = link(tmp_path, replace(manifest, versions={**manifest.versions, "te_select": version}))
+    run("inspect", path)
+    first = path.with_suffix(".h").read_text().partition("*/")[0]
+    assert first.endswith(
+        "threads. Pointers are to memory of the CPU. A call returns when out is written. "
+    )
+
+
+def test_target_of_several_lines_is_refused(manifest: Manifest) -> None:
+    """In the comment of a header, a line that ends in a backslash joins the next one."""
+    hostile = replace(manifest, target={**manifest.target, "name": "*\\\n/ int x; /*"})
+    with pytest.raises(te_select.ArtifactError, match="expected strings of one line"):
+        embedded.parse(hostile.to_text("0" * 64), "it")

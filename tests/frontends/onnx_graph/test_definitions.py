@@ -1,0 +1,161 @@
+"""Names that a model defines twice: refused where ONNX's own checker refuses them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+onnx = pytest.importorskip("onnx")
+
+from onnx import TensorProto, checker, helper, numpy_helper  # noqa: E402
+
+from te_select import ModelError, read_model  # noqa: E402
+
+OPSET = helper.make_opsetid("", 17)
+
+
+def tensor(name, dtype=TensorProto.FLOAT, shape=(2,)):
+    return helper.make_tensor_value_info(name, dtype, shape)
+
+
+def initializer(name):
+    return numpy_helper.from_array(np.zeros(2, "f4"), name)
+
+
+def identity(source, target):
+    return helper.make_node("Identity", [source], [target])
+
+
+def body(*nodes, out="o", inputs=(), held=()):
+    return helper.make_graph(list(nodes), "b", list(inputs), [tensor(out)], list(held))
+
+
+def either(then):
+    other = body(identity("x", "other"), out="other")
+    return helper.make_node("If", ["c"], ["y"], then_branch=then, else_branch=other)
+
+
+def model(*nodes, held=(), functions=(), inputs=("x",), out="y"):
+    graph = helper.make_graph(
+        list(nodes),
+        "g",
+        [*map(tensor, inputs), tensor("c", TensorProto.BOOL, ()), tensor("k", 7, (1,))],
+        [tensor(out)],
+        list(held),
+    )
+    imports = [OPSET, helper.make_opsetid("own", 1)]
+    return helper.make_model(graph, opset_imports=imports, functions=functions, ir_version=8)
+
+
+def function(*nodes, inputs=("p",)):
+    return helper.make_function("own", "f", list(inputs), ["q"], list(nodes), [OPSET])
+
+
+def calling(made, count=1):
+    return model(helper.make_node("f", ["x"] * count, ["y"], domain="own"), functions=[made])
+
+
+def loop(name):
+    made = helper.make_graph(
+        [identity("going", "on"), identity(name, "s")],
+        "b",
+        [tensor("i", 7, ()), tensor("going", TensorProto.BOOL, ()), tensor(name)],
+        [tensor("on", TensorProto.BOOL, ()), tensor("s")],
+    )
+    return helper.make_node("Loop", ["", "c", "x"], ["y"], body=made)
+
+
+TWICE = {
+    "two nodes": (
+        model(identity("x", "a"), identity("x", "a"), identity("a", "y")),
+        "'a' is defined twice, by graph#0 and by graph#1",
+    ),
+    "one node": (
+        model(helper.make_node("TopK", ["x", "k"], ["a", "a"]), identity("x", "y")),
+        "by graph#0 and by graph#0",
+    ),
+    "node and input": (
+        model(identity("x", "x"), identity("x", "y")),
+        "'x' is defined twice, by an input of graph and by graph#0",
+    ),
+    "node and initializer": (
+        model(identity("x", "w"), identity("w", "y"), held=[initializer("w")]),
+        "by an initializer of graph and by graph#0",
+    ),
+    "two inputs": (
+        model(identity("x", "y"), inputs=("x", "x")),
+        "by an input of graph and by an input of graph",
+    ),
+    "two initializers": (
+        model(identity("w", "y"), held=[initializer("w")] * 2),
+        "by an initializer of graph and by an initializer of graph",
+    ),
+    "two nodes of a body": (
+        model(either(body(identity("x", "a"), identity("x", "a"), identity("a", "o")))),
+        "by graph/0:If.then_branch#0 and by graph/0:If.then_branch#1",
+    ),
+    "node of a body and input of the graph": (
+        model(either(body(identity("x", "x"), identity("x", "o")))),
+        "by an input of graph and by graph/0:If.then_branch#0",
+    ),
+    "node of a body and node before": (
+        model(identity("x", "a"), either(body(identity("x", "a"), identity("a", "o")))),
+        "by graph#0 and by graph/1:If.then_branch#0",
+    ),
+    "two nodes of a function": (
+        calling(function(identity("p", "a"), identity("p", "a"), identity("a", "q"))),
+        "by function:own::f#0 and by function:own::f#1",
+    ),
+    "node and input of a function": (
+        calling(function(identity("p", "p"), identity("p", "q"))),
+        "by an input of function:own::f and by function:own::f#0",
+    ),
+    "two inputs of a function": (
+        calling(function(identity("p", "q"), inputs=("p", "p")), 2),
+        "by an input of function:own::f and by an input of function:own::f",
+    ),
+}
+ONCE = {
+    "default of an input": model(identity("x", "y"), held=[initializer("x")]),
+    "bodies side by side": model(
+        either(body(identity("x", "a"), identity("a", "other"), out="other"))
+    ),
+    "node of a body and node behind": model(
+        either(body(identity("x", "a"), identity("a", "o"))),
+        identity("y", "a"),
+        identity("a", "z"),
+        out="z",
+    ),
+    "node of a body and its own output": model(
+        either(body(identity("x", "y"), identity("y", "o")))
+    ),
+    "initializer of a body": model(
+        identity("x", "a"), either(body(identity("a", "o"), held=[initializer("a")]))
+    ),
+    "input of a body and input of the graph": model(loop("x")),
+    "input of a body and node": model(identity("x", "a"), loop("a")),
+    "outputs that are left out": model(
+        helper.make_node("Dropout", ["x"], ["a", ""]), helper.make_node("Dropout", ["a"], ["y", ""])
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", TWICE)
+def test_name_that_is_defined_twice_is_refused_with_both(tmp_path: Path, case: str) -> None:
+    made, said = TWICE[case]
+    with pytest.raises(checker.ValidationError, match=r"multiple times|not unique"):
+        checker.check_model(made)
+    path = tmp_path / "m.onnx"
+    path.write_bytes(made.SerializeToString())
+    with pytest.raises(ModelError, match=said):
+        read_model(path)
+
+
+@pytest.mark.parametrize("case", ONCE)
+def test_name_may_hide_what_onnx_lets_it_hide(tmp_path: Path, case: str) -> None:
+    checker.check_model(ONCE[case])
+    path = tmp_path / "m.onnx"
+    path.write_bytes(ONCE[case].SerializeToString())
+    assert read_model(path) == []

@@ -1,0 +1,72 @@
+"""How far patterns lie apart, and the words of a record's origin."""
+
+from __future__ import annotations
+
+import pytest
+
+from te_select import Workload
+from te_select.operator.access import AccessPattern, access_pattern
+from te_select.records.origin import explain, outcome, ratio
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "factor"),
+    [
+        ("w4_8ct_512t", "w4_8ct_512t", 1.0),
+        ("w4_8ct_512t", "w4_24ct_512t", 3.0),
+        ("w4_24ct_512t", "w4_8ct_1024t", 6.0),  # of both loops, whichever is larger
+        ("w4_8ct_512t", "w4_16ct_1024t", 4.0),
+        ("w4_8ct_512t", "w8_8ct_512t", None),
+        ("w4_8ct_512t", "w4_8ct_512te", None),
+        ("w4_8ct_512t", "w4_4096cte", None),
+        ("w4_8ct_0t", "w4_8ct_512t", None),
+    ],
+)
+def test_patterns_are_apart_by_the_product_of_all_loops(
+    one: str, other: str, factor: float | None
+) -> None:
+    patterns = AccessPattern.from_key(one), AccessPattern.from_key(other)
+    assert ratio(*patterns) == ratio(*reversed(patterns)) == factor
+
+
+def test_named_extent_is_near_to_every_size() -> None:
+    named = access_pattern(Workload(("n", 1), ("n", 512), ()))
+    assert ratio(named, AccessPattern.from_key("w4_8ct_1024t")) == 2.0
+
+
+@pytest.mark.parametrize(
+    ("seconds", "session", "words"),
+    [
+        (1e-3, {"default_seconds": 2e-3, "trials": 9},
+         "2.00 times as fast as the default, the best of 9 configs"),
+        (1e-3, {"default_seconds": 1e-3, "trials": 9}, "the default was the best of 9 configs"),
+        (1e-3, {"default_seconds": 1e-3, "trials": 9, "unsure": "noise"}, "unsure: noise"),
+        (1e-3, {"trials": 9}, ""),
+    ],
+)  # fmt: skip
+def test_words_say_what_a_session_has_found(
+    seconds: float, session: dict[str, object], words: str
+) -> None:
+    assert outcome(seconds, session) == words
+
+
+def test_nearest_record_is_explained_by_distance_and_size() -> None:
+    workload = Workload((8, 1), (8, 512), ())
+    why = explain("nearest:znver5/w4_16ct_1024t", workload, "found")
+    assert why == (
+        "tuned for znver5 with the same loops and element width, 4 times apart in size (4,096 "
+        "elements): found"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("default", "the schedule's default"),
+        ("tuned:znver5/w4_20000cte", "this access pattern was tuned for znver5"),
+        ("nearest:znver5/w4_10000cte", "tuned for znver5 with the same loops and element width, 2"),
+        ("nearest:znver5/nonsense", "tuned for znver5"),
+    ],
+)
+def test_origin_is_explained(text: str, message: str) -> None:
+    assert message in explain(text, Workload((20_000,), (20_000,), (20_000,)))

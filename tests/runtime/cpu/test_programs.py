@@ -1,0 +1,54 @@
+"""Kernels that TVM compiled, in programs in C: their threads, OpenMP's and the loader's lock."""
+
+from __future__ import annotations
+
+import pytest
+
+from te_select import Workload
+from tests.support import c_programs
+
+N = Workload(("n",), ("n",), ("n",))
+
+
+@pytest.fixture(scope="module")
+def kernel(tmp_path_factory):
+    return c_programs.export(tmp_path_factory.mktemp("programs"), N)
+
+
+@pytest.mark.parametrize("library", ["./mask.so", "mask.a", "-static mask.a"])
+@pytest.mark.parametrize("openmp", [True, False])
+def test_large_call_has_a_second_thread_but_inside_a_region(kernel, library, openmp):
+    options = ("-fopenmp",) if openmp else ("-Wno-unknown-pragmas",)
+    name = f"{openmp}{library}".replace("/", "").replace(" ", "")
+    program = kernel.compile("in_region.c", name, *library.split(), *options)
+    inside = 0 if openmp else 1
+    assert c_programs.output(program) == f"{inside} 1\n"
+
+
+def test_region_of_a_plug_in_is_seen_that_brings_library_and_runtime(kernel):
+    options = ("-DPLUG_IN", "-shared", "-fPIC", "-fopenmp", "./mask.so")
+    plug_in = kernel.compile("in_region.c", "region.so", *options)
+    opener = kernel.compile("open_plug_in.c", "opener")
+    assert c_programs.output(opener, plug_in) == "0 1\n"
+
+
+def test_library_needs_no_runtime_of_openmp(kernel):
+    """Though the compiler has one."""
+    found = (kernel.folder / "mask.so").read_bytes()
+    assert b"omp_in_parallel" in found
+    assert b"libgomp" not in found
+
+
+@pytest.mark.parametrize("openmp", [True, False])
+def test_constructor_may_wait_for_a_thread_that_calls(kernel, openmp):
+    """The loader's lock is held meanwhile."""
+    options = ["-shared", "-fPIC", "./mask.so"] + ["-fopenmp"] * openmp
+    plug_in = kernel.compile("waiting_constructor.c", f"waiting{openmp}.so", *options)
+    opener = kernel.compile("open_plug_in.c", f"opener{openmp}", *["-fopenmp"] * openmp)
+    assert c_programs.output(opener, plug_in) == "0 1\n"
+
+
+def test_no_call_uses_the_loader_or_opens_a_file(kernel):
+    """Loading does, so what is counted would be seen; the refused call returns 1."""
+    program = kernel.compile("no_loader.c", "no_loader", "mask.a")
+    assert c_programs.output(program) == "1 0 0 1\n"

@@ -1,0 +1,45 @@
+"""Copies of operands that no kernel can read: all elements, in the order of memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.support import where_recorder
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("block")
+    with pytest.MonkeyPatch.context() as patch:
+        made = where_recorder.Recorder(where_recorder.build(folder), folder, patch)
+        yield made.copy
+
+
+@pytest.mark.parametrize("dtype", ["u1", "u2", "u4", "u8", "c16"])
+@pytest.mark.parametrize("seed", range(5))
+def test_every_element_is_copied(copy, dtype, seed):
+    rng = np.random.default_rng(seed)
+    item = np.dtype(dtype).itemsize
+    m, n = (int(k) for k in rng.integers(1, 40, 2))
+    whole = rng.integers(0, 256, 16 * m * n * item, np.uint8).view(dtype).reshape(4 * m, 4 * n)
+    steps = rng.choice([1, 2, -1, -3], 2)
+    given = whole[:: steps[0], :: steps[1]][:m, :n]
+    for made in (
+        np.zeros((m, n), dtype),
+        np.zeros((n, m), dtype).T,
+        np.zeros((2 * m, 3 * n), dtype)[::2, ::3],
+    ):
+        copy(made.ctypes.data, *made.strides, given.ctypes.data, *given.strides, m, n, item)
+        assert made.tobytes() == given.tobytes()
+
+
+@pytest.mark.parametrize(("row", "col"), [(100, 2), (2, 100), (-100, 2), (2, -100), (-2, 100)])
+def test_elements_that_lie_near_to_each_other_are_copied_one_after_the_other(copy, row, col):
+    """The second element of the row is copied over the second of the column, before it or after."""
+    memory = np.zeros(1000, np.uint8)
+    second_in_row, second_in_column = 500 + col, 500 + row
+    memory[[second_in_row, second_in_column]] = 1, 2
+    start = memory.ctypes.data + 500
+    copy(start + row - col, row, col, start, row, col, 2, 2, 1)
+    assert memory[500 + 2 * row - col] == (1 if abs(col) < abs(row) else 2)

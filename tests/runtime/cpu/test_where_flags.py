@@ -1,0 +1,117 @@
+"""Which flags where() gives its kernels, by the profile and the operands."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.support.where_recorder import bits, mask, operands
+
+KB = 1 << 10
+
+
+def flags(asked):
+    (found,) = {frozenset(each.flags) for each in asked}
+    return set(found)
+
+
+def test_no_flag_is_set_that_the_profile_does_not_want(where):
+    made = where(bytes_per_thread=KB)
+    assert flags(made.asked(*operands(100_000))) == set()
+    assert made["fences"] == 0
+
+
+@pytest.mark.parametrize(("threads", "elements"), [(1, 100), (2, 200)])
+def test_stores_go_past_the_cache_by_the_bytes_moved_for_each_thread(where, threads, elements):
+    """Every thread has caches of its own. Stores past the cache are ordered once they are done."""
+    made = where(stream_per_thread=1300, bytes_per_thread=KB)
+    made["at_hand"] = threads
+    for n in (elements - 1, elements):
+        streams = n == elements
+        assert flags(made.asked(*operands(n))) == ({"stream"} if streams else set())
+        assert made["fences"] == streams
+
+
+def test_call_that_reads_little_is_a_fill_with_a_threshold_of_its_own(where):
+    """If it reads less than half as much as it writes. Only the bytes of out are compared."""
+    made = where(stream_per_thread=4000, fill_per_thread=800)
+    for n in (199, 200):
+        asked = made.asked(mask(n), np.float32(1), np.float32(2))
+        assert flags(asked) == ({"stream"} if n == 200 else set())
+    assert flags(made.asked(mask(200), bits(200), np.float32(2))) == set()
+
+
+def test_call_that_reads_half_as_much_as_it_writes_is_no_fill(where):
+    """It reads 8 bytes of cond and two values of 4, and writes 32."""
+    made = where(fill_per_thread=32)
+    assert flags(made.asked(mask(8), np.float32(1), np.float32(2))) == set()
+    assert flags(made.asked(mask(9), np.float32(1), np.float32(2))) == {"stream"}
+
+
+RUNS = np.arange(64 * KB) % (16 * KB) < 8 * KB
+
+
+@pytest.mark.parametrize("dtype", ["u1", "u2", "f4", "f8", "c16"])
+@pytest.mark.parametrize(
+    ("skip", "cond", "looks"),
+    [(0, RUNS, False), (1, RUNS, True), (1, mask(64 * KB), False), (2, mask(64 * KB), True)],
+)
+def test_cond_is_looked_at_first_if_it_comes_in_runs_and_the_machine_gains(
+    where, dtype, skip, cond, looks
+):
+    x = bits(64 * KB, dtype=dtype)
+    made = where(bytes_per_thread=KB, skip=skip)
+    assert flags(made.asked(cond, x, x[::-1].copy())) == ({"skip"} if looks else set())
+    made = where(skip=skip)  # a single thread never looks
+    assert flags(made.asked(cond, x, x[::-1].copy())) == set()
+
+
+@pytest.mark.parametrize(("skip", "looks"), [(1, False), (2, True)])
+def test_cond_that_is_read_again_for_each_row_is_not_tested(where, skip, looks):
+    made = where(bytes_per_thread=KB, skip=skip)
+    asked = made.asked(RUNS, bits(2, 64 * KB), bits(2, 64 * KB))
+    assert flags(asked) == ({"skip"} if looks else set())
+
+
+@pytest.mark.parametrize("cond", [mask(600, 1), mask(40, 600).T, np.array(True)])
+def test_cond_without_runs_in_memory_is_never_looked_at_first(where, cond):
+    made = where(bytes_per_thread=KB, skip=2)
+    columns = cond.shape[-1] if cond.ndim and cond.shape[-1] > 1 else 40
+    asked = made.asked(cond, bits(600, columns), bits(600, columns))
+    assert flags(asked) == set()
+
+
+def test_uniform_rows_of_a_mask_are_found_along_each_loop(where):
+    """Rows of one value, of which only the loops around them know."""
+    made = where(bytes_per_thread=KB, skip=1)
+    rows = np.repeat(mask(40, 50)[..., None], 200, axis=2)
+    with_gaps = np.zeros((40, 50, 201), bool)
+    with_gaps[..., :200] = rows
+    x = bits(40, 50, 200)
+    assert flags(made.asked(rows, x, x)) == {"skip"}
+    assert flags(made.asked(with_gaps[..., :200], x, x)) == {"skip"}
+    assert flags(made.asked(mask(40, 50, 201)[..., :200], x, x)) == set()
+
+
+@pytest.mark.parametrize("gap", [0, 1])
+def test_first_row_of_a_mask_says_nothing_of_the_others(where, gap):
+    made = where(bytes_per_thread=KB, skip=1)
+    x = bits(400, 200)
+    uniform, mixed = np.zeros((400, 200 + gap), bool), mask(400, 200 + gap)
+    uniform[0], mixed[0] = mixed[0], True
+    assert flags(made.asked(uniform[:, :200], x, x)) == {"skip"}
+    assert flags(made.asked(mixed[:, :200], x, x)) == set()
+
+
+@pytest.mark.parametrize("backwards", [0, 1])
+def test_spans_walk_backwards_if_the_machine_gains(where, backwards):
+    made = where(backwards=backwards)
+    assert flags(made.asked(*operands(9))) == ({"backwards"} if backwards else set())
+
+
+def test_tiles_have_no_flag(where):
+    """Their out is a buffer in the cache, or is read back from one."""
+    made = where(bytes_per_thread=KB, skip=2, backwards=1, stream_per_thread=1)
+    cond, x, y = operands(300, 300)
+    assert flags(made.asked(cond, x, y.T)) == set()
+    assert made["fences"] == 1  # the caller could not know

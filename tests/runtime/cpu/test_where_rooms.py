@@ -1,0 +1,62 @@
+"""The memory that where() takes for tiles, and for rows of one value."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.support.where_recorder import bits, mask, operands
+
+KB = 1 << 10
+FAILED = -3
+THREADS = 4
+TRANSPOSED = (mask(300, 400), bits(400, 300).T, bits(300, 400))
+SINGLE_IN_ROWS = (mask(900, 1), bits(900, 300), bits(1, 1))
+
+
+@pytest.mark.parametrize("given", [TRANSPOSED, SINGLE_IN_ROWS])
+def test_tasks_at_the_same_time_have_memory_of_their_own(where, given):
+    """The recorder begins up to four tasks inside of each other, in the middle of a kernel."""
+    made = where(bytes_per_thread=KB)
+    asked = made.asked(*given)
+    assert (made["jobs"], made["tasks_of_job"] >= THREADS) == (1, True)
+    assert (made["taken"], made["given_back"]) == (1, 1)
+    assert {each.task for each in asked} == set(range(made["tasks_of_job"]))
+
+
+@pytest.mark.parametrize("given", [TRANSPOSED, SINGLE_IN_ROWS])
+@pytest.mark.parametrize("threads", [1, THREADS])
+def test_nothing_is_written_where_there_is_no_memory(where, given, threads):
+    made = where(bytes_per_thread=KB)
+    made["at_hand"] = threads
+    made["is_short_of_memory"] = 1
+    out = np.full(np.broadcast(*given).shape, 7, "f4")
+    assert made.select(*given, out) == FAILED
+    assert made.notes() == [] and (out == 7).all()
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        operands(100_000),
+        (mask(100_000), bits(100_000), np.float32(1)),
+        (mask(900, 1), bits(900, 300), bits(900, 300)),
+        (mask(10, 10), bits(10, 10).T, bits(10, 10)),  # so small that it has room on the stack
+    ],
+)
+def test_call_without_tiles_or_with_small_ones_allocates_nothing(alone, given):
+    alone["is_short_of_memory"] = 1
+    alone.asked(*given)
+
+
+@pytest.mark.parametrize(("rows", "allocations"), [(2, 0), (3, 1)])
+def test_rooms_of_more_than_2_kb_are_allocated(alone, rows, allocations):
+    """A room has two lines, and 13 bytes for each element."""
+    alone.asked(mask(rows, 64), bits(64, rows).T, bits(rows, 64))
+    assert (alone["taken"], alone["given_back"]) == (allocations, allocations)
+
+
+def test_memory_is_given_back_if_a_kernel_fails(alone):
+    alone["fails"] = 1
+    assert alone.select(*TRANSPOSED, np.zeros((300, 400), "f4")) == FAILED
+    assert (alone["taken"], alone["given_back"]) == (1, 1)

@@ -1,0 +1,94 @@
+/* Kernels of where() that write down what is asked of them, and select. The pool and the memory are
+ * recorders, too: the pool begins a task inside of another one, as threads would at the same time. */
+#undef malloc
+#undef free
+#include <stdlib.h>
+#include <string.h>
+
+#include "pool.h"
+#include "where_kernels.h"
+#include "where_library.h"
+
+enum { MOST_NOTES = 1 << 16 };
+
+/* A call of a kernel. */
+typedef struct {
+  int32_t width, rows, number; /* of the table */
+  int32_t task;                /* -1 outside of tasks */
+  int64_t flags, m, n;
+  int64_t data[TE_SELECT_OPERANDS];
+} note;
+
+note notes[MOST_NOTES];
+int32_t count_of_notes, fails; /* the kernel that is to fail, from 1 */
+int32_t wanted_threads, jobs, tasks_of_job, threads_of_job;
+int32_t at_hand; /* the most threads that the pool gives */
+int32_t taken, given_back, is_short_of_memory, fences;
+
+/* ---- the pool, memory and fences ---------------------------------------------------------------- */
+
+static te_select_task task_of_job;
+static void* data_of_job;
+static int32_t next_task, running, this_task;
+
+static int begin_task(void) {
+  int32_t before = this_task;
+  this_task = next_task++;
+  ++running;
+  int failed = task_of_job(this_task, tasks_of_job, data_of_job);
+  --running;
+  this_task = before;
+  return failed;
+}
+
+int32_t te_select_threads_at_hand(int32_t wanted) {
+  wanted_threads = wanted;
+  return wanted < at_hand ? wanted : at_hand;
+}
+
+int te_select_parallel(te_select_task task, void* data, int32_t tasks, int32_t threads) {
+  int failed = 0;
+  ++jobs;
+  task_of_job = task;
+  data_of_job = data;
+  tasks_of_job = tasks;
+  threads_of_job = threads;
+  for (next_task = 0; next_task < tasks;) failed |= begin_task();
+  return failed;
+}
+
+void* take_memory(size_t size) {
+  if (is_short_of_memory) return NULL;
+  ++taken;
+  return malloc(size);
+}
+
+void give_memory_back(void* memory) {
+  given_back += memory != NULL;
+  free(memory);
+}
+
+void count_fence(void) { ++fences; }
+
+/* ---- kernels ------------------------------------------------------------------------------------ */
+
+static int32_t run(int32_t width, int32_t rows, int32_t number, void* const* data, int64_t m,
+                   int64_t n, int64_t flags) {
+  int another_failed = running && running < threads_of_job && next_task < tasks_of_job;
+  if (another_failed) another_failed = begin_task();
+  select_all(width, rows, number, data, m, n);
+  note* made = &notes[count_of_notes++ % MOST_NOTES];
+  *made = (note){width, rows, number, running ? this_task : -1, flags, m, n, {0}};
+  for (int i = 0; i < TE_SELECT_OPERANDS; ++i) made->data[i] = (int64_t)data[i];
+  return another_failed || count_of_notes == fails;
+}
+
+/* Selects, with kernels of rows or without. */
+int32_t select_recorded(const te_select_where_call* call, int with_rows) {
+  static te_select_where_kernels kernels;
+  memset(&kernels, 0, sizeof(kernels));
+  take_runs(&kernels);
+  if (with_rows) take_rows(&kernels);
+  count_of_notes = jobs = fences = taken = given_back = wanted_threads = 0;
+  return te_select_where_walk(&kernels, call);
+}

@@ -1,0 +1,66 @@
+"""Programs in C, of the folder ``c``, that call a kernel by its plain function."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import te_select
+from te_select import Workload
+from te_select.machines.c_compiler import c_compiler
+from te_select.runtime.manifest import c_name
+
+SOURCES = Path(__file__).parent / "c"
+_STRICT = ("-std=gnu11", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror")
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A library of one kernel: ``mask.so``, ``mask.a`` and ``mask.h`` of a folder.
+
+    Parameters
+    ----------
+    folder
+        Where it lies, and where programs are built.
+    workload
+        What the kernel computes.
+    """
+
+    folder: Path
+    workload: Workload
+
+    def compile(self, source: str, output: str, *more: str) -> Path:
+        """Compile a file of the folder ``c`` with options, objects and libraries."""
+        path = self.folder / output
+        command = (
+            *(*c_compiler(), *_STRICT, "-include", "mask.h", f"-DSELECT={c_name(self.workload)}"),
+            *(str(SOURCES / source), *more, "-pthread", "-ldl", "-o", str(path)),
+        )
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return path
+
+
+def export(folder: Path, workload: Workload, config: Mapping[str, Any] | None = None) -> Exported:
+    """Compile a kernel by TVM."""
+    te_select.export([workload], folder / "mask.so", config=config, static=True)
+    return Exported(folder, workload)
+
+
+def output(program: Path, *arguments: str | Path, **environment: str) -> str:
+    """What a program prints, which must neither hang nor crash."""
+    done = subprocess.run(
+        [str(program), *map(str, arguments)],
+        env={**os.environ, "TE_SELECT_NUM_THREADS": "2", **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        cwd=program.parent,
+    )
+    assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)
+    return done.stdout

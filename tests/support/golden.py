@@ -1,0 +1,26 @@
+"""Golden files: what a schedule makes of a workload, to be read.
+
+``pytest tests/schedules --update-golden`` writes them anew, to be read in the diff of the change
+that made them differ.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+_SAID = re.compile(r"# from|\s+T\.(reads|writes|func_attr)|\w+ = TypeVar|\s+# with")
+
+
+def readable(script: str) -> str:
+    """TVMScript without redundant parts: imports, reads and writes, types of ints."""
+    kept = (line for line in script.splitlines() if not _SAID.match(line))
+    text = re.sub(r"T\.int64\((\d+)\)", r"\1", "\n".join(kept))
+    return re.sub(r'"te_select\.(knob\.\w+|pattern)": [^,}]+, ', "", text).strip()
+
+
+def check(path: Path, text: str, update: bool) -> None:
+    """Compare a text with a golden file; ``update`` writes the file first."""
+    if update:
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8"), f"{path.name} differs; see --update-golden"

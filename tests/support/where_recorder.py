@@ -1,0 +1,151 @@
+"""The C half of where() with kernels, a pool and memory that write down what is asked of them."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from te_select.functional.where.through_ctypes import _Call, _strides
+from te_select.schedules.cpu.flags import FLAGS
+from tests.support import c_half
+
+_C = Path(__file__).parent / "c"
+_HALF = ("where", "where_block", "where_plan", "look", "machine", "profile", "processors")
+NEVER = 1 << 60
+# Of a profile by which no call has threads or flags.
+_PROFILE = {
+    "stream_per_thread": NEVER,
+    "stream_per_l3": 0,
+    "fill_per_thread": NEVER,
+    "fill_per_l3": 0,
+    "bytes_per_thread": NEVER,
+    "skip": 0,
+    "backwards": 0,
+}
+
+
+class _Note(ctypes.Structure):
+    _fields_ = (
+        *((name, ctypes.c_int32) for name in ("width", "rows", "number", "task")),
+        *((name, ctypes.c_int64) for name in ("flags", "m", "n")),
+        ("data", ctypes.c_int64 * 4),
+    )
+
+
+class Asked(NamedTuple):
+    """A call of a kernel.
+
+    Its name is that of the part of rows, or the width and who moves: cond, then, else. ``data`` are
+    the addresses of cond, then, else and out.
+    """
+
+    kernel: str
+    m: int
+    n: int
+    flags: set[str]
+    task: int
+    data: tuple[int, ...]
+
+
+def build(folder: Path) -> Path:
+    """Compile the library."""
+    half = [f"cpu/{name}.c" for name in _HALF]
+    recorded = (f"-I{_C}", "-include", "where_recorder.h")
+    return c_half.build(folder, (_C / "where_recorder.c").read_text(), half, *recorded)
+
+
+class Recorder:
+    """The library, for a profile and a number of threads.
+
+    Parameters
+    ----------
+    path
+        Of `build`.
+    folder
+        For a copy of it, whose constructors see the environment.
+    monkeypatch
+        Of pytest.
+    threads
+        The most of a call.
+    profile
+        Keys of TE_SELECT_PROFILE; by the others no call has threads or flags.
+    """
+
+    def __init__(
+        self, path: Path, folder: Path, monkeypatch: Any, threads: int = 4, **profile: int
+    ) -> None:
+        pairs = (_PROFILE | profile).items()
+        monkeypatch.setenv("TE_SELECT_PROFILE", ",".join(f"{key}={value}" for key, value in pairs))
+        monkeypatch.setenv("TE_SELECT_NUM_THREADS", str(threads))
+        self._library = c_half.copied(path, folder)
+        self["at_hand"] = threads
+
+    def __getitem__(self, name: str) -> int:
+        return ctypes.c_int32.in_dll(self._library, name).value
+
+    def __setitem__(self, name: str, value: int) -> None:
+        ctypes.c_int32.in_dll(self._library, name).value = value
+
+    def select(self, cond: Any, x: Any, y: Any, out: Any, *, rows: bool = True) -> int:
+        """Select, with kernels of rows or without; return what that came to."""
+        call = _Call(out.ndim, out.itemsize, (ctypes.c_int64 * 64)(*out.shape))
+        for number, array in enumerate((cond, x, y, out)):
+            call.strides[number][: out.ndim] = _strides(array, out.shape)
+            call.data[number] = array.__array_interface__["data"][0]
+        return int(self._library.select_recorded(ctypes.byref(call), int(rows)))
+
+    def asked(
+        self, cond: Any, x: Any, y: Any, out: Any = None, *, rows: bool = True
+    ) -> list[Asked]:
+        """What kernels are asked for by a call, whose result must be right."""
+        operands = [np.asarray(cond), np.asarray(x), np.asarray(y)]
+        expected = np.where(*operands)
+        if out is None:
+            out = np.zeros_like(expected)
+        expected = np.broadcast_to(expected, out.shape)
+        assert self.select(*operands, out, rows=rows) >= 0
+        assert out.tobytes() == expected.tobytes()
+        return self.notes()
+
+    def notes(self) -> list[Asked]:
+        """What kernels were asked for by the last call, in the order of its tasks."""
+        notes = (_Note * self["count_of_notes"]).in_dll(self._library, "notes")
+        return sorted(map(_asked, notes), key=lambda asked: asked.task)
+
+    def copy(self, *arguments: int) -> None:
+        """Call te_select_copy: two addresses with two strides each; m, n and an element's bytes."""
+        self._library.te_select_copy(*map(ctypes.c_int64, arguments))
+
+
+def bits(*shape: int, dtype: str = "f4") -> Any:
+    """An array of random bits."""
+    size = int(np.prod(shape, dtype=int)) * np.dtype(dtype).itemsize
+    return np.random.default_rng(0).integers(0, 256, size, np.uint8).view(dtype).reshape(shape)
+
+
+def mask(*shape: int) -> Any:
+    """A random cond."""
+    return np.random.default_rng(1).random(shape) < 0.5
+
+
+def operands(*shape: int, dtype: str = "f4") -> tuple[Any, Any, Any]:
+    """Compact inputs of a call."""
+    return mask(*shape), bits(*shape, dtype=dtype), bits(*shape, dtype=dtype)[::-1].copy()
+
+
+def kernels(asked: list[Asked]) -> list[tuple[str, int, int]]:
+    """The kernels that were asked for, with m and n, without what repeats."""
+    return list(dict.fromkeys((each.kernel, each.m, each.n) for each in asked))
+
+
+def _asked(note: _Note) -> Asked:
+    name = f"w{note.width}"
+    if note.rows:
+        name += f"_rows{note.number:02}"
+    else:
+        name += " " + "".join(c for bit, c in ((4, "c"), (2, "t"), (1, "e")) if note.number & bit)
+    flags = {flag for flag, bit in FLAGS.items() if note.flags & bit}
+    return Asked(name, note.m, note.n, flags, note.task, tuple(note.data))

@@ -1,0 +1,25 @@
+"""Warnings of te_select: where they point."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+
+def test_warning_points_at_the_line_that_called_te_select(tmp_path: Path) -> None:
+    """In a process of its own: that the cache cannot be written is said once in a process."""
+    script = tmp_path / "caller.py"
+    script.write_text(
+        "import te_select\nw = te_select.Workload((4,), (4,), ())\n\n"
+        "te_select.compile(w, tuning_logs=False)\n"
+    )
+    (tmp_path / "file").touch()
+    environment = {**os.environ, "TE_SELECT_CACHE_DIR": str(tmp_path / "file")}
+    done = subprocess.run(
+        [sys.executable, script], env=environment, capture_output=True, text=True, check=True
+    )
+    first = done.stderr.splitlines()[0]
+    assert first.startswith(f"{script}:4: RuntimeWarning: te_select cannot keep what it has built")
+    assert "set TE_SELECT_CACHE_DIR to a folder" in first

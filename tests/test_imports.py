@@ -1,0 +1,55 @@
+"""Test modules are imported where a package of others is missing; what needs it is skipped."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+OPTIONAL = (
+    "cuda",
+    "defusedxml",
+    "jax",
+    "matplotlib",
+    "nvidia",
+    "onnx",
+    "onnxruntime",
+    "openvino",
+    "te_select.runtime._extension",
+    "torch",
+)
+# A child for each package, so that what is always there is imported once.
+IMPORT_ALL = """
+import importlib, os, sys
+from pathlib import Path
+import hypothesis, numpy, pytest, tvm
+files = [*Path("tests").rglob("conftest.py"), *Path("tests").rglob("test_*.py")]
+for package in sys.argv[1:]:
+    if os.fork():
+        os.wait()
+        continue
+    sys.modules[package] = None
+    for file in files:
+        try:
+            importlib.import_module(".".join(file.with_suffix("").parts))
+        except pytest.skip.Exception:
+            pass
+        except Exception as error:
+            print(f"without {package}, {file} cannot be imported: {error}")
+    print("without", package, flush=True)
+    os._exit(0)
+"""
+
+
+def test_modules_are_imported_without_each_package() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORT_ALL, *OPTIONAL],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},  # without what hides torch
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.splitlines() == [f"without {package}" for package in OPTIONAL], done.stderr

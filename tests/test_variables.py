@@ -1,0 +1,106 @@
+"""The variables of the environment: all are known, and others are warned of."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from te_select import variables
+from tests.support.cli import run, run_json
+
+ROOT = Path(__file__).resolve().parent.parent
+NAMES = re.compile(r"\bTE_SELECT_[A-Z_]*[A-Z]\b")
+NO_CODE = re.compile(r'"(?:\\.|[^"\\\n])*"|/\*.*?\*/|//[^\n]*', re.DOTALL)
+"""Strings and comments of C."""
+
+
+def texts(*endings: str) -> list[str]:
+    folders = ("te_select", "schedules", "benchmarks", "examples", "release")
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*.*")]
+    return [path.read_text() for path in (*files, ROOT / "setup.py") if path.suffix in endings]
+
+
+def test_every_variable_that_the_sources_name_is_known() -> None:
+    in_c = texts(".c", ".h", ".cuh", ".cc")
+    macros = {name for text in in_c for name in NAMES.findall(NO_CODE.sub("", text))}
+    macros |= {f"{name}_" for name in macros}  # guards of headers
+    named = {name for text in (*in_c, *texts(".py")) for name in NAMES.findall(text)} - macros
+    assert named == {*variables.KNOWN, *variables.OF_TESTS}
+
+
+def test_variables_of_tests_are_used_there() -> None:
+    used = {
+        name for path in (ROOT / "tests").rglob("*.py") for name in NAMES.findall(path.read_text())
+    }
+    assert set(variables.OF_TESTS) <= used
+
+
+def test_one_table_of_the_documents_has_all_variables() -> None:
+    page = (ROOT / "docs/commands.md").read_text()
+    assert re.findall(r"^\| `(TE_SELECT_\w+)` \|", page, re.MULTILINE) == [*variables.KNOWN]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("TE_SELECT_NUM_THREAD", "did you mean TE_SELECT_NUM_THREADS?"),
+        ("TE_SELECT_CACHEDIR", "did you mean TE_SELECT_CACHE_DIR?"),
+        ("TE_SELECT_FAST", f"expected one of {', '.join(variables.KNOWN)}"),
+        ("TE_SELECT_", "expected one of"),
+    ],
+)
+def test_unknown_variable_is_named_with_the_one_that_is_meant(
+    name: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, "2")
+    (line,) = variables.unknown()
+    assert line.startswith(f"the variable {name!r} is not known; {said}")
+
+
+def test_known_variables_are_not_complained_of(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in (*variables.KNOWN, *variables.OF_TESTS, "TE_SELECTED", "OMP_NUM_THREADS"):
+        monkeypatch.setenv(name, "1")
+    assert variables.unknown() == []
+
+
+def python(code: str) -> subprocess.CompletedProcess[str]:
+    """Run Python with a misspelt variable."""
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "TE_SELECT_NUM_THREAD": "2"},
+    )
+
+
+def test_first_use_warns_once_at_the_users_line() -> None:
+    done = python(
+        "import te_select\nte_select.Workload((), (), ())\nprint(1, flush=True)\n"
+        "te_select.load\nte_select.Kernel\nfrom te_select import where"
+    )
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("<string>:4: RuntimeWarning: the variable 'TE_SELECT_NUM_THREAD' is not")
+
+
+def test_import_does_not_warn() -> None:
+    assert python("import te_select; te_select.Workload((), (), ())").stderr == ""
+
+
+def test_command_line_warns_in_one_line_and_env_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    code = "import sys; from te_select.cli import main; sys.argv = ['', '--version']; main()"
+    said = "the variable 'TE_SELECT_NUM_THREAD' is not known; did you mean TE_SELECT_NUM_THREADS?"
+    assert python(code).stderr == f"te-select: warning: {said}\n"
+    assert run_json("env")["unknown_variables"] == []
+    monkeypatch.setenv("TE_SELECT_NUM_THREAD", "2")
+    found = run_json("env")
+    assert found["unknown_variables"] == [said]
+    assert set(variables.KNOWN) < set(found["variables"])
+    assert said in run("env").stdout

@@ -1,0 +1,105 @@
+"""How busy other programs keep the servers of a fleet: counted there, and read here."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import tvm_ffi
+
+from te_select.timing.cores import LIMITS, Load
+from te_select.tuning.fleet import measurer as fleet
+from te_select.tuning.fleet import worker
+from te_select.tuning.measuring.candidate import Built
+from te_select.tuning.measuring.jobs import Job
+from tests.support.tuning_candidates import candidate
+
+
+def used() -> float:
+    """CPU seconds of the CPUs that this process may use."""
+    cpus = [psutil.cpu_times(percpu=True)[i] for i in os.sched_getaffinity(0)]
+    return sum(c.user + c.nice + c.system + c.irq + c.softirq + c.steal for c in cpus)
+
+
+def test_probe_counts_what_the_servers_cpus_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(LIMITS[0], "3")
+    monkeypatch.setenv(LIMITS[1], "4,2")
+    probe = tvm_ffi.load_module(fleet._compile_probe(tmp_path))
+    least = time.monotonic(), used(), time.process_time()
+    said = str(probe["load"]()).split("\n")
+    most = time.monotonic(), used(), time.process_time()
+    for low, value, high in zip(least, map(float, said[:3]), most, strict=True):
+        assert low - 1e-5 <= value <= high + 1e-5
+    assert said[3:] == [str(len(os.sched_getaffinity(0))), "3", "4,2"]
+
+
+class Probe(dict[str, Any]):
+    """The functions of a probe whose server has 4 CPUs; what is asked is written down."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        loads = iter(["10.0\n20.0\n5.0\n4\n2\n", "11.0\n24.5\n6.0\n4\n2\n"])
+        self["watch"] = lambda _: None
+        self["load"] = lambda: self.asked.append("load") or next(loads)
+
+
+@pytest.mark.parametrize("op", ["measure", "interleave"])
+def test_answer_has_the_load_of_the_server_while_a_job_ran(
+    op: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    probe, remote = Probe(), worker.Remote()
+    monkeypatch.setattr(remote, "_probe", probe)
+    monkeypatch.setattr(remote, "_checked", lambda path: probe.asked.append("check"))
+
+    def timer(_checked: None) -> Any:
+        return lambda number, repeat: probe.asked.append("time") or [1.0] * repeat
+
+    monkeypatch.setattr(remote, "_timer", timer)
+    answer = getattr(remote, op)({"path": "a.so", "paths": ["a.so"], "rounds": 3, "limit": 9})
+    assert probe.asked[:2] + probe.asked[-2:] == ["load", "check", "time", "load"]
+    # 2 of 4 CPUs are to spare, and 4.5 were used, of which the kernel used 1.
+    assert answer["load"] == (1.0, 4.5, 1.0, 2.0)
+
+
+class Idle:
+    """A worker whose answers are given."""
+
+    generation = 0
+
+    def __init__(self, *answers: dict[str, Any]) -> None:
+        self._answers = iter(answers)
+
+    def start(self) -> None:
+        pass
+
+    def request(self, message: dict[str, Any], _seconds: float) -> dict[str, Any]:
+        return {} if message["op"] == "prepare" else next(self._answers)
+
+
+def test_watch_on_a_fleet_says_what_the_busiest_server_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()  # the fixture that counts all cores as idle
+    measurer = object.__new__(fleet.FleetMeasurer)
+    measurer._servers = [fleet.Server(tmp_path, tmp_path / "probe.so") for _ in range(2)]
+    job = Job({"op": "measure"}, [Built(candidate(), None, None)])
+
+    def run(server: int, load: Load) -> None:
+        answers = {"seconds": [1.0], "load": list(load)}, {"failure": "it crashed"}
+        measurer._servers[server].worker = Idle(*answers)  # type: ignore[assignment]
+        for _ in answers:
+            measurer._servers[server].run(job, limit=9)
+
+    run(0, Load(1, 8, 1))  # before the watch
+    watch = measurer.watch()
+    run(0, Load(1, 2, 1))
+    assert watch.others() == pytest.approx(1.0)
+    run(0, Load(3, 1, 1))
+    run(1, Load(2, 2, 1))
+    assert watch.others() == pytest.approx(0.5)
