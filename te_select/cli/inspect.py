@@ -78,9 +78,9 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
 
     Example: te-select inspect --model model.onnx --size batch=8 --size sequence=512
     """
-    levels = kinds.sources()
-    if source not in (None, *levels):
-        raise UsageError(f"--source {source!r} is not known; expected one of {', '.join(levels)}")
+    forms = kinds.sources()
+    if source not in (None, *forms):
+        raise UsageError(f"--source {source!r} is not known; expected one of {', '.join(forms)}")
     flags = workloads.fields(cond, then, else_, dtype, op, auto_broadcast, axis)
     if model is not None:
         other = {"library": path, "tuning-logs": logs, "source": source, "kernel": kernel}
