@@ -226,6 +226,9 @@ def print_nodes(nodes: Sequence[ModelNode], sizes: dict[str, int]) -> None:
             )
         )
     print_table((*headers, "bytes a call"), rows)
+    if missing := sorted({name for node in nodes for name in _missing(node, sizes)}):
+        given = " ".join(f"--size {name}=N" for name in missing)
+        print_line(f"bytes a call are known with {given}")
     texts = {name: text for node in nodes for name, text in node.dims.items() if name != text}
     for name, text in sorted(texts.items()):
         print_line(f"{name}: {text if _is_of_file(name) else 'a size of its own in each node'}")
@@ -244,10 +247,24 @@ def _is_of_file(name: str) -> bool:
 
 def _names(node: ModelNode) -> set[str]:
     """The names of a node's dims, and the names in their expressions."""
+    in_texts = {name for text in node.dims.values() for name in _parts(text)}
+    return in_texts | {name for name in node.dims if _NAME.fullmatch(name)}
+
+
+def _parts(text: str) -> set[str]:
+    """The names in an expression."""
     from te_select.frontends.symbolic.text import parse  # noqa: PLC0415 - kept off --help
 
-    in_texts = {name for text in node.dims.values() for name in parse(text).names}
-    return {name for name in in_texts | set(node.dims) if _NAME.fullmatch(name)}
+    return {name for name in parse(text).names if _NAME.fullmatch(name)}
+
+
+def _missing(node: ModelNode, sizes: dict[str, int]) -> set[str]:
+    """The names whose sizes would tell the bytes of a call, if they are not known."""
+    follows = {name for name, text in node.dims.items() if not text.isidentifier() and _parts(text)}
+    named = {name for name in _names(node) - sizes.keys() - follows if _is_of_file(name)}
+    every = sizes | dict.fromkeys(named, 1)
+    known = bytes_per_call(node, sizes) is not None or bytes_per_call(node, every) is None
+    return set() if known else named
 
 
 def _sizes(node: ModelNode, sizes: dict[str, int]) -> dict[str, int]:

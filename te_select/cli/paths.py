@@ -21,6 +21,9 @@ def check_library(path: Path) -> None:
         If it does not end in .so, is missing, or is a folder.
     """
     if path.suffix in _MODELS:
+        library = path.with_suffix(".so")
+        if path.suffix == ".json" and not files.is_missing(library):
+            raise UsageError(f"{path} is the manifest beside a library; expected {library}")
         raise UsageError(
             f"{path} is no library; expected one like build/mask.so, or --model {path}"
         )

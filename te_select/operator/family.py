@@ -75,6 +75,12 @@ def part_of_width(width: int) -> str:
     return f"w{min(width & -width, WIDTHS[-1])}"
 
 
+def in_words(part: str) -> str:
+    """What a part is, for people."""
+    width, _, row = part.removeprefix("w").partition("_")
+    return f"kernels for {'short rows of ' if row else ''}{width}-byte elements"
+
+
 def wished_part(wish: int) -> str:
     """The name of the part that the C half has asked for after a call."""
     return row_part(WIDTHS[wish // _ROWS], wish % _ROWS)

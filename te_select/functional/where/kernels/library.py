@@ -231,7 +231,7 @@ def _build(part: str) -> bytes:
     """Build a part, and put it into the cache."""
     try:
         with (
-            notices.shown(f"te_select.where: building kernels ({part}) for this CPU, once ..."),
+            notices.shown(f"te_select.where: building {family.in_words(part)}, once ..."),
             broken_torch_explained(),
         ):
             image = _built(part)
