@@ -8,18 +8,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any, BinaryIO
 
 from te_select.errors import ModelError
-from te_select.frontends.model_node import ModelNode
 from te_select.frontends.onednn_shapes import dtype_of, shape_of
 from te_select.frontends.symbolic.expressions import UNKNOWN, Scalar
 from te_select.frontends.symbolic.names import Names
 from te_select.frontends.symbolic.status import Judge, Rule, Site
 from te_select.frontends.symbolic.tensors import Dims, Sizes, Tensor
 from te_select.operator.broadcast import Shape, format_shape, shown
+from te_select.operator.node import ModelNode
 
 _OPEN = -(2**63)  # DNNL_GRAPH_UNKNOWN_DIM
 
 
-def read_onednn(file: BinaryIO) -> list[ModelNode]:
+def read_onednn(file: BinaryIO, *, expand: bool = False) -> list[ModelNode]:
     """Read every Select of a oneDNN Graph JSON file.
 
     Parameters
@@ -27,6 +27,9 @@ def read_onednn(file: BinaryIO) -> list[ModelNode]:
     file
         The file, opened: what ``ONEDNN_GRAPH_DUMP=graph`` writes, or an input of benchdnn's graph
         driver.
+
+    expand
+        Has no meaning for this format.
 
     Returns
     -------

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, BinaryIO
 
 from te_select.errors import ModelError, ToolchainError
-from te_select.frontends.model_node import ModelNode
 from te_select.frontends.symbolic.status import Judge, Rule, Site, one_view
+from te_select.operator.node import ModelNode
 
 if TYPE_CHECKING:
     from onnx import ModelProto

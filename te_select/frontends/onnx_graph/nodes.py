@@ -22,7 +22,7 @@ DTYPES: dict[int, str] = {
 }
 NUMBERS = {name: number for number, name in DTYPES.items()}
 INTS = ("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8", "bool")
-_FLOATS = ("float32", "float64", "float16")
+FLOATS = ("float32", "float64", "float16")
 MOST_VALUES = 1024  # elements of a tensor whose values are followed
 _DEFAULT_DOMAINS = ("", "ai.onnx")
 
@@ -125,7 +125,7 @@ def all_unknown(shape: Sequence[int]) -> Values:
 
 
 def _values(proto: TensorProto, dtype: str | None) -> Values | None:
-    if dtype not in (*INTS, *_FLOATS):
+    if dtype not in (*INTS, *FLOATS):
         return None
     try:
         return numpy_helper.to_array(proto).astype(object)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,12 @@ class Tensor:
     shape: Dims | None = None
     values: Values | None = None
     constant: bool = False
+
+    @property
+    def is_literal(self) -> bool:
+        """Whether its type is known, and all its dims are ints."""
+        dims = self.shape or ()
+        return self.dtype is not None and all(isinstance(dim, int) for dim in dims)
 
 
 class Sizes:
@@ -159,14 +165,6 @@ def join(a: Tensor, b: Tensor, sizes: Sizes, met: str) -> Tensor:
     if a.values is not None and b.values is not None and a.values.shape == b.values.shape:
         values = _SAME(a.values, b.values)
     return Tensor(dtype, shape, np.asarray(values, object) if values is not None else None)
-
-
-def alike(a: Tensor, b: Tensor) -> bool:
-    """Whether the same is known about both."""
-    if a.values is None or b.values is None:
-        return replace(a, values=None) == replace(b, values=None) and a.values is b.values
-    same = a.values.shape == b.values.shape and bool((a.values == b.values).all())
-    return same and replace(a, values=None) == replace(b, values=None)
 
 
 def _same(p: Scalar, q: Scalar) -> Scalar:
