@@ -261,9 +261,7 @@ class Interpreter:
         dims = dims if values is None else values.shape
         if dims is None:
             return Tensor(dtype, constant=constant)
-        met = repr(name)
-        shape = tuple(self.sizes.known(dim, met, axis) for axis, dim in enumerate(dims))
-        return Tensor(dtype, shape, values, constant)
+        return Tensor(dtype, self.sizes.dims(dims, repr(name)), values, constant)
 
     @staticmethod
     def _is_constant(node: Node, inputs: Sequence[Tensor | None]) -> bool:

@@ -79,12 +79,30 @@ class Sizes:
         """Mark the sizes that have been named so far."""
         return len(self._met)
 
-    def known(self, value: Scalar, tensor: str, axis: int) -> Dim:
-        """``value`` as a dim, or a fresh size if it is not known."""
-        dim = as_size(value)
-        if isinstance(dim, Expression) or (isinstance(dim, int) and 0 <= dim <= _LARGEST_DIM):
-            return dim
-        return self.fresh(f"dim {axis} of {tensor}")
+    def dims(
+        self, found: Sequence[Scalar], tensor: str, stated: Sequence[Scalar] | None = None
+    ) -> Dims:
+        """Dims that are known; each of the others is a fresh size.
+
+        Parameters
+        ----------
+        found
+            The dims as they follow from other tensors.
+        tensor
+            The tensor, for people.
+        stated
+            The dims as the file says them; its ints are trusted.
+        """
+        dims: list[Dim] = []
+        for axis, (said, value) in enumerate(zip(stated or found, found, strict=True)):
+            dim = as_size(value)
+            if stated is not None and isinstance(said, int):
+                dims.append(said)
+            elif isinstance(dim, Expression) or (isinstance(dim, int) and 0 <= dim <= _LARGEST_DIM):
+                dims.append(dim)
+            else:
+                dims.append(self.fresh(f"dim {axis} of {tensor}"))
+        return tuple(dims)
 
 
 def is_fresh(name: str) -> bool:
