@@ -241,7 +241,7 @@ class Interpreter:
         shapes = shapes_of(node, inputs, [dims for _, dims in known])
         values: Sequence[Values | None] = []
         with contextlib.suppress(Exception):  # a malformed node, or too little is known
-            values = values_of(node, inputs)
+            values = values_of(node, inputs, shapes)
         constant = self._is_constant(node, inputs)
         return [
             self._tensor(name, dtype, _at(shapes, i), _at(values, i), constant=constant)

@@ -51,7 +51,7 @@ _Names = ChainMap[str, tuple[str, str]]
 
 @dataclass
 class _Search:
-    """A search through graphs of one opset; each Where with its cond, and the names that it sees."""
+    """A search through graphs of one opset: each Where, its cond, and the names that it sees."""
 
     opset: int
     found: list[tuple[Site, str, _Names]] = field(default_factory=list)
