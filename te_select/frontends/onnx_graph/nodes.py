@@ -62,12 +62,6 @@ class Node:
         attribute = self.attributes.get(name)
         return default if attribute is None else helper.get_attribute_value(attribute)
 
-    def ints(self, name: str, inputs: Sequence[Tensor | None], index: int) -> list[int] | None:
-        """Ints from an attribute, or from an input in later opsets; None if not known."""
-        if name in self.attributes:
-            return [int(value) for value in self.get(name)]
-        return literal_ints(inputs[index]) if len(inputs) > index else None
-
     @cached_property
     def held(self) -> Tensor:
         """What is known about the tensor in the attribute ``value``."""
@@ -98,14 +92,6 @@ def text(value: str | bytes) -> str:
 def is_default(domain: str) -> bool:
     """Whether a domain is ONNX's own."""
     return domain in _DEFAULT_DOMAINS
-
-
-def literal_ints(tensor: Tensor | None) -> list[int] | None:
-    """The elements of a tensor if all of them are known ints; otherwise None."""
-    if tensor is None or tensor.values is None:
-        return None
-    flat = tensor.values.reshape(-1).tolist()
-    return flat if all(isinstance(value, int) for value in flat) else None
 
 
 def tensor_of(proto: TensorProto) -> Tensor:

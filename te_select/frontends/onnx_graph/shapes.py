@@ -65,10 +65,12 @@ def _elements(inputs: Inputs, index: int) -> list[Scalar]:
 
 def _axes(node: Node, inputs: Inputs, count: int) -> list[int]:
     """The axes of Slice and Pad: the attribute, the fourth input, or the first ``count``."""
-    found = node.ints("axes", inputs, 3)
-    if found is None and len(inputs) > 3 and inputs[3] is not None:  # noqa: PLR2004
+    given = len(inputs) > 3 and inputs[3] is not None  # noqa: PLR2004
+    found = _elements(inputs, 3) if given else node.get("axes", range(count))
+    axes = [axis for axis in found if isinstance(axis, int)]
+    if len(axes) < len(found):
         raise LookupError("the axes are not known")
-    return list(range(count)) if found is None else found
+    return axes
 
 
 def _same(_node: Node, inputs: Inputs, _known: Shapes) -> Shapes:
