@@ -6,20 +6,19 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 import te_select
 from te_select.cli.console import UsageError, print_line, print_table
 from te_select.errors import BroadcastError, DTypeError, ModelError
+from te_select.frontends import formats
 from te_select.operator.access import access_pattern
 from te_select.operator.broadcast import Shape, format_shape
+from te_select.operator.node import ModelNode
 from te_select.operator.workload import Workload
 from te_select.runtime import files
-
-if TYPE_CHECKING:
-    from te_select.frontends import ModelNode
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _SIZE = re.compile(rf"({_NAME.pattern})=(\d{{1,18}})", re.ASCII)
@@ -27,9 +26,7 @@ _NOT_KNOWN = "?"
 
 Model = Annotated[
     Path | None,
-    typer.Option(
-        "--model", help="An ONNX file, an OpenVINO IR (.xml) or a oneDNN Graph dump (.json)."
-    ),
+    typer.Option("--model", help=formats.titles()),
 ]
 Sizes = Annotated[
     list[str] | None, typer.Option("--size", help="Size of a named dim: batch=8; repeatable.")
