@@ -75,9 +75,9 @@ def part_of_width(width: int) -> str:
     return f"w{min(width & -width, WIDTHS[-1])}"
 
 
-def wished_part(wish: int) -> str:
-    """The name of the part that the C half has asked for after a call."""
-    return row_part(WIDTHS[wish // _ROWS], wish % _ROWS)
+def part_of_missing_kernel(number: int) -> str:
+    """The name of the part with the kernel of rows that the C half lacked in a call."""
+    return row_part(WIDTHS[number // _ROWS], number % _ROWS)
 
 
 def _index(width: int) -> int:

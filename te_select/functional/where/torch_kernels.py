@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import Any
 
 import torch
 
-from te_select.functional.where.counts import count
 from te_select.functional.where.kernels import library
 from te_select.functional.where.shapes import joined
 from te_select.functional.where.torch_layout import is_ordinary, strides
@@ -121,14 +119,6 @@ def _called(entry: Any, cond: Any, x: Any, y: Any, out: Any) -> Any:
     return made
 
 
-def _counted(function: Any, cond: Any, x: Any, y: Any, out: Any) -> Any:
-    """Call the function through tvm-ffi, and count that; refuse empty tensors, as the C half."""
-    outcome = function(cond, x, y, out) if out.numel() else -1
-    if outcome >= 0:
-        count(out.numel(), outcome)
-    return outcome
-
-
 def _is_watched() -> bool:
     """Whether torch may be recording operations, for any purpose."""
     return bool(
@@ -167,8 +157,9 @@ def after_all_checks(cond: Any, x: Any, y: Any, out: Any) -> Any:
     if entry is None:
         if not library.fetch(family.part_of_width(dtype.itemsize)):
             return None
-        entry = library.function_of_tensors(family.FUNCTION, _TENSOR)
-        entry = _functions[dtype] = entry or partial(_counted, library.function(family.FUNCTION))
+        entry = _functions[dtype] = library.function_of_tensors(family.FUNCTION, _TENSOR)
+    if entry is None:  # these tensors cannot be passed on
+        return None
     found = _called(entry, cond, _bare(then), _bare(else_), out)
     if found is not None and not dtype.is_complex:  # a complex tensor may be a conjugated view
         yields = _YIELDING[dtype.is_floating_point] if dtype is not torch.bool else (bool,)
