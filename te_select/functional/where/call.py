@@ -115,7 +115,7 @@ def _traced(function: Any, *args: Any, out: Any = None) -> Any:
 def _without_extension(*args: Any, **options: Any) -> Any:
     """What NumPy, or the library of the tensors, makes of a call; the first call warns."""
     _load_kernels(1)
-    found = numpy_fallback("no kernel", *args, **options)
+    found = numpy_fallback("no extension", *args, **options)
     return numpys_where(*args) if found is NotImplemented else found
 
 

@@ -57,7 +57,7 @@ def test_results_and_errors_are_those_of_numpy():
     )
     (text,) = warned
     assert "leaves the work to NumPy" in text and "install te-select again" in text
-    assert (calls, left) == (0, {"no kernel": 201, "arguments": 1})
+    assert (calls, left) == (0, {"no extension": 201, "arguments": 1})
 
 
 def test_out_is_written_or_refused_as_with_the_extension():
