@@ -22,8 +22,6 @@ from te_select.operator.workload import Workload
 
 FUNCTION = "te_select_where"
 """The exported function of a library of the family; its operands have any shapes."""
-COMPACT_FUNCTION = "te_select_where_compact"
-"""The same for operands in C order and a guessed out; others are refused without an error."""
 WIDTHS = (1, 2, 4, 8, 16)
 ROW_WIDTHS = WIDTHS[:-1]
 _ROWS = 27  # three operands that each move in one of three ways
