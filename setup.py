@@ -15,7 +15,7 @@ setup(
             include_dirs=[numpy.get_include(), str(SOURCES), "te_select/runtime/cpu"],
             depends=[*map(str, SOURCES.glob("*.h")), "te_select/runtime/cpu/where.h"],
             extra_compile_args=["-std=gnu11", "-O2", "-fvisibility=hidden"],
-            optional=True,  # without a compiler the same calls go through tvm-ffi
+            optional=True,  # without a compiler, where() leaves its calls to NumPy
         )
     ]
 )
