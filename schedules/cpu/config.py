@@ -77,8 +77,7 @@ class Config:
             raise ValueError("rows must be a boolean, true or false")
         if not all(type(number) is int for number in numbers):
             raise ValueError("the knobs other than rows must be ints, such as 4096")
-        # In libraries and records of the first format, skip is a boolean.
-        if not all(type(switch) in (int, bool) and -1 <= switch <= 1 for switch in switches):
+        if not all(type(switch) is int and -1 <= switch <= 1 for switch in switches):
             raise ValueError(f"skip and backwards must be 0, 1 or {BY_MACHINE}, by the machine")
         if self.vector_bytes not in VECTOR_BYTES or self.unroll not in UNROLLS:
             raise ValueError(f"expected vector_bytes in {VECTOR_BYTES} and unroll in {UNROLLS}")

@@ -14,6 +14,7 @@ from te_select.runtime.scratch import NoRoomError
 from te_select.tuning.measuring import build_worker
 from te_select.tuning.measuring.candidate import Candidate
 from te_select.tuning.measuring.serve import serve
+from tests.support.runtime_standin import HERE
 from tests.support.tuning_candidates import INSIDE
 
 KERNELS = {
@@ -53,7 +54,7 @@ def build(message):
     )
     subprocess.run([*c_compiler(), "-fPIC", "-c", source, "-o", compiled], check=True)
     record = KernelRecord(candidate.workload, candidate.config)
-    target = {"name": candidate.target, "cpu_features": []}
+    target = {"name": candidate.target, **HERE, "cpu_features": []}
     manifest = Manifest((record,), target, versions())
     entries = [link.KernelEntry(candidate.workload, (link.Version("bad"),))]
     link.link([compiled], entries, [link.Level("x86-64", ())], manifest, path)

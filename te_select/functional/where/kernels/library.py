@@ -28,8 +28,9 @@ from te_select.errors import (
 from te_select.functional import notices
 from te_select.functional.where.kernels import key
 from te_select.operator import family
-from te_select.runtime import cache, files, sealed, stored
+from te_select.runtime import cache, files, stored
 from te_select.runtime.cpu import features
+from te_select.runtime.image import call_for_int, load_bytes, open_again
 from te_select.runtime.manifest import Manifest
 
 PREBUILT = Path(te_select.__file__).parent / "prebuilt" / "where.so.gz"
@@ -80,9 +81,7 @@ def on_load(installer: Installer) -> None:
 
 def function(name: str) -> Any:
     """A function of the first library, which must be there, through tvm-ffi."""
-    from te_select.runtime import image  # noqa: PLC0415 - imports tvm-ffi
-
-    return image.open_again(_loaded_first()[0]).get_function(name)
+    return open_again(_loaded_first()[0]).get_function(name)
 
 
 def function_of_tensors(name: str, type_of_tensors: type) -> Any:
@@ -172,8 +171,8 @@ def _held(manifest: Manifest) -> list[str]:
 
 def _load(image: bytes, manifest: Manifest, sha256: str) -> None:
     global _first  # noqa: PLW0603 - the first of a process
-    library = sealed.load(image, sha256, Path("te_select-where"))
-    address = sealed.call_for_int(library, "te_select_where_library")
+    library = load_bytes(image, sha256, Path("te_select-where"))
+    address = call_for_int(library, "te_select_where_library")
     version = _Library.from_address(address).version
     if version != _VERSION:
         raise ArtifactError(
