@@ -16,6 +16,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from te_select import levels
+
 
 @dataclass(frozen=True)
 class Kind:
@@ -97,7 +99,7 @@ KINDS: dict[str, Kind] = {
         name="cpu",
         tvm_kind="llvm",
         targets=(
-            "native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4, several of these as a list, an LLVM "
+            f"native, {', '.join(levels.NAMES)}, several of these as a list, an LLVM "
             "CPU name, aarch64, aarch64:neoverse-n1, riscv64"
         ),
         target="te_select.machines.cpu.target",
