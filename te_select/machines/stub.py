@@ -66,6 +66,7 @@ _MODES = {"": "TE_SELECT_STRICT", "__bits": "TE_SELECT_BITS", "__try": "TE_SELEC
 _EXPORTED = """\
 TVM_FFI_DLL_EXPORT int __tvm_ffi_{symbol}(void* self, const TVMFFIAny* args, int32_t num_args,
                                           TVMFFIAny* result) {{
+  (void)self;
   return {call}(&kernel_{i}, args, num_args, result, {mode});
 }}"""
 

@@ -5,7 +5,8 @@
 #include <stdint.h>
 #include <tvm/ffi/c_api.h>
 
-enum { COND, THEN, ELSE, OUT, TE_SELECT_OPERANDS };
+#include "operand_order.h"
+
 enum { TE_SELECT_MAX_DIMS = 64 };
 enum { TE_SELECT_MAX_NAMES = 3 * TE_SELECT_MAX_DIMS };
 enum { TE_SELECT_HOST = -1 }; /* the device of memory of the CPU */

@@ -47,8 +47,8 @@ int te_select_take(const te_select_kernel* kernel, void* const* data, const DLDe
     t->data = data[i];
     t->device = devices[i];
     t->ndim = shape->ndim;
-    t->dtype =
-        i == COND ? (DLDataType){kDLBool, 8, 1} : (DLDataType){kernel->code, kernel->bits, 1};
+    t->dtype = i == TE_SELECT_COND ? (DLDataType){kDLBool, 8, 1}
+                                   : (DLDataType){kernel->code, kernel->bits, 1};
     t->shape = (int64_t*)dims; /* which is not written */
     t->strides = NULL;
     t->byte_offset = 0;

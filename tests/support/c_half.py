@@ -16,6 +16,8 @@ from te_select.machines.c_compiler import c_compiler
 from te_select.runtime import scratch
 
 RUNTIME = Path(scratch.__file__).parent
+WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow")
+"""All C compiles without one of these."""
 _POOL = """
 import ctypes, os, sys
 pool = ctypes.CDLL(sys.argv[1])
@@ -50,11 +52,16 @@ def build(folder: Path, driver: str, sources: Sequence[str], *options: str) -> P
     """
     (folder / "driver.c").write_text(driver)
     path = folder / "half.so"
-    includes = (RUNTIME, RUNTIME / "cpu", *libinfo.include_paths())
     command = (
-        *(*c_compiler(), "-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fPIC"),
+        *(*c_compiler(), "-std=gnu11", "-O1", "-g", *WARNINGS, "-Werror", "-fPIC"),
         "-Wframe-larger-than=8192",  # threads may have stacks of 32 KB
-        *("-shared", "-pthread", *options, *(f"-I{path}" for path in includes)),
+        *(
+            "-shared",
+            "-pthread",
+            *options,
+            *(f"-isystem{path}" for path in libinfo.include_paths()),
+        ),
+        *(f"-I{path}" for path in (RUNTIME, RUNTIME / "cpu")),
         *(str(folder / "driver.c"), *(str(RUNTIME / name) for name in sources), "-o", str(path)),
     )
     subprocess.run(command, check=True)

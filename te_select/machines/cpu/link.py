@@ -35,6 +35,7 @@ FAMILY = HostHalf(
         *CPU.sources,
         "cpu/where.c",
         "cpu/where_block.c",
+        "cpu/where_call.c",
         "cpu/where_library.c",
         "cpu/where_plan.c",
     ),

@@ -32,7 +32,7 @@ void te_select_keep_apart(pool* p, int32_t threads) {
   cpu_set_t others;
   int32_t cpu = sched_getcpu(), kept = 0;
   if (cpu < 0 || cpu >= CPU_SETSIZE || sched_getaffinity(0, sizeof(others), &others)) return;
-  CPU_CLR(cpu, &others);
+  CPU_CLR((size_t)cpu, &others);
   if (threads - 1 <= p->kept && CPU_EQUAL(&others, &p->kept_on)) return;
   if (!CPU_COUNT(&others)) return;
   for (int32_t i = 1; i < threads; ++i) {

@@ -18,9 +18,9 @@ typedef struct {
 static manner decide(const te_select_version* version, const te_select_memory* operands) {
   const te_select_machine* machine = te_select_this_machine();
   const te_select_decisions* by_machine = &machine->decisions;
-  int64_t out = operands[OUT].bytes; /* each is below 2^61, see check_shape */
-  int64_t moved =
-      te_select_moved(operands[COND].bytes, operands[THEN].bytes, operands[ELSE].bytes, out);
+  int64_t out = operands[TE_SELECT_OUT].bytes; /* each is below 2^61, see check_shape */
+  int64_t moved = te_select_moved(operands[TE_SELECT_COND].bytes, operands[TE_SELECT_THEN].bytes,
+                                  operands[TE_SELECT_ELSE].bytes, out);
   int64_t grain = version->bytes_per_thread;
   if (grain == TE_SELECT_BY_MACHINE) grain = by_machine->bytes_per_thread;
   manner how = {.flags = 0, .threads = 1, .tasks = 1};
@@ -30,8 +30,9 @@ static manner decide(const te_select_version* version, const te_select_memory* o
     how.tasks = (int32_t)te_select_tasks_for(moved, how.threads);
     int64_t skip = version->skip;
     if (skip == TE_SELECT_BY_MACHINE) {
-      te_select_cond cond = {.data = operands[COND].data, .run = operands[COND].count};
-      int64_t width = out / operands[OUT].count;
+      te_select_cond cond = {.data = operands[TE_SELECT_COND].data,
+                             .run = operands[TE_SELECT_COND].count};
+      int64_t width = out / operands[TE_SELECT_OUT].count;
       skip = te_select_looks(machine, &cond, version->reads_cond_once, width);
     }
     if (skip) how.flags |= TE_SELECT_SKIP;
@@ -59,8 +60,8 @@ TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_plan(void* self, const TVMFFIAny* arg
   for (int32_t i = 0; i < num_args && i < EXPECTED; ++i) given[i] = args[i].v_int64;
   te_select_memory operands[TE_SELECT_OPERANDS] = {0};
   for (int i = 0; i < TE_SELECT_OPERANDS; ++i) operands[i].bytes = given[i];
-  operands[COND].count = given[COND];
-  operands[OUT].count = given[4] > 0 ? given[4] : 1;
+  operands[TE_SELECT_COND].count = given[TE_SELECT_COND];
+  operands[TE_SELECT_OUT].count = given[4] > 0 ? given[4] : 1;
   const te_select_version version = {
       .bytes_per_thread = given[5],
       .stream_from = given[6],

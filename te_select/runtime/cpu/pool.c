@@ -106,8 +106,8 @@ static int is_left(range* r, int32_t begin, int64_t patience) {
   return 0;
 }
 
-static int32_t begin_of(int32_t range, int32_t tasks, int32_t threads) {
-  return (int32_t)te_select_share(tasks, range, threads);
+static int32_t begin_of(int32_t owner, int32_t tasks, int32_t threads) {
+  return (int32_t)te_select_share(tasks, owner, threads);
 }
 
 /* Does tasks of the `own` range and then of the others until none is left; returns how many. */

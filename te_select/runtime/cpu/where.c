@@ -217,23 +217,25 @@ static int run_cut(walk* w, int64_t tasks) {
 
 static int looks(const walk* w, const te_select_machine* machine, int reads_once) {
   const te_select_block* block = &w->whole;
-  if (block->col[COND] != 1) return 0; /* its runs are no runs of memory, or it is one value */
-  te_select_cond cond = {.data = w->around.data[COND], .run = block->n, .count = w->around.count};
+  if (block->col[TE_SELECT_COND] != 1)
+    return 0; /* its runs are no runs of memory, or it is one value */
+  te_select_cond cond = {
+      .data = w->around.data[TE_SELECT_COND], .run = block->n, .count = w->around.count};
   for (int32_t k = 0; k < w->around.count; ++k) {
     cond.extent[k] = w->around.loops[k].extent;
-    cond.stride[k] = w->around.loops[k].stride[COND];
+    cond.stride[k] = w->around.loops[k].stride[TE_SELECT_COND];
   }
   if (block->m > 1) {
     cond.extent[cond.count] = block->m;
-    cond.stride[cond.count++] = block->row[COND];
+    cond.stride[cond.count++] = block->row[TE_SELECT_COND];
   }
   return te_select_looks(machine, &cond, reads_once, w->around.width);
 }
 
 static int32_t run_walk(walk* w) {
   const te_select_machine* machine = te_select_this_machine();
-  int64_t out = bytes_of(&w->around, OUT), cond = bytes_of(&w->around, COND);
-  int64_t then = bytes_of(&w->around, THEN), other = bytes_of(&w->around, ELSE);
+  int64_t out = bytes_of(&w->around, TE_SELECT_OUT), cond = bytes_of(&w->around, TE_SELECT_COND);
+  int64_t then = bytes_of(&w->around, TE_SELECT_THEN), other = bytes_of(&w->around, TE_SELECT_ELSE);
   int64_t moved = te_select_moved(cond, then, other, out);
   take_block(w);
   w->threads = 1;

@@ -98,8 +98,8 @@ static int check(const DLTensor* t, int operand, DLDataType type) {
   if (t->ndim < 0 || t->ndim > TE_SELECT_WHERE_RANK || (t->ndim && !t->shape)) {
     return refuse("ValueError", "where: %s has more than 64 dims", name);
   }
-  int fits = operand == COND ? t->dtype.bits == 8 && t->dtype.code == kDLBool
-                             : t->dtype.bits == type.bits && t->dtype.code == type.code;
+  int fits = operand == TE_SELECT_COND ? t->dtype.bits == 8 && t->dtype.code == kDLBool
+                                       : t->dtype.bits == type.bits && t->dtype.code == type.code;
   if (!fits || t->dtype.lanes != 1 || t->dtype.bits % 8 || !t->dtype.bits || t->dtype.bits > 128) {
     return refuse("TypeError", "where: %s has another element type than out, or cond is no boolean",
                   name);
@@ -165,7 +165,7 @@ static int to_element(const TVMFFIAny* arg, DLDataType type, char* element) {
 static int is_joined(const DLTensor* out, const DLTensor* const* inputs) {
   for (int32_t back = 1; back <= out->ndim; ++back) {
     int found = 0;
-    for (int i = 0; i < OUT && !found; ++i) {
+    for (int i = 0; i < TE_SELECT_OUT && !found; ++i) {
       const DLTensor* t = inputs[i];
       found = t && back <= t->ndim && t->shape[t->ndim - back] == out->shape[out->ndim - back];
     }
@@ -182,23 +182,23 @@ TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_where(void* self, const TVMFFIAny* ar
   (void)self;
   set_int(result, 0);
   if (num_args != TE_SELECT_OPERANDS) {
-    return refuse("TypeError", "where: expected cond, x, y, %s", names[OUT]);
+    return refuse("TypeError", "where: expected cond, x, y, %s", names[TE_SELECT_OUT]);
   }
-  const DLTensor* out = tensor_of(&args[OUT]);
-  if (!out) return refuse("TypeError", "where: %s is not a tensor", names[OUT]);
-  if (check(out, OUT, out->dtype)) return -1;
+  const DLTensor* out = tensor_of(&args[TE_SELECT_OUT]);
+  if (!out) return refuse("TypeError", "where: %s is not a tensor", names[TE_SELECT_OUT]);
+  if (check(out, TE_SELECT_OUT, out->dtype)) return -1;
   te_select_where_call call;
   char elements[TE_SELECT_OPERANDS][16];
-  const DLTensor* inputs[OUT];
+  const DLTensor* inputs[TE_SELECT_OUT];
   call.ndim = out->ndim;
   call.width = out->dtype.bits / 8;
   memcpy(call.shape, out->shape, (size_t)out->ndim * sizeof(int64_t));
   for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
     const DLTensor* t = tensor_of(&args[i]);
-    if (i != OUT) inputs[i] = t;
+    if (i != TE_SELECT_OUT) inputs[i] = t;
     int64_t strides[TE_SELECT_WHERE_RANK];
     if (!t) {
-      if (i == COND || !to_element(&args[i], out->dtype, elements[i])) {
+      if (i == TE_SELECT_COND || !to_element(&args[i], out->dtype, elements[i])) {
         return refuse("TypeError", "where: %s is no tensor, and no number that out's type holds",
                       names[i]);
       }
@@ -215,16 +215,16 @@ TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_where(void* self, const TVMFFIAny* ar
   }
   if (!is_joined(out, inputs)) {
     return refuse("ValueError", "where: %s is larger than what the inputs broadcast to",
-                  names[OUT]);
+                  names[TE_SELECT_OUT]);
   }
   if (te_select_where_overlaps(&call)) {
-    return refuse("ValueError", "where: %s overlaps an input", names[OUT]);
+    return refuse("ValueError", "where: %s overlaps an input", names[TE_SELECT_OUT]);
   }
   int32_t outcome = call_any(&call);
   if (outcome == TE_SELECT_WHERE_REFUSED) return refuse("RuntimeError", "where: %s", refusal());
   if (outcome == TE_SELECT_WHERE_FAILED) {
     return refuse("RuntimeError", "where: there is no memory for tiles of %s, or a kernel failed",
-                  names[OUT]);
+                  names[TE_SELECT_OUT]);
   }
   set_int(result, outcome);
   return 0;
@@ -250,10 +250,10 @@ static int is_compact(const DLTensor* t, const DLTensor* out) {
  * written, and the result is TE_SELECT_WHERE_LAYOUT. */
 TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_where_compact(void* self, const TVMFFIAny* args,
                                                          int32_t num_args, TVMFFIAny* result) {
-  const DLTensor* out = num_args == TE_SELECT_OPERANDS ? tensor_of(&args[OUT]) : NULL;
-  const DLTensor* inputs[OUT];
+  const DLTensor* out = num_args == TE_SELECT_OPERANDS ? tensor_of(&args[TE_SELECT_OUT]) : NULL;
+  const DLTensor* inputs[TE_SELECT_OUT];
   int fits = out && is_compact(out, out);
-  for (int i = 0; i < OUT && fits; ++i) {
+  for (int i = 0; i < TE_SELECT_OUT && fits; ++i) {
     inputs[i] = tensor_of(&args[i]);
     fits = !inputs[i] || is_compact(inputs[i], out);
   }

@@ -33,7 +33,7 @@ typedef struct {
 } te_select_block;
 
 static inline int64_t te_select_item(int operand, int32_t width) {
-  return operand == COND ? 1 : width;
+  return operand == TE_SELECT_COND ? 1 : width;
 }
 
 /* A kernel of the table, or NULL. Another thread may be adding it. */

@@ -29,7 +29,7 @@ static int look_at_clock(clockid_t id, struct timespec* t) {
 
 /* The helpers' threads are made up, too: what the system is asked for is kept. */
 static cpu_set_t caller, helper_runs_on[9];
-static int caller_on, policy = SCHED_OTHER, refused;
+static int caller_on, given_policy = SCHED_OTHER, refused;
 
 static int look_at_caller(pid_t id, size_t size, cpu_set_t* set) {
   (void)id, (void)size;
@@ -43,14 +43,14 @@ static int move_helper(pid_t id, size_t size, const cpu_set_t* set) {
 }
 static int set_policy_of_helper(pid_t id, int wanted, const struct sched_param* none) {
   (void)id, (void)none;
-  if (!refused) policy = wanted;
+  if (!refused) given_policy = wanted;
   return refused;
 }
 #define sched_getcpu() caller_on
 #define sched_getaffinity look_at_caller
 #define sched_setaffinity move_helper
 #define sched_setscheduler set_policy_of_helper
-#define sched_getscheduler(id) policy
+#define sched_getscheduler(id) given_policy
 #include "free_cores.c"
 
 enum { CORES = 8 };
@@ -76,14 +76,14 @@ int are_free(void) { return te_select_cores_are_free(&p); }
 void answer(void) { te_select_answer(&p); }
 void let_pass(int64_t ns) { clock_ns += ns; }
 int times_asked(void) { return (int)p.generation; }
-int policy_of_helpers(void) { return policy; }
+int policy_of_helpers(void) { return given_policy; }
 void refuse(int all) { refused = all; }
 
 /* The caller is on CPU `on`, and may use those of the bits `allowed`. */
 static void place_caller(int on, int allowed) {
   caller_on = on;
   CPU_ZERO(&caller);
-  for (int cpu = 0; cpu < 8; ++cpu) {
+  for (size_t cpu = 0; cpu < 8; ++cpu) {
     if (allowed >> cpu & 1) CPU_SET(cpu, &caller);
   }
 }
@@ -91,7 +91,9 @@ static void place_caller(int on, int allowed) {
 /* The CPUs of a helper, as bits; 0 if it was never moved. */
 int cpus_of(int helper) {
   int found = 0;
-  for (int cpu = 0; cpu < 8; ++cpu) found |= !!CPU_ISSET(cpu, &helper_runs_on[helper]) << cpu;
+  for (size_t cpu = 0; cpu < 8; ++cpu) {
+    if (CPU_ISSET(cpu, &helper_runs_on[helper])) found |= 1 << cpu;
+  }
   return found;
 }
 

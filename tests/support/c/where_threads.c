@@ -50,11 +50,12 @@ static void make_call(te_select_where_call* call, char* const* memory, int kind)
     call->strides[i][0] = COLUMNS * te_select_item(i, WIDTH);
     call->strides[i][1] = te_select_item(i, WIDTH);
   }
-  if (kind == 1) call->strides[ELSE][0] = WIDTH, call->strides[ELSE][1] = ROWS * WIDTH;
-  if (kind == 2) call->strides[COND][0] = 1, call->strides[COND][1] = 0;
-  if (kind == 2) memset(call->strides[ELSE], 0, sizeof(call->strides[ELSE]));
-  if (kind == 3) call->data[THEN] += (ROWS - 1) * call->strides[THEN][0];
-  if (kind == 3) call->strides[THEN][0] *= -1;
+  if (kind == 1)
+    call->strides[TE_SELECT_ELSE][0] = WIDTH, call->strides[TE_SELECT_ELSE][1] = ROWS * WIDTH;
+  if (kind == 2) call->strides[TE_SELECT_COND][0] = 1, call->strides[TE_SELECT_COND][1] = 0;
+  if (kind == 2) memset(call->strides[TE_SELECT_ELSE], 0, sizeof(call->strides[TE_SELECT_ELSE]));
+  if (kind == 3) call->data[TE_SELECT_THEN] += (ROWS - 1) * call->strides[TE_SELECT_THEN][0];
+  if (kind == 3) call->strides[TE_SELECT_THEN][0] *= -1;
 }
 
 static const char* element(const te_select_where_call* call, int operand, int64_t i, int64_t j) {
@@ -76,8 +77,9 @@ static void* make_calls(void* number) {
     if (library->call(&call) < 0) fail("a call was not done");
     for (int64_t i = 0; i < ROWS; ++i) {
       for (int64_t j = 0; j < COLUMNS; ++j) {
-        int side = *element(&call, COND, i, j) ? THEN : ELSE;
-        if (memcmp(element(&call, OUT, i, j), element(&call, side, i, j), WIDTH)) fail("wrong");
+        int side = *element(&call, TE_SELECT_COND, i, j) ? TE_SELECT_THEN : TE_SELECT_ELSE;
+        if (memcmp(element(&call, TE_SELECT_OUT, i, j), element(&call, side, i, j), WIDTH))
+          fail("wrong");
       }
     }
   }
