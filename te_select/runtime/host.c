@@ -289,8 +289,6 @@ int te_select_check(const te_select_kernel* kernel, const TVMFFIAny* args, int32
 TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_manifest(void* self, const TVMFFIAny* args,
                                                     int32_t num_args, TVMFFIAny* result) {
   (void)self, (void)args, (void)num_args;
-  result->type_index = kTVMFFIInt;
-  result->zero_padding = 0;
-  result->v_int64 = (int64_t)(uintptr_t)te_select_manifest_text;
+  te_select_return_int(result, (int64_t)(uintptr_t)te_select_manifest_text);
   return 0;
 }

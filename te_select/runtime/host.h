@@ -49,6 +49,13 @@ int te_select_check(const te_select_kernel* kernel, const TVMFFIAny* args, int32
 /* The return value of an exported function of this mode if its arguments were refused. */
 static inline int te_select_refused(te_select_mode mode) { return mode == TE_SELECT_TRY ? 0 : -1; }
 
+/* Sets what an exported function returns. */
+static inline void te_select_return_int(TVMFFIAny* result, int64_t value) {
+  result->type_index = kTVMFFIInt;
+  result->zero_padding = 0;
+  result->v_int64 = value;
+}
+
 /* The text of the library's manifest, in its ELF note. */
 extern const char te_select_manifest_text[] __attribute__((visibility("hidden")));
 

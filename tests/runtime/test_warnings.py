@@ -44,10 +44,11 @@ def test_stub_for_cpus_compiles_without_a_warning(tmp_path):
         link.KernelEntry(workload, tuple(link.Version(f"kernel_{i}_{k}") for k in range(2)))
         for i, workload in enumerate(WORKLOADS)
     ]
-    source = link.stub_source(entries, LEVELS, {each: c_name(each) for each in WORKLOADS})
+    functions = {each: c_name(each) for each in WORKLOADS}
     places = {WORKLOADS[0]: "runs[2][7]", WORKLOADS[1]: "rows[4][5]"}
-    (tmp_path / "stub.c").write_text(source + link._family(entries, LEVELS, places))
-    compile_strictly(tmp_path, "stub.c")
+    for name, placed in (("kernels.c", None), ("where.c", places)):
+        (tmp_path / name).write_text(link.stub_source(entries, LEVELS, functions, placed))
+        compile_strictly(tmp_path, name)
 
 
 def test_stub_for_cuda_compiles_without_a_warning(tmp_path):

@@ -12,7 +12,7 @@
  *
  * After a job, helpers look for work for a short while, and then sleep. They are woken on other CPUs
  * than the caller's. The caller sleeps, too, while a helper finishes its last task: then the system
- * can continue a helper that it has stopped on the caller's core. `free_cores.c` decides whether a
+ * can continue a helper that it has stopped on the caller's core. `pool_backoff.c` decides whether a
  * call has helpers at all.
  */
 #define _GNU_SOURCE
@@ -25,8 +25,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "free_cores.h"
 #include "host_cpu.h"
+#include "pool_backoff.h"
 
 enum {
   HELPER_SPINS = 3000,      /* looks for a new job before a helper sleeps; some 100 us */
@@ -231,7 +231,7 @@ static void turn_away(pool* p) {
 
 static void put_back(pool* p) { atomic_store_explicit(&p->busy, 0, memory_order_release); }
 
-int32_t te_select_threads_at_hand(int32_t wanted) {
+int32_t te_select_threads_at_hand(int32_t wanted, int32_t most) {
   if (wanted <= 1 || is_child) return 1;
   pool* p = the_pool();
   if (!p || p->forked) return 1;
@@ -239,9 +239,9 @@ int32_t te_select_threads_at_hand(int32_t wanted) {
     turn_away(p);
     return 1;
   }
-  wanted = te_select_leave_cores(p, wanted);
+  wanted = te_select_leave_cores(p, wanted, most);
   if (wanted <= 1) return 1;
-  if (p->alone_until) {
+  if (p->serial_until_ns) {
     if (!get(p)) return 1;
     int welcome = te_select_cores_are_free(p);
     put_back(p);
@@ -285,7 +285,7 @@ int te_select_parallel(te_select_task task, void* data, int32_t tasks, int32_t t
   int64_t waited = wait_for(p, by_helpers);
   int failed = atomic_load_explicit(&p->failed, memory_order_relaxed);
   uint32_t fair = (uint32_t)(tasks - begin_of(1, tasks, threads));
-  te_select_learn(p, were_awake, by_helpers, fair, waited);
+  te_select_pool_record_result(p, were_awake, by_helpers, fair, waited);
   put_back(p);
   return failed;
 }

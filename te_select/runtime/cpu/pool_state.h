@@ -30,9 +30,9 @@ typedef struct {
   _Atomic int32_t caller_sleeps;
   _Alignas(LINE) _Atomic int32_t busy; /* a call has the pool; guards what is not atomic */
   int32_t helpers;                     /* how many were started */
-  int32_t poor;                        /* calls in a row in which helpers did little */
-  _Atomic int64_t alone_until;         /* until then calls run alone; 0 if the cores are free */
-  int64_t alone_since;                 /* when the cores turned out to have other work */
+  int32_t starved_calls;               /* calls in a row in which helpers did little */
+  _Atomic int64_t serial_until_ns;     /* until then calls run alone; 0 if the cores are free */
+  int64_t serial_since_ns;             /* when the cores turned out to have other work */
   _Atomic int64_t asked;               /* when helpers were asked to come; 0 if they were not */
   _Atomic int32_t came_at_once;        /* how many did */
   _Atomic uint64_t turned_away;        /* a bit for each thread that called during the last job */

@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "machine.h"
 
 #ifndef TE_SELECT_CGROUPS /* a test has files of its own */
 #define TE_SELECT_CGROUPS_OF_PROCESS "/proc/self/cgroup"
@@ -15,13 +18,6 @@
 #endif
 
 enum { PATH_BYTES = 1024, LINE_BYTES = 1024, FALLBACK_PROCESSORS = 1 };
-
-static int32_t max_threads = 1;
-static char bad_threads[64]; /* what TE_SELECT_NUM_THREADS says, or empty */
-
-int32_t te_select_max_threads(void) { return max_threads; }
-
-const char* te_select_bad_threads(void) { return *bad_threads ? bad_threads : NULL; }
 
 /* Reads a positive whole number, or INT32_MAX for a larger one; 0 if the text is no such number. */
 static int32_t parse_count(const char* text) {
@@ -34,15 +30,15 @@ static int32_t parse_count(const char* text) {
   return (int32_t)value;
 }
 
-static int32_t from_environment(void) {
+static int32_t from_environment(te_select_machine* machine) {
   const char* text = getenv("TE_SELECT_NUM_THREADS");
   if (text && *text) {
     int32_t count = parse_count(text);
     if (count) return count;
-    snprintf(bad_threads, sizeof(bad_threads), "%s", text);
-    for (char* c = bad_threads; *c; ++c) { /* a message must be UTF-8 */
-      if (*c < ' ' || *c > '~') *c = '?';
-    }
+    char quoted[64];
+    te_select_quote(quoted, sizeof(quoted), text);
+    snprintf(machine->threads_problem, sizeof(machine->threads_problem),
+             "TE_SELECT_NUM_THREADS is '%s'; expected a positive whole number", quoted);
     return 1;
   }
   text = getenv("OMP_NUM_THREADS"); /* a list has a number for each level of nesting */
@@ -55,12 +51,13 @@ static int32_t from_environment(void) {
   return parse_count(first);
 }
 
+/* The CPUs of the main thread: the thread that calls first may be tied to one of them. */
 static int32_t from_affinity(void) {
   for (size_t processors = 1024; processors <= (1u << 20); processors *= 4) {
     cpu_set_t* set = CPU_ALLOC(processors);
     if (!set) break;
     size_t size = CPU_ALLOC_SIZE(processors);
-    int count = sched_getaffinity(0, size, set) ? 0 : CPU_COUNT_S(size, set);
+    int count = sched_getaffinity(getpid(), size, set) ? 0 : CPU_COUNT_S(size, set);
     CPU_FREE(set);
     if (count > 0) return count;
   }
@@ -155,13 +152,12 @@ static int32_t from_quota(const char* proc, const char* mount) {
   return least;
 }
 
-/* It runs before the other constructors, because one of them describes the machine. */
-__attribute__((constructor(200))) static void count_threads(void) {
-  max_threads = from_environment();
-  if (!max_threads) {
-    max_threads = from_affinity();
+void te_select_count_threads(te_select_machine* machine) {
+  int32_t count = from_environment(machine);
+  if (!count) {
+    count = from_affinity();
     int32_t quota = from_quota(TE_SELECT_CGROUPS_OF_PROCESS, TE_SELECT_CGROUPS);
-    if (quota && quota < max_threads) max_threads = quota;
+    if (quota && quota < count) count = quota;
   }
-  if (max_threads > TE_SELECT_MOST_THREADS) max_threads = TE_SELECT_MOST_THREADS;
+  machine->max_threads = count < TE_SELECT_MOST_THREADS ? count : TE_SELECT_MOST_THREADS;
 }

@@ -15,9 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "look.h"
-#include "machine.h"
-#include "shares.h"
+#include "cond_sampling.h"
+#include "parallel_plan.h"
 #include "where_plan.h"
 
 enum {
@@ -232,8 +231,7 @@ static int looks(const walk* w, const te_select_machine* machine, int reads_once
   return te_select_looks(machine, &cond, reads_once, w->around.width);
 }
 
-static int32_t run_walk(walk* w) {
-  const te_select_machine* machine = te_select_this_machine();
+static int32_t run_walk(walk* w, const te_select_machine* machine) {
   int64_t out = bytes_of(&w->around, TE_SELECT_OUT), cond = bytes_of(&w->around, TE_SELECT_COND);
   int64_t then = bytes_of(&w->around, TE_SELECT_THEN), other = bytes_of(&w->around, TE_SELECT_ELSE);
   int64_t moved = te_select_moved(cond, then, other, out);
@@ -241,7 +239,7 @@ static int32_t run_walk(walk* w) {
   w->threads = 1;
   int64_t tasks = 1, grain = machine->decisions.bytes_per_thread;
   if (grain > 0 && moved >= 2 * grain) {
-    w->threads = te_select_threads_for(moved, grain);
+    w->threads = te_select_threads_for(machine, moved, grain);
     tasks = te_select_tasks_for(moved, w->threads);
     if (looks(w, machine, cond * w->around.width == out)) w->flags |= TE_SELECT_SKIP;
   }
@@ -257,7 +255,7 @@ static int32_t run_walk(walk* w) {
 }
 
 int32_t te_select_where_walk(const te_select_where_kernels* kernels,
-                             const te_select_where_call* call) {
+                             const te_select_machine* machine, const te_select_where_call* call) {
   walk w; /* to set all of it to zero would take a tenth of a short call */
   w.kernels = kernels;
   w.flags = 0;
@@ -267,7 +265,7 @@ int32_t te_select_where_walk(const te_select_where_kernels* kernels,
   if (!te_select_kernel_at(&kernels->runs[width][TE_SELECT_RUNS - 1])) {
     return TE_SELECT_WHERE_NO_KERNEL;
   }
-  int32_t result = run_walk(&w);
+  int32_t result = run_walk(&w, machine);
   if (result != TE_SELECT_WHERE_DONE || w.by_tiles) return result;
   int number = te_select_rows_number(&w.whole, w.around.width);
   if (number < 0 || te_select_kernel_at(&kernels->rows[width][number])) return result;

@@ -1,79 +1,64 @@
 /* The exports of a library of the family: its kernels, and a function for tensors of any shapes. */
 #include "where_library.h"
 
-#include <stdio.h>
 #include <string.h>
 
-#include "machine.h"
-#include "processors.h"
+#include "first_use.h"
 #include "where_plan.h"
 
 static te_select_where_kernels own, all;
-static char threads_problem[128];
-static const char* problem; /* why every call is refused; NULL if none is */
 
-static const char* refusal(void) { return problem; }
-
-static int32_t call_any(const te_select_where_call* call) {
-  if (problem) return TE_SELECT_WHERE_REFUSED;
-  return te_select_where_walk(&all, call);
+static const char* refusal(void) {
+  const te_select_findings* here = te_select_here();
+  return here->refused ? here->refusal : NULL;
 }
 
-static void add_one(te_select_where_run* to, te_select_where_run from) {
-  if (from && !te_select_kernel_at(to)) __atomic_store_n(to, from, __ATOMIC_RELEASE);
+static int32_t call_any(const te_select_where_call* call) {
+  const te_select_findings* here = te_select_here();
+  if (here->refused) return TE_SELECT_WHERE_REFUSED;
+  return te_select_where_walk(&all, &here->machine, call);
+}
+
+static void add_one(te_select_where_run* to, const te_select_where_run* from) {
+  te_select_where_run kernel = te_select_kernel_at(from);
+  if (kernel && !te_select_kernel_at(to)) te_select_put_kernel(to, kernel);
 }
 
 static void add(const te_select_where_library* other) {
   for (int w = 0; w < TE_SELECT_WIDTHS; ++w) {
     for (int i = 0; i < TE_SELECT_ROWS; ++i) {
-      add_one(&all.rows[w][i], other->kernels->rows[w][i]);
+      add_one(&all.rows[w][i], &other->kernels->rows[w][i]);
     }
     for (int i = 0; i < TE_SELECT_RUNS; ++i) {
-      add_one(&all.runs[w][i], other->kernels->runs[w][i]);
+      add_one(&all.runs[w][i], &other->kernels->runs[w][i]);
     }
   }
 }
 
-static const te_select_where_library library = {TE_SELECT_WHERE_VERSION, call_any, refusal, add,
-                                                &own};
+static const te_select_where_library library = {.version = TE_SELECT_WHERE_VERSION,
+                                                .call = call_any,
+                                                .refusal = refusal,
+                                                .add = add,
+                                                .kernels = &own};
 
-static const char* find_problem(void) {
-  if (te_select_level_problem()) return te_select_level_problem();
-  if (!te_select_bad_threads()) return te_select_bad_profile();
-  snprintf(threads_problem, sizeof(threads_problem),
-           "TE_SELECT_NUM_THREADS is '%s'; expected a positive whole number",
-           te_select_bad_threads());
-  return threads_problem;
-}
-
-__attribute__((constructor(400))) static void take_level(void) {
-  problem = find_problem();
-  int32_t level = te_select_level_here();
-  if (level < 0) return;
+void te_select_where_take_level(int32_t level) {
   te_select_where_fill(&own, level);
   add(&library);
 }
 
 /* ---- for tvm-ffi -------------------------------------------------------------------------------- */
 
-static void set_int(TVMFFIAny* result, int64_t value) {
-  result->type_index = kTVMFFIInt;
-  result->zero_padding = 0;
-  result->v_int64 = value;
-}
-
-/* The address of the te_select_where_library. */
+/* The address of the te_select_where_library, whose kernels are there. */
 TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_where_library(void* self, const TVMFFIAny* args,
                                                          int32_t num_args, TVMFFIAny* result) {
   (void)self, (void)args, (void)num_args;
-  set_int(result, (int64_t)(uintptr_t)&library);
+  te_select_here();
+  te_select_return_int(result, (int64_t)(uintptr_t)&library);
   return 0;
 }
 
 __attribute__((cold)) static int refuse(const char* kind, const char* format, const char* name) {
-  te_select_message m;
-  m.mode = TE_SELECT_STRICT;
-  m.used = 0;
+  te_select_message m = {.mode = TE_SELECT_STRICT};
   te_select_append(&m, format, name);
   return te_select_fail(kind, &m);
 }
@@ -180,7 +165,7 @@ static int is_joined(const DLTensor* out, const DLTensor* const* inputs) {
 TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_where(void* self, const TVMFFIAny* args,
                                                  int32_t num_args, TVMFFIAny* result) {
   (void)self;
-  set_int(result, 0);
+  te_select_return_int(result, 0);
   if (num_args != TE_SELECT_OPERANDS) {
     return refuse("TypeError", "where: expected cond, x, y, %s", names[TE_SELECT_OUT]);
   }
@@ -226,7 +211,7 @@ TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_where(void* self, const TVMFFIAny* ar
     return refuse("RuntimeError", "where: there is no memory for tiles of %s, or a kernel failed",
                   names[TE_SELECT_OUT]);
   }
-  set_int(result, outcome);
+  te_select_return_int(result, outcome);
   return 0;
 }
 
@@ -260,6 +245,6 @@ TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_where_compact(void* self, const TVMFF
   if (fits && is_joined(out, inputs)) {
     return __tvm_ffi_te_select_where(self, args, num_args, result);
   }
-  set_int(result, TE_SELECT_WHERE_LAYOUT);
+  te_select_return_int(result, TE_SELECT_WHERE_LAYOUT);
   return 0;
 }

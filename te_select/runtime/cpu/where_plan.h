@@ -2,8 +2,7 @@
 #ifndef TE_SELECT_WHERE_PLAN_H_
 #define TE_SELECT_WHERE_PLAN_H_
 
-#include "host_cpu.h"
-#include "where.h"
+#include "where_library.h"
 
 enum { LONG_ROW_BYTES = 1024, SHORT_ROW_BYTES = 128 }; /* the same as in schedules/cpu/config.py */
 /* Rows below this are given to a kernel of rows, many at a time: as fast as a kernel of the very shape,
@@ -34,11 +33,6 @@ typedef struct {
 
 static inline int64_t te_select_item(int operand, int32_t width) {
   return operand == TE_SELECT_COND ? 1 : width;
-}
-
-/* A kernel of the table, or NULL. Another thread may be adding it. */
-static inline te_select_where_run te_select_kernel_at(const te_select_where_run* place) {
-  return __atomic_load_n(place, __ATOMIC_ACQUIRE);
 }
 
 /* Makes the loops of a call: without axes of extent 1; with positive strides of out, the largest

@@ -44,13 +44,11 @@ EACH_WIDTH(EACH_ROW, ROWS)
 /* clang-format on */
 
 #define INDEX(w) __builtin_ctz(w)
-#define TAKE_RUN(w, k) kernels->runs[INDEX(w)][k] = run_##w##_##k;
-#define TAKE_ROWS(w, k) kernels->rows[INDEX(w)][k] = rows_##w##_##k;
+#define TAKE_RUN(w, k) te_select_put_kernel(&kernels->runs[INDEX(w)][k], run_##w##_##k);
+#define TAKE_ROWS(w, k) \
+  if (w < 16) te_select_put_kernel(&kernels->rows[INDEX(w)][k], rows_##w##_##k);
 
 static inline void take_runs(te_select_where_kernels* kernels) { EACH_WIDTH(EACH_RUN, TAKE_RUN) }
 
 /* Elements of 16 bytes have no kernels of rows. */
-static inline void take_rows(te_select_where_kernels* kernels) {
-  EACH_WIDTH(EACH_ROW, TAKE_ROWS)
-  memset(kernels->rows[INDEX(16)], 0, sizeof(kernels->rows[0]));
-}
+static inline void take_rows(te_select_where_kernels* kernels) { EACH_WIDTH(EACH_ROW, TAKE_ROWS) }

@@ -22,16 +22,23 @@ void te_select_where_fill(te_select_where_kernels* kernels, int32_t level) {
 }
 
 static const char* const no_features[] = {NULL};
-static const te_select_level level = {"x86-64", no_features};
-const te_select_library te_select_this_library = {1, &level};
+static const te_select_level levels[] = {{"x86-64", no_features}};
+const te_select_library te_select_this_library = {1, levels, te_select_where_take_level};
 const char te_select_manifest_text[] = "";
 
 int __tvm_ffi_te_select_where_library(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 
 /* ---- calls --------------------------------------------------------------------------------------- */
 
-static const te_select_where_library* library;
 static pthread_barrier_t together;
+
+/* The first thread that asks makes the library find out where it runs. */
+static const te_select_where_library* first_use(void) {
+  TVMFFIAny found;
+  pthread_barrier_wait(&together);
+  __tvm_ffi_te_select_where_library(NULL, NULL, 0, &found);
+  return (const te_select_where_library*)(uintptr_t)found.v_int64;
+}
 
 static void fail(const char* what) {
   puts(what);
@@ -70,7 +77,7 @@ static void* make_calls(void* number) {
     memory[i] = malloc(BYTES);
     for (int at = 0; at < BYTES; ++at) memory[i][at] = (char)(rand_r(&seed) % (i ? 100 : 2));
   }
-  pthread_barrier_wait(&together);
+  const te_select_where_library* library = first_use();
   for (int k = 0; k < CALLS; ++k) {
     te_select_where_call call;
     make_call(&call, memory, rand_r(&seed) % 4);
@@ -92,16 +99,12 @@ static void* add_rows(void* unused) {
   static te_select_where_kernels rows;
   take_rows(&rows);
   const te_select_where_library other = {.version = TE_SELECT_WHERE_VERSION, .kernels = &rows};
-  pthread_barrier_wait(&together);
-  library->add(&other);
+  first_use()->add(&other);
   return NULL;
 }
 
 int main(void) {
-  TVMFFIAny found;
   pthread_t threads[THREADS + 1];
-  __tvm_ffi_te_select_where_library(NULL, NULL, 0, &found);
-  library = (const te_select_where_library*)(uintptr_t)found.v_int64;
   pthread_barrier_init(&together, NULL, THREADS + 1);
   for (uintptr_t i = 0; i <= THREADS; ++i) {
     if (pthread_create(&threads[i], NULL, i ? make_calls : add_rows, (void*)i)) return 2;

@@ -10,14 +10,14 @@
  * times as long (Zen 4, two cores, 2^16 to 2^20 elements).
  */
 #define _GNU_SOURCE
-#include "free_cores.h"
+#include "pool_backoff.h"
 
 #include <limits.h>
 #include <sched.h>
 
 enum {
   STALL_NS = 200000,  /* a task takes less than 10 us; after this the system has stopped a thread */
-  POOR_CALLS = 4,     /* in a row, in which helpers that were awake did little: calls run alone */
+  STARVED_CALLS = 4,  /* in a row, in which helpers that were awake did little: calls run alone */
   ALONE_NS = 2000000, /* for this time; then helpers are asked whether they come at once */
   /* Of 100 helpers, 99 came within 0.1 ms on a free core, and 1 within 0.76 ms beside a busy loop
    * (Zen 5). */
@@ -70,19 +70,20 @@ static void stop_giving_way(pool* p) {
 }
 
 static void go_alone(pool* p) {
-  p->alone_since = now_ns();
-  p->alone_until = p->alone_since + ALONE_NS;
+  p->serial_since_ns = now_ns();
+  p->serial_until_ns = p->serial_since_ns + ALONE_NS;
   p->asked = 0;
-  p->poor = 0;
+  p->starved_calls = 0;
 }
 
-int32_t te_select_leave_cores(pool* p, int32_t wanted) {
+int32_t te_select_leave_cores(pool* p, int32_t wanted, int32_t most) {
   if (!p->others_until || now_ns() >= p->others_until) return wanted;
-  int32_t left = te_select_max_threads() - p->others;
+  int32_t left = most - p->others;
   return left < wanted ? left : wanted;
 }
 
-void te_select_learn(pool* p, int awake, uint32_t done, uint32_t fair, int64_t waited) {
+void te_select_pool_record_result(pool* p, int awake, uint32_t done, uint32_t fair,
+                                  int64_t waited) {
   int32_t others = __builtin_popcountll(p->turned_away);
   if (others) {
     p->others = others;
@@ -91,8 +92,8 @@ void te_select_learn(pool* p, int awake, uint32_t done, uint32_t fair, int64_t w
   if (waited > STALL_NS) {
     go_alone(p);
   } else if (4 * done >= fair) {
-    p->poor = 0;
-  } else if (awake && ++p->poor == POOR_CALLS) {
+    p->starved_calls = 0;
+  } else if (awake && ++p->starved_calls == STARVED_CALLS) {
     go_alone(p);
   }
 }
@@ -113,23 +114,23 @@ void te_select_answer(pool* p) {
 }
 
 int te_select_cores_are_free(pool* p) {
-  if (!p->alone_until) return 1; /* since the caller looked */
+  if (!p->serial_until_ns) return 1; /* since the caller looked */
   int64_t now = now_ns();
-  if (now < p->alone_until) return 0;
+  if (now < p->serial_until_ns) return 0;
   if (!p->asked) {
     ask(p, now);
     return 0;
   }
   /* One thread of many may have other reasons to come late. */
   int come = 4 * p->came_at_once >= 3 * p->helpers;
-  if (come || now - p->alone_since > MOST_ALONE_NS) {
+  if (come || now - p->serial_since_ns > MOST_ALONE_NS) {
     stop_giving_way(p);
-    p->asked = p->alone_until = 0;
+    p->asked = p->serial_until_ns = 0;
     return 1;
   }
   if (now - p->asked > AT_ONCE_NS) {
     p->asked = 0;
-    p->alone_until = now + ALONE_NS;
+    p->serial_until_ns = now + ALONE_NS;
   }
   return 0;
 }

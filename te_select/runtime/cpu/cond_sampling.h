@@ -1,6 +1,6 @@
 /* Whether spans look at a block of cond first, and do not read a side that it does not select. */
-#ifndef TE_SELECT_LOOK_H_
-#define TE_SELECT_LOOK_H_
+#ifndef TE_SELECT_COND_SAMPLING_H_
+#define TE_SELECT_COND_SAMPLING_H_
 
 #include <stdint.h>
 
