@@ -66,9 +66,7 @@ __attribute__((weak, visibility("default"))) int {name}(
 """
 _MODES = {"": "TE_SELECT_STRICT", "__bits": "TE_SELECT_BITS", "__try": "TE_SELECT_TRY"}
 _EXPORTED = """\
-TVM_FFI_DLL_EXPORT int __tvm_ffi_{symbol}(void* self, const TVMFFIAny* args, int32_t num_args,
-                                          TVMFFIAny* result) {{
-  (void)self;
+TE_SELECT_EXPORT({symbol}) {{
   return {call}(&kernel_{i}, args, num_args, result, {mode});
 }}"""
 

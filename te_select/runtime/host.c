@@ -202,12 +202,8 @@ static int check_alignment(const request* r, int operand, uint64_t address) {
 
 static int check_operand(const request* r, int operand, const TVMFFIAny* arg, int64_t* sizes,
                          te_select_memory* memory) {
-  const DLTensor* t;
-  if (arg->type_index == kTVMFFITensor) {
-    t = (const DLTensor*)((const char*)arg->v_obj + sizeof(TVMFFIObject));
-  } else if (arg->type_index == kTVMFFIDLTensorPtr && arg->v_ptr) {
-    t = (const DLTensor*)arg->v_ptr;
-  } else {
+  const DLTensor* t = te_select_tensor_of(arg);
+  if (!t) {
     te_select_message m = begin(r, operand);
     te_select_append(
         &m, "is not a tensor (tvm-ffi type index %d); expected a DLTensor* or an ffi::Tensor",
@@ -286,9 +282,7 @@ int te_select_check(const te_select_kernel* kernel, const TVMFFIAny* args, int32
 }
 
 /* The address of the manifest's text; after loading, its digest is compared. */
-TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_manifest(void* self, const TVMFFIAny* args,
-                                                    int32_t num_args, TVMFFIAny* result) {
-  (void)self, (void)args, (void)num_args;
+TE_SELECT_EXPORT(te_select_manifest) {
   te_select_return_int(result, (int64_t)(uintptr_t)te_select_manifest_text);
   return 0;
 }

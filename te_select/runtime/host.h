@@ -49,11 +49,25 @@ int te_select_check(const te_select_kernel* kernel, const TVMFFIAny* args, int32
 /* The return value of an exported function of this mode if its arguments were refused. */
 static inline int te_select_refused(te_select_mode mode) { return mode == TE_SELECT_TRY ? 0 : -1; }
 
+/* A function that a library exports, in the calling convention of tvm-ffi. */
+#define TE_SELECT_EXPORT(name)                                                           \
+  TVM_FFI_DLL_EXPORT int __tvm_ffi_##name(                                               \
+      __attribute__((unused)) void* self, __attribute__((unused)) const TVMFFIAny* args, \
+      __attribute__((unused)) int32_t num_args, TVMFFIAny* result)
+
 /* Sets what an exported function returns. */
 static inline void te_select_return_int(TVMFFIAny* result, int64_t value) {
   result->type_index = kTVMFFIInt;
   result->zero_padding = 0;
   result->v_int64 = value;
+}
+
+/* The tensor of an argument; NULL if it is none. */
+static inline const DLTensor* te_select_tensor_of(const TVMFFIAny* arg) {
+  if (arg->type_index == kTVMFFITensor) {
+    return (const DLTensor*)((const char*)arg->v_obj + sizeof(TVMFFIObject));
+  }
+  return arg->type_index == kTVMFFIDLTensorPtr ? (const DLTensor*)arg->v_ptr : NULL;
 }
 
 /* The text of the library's manifest, in its ELF note. */

@@ -31,8 +31,9 @@ static const int64_t* extents(const te_select_shape* shape, const int64_t* sizes
   return dims;
 }
 
-int te_select_take(const te_select_kernel* kernel, void* const* data, const DLDevice* devices,
-                   const int64_t* sizes, te_select_arguments* taken) {
+int te_select_make_arguments(const te_select_kernel* kernel, void* const* data,
+                             const DLDevice* devices, const int64_t* sizes,
+                             te_select_arguments* taken) {
   for (int32_t i = 0; i < kernel->num_names; ++i) {
     if (sizes[i] >= 0) continue;
     te_select_message m = te_select_begin(kernel, TE_SELECT_PLAIN, -1);

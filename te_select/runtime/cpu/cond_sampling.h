@@ -6,14 +6,14 @@
 
 #include "machine.h"
 
-enum { TE_SELECT_LOOK_AXES = 65 };
+enum { TE_SELECT_COND_AXES = 65 };
 
 /* The memory of cond: `count` loops around runs of `run` contiguous elements. */
 typedef struct {
   const char* data;
   int64_t run;
   int32_t count;
-  int64_t extent[TE_SELECT_LOOK_AXES], stride[TE_SELECT_LOOK_AXES]; /* bytes */
+  int64_t extent[TE_SELECT_COND_AXES], stride[TE_SELECT_COND_AXES]; /* bytes */
 } te_select_cond;
 
 /* Decides by the machine. If it is TE_SELECT_SKIP_IN_RUNS, cond must be read once, and equal along

@@ -9,8 +9,6 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
-#else
-#include "sysfs.h"
 #endif
 
 #define KB (INT64_C(1) << 10)

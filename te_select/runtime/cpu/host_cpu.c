@@ -52,9 +52,7 @@ static manner decide(const te_select_machine* machine, const te_select_version* 
 /* What would be decided of a call: its threads, 1 bit for stores past the cache, and 1 bit for a look
  * at cond, which may depend on its values. The arguments are the bytes of cond, then, else and out,
  * the elements of out, and what follows the code in a te_select_version. */
-TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_plan(void* self, const TVMFFIAny* args, int32_t num_args,
-                                                TVMFFIAny* result) {
-  (void)self;
+TE_SELECT_EXPORT(te_select_plan) {
   enum { EXPECTED = 11 };
   int64_t given[EXPECTED] = {0};
   for (int32_t i = 0; i < num_args && i < EXPECTED; ++i) given[i] = args[i].v_int64;
@@ -77,17 +75,13 @@ TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_plan(void* self, const TVMFFIAny* arg
 }
 
 /* The address of the description of this machine: lines of "KEY = VALUE". */
-TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_machine(void* self, const TVMFFIAny* args,
-                                                   int32_t num_args, TVMFFIAny* result) {
-  (void)self, (void)args, (void)num_args;
+TE_SELECT_EXPORT(te_select_machine) {
   te_select_return_int(result, (int64_t)(uintptr_t)te_select_here()->machine.text);
   return 0;
 }
 
 /* For a library that a forked child loads: it has not seen the fork. */
-TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_run_serially(void* self, const TVMFFIAny* args,
-                                                        int32_t num_args, TVMFFIAny* result) {
-  (void)self, (void)args, (void)num_args;
+TE_SELECT_EXPORT(te_select_run_serially) {
   te_select_run_serially();
   te_select_return_int(result, 0);
   return 0;
@@ -99,9 +93,7 @@ static int refuse(const te_select_findings* here, te_select_message m) {
 }
 
 /* The number of the level in use; 0 is the lowest. */
-TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_level(void* self, const TVMFFIAny* args,
-                                                 int32_t num_args, TVMFFIAny* result) {
-  (void)self, (void)args, (void)num_args;
+TE_SELECT_EXPORT(te_select_level) {
   const te_select_findings* here = te_select_here();
   if (here->level < 0) return refuse(here, (te_select_message){.mode = TE_SELECT_STRICT});
   te_select_return_int(result, here->level);
@@ -158,7 +150,7 @@ int te_select_call_plain(const te_select_cpu_kernel* kernel, void* const* data,
       {kDLCPU, 0}, {kDLCPU, 0}, {kDLCPU, 0}, {kDLCPU, 0}};
   te_select_arguments taken;
   TVMFFIAny result;
-  int failed = te_select_take(&kernel->common, data, devices, sizes, &taken) ||
+  int failed = te_select_make_arguments(&kernel->common, data, devices, sizes, &taken) ||
                te_select_call(kernel, taken.args, TE_SELECT_OPERANDS, &result, TE_SELECT_PLAIN);
   return te_select_status_of(failed);
 }

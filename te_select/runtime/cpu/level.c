@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cpu_features.h"
 #include "machine.h"
 
 static const char* lacking(const te_select_level* level) {
@@ -43,9 +42,8 @@ const char* te_select_choose_level(const te_select_library* library, int32_t* le
   for (int32_t i = first; i < end; ++i) {
     if (!lacking(&library->levels[i])) *level = i;
   }
-  if (*level < 0) {
-    snprintf(why, size, "the library was compiled for %s, and this CPU lacks %s",
-             library->levels[first].name, lacking(&library->levels[first]));
-  }
+  if (*level >= 0) return NULL;
+  snprintf(why, size, "the library was compiled for %s, and this CPU lacks %s",
+           library->levels[first].name, lacking(&library->levels[first]));
   return "RuntimeError";
 }

@@ -52,6 +52,9 @@ static inline int64_t te_select_moved(int64_t cond, int64_t then, int64_t other,
 int te_select_streams(const te_select_machine* machine, int64_t moved, int64_t out, int fill,
                       int32_t threads);
 
+/* Reads the first line of a file; 0 if there is none. */
+int te_select_read_line(const char* path, char* line, int size);
+
 /* Copies what a user wrote into a message, which must be UTF-8. */
 static inline void te_select_quote(char* to, size_t size, const char* text) {
   for (; *text && size > 1; --size, ++text) *to++ = *text < ' ' || *text > '~' ? '?' : *text;
@@ -60,8 +63,10 @@ static inline void te_select_quote(char* to, size_t size, const char* text) {
 
 /* ---- the parts of te_select_find_machine -------------------------------------------------------- */
 
-/* Sets the vendor, the model and the caches. */
+/* Sets the vendor, the model and the caches. The second function does so by what Linux says in
+ * files, as far as the files have it. */
 void te_select_detect_cpu(te_select_machine* machine);
+void te_select_detect_by_sysfs(te_select_machine* machine);
 
 /* Sets the number of threads: TE_SELECT_NUM_THREADS; else OMP_NUM_THREADS; else the number of
  * processors that this process may use, but no more than its container's quota of processor time

@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+enum { TE_SELECT_MOST_THREADS = 256 }; /* of one call; more would only hinder each other */
+
 typedef int (*te_select_task)(int32_t task, int32_t tasks, void* data);
 
 /* How many threads a call gets that wants this many, of `most` that any call may have. It is 1 in a forked child, while another call

@@ -1,8 +1,6 @@
 /* How many threads a call may use: the user's number, or the affinity of the process and the quota
  * of its container. */
 #define _GNU_SOURCE
-#include "processors.h"
-
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
@@ -11,6 +9,7 @@
 #include <unistd.h>
 
 #include "machine.h"
+#include "pool_state.h"
 
 #ifndef TE_SELECT_CGROUPS /* a test has files of its own */
 #define TE_SELECT_CGROUPS_OF_PROCESS "/proc/self/cgroup"
@@ -53,26 +52,12 @@ static int32_t from_environment(te_select_machine* machine) {
 
 /* The CPUs of the main thread: the thread that calls first may be tied to one of them. */
 static int32_t from_affinity(void) {
-  for (size_t processors = 1024; processors <= (1u << 20); processors *= 4) {
-    cpu_set_t* set = CPU_ALLOC(processors);
-    if (!set) break;
-    size_t size = CPU_ALLOC_SIZE(processors);
-    int count = sched_getaffinity(getpid(), size, set) ? 0 : CPU_COUNT_S(size, set);
-    CPU_FREE(set);
-    if (count > 0) return count;
-  }
-  return FALLBACK_PROCESSORS;
+  te_select_cpus all;
+  int known = !sched_getaffinity(getpid(), sizeof(all), all.set);
+  return known ? CPU_COUNT_S(sizeof(all), all.set) : FALLBACK_PROCESSORS;
 }
 
 /* ---- the quota of a container's control group ---------------------------------------------------- */
-
-static int read_line(const char* path, char* line) {
-  FILE* file = fopen(path, "re");
-  if (!file) return 0;
-  int found = fgets(line, LINE_BYTES, file) != NULL;
-  fclose(file);
-  return found;
-}
 
 /* Processors that a quota pays for, rounded up; 0 for no quota. Both are microseconds. */
 static int32_t processors_of(long long quota, long long period) {
@@ -86,13 +71,16 @@ static int32_t quota_of(const char* folder, int version) {
   long long quota, period;
   if (version == 2) {
     snprintf(path, sizeof(path), "%s/cpu.max", folder);
-    if (!read_line(path, line) || sscanf(line, "%lld %lld", &quota, &period) != 2) return 0;
+    if (!te_select_read_line(path, line, sizeof(line)) ||
+        sscanf(line, "%lld %lld", &quota, &period) != 2)
+      return 0;
     return processors_of(quota, period);
   }
   snprintf(path, sizeof(path), "%s/cpu.cfs_quota_us", folder);
-  if (!read_line(path, line) || sscanf(line, "%lld", &quota) != 1) return 0;
+  if (!te_select_read_line(path, line, sizeof(line)) || sscanf(line, "%lld", &quota) != 1) return 0;
   snprintf(path, sizeof(path), "%s/cpu.cfs_period_us", folder);
-  if (!read_line(path, line) || sscanf(line, "%lld", &period) != 1) return 0;
+  if (!te_select_read_line(path, line, sizeof(line)) || sscanf(line, "%lld", &period) != 1)
+    return 0;
   return processors_of(quota, period);
 }
 

@@ -57,7 +57,7 @@ static int64_t count_around(const walk* w) {
 /* ---- the plan ----------------------------------------------------------------------------------- */
 
 static int rows_follow(const te_select_block* block, int32_t width) {
-  return block->n * width < JOINED_ROW_BYTES && te_select_rows_number(block, width) >= 0;
+  return block->n * width < TE_SELECT_JOINED_ROW_BYTES && te_select_rows_number(block, width) >= 0;
 }
 
 /* Takes the two innermost loops off the nest, as the block. */
@@ -74,7 +74,7 @@ static void take_block(walk* w) {
   block->n = row.extent;
   memcpy(block->row, rows.stride, sizeof(block->row));
   memcpy(block->col, row.stride, sizeof(block->col));
-  int is_short = block->m > 1 && block->n * nest->width < SHORT_ROW_BYTES;
+  int is_short = block->m > 1 && block->n * nest->width < TE_SELECT_SHORT_ROW_BYTES;
   int follow = rows_follow(block, nest->width);
   w->by_tiles = !te_select_is_smooth(block, nest->width) || (is_short && !follow);
   if (!w->by_tiles && block->n * nest->width >= WIDE_ROW_BYTES) block->m = 1;
@@ -86,11 +86,12 @@ static void cut(walk* w, int64_t tasks) {
   int64_t width = w->around.width, around = count_around(w);
   w->piece = w->whole;
   if (w->by_tiles) {
-    w->piece.n = least(w->whole.n, (w->whole.m > 1 ? TILE_ROW_BYTES : TILE_BYTES) / width);
-    w->piece.m = least(w->whole.m, TILE_BYTES / (w->piece.n * width));
+    w->piece.n = least(w->whole.n,
+                       (w->whole.m > 1 ? TE_SELECT_TILE_ROW_BYTES : TE_SELECT_TILE_BYTES) / width);
+    w->piece.m = least(w->whole.m, TE_SELECT_TILE_BYTES / (w->piece.n * width));
   } else if (w->threads > 1 && around < tasks) {
     int64_t wanted = ceil_div(tasks, around);
-    int64_t lines = LONG_ROW_BYTES / width; /* stores past the cache need whole lines */
+    int64_t lines = TE_SELECT_LONG_ROW_BYTES / width; /* stores past the cache need whole lines */
     if (w->whole.m > 1) {
       w->piece.m = ceil_div(w->whole.m, wanted);
     } else {

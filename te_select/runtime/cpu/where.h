@@ -14,8 +14,8 @@ typedef struct {
   int32_t ndim;
   int32_t width; /* bytes of an element of then, else and out */
   int64_t shape[TE_SELECT_WHERE_RANK];
-  int64_t strides[TE_SELECT_OPERANDS]
-                 [TE_SELECT_WHERE_RANK]; /* bytes, for every axis of out; 0: broadcast along it */
+  /* Bytes, for every axis of out; 0: broadcast along it. */
+  int64_t strides[TE_SELECT_OPERANDS][TE_SELECT_WHERE_RANK];
   char* data[TE_SELECT_OPERANDS];
 } te_select_where_call;
 

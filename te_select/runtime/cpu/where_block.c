@@ -90,7 +90,8 @@ static int digit(const te_select_block* block, int operand, int64_t item) {
 }
 
 int te_select_rows_number(const te_select_block* block, int32_t width) {
-  if (block->m <= 1 || block->n * width >= JOINED_ROW_BYTES || !is_merged(block, TE_SELECT_OUT))
+  if (block->m <= 1 || block->n * width >= TE_SELECT_JOINED_ROW_BYTES ||
+      !is_merged(block, TE_SELECT_OUT))
     return -1;
   int cond = digit(block, TE_SELECT_COND, 1);
   int then = digit(block, TE_SELECT_THEN, width), else_ = digit(block, TE_SELECT_ELSE, width);
@@ -103,9 +104,9 @@ static int is_single(const te_select_block* block, int operand) {
 }
 
 int te_select_fills_rows(const te_select_block* block, int32_t width) {
-  if (te_select_rows_number(block, width) < 0) return 0;
-  return is_single(block, TE_SELECT_COND) || is_single(block, TE_SELECT_THEN) ||
-         is_single(block, TE_SELECT_ELSE);
+  int singles = 0;
+  for (int i = TE_SELECT_COND; i < TE_SELECT_OUT; ++i) singles += is_single(block, i);
+  return singles && te_select_rows_number(block, width) >= 0;
 }
 
 static void fill(char* const* data, int64_t n, int32_t width) {
@@ -168,7 +169,7 @@ int te_select_run_block(const te_select_where_kernels* kernels, const te_select_
 static int must_be_copied(const te_select_block* block, int operand, int32_t width) {
   int64_t item = te_select_item(operand, width), col = block->col[operand];
   if (col != item && (col || operand == TE_SELECT_OUT)) return 1;
-  if (block->m == 1 || block->n * width >= SHORT_ROW_BYTES) return 0;
+  if (block->m == 1 || block->n * width >= TE_SELECT_SHORT_ROW_BYTES) return 0;
   return operand == TE_SELECT_OUT ? !is_merged(block, TE_SELECT_OUT)
                                   : digit(block, operand, item) < 0;
 }

@@ -49,9 +49,7 @@ void te_select_where_take_level(int32_t level) {
 /* ---- for tvm-ffi -------------------------------------------------------------------------------- */
 
 /* The address of the te_select_where_library, whose kernels are there. */
-TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_where_library(void* self, const TVMFFIAny* args,
-                                                         int32_t num_args, TVMFFIAny* result) {
-  (void)self, (void)args, (void)num_args;
+TE_SELECT_EXPORT(te_select_where_library) {
   te_select_here();
   te_select_return_int(result, (int64_t)(uintptr_t)&library);
   return 0;
@@ -64,13 +62,6 @@ __attribute__((cold)) static int refuse(const char* kind, const char* format, co
 }
 
 static const char* const names[] = {"cond", "x", "y", "out"};
-
-static const DLTensor* tensor_of(const TVMFFIAny* arg) {
-  if (arg->type_index == kTVMFFITensor) {
-    return (const DLTensor*)((const char*)arg->v_obj + sizeof(TVMFFIObject));
-  }
-  return arg->type_index == kTVMFFIDLTensorPtr ? (const DLTensor*)arg->v_ptr : NULL;
-}
 
 static const int64_t MOST_BYTES = INT64_C(1) << 56; /* products with strides stay an int64 */
 
@@ -162,14 +153,12 @@ static int is_joined(const DLTensor* out, const DLTensor* const* inputs) {
 /* Selects: the arguments are cond, x, y and out, of any shapes that broadcast to the shape of out.
  * x and y may be numbers. The result is one of the results in where.h. If out overlaps an input,
  * the call is refused, unless out has the address and the strides of x or y. */
-TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_where(void* self, const TVMFFIAny* args,
-                                                 int32_t num_args, TVMFFIAny* result) {
-  (void)self;
+TE_SELECT_EXPORT(te_select_where) {
   te_select_return_int(result, 0);
   if (num_args != TE_SELECT_OPERANDS) {
     return refuse("TypeError", "where: expected cond, x, y, %s", names[TE_SELECT_OUT]);
   }
-  const DLTensor* out = tensor_of(&args[TE_SELECT_OUT]);
+  const DLTensor* out = te_select_tensor_of(&args[TE_SELECT_OUT]);
   if (!out) return refuse("TypeError", "where: %s is not a tensor", names[TE_SELECT_OUT]);
   if (check(out, TE_SELECT_OUT, out->dtype)) return -1;
   te_select_where_call call;
@@ -179,7 +168,7 @@ TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_where(void* self, const TVMFFIAny* ar
   call.width = out->dtype.bits / 8;
   memcpy(call.shape, out->shape, (size_t)out->ndim * sizeof(int64_t));
   for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
-    const DLTensor* t = tensor_of(&args[i]);
+    const DLTensor* t = te_select_tensor_of(&args[i]);
     if (i != TE_SELECT_OUT) inputs[i] = t;
     int64_t strides[TE_SELECT_WHERE_RANK];
     if (!t) {
@@ -233,13 +222,13 @@ static int is_compact(const DLTensor* t, const DLTensor* out) {
 /* As te_select_where, for callers that have guessed the shape and the layout of a new out: unless
  * all tensors are in C order, and out has the shape to which the inputs broadcast, nothing is
  * written, and the result is TE_SELECT_WHERE_LAYOUT. */
-TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_where_compact(void* self, const TVMFFIAny* args,
-                                                         int32_t num_args, TVMFFIAny* result) {
-  const DLTensor* out = num_args == TE_SELECT_OPERANDS ? tensor_of(&args[TE_SELECT_OUT]) : NULL;
+TE_SELECT_EXPORT(te_select_where_compact) {
+  const DLTensor* out =
+      num_args == TE_SELECT_OPERANDS ? te_select_tensor_of(&args[TE_SELECT_OUT]) : NULL;
   const DLTensor* inputs[TE_SELECT_OUT];
   int fits = out && is_compact(out, out);
   for (int i = 0; i < TE_SELECT_OUT && fits; ++i) {
-    inputs[i] = tensor_of(&args[i]);
+    inputs[i] = te_select_tensor_of(&args[i]);
     fits = !inputs[i] || is_compact(inputs[i], out);
   }
   if (fits && is_joined(out, inputs)) {

@@ -340,7 +340,7 @@ int te_select_call_plain_cuda(const te_select_cuda_kernel* kernel, void* const* 
   }
   te_select_arguments taken;
   TVMFFIAny ignored;
-  int failed = te_select_take(&kernel->common, data, devices, sizes, &taken) ||
+  int failed = te_select_make_arguments(&kernel->common, data, devices, sizes, &taken) ||
                call(kernel, taken.args, TE_SELECT_OPERANDS, &ignored, TE_SELECT_PLAIN, &stream);
   return te_select_status_of(failed);
 }

@@ -165,11 +165,10 @@ static double used(const cpu_set_t* mine, size_t size) {
   char line[512];
   double ticks = 0;
   int count = 0;
-  size_t cpu;
-  unsigned long long user, nice, system, irq, softirq, steal;
+  unsigned long long cpu, user, nice, system, irq, softirq, steal;
   FILE* file = fopen("/proc/stat", "r");
   while (file && fgets(line, sizeof(line), file) && !strncmp(line, "cpu", 3)) {
-    if (sscanf(line, "cpu%zu %llu %llu %llu %*u %*u %llu %llu %llu", &cpu, &user, &nice, &system,
+    if (sscanf(line, "cpu%llu %llu %llu %llu %*u %*u %llu %llu %llu", &cpu, &user, &nice, &system,
                &irq, &softirq, &steal) == 7 &&
         CPU_ISSET_S(cpu, size, mine)) {
       ticks += (double)(user + nice + system + irq + softirq + steal);

@@ -25,7 +25,7 @@ def built(places):
         f'-DTE_SELECT_CGROUPS="{groups}"',
         f'-DTE_SELECT_CGROUPS_OF_PROCESS="{of_process}"',
     )
-    return c_half.build(folder, "processors_test.c", [], *options)
+    return c_half.build(folder, "processors_test.c", ["cpu/sysfs.c"], *options)
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 #include "pool.h"
 #include "pool_backoff.h"
 
-extern _Atomic(pool*) te_select_pool_v4;
+extern _Atomic(te_select_pool*) te_select_pool_v5;
 
 static int nothing(int task, int tasks, void* data) {
   (void)tasks;
@@ -17,7 +17,7 @@ int at_hand(int wanted) { return te_select_threads_at_hand(wanted, TE_SELECT_MOS
 
 /* As after a stall. Helpers come back by their answer alone, not because enough time has passed. */
 void stall(void) {
-  pool* p = te_select_pool_v4;
+  te_select_pool* p = te_select_pool_v5;
   te_select_pool_record_result(p, 1, 0, 1, 1000000000);
   p->serial_since_ns += INT64_C(3600) * 1000000000;
 }

@@ -1,6 +1,7 @@
 /* The clock is made up, and there are no threads: the test says what helpers do. */
 #define _GNU_SOURCE
 #include <stdint.h>
+#include <string.h>
 #include <time.h>
 
 static int64_t clock_ns = 1000000000;
@@ -20,7 +21,8 @@ static cpu_set_t caller, helper_runs_on[9];
 static int caller_on, given_policy = SCHED_OTHER, refused;
 
 static int look_at_caller(pid_t id, size_t size, cpu_set_t* set) {
-  (void)id, (void)size;
+  (void)id;
+  memset(set, 0, size);
   *set = caller;
   return 0;
 }
@@ -43,7 +45,7 @@ static int set_policy_of_helper(pid_t id, int wanted, const struct sched_param* 
 
 enum { CORES = 8 };
 
-static pool p = {.helpers = 3, .ids = {0, 1, 2, 3}};
+static te_select_pool p = {.helpers = 3, .ids = {0, 1, 2, 3}};
 
 /* Nanoseconds for which calls run alone after this one. */
 int64_t teach(int awake, uint32_t done, int64_t waited) {

@@ -17,14 +17,14 @@ static int look_at_clock(clockid_t id, struct timespec* t) {
   return 0;
 }
 #define clock_gettime look_at_clock
-#define te_select_pool_v4 pool_of_this_test
+#define te_select_pool_v5 pool_of_this_test
 #include "pool.c"
 #include "pool_backoff.c"
-_Atomic(pool*) pool_of_this_test;
+_Atomic(te_select_pool*) pool_of_this_test;
 
 /* Looks until it is known whether tasks are left; negative where none is. */
 int64_t looks_at(int32_t begin, int32_t next, int32_t end, int64_t each) {
-  range r = {(uint64_t)next << 32 | (uint32_t)end};
+  te_select_range r = {(uint64_t)next << 32 | (uint32_t)end};
   looks = 0;
   looks_a_task = each;
   moving = &r.ticket;

@@ -8,8 +8,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "processors.h"
-
 #ifdef NO_THREAD_EVER_RUNS
 int pthread_create(pthread_t* t, const pthread_attr_t* a, void* (*f)(void*), void* d) {
   (void)a, (void)f, (void)d;
