@@ -259,9 +259,7 @@ int te_select_check(const te_select_kernel* kernel, const TVMFFIAny* args, int32
                     TVMFFIAny* result, te_select_mode mode, int64_t* sizes,
                     te_select_memory* operands) {
   const request r = {kernel, mode};
-  result->type_index = kTVMFFINone;
-  result->zero_padding = 0;
-  result->v_int64 = 0;
+  *result = (TVMFFIAny){.type_index = kTVMFFINone};
   if (num_args != TE_SELECT_OPERANDS) {
     te_select_message m = begin(&r, -1);
     te_select_append(&m, "got %d arguments; expected 4: cond, then, else_, out", num_args);
@@ -274,10 +272,7 @@ int te_select_check(const te_select_kernel* kernel, const TVMFFIAny* args, int32
   for (int i = 0; i < TE_SELECT_OUT && operands[TE_SELECT_OUT].count; ++i) {
     if (check_overlap(&r, i, &operands[i], &operands[TE_SELECT_OUT])) return -1;
   }
-  if (mode == TE_SELECT_TRY) {
-    result->type_index = kTVMFFIBool;
-    result->v_int64 = 1;
-  }
+  if (mode == TE_SELECT_TRY) *result = (TVMFFIAny){.type_index = kTVMFFIBool, .v_int64 = 1};
   return operands[TE_SELECT_OUT].count > 0;
 }
 

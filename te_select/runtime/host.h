@@ -57,9 +57,7 @@ static inline int te_select_refused(te_select_mode mode) { return mode == TE_SEL
 
 /* Sets what an exported function returns. */
 static inline void te_select_return_int(TVMFFIAny* result, int64_t value) {
-  result->type_index = kTVMFFIInt;
-  result->zero_padding = 0;
-  result->v_int64 = value;
+  *result = (TVMFFIAny){.type_index = kTVMFFIInt, .v_int64 = value};
 }
 
 /* The tensor of an argument; NULL if it is none. */

@@ -53,9 +53,7 @@ int te_select_make_arguments(const te_select_kernel* kernel, void* const* data,
     t->shape = (int64_t*)dims; /* which is not written */
     t->strides = NULL;
     t->byte_offset = 0;
-    taken->args[i].type_index = kTVMFFIDLTensorPtr;
-    taken->args[i].zero_padding = 0;
-    taken->args[i].v_ptr = t;
+    taken->args[i] = (TVMFFIAny){.type_index = kTVMFFIDLTensorPtr, .v_ptr = t};
   }
   return 0;
 }
