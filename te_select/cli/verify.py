@@ -156,7 +156,7 @@ def _loaded(path: Path, name: str | None, level: str | None) -> list[Kernel]:
         levels = list(target.get("levels", [target["name"]]))
         if level not in levels:
             raise UsageError(f"--level {level!r} is not in {path}; expected {' or '.join(levels)}")
-        os.environ[FORCED_LEVEL] = level  # the library reads it when it is loaded
+        os.environ[FORCED_LEVEL] = level  # the library reads it at its first use
     loaded = te_select.load(path)
     kernels: dict[str, Kernel] = (
         {loaded.workload.name: loaded} if isinstance(loaded, te_select.Kernel) else dict(loaded)

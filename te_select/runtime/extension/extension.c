@@ -289,11 +289,11 @@ static PyMethodDef methods[] = {
 };
 
 static struct PyModuleDef module = {
-    PyModuleDef_HEAD_INIT,
-    "_extension",
-    "Calls by NumPy's C API: te_select.where, and kernels.",
-    -1,
-    methods,
+    .m_base = PyModuleDef_HEAD_INIT,
+    .m_name = "_extension",
+    .m_doc = "Calls by NumPy's C API: te_select.where, and kernels.",
+    .m_size = -1,
+    .m_methods = methods,
 };
 
 PyMODINIT_FUNC PyInit__extension(void) {
