@@ -55,8 +55,8 @@ def operands(cond: Any, x: Any, y: Any) -> tuple[Array, Array, Array, np.dtype[A
     Left
         If the kernels do not take them; ``"promotion"`` where a large array is to be converted.
     """
-    flags = _cond(cond)
     x, y = _side(x), _side(y)
+    flags = _cond(cond)  # last: of its type, another library of x or y may think otherwise
     dtype = _common(x, y)
     if not moves(dtype):
         raise Left("element type")
@@ -86,7 +86,11 @@ def number(value: Any, dtype: np.dtype[Any]) -> Array:
 
 def has_own_rule(value: Any) -> bool:
     """Whether a value's type has an ``__array_function__`` of its own, which NumPy then calls."""
-    return getattr(type(value), "__array_function__", _NUMPYS_RULE) is not _NUMPYS_RULE
+    try:
+        rule = type(value).__array_function__
+    except Exception:  # whatever a metaclass raises, as NumPy does
+        return False
+    return rule is not _NUMPYS_RULE
 
 
 def _cond(value: Any) -> Array:

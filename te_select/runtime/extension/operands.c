@@ -264,9 +264,10 @@ int te_select_exact_number(PyObject* number, PyArray_Descr* type, char* element)
 
 verdict te_select_take(PyObject* const* args, operands* found) {
   memset(found, 0, sizeof(*found));
-  verdict taken = take_cond(args[IN_COND], &found->in[IN_COND]);
-  if (taken == TAKEN) taken = take_side(args[IN_THEN], &found->in[IN_THEN]);
+  verdict taken = take_side(args[IN_THEN], &found->in[IN_THEN]);
   if (taken == TAKEN) taken = take_side(args[IN_ELSE], &found->in[IN_ELSE]);
+  /* cond is last: of a type that NumPy would refuse, another library may say something else. */
+  if (taken == TAKEN) taken = take_cond(args[IN_COND], &found->in[IN_COND]);
   if (taken == TAKEN) taken = find_type(found);
   for (int i = IN_THEN; taken == TAKEN && i < INPUTS; ++i) {
     operand* each = &found->in[i];

@@ -86,6 +86,21 @@ def test_rule_of_out_decides_how_it_is_written(where):
 
 
 @both_ways
+def test_rule_that_cannot_be_asked_for_is_none(where):
+    class Failing(type):
+        def __getattribute__(cls, name):
+            if name == "__array_function__":
+                raise RuntimeError("no rule")
+            return super().__getattribute__(name)
+
+    class Held(ByMethod, metaclass=Failing):
+        pass
+
+    given = np.ones(3, bool), Held(np.ones(3)), 2.0
+    assert difference(outcome(where, given), outcome(np.where, given)) is None
+
+
+@both_ways
 def test_operands_are_converted_in_order_until_one_fails(where):
     class Failing:
         def __array__(self, dtype=None, copy=None):
