@@ -29,7 +29,7 @@ static int look_at_clock(clockid_t id, struct timespec* t) {
 
 /* The helpers' threads are made up, too: what the system is asked for is kept. */
 static cpu_set_t caller, helper_runs_on[9];
-static int caller_on, policy = SCHED_OTHER, refused;
+static int caller_on, policy_of[9], refused; /* the policy is SCHED_OTHER, which is 0 */
 
 static int look_at_caller(pid_t id, size_t size, cpu_set_t* set) {
   (void)id, (void)size;
@@ -42,15 +42,15 @@ static int move_helper(pid_t id, size_t size, const cpu_set_t* set) {
   return 0;
 }
 static int set_policy_of_helper(pid_t id, int wanted, const struct sched_param* none) {
-  (void)id, (void)none;
-  if (!refused) policy = wanted;
+  (void)none;
+  if (!refused) policy_of[id] = wanted;
   return refused;
 }
 #define sched_getcpu() caller_on
 #define sched_getaffinity look_at_caller
 #define sched_setaffinity move_helper
 #define sched_setscheduler set_policy_of_helper
-#define sched_getscheduler(id) policy
+#define sched_getscheduler(id) policy_of[id]
 #include "free_cores.c"
 
 enum { CORES = 8 };
@@ -76,7 +76,13 @@ int are_free(void) { return te_select_cores_are_free(&p); }
 void answer(void) { te_select_answer(&p); }
 void let_pass(int64_t ns) { clock_ns += ns; }
 int times_asked(void) { return (int)p.generation; }
-int policy_of_helpers(void) { return policy; }
+/* That of all helpers; -1 if they differ. */
+int policy_of_helpers(void) {
+  for (int32_t i = 2; i <= p.helpers; ++i) {
+    if (policy_of[i] != policy_of[1]) return -1;
+  }
+  return policy_of[1];
+}
 void refuse(int all) { refused = all; }
 
 /* The caller is on CPU `on`, and may use those of the bits `allowed`. */
@@ -260,6 +266,15 @@ def test_call_that_looked_before_the_cores_were_free_asks_nobody(pool):
     assert pool.are_free()
     assert pool.are_free()  # of another thread
     assert (pool.times_asked(), pool.policy_of_helpers()) == (1, os.SCHED_OTHER)
+
+
+def test_every_helper_that_is_asked_stops_nobody_until_the_cores_are_free(pool):
+    assert pool.policy_of_helpers() == os.SCHED_OTHER
+    ask(pool)
+    assert pool.policy_of_helpers() == os.SCHED_BATCH
+    answer(pool)
+    assert pool.are_free()
+    assert pool.policy_of_helpers() == os.SCHED_OTHER
 
 
 def test_policy_that_could_not_be_restored_is_restored_later(pool):

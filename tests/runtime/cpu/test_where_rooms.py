@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
+
 import numpy as np
 import pytest
 
+from tests.support import c_half
 from tests.support.where_recorder import bits, mask, operands
 
 KB = 1 << 10
@@ -60,3 +63,25 @@ def test_memory_is_given_back_if_a_kernel_fails(alone):
     alone["fails"] = 1
     assert alone.select(*TRANSPOSED, np.zeros((300, 400), "f4")) == FAILED
     assert (alone["taken"], alone["given_back"]) == (1, 1)
+
+
+ROOM_OF_TASK = """
+#include "where.c"
+
+/* The room of a task that runs by itself. */
+int room_of(int32_t task, int32_t tasks, int32_t threads) {
+  static char memory[64 * sizeof(room)];
+  const walk w = {.rooms = memory, .room_bytes = sizeof(room), .threads = threads};
+  room* taken = take_room(&w, task, tasks);
+  taken->taken = 0;
+  return (int)(taken - (room*)memory);
+}
+"""
+
+
+def test_tasks_of_a_thread_have_one_room_which_is_in_its_cache(tmp_path):
+    sources = ("where_block", "where_plan", "look", "machine", "profile", "pool", "free_cores")
+    files = [f"cpu/{name}.c" for name in (*sources, "processors")]
+    room_of = ctypes.CDLL(str(c_half.build(tmp_path, ROOM_OF_TASK, files))).room_of
+    assert [room_of(task, 8, 4) for task in range(8)] == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert [room_of(task, 3, 3) for task in range(3)] == [0, 1, 2]
