@@ -17,6 +17,7 @@ from tests.support import c_half
 
 ROOT = Path(__file__).parents[3]
 SOURCES = ["cpu/pool.c", "cpu/pool_backoff.c"]
+OWN = ("-Wl,-Bsymbolic",)  # its pthread_create comes before that of libc
 
 
 @pytest.fixture(autouse=True)
@@ -89,7 +90,7 @@ def test_sleeping_helper_is_woken(pool):
 
 
 def test_helper_that_never_starts_is_not_waited_for(tmp_path):
-    never = c_half.build(tmp_path, "pool_test.c", SOURCES, "-DNO_THREAD_EVER_RUNS")
+    never = c_half.build(tmp_path, "pool_test.c", SOURCES, "-DNO_THREAD_EVER_RUNS", *OWN)
     code = """
         import ctypes, sys
         pool = ctypes.CDLL(sys.argv[1])
@@ -101,7 +102,7 @@ def test_helper_that_never_starts_is_not_waited_for(tmp_path):
 
 def test_threads_that_the_system_refuses_are_not_taken_for_late_ones(tmp_path):
     """Otherwise calls would run alone for a while, as if the cores had other work."""
-    none = c_half.build(tmp_path, "pool_test.c", SOURCES, "-DNO_THREAD_CAN_BE_MADE")
+    none = c_half.build(tmp_path, "pool_test.c", SOURCES, "-DNO_THREAD_CAN_BE_MADE", *OWN)
     code = """
         import ctypes, sys
         pool = ctypes.CDLL(sys.argv[1])
