@@ -56,7 +56,7 @@ class Schedule(Protocol):
     def space(self, pattern: AccessPattern, target: Any) -> Mapping[str, Sequence[Any]]:
         """List the candidates of every knob; the knobs are fields of `Config`."""
 
-    def effect(
+    def dedup_key(
         self, pattern: AccessPattern, config: Any, cpus: int | None = None
     ) -> tuple[object, ...]:
         """Tell configs apart by what they do: a tuner tries only one config of each effect.
@@ -77,19 +77,21 @@ class Schedule(Protocol):
             pattern.
         """
 
-    def family(self, target: Any) -> object:
+    def record_group(self, target: Any) -> object:
         """A value that is equal for targets whose records may serve each other.
 
         The value is hashable; it is None for a TVM target of another kind of machine.
         """
 
-    def portable(self, pattern: AccessPattern, target: Any, config: Any) -> Any:
+    def without_machine_knobs(self, pattern: AccessPattern, target: Any, config: Any) -> Any:
         """Replace the knobs of a config that hold only on the microarchitecture it was measured on.
 
         The result serves the pattern on the target. The replaced knobs have the default's values.
         """
 
-    def alike(self, pattern: AccessPattern, measured: AccessPattern, target: Any) -> bool:
+    def may_share_record(
+        self, pattern: AccessPattern, measured: AccessPattern, target: Any
+    ) -> bool:
         """Whether the record of one pattern, of int dims, may serve another of a size near to it.
 
         Both have the same loops and width. The record may serve if the schedule treats the two in

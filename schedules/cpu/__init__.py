@@ -3,28 +3,28 @@
 from te_select.schedules.cpu.config import NUMBERS, Config
 from te_select.schedules.cpu.defaults import default_config
 from te_select.schedules.cpu.schedule import (
-    alike,
     apply,
     config_from,
     config_of,
-    effect,
-    family,
-    portable,
+    dedup_key,
+    may_share_record,
+    record_group,
     space,
     variants,
+    without_machine_knobs,
 )
 
 __all__ = [
     "NUMBERS",
     "Config",
-    "alike",
     "apply",
     "config_from",
     "config_of",
+    "dedup_key",
     "default_config",
-    "effect",
-    "family",
-    "portable",
+    "may_share_record",
+    "record_group",
     "space",
     "variants",
+    "without_machine_knobs",
 ]

@@ -186,7 +186,9 @@ def _vectorized(sch: s_tir.Schedule, leaf: Any, lanes: int) -> Any:
     return vectors
 
 
-def effect(pattern: AccessPattern, config: Config, cpus: int | None = None) -> tuple[object, ...]:
+def dedup_key(
+    pattern: AccessPattern, config: Config, cpus: int | None = None
+) -> tuple[object, ...]:
     """What a config leads to: leaf, pieces and threads. Configs with one effect are one kernel."""
     config = _with_meaning(config)
     stream = config.stream_from
@@ -261,20 +263,20 @@ def span_of(pattern: AccessPattern, config: Config) -> Span:
     )
 
 
-def family(target: Target) -> tuple[str, int] | None:
+def record_group(target: Target) -> tuple[str, int] | None:
     """Instruction set and bytes of a register of a CPU; None where the target is no CPU."""
     if target.kind.name != "llvm":
         return None
     return isa.of(target).name, isa.level_of(target).register_bytes
 
 
-def portable(pattern: AccessPattern, target: Target, config: Config) -> Config:
+def without_machine_knobs(pattern: AccessPattern, target: Target, config: Config) -> Config:
     """Replace the knobs that fit one model of CPU only by those of the default config."""
     default = default_config(pattern, target)
     return replace(config, **{knob: getattr(default, knob) for knob in OF_MACHINE})
 
 
-def alike(pattern: AccessPattern, measured: AccessPattern, target: Target) -> bool:
+def may_share_record(pattern: AccessPattern, measured: AccessPattern, target: Target) -> bool:
     """Whether the default configs of two patterns are the same."""
     return default_config(pattern, target) == default_config(measured, target)
 

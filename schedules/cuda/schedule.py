@@ -143,25 +143,27 @@ def apply(sch: s_tir.Schedule, pattern: AccessPattern, target: Any, config: Conf
     leaf.annotate(sch, vector, span.symbol, pattern, config)
 
 
-def effect(pattern: AccessPattern, config: Config, cpus: int | None = None) -> tuple[object, ...]:
+def dedup_key(
+    pattern: AccessPattern, config: Config, cpus: int | None = None
+) -> tuple[object, ...]:
     """Tell configs apart by the span and the grid that they lead to; CPUs make no difference."""
     span = span_of(pattern, config)
     tiles = -(-(pattern.elements or 0) // (config.threads * config.vectors * span.lanes))
     return (span.symbol, config.threads, config.vectors, _cap(config.max_blocks, tiles))
 
 
-def family(target: Target) -> str | None:
-    """All CUDA devices are one family; None if the target is not a CUDA device."""
+def record_group(target: Target) -> str | None:
+    """All CUDA devices are one group; None if the target is not a CUDA device."""
     kind: str = target.kind.name
     return kind if kind == "cuda" else None
 
 
-def portable(_pattern: AccessPattern, _target: Any, config: Config) -> Config:
+def without_machine_knobs(_pattern: AccessPattern, _target: Any, config: Config) -> Config:
     """The config unchanged: every knob that was measured on one architecture may serve another."""
     return config
 
 
-def alike(pattern: AccessPattern, measured: AccessPattern, target: Target) -> bool:
+def may_share_record(pattern: AccessPattern, measured: AccessPattern, target: Target) -> bool:
     """Whether the default configs of two patterns are the same.
 
     If a name decides the size, the default is a guess. Then a measured config of any size is

@@ -41,7 +41,7 @@ class System:
     numeric_cond
         Numeric types that cond may have, in the spelling of `TYPE_NAMES`. Elements other than 0
         are true.
-    given_up
+    obsolete_rule
         Whether this is an older version with a rule that the system itself no longer has. te-select
         refuses cases that were legal only under the old rule.
     """
@@ -52,7 +52,7 @@ class System:
     refused: Mapping[str, str] = field(default_factory=dict)
     check_shapes: Callable[[Shape, Shape, Shape], None] = lambda _cond, _then, _else: None
     numeric_cond: tuple[str, ...] = ()
-    given_up: bool = False
+    obsolete_rule: bool = False
 
     @property
     def has_modes(self) -> bool:
@@ -201,7 +201,7 @@ SYSTEMS: Mapping[str, System] = MappingProxyType(
         "openvino.Select-1": System(**_OPENVINO),
         "openvino.gpu_select_primitive": System(**_OPENVINO, numeric_cond=_NUMERIC),
         # In 2020 the base of pdpd was the operand else. Today it is the operand then.
-        "ngraph.legacy_Select-1": System(**_OPENVINO, given_up=True),
+        "ngraph.legacy_Select-1": System(**_OPENVINO, obsolete_rule=True),
         "onednn_graph.Select": _ONEDNN_GRAPH,
         "onednn.binary_select": _ONEDNN_BINARY,
         "numpy.where": _one_rule("numpy.where", numeric_cond=_NUMERIC),

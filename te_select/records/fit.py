@@ -43,15 +43,15 @@ def is_of_model(entry: Entry, target: ResolvedTarget) -> bool:
     return own is not None and own.model != "" and own.model == target.model
 
 
-def family_of(entry: Entry) -> tuple[str, object] | None:
-    """The kind of machine of a record and its family within the kind; None if it has none."""
-    return _family(entry.target)
+def record_group(entry: Entry) -> tuple[str, object] | None:
+    """The kind of machine of a record and its group within the kind; None if it has none."""
+    return _group(entry.target)
 
 
 @functools.cache
-def _family(text: str) -> tuple[str, object] | None:
+def _group(text: str) -> tuple[str, object] | None:
     own = _resolved(text)
-    return None if own is None else (own.kind, schedule_of(own.kind).family(own.tvm))
+    return None if own is None else (own.kind, schedule_of(own.kind).record_group(own.tvm))
 
 
 @functools.cache

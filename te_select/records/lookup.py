@@ -4,7 +4,7 @@ A record is near if all of these hold:
 
 - the same operands move along the same loops, and elements are as wide;
 - the sizes lie within a factor of `NEAR` of each other;
-- the machine is of the same family;
+- the machine is of the same group of records;
 - the schedule treats both alike. A time measured at one size says little about a size that is
   treated differently, such as one that fits a cache.
 """
@@ -25,7 +25,7 @@ from te_select.operator.broadcast import shown
 from te_select.operator.workload import Workload
 from te_select.records import log, snapshot
 from te_select.records.entry import Entry
-from te_select.records.fit import family_of, is_of, is_of_model, misfit
+from te_select.records.fit import is_of, is_of_model, misfit, record_group
 from te_select.records.folders import default_folders
 from te_select.records.origin import (
     DEFAULT,
@@ -72,7 +72,7 @@ def find(
         The workload. Named dims are near to every size. Of records that are equally near, the one
         is taken whose size is closest to the representative size.
     target
-        The target. Records of other targets of its family come after its own. If the two are not
+        The target. Records of other targets of its group come after its own. If the two are not
         of one model of machine, the knobs that the machine decides are left to the machine.
     logs
         A folder of logs; None for the user's own and those shipped with the package. Of equally
@@ -163,23 +163,23 @@ def _near(
     pattern = access_pattern(workload)
     elements = access_pattern(representative(workload)).elements
     schedule = schedule_of(target.kind)
-    family = (target.kind, schedule.family(target.tvm))
+    group = (target.kind, schedule.record_group(target.tvm))
     ranked = []
     for root, entry in entries:
         factor = ratio(pattern, entry.pattern)
-        if factor is not None and factor <= NEAR and family_of(entry) == family:
+        if factor is not None and factor <= NEAR and record_group(entry) == group:
             apart = abs(math.log((entry.pattern.elements or 1) / (elements or 1)))
             ranked.append((factor, apart, root, entry.seconds, entry))
     for factor, *_, entry in sorted(ranked, key=lambda each: each[:4]):
         own = exact and factor == 1 and not workload.dim_names and is_of(entry, target)
-        if not own and not schedule.alike(pattern, entry.pattern, target.tvm):
+        if not own and not schedule.may_share_record(pattern, entry.pattern, target.tvm):
             continue
         try:
             config = schedule.config_from(entry.knobs).checked(pattern)
         except ValueError:  # the config's kind of rows does not exist for this workload
             continue
         if not is_of_model(entry, target):
-            config = schedule.portable(pattern, target.tvm, config)
+            config = schedule.without_machine_knobs(pattern, target.tvm, config)
         origin = f"{TUNED if own else NEAREST}{place}/{entry.key}"
         by_hand = "edited by hand since it was tuned"
         found = by_hand if entry.edited else outcome(entry.seconds, entry.session)

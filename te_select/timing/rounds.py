@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -91,15 +92,10 @@ def sample_in_turns(samples: Mapping[str, Callable[[], float]], rounds: int) -> 
     """
     seconds: dict[str, list[float]] = {name: [] for name in samples}
     rng = random.Random(0)
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
+    with no_garbage_collection():
         for _ in range(rounds):
             for name, sample in rng.sample(list(samples.items()), len(samples)):
                 seconds[name].append(sample())
-    finally:
-        if collecting:
-            gc.enable()
     return {name: Timing(tuple(each)) for name, each in seconds.items()}
 
 
@@ -107,6 +103,18 @@ def _sample(call: Callable[[], object], repeats: int, pause: float) -> float:
     time.sleep(pause)
     _warm_up(call)
     return _time(call, repeats)
+
+
+@contextlib.contextmanager
+def no_garbage_collection() -> Iterator[None]:
+    """Keep Python from collecting garbage, which would be part of a sample."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def repeats_for(seconds: Callable[[int], float], shortest: float, most: int = 1 << 62) -> int:

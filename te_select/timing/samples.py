@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 import math
 import time
 from collections.abc import Callable
 
-from te_select.timing.rounds import WARM_UP
+from te_select.timing.rounds import WARM_UP, no_garbage_collection
 
 SHORTEST_SAMPLE = 3e-4  # seconds; a thousand times the clock's own overhead
 FEWEST = 7  # samples; the median of 7 calls of 10 ms was seen to repeat within 2 %
@@ -33,9 +32,7 @@ def time_calls(call: Callable[[], object]) -> tuple[float, ...]:
     repeats = max(1, math.ceil(SHORTEST_SAMPLE / _warmed(call)))
     samples: list[float] = []
     total = 0.0
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
+    with no_garbage_collection():
         while not enough(len(samples), total):
             start = time.perf_counter()
             for _ in range(repeats):
@@ -43,9 +40,6 @@ def time_calls(call: Callable[[], object]) -> tuple[float, ...]:
             taken = time.perf_counter() - start
             samples.append(taken / repeats)
             total += taken
-    finally:
-        if collecting:
-            gc.enable()
     return tuple(samples)
 
 

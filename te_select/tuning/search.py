@@ -63,10 +63,13 @@ def candidates(workload: Workload, target: ResolvedTarget, cpus: int | None = No
     distinct: dict[tuple[object, ...], Any] = {}
     for config in (schedule.default_config(pattern, target.tvm), *listed):
         # Many machines run code for a level. One machine's choice does not hold for the others.
-        if not target.model and schedule.portable(pattern, target.tvm, config) != config:
+        if (
+            not target.model
+            and schedule.without_machine_knobs(pattern, target.tvm, config) != config
+        ):
             continue
         try:
-            distinct.setdefault(schedule.effect(pattern, config.checked(pattern), cpus), config)
+            distinct.setdefault(schedule.dedup_key(pattern, config.checked(pattern), cpus), config)
         except ValueError:  # knobs of the space that do not go together
             continue
     return list(distinct.values())
@@ -154,7 +157,7 @@ class Evolution:
         self._interrupt: KeyboardInterrupt | None = None
         self._known: dict[tuple[object, ...], float | None] = {}
         self._batch: list[Any] = []
-        self._proposed: list[Any] = []
+        self._proposed: list[tuple[Any, tuple[object, ...]]] = []
         self._left = list(every[1:])
         random.Random(seed).shuffle(self._left)
         self._first: list[Any] | None = list(every[:1])
@@ -209,13 +212,15 @@ class Evolution:
             self._batch, self._first = self._first, None
             return self._batch
         while len(self._known) < self.total:
-            self._proposed = list(self._strategy.generate_measure_candidates() or [])
-            if not self._proposed:
+            proposed = list(self._strategy.generate_measure_candidates() or [])
+            if not proposed:
                 self._batch = self._rest()
                 return self._batch
-            read = [self._schedule.config_of(each.sch) for each in self._proposed]
-            configs = {self._effect(config): config for config in read}
-            self._batch = [c for effect, c in configs.items() if effect not in self._known]
+            configs = [self._schedule.config_of(each.sch) for each in proposed]
+            keys = [self._dedup_key(config) for config in configs]
+            self._proposed = list(zip(proposed, keys, strict=True))
+            distinct = dict(zip(keys, configs, strict=True))
+            self._batch = [c for key, c in distinct.items() if key not in self._known]
             self._batch = self._batch[: self.total - len(self._known)]
             if self._batch:
                 return self._batch
@@ -226,17 +231,12 @@ class Evolution:
     def tell(self, seconds: Sequence[float | None]) -> None:
         """Learn the times of the last proposal."""
         for config, time in zip(self._batch, seconds, strict=True):
-            self._known[self._effect(config)] = time
+            self._known[self._dedup_key(config)] = time
         if self._proposed:
             self._notify()
 
     def _notify(self) -> None:
-        effects = [self._effect(self._schedule.config_of(each.sch)) for each in self._proposed]
-        known = [
-            (each, self._known[effect])
-            for each, effect in zip(self._proposed, effects, strict=True)
-            if effect in self._known
-        ]
+        known = [(each, self._known[key]) for each, key in self._proposed if key in self._known]
         results = []
         for each, time in known:
             seconds = None if time is None else [time]
@@ -253,12 +253,12 @@ class Evolution:
 
     def _rest(self) -> list[Any]:
         """Configs that evolution did not propose, as many as there are trials left."""
-        unknown = [config for config in self._left if self._effect(config) not in self._known]
+        unknown = [config for config in self._left if self._dedup_key(config) not in self._known]
         return unknown[: self.total - len(self._known)]
 
-    def _effect(self, config: Any) -> tuple[object, ...]:
-        effect: tuple[object, ...] = self._schedule.effect(self._pattern, config, self._cpus)
-        return effect
+    def _dedup_key(self, config: Any) -> tuple[object, ...]:
+        key: tuple[object, ...] = self._schedule.dedup_key(self._pattern, config, self._cpus)
+        return key
 
     def _designs(
         self,

@@ -72,7 +72,7 @@ def origin(workload, logs, target=SM90):
 def test_default_comes_first_and_no_two_candidates_do_the_same(entry):
     pattern, configs = access_pattern(entry.workload), candidates(entry.workload, SM90)
     assert configs[0] == cuda.default_config(pattern, SM90.tvm)
-    assert len({cuda.effect(pattern, each) for each in configs}) == len(configs)
+    assert len({cuda.dedup_key(pattern, each) for each in configs}) == len(configs)
 
 
 @pytest.mark.parametrize("workload", [FEW, ROWS, flat(300_000, "float16")], ids=str)
@@ -88,7 +88,7 @@ def test_configs_make_one_kernel_where_their_effect_is_one(workload):
         scheduled = schedule(workload, SM90, config=dataclasses.asdict(each))
         made = machine._lower(scheduled, "f")
         whole = (made.kernel, made.threads, made.blocks)
-        effect = cuda.effect(pattern, each)
+        effect = cuda.dedup_key(pattern, each)
         assert by_effect.setdefault(effect, whole) == whole
         assert kernels.setdefault(whole, effect) == effect
 
@@ -101,7 +101,7 @@ def test_large_space_is_searched_and_every_trial_is_another_config():
         tried += batch
         search.tell([1e-3 / each.vectors for each in batch])
     assert tried[0] == config(BIG)
-    assert len({cuda.effect(access_pattern(BIG), each) for each in tried}) == len(tried) == 40
+    assert len({cuda.dedup_key(access_pattern(BIG), each) for each in tried}) == len(tried) == 40
     assert len({each.threads for each in tried}) == len(cuda.THREADS)
 
 

@@ -36,7 +36,7 @@ def by_piece(config):
 
 
 def effects(workload, configs):
-    return [cpu.effect(access_pattern(workload), config) for config in configs]
+    return [cpu.dedup_key(access_pattern(workload), config) for config in configs]
 
 
 @pytest.mark.parametrize("entry", DEFAULT, ids=lambda entry: entry.name)
@@ -53,7 +53,7 @@ def test_what_is_left_out_does_the_same_as_a_candidate(workload):
     space = cpu.space(pattern, V4.tvm)
     kept = set(effects(workload, candidates(workload, MODEL)))
     for values in itertools.product(*space.values()):
-        assert cpu.effect(pattern, cpu.Config(**dict(zip(space, values, strict=True)))) in kept
+        assert cpu.dedup_key(pattern, cpu.Config(**dict(zip(space, values, strict=True)))) in kept
 
 
 @pytest.mark.parametrize("workload", [FEW, ROWS, BIG], ids=str)
@@ -82,7 +82,7 @@ def test_configs_of_one_effect_make_one_function(workload):
                 text += f"on {grain if grain < 0 else pattern.bytes_moved() // grain} threads"
             if "_skip" in text:
                 text += f"skipping {config.skip}"
-            assert by_effect.setdefault(cpu.effect(pattern, config), text) == text
+            assert by_effect.setdefault(cpu.dedup_key(pattern, config), text) == text
     assert len(set(by_effect.values())) == len(by_effect)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from te_select.bench.peers.base import load
 from te_select.checking.reference import Array
 from te_select.operator.access import AccessPattern, access_pattern
 from te_select.operator.dtypes import ELEMENT_TYPES
@@ -84,8 +85,9 @@ def as_bytes(array: DeviceArray) -> DeviceArray:
     return DeviceArray(array.memory, _UINT8, (array.nbytes,), array.offset)
 
 
-def torch_tensors(operands: DeviceSet, torch: Any) -> list[Any]:
+def torch_tensors(operands: DeviceSet) -> list[Any]:
     """Cond, then, else_ and out as torch tensors over the same memory."""
+    torch = load("torch")
     kinds = (torch.bool, *[getattr(torch, operands.workload.dtype)] * 3)
     return [
         torch.from_dlpack(as_bytes(array)).view(kind).reshape(shape)

@@ -17,9 +17,8 @@ from te_select.bench.cuda.operands import (
     torch_tensors,
     words,
 )
+from te_select.bench.peers import jit, libraries
 from te_select.bench.peers.base import Call, Peer, UnsupportedError, load
-from te_select.bench.peers.jit import Jax as JaxOnCpu
-from te_select.bench.peers.jit import compiled_where
 from te_select.checking.reference import Array
 from te_select.operator.workload import Workload
 
@@ -48,41 +47,20 @@ class CudaPeer(Peer):
         return result(operands)
 
 
-class Torch(CudaPeer):
+class Torch(libraries.Torch, CudaPeer):
     """``torch.where`` into an output that is reused."""
 
-    name = "torch"
     graphs = True
-    modules = ("torch",)
-    install = "torch"
-
-    def prepare(self, workload: Workload, sets: Sequence[DeviceSet]) -> list[Call]:
-        """Bind the operands as tensors over the same memory."""
-        torch = load("torch")
-
-        def bind(cond: Any, then: Any, else_: Any, out: Any) -> Call:
-            return lambda: torch.where(cond, then, else_, out=out)
-
-        return [bind(*torch_tensors(operands, torch)) for operands in sets]
+    tensors = staticmethod(torch_tensors)
 
 
-class TorchCompile(CudaPeer):
+class TorchCompile(jit.TorchCompile, CudaPeer):
     """``torch.where`` compiled by Inductor, which writes the output that it is given."""
 
-    name = "torch.compile"
     graphs = True
     modules = ("torch", "triton")
-    install = "torch"
-
-    def prepare(self, workload: Workload, sets: Sequence[DeviceSet]) -> list[Call]:
-        """Compile for these very shapes."""
-        torch = load("torch")
-        compiled = compiled_where(torch)
-
-        def bind(tensors: list[Any]) -> Call:
-            return lambda: compiled(*tensors)
-
-        return [bind(torch_tensors(operands, torch)) for operands in sets]
+    available = CudaPeer.available  # it writes Triton, and needs no C++ compiler
+    tensors = staticmethod(torch_tensors)
 
 
 class Triton(CudaPeer):
@@ -154,7 +132,7 @@ class CuPy(CudaPeer):
         return np.asarray(load("cupy").asnumpy(value))
 
 
-class Jax(JaxOnCpu, CudaPeer):
+class Jax(jit.Jax, CudaPeer):
     """``jax.numpy.where`` under ``jax.jit``; XLA allocates the output and has its own streams."""
 
     install = "jax[cuda13]"

@@ -112,17 +112,17 @@ def _measure(entry: Entry, mask: Mask, options: Options, l2: int) -> Row:
 
 def _calls(kernel: te_select.Kernel, sets: Sequence[DeviceSet]) -> list[Call]:
     """Our own calls, with torch tensors if torch is installed, as its users pass them."""
-    torch = load("torch") if _torch_sees_a_device() else None
+    with_torch = _torch_sees_a_device()
 
     def bind(operands: DeviceSet) -> Call:
         arrays = operands.arrays()
-        if torch is None:
-            tensors = [tvm_ffi.from_dlpack(array) for array in arrays]
-        else:
+        if with_torch:
             tensors = [
                 tensor.reshape(array.shape)
-                for tensor, array in zip(torch_tensors(operands, torch), arrays, strict=True)
+                for tensor, array in zip(torch_tensors(operands), arrays, strict=True)
             ]
+        else:
+            tensors = [tvm_ffi.from_dlpack(array) for array in arrays]
         cond, then, else_, out = tensors
         return lambda: kernel(cond, then, else_, out=out)
 

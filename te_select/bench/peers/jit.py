@@ -11,32 +11,17 @@ from typing import Any
 import numpy as np
 
 from te_select.bench.peers.base import Call, Peer, load
-from te_select.bench.peers.libraries import torch_tensors
+from te_select.bench.peers.libraries import Torch
 from te_select.checking.reference import Array
 from te_select.operator.access import LARGEST_INTEGER
 from te_select.operator.workload import Workload
-from te_select.timing.cores import threads
 from te_select.timing.operands import Operands
 
 
-def compiled_where(torch: Any) -> Callable[..., None]:
-    """``torch.where`` for one set of shapes, compiled by Inductor; it takes the output, too."""
-    # torch.compile gives up on a function that was compiled for eight other shapes.
-    load("torch._dynamo").reset()
-
-    def where(cond: Any, then: Any, else_: Any, out: Any) -> None:
-        out.copy_(torch.where(cond, then, else_))
-
-    compiled: Callable[..., None] = torch.compile(where, dynamic=False, fullgraph=True)
-    return compiled
-
-
-class TorchCompile(Peer):
+class TorchCompile(Torch):
     """``torch.where`` compiled by Inductor, which writes the output that it is given."""
 
     name = "torch.compile"
-    modules = ("torch",)
-    install = "torch"
 
     def available(self) -> str | None:
         """Why this peer cannot run here; Inductor writes C++, so it needs a compiler, too."""
@@ -45,16 +30,17 @@ class TorchCompile(Peer):
             return "no C++ compiler is found; install g++ or clang++"
         return super().available()
 
-    def prepare(self, workload: Workload, sets: Sequence[Operands]) -> list[Call]:
-        """Compile for these very shapes."""
-        torch = load("torch")
-        torch.set_num_threads(threads())
-        compiled = compiled_where(torch)
+    @staticmethod
+    def where(torch: Any) -> Callable[..., None]:
+        """Compile for one set of shapes."""
+        # torch.compile gives up on a function that was compiled for eight other shapes.
+        load("torch._dynamo").reset()
 
-        def bind(tensors: list[Any]) -> Call:
-            return lambda: compiled(*tensors)
+        def where(cond: Any, then: Any, else_: Any, out: Any) -> None:
+            out.copy_(torch.where(cond, then, else_))
 
-        return [bind(torch_tensors(operands)) for operands in sets]
+        compiled: Callable[..., None] = torch.compile(where, dynamic=False, fullgraph=True)
+        return compiled
 
 
 class Jax(Peer):

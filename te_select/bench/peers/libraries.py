@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -69,18 +69,29 @@ class Torch(Peer):
     """``torch.where`` into an output that is reused."""
 
     name = "torch"
-    modules = ("torch",)
+    modules: ClassVar[tuple[str, ...]] = ("torch",)
     install = "torch"
 
-    def prepare(self, workload: Workload, sets: Sequence[Operands]) -> list[Call]:
+    def prepare(self, workload: Workload, sets: Sequence[Any]) -> list[Call]:
         """Bind the operands as tensors over the same memory."""
         torch = load("torch")
         torch.set_num_threads(threads())
+        where = self.where(torch)
+        return [_bind(where, *self.tensors(operands)) for operands in sets]
+
+    @staticmethod
+    def where(torch: Any) -> Callable[..., None]:
+        """The function that selects into its last argument."""
 
         def where(cond: Any, then: Any, else_: Any, out: Any) -> None:
             torch.where(cond, then, else_, out=out)
 
-        return [_bind(where, *torch_tensors(operands)) for operands in sets]
+        return where
+
+    @staticmethod
+    def tensors(operands: Any) -> list[Any]:
+        """Cond, then, else and out as torch tensors over the same memory."""
+        return torch_tensors(operands)
 
 
 def torch_tensors(operands: Operands) -> list[Any]:

@@ -193,8 +193,7 @@ class FleetMeasurer(Measurer):
         if not jobs:
             return
         self._grow()
-        connected = sum(server.is_connected for server in self._servers)
-        work = Jobs([Job(built, rounds) for built in jobs], connected)
+        work = Jobs([Job(built, rounds) for built in jobs])
         threads = [
             threading.Thread(target=self._serve, args=(server, work), daemon=True)
             for server in self._servers
@@ -202,7 +201,7 @@ class FleetMeasurer(Measurer):
         for thread in threads:
             thread.start()
         try:
-            for job, answer in work.answers(PATIENCE):
+            for job, answer in work.answers(self._is_connected, PATIENCE):
                 yield from each_measured(job.built, answer)
         except BaseException:  # abandoned, interrupted, or no server is left
             work.stop()
@@ -210,6 +209,9 @@ class FleetMeasurer(Measurer):
             raise
         for thread in threads:
             thread.join()
+
+    def _is_connected(self) -> bool:
+        return any(server.is_connected for server in self._servers)
 
     def _give_back(self, threads: Sequence[threading.Thread]) -> None:
         """Give all servers back; candidates that are almost done may finish first."""
@@ -235,7 +237,7 @@ class FleetMeasurer(Measurer):
     def _serve(self, server: Server, jobs: Jobs) -> None:
         """Let one server take jobs until all are done."""
         try:
-            while not jobs.is_over():
+            while not jobs.over.is_set():
                 if not server.is_connected and not self._connect(server, jobs):
                     continue
                 job = jobs.take()
@@ -247,21 +249,18 @@ class FleetMeasurer(Measurer):
                     jobs.lost(job, str(error))
                     continue
                 if not server.is_connected:
-                    jobs.disconnected("a candidate has failed there")
+                    jobs.reason = "a candidate has failed there"
                 jobs.done(job, answer)
         except Exception as error:  # otherwise nobody would see the thread's error
             jobs.failed(error)
 
     def _connect(self, server: Server, jobs: Jobs) -> bool:
         try:
-            if not server.connect(self._tracker, lambda: not jobs.is_over()):
-                return False
+            return server.connect(self._tracker, lambda: not jobs.over.is_set())
         except (LostError, TuningError) as error:
-            jobs.refused(str(error))
+            jobs.reason = str(error)
             time.sleep(RETRY_SECONDS)
             return False
-        jobs.connected()
-        return True
 
 
 def _compile_probe(folder: Path) -> Path:

@@ -17,6 +17,12 @@
 #include <tvm/ffi/c_api.h>
 #include <unistd.h>
 
+/* Defines a function that a session calls by this name. */
+#define FUNCTION(name)                                                                   \
+  TVM_FFI_DLL_EXPORT int __tvm_ffi_##name(                                               \
+      __attribute__((unused)) void* self, __attribute__((unused)) const TVMFFIAny* args, \
+      __attribute__((unused)) int32_t num_args, TVMFFIAny* result)
+
 enum { MOST_FILES = 1 << 16, MOST_CPUS = 1 << 16 };
 
 static const int fatal_signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGALRM};
@@ -55,9 +61,7 @@ static size_t bytes_of(const DLTensor* tensor) {
 
 /* watch(seconds): from now on a crash ends the session in good order. So does a run of more than
  * `seconds`; 0 is no limit. */
-TVM_FFI_DLL_EXPORT int __tvm_ffi_watch(void* self, const TVMFFIAny* args, int32_t num_args,
-                                       TVMFFIAny* result) {
-  (void)self;
+FUNCTION(watch) {
   if (num_args != 1 || args[0].type_index != kTVMFFIInt) return fail("watch takes an int");
   struct sigaction action;
   memset(&action, 0, sizeof(action));
@@ -96,9 +100,7 @@ static void* end_with_client(void* connection) {
 /* watch_client(port): from now on the session ends at once when its client does; the port is that
  * of the server. Without this, a client that dies while a candidate runs resets the connection. That
  * ends the session with an error, and then the server. Does nothing behind a proxy. */
-TVM_FFI_DLL_EXPORT int __tvm_ffi_watch_client(void* self, const TVMFFIAny* args, int32_t num_args,
-                                              TVMFFIAny* result) {
-  (void)self;
+FUNCTION(watch_client) {
   if (num_args != 1 || args[0].type_index != kTVMFFIInt) return fail("watch_client takes an int");
   set_int(result, 0);
   for (int file = 0; file < MOST_FILES; ++file) {
@@ -113,9 +115,7 @@ TVM_FFI_DLL_EXPORT int __tvm_ffi_watch_client(void* self, const TVMFFIAny* args,
 }
 
 /* fill(tensor, byte) */
-TVM_FFI_DLL_EXPORT int __tvm_ffi_fill(void* self, const TVMFFIAny* args, int32_t num_args,
-                                      TVMFFIAny* result) {
-  (void)self;
+FUNCTION(fill) {
   const DLTensor* tensor = num_args == 2 ? tensor_of(&args[0]) : NULL;
   if (!tensor || args[1].type_index != kTVMFFIInt) return fail("fill takes a tensor and an int");
   memset(data_of(tensor), (int)args[1].v_int64, bytes_of(tensor));
@@ -124,9 +124,7 @@ TVM_FFI_DLL_EXPORT int __tvm_ffi_fill(void* self, const TVMFFIAny* args, int32_t
 }
 
 /* compare(a, b): the first byte that differs, or -1; both are of one size. */
-TVM_FFI_DLL_EXPORT int __tvm_ffi_compare(void* self, const TVMFFIAny* args, int32_t num_args,
-                                         TVMFFIAny* result) {
-  (void)self;
+FUNCTION(compare) {
   const DLTensor* a = num_args == 2 ? tensor_of(&args[0]) : NULL;
   const DLTensor* b = num_args == 2 ? tensor_of(&args[1]) : NULL;
   if (!a || !b || bytes_of(a) != bytes_of(b)) return fail("compare takes two tensors of one size");
@@ -140,11 +138,7 @@ TVM_FFI_DLL_EXPORT int __tvm_ffi_compare(void* self, const TVMFFIAny* args, int3
 }
 
 /* cpu_flags(): the features of the first CPU from /proc/cpuinfo; empty if they are not there. */
-TVM_FFI_DLL_EXPORT int __tvm_ffi_cpu_flags(void* self, const TVMFFIAny* args, int32_t num_args,
-                                           TVMFFIAny* result) {
-  (void)self;
-  (void)args;
-  (void)num_args;
+FUNCTION(cpu_flags) {
   static char line[16384];
   TVMFFIByteArray flags = {"", 0};
   FILE* file = fopen("/proc/cpuinfo", "r");
@@ -192,11 +186,7 @@ static const char* variable(const char* name) {
 
 /* load(): seconds of the clock; CPU seconds of all programs and of this one, on the CPUs that it may
  * use; the number of these CPUs; the variables that limit threads, in their order. One a line. */
-TVM_FFI_DLL_EXPORT int __tvm_ffi_load(void* self, const TVMFFIAny* args, int32_t num_args,
-                                      TVMFFIAny* result) {
-  (void)self;
-  (void)args;
-  (void)num_args;
+FUNCTION(load) {
   static char text[1024];
   static cpu_set_t mine[MOST_CPUS / CPU_SETSIZE];
   if (sched_getaffinity(0, sizeof(mine), mine)) return fail("the server's CPUs are not known");

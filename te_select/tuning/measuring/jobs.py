@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import queue
 import threading
 import time
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,86 +42,65 @@ class Jobs:
     ----------
     jobs
         The jobs.
-    servers
-        How many servers are connected at the beginning.
+
+    Attributes
+    ----------
+    over
+        Set when no job is left.
+    reason
+        Why the last server was lost, or could not be got.
     """
 
-    def __init__(self, jobs: Sequence[Job], servers: int) -> None:
-        self._changed = threading.Condition()
-        self._waiting = deque(jobs)
-        self._open = len(jobs)
-        self._answers: deque[tuple[Job, dict[str, Any]]] = deque()
-        self._servers = servers
-        self._last_seen = time.monotonic()
-        self._reason = "none has become free"
-        self._error: Exception | None = None
+    def __init__(self, jobs: Sequence[Job]) -> None:
+        self.over = threading.Event()
+        self.reason = "none has become free"
+        self._count = len(jobs)
+        self._waiting: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._answers: queue.SimpleQueue[tuple[Job, dict[str, Any]] | Exception]
+        self._answers = queue.SimpleQueue()
+        for job in jobs:
+            self._waiting.put(job)
 
     def take(self) -> Job | None:
         """The next job, once there is one; None when all are done."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._waiting or not self._open)
-            return self._waiting.popleft() if self._open else None
+        job = self._waiting.get()
+        if job is None or self.over.is_set():
+            self._waiting.put(None)  # for the other threads
+            return None
+        return job
 
     def done(self, job: Job, answer: dict[str, Any]) -> None:
         """Hand in an answer."""
-        with self._changed:
-            if self._open:
-                self._open -= 1
-                self._answers.append((job, answer))
-            self._changed.notify_all()
+        self._answers.put((job, answer))
 
     def lost(self, job: Job, why: str) -> None:
         """Hand back a job over which a server was lost."""
-        self.disconnected(why)
+        self.reason = why
         job.losses += 1
-        if job.losses >= MOST_LOSSES:
-            self.done(
-                job, {"failure": f"the run lost {job.losses} servers, as a crash does: {why}"}
-            )
-            return
-        with self._changed:
-            self._waiting.append(job)
-            self._changed.notify_all()
-
-    def connected(self) -> None:
-        """Say that a server is there."""
-        with self._changed:
-            self._servers += 1
-
-    def disconnected(self, why: str) -> None:
-        """Say that a server is no longer connected."""
-        with self._changed:
-            self._servers -= 1
-            self._last_seen = time.monotonic()
-            self._reason = why
-
-    def refused(self, why: str) -> None:
-        """Say why no server could be got."""
-        with self._changed:
-            self._reason = why
+        if job.losses < MOST_LOSSES:
+            self._waiting.put(job)
+        else:
+            failure = f"the run lost {job.losses} servers, as a crash does: {why}"
+            self.done(job, {"failure": failure})
 
     def failed(self, error: Exception) -> None:
         """Say that measuring itself does not work."""
-        with self._changed:
-            self._error = error
-            self._changed.notify_all()
+        self._answers.put(error)
 
     def stop(self) -> None:
         """Wake every thread that waits for a job; there are no more jobs."""
-        with self._changed:
-            self._open = 0
-            self._changed.notify_all()
+        self.over.set()
+        self._waiting.put(None)
 
-    def is_over(self) -> bool:
-        """Whether no job is left."""
-        with self._changed:
-            return not self._open
-
-    def answers(self, patience: float) -> Iterator[tuple[Job, dict[str, Any]]]:
-        """Wait for the answers.
+    def answers(
+        self, connected: Callable[[], bool], patience: float
+    ) -> Iterator[tuple[Job, dict[str, Any]]]:
+        """Wait for the answers; then no job is left.
 
         Parameters
         ----------
+        connected
+            Whether a server is connected.
         patience
             Seconds to wait for a server if none is connected.
 
@@ -135,18 +114,26 @@ class Jobs:
         TuningError
             If there was no server for that long.
         """
+        try:
+            for _ in range(self._count):
+                yield self._next(connected, patience)
+        finally:
+            self.stop()
+
+    def _next(self, connected: Callable[[], bool], patience: float) -> tuple[Job, dict[str, Any]]:
+        last_seen = time.monotonic()
         while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._answers or not self._open, _POLL)
-                if self._error is not None:
-                    raise self._error
-                if not self._answers and not self._open:
-                    return
-                waited = time.monotonic() - self._last_seen
-                if not self._answers and not self._servers and waited > patience:
+            try:
+                answer = self._answers.get(timeout=_POLL)
+            except queue.Empty:
+                if connected():
+                    last_seen = time.monotonic()
+                elif time.monotonic() - last_seen > patience:
                     raise TuningError(
-                        f"no server was there for {patience:g} s: {self._reason}; expected one to "
+                        f"no server was there for {patience:g} s: {self.reason}; expected one to "
                         "come back"
-                    )
-                ready, self._answers = self._answers, deque()
-            yield from ready
+                    ) from None
+                continue
+            if isinstance(answer, Exception):
+                raise answer
+            return answer

@@ -6,6 +6,8 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import socket
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +17,7 @@ from te_select.errors import TuningError
 
 STARTUP_SECONDS = 120.0  # importing tvm took 2 s, and 20 s from a cold disk
 EXIT_SECONDS = 2.0  # a worker that waits for a request ends at once
+STALL_SECONDS = 5  # within an answer, which comes as a whole
 GRACE_SECONDS = 5.0  # how much later a worker ends itself if its parent does not
 _LONGEST_REASON = 400  # characters; enough for a path and two shapes
 _SERVE = "te_select.tuning.measuring.serve"
@@ -106,6 +109,10 @@ class Worker:
         paths = [str(Path(entry).resolve()) for entry in sys.path]
         variables = {"PYTHONPATH": os.pathsep.join(paths), "TMPDIR": str(self.folder)}
         self._connection, theirs = multiprocessing.Pipe()
+        with socket.socket(fileno=os.dup(self._connection.fileno())) as end:
+            # An answer that stops in its middle would be waited for.
+            limit = struct.pack("ll", STALL_SECONDS, 0)
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
         handle = theirs.fileno()
         try:
             with theirs, self._errors.open("wb") as errors:
@@ -153,19 +160,21 @@ class Worker:
             self._connection.close()
 
     def _answer(self, process: subprocess.Popen[bytes], seconds: float) -> dict[str, Any]:
+        answer: dict[str, Any] = {}
         try:
-            if not self._connection.poll(seconds):
-                raise WorkerTimeoutError(f"took longer than {seconds:g} s")
-            answer: dict[str, Any] = self._connection.recv()
-        except (EOFError, OSError) as error:
+            if in_time := self._connection.poll(seconds):
+                answer = self._connection.recv()
+        except Exception as error:  # a worker that has died, or that a candidate has damaged
             raise WorkerError(self._cause_of_death(process)) from error
+        if not in_time:
+            raise WorkerTimeoutError(f"took longer than {seconds:g} s")
         return answer
 
     def _cause_of_death(self, process: subprocess.Popen[bytes]) -> str:
         try:
             code = process.wait(EXIT_SECONDS)
         except subprocess.TimeoutExpired:
-            return "closed its connection"
+            return "gave no answer that can be read"
         if code >= 0:
             cause = f"ended with exit code {code}"
         elif code == -signal.SIGKILL:

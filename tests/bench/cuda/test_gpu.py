@@ -47,7 +47,7 @@ def test_calls_are_captured_and_their_replay_computes(library):
         torch = pytest.importorskip("torch")
         if not torch.cuda.is_available():
             pytest.skip("torch sees no CUDA device")
-        tensors = torch_tensors(operands, torch)
+        tensors = torch_tensors(operands)
         shapes = [array.shape for array in operands.arrays()]
         tensors = [tensor.reshape(shape) for tensor, shape in zip(tensors, shapes, strict=True)]
     else:

@@ -144,7 +144,7 @@ def test_every_config_of_the_space_selects_the_same_bits(shapes, dtype, monkeypa
         drawn = cpu.Config(**dict(zip(space, values, strict=True)))
         # All that may be streamed is streamed, at any size.
         config = dataclasses.replace(drawn, stream_from=min(1, abs(drawn.stream_from)))
-        distinct.setdefault(cpu.effect(pattern, config), config)
+        distinct.setdefault(cpu.dedup_key(pattern, config), config)
     rng = np.random.default_rng(0)
     cond = s.random_cond(rng, workload.cond_shape)
     cond.reshape(-1)[: cond.size // 3] = True

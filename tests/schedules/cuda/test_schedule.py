@@ -157,7 +157,7 @@ def test_cap_that_is_not_reached_makes_no_difference():
     pattern = access_pattern(Workload((9000,), (9000,), ()))
     config = cuda.default_config(pattern, None)
     effects = [
-        cuda.effect(pattern, dataclasses.replace(config, max_blocks=most)) for most in (0, 9, 8)
+        cuda.dedup_key(pattern, dataclasses.replace(config, max_blocks=most)) for most in (0, 9, 8)
     ]
     assert effects[0] == effects[1] != effects[2]
 
@@ -174,8 +174,10 @@ def test_reading_less_is_tried_where_cond_moves_along_the_innermost_loop():
 def test_record_of_any_size_serves_a_size_with_a_name():
     small, large = (access_pattern(Workload((n,), (n,), (n,))) for n in (1000, BIG))
     named = access_pattern(Workload(("n",), ("n",), ("n",)))
-    assert cuda.alike(named, small, None) and cuda.alike(named, large, None)
-    assert cuda.alike(large, large, None) and not cuda.alike(large, small, None)
+    assert cuda.may_share_record(named, small, None) and cuda.may_share_record(named, large, None)
+    assert cuda.may_share_record(large, large, None) and not cuda.may_share_record(
+        large, small, None
+    )
 
 
 @pytest.mark.parametrize(

@@ -182,29 +182,31 @@ def job():
 
 
 def test_job_is_handed_back_once_and_blamed_the_second_time():
-    jobs = Jobs([job()], servers=2)
+    jobs = Jobs([job()])
     first = jobs.take()
     jobs.lost(first, "power")
     assert jobs.take() is first
     jobs.lost(first, "power again")
-    ((done, answer),) = jobs.answers(patience=60)
+    ((done, answer),) = jobs.answers(lambda: True, patience=60)
     assert done is first
     assert answer["failure"].endswith("power again")
+    assert jobs.take() is None
     assert jobs.take() is None
 
 
 def test_error_of_a_thread_ends_the_run():
-    jobs = Jobs([job()], servers=1)
+    jobs = Jobs([job()])
     jobs.failed(OSError("no space left"))
     with pytest.raises(OSError, match="no space"):
-        list(jobs.answers(patience=60))
+        list(jobs.answers(lambda: True, patience=60))
+    assert jobs.over.is_set()
 
 
 def test_answers_end_with_an_error_where_no_server_comes():
-    jobs = Jobs([job(), job()], servers=1)
+    jobs = Jobs([job(), job()])
     jobs.done(jobs.take(), {"seconds": [1.0]})
-    jobs.disconnected("it went")
-    answers = jobs.answers(patience=0.1)
+    jobs.reason = "it went"
+    answers = jobs.answers(lambda: False, patience=0.1)
     assert next(answers)[1] == {"seconds": [1.0]}
     with pytest.raises(te_select.TuningError, match=r"0\.1 s: it went"):
         next(answers)

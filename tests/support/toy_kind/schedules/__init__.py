@@ -54,17 +54,17 @@ def space(_pattern: AccessPattern, _target: Any) -> Mapping[str, Sequence[int]]:
     return {"unroll": UNROLLS}
 
 
-def effect(_pattern: AccessPattern, config: Config, _cpus: int | None = None) -> tuple[int]:
+def dedup_key(_pattern: AccessPattern, config: Config, _cpus: int | None = None) -> tuple[int]:
     return (config.unroll,)
 
 
-def family(target: Any) -> str | None:
+def record_group(target: Any) -> str | None:
     return "toy" if target.kind.name == "c" else None
 
 
-def portable(_pattern: AccessPattern, _target: Any, config: Config) -> Config:
+def without_machine_knobs(_pattern: AccessPattern, _target: Any, config: Config) -> Config:
     return config
 
 
-def alike(_pattern: AccessPattern, _measured: AccessPattern, _target: Any) -> bool:
+def may_share_record(_pattern: AccessPattern, _measured: AccessPattern, _target: Any) -> bool:
     return True
