@@ -35,6 +35,10 @@ soak: $(INSTALLED)  ## run what the pages say, then attack it for MINUTES
 	$(if $(SOAK_FLAGS),,$(BIN)/python -m pytest -m long $(PYTEST_FLAGS))
 	$(BIN)/python benchmarks/soak --minutes $(MINUTES) $(SOAK_FLAGS)
 
+OWN_HEADERS = $(addprefix -Ite_select/runtime,/ /cpu /cuda /extension)
+HEADERS = $(shell $(BIN)/python -c 'import numpy, sysconfig; from tvm_ffi import libinfo; \
+	paths = *libinfo.include_paths(), numpy.get_include(), sysconfig.get_path("include"); \
+	print(*(f"-isystem{path}" for path in paths))')
 lint: $(INSTALLED)  ## check form, types and imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -42,6 +46,8 @@ lint: $(INSTALLED)  ## check form, types and imports
 	$(BIN)/lint-imports
 	find benchmarks examples schedules te_select tests -regex '.*\.\(c\|h\|cc\|cuh\)' -exec \
 		$(BIN)/clang-format --dry-run --Werror {} +
+	find te_select -name '*.c' | xargs -P 2 -n 4 sh -c \
+		'$(BIN)/clang-tidy --quiet "$$@" -- -std=gnu11 -fopenmp $(OWN_HEADERS) $(HEADERS)' --
 
 # The site of the documents, into build/site. A link that leads nowhere is an error.
 docs: $(INSTALLED)  ## build the site of the documents

@@ -10,14 +10,14 @@ import pytest
 
 import te_select
 from te_select.errors import ArgumentError
-from te_select.functional.where import through_tvm_ffi
+from te_select.functional.where.call import _without_extension
 from tests.support.where_calls import path_of_python
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
 
 
-@pytest.mark.parametrize("where", [te_select.where, through_tvm_ffi.where])
+@pytest.mark.parametrize("where", [te_select.where, _without_extension])
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_call_with_one_jax_array_goes_to_jax_as_it_is(where, place, monkeypatch):
     asked = []
@@ -28,6 +28,14 @@ def test_call_with_one_jax_array_goes_to_jax_as_it_is(where, place, monkeypatch)
         assert where(*arguments) == "by JAX"
         found = asked.pop()
         assert [id(each) for each in found] == [id(each) for each in arguments]
+
+
+@pytest.mark.parametrize("where", [te_select.where, through_tvm_ffi.where])
+@pytest.mark.parametrize("dtype", [object, "U1", "M8[s]", "V4", jnp.bfloat16])
+def test_type_of_cond_hides_no_jax_array(where, dtype, monkeypatch):
+    monkeypatch.setattr(jnp, "where", lambda *args: "by JAX")
+    cond = np.zeros(3, dtype)
+    assert where(cond, jnp.ones(3), 2.5) == where(cond, 2.5, jnp.ones(3)) == "by JAX"
 
 
 SWEEP = """

@@ -1,0 +1,93 @@
+"""Whether spans look at cond first: decided by a few places of it."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import random
+
+import numpy as np
+import pytest
+
+from tests.support import c_half
+
+NEVER, IN_RUNS, ALWAYS = 0, 1, 2
+WORTH = {1: 4096, 2: 512, 4: 64, 8: 64, 16: 64}  # elements of one value, by the width
+
+
+@pytest.fixture(scope="module")
+def half(tmp_path_factory):
+    sanitizer = "-fsanitize=undefined", "-fno-sanitize-recover"
+    counted = "-Dmemcmp=look_and_count"
+    folder = tmp_path_factory.mktemp("look")
+    path = c_half.build(
+        folder, "cond_sampling_test.c", ["cpu/cond_sampling.c"], *sanitizer, counted
+    )
+    return ctypes.CDLL(str(path))
+
+
+def looks(half, cond, width=4, decision=IN_RUNS, once=True):
+    """Ask for an array whose last axis is contiguous."""
+    outer = cond.ndim - 1
+    extents = (ctypes.c_int64 * outer)(*cond.shape[:-1])
+    strides = (ctypes.c_int64 * outer)(*cond.strides[:-1])
+    run = ctypes.c_int64(cond.shape[-1])
+    data = ctypes.c_void_p(cond.ctypes.data)
+    found = half.looks(decision, data, run, outer, extents, strides, once, ctypes.c_int64(width))
+    return bool(found)
+
+
+def blocks(length, count=1 << 19):
+    picked = np.random.default_rng(0).random(count // length) < 0.5
+    return np.repeat(picked, length)
+
+
+@pytest.mark.parametrize("width", WORTH)
+def test_random_cond_is_not_looked_at_and_one_in_runs_is(half, width):
+    assert not looks(half, blocks(1), width)
+    assert not looks(half, blocks(WORTH[width] // 8), width)
+    assert looks(half, blocks(WORTH[width]), width)
+    assert looks(half, np.zeros(1 << 17, bool), width)
+
+
+@pytest.mark.parametrize(("decision", "expected"), [(NEVER, False), (ALWAYS, True)])
+def test_machine_may_decide_without_a_test(half, decision, expected):
+    for cond in (blocks(1), blocks(4096)):
+        for once in (False, True):
+            assert looks(half, cond, decision=decision, once=once) == expected
+
+
+def test_cond_that_is_read_again_is_not_looked_at(half):
+    assert not looks(half, blocks(4096), once=False)
+
+
+@pytest.mark.parametrize(("uniform", "looked"), [(16, 8), (8, 8), (7, 16), (0, 9)])
+def test_places_are_tested_until_half_of_16_are_of_one_value_or_cannot_be(half, uniform, looked):
+    cond = np.arange(1 << 16) % 2 == 0
+    cond[: uniform << 12] = True
+    ctypes.c_int.in_dll(half, "looked").value = 0
+    assert looks(half, cond) == (uniform >= 8)
+    assert ctypes.c_int.in_dll(half, "looked").value == looked
+
+
+def test_causal_masks_are_looked_at_as_a_whole_and_by_rows(half):
+    causal = np.tri(1024, dtype=bool)
+    assert looks(half, causal.reshape(-1))
+    assert looks(half, causal)
+    assert looks(half, causal[:, ::-1].copy()[:, :1000])
+    assert not looks(half, (np.indices((1024, 1024)).sum(0) % 3 == 0)[::-1])
+
+
+def test_no_byte_outside_of_cond_is_read(half):
+    """The last byte of cond is the last of a page, and the next page may not be read."""
+    page = mmap.PAGESIZE
+    area = mmap.mmap(-1, 65 * page)
+    whole = np.frombuffer(area, np.bool_)
+    libc = ctypes.CDLL(None)
+    assert libc.mprotect(ctypes.c_void_p(whole.ctypes.data + 64 * page), page, 0) == 0
+    draw = random.Random(0)
+    for _ in range(2000):
+        m, n = draw.randint(1, 40), draw.randint(1, 5000)
+        rows = whole[64 * page - m * n : 64 * page].reshape(m, n)
+        for cond in (rows, rows[::-1], rows.reshape(-1), rows[:, :, None]):
+            looks(half, cond, draw.choice([*WORTH]))

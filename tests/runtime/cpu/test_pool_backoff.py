@@ -1,0 +1,231 @@
+"""When calls run alone because the cores have other work, and when they have helpers again."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+
+import pytest
+
+from tests.support import c_half
+
+HELPERS = """
+    import time
+
+    def policies():
+        return [os.sched_getscheduler(id) for id in helpers(2)]
+
+    def alone_until_helpers_answer():
+        seen = set()
+        end = time.monotonic() + 60
+        while pool.at_hand(3) == 1:
+            seen.update(policies())
+            assert time.monotonic() < end
+            time.sleep(0.0005)
+        return seen
+
+    assert pool.call(3) == 0
+    time.sleep(0.02)
+"""
+MS = 1_000_000
+STALL, NO_STALL = 200_001, 200_000
+AT_ONCE = 400_000
+FAIR = 48  # tasks that are the helpers' share
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    return c_half.build(tmp_path_factory.mktemp("lessons"), "pool_backoff_test.c", [])
+
+
+@pytest.fixture
+def pool(built, tmp_path):
+    """A new pool with three helpers."""
+    loaded = c_half.copied(built, tmp_path)
+    loaded.teach.restype = ctypes.c_int64
+    loaded.teach.argtypes = (ctypes.c_int, ctypes.c_uint32, ctypes.c_int64)
+    loaded.let_pass.argtypes = (ctypes.c_int64,)
+    loaded.left_beside.argtypes = (ctypes.c_uint64, ctypes.c_int)
+    return loaded
+
+
+def ask(pool):
+    """Let a call stall, and another one ask the helpers, after the time alone."""
+    pool.teach(1, FAIR, STALL)
+    pool.let_pass(2 * MS)
+    pool.are_free()
+
+
+def answer(pool):
+    for _ in range(3):
+        pool.answer()
+
+
+def test_stopped_thread_makes_calls_run_alone(pool):
+    assert pool.teach(1, FAIR, NO_STALL) == 0
+    assert [pool.teach(1, FAIR, STALL) for _ in range(3)] == [2 * MS] * 3
+
+
+def test_four_calls_in_a_row_with_little_help_make_the_next_run_alone(pool):
+    little, enough = FAIR // 4 - 1, FAIR // 4
+    assert [pool.teach(1, little, 0) for _ in range(3)] == [0, 0, 0]
+    assert pool.teach(1, enough, 0) == 0
+    assert [pool.teach(1, little, 0) for _ in range(4)] == [0, 0, 0, 2 * MS]
+
+
+def test_helpers_that_had_to_be_woken_are_not_blamed(pool):
+    assert [pool.teach(0, 0, 0) for _ in range(9)] == [0] * 9
+
+
+def test_helpers_are_asked_after_2_ms(pool):
+    pool.teach(1, FAIR, STALL)
+    pool.let_pass(2 * MS - 1)
+    assert (pool.are_free(), pool.times_asked()) == (0, 0)
+    pool.let_pass(1)
+    assert (pool.are_free(), pool.times_asked()) == (0, 1)
+    assert (pool.are_free(), pool.times_asked()) == (0, 1)
+
+
+def test_cores_are_free_once_three_of_four_helpers_have_come(pool):
+    ask(pool)
+    pool.let_pass(AT_ONCE - 1)
+    pool.answer()
+    pool.answer()  # two of three
+    assert not pool.are_free()
+    pool.answer()
+    assert pool.are_free()
+    assert pool.teach(1, FAIR, 0) == 0
+
+
+def test_answer_counts_though_the_next_call_is_much_later(pool):
+    ask(pool)
+    answer(pool)
+    pool.let_pass(100 * MS)
+    assert pool.are_free()
+
+
+def test_helpers_that_come_late_are_asked_again_after_2_ms(pool):
+    ask(pool)
+    pool.let_pass(AT_ONCE)
+    answer(pool)
+    assert not pool.are_free()
+    pool.let_pass(1)
+    assert not pool.are_free()
+    pool.let_pass(2 * MS - 1)
+    assert (pool.are_free(), pool.times_asked()) == (0, 1)
+    pool.let_pass(1)
+    assert (pool.are_free(), pool.times_asked()) == (0, 2)
+
+
+def test_answer_from_before_another_stall_does_not_count(pool):
+    ask(pool)
+    answer(pool)
+    pool.teach(1, FAIR, STALL)
+    pool.let_pass(2 * MS)
+    assert (pool.are_free(), pool.times_asked()) == (0, 2)
+
+
+def test_calls_have_helpers_again_after_256_ms_whatever_they_answer(pool):
+    pool.teach(1, FAIR, STALL)
+    alone = 0
+    while not pool.are_free():
+        pool.let_pass(MS)
+        alone += 1
+    assert 256 <= alone <= 260
+
+
+def test_call_that_looked_before_the_cores_were_free_asks_nobody(pool):
+    ask(pool)
+    answer(pool)
+    assert pool.are_free()
+    assert pool.are_free()  # of another thread
+    assert (pool.times_asked(), pool.policy_of_helpers()) == (1, os.SCHED_OTHER)
+
+
+def test_policy_that_could_not_be_restored_is_restored_later(pool):
+    for refused, policy in ((1, os.SCHED_BATCH), (0, os.SCHED_OTHER)):
+        ask(pool)
+        answer(pool)
+        pool.refuse(refused)
+        assert pool.are_free()
+        assert pool.policy_of_helpers() == policy
+
+
+def test_helpers_follow_the_cpus_of_each_caller(pool):
+    for on, allowed, left in (
+        (0, 0b11, 0b10),
+        (0, 0b11111111, 0b11111110),
+        (0, 0b10001, 0b10000),
+        (4, 0b10000, 0b10000),  # it has no other CPU: they stay
+    ):
+        pool.run_apart(on, allowed, 4)
+        assert [pool.cpus_of(helper) for helper in (1, 2, 3)] == [left] * 3
+
+
+def test_only_the_helpers_of_a_call_are_moved(pool):
+    pool.run_apart(0, 0b11, 3)
+    assert [pool.cpus_of(helper) for helper in (1, 2, 3)] == [0b10, 0b10, 0]
+    pool.run_apart(0, 0b11, 4)
+    assert pool.cpus_of(3) == 0b10
+
+
+def test_every_helper_that_is_asked_wakes_on_another_cpu_than_the_callers(pool):
+    pool.teach(1, FAIR, STALL)
+    pool.let_pass(2 * MS)
+    assert not pool.are_free_from(1, 0b111)
+    assert pool.times_asked() == 1
+    assert [pool.cpus_of(helper) for helper in (1, 2, 3)] == [0b101] * 3
+
+
+def test_a_core_is_left_to_each_thread_that_called_for_2_ms(pool):
+    """There are 8 cores."""
+    assert pool.left_beside(0, 8) == 8
+    assert pool.left_beside(0b1001, 8) == 6
+    assert (pool.left(7), pool.left(6), pool.left(2)) == (6, 6, 2)
+    pool.let_pass(2 * MS - 1)
+    assert pool.left(8) == 6
+    pool.let_pass(1)
+    assert pool.left(8) == 8
+
+
+def test_threads_that_no_longer_call_are_forgotten_when_the_time_is_over(pool):
+    assert pool.left_beside(0xFF, 8) == 0
+    assert pool.left_beside(0, 8) == 0  # a job without others says nothing of them
+    pool.let_pass(2 * MS)
+    assert pool.left_beside(1, 8) == 7
+
+
+@pytest.fixture(scope="module")
+def answering(tmp_path_factory):
+    sources = ["cpu/pool.c", "cpu/pool_backoff.c"]
+    return c_half.build(tmp_path_factory.mktemp("answers"), "pool_answers_test.c", sources)
+
+
+def test_helpers_answer_and_stop_nobody_until_then(answering):
+    code = """
+        for k in range(5):
+            assert pool.at_hand(3) == 3
+            assert policies() == [os.SCHED_OTHER] * 2
+            pool.stall()
+            assert pool.at_hand(3) == 1
+            assert os.SCHED_BATCH in alone_until_helpers_answer()
+            assert policies() == [os.SCHED_OTHER] * 2
+            assert pool.call(3) == 0
+    """
+    c_half.run(answering, HELPERS, code)
+
+
+def test_policy_that_a_program_chose_is_kept(answering):
+    """Threads inherit it from the thread that starts them."""
+    code = """
+        assert policies() == [os.SCHED_BATCH] * 2
+        pool.stall()
+        assert alone_until_helpers_answer() == {os.SCHED_BATCH}
+        assert policies() == [os.SCHED_BATCH] * 2
+    """
+    c_half.run(
+        answering,
+        HELPERS,
+        code,
+        before="import os\nos.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))\n",
+    )
