@@ -10,7 +10,7 @@ from te_select.schedules.variant import Variant
 
 
 class Schedule(Protocol):
-    """The package of a kind of machine in ``te_select.schedules``.
+    """The module of a kind's schedule, a part of ``te_select.schedules``.
 
     Attributes
     ----------

@@ -34,7 +34,7 @@ class Kind:
     target
         The module that reads a target (`te_select.machines.targets` lists its names).
     schedule
-        The package of ``te_select.schedules`` (`te_select.schedules.seam` lists its names).
+        The module of its schedule (`te_select.schedules.seam` lists its names).
     machine
         The module that builds libraries (`te_select.machines` lists its names).
     kernel
@@ -103,7 +103,7 @@ KINDS: dict[str, Kind] = {
             "CPU name, aarch64, aarch64:neoverse-n1, riscv64"
         ),
         target="te_select.machines.cpu.target",
-        schedule="te_select.schedules.cpu",
+        schedule="te_select.schedules.cpu.schedule",
         machine="te_select.machines.cpu.machine",
         kernel="te_select.runtime.cpu.kernel:CpuKernel",
         sources=("te", "scheduled", "tir", "llvm", "asm"),
@@ -124,7 +124,7 @@ KINDS: dict[str, Kind] = {
         tvm_kind="cuda",
         targets="cuda, cuda:sm_90, cuda:sm_80,sm_90",
         target="te_select.machines.cuda.target",
-        schedule="te_select.schedules.cuda",
+        schedule="te_select.schedules.cuda.schedule",
         machine="te_select.machines.cuda.machine",
         kernel="te_select.runtime.cuda.kernel:CudaKernel",
         sources=("te", "scheduled", "tir", "cuda", "ptx", "sass"),

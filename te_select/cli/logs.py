@@ -244,7 +244,7 @@ def _folders(logs: Path | None) -> list[Path]:
     if logs is not None:
         check_folder("--tuning-logs", str(logs))
         return [logs]
-    from te_select.records.folders import default_folders  # noqa: PLC0415 - needs platformdirs
+    from te_select.records.folders import default_folders  # noqa: PLC0415 - only where it is needed
 
     return default_folders()
 

@@ -162,7 +162,7 @@ def _check(target: str, runner: str) -> None:
 def _folder(logs: Path | None) -> Path:
     if logs is not None:
         return logs
-    from te_select.records.folders import user_folder  # noqa: PLC0415 - needs platformdirs
+    from te_select.records.folders import user_folder  # noqa: PLC0415 - only where it is needed
 
     return user_folder()
 

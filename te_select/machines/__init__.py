@@ -21,7 +21,7 @@ The module ``machine`` of a folder has these names:
     The device of this machine that measures kernels for the target, and how many CPUs serve it;
     raises `TuningError` if there is none.
 
-The schedule of a kind is a package of ``te_select.schedules``, whose ``seam`` lists its names.
+The schedule of a kind is a module of ``te_select.schedules``, whose ``seam`` lists its names.
 
 Importing this package imports neither tvm nor a compiler.
 """
@@ -78,5 +78,5 @@ def machine(kind: str) -> Machine:
 
 
 def schedule_of(kind: str) -> Schedule:
-    """The schedule of a kind of `te_select.kinds`, a package of ``te_select.schedules``."""
+    """The schedule of a kind of `te_select.kinds`, a module of ``te_select.schedules``."""
     return cast("Schedule", kinds.load(kinds.kind(kind).schedule))

@@ -8,7 +8,6 @@ import functools
 import os
 import platform
 import shutil
-import tempfile
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -74,8 +73,7 @@ def link_stub(
     manifest
         What the library holds, which goes into it.
     out
-        The library to write; it appears complete or not at all, and the same input gives the same
-        bytes.
+        The library to write, in a folder of the caller's own. The same input gives the same bytes.
     triple
         What it is for, such as ``"aarch64-linux-gnu"``; None for this machine.
     archive
@@ -87,40 +85,23 @@ def link_stub(
     ToolchainError
         If there is no C compiler, or it fails; for an archive, if there is no objcopy or ar.
     """
-    try:
-        _link(stub, objects, half, manifest, out.resolve(), triple, archive)
-    except OSError as error:
-        raise ToolchainError(f"{out} cannot be linked: {error}") from error
-
-
-def _link(
-    stub: str,
-    objects: Sequence[Path],
-    half: HostHalf,
-    manifest: Manifest,
-    out: Path,
-    triple: str | None,
-    archive: Path | None,
-) -> None:
     compiler = compiler_for(triple)
-    linked = [path.resolve() for path in objects] + [*_runtime_objects(compiler, half)]
-    with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as folder:
-        source = Path(folder, "stub.c")
+    linked = [*objects, *_runtime_objects(compiler, half)]
+    # Whatever is exported can be found, and overwritten, by libtvm's loader; only these may be.
+    functions = tuple(manifest.c_functions.values())
+    own = (*functions, *archives.SHARED) if functions else ("te_select_pool_v5",)
+    with scratch.folder() as folder:
+        source, note, exports = (folder / name for name in ("stub.c", "manifest.s", "exports.map"))
         source.write_text(stub)
-        note = Path(folder, "manifest.s")
         note.write_text(embedded.assembly(manifest))
-        exports = Path(folder, "exports.map")
-        # Whatever is exported can be found, and overwritten, by libtvm's loader; only these may be.
-        functions = tuple(manifest.c_functions.values())
-        own = (*functions, *archives.SHARED) if functions else ("te_select_pool_v5",)
         exports.write_text(f"{{ global: __tvm_ffi_*; {'; '.join(own)}; local: *; }};\n")
         options = (*compiler, *_COMPILE, *_include_options(half))
         inputs = [str(path) for path in (source, note, *linked)]
         if archive is not None:
-            merged = Path(folder, "merged.o")
+            merged = folder / "merged.o"
             _run(*options, "-r", "-nostdlib", *inputs, output=merged)
             archives.write(merged, functions, triple, archive)
-        library = Path(folder, "library.so")
+        library = folder / "library.so"
         _run(
             *options,
             *half.options,
@@ -130,8 +111,10 @@ def _link(
             f"--version-script={exports}",
             output=library,
         )
-        library.write_bytes(embedded.seal(library.read_bytes()))
-        library.replace(out)
+        try:
+            out.write_bytes(embedded.seal(library.read_bytes()))
+        except OSError as error:
+            raise ToolchainError(f"{out} cannot be linked: {error}") from error
 
 
 def compiler_for(triple: str | None) -> tuple[str, ...]:

@@ -1,11 +1,9 @@
-"""The folders of the user: by platformdirs where it is installed, else by its rule for Linux."""
+"""The folders of the user, by the XDG base directory specification."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-
-_NAME = "te-select"
 
 
 def cache() -> Path:
@@ -16,7 +14,7 @@ def cache() -> Path:
     RuntimeError
         If there is no home folder.
     """
-    return _folder("user_cache_dir", "XDG_CACHE_HOME", "~/.cache")
+    return _folder("XDG_CACHE_HOME", "~/.cache")
 
 
 def data() -> Path:
@@ -27,13 +25,8 @@ def data() -> Path:
     RuntimeError
         If there is no home folder.
     """
-    return _folder("user_data_dir", "XDG_DATA_HOME", "~/.local/share")
+    return _folder("XDG_DATA_HOME", "~/.local/share")
 
 
-def _folder(function: str, variable: str, by_default: str) -> Path:
-    try:
-        import platformdirs  # noqa: PLC0415 - te-select-runtime does without it
-    except ModuleNotFoundError:
-        base = os.environ.get(variable, "").strip() or by_default
-        return Path(base).expanduser() / _NAME
-    return Path(getattr(platformdirs, function)(_NAME, appauthor=False))
+def _folder(variable: str, by_default: str) -> Path:
+    return Path(os.environ.get(variable, "").strip() or by_default).expanduser() / "te-select"

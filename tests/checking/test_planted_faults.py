@@ -19,7 +19,6 @@ from te_select.machines.cuda.lowering import translation_unit
 from te_select.machines.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.runtime.cuda.kernel import CudaKernel
-from te_select.schedules import cpu as seam
 from te_select.schedules.cpu import schedule as cpu
 from te_select.schedules.cpu.span_source import span_source
 from tests.support import cuda_standin
@@ -127,7 +126,7 @@ class SpanKernel:
 
     def __init__(self, workload: Workload, right: str, wrong: str, folder: Path) -> None:
         pattern = access_pattern(workload)
-        config = seam.default_config(pattern, resolve("x86-64-v3").tvm)
+        config = cpu.default_config(pattern, resolve("x86-64-v3").tvm)
         span = cpu.span_of(pattern, config)
         text, found = re.subn(right, wrong, span_source(span.symbol))
         assert found

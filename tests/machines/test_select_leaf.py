@@ -14,7 +14,8 @@ from te_select.machines.cuda import lowering as cuda_lowering
 from te_select.machines.select_leaf import steps_of
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
-from te_select.schedules import cpu, cuda
+from te_select.schedules.cpu import schedule as cpu
+from te_select.schedules.cuda import schedule as cuda
 from tests.support import leaves
 from tests.support.leaves import PATTERN, SIZE, right, scheduled
 
@@ -90,7 +91,7 @@ def test_swapped_sides_are_swapped_on_the_cpu_and_refused_on_cuda() -> None:
 @pytest.mark.parametrize("guard", ["at most", "square"])
 def test_guard_of_another_form_is_refused(guard: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rows that are left are counted from the guard ``scale * row + first < end``."""
-    monkeypatch.setitem(leaves.CONFIGS["te_select.schedules.cpu"], "piece", 48)
+    monkeypatch.setitem(leaves.CONFIGS["te_select.schedules.cpu.schedule"], "piece", 48)
     func = scheduled(cpu)
     assert cpu_lowering.lower(func, "kernel", (), PATTERN)
     row = tirx.Var("row", "int64")

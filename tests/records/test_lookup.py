@@ -19,7 +19,7 @@ from te_select.records import folders, log, lookup, metaschedule, store
 from te_select.records.lookup import find
 from te_select.records.origin import NOT_ASKED
 from te_select.records.sizes import representative
-from te_select.schedules import cpu
+from te_select.schedules.cpu import schedule as cpu
 from tests.support.tuning_records import of_another_tvm
 
 V3, V4 = resolve("x86-64-v3"), resolve("x86-64-v4")

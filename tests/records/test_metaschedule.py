@@ -12,7 +12,7 @@ from tvm.s_tir import meta_schedule as ms
 import te_select
 from te_select.compiler import schedule
 from te_select.records import metaschedule, store
-from te_select.schedules import cpu
+from te_select.schedules.cpu import schedule as cpu
 from te_select.tuning.search import candidates
 from tests.support.tuning_fakes import BIG, FEW, ROWS, SMALL
 from tests.support.tuning_records import V4, make

@@ -11,7 +11,9 @@ import pytest
 from te_select.machines.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
-from te_select.schedules import cpu, cuda, knobs
+from te_select.schedules import knobs
+from te_select.schedules.cpu import schedule as cpu
+from te_select.schedules.cuda import schedule as cuda
 from te_select.schedules.knobs import knob
 from tests.support.edited_copy import ROOT, run_with
 

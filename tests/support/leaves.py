@@ -38,7 +38,7 @@ def scheduled(
 
 
 CONFIGS = {
-    "te_select.schedules.cpu": {
+    "te_select.schedules.cpu.schedule": {
         "vector_bytes": 32,
         "unroll": 1,
         "rows": False,
@@ -47,7 +47,7 @@ CONFIGS = {
         "stream_from": 0,
         "skip": 0,
     },
-    "te_select.schedules.cuda": {
+    "te_select.schedules.cuda.schedule": {
         "threads": 128,
         "vectors": 1,
         "stream": False,

@@ -7,7 +7,7 @@ from pathlib import Path
 from te_select import Workload
 from te_select.machines.targets import resolve
 from te_select.operator.access import access_pattern
-from te_select.schedules import cpu
+from te_select.schedules.cpu import schedule as cpu
 from te_select.tuning.measuring import Candidate
 
 BAD_BUILDER = "tests.support.tuning_bad_builder"

@@ -14,7 +14,7 @@ from te_select.machines.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.records import log, metaschedule
 from te_select.records.log import Entry
-from te_select.schedules import cpu
+from te_select.schedules.cpu import schedule as cpu
 
 V4 = resolve("x86-64-v4")
 SESSION = {"workload": "w", "trials": 3}

@@ -10,7 +10,7 @@ import te_select
 from te_select.machines.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.records import log, lookup, manage
-from te_select.schedules import cpu
+from te_select.schedules.cpu import schedule as cpu
 from te_select.timing import cores
 from te_select.timing.rounds import Timing
 from te_select.tuning import session as module

@@ -10,7 +10,7 @@ import pytest
 from te_select.operator.access import access_pattern
 from te_select.records import log, metaschedule
 from te_select.records.log import Entry
-from te_select.schedules import cpu
+from te_select.schedules.cpu import schedule as cpu
 from te_select.tuning.record import recorded
 from tests.support.tuning_fakes import FEW, SMALL
 from tests.support.tuning_records import V4

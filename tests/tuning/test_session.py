@@ -17,7 +17,7 @@ from te_select.machines.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.records import log, store
 from te_select.records.sizes import representative
-from te_select.schedules import cpu
+from te_select.schedules.cpu import schedule as cpu
 from te_select.timing.rounds import Timing
 from te_select.tuning import session as module
 from te_select.tuning import trials

@@ -27,17 +27,6 @@ from te_select.schedules.annotations import ANNOTATION, PLAIN_LEAF
 from te_select.schedules.cpu.span import Span
 from te_select.schedules.variant import Condition
 
-__all__ = [
-    "build",
-    "components",
-    "device",
-    "missing",
-    "requirements",
-    "source",
-    "tuned_on",
-    "versions",
-]
-
 
 def build(
     chosen: Sequence[Scheduled],

@@ -50,7 +50,7 @@ def archs() -> tuple[str, ...]:
     if found is None:
         return ()
     listed = nvcc.archs() if found == "nvcc" else nvrtc.archs()
-    return tuple(sorted(filter(is_arch, listed), key=_number))
+    return tuple(sorted(filter(is_arch, listed), key=number))
 
 
 def find() -> Compiler | None:
@@ -110,7 +110,7 @@ def _compiled(source: str, archs: tuple[str, ...], compiler: Compiler) -> CudaBi
     compile_for = nvcc.compile_for if compiler == "nvcc" else nvrtc.compile_for
     made = {arch: compile_for(source, arch) for arch in archs}
     cubins = {arch: cubin for arch, (cubin, _) in made.items()}
-    return CudaBinary(cubins, made[max(archs, key=_number)][1])
+    return CudaBinary(cubins, made[max(archs, key=number)][1])
 
 
 def sass(cubin: bytes) -> str:
@@ -134,5 +134,6 @@ def sass(cubin: bytes) -> str:
     return nvcc.disassemble(cubin)
 
 
-def _number(arch: str) -> int:
+def number(arch: str) -> int:
+    """The number of an arch, by which archs are ordered."""
     return int(arch.removeprefix("sm_"))

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from te_select.machines.c_compiler import CHECKS, HostHalf, link_stub
-from te_select.machines.cuda.compilers import CudaBinary
+from te_select.machines.cuda.compilers import CudaBinary, number
 from te_select.machines.stub import exported_functions, plain_function, shape_tables, signature
 from te_select.operator.workload import Workload
 from te_select.runtime import scratch
@@ -71,13 +71,13 @@ def stub_source(
     """
     blobs = [_embedded(f"cubin_{arch}", folder / f"{arch}.cubin") for arch in archs]
     blobs.append(_embedded("newest_ptx", folder / "newest.ptx"))
-    images = ", ".join(f"{{.arch = {_number(arch)}, .cubin = cubin_{arch}}}" for arch in archs)
+    images = ", ".join(f"{{.arch = {number(arch)}, .cubin = cubin_{arch}}}" for arch in archs)
     library = f"""
 static void *contexts[{_MAX_DEVICES}], *modules[{_MAX_DEVICES}];
 static const te_select_image images[] = {{{images}}};
 static te_select_cuda_library library = {{
     .archs = "{", ".join(archs)}", .num_images = {len(archs)}, .images = images,
-    .ptx_arch = {_number(archs[-1])}, .ptx = newest_ptx,
+    .ptx_arch = {number(archs[-1])}, .ptx = newest_ptx,
     .contexts = contexts, .modules = modules}};
 """
     kernels = (
@@ -114,17 +114,13 @@ def link(
     ToolchainError
         If there is no C compiler, or it fails.
     """
-    archs = sorted(binary.cubins, key=_number)
+    archs = sorted(binary.cubins, key=number)
     with scratch.folder() as folder:
         for arch, cubin in binary.cubins.items():
             (folder / f"{arch}.cubin").write_bytes(cubin)
         (folder / "newest.ptx").write_text(binary.ptx)
         source = stub_source(entries, archs, folder, manifest.c_functions)
         link_stub(source, [], CUDA, manifest, out, archive=archive)
-
-
-def _number(arch: str) -> int:
-    return int(arch.removeprefix("sm_"))
 
 
 def _embedded(symbol: str, path: Path) -> str:

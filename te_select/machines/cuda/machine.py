@@ -17,17 +17,6 @@ from te_select.runtime.component import Component
 from te_select.runtime.cuda import driver
 from te_select.runtime.manifest import Manifest
 
-__all__ = [
-    "build",
-    "components",
-    "device",
-    "missing",
-    "requirements",
-    "source",
-    "tuned_on",
-    "versions",
-]
-
 
 def build(
     chosen: Sequence[Scheduled],

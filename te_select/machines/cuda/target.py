@@ -88,7 +88,7 @@ def check_fields(fields: Mapping[str, Any]) -> None:
 
 
 def _of_archs(archs: Iterable[str]) -> CudaTarget:
-    ordered = tuple(sorted(archs, key=lambda arch: int(arch.removeprefix("sm_"))))
+    ordered = tuple(sorted(archs, key=compilers.number))
     tvm_target = Target({"kind": "cuda", "arch": ordered[-1]})
     return CudaTarget(f"cuda:{','.join(ordered)}", tvm_target, archs=ordered)
 

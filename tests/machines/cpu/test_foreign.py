@@ -21,7 +21,7 @@ from te_select.machines.c_compiler import compiler_for
 from te_select.machines.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.runtime.manifest import c_name, manifest_path
-from te_select.schedules import cpu
+from te_select.schedules.cpu import schedule as cpu
 from te_select.schedules.cpu.isa import ISAS, PLAIN, SPAN
 from tests.support import foreign
 

@@ -13,7 +13,7 @@ from te_select.machines.c_compiler import c_compiler
 from te_select.machines.cpu import lowering, machine
 from te_select.machines.targets import resolve
 from te_select.operator.access import access_pattern
-from te_select.schedules import cpu
+from te_select.schedules.cpu import schedule as cpu
 from te_select.schedules.cpu.isa import PLAIN
 
 THREADS = {"bytes_per_thread": 1024}

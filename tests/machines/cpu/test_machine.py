@@ -11,7 +11,7 @@ from te_select.compiler import build_scheduled, schedule
 from te_select.machines.cpu import link
 from te_select.machines.targets import resolve
 from te_select.operator.access import access_pattern
-from te_select.schedules import cpu
+from te_select.schedules.cpu import schedule as cpu
 
 V3 = resolve("x86-64-v3")
 

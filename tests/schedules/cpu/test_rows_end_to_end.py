@@ -12,7 +12,6 @@ import te_select
 from te_select import Workload, compiler
 from te_select.machines.targets import resolve
 from te_select.operator.access import access_pattern
-from te_select.schedules import cpu as seam
 from te_select.schedules.cpu import rows_end_to_end
 from te_select.schedules.cpu import schedule as cpu
 from te_select.schedules.cpu.span import Span
@@ -26,13 +25,13 @@ ROWS = (0, 1, 2, 3, 17, 40)
 @pytest.fixture
 def end_to_end(monkeypatch):
     """Let the default be rows end to end, past the cache whatever the size of the output."""
-    default = seam.default_config
+    default = cpu.default_config
 
     def config(pattern, target):
         chosen = default(pattern, target)
         return dataclasses.replace(chosen, rows=len(pattern.loops) > 1, stream_from=1, piece=16)
 
-    monkeypatch.setattr(seam, "default_config", config)
+    monkeypatch.setattr(cpu, "default_config", config)
 
 
 def patterns(inner: int, dtype: str) -> list[Workload]:
@@ -52,7 +51,7 @@ def patterns(inner: int, dtype: str) -> list[Workload]:
 def are_end_to_end(workload: Workload) -> bool:
     target = resolve("native").tvm
     pattern = access_pattern(workload)
-    return cpu.span_of(pattern, seam.default_config(pattern, target)).end_to_end
+    return cpu.span_of(pattern, cpu.default_config(pattern, target)).end_to_end
 
 
 @pytest.mark.parametrize(
@@ -93,9 +92,9 @@ def test_every_way_to_move_at_every_alignment_of_out(dtype, inner, end_to_end, t
 @pytest.mark.parametrize("vector_bytes", [16, 32, 64])
 @pytest.mark.parametrize("side", ["then", "else_"])
 def test_in_place_of_a_side(vector_bytes, side, end_to_end, monkeypatch):
-    default = seam.default_config
+    default = cpu.default_config
     monkeypatch.setattr(
-        seam,
+        cpu,
         "default_config",
         lambda *known: dataclasses.replace(default(*known), vector_bytes=vector_bytes),
     )

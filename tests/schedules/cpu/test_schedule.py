@@ -14,7 +14,6 @@ from te_select.machines.cpu.machine import lower
 from te_select.machines.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.operator.definition import definition
-from te_select.schedules import cpu as seam
 from te_select.schedules.annotations import ANNOTATION
 from te_select.schedules.cpu import isa
 from te_select.schedules.cpu import schedule as cpu
@@ -161,7 +160,7 @@ def test_every_config_of_the_space_selects_the_same_bits(shapes, dtype, monkeypa
         for config in rng.permutation([c for c in distinct.values() if c.rows == rows])[:8]
     ]
     for config in chosen:
-        monkeypatch.setattr(seam, "default_config", lambda *_, chosen=config: chosen)
+        monkeypatch.setattr(cpu, "default_config", lambda *_, chosen=config: chosen)
         kernel = compiler.compile(workload, tuning_logs=False)
         assert dict(kernel.config) == dataclasses.asdict(config)
         assert np.array_equal(s.as_bytes(kernel(*operands)), want), config

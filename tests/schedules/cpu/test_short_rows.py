@@ -12,7 +12,6 @@ import te_select
 from te_select import Workload
 from te_select.machines.targets import resolve
 from te_select.operator.access import access_pattern
-from te_select.schedules import cpu as seam
 from te_select.schedules.cpu import schedule as cpu
 from tests.support import strategies as s
 
@@ -23,17 +22,17 @@ ROWS = (1, 17, 1001)  # 1 KB and more go past the cache
 @pytest.fixture
 def past_the_cache(monkeypatch):
     """Let the default store past the cache whatever the size of the output."""
-    default = seam.default_config
+    default = cpu.default_config
 
     def config(pattern, target):
         return dataclasses.replace(default(pattern, target), stream_from=1, piece=1 << 20)
 
-    monkeypatch.setattr(seam, "default_config", config)
+    monkeypatch.setattr(cpu, "default_config", config)
 
 
 def span_of(workload: Workload):
     pattern = access_pattern(workload)
-    return cpu.span_of(pattern, seam.default_config(pattern, resolve("native").tvm))
+    return cpu.span_of(pattern, cpu.default_config(pattern, resolve("native").tvm))
 
 
 @pytest.mark.parametrize(
