@@ -4,7 +4,6 @@
 #include "where.h"
 
 enum { ROW_KERNELS = TE_SELECT_WIDTHS * TE_SELECT_ROWS };
-enum { LARGE = 4096 };                        /* elements; calls of more are counted as large */
 static const int64_t WORTH_LOADING = 1 << 22; /* elements that a kernel of rows would have served */
 
 static PyObject* fetch_missing_kernel;

@@ -196,19 +196,6 @@ def test_arrays_over_16384_elements_are_converted_by_python(size, in_python, mon
         asked.clear()
 
 
-def test_broadcast_side_is_converted_once_for_all_pieces(monkeypatch):
-    sizes, converted = [], numpy_rules._converted
-
-    def noted(array, dtype):
-        sizes.extend([array.size] if array.dtype == np.int8 else [])
-        return converted(array, dtype)
-
-    monkeypatch.setattr(numpy_rules, "_converted", noted)
-    x, y = np.ones((4, 20_000), "u1"), np.ones((1, 20_000), "i1")
-    assert te_select.where(x, x, y).dtype == np.int16
-    assert sizes == [y.size]
-
-
 def test_out_of_an_equal_type_is_written_in_place(monkeypatch):
     monkeypatch.setattr(numpy_rules, "_into", None)  # which makes a temporary array
     x = np.zeros(2, np.dtype("M8[s]"))
