@@ -28,9 +28,9 @@ int te_select_count(int64_t outcome, int64_t elements) {
   ++calls;
   all_elements += elements;
   large_calls += elements > LARGE;
-  return outcome < TE_SELECT_WHERE_WISH
+  return outcome < TE_SELECT_WHERE_MISSING_KERNEL
              ? 0
-             : note_missing_kernel(outcome - TE_SELECT_WHERE_WISH, elements);
+             : note_missing_kernel(outcome - TE_SELECT_WHERE_MISSING_KERNEL, elements);
 }
 
 void te_select_served(long long counts[3]) {
