@@ -35,6 +35,10 @@ soak: $(INSTALLED)  ## run what the pages say, then attack it for MINUTES
 	$(if $(SOAK_FLAGS),,$(BIN)/python -m pytest -m long $(PYTEST_FLAGS))
 	$(BIN)/python benchmarks/soak --minutes $(MINUTES) $(SOAK_FLAGS)
 
+OWN_HEADERS = $(addprefix -Ite_select/runtime,/ /cpu /cuda /extension)
+HEADERS = $(shell $(BIN)/python -c 'import numpy, sysconfig; from tvm_ffi import libinfo; \
+	paths = *libinfo.include_paths(), numpy.get_include(), sysconfig.get_path("include"); \
+	print(*(f"-isystem{path}" for path in paths))')
 lint: $(INSTALLED)  ## check form, types and imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -42,6 +46,8 @@ lint: $(INSTALLED)  ## check form, types and imports
 	$(BIN)/lint-imports
 	find benchmarks examples schedules te_select tests -regex '.*\.\(c\|h\|cc\|cuh\)' -exec \
 		$(BIN)/clang-format --dry-run --Werror {} +
+	find te_select -name '*.c' | xargs -P 2 -n 4 sh -c \
+		'$(BIN)/clang-tidy --quiet "$$@" -- -std=gnu11 -fopenmp $(OWN_HEADERS) $(HEADERS)' --
 
 # The site of the documents, into build/site. A link that leads nowhere is an error.
 docs: $(INSTALLED)  ## build the site of the documents
@@ -52,7 +58,7 @@ docs: $(INSTALLED)  ## build the site of the documents
 # Two distributions, te-select and te-select-runtime, each as an sdist and a wheel that is made from
 # it. The wheel of the runtime brings the kernels of te_select.where for these levels. They never lie
 # in the checkout, where they would hide what its sources make.
-LEVELS ?= x86-64-v2,x86-64-v3,x86-64-v4
+LEVELS ?= $(shell $(BIN)/python -c "from te_select.levels import *; print(ABOVE_BASELINE)")
 DIST ?= dist
 WORK ?= build/wheel
 wheel: $(BUILT)  ## build sdists and wheels of te-select and te-select-runtime into dist

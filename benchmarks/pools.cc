@@ -49,7 +49,7 @@ void run_alone(Work* w, int) { Select(*w, 0, w->elements); }
 
 void run_pool(Work* w, int threads) {
   int32_t tasks = static_cast<int32_t>((w->elements + kElements - 1) / kElements);
-  threads = te_select_threads_at_hand(threads);
+  threads = te_select_threads_at_hand(threads, threads);
   if (threads == 1) return run_alone(w, 1);
   te_select_parallel(Task, w, tasks, threads);
 }

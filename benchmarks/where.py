@@ -206,6 +206,8 @@ def neighbours(_options: argparse.Namespace) -> None:
     for package, kind in (("pandas", "Series"), ("xarray", "DataArray"), ("polars", "Series")):
         if importlib.util.find_spec(package):
             kinds[f"{package}.{kind}"] = getattr(importlib.import_module(package), kind)(x)
+        else:
+            print(f"absent: {package}")
     out = np.empty_like(x)
     for name, values in kinds.items():
         cond = values < HALF

@@ -61,13 +61,13 @@ def verify_command(  # noqa: PLR0913, PLR0917 - one per flag
     level: LevelOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Compare kernels with NumPy, bit for bit, or run the conformance cases of other projects.
+    """Compare kernels with NumPy bit for bit, or run a corpus of cases.
 
     A library is loaded, which runs its code.
 
-    A corpus is a JSON list of cases, such as [{"id": "a", "op": "numpy.where", "attrs": {},
-    "cond_dtype": "boolean", "dtype": "f32", "cond_shape": [2], "then_shape": [2], "else_shape": [],
-    "expect": "ok", "out_shape": [2]}]; docs/corpus.md has all fields.
+    A corpus is a JSON list of conformance cases, such as [{"id": "a", "op": "numpy.where",
+    "attrs": {}, "cond_dtype": "boolean", "dtype": "f32", "cond_shape": [2], "then_shape": [2],
+    "else_shape": [], "expect": "ok", "out_shape": [2]}]; docs/corpus.md has all fields.
 
     Examples: te-select verify build/mask.so;  te-select verify --corpus cases.json dynamic.json
     """
@@ -156,7 +156,7 @@ def _loaded(path: Path, name: str | None, level: str | None) -> list[Kernel]:
         levels = list(target.get("levels", [target["name"]]))
         if level not in levels:
             raise UsageError(f"--level {level!r} is not in {path}; expected {' or '.join(levels)}")
-        os.environ[FORCED_LEVEL] = level  # the library reads it when it is loaded
+        os.environ[FORCED_LEVEL] = level  # the library reads it at its first use
     loaded = te_select.load(path)
     kernels: dict[str, Kernel] = (
         {loaded.workload.name: loaded} if isinstance(loaded, te_select.Kernel) else dict(loaded)

@@ -11,7 +11,7 @@ from te_select.errors import ToolchainError
 from te_select.machines.programs import named_by, run
 from te_select.runtime.stored import MEMBER
 
-SHARED = ("te_select_error", "te_select_error_v1", "te_select_pool_v4")
+SHARED = ("te_select_error", "te_select_error_v1", "te_select_pool_v5")
 """What a program has once, however many of its libraries and archives bring it."""
 
 

@@ -112,7 +112,7 @@ def _link(
         exports = Path(folder, "exports.map")
         # Whatever is exported can be found, and overwritten, by libtvm's loader; only these may be.
         functions = tuple(manifest.c_functions.values())
-        own = (*functions, *archives.SHARED) if functions else ("te_select_pool_v4",)
+        own = (*functions, *archives.SHARED) if functions else ("te_select_pool_v5",)
         exports.write_text(f"{{ global: __tvm_ffi_*; {'; '.join(own)}; local: *; }};\n")
         options = (*compiler, *_COMPILE, *_include_options(half))
         inputs = [str(path) for path in (source, note, *linked)]

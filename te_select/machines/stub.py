@@ -22,12 +22,14 @@ def shape_tables(i: int, workload: Workload) -> str:
 def signature(i: int, workload: Workload, *, on_cuda: bool) -> str:
     """Write the ``te_select_kernel`` of the ``i``-th kernel as a C initializer."""
     rows = ", ".join(
-        f"{{{len(shape)}, {operand}_{i}}}" for operand, shape in _shapes(workload).items()
+        f"{{.ndim = {len(shape)}, .dims = {operand}_{i}}}"
+        for operand, shape in _shapes(workload).items()
     )
     element = workload.element
     return (
-        f'{{"{workload.name}", {element.code}, {element.bits}, {len(workload.dim_names)}, '
-        f"names_{i}, {{{rows}}}, {int(on_cuda)}}}"
+        f'{{.name = "{workload.name}", .code = {element.code}, .bits = {element.bits},\n'
+        f"     .num_names = {len(workload.dim_names)}, .names = names_{i},\n"
+        f"     .shapes = {{{rows}}}, .on_cuda = {int(on_cuda)}}}"
     )
 
 
@@ -64,8 +66,7 @@ __attribute__((weak, visibility("default"))) int {name}(
 """
 _MODES = {"": "TE_SELECT_STRICT", "__bits": "TE_SELECT_BITS", "__try": "TE_SELECT_TRY"}
 _EXPORTED = """\
-TVM_FFI_DLL_EXPORT int __tvm_ffi_{symbol}(void* self, const TVMFFIAny* args, int32_t num_args,
-                                          TVMFFIAny* result) {{
+TE_SELECT_EXPORT({symbol}) {{
   return {call}(&kernel_{i}, args, num_args, result, {mode});
 }}"""
 

@@ -73,6 +73,12 @@ def part_of_width(width: int) -> str:
     return f"w{min(width & -width, WIDTHS[-1])}"
 
 
+def in_words(part: str) -> str:
+    """What a part is, for people."""
+    width, _, row = part.removeprefix("w").partition("_")
+    return f"kernels for {'short rows of ' if row else ''}{width}-byte elements"
+
+
 def part_of_missing_kernel(number: int) -> str:
     """The name of the part with the kernel of rows that the C half lacked in a call."""
     return row_part(WIDTHS[number // _ROWS], number % _ROWS)

@@ -135,8 +135,8 @@ mismatch:;
 }
 
 static int check_dtype(const request* r, int operand, DLDataType got, int* pair) {
-  uint8_t code = operand == COND ? (uint8_t)kDLBool : r->kernel->code;
-  uint8_t bits = operand == COND ? 8 : r->kernel->bits;
+  uint8_t code = operand == TE_SELECT_COND ? (uint8_t)kDLBool : r->kernel->code;
+  uint8_t bits = operand == TE_SELECT_COND ? 8 : r->kernel->bits;
   int as_bits = r->mode == TE_SELECT_BITS;
   *pair = as_bits && bits == 128 && got.bits == 64;
   if (got.lanes == 1 && (got.bits == bits || *pair) && (as_bits || got.code == code)) return 0;
@@ -148,7 +148,7 @@ static int check_dtype(const request* r, int operand, DLDataType got, int* pair)
   } else {
     te_select_append(&m, "code %d, %d bits, 1 lane", code, bits);
   }
-  if (operand == COND && !as_bits) te_select_append(&m, " (boolean: pass cond != 0)");
+  if (operand == TE_SELECT_COND && !as_bits) te_select_append(&m, " (boolean: pass cond != 0)");
   return te_select_fail("TypeError", &m);
 }
 
@@ -179,7 +179,7 @@ static int check_device(const request* r, int operand, const DLTensor* t, int32_
   } else if (type == kDLCUDA || type == kDLCUDAManaged) {
     *device = t->device.device_id;
     return 0;
-  } else if (on_cpu && operand != OUT && r->kernel->shapes[operand].ndim == 0) {
+  } else if (on_cpu && operand != TE_SELECT_OUT && r->kernel->shapes[operand].ndim == 0) {
     return 0;
   }
   te_select_message m = begin(r, operand);
@@ -191,8 +191,8 @@ static int check_device(const request* r, int operand, const DLTensor* t, int32_
 /* In C, a pointer to elements must be aligned as they are, of a complex number as its two parts. The
  * kernels could do without. */
 static int check_alignment(const request* r, int operand, uint64_t address) {
-  int width = operand == COND ? 1 : r->kernel->bits / 8;
-  if (operand != COND && r->kernel->code == kDLComplex) width /= 2;
+  int width = operand == TE_SELECT_COND ? 1 : r->kernel->bits / 8;
+  if (operand != TE_SELECT_COND && r->kernel->code == kDLComplex) width /= 2;
   if (!(address % (uint64_t)width)) return 0;
   te_select_message m = begin(r, operand);
   te_select_append(&m, "begins at 0x%llx; expected an address divisible by %d",
@@ -202,12 +202,8 @@ static int check_alignment(const request* r, int operand, uint64_t address) {
 
 static int check_operand(const request* r, int operand, const TVMFFIAny* arg, int64_t* sizes,
                          te_select_memory* memory) {
-  const DLTensor* t;
-  if (arg->type_index == kTVMFFITensor) {
-    t = (const DLTensor*)((const char*)arg->v_obj + sizeof(TVMFFIObject));
-  } else if (arg->type_index == kTVMFFIDLTensorPtr && arg->v_ptr) {
-    t = (const DLTensor*)arg->v_ptr;
-  } else {
+  const DLTensor* t = te_select_tensor_of(arg);
+  if (!t) {
     te_select_message m = begin(r, operand);
     te_select_append(
         &m, "is not a tensor (tvm-ffi type index %d); expected a DLTensor* or an ffi::Tensor",
@@ -224,7 +220,7 @@ static int check_operand(const request* r, int operand, const TVMFFIAny* arg, in
   int pair;
   if (check_dtype(r, operand, t->dtype, &pair)) return -1;
   if (check_shape(r, operand, t, pair, sizes, &memory->count)) return -1;
-  memory->bytes = memory->count * (operand == COND ? 1 : r->kernel->bits / 8);
+  memory->bytes = memory->count * (operand == TE_SELECT_COND ? 1 : r->kernel->bits / 8);
   memory->data = NULL;
   if (!memory->count) return 0;
   if (!t->data) {
@@ -252,8 +248,8 @@ static int check_overlap(const request* r, int operand, const te_select_memory* 
                          const te_select_memory* out) {
   uintptr_t a = (uintptr_t)in->data, b = (uintptr_t)out->data; /* neither reaches past the end */
   if (a + (uint64_t)in->bytes <= b || b + (uint64_t)out->bytes <= a || !in->bytes) return 0;
-  if (a == b && in->count == out->count && operand != COND) return 0;
-  te_select_message m = begin(r, OUT);
+  if (a == b && in->count == out->count && operand != TE_SELECT_COND) return 0;
+  te_select_message m = begin(r, TE_SELECT_OUT);
   te_select_append(&m, "overlaps %s; expected memory of its own, or exactly that of then or else_",
                    operand_names[operand]);
   return te_select_fail("ValueError", &m);
@@ -263,9 +259,7 @@ int te_select_check(const te_select_kernel* kernel, const TVMFFIAny* args, int32
                     TVMFFIAny* result, te_select_mode mode, int64_t* sizes,
                     te_select_memory* operands) {
   const request r = {kernel, mode};
-  result->type_index = kTVMFFINone;
-  result->zero_padding = 0;
-  result->v_int64 = 0;
+  *result = (TVMFFIAny){.type_index = kTVMFFINone};
   if (num_args != TE_SELECT_OPERANDS) {
     te_select_message m = begin(&r, -1);
     te_select_append(&m, "got %d arguments; expected 4: cond, then, else_, out", num_args);
@@ -275,22 +269,15 @@ int te_select_check(const te_select_kernel* kernel, const TVMFFIAny* args, int32
   for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
     if (check_operand(&r, i, &args[i], sizes, &operands[i])) return -1;
   }
-  for (int i = 0; i < OUT && operands[OUT].count; ++i) {
-    if (check_overlap(&r, i, &operands[i], &operands[OUT])) return -1;
+  for (int i = 0; i < TE_SELECT_OUT && operands[TE_SELECT_OUT].count; ++i) {
+    if (check_overlap(&r, i, &operands[i], &operands[TE_SELECT_OUT])) return -1;
   }
-  if (mode == TE_SELECT_TRY) {
-    result->type_index = kTVMFFIBool;
-    result->v_int64 = 1;
-  }
-  return operands[OUT].count > 0;
+  if (mode == TE_SELECT_TRY) *result = (TVMFFIAny){.type_index = kTVMFFIBool, .v_int64 = 1};
+  return operands[TE_SELECT_OUT].count > 0;
 }
 
 /* The address of the manifest's text; after loading, its digest is compared. */
-TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_manifest(void* self, const TVMFFIAny* args,
-                                                    int32_t num_args, TVMFFIAny* result) {
-  (void)self, (void)args, (void)num_args;
-  result->type_index = kTVMFFIInt;
-  result->zero_padding = 0;
-  result->v_int64 = (int64_t)(uintptr_t)te_select_manifest_text;
+TE_SELECT_EXPORT(te_select_manifest) {
+  te_select_return_int(result, (int64_t)(uintptr_t)te_select_manifest_text);
   return 0;
 }

@@ -5,7 +5,8 @@
 #include <stdint.h>
 #include <tvm/ffi/c_api.h>
 
-enum { COND, THEN, ELSE, OUT, TE_SELECT_OPERANDS };
+#include "operand_order.h"
+
 enum { TE_SELECT_MAX_DIMS = 64 };
 enum { TE_SELECT_MAX_NAMES = 3 * TE_SELECT_MAX_DIMS };
 enum { TE_SELECT_HOST = -1 }; /* the device of memory of the CPU */
@@ -47,6 +48,25 @@ int te_select_check(const te_select_kernel* kernel, const TVMFFIAny* args, int32
 
 /* The return value of an exported function of this mode if its arguments were refused. */
 static inline int te_select_refused(te_select_mode mode) { return mode == TE_SELECT_TRY ? 0 : -1; }
+
+/* A function that a library exports, in the calling convention of tvm-ffi. */
+#define TE_SELECT_EXPORT(name)                                                           \
+  TVM_FFI_DLL_EXPORT int __tvm_ffi_##name(                                               \
+      __attribute__((unused)) void* self, __attribute__((unused)) const TVMFFIAny* args, \
+      __attribute__((unused)) int32_t num_args, TVMFFIAny* result)
+
+/* Sets what an exported function returns. */
+static inline void te_select_return_int(TVMFFIAny* result, int64_t value) {
+  *result = (TVMFFIAny){.type_index = kTVMFFIInt, .v_int64 = value};
+}
+
+/* The tensor of an argument; NULL if it is none. */
+static inline const DLTensor* te_select_tensor_of(const TVMFFIAny* arg) {
+  if (arg->type_index == kTVMFFITensor) {
+    return (const DLTensor*)((const char*)arg->v_obj + sizeof(TVMFFIObject));
+  }
+  return arg->type_index == kTVMFFIDLTensorPtr ? (const DLTensor*)arg->v_ptr : NULL;
+}
 
 /* The text of the library's manifest, in its ELF note. */
 extern const char te_select_manifest_text[] __attribute__((visibility("hidden")));

@@ -31,8 +31,9 @@ static const int64_t* extents(const te_select_shape* shape, const int64_t* sizes
   return dims;
 }
 
-int te_select_take(const te_select_kernel* kernel, void* const* data, const DLDevice* devices,
-                   const int64_t* sizes, te_select_arguments* taken) {
+int te_select_make_arguments(const te_select_kernel* kernel, void* const* data,
+                             const DLDevice* devices, const int64_t* sizes,
+                             te_select_arguments* taken) {
   for (int32_t i = 0; i < kernel->num_names; ++i) {
     if (sizes[i] >= 0) continue;
     te_select_message m = te_select_begin(kernel, TE_SELECT_PLAIN, -1);
@@ -47,14 +48,12 @@ int te_select_take(const te_select_kernel* kernel, void* const* data, const DLDe
     t->data = data[i];
     t->device = devices[i];
     t->ndim = shape->ndim;
-    t->dtype =
-        i == COND ? (DLDataType){kDLBool, 8, 1} : (DLDataType){kernel->code, kernel->bits, 1};
+    t->dtype = i == TE_SELECT_COND ? (DLDataType){kDLBool, 8, 1}
+                                   : (DLDataType){kernel->code, kernel->bits, 1};
     t->shape = (int64_t*)dims; /* which is not written */
     t->strides = NULL;
     t->byte_offset = 0;
-    taken->args[i].type_index = kTVMFFIDLTensorPtr;
-    taken->args[i].zero_padding = 0;
-    taken->args[i].v_ptr = t;
+    taken->args[i] = (TVMFFIAny){.type_index = kTVMFFIDLTensorPtr, .v_ptr = t};
   }
   return 0;
 }

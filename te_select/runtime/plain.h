@@ -13,8 +13,9 @@ typedef struct {
 
 /* Makes arguments of the memory of cond, then, else and out, its devices, and the size of every
  * named dim. Returns -1 with an error where a size is negative. */
-int te_select_take(const te_select_kernel* kernel, void* const* data, const DLDevice* devices,
-                   const int64_t* sizes, te_select_arguments* taken);
+int te_select_make_arguments(const te_select_kernel* kernel, void* const* data,
+                             const DLDevice* devices, const int64_t* sizes,
+                             te_select_arguments* taken);
 
 /* What a plain function returns: 0 or a te_select_status for what the call returned. */
 int te_select_status_of(int returned);

@@ -72,14 +72,14 @@ def make(room: int = ROOM) -> Path:
     if parent not in _cleared:
         _cleared.add(parent)
         with contextlib.suppress(OSError):
-            temporary.clear(parent)
+            temporary.clear(parent, temporary.VISIBLE)
     try:
         if room:
             _reserve(made / "room", room)
     except OSError as error:
         remove(made)
         raise NoRoomError(
-            f"{made.parent} has no room for {-(-room // 2**20)} MiB of temporary files: "
+            f"{made.parent} has no room for {-(-room // 1024)} KiB of temporary files: "
             f"{error.strerror or error}; {_ADVICE}"
         ) from error
     return made

@@ -15,7 +15,7 @@ import pytest
 
 import te_select
 from tests.support.cli import FLAGS, run, run_json
-from tests.support.libraries import make_first_format
+from tests.support.libraries import edit_fields
 
 
 @pytest.mark.parametrize(
@@ -118,11 +118,8 @@ def test_files_that_cannot_be_read_are_one_line(tmp_path: Path, one: Path) -> No
     binary, nested = tmp_path / "binary", tmp_path / "nested"
     binary.write_bytes(b"\xff\xfe\x00\x80")
     nested.write_text(deep)
-    lacking = make_first_format(te_select.load(one).export(tmp_path / "lacking.so"))
-    manifest = lacking.with_suffix(".json")
-    document = json.loads(manifest.read_text())
-    del document["kernels"][0]["config"]
-    manifest.write_text(json.dumps(document))
+    lacking = te_select.load(one).export(tmp_path / "lacking.so")
+    edit_fields(lacking, lambda found: found["kernels"][0].pop("config"))
     for args in (
         ["compile", "--workloads", binary, "-o", "x.so"],
         ["compile", "--workloads", nested, "-o", "x.so"],
@@ -153,6 +150,11 @@ def test_help_of_a_verb_has_an_example(verb: str) -> None:
 def test_no_arguments_show_the_help() -> None:
     result = run()
     assert (result.exit_code, result.stdout) == (0, run("--help").stdout)
+
+
+@pytest.mark.parametrize("group", [[], ["logs"], ["where"], ["cache"]], ids=" ".join)
+def test_help_lists_verbs_by_whole_sentences(group: list[str]) -> None:
+    assert "..." not in run(*group, "--help").stdout.split("Commands:")[1]
 
 
 INTERRUPTED = "te-select: error: interrupted; every file is whole, or as it was\n"

@@ -16,6 +16,9 @@ from te_select.machines.c_compiler import c_compiler
 from te_select.runtime import scratch
 
 RUNTIME = Path(scratch.__file__).parent
+DRIVERS = Path(__file__).parent / "c"
+WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow")
+"""All C compiles without one of these."""
 _POOL = """
 import ctypes, os, sys
 pool = ctypes.CDLL(sys.argv[1])
@@ -37,7 +40,7 @@ def build(folder: Path, driver: str, sources: Sequence[str], *options: str) -> P
     folder
         Where to.
     driver
-        C source, which may include files of ``te_select/runtime/cpu``.
+        A file of the folder ``c``, which may include files of ``te_select/runtime/cpu``.
     sources
         Files of ``te_select/runtime``.
     options
@@ -48,14 +51,18 @@ def build(folder: Path, driver: str, sources: Sequence[str], *options: str) -> P
     Path
         The library.
     """
-    (folder / "driver.c").write_text(driver)
     path = folder / "half.so"
-    includes = (RUNTIME, RUNTIME / "cpu", *libinfo.include_paths())
     command = (
-        *(*c_compiler(), "-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fPIC"),
+        *(*c_compiler(), "-std=gnu11", "-O1", "-g", *WARNINGS, "-Werror", "-fPIC"),
         "-Wframe-larger-than=8192",  # threads may have stacks of 32 KB
-        *("-shared", "-pthread", *options, *(f"-I{path}" for path in includes)),
-        *(str(folder / "driver.c"), *(str(RUNTIME / name) for name in sources), "-o", str(path)),
+        *(
+            "-shared",
+            "-pthread",
+            *options,
+            *(f"-isystem{path}" for path in libinfo.include_paths()),
+        ),
+        *(f"-I{path}" for path in (RUNTIME, RUNTIME / "cpu")),
+        *(str(DRIVERS / driver), *(str(RUNTIME / name) for name in sources), "-o", str(path)),
     )
     subprocess.run(command, check=True)
     return path

@@ -11,8 +11,14 @@ import numpy as np
 from te_select.schedules.cpu.flags import FLAGS
 from tests.support import c_half
 
-_C = Path(__file__).parent / "c"
-_HALF = ("where", "where_block", "where_plan", "look", "machine", "profile", "processors")
+_HALF = (
+    "where",
+    "where_block",
+    "where_plan",
+    "cond_sampling",
+    "cpu_model",
+    "processors", "profile", "sysfs"
+)
 NEVER = 1 << 60
 # Of a profile by which no call has threads or flags.
 _PROFILE = {
@@ -75,8 +81,8 @@ class Asked(NamedTuple):
 def build(folder: Path) -> Path:
     """Compile the library."""
     half = [f"cpu/{name}.c" for name in _HALF]
-    recorded = (f"-I{_C}", "-include", "where_recorder.h")
-    return c_half.build(folder, (_C / "where_recorder.c").read_text(), half, *recorded)
+    recorded = ("-include", str(c_half.DRIVERS / "where_recorder.h"))
+    return c_half.build(folder, "where_recorder.c", half, *recorded)
 
 
 class Recorder:

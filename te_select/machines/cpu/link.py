@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
 
@@ -18,11 +18,12 @@ CPU = HostHalf(
         *CHECKS,
         "cpu/host_cpu.c",
         "cpu/cpu_features.c",
-        "cpu/free_cores.c",
+        "cpu/cond_sampling.c",
+        "cpu/cpu_model.c",
+        "cpu/first_use.c",
         "cpu/level.c",
-        "cpu/look.c",
-        "cpu/machine.c",
         "cpu/pool.c",
+        "cpu/pool_backoff.c",
         "cpu/processors.c",
         "cpu/profile.c",
         "cpu/sysfs.c",
@@ -35,12 +36,14 @@ FAMILY = HostHalf(
         *CPU.sources,
         "cpu/where.c",
         "cpu/where_block.c",
+        "cpu/where_call.c",
         "cpu/where_library.c",
         "cpu/where_plan.c",
     ),
     CPU.options,
 )
 """The host half of the library of `te_select.where`, whose kernels serve operands of any shapes."""
+_DECISIONS = tuple(each.name for each in fields(Decisions))
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,7 @@ def stub_source(
     entries: Sequence[KernelEntry],
     levels: Sequence[Level],
     c_functions: Mapping[Workload, str] = MappingProxyType({}),
+    places: Mapping[Workload, str] | None = None,
 ) -> str:
     """Write the C code that describes and exports kernels.
 
@@ -109,6 +113,8 @@ def stub_source(
         The levels that have code, the best last.
     c_functions
         The names of the plain C functions, for the kernels that have one.
+    places
+        As of `link`.
 
     Returns
     -------
@@ -120,7 +126,11 @@ def stub_source(
     kernels = (
         _stub(i, entry, c_functions.get(entry.workload, "")) for i, entry in enumerate(entries)
     )
-    return "".join(['#include "host_cpu.h"\n', _levels(levels), *map(_run, names), *kernels])
+    family, take_level = "", "NULL"
+    if places is not None:
+        family, take_level = _family(entries, levels, places), "te_select_where_take_level"
+    library = _library(levels, take_level)
+    return "".join(['#include "host_cpu.h"\n', *map(_run, names), *kernels, family, library])
 
 
 def link(
@@ -161,9 +171,8 @@ def link(
     ToolchainError
         If there is no C compiler, or it fails.
     """
-    source, half = stub_source(entries, levels, manifest.c_functions), CPU
-    if places is not None:
-        source, half = source + _family(entries, levels, places), FAMILY
+    source = stub_source(entries, levels, manifest.c_functions, places)
+    half = CPU if places is None else FAMILY
     link_stub(source, objects, half, manifest, out, triple, archive)
 
 
@@ -177,7 +186,8 @@ def _family(
         filled = []
         for i, entry in members:
             functions.append(_where_run(f"where_{i}_{k}", entry, k))
-            filled.append(f"      kernels->{places[entry.workload]} = where_{i}_{k};")
+            place = f"&kernels->{places[entry.workload]}"
+            filled.append(f"      te_select_put_kernel({place}, where_{i}_{k});")
         cases.append("\n".join([f"    case {k}:", *filled, "      break;"]))
     text = "\n".join(cases)
     return f"""
@@ -200,18 +210,23 @@ static int32_t {name}(void* const* data, const int64_t* sizes, int64_t flags) {{
 """
 
 
-def _levels(levels: Sequence[Level]) -> str:
+def _library(levels: Sequence[Level], take_level: str) -> str:
     features = "\n".join(
         f"static const char* const features_{k}[] = {{"
         + "".join(f'"{feature}", ' for feature in level.features)
         + "0};"
         for k, level in enumerate(levels)
     )
-    rows = ", ".join(f'{{"{_c_text(level.name)}", features_{k}}}' for k, level in enumerate(levels))
+    rows = ",\n    ".join(
+        f'{{.name = "{_c_text(level.name)}", .features = features_{k}}}'
+        for k, level in enumerate(levels)
+    )
     return f"""
 {features}
-static const te_select_level levels[] = {{{rows}}};
-const te_select_library te_select_this_library = {{{len(levels)}, levels}};
+static const te_select_level levels[] = {{
+    {rows}}};
+const te_select_library te_select_this_library = {{
+    .num_levels = {len(levels)}, .levels = levels, .take_level = {take_level}}};
 """
 
 
@@ -234,13 +249,16 @@ def _stub(i: int, entry: KernelEntry, c_function: str) -> str:
     {versions}}};
 {shape_tables(i, entry.workload)}
 static const te_select_cpu_kernel kernel_{i} = {{
-    {signature(i, entry.workload, on_cuda=False)}, run_{names}, versions_{i}}};
+    .common = {signature(i, entry.workload, on_cuda=False)},
+    .run = run_{names}, .versions = versions_{i}}};
 {exported_functions(i, entry.workload, "te_select_call")}
 {plain}"""
 
 
 def _version(version: Version) -> str:
-    return f"{{{version.symbol}, {', '.join(map(str, version.decisions.numbers))}}}"
+    told = dict(zip(_DECISIONS, version.decisions.numbers, strict=True))
+    members = {"code": version.symbol, **told}
+    return f"{{{', '.join(f'.{name} = {value}' for name, value in members.items())}}}"
 
 
 def _run(names: int) -> str:

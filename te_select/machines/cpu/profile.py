@@ -9,7 +9,8 @@ from te_select.machines.c_compiler import open_library
 from te_select.runtime.cpu import profile
 
 _FOLDER = Path(profile.__file__).parent
-_SOURCES = ("machine.c", "profile.c", "processors.c", "sysfs.c")
+_SOURCES = ("cpu_model.c", "profile.c", "processors.c", "sysfs.c")
+_ROOM = 1 << 14  # bytes; more than a te_select_machine has
 
 
 def of_this_machine() -> profile.Profile:
@@ -20,6 +21,7 @@ def of_this_machine() -> profile.Profile:
     ToolchainError
         If there is no C compiler, or it fails.
     """
-    describe = open_library([_FOLDER / name for name in _SOURCES]).te_select_machine_text
-    describe.restype = ctypes.c_char_p
-    return profile.Profile.parse(describe().decode(errors="replace"))
+    find = open_library([_FOLDER / name for name in _SOURCES]).te_select_find_machine
+    find.restype = ctypes.c_char_p
+    text: bytes = find(ctypes.create_string_buffer(_ROOM))
+    return profile.Profile.parse(text.decode(errors="replace"))

@@ -71,13 +71,14 @@ def stub_source(
     """
     blobs = [_embedded(f"cubin_{arch}", folder / f"{arch}.cubin") for arch in archs]
     blobs.append(_embedded("newest_ptx", folder / "newest.ptx"))
-    images = ", ".join(f"{{{_number(arch)}, cubin_{arch}}}" for arch in archs)
+    images = ", ".join(f"{{.arch = {_number(arch)}, .cubin = cubin_{arch}}}" for arch in archs)
     library = f"""
 static void *contexts[{_MAX_DEVICES}], *modules[{_MAX_DEVICES}];
 static const te_select_image images[] = {{{images}}};
 static te_select_cuda_library library = {{
-    "{", ".join(archs)}", {len(archs)}, images, {_number(archs[-1])}, newest_ptx,
-    contexts, modules}};
+    .archs = "{", ".join(archs)}", .num_images = {len(archs)}, .images = images,
+    .ptx_arch = {_number(archs[-1])}, .ptx = newest_ptx,
+    .contexts = contexts, .modules = modules}};
 """
     kernels = (
         _stub(i, entry, c_functions.get(entry.workload, "")) for i, entry in enumerate(entries)
@@ -150,7 +151,8 @@ static int64_t blocks_{i}(const int64_t* sizes) {{
 static void* functions_{i}[{_MAX_DEVICES}];
 {shape_tables(i, entry.workload)}
 static const te_select_cuda_kernel kernel_{i} = {{
-    {signature(i, entry.workload, on_cuda=True)},
-    &library, "{entry.symbol}", {entry.threads}, blocks_{i}, functions_{i}}};
+    .common = {signature(i, entry.workload, on_cuda=True)},
+    .library = &library, .symbol = "{entry.symbol}", .threads = {entry.threads},
+    .blocks = blocks_{i}, .functions = functions_{i}}};
 {exported_functions(i, entry.workload, "te_select_call_cuda")}
 {plain}"""

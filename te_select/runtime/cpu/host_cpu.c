@@ -2,10 +2,10 @@
  * calls the kernel. All kernels of a library share this code. */
 #include "host_cpu.h"
 
-#include "look.h"
-#include "machine.h"
+#include "cond_sampling.h"
+#include "first_use.h"
+#include "parallel_plan.h"
 #include "plain.h"
-#include "shares.h"
 
 /* ---- decisions ------------------------------------------------------------------------------------ */
 
@@ -15,23 +15,24 @@ typedef struct {
   int32_t threads, tasks;
 } manner;
 
-static manner decide(const te_select_version* version, const te_select_memory* operands) {
-  const te_select_machine* machine = te_select_this_machine();
+static manner decide(const te_select_machine* machine, const te_select_version* version,
+                     const te_select_memory* operands) {
   const te_select_decisions* by_machine = &machine->decisions;
-  int64_t out = operands[OUT].bytes; /* each is below 2^61, see check_shape */
-  int64_t moved =
-      te_select_moved(operands[COND].bytes, operands[THEN].bytes, operands[ELSE].bytes, out);
+  int64_t out = operands[TE_SELECT_OUT].bytes; /* each is below 2^61, see check_shape */
+  int64_t moved = te_select_moved(operands[TE_SELECT_COND].bytes, operands[TE_SELECT_THEN].bytes,
+                                  operands[TE_SELECT_ELSE].bytes, out);
   int64_t grain = version->bytes_per_thread;
   if (grain == TE_SELECT_BY_MACHINE) grain = by_machine->bytes_per_thread;
   manner how = {.flags = 0, .threads = 1, .tasks = 1};
   int several = grain > 0 && moved >= 2 * grain;
   if (several) { /* a small call would spend a tenth of its time on this */
-    how.threads = te_select_threads_for(moved, grain);
+    how.threads = te_select_threads_for(machine, moved, grain);
     how.tasks = (int32_t)te_select_tasks_for(moved, how.threads);
     int64_t skip = version->skip;
     if (skip == TE_SELECT_BY_MACHINE) {
-      te_select_cond cond = {.data = operands[COND].data, .run = operands[COND].count};
-      int64_t width = out / operands[OUT].count;
+      te_select_cond cond = {.data = operands[TE_SELECT_COND].data,
+                             .run = operands[TE_SELECT_COND].count};
+      int64_t width = out / operands[TE_SELECT_OUT].count;
       skip = te_select_looks(machine, &cond, version->reads_cond_once, width);
     }
     if (skip) how.flags |= TE_SELECT_SKIP;
@@ -51,16 +52,14 @@ static manner decide(const te_select_version* version, const te_select_memory* o
 /* What would be decided of a call: its threads, 1 bit for stores past the cache, and 1 bit for a look
  * at cond, which may depend on its values. The arguments are the bytes of cond, then, else and out,
  * the elements of out, and what follows the code in a te_select_version. */
-TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_plan(void* self, const TVMFFIAny* args, int32_t num_args,
-                                                TVMFFIAny* result) {
-  (void)self;
+TE_SELECT_EXPORT(te_select_plan) {
   enum { EXPECTED = 11 };
   int64_t given[EXPECTED] = {0};
   for (int32_t i = 0; i < num_args && i < EXPECTED; ++i) given[i] = args[i].v_int64;
   te_select_memory operands[TE_SELECT_OPERANDS] = {0};
   for (int i = 0; i < TE_SELECT_OPERANDS; ++i) operands[i].bytes = given[i];
-  operands[COND].count = given[COND];
-  operands[OUT].count = given[4] > 0 ? given[4] : 1;
+  operands[TE_SELECT_COND].count = given[TE_SELECT_COND];
+  operands[TE_SELECT_OUT].count = given[4] > 0 ? given[4] : 1;
   const te_select_version version = {
       .bytes_per_thread = given[5],
       .stream_from = given[6],
@@ -69,56 +68,39 @@ TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_plan(void* self, const TVMFFIAny* arg
       .is_fill = given[9] != 0,
       .reads_cond_once = given[10] != 0,
   };
-  manner how = decide(&version, operands);
-  result->type_index = kTVMFFIInt;
-  result->zero_padding = 0;
-  result->v_int64 = (int64_t)how.threads << 2 | (how.flags & TE_SELECT_STREAM ? 2 : 0) |
-                    (how.flags & TE_SELECT_SKIP ? 1 : 0);
+  manner how = decide(&te_select_here()->machine, &version, operands);
+  te_select_return_int(result, (int64_t)how.threads << 2 | (how.flags & TE_SELECT_STREAM ? 2 : 0) |
+                                   (how.flags & TE_SELECT_SKIP ? 1 : 0));
   return 0;
 }
 
 /* The address of the description of this machine: lines of "KEY = VALUE". */
-TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_machine(void* self, const TVMFFIAny* args,
-                                                   int32_t num_args, TVMFFIAny* result) {
-  (void)self, (void)args, (void)num_args;
-  result->type_index = kTVMFFIInt;
-  result->zero_padding = 0;
-  result->v_int64 = (int64_t)(uintptr_t)te_select_machine_text();
+TE_SELECT_EXPORT(te_select_machine) {
+  te_select_return_int(result, (int64_t)(uintptr_t)te_select_here()->machine.text);
   return 0;
 }
 
 /* For a library that a forked child loads: it has not seen the fork. */
-TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_run_serially(void* self, const TVMFFIAny* args,
-                                                        int32_t num_args, TVMFFIAny* result) {
-  (void)self, (void)args, (void)num_args;
+TE_SELECT_EXPORT(te_select_run_serially) {
   te_select_run_serially();
-  result->type_index = kTVMFFINone;
-  result->zero_padding = 0;
-  result->v_int64 = 0;
+  te_select_return_int(result, 0);
+  return 0;
+}
+
+static int refuse(const te_select_findings* here, te_select_message m) {
+  te_select_append(&m, "%s", here->refusal);
+  return te_select_fail(here->refused, &m);
+}
+
+/* The number of the level in use; 0 is the lowest. */
+TE_SELECT_EXPORT(te_select_level) {
+  const te_select_findings* here = te_select_here();
+  if (here->level < 0) return refuse(here, (te_select_message){.mode = TE_SELECT_STRICT});
+  te_select_return_int(result, here->level);
   return 0;
 }
 
 /* ---- the call ------------------------------------------------------------------------------------- */
-
-/* The level whose code runs, or -1: every call is refused. To ask in every call took 3 ns of 23
- * (Zen 5, a single element). */
-static int32_t level_in_use = -1;
-
-__attribute__((constructor(400))) static void take_level(void) {
-  if (!te_select_bad_threads() && !te_select_bad_profile()) level_in_use = te_select_level_here();
-}
-
-static int refuse(const te_select_cpu_kernel* kernel, te_select_mode mode) {
-  te_select_message m = te_select_begin(&kernel->common, mode, -1);
-  if (te_select_level_here() < 0) return te_select_refuse_level(&m);
-  if (te_select_bad_threads()) {
-    te_select_append(&m, "TE_SELECT_NUM_THREADS is '%s'; expected a positive whole number",
-                     te_select_bad_threads());
-  } else {
-    te_select_append(&m, "%s", te_select_bad_profile());
-  }
-  return te_select_fail("ValueError", &m);
-}
 
 typedef struct {
   te_select_run run;
@@ -140,9 +122,10 @@ int te_select_call(const te_select_cpu_kernel* kernel, const TVMFFIAny* args, in
   int found = te_select_check(&kernel->common, args, num_args, result, mode, sizes, operands);
   if (found < 0) return te_select_refused(mode);
   if (!found) return 0;
-  if (level_in_use < 0) return refuse(kernel, mode);
-  const te_select_version* version = &kernel->versions[level_in_use];
-  manner how = decide(version, operands);
+  const te_select_findings* here = te_select_here();
+  if (here->refused) return refuse(here, te_select_begin(&kernel->common, mode, -1));
+  const te_select_version* version = &kernel->versions[here->level];
+  manner how = decide(&here->machine, version, operands);
   void* data[TE_SELECT_OPERANDS];
   for (int i = 0; i < TE_SELECT_OPERANDS; ++i) data[i] = operands[i].data;
   int failed;
@@ -167,7 +150,7 @@ int te_select_call_plain(const te_select_cpu_kernel* kernel, void* const* data,
       {kDLCPU, 0}, {kDLCPU, 0}, {kDLCPU, 0}, {kDLCPU, 0}};
   te_select_arguments taken;
   TVMFFIAny result;
-  int failed = te_select_take(&kernel->common, data, devices, sizes, &taken) ||
+  int failed = te_select_make_arguments(&kernel->common, data, devices, sizes, &taken) ||
                te_select_call(kernel, taken.args, TE_SELECT_OPERANDS, &result, TE_SELECT_PLAIN);
   return te_select_status_of(failed);
 }

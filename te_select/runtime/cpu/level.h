@@ -2,6 +2,8 @@
 #ifndef TE_SELECT_LEVEL_H_
 #define TE_SELECT_LEVEL_H_
 
+#include <stddef.h>
+
 #include "host.h"
 
 /* Code for CPUs with some features. */
@@ -13,19 +15,22 @@ typedef struct {
 typedef struct {
   int32_t num_levels;
   const te_select_level* levels; /* the best last */
+  /* Is told which one is in use, before any call is served; NULL if nobody needs to know. Several
+   * threads may call it at once. */
+  void (*take_level)(int32_t level);
 } te_select_library;
 
 /* The levels of this library. The stub defines them. */
 extern const te_select_library te_select_this_library __attribute__((visibility("hidden")));
 
-/* The level in use: the one that TE_SELECT_LEVEL names, if the library has several; else the best
- * one that this CPU runs. -1 if there is none. It is chosen when the library is loaded. */
-int32_t te_select_level_here(void);
+/* Whether the CPU has a feature, and the system saves the registers that belong to it. Names are
+ * those of /proc/cpuinfo; 0 for a name that is not known. */
+int te_select_cpu_has(const char* feature);
 
-/* Why no level is in use; NULL if one is. */
-const char* te_select_level_problem(void);
-
-/* Adds that to a message, and raises it as an error; returns -1. */
-int te_select_refuse_level(te_select_message* m);
+/* Chooses the level that TE_SELECT_LEVEL names, if the library has several; else the best one that
+ * this CPU runs. If there is none, that is -1, `why` says why in at most `size` bytes, and the result
+ * is the kind of that error; else it is NULL. */
+const char* te_select_choose_level(const te_select_library* library, int32_t* level, char* why,
+                                   size_t size);
 
 #endif

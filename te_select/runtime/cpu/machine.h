@@ -1,4 +1,5 @@
-/* The machine on which a library runs, and the decisions that depend on it. */
+/* The machine on which a library runs, and the decisions that depend on it. Nothing of this is kept:
+ * see first_use.h. */
 #ifndef TE_SELECT_MACHINE_H_
 #define TE_SELECT_MACHINE_H_
 
@@ -27,15 +28,18 @@ typedef struct {
   int32_t family, model;
   int64_t l2, l3;         /* bytes of the second-level cache of a core, and of a last-level cache */
   int32_t threads_per_l3; /* how many share a last-level cache */
-  const char* origin;     /* of the decisions: "measured: NAME", "reasoned: NAME", ... */
+  int32_t max_threads;    /* of a call; see te_select_count_threads */
   te_select_decisions decisions;
+  char origin[96];           /* of the decisions: "measured: NAME", "reasoned: NAME", ... */
+  char file[1024];           /* of the user's measurements; empty if there is no home folder */
+  char file_problem[96];     /* what is wrong with it, in one line; empty if nothing is */
+  char profile_problem[160]; /* the same of TE_SELECT_PROFILE */
+  char threads_problem[128]; /* the same of TE_SELECT_NUM_THREADS */
+  char text[2560];           /* all of this: lines of "KEY = VALUE" */
 } te_select_machine;
 
-/* This machine, as it was found when the library was loaded. */
-const te_select_machine* te_select_this_machine(void);
-
-/* What is wrong with TE_SELECT_PROFILE, in one line; NULL if nothing is. */
-const char* te_select_bad_profile(void);
+/* Finds out everything about this machine; returns its `text`. */
+const char* te_select_find_machine(te_select_machine* machine);
 
 /* Bytes that a call moves, of the bytes of its operands: one value of cond selects one side only. */
 static inline int64_t te_select_moved(int64_t cond, int64_t then, int64_t other, int64_t out) {
@@ -48,15 +52,28 @@ static inline int64_t te_select_moved(int64_t cond, int64_t then, int64_t other,
 int te_select_streams(const te_select_machine* machine, int64_t moved, int64_t out, int fill,
                       int32_t threads);
 
-/* The same as text: lines of "KEY = VALUE". */
-const char* te_select_machine_text(void);
+/* Reads the first line of a file; 0 if there is none. */
+int te_select_read_line(const char* path, char* line, int size);
 
-/* ---- between machine.c and profile.c ---------------------------------------------------------- */
+/* Copies what a user wrote into a message, which must be UTF-8. */
+static inline void te_select_quote(char* to, size_t size, const char* text) {
+  for (; *text && size > 1; --size, ++text) *to++ = *text < ' ' || *text > '~' ? '?' : *text;
+  *to = 0;
+}
 
-/* Sets the decisions for a machine that was detected. */
+/* ---- the parts of te_select_find_machine -------------------------------------------------------- */
+
+/* Sets the vendor, the model and the caches. The second function does so by what Linux says in
+ * files, as far as the files have it. */
+void te_select_detect_cpu(te_select_machine* machine);
+void te_select_detect_by_sysfs(te_select_machine* machine);
+
+/* Sets the number of threads: TE_SELECT_NUM_THREADS; else OMP_NUM_THREADS; else the number of
+ * processors that this process may use, but no more than its container's quota of processor time
+ * pays for. From 1 to TE_SELECT_MOST_THREADS. */
+void te_select_count_threads(te_select_machine* machine);
+
+/* Sets the decisions for a machine that was detected, and describes it. */
 void te_select_take_profile(te_select_machine* machine);
-
-/* Writes the description of a machine, and the path of the user's file; at most `size` bytes. */
-void te_select_describe_machine(const te_select_machine* machine, char* text, size_t size);
 
 #endif

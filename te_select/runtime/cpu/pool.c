@@ -12,7 +12,7 @@
  *
  * After a job, helpers look for work for a short while, and then sleep. They are woken on other CPUs
  * than the caller's. The caller sleeps, too, while a helper finishes its last task: then the system
- * can continue a helper that it has stopped on the caller's core. `free_cores.c` decides whether a
+ * can continue a helper that it has stopped on the caller's core. `pool_backoff.c` decides whether a
  * call has helpers at all.
  */
 #define _GNU_SOURCE
@@ -25,8 +25,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "free_cores.h"
 #include "host_cpu.h"
+#include "pool_backoff.h"
 
 enum {
   HELPER_SPINS = 3000,      /* looks for a new job before a helper sleeps; some 100 us */
@@ -39,9 +39,9 @@ enum {
  * symbols of this type. It never unloads a library that has one. */
 __asm__(
     ".pushsection .bss.te_select_pool,\"aw\",%nobits\n"
-    ".balign 8\n.globl te_select_pool_v4\n.type te_select_pool_v4, %gnu_unique_object\n"
-    ".size te_select_pool_v4, 8\nte_select_pool_v4:\n.zero 8\n.popsection\n");
-extern _Atomic(pool*) te_select_pool_v4 __attribute__((visibility("default")));
+    ".balign 8\n.globl te_select_pool_v5\n.type te_select_pool_v5, %gnu_unique_object\n"
+    ".size te_select_pool_v5, 8\nte_select_pool_v5:\n.zero 8\n.popsection\n");
+extern _Atomic(te_select_pool*) te_select_pool_v5 __attribute__((visibility("default")));
 
 static _Atomic int32_t is_child;
 
@@ -62,7 +62,7 @@ static void sleep_on(void* word, uint32_t value) {
 /* ---- tasks ------------------------------------------------------------------------------------ */
 
 /* Takes a task out of a range; -1 if none is left. */
-static int32_t take(range* r) {
+static int32_t take(te_select_range* r) {
   uint64_t ticket = atomic_load_explicit(&r->ticket, memory_order_relaxed);
   for (;;) {
     uint32_t next = (uint32_t)(ticket >> 32), end = (uint32_t)ticket;
@@ -75,7 +75,7 @@ static int32_t take(range* r) {
 }
 
 /* Takes and does tasks of a range until none is left; returns how many this thread did. */
-static uint32_t work_on(pool* p, range* r, int is_helper) {
+static uint32_t work_on(te_select_pool* p, te_select_range* r, int is_helper) {
   uint32_t done = 0;
   for (int32_t task; (task = take(r)) >= 0; ++done) {
     if (p->task(task, p->tasks, p->data)) atomic_store(&p->failed, 1);
@@ -90,12 +90,12 @@ static uint32_t work_on(pool* p, range* r, int is_helper) {
 
 /* Waits while the owner of a range takes one task after another, because the owner has their data
  * in its cache. Returns whether tasks are left that the owner does not take. */
-static int is_left(range* r, int32_t begin, int64_t patience) {
+static int is_left(te_select_range* r, int32_t begin, int64_t patience) {
   uint64_t ticket = atomic_load_explicit(&r->ticket, memory_order_relaxed);
   int64_t since = 0;
   while ((uint32_t)(ticket >> 32) < (uint32_t)ticket) {
     if ((int32_t)(ticket >> 32) == begin) return 1; /* the owner has not come */
-    int64_t now = now_ns();
+    int64_t now = te_select_now_ns();
     if (!since) since = now;
     if (now - since > patience) return 1;
     relax();
@@ -106,14 +106,14 @@ static int is_left(range* r, int32_t begin, int64_t patience) {
   return 0;
 }
 
-static int32_t begin_of(int32_t range, int32_t tasks, int32_t threads) {
-  return (int32_t)te_select_share(tasks, range, threads);
+static int32_t begin_of(int32_t owner, int32_t tasks, int32_t threads) {
+  return (int32_t)te_select_share(tasks, owner, threads);
 }
 
 /* Does tasks of the `own` range and then of the others until none is left; returns how many. */
-static uint32_t work(pool* p, int32_t own, int32_t threads, int64_t start) {
+static uint32_t work(te_select_pool* p, int32_t own, int32_t threads, int64_t start) {
   uint32_t done = work_on(p, &p->ranges[own], own > 0);
-  int64_t patience = done ? PATIENCE * (now_ns() - start) / done : 0;
+  int64_t patience = done ? PATIENCE * (te_select_now_ns() - start) / done : 0;
   for (int32_t i = 1; i < threads; ++i) {
     int32_t other = (own + i) % threads;
     /* This may already be a later job. Then `begin` is wrong, which only makes this thread wait. */
@@ -126,14 +126,14 @@ static uint32_t work(pool* p, int32_t own, int32_t threads, int64_t start) {
 }
 
 typedef struct {
-  pool* pool;
+  te_select_pool* pool;
   int32_t number; /* from 1 */
 } helper;
 
 static void* help(void* argument) {
   helper self = *(helper*)argument;
   free(argument);
-  pool* p = self.pool;
+  te_select_pool* p = self.pool;
   atomic_store(&p->ids[self.number], (pid_t)syscall(SYS_gettid));
   uint32_t seen = atomic_load(&p->generation) - 1;
   int32_t spins = HELPER_SPINS;
@@ -156,14 +156,14 @@ static void* help(void* argument) {
       te_select_answer(p);
       continue;
     }
-    if (work(p, self.number, threads, now_ns()) && atomic_load(&p->caller_sleeps))
-      wake(&p->finished, 1);
+    if (work(p, self.number, threads, te_select_now_ns()) && atomic_load(&p->caller_sleeps))
+      te_select_wake(&p->finished, 1);
   }
   return NULL;
 }
 
 /* Starts helpers until there are `wanted`, or the system refuses one. They block all signals. */
-static void start_helpers(pool* p, int32_t wanted) {
+static void start_helpers(te_select_pool* p, int32_t wanted) {
   if (p->helpers >= wanted) return;
   sigset_t all, before;
   sigfillset(&all);
@@ -188,13 +188,13 @@ static void start_helpers(pool* p, int32_t wanted) {
   pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-static pool* the_pool(void) {
-  pool* p = atomic_load_explicit(&te_select_pool_v4, memory_order_acquire);
+static te_select_pool* the_pool(void) {
+  te_select_pool* p = atomic_load_explicit(&te_select_pool_v5, memory_order_acquire);
   if (p) return p;
-  pool* made = NULL;
-  if (posix_memalign((void**)&made, LINE, sizeof(pool))) return NULL;
-  memset(made, 0, sizeof(pool));
-  if (!atomic_compare_exchange_strong(&te_select_pool_v4, &p, made)) {
+  te_select_pool* made = NULL;
+  if (posix_memalign((void**)&made, TE_SELECT_LINE_BYTES, sizeof(te_select_pool))) return NULL;
+  memset(made, 0, sizeof(te_select_pool));
+  if (!atomic_compare_exchange_strong(&te_select_pool_v5, &p, made)) {
     free(made);
     return p;
   }
@@ -204,44 +204,46 @@ static pool* the_pool(void) {
 static int run_alone(te_select_task task, void* data) { return task(0, 1, data) != 0; }
 
 /* Waits until helpers have done `count` tasks. Returns the nanoseconds it slept, or 0. */
-static int64_t wait_for(pool* p, uint32_t count) {
+static int64_t wait_for(te_select_pool* p, uint32_t count) {
   uint32_t finished = atomic_load_explicit(&p->finished, memory_order_acquire);
   for (int32_t i = 0; finished != count && i < CALLER_SPINS; ++i) {
     relax();
     finished = atomic_load_explicit(&p->finished, memory_order_acquire);
   }
   if (finished == count) return 0;
-  int64_t start = now_ns();
+  int64_t start = te_select_now_ns();
   atomic_store(&p->caller_sleeps, 1);
   while ((finished = atomic_load(&p->finished)) != count) sleep_on(&p->finished, finished);
   atomic_store(&p->caller_sleeps, 0);
-  return now_ns() - start;
+  return te_select_now_ns() - start;
 }
 
-static int get(pool* p) {
+static int get(te_select_pool* p) {
   int32_t nobody = 0;
   return atomic_compare_exchange_strong(&p->busy, &nobody, 1);
 }
 
 /* Notes a thread that calls while another call has the pool. */
-static void turn_away(pool* p) {
+static void turn_away(te_select_pool* p) {
   uint64_t mixed = (uint64_t)(uintptr_t)pthread_self() * UINT64_C(0x9E3779B97F4A7C15);
   atomic_fetch_or(&p->turned_away, UINT64_C(1) << (mixed >> 58));
 }
 
-static void put_back(pool* p) { atomic_store_explicit(&p->busy, 0, memory_order_release); }
+static void put_back(te_select_pool* p) {
+  atomic_store_explicit(&p->busy, 0, memory_order_release);
+}
 
-int32_t te_select_threads_at_hand(int32_t wanted) {
+int32_t te_select_threads_at_hand(int32_t wanted, int32_t most) {
   if (wanted <= 1 || is_child) return 1;
-  pool* p = the_pool();
+  te_select_pool* p = the_pool();
   if (!p || p->forked) return 1;
   if (p->busy) {
     turn_away(p);
     return 1;
   }
-  wanted = te_select_leave_cores(p, wanted);
+  wanted = te_select_leave_cores(p, wanted, most);
   if (wanted <= 1) return 1;
-  if (p->alone_until) {
+  if (p->serial_until_ns) {
     if (!get(p)) return 1;
     int welcome = te_select_cores_are_free(p);
     put_back(p);
@@ -254,7 +256,7 @@ int te_select_parallel(te_select_task task, void* data, int32_t tasks, int32_t t
   if (threads > tasks) threads = tasks;
   if (threads > TE_SELECT_MOST_THREADS) threads = TE_SELECT_MOST_THREADS;
   if (threads <= 1 || is_child) return run_alone(task, data);
-  pool* p = the_pool();
+  te_select_pool* p = the_pool();
   if (!p || p->forked) return run_alone(task, data);
   if (!get(p)) { /* the helpers of another call use the cores */
     turn_away(p);
@@ -278,21 +280,21 @@ int te_select_parallel(te_select_task task, void* data, int32_t tasks, int32_t t
   int were_awake = !atomic_load(&p->sleeping);
   if (!were_awake) {
     te_select_keep_apart(p, threads);
-    wake(&p->generation, INT_MAX);
+    te_select_wake(&p->generation, INT_MAX);
   }
-  int64_t start = now_ns();
+  int64_t start = te_select_now_ns();
   uint32_t by_helpers = (uint32_t)tasks - work(p, 0, threads, start);
   int64_t waited = wait_for(p, by_helpers);
   int failed = atomic_load_explicit(&p->failed, memory_order_relaxed);
   uint32_t fair = (uint32_t)(tasks - begin_of(1, tasks, threads));
-  te_select_learn(p, were_awake, by_helpers, fair, waited);
+  te_select_pool_record_result(p, were_awake, by_helpers, fair, waited);
   put_back(p);
   return failed;
 }
 
 void te_select_run_serially(void) {
   is_child = 1;
-  pool* p = te_select_pool_v4;
+  te_select_pool* p = te_select_pool_v5;
   if (p) p->forked = 1;
 }
 

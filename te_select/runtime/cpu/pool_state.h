@@ -12,51 +12,51 @@
 #include <unistd.h>
 
 #include "pool.h"
-#include "processors.h"
 
-enum { LINE = 64 }; /* bytes of a cache line */
+enum { TE_SELECT_LINE_BYTES = 64 }; /* of the cache */
+#define TE_SELECT_ON_A_LINE _Alignas(TE_SELECT_LINE_BYTES)
 
 typedef struct {
-  _Alignas(
-      LINE) _Atomic uint64_t ticket; /* the next task in the upper half, the end in the lower */
-} range;
+  TE_SELECT_ON_A_LINE _Atomic uint64_t ticket; /* the next task, and below it the end */
+} te_select_range;
 
-/* Libraries of several versions share it. Another layout needs another name: te_select_pool_v5. */
+/* CPUs of the largest machine, as the macros CPU_..._S take them. */
+typedef struct { cpu_set_t set[(1 << 14) / CPU_SETSIZE]; } te_select_cpus;
+
+/* Libraries of several versions share it. Another layout needs another name: te_select_pool_v6. */
 typedef struct {
-  _Alignas(LINE) _Atomic uint32_t generation; /* raised with every job; helpers sleep on it */
-  _Atomic int32_t sleeping;                   /* how many helpers sleep */
-  _Alignas(
-      LINE) _Atomic uint32_t finished; /* tasks that helpers have done; the caller sleeps on it */
+  TE_SELECT_ON_A_LINE _Atomic uint32_t generation; /* raised with every job; helpers sleep on it */
+  _Atomic int32_t sleeping;                        /* how many helpers sleep */
+  TE_SELECT_ON_A_LINE _Atomic uint32_t finished;   /* tasks of helpers; the caller sleeps on it */
   _Atomic int32_t caller_sleeps;
-  _Alignas(LINE) _Atomic int32_t busy; /* a call has the pool; guards what is not atomic */
-  int32_t helpers;                     /* how many were started */
-  int32_t poor;                        /* calls in a row in which helpers did little */
-  _Atomic int64_t alone_until;         /* until then calls run alone; 0 if the cores are free */
-  int64_t alone_since;                 /* when the cores turned out to have other work */
-  _Atomic int64_t asked;               /* when helpers were asked to come; 0 if they were not */
-  _Atomic int32_t came_at_once;        /* how many did */
-  _Atomic uint64_t turned_away;        /* a bit for each thread that called during the last job */
-  _Atomic int32_t others;              /* so many other threads called lately ... */
-  _Atomic int64_t others_until;        /* ... and a core is left to each of them until then */
-  int32_t gives_way;                   /* whether helpers have SCHED_BATCH, which stops nobody */
-  int32_t kept;                        /* so many helpers may run on `kept_on` only */
-  cpu_set_t kept_on;
+  TE_SELECT_ON_A_LINE _Atomic int32_t busy; /* a call has the pool; guards what is not atomic */
+  int32_t helpers;                          /* how many were started */
+  int32_t starved_calls;                    /* calls in a row in which helpers did little */
+  _Atomic int64_t serial_until_ns; /* until then calls run alone; 0 if the cores are free */
+  int64_t serial_since_ns;         /* when the cores turned out to have other work */
+  _Atomic int64_t asked;           /* when helpers were asked to come; 0 if they were not */
+  _Atomic int32_t came_at_once;    /* how many did */
+  _Atomic uint64_t turned_away;    /* a bit for each thread that called during the last job */
+  _Atomic int32_t others;          /* so many other threads called lately ... */
+  _Atomic int64_t others_until;    /* ... and a core is left to each of them until then */
+  int32_t gives_way;               /* whether helpers have SCHED_BATCH, which stops nobody */
+  int32_t kept;                    /* so many helpers may run on `kept_on` only */
+  te_select_cpus kept_on;
   _Atomic int32_t forked;  /* this process is a child, without the helpers */
   _Atomic int32_t threads; /* of the job; 0 if helpers were only asked to come */
   te_select_task task;
   void* data;
   _Atomic int32_t tasks;
   _Atomic int32_t failed;
-  range ranges[TE_SELECT_MOST_THREADS];
-  _Atomic pid_t
-      ids[TE_SELECT_MOST_THREADS]; /* of the helpers' threads; 0 for one that has not begun */
-} pool;
+  te_select_range ranges[TE_SELECT_MOST_THREADS];
+  _Atomic pid_t ids[TE_SELECT_MOST_THREADS]; /* of the helpers; 0 for one that has not begun */
+} te_select_pool;
 
-static inline void wake(void* word, int count) {
+static inline void te_select_wake(void* word, int count) {
   syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
 }
 
-static inline int64_t now_ns(void) {
+static inline int64_t te_select_now_ns(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;

@@ -1,13 +1,15 @@
 /* How many threads a call may use: the user's number, or the affinity of the process and the quota
  * of its container. */
 #define _GNU_SOURCE
-#include "processors.h"
-
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "machine.h"
+#include "pool_state.h"
 
 #ifndef TE_SELECT_CGROUPS /* a test has files of its own */
 #define TE_SELECT_CGROUPS_OF_PROCESS "/proc/self/cgroup"
@@ -15,13 +17,6 @@
 #endif
 
 enum { PATH_BYTES = 1024, LINE_BYTES = 1024, FALLBACK_PROCESSORS = 1 };
-
-static int32_t max_threads = 1;
-static char bad_threads[64]; /* what TE_SELECT_NUM_THREADS says, or empty */
-
-int32_t te_select_max_threads(void) { return max_threads; }
-
-const char* te_select_bad_threads(void) { return *bad_threads ? bad_threads : NULL; }
 
 /* Reads a positive whole number, or INT32_MAX for a larger one; 0 if the text is no such number. */
 static int32_t parse_count(const char* text) {
@@ -34,15 +29,15 @@ static int32_t parse_count(const char* text) {
   return (int32_t)value;
 }
 
-static int32_t from_environment(void) {
+static int32_t from_environment(te_select_machine* machine) {
   const char* text = getenv("TE_SELECT_NUM_THREADS");
   if (text && *text) {
     int32_t count = parse_count(text);
     if (count) return count;
-    snprintf(bad_threads, sizeof(bad_threads), "%s", text);
-    for (char* c = bad_threads; *c; ++c) { /* a message must be UTF-8 */
-      if (*c < ' ' || *c > '~') *c = '?';
-    }
+    char quoted[64];
+    te_select_quote(quoted, sizeof(quoted), text);
+    snprintf(machine->threads_problem, sizeof(machine->threads_problem),
+             "TE_SELECT_NUM_THREADS is '%s'; expected a positive whole number", quoted);
     return 1;
   }
   text = getenv("OMP_NUM_THREADS"); /* a list has a number for each level of nesting */
@@ -55,27 +50,14 @@ static int32_t from_environment(void) {
   return parse_count(first);
 }
 
+/* The CPUs of the main thread: the thread that calls first may be tied to one of them. */
 static int32_t from_affinity(void) {
-  for (size_t processors = 1024; processors <= (1u << 20); processors *= 4) {
-    cpu_set_t* set = CPU_ALLOC(processors);
-    if (!set) break;
-    size_t size = CPU_ALLOC_SIZE(processors);
-    int count = sched_getaffinity(0, size, set) ? 0 : CPU_COUNT_S(size, set);
-    CPU_FREE(set);
-    if (count > 0) return count;
-  }
-  return FALLBACK_PROCESSORS;
+  te_select_cpus all;
+  int known = !sched_getaffinity(getpid(), sizeof(all), all.set);
+  return known ? CPU_COUNT_S(sizeof(all), all.set) : FALLBACK_PROCESSORS;
 }
 
 /* ---- the quota of a container's control group ---------------------------------------------------- */
-
-static int read_line(const char* path, char* line) {
-  FILE* file = fopen(path, "re");
-  if (!file) return 0;
-  int found = fgets(line, LINE_BYTES, file) != NULL;
-  fclose(file);
-  return found;
-}
 
 /* Processors that a quota pays for, rounded up; 0 for no quota. Both are microseconds. */
 static int32_t processors_of(long long quota, long long period) {
@@ -89,13 +71,16 @@ static int32_t quota_of(const char* folder, int version) {
   long long quota, period;
   if (version == 2) {
     snprintf(path, sizeof(path), "%s/cpu.max", folder);
-    if (!read_line(path, line) || sscanf(line, "%lld %lld", &quota, &period) != 2) return 0;
+    if (!te_select_read_line(path, line, sizeof(line)) ||
+        sscanf(line, "%lld %lld", &quota, &period) != 2)
+      return 0;
     return processors_of(quota, period);
   }
   snprintf(path, sizeof(path), "%s/cpu.cfs_quota_us", folder);
-  if (!read_line(path, line) || sscanf(line, "%lld", &quota) != 1) return 0;
+  if (!te_select_read_line(path, line, sizeof(line)) || sscanf(line, "%lld", &quota) != 1) return 0;
   snprintf(path, sizeof(path), "%s/cpu.cfs_period_us", folder);
-  if (!read_line(path, line) || sscanf(line, "%lld", &period) != 1) return 0;
+  if (!te_select_read_line(path, line, sizeof(line)) || sscanf(line, "%lld", &period) != 1)
+    return 0;
   return processors_of(quota, period);
 }
 
@@ -155,13 +140,12 @@ static int32_t from_quota(const char* proc, const char* mount) {
   return least;
 }
 
-/* It runs before the other constructors, because one of them describes the machine. */
-__attribute__((constructor(200))) static void count_threads(void) {
-  max_threads = from_environment();
-  if (!max_threads) {
-    max_threads = from_affinity();
+void te_select_count_threads(te_select_machine* machine) {
+  int32_t count = from_environment(machine);
+  if (!count) {
+    count = from_affinity();
     int32_t quota = from_quota(TE_SELECT_CGROUPS_OF_PROCESS, TE_SELECT_CGROUPS);
-    if (quota && quota < max_threads) max_threads = quota;
+    if (quota && quota < count) count = quota;
   }
-  if (max_threads > TE_SELECT_MOST_THREADS) max_threads = TE_SELECT_MOST_THREADS;
+  machine->max_threads = count < TE_SELECT_MOST_THREADS ? count : TE_SELECT_MOST_THREADS;
 }

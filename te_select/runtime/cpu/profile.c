@@ -10,16 +10,10 @@
 #include <unistd.h>
 
 #include "machine.h"
-#include "processors.h"
 
 #define KB (INT64_C(1) << 10)
 
-enum { PATH_BYTES = 1024, LINE_BYTES = 256, FILE_BYTES = 1 << 16 };
-
-static char bad_profile[160];
-static char origin[96];
-static char path_of_user[PATH_BYTES]; /* empty if there is no home folder */
-static char bad_file[96];
+enum { LINE_BYTES = 256, FILE_BYTES = 1 << 16 };
 
 /* ---- profiles ----------------------------------------------------------------------------------- */
 
@@ -100,9 +94,8 @@ static void take_table(te_select_machine* m) {
     m->decisions.skip = p->rule->skip;
     m->decisions.backwards = p->rule->backwards;
   }
-  snprintf(origin, sizeof(origin), "%s: %s", p->measured == MEASURED ? "measured" : "reasoned",
-           p->name);
-  m->origin = origin;
+  snprintf(m->origin, sizeof(m->origin), "%s: %s",
+           p->measured == MEASURED ? "measured" : "reasoned", p->name);
 }
 
 /* ---- what the user says ------------------------------------------------------------------------- */
@@ -150,7 +143,7 @@ static const char* take_pair(char* pair, te_select_decisions* into) {
   return "has a key that is not known";
 }
 
-static void find_user_file(const te_select_machine* m) {
+static void find_user_file(te_select_machine* m) {
   const char *base = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME"), *below = "";
   if (!base || *base != '/') { /* the XDG specification says to ignore a relative path */
     base = home && *home == '/' ? home : NULL;
@@ -158,14 +151,14 @@ static void find_user_file(const te_select_machine* m) {
   }
   if (!base) return;
   int length =
-      snprintf(path_of_user, PATH_BYTES, "%s%s/te-select/machines/%s-%d-%d-%lld", base, below,
+      snprintf(m->file, sizeof(m->file), "%s%s/te-select/machines/%s-%d-%d-%lld", base, below,
                *m->vendor ? m->vendor : "cpu", m->family, m->model, (long long)(m->l3 / KB));
-  if (length >= PATH_BYTES) *path_of_user = 0;
+  if (length >= (int)sizeof(m->file)) *m->file = 0;
 }
 
 /* Opens a regular file of few bytes: a pipe would be waited for, and some files never end. */
-static FILE* open_regular(const char* path) {
-  int handle = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+static FILE* open_regular(te_select_machine* m) {
+  int handle = open(m->file, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (handle < 0) return NULL;
   struct stat found;
   FILE* file = NULL;
@@ -173,7 +166,7 @@ static FILE* open_regular(const char* path) {
     file = fdopen(handle, "r");
   }
   if (!file) {
-    snprintf(bad_file, sizeof(bad_file), "it is no regular file of at most 64 KB");
+    snprintf(m->file_problem, sizeof(m->file_problem), "it is no regular file of at most 64 KB");
     close(handle);
   }
   return file;
@@ -181,7 +174,7 @@ static FILE* open_regular(const char* path) {
 
 /* Takes the user's file for this machine. If one line is wrong, the whole file is ignored. */
 static void take_file(te_select_machine* m) {
-  FILE* file = *path_of_user ? open_regular(path_of_user) : NULL;
+  FILE* file = *m->file ? open_regular(m) : NULL;
   if (!file) return;
   te_select_decisions found = m->decisions;
   char line[LINE_BYTES];
@@ -200,12 +193,12 @@ static void take_file(te_select_machine* m) {
   }
   fclose(file);
   if (wrong) {
-    snprintf(bad_file, sizeof(bad_file), "line %d %s", number, wrong);
+    snprintf(m->file_problem, sizeof(m->file_problem), "line %d %s", number, wrong);
   } else if (!pairs) {
-    snprintf(bad_file, sizeof(bad_file), "it is empty");
+    snprintf(m->file_problem, sizeof(m->file_problem), "it is empty");
   } else {
     m->decisions = found;
-    m->origin = "measured by the user";
+    strcpy(m->origin, "measured by the user");
   }
 }
 
@@ -213,47 +206,66 @@ static void take_environment(te_select_machine* m, const char* text) {
   te_select_decisions found = m->decisions;
   char copy[512], pair[LINE_BYTES];
   if (snprintf(copy, sizeof(copy), "%s", text) >= (int)sizeof(copy)) {
-    snprintf(bad_profile, sizeof(bad_profile), "TE_SELECT_PROFILE is too long");
+    strcpy(m->profile_problem, "TE_SELECT_PROFILE is too long");
     return;
   }
   for (char *rest, *at = strtok_r(copy, ",", &rest); at; at = strtok_r(NULL, ",", &rest)) {
     snprintf(pair, sizeof(pair), "%s", at);
     const char* wrong = take_pair(pair, &found);
     if (wrong) {
-      snprintf(bad_profile, sizeof(bad_profile), "TE_SELECT_PROFILE: '%.40s' %s", at, wrong);
-      for (char* c = bad_profile; *c; ++c) {
-        if (*c < ' ' || *c > '~') *c = '?';
-      }
+      char quoted[41];
+      te_select_quote(quoted, sizeof(quoted), at);
+      snprintf(m->profile_problem, sizeof(m->profile_problem), "TE_SELECT_PROFILE: '%s' %s", quoted,
+               wrong);
       return;
     }
   }
   m->decisions = found;
-  m->origin = "TE_SELECT_PROFILE";
+  strcpy(m->origin, "TE_SELECT_PROFILE");
 }
 
-void te_select_take_profile(te_select_machine* m) {
-  *path_of_user = *bad_file = *bad_profile = 0;
-  take_table(m);
-  find_user_file(m);
-  take_file(m);
-  const char* text = getenv("TE_SELECT_PROFILE");
-  if (text && *text) take_environment(m, text);
-}
+/* ---- the machine as a whole --------------------------------------------------------------------- */
 
-const char* te_select_bad_profile(void) { return *bad_profile ? bad_profile : NULL; }
-
-void te_select_describe_machine(const te_select_machine* m, char* text, size_t size) {
-  FILE* file = fmemopen(text, size, "w");
+static void describe(te_select_machine* m) {
+  FILE* file = fmemopen(m->text, sizeof(m->text), "w");
   if (!file) return;
   fprintf(file, "vendor = %s\nfamily = %d\nmodel = %d\n", m->vendor, m->family, m->model);
   fprintf(file, "l2 = %lld\nl3 = %lld\n", (long long)m->l2, (long long)m->l3);
-  fprintf(file, "threads_per_l3 = %d\nthreads = %d\n", m->threads_per_l3, te_select_max_threads());
+  fprintf(file, "threads_per_l3 = %d\nthreads = %d\n", m->threads_per_l3, m->max_threads);
   fprintf(file, "origin = %s\n", m->origin);
   for (int i = 0; i < FIELDS; ++i) {
     const void* value = (const char*)&m->decisions + fields[i].offset;
     fprintf(file, "%s = %lld\n", fields[i].key, (long long)*(const int64_t*)value);
   }
-  fprintf(file, "file = %s\nbad_file = %s\n", path_of_user, bad_file);
-  fprintf(file, "bad_profile = %s\n", bad_profile);
+  fprintf(file, "file = %s\nbad_file = %s\n", m->file, m->file_problem);
+  fprintf(file, "bad_profile = %s\n", m->profile_problem);
   fclose(file);
+}
+
+void te_select_take_profile(te_select_machine* m) {
+  take_table(m);
+  find_user_file(m);
+  take_file(m);
+  const char* text = getenv("TE_SELECT_PROFILE");
+  if (text && *text) take_environment(m, text);
+  describe(m);
+}
+
+const char* te_select_find_machine(te_select_machine* m) {
+  memset(m, 0, sizeof(*m));
+  te_select_detect_cpu(m);
+  te_select_count_threads(m);
+  te_select_take_profile(m);
+  return m->text;
+}
+
+int te_select_streams(const te_select_machine* m, int64_t moved, int64_t out, int fill,
+                      int32_t threads) {
+  const te_select_decisions* d = &m->decisions;
+  int64_t caches = (threads + m->threads_per_l3 - 1) / m->threads_per_l3;
+  int64_t each = fill ? d->fill_per_thread : d->stream_per_thread;
+  int64_t per_l3 = fill ? d->fill_per_l3 : d->stream_per_l3;
+  __int128 of_threads = (__int128)each * threads, most = (__int128)(m->l3 + m->l3 / 4) * caches;
+  if (each < TE_SELECT_NEVER && of_threads > most) of_threads = most;
+  return (fill ? out : moved) >= of_threads + (__int128)per_l3 * caches;
 }

@@ -69,7 +69,7 @@ class Profile:
 
     @classmethod
     def parse(cls, text: str) -> Profile:
-        """Read what ``te_select_machine_text`` writes."""
+        """Read the ``text`` of a te_select_machine."""
         values = dict(line.split(" = ", 1) for line in text.splitlines())
         machine: dict[str, str | int] = {"vendor": values["vendor"]}
         machine |= {

@@ -1,10 +1,10 @@
 /* Reads /sys/devices/system/cpu/cpu0. On aarch64 only the system can ask the CPU for its caches.
  * The CPU's name is the register MIDR_EL1. */
-#include "sysfs.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "machine.h"
 
 #ifndef TE_SELECT_CPU0 /* a test has files of its own */
 #define TE_SELECT_CPU0 "/sys/devices/system/cpu/cpu0"
@@ -12,16 +12,20 @@
 
 enum { PATH_BYTES = 512, LINE_BYTES = 1024, MOST_CACHES = 16 };
 
+int te_select_read_line(const char* path, char* line, int size) {
+  FILE* file = fopen(path, "re");
+  if (!file) return 0;
+  int found = fgets(line, size, file) != NULL;
+  fclose(file);
+  return found;
+}
+
 static int read_line(char* line, const char* folder, const char* name) {
   char path[PATH_BYTES];
   if (snprintf(path, sizeof(path), "%s/%s/%s", TE_SELECT_CPU0, folder, name) >= (int)sizeof(path)) {
     return 0;
   }
-  FILE* file = fopen(path, "re");
-  if (!file) return 0;
-  int found = fgets(line, LINE_BYTES, file) != NULL;
-  fclose(file);
-  return found;
+  return te_select_read_line(path, line, LINE_BYTES);
 }
 
 /* Bytes of a size such as "1024K"; 0 for a text that is no size, or an impossible one. */

@@ -15,9 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "look.h"
-#include "machine.h"
-#include "shares.h"
+#include "cond_sampling.h"
+#include "parallel_plan.h"
 #include "where_plan.h"
 
 enum {
@@ -58,7 +57,7 @@ static int64_t count_around(const walk* w) {
 /* ---- the plan ----------------------------------------------------------------------------------- */
 
 static int rows_follow(const te_select_block* block, int32_t width) {
-  return block->n * width < JOINED_ROW_BYTES && te_select_rows_number(block, width) >= 0;
+  return block->n * width < TE_SELECT_JOINED_ROW_BYTES && te_select_rows_number(block, width) >= 0;
 }
 
 /* Takes the two innermost loops off the nest, as the block. */
@@ -75,7 +74,7 @@ static void take_block(walk* w) {
   block->n = row.extent;
   memcpy(block->row, rows.stride, sizeof(block->row));
   memcpy(block->col, row.stride, sizeof(block->col));
-  int is_short = block->m > 1 && block->n * nest->width < SHORT_ROW_BYTES;
+  int is_short = block->m > 1 && block->n * nest->width < TE_SELECT_SHORT_ROW_BYTES;
   int follow = rows_follow(block, nest->width);
   w->by_tiles = !te_select_is_smooth(block, nest->width) || (is_short && !follow);
   if (!w->by_tiles && block->n * nest->width >= WIDE_ROW_BYTES) block->m = 1;
@@ -87,11 +86,12 @@ static void cut(walk* w, int64_t tasks) {
   int64_t width = w->around.width, around = count_around(w);
   w->piece = w->whole;
   if (w->by_tiles) {
-    w->piece.n = least(w->whole.n, (w->whole.m > 1 ? TILE_ROW_BYTES : TILE_BYTES) / width);
-    w->piece.m = least(w->whole.m, TILE_BYTES / (w->piece.n * width));
+    w->piece.n = least(w->whole.n,
+                       (w->whole.m > 1 ? TE_SELECT_TILE_ROW_BYTES : TE_SELECT_TILE_BYTES) / width);
+    w->piece.m = least(w->whole.m, TE_SELECT_TILE_BYTES / (w->piece.n * width));
   } else if (w->threads > 1 && around < tasks) {
     int64_t wanted = ceil_div(tasks, around);
-    int64_t lines = LONG_ROW_BYTES / width; /* stores past the cache need whole lines */
+    int64_t lines = TE_SELECT_LONG_ROW_BYTES / width; /* stores past the cache need whole lines */
     if (w->whole.m > 1) {
       w->piece.m = ceil_div(w->whole.m, wanted);
     } else {
@@ -217,29 +217,30 @@ static int run_cut(walk* w, int64_t tasks) {
 
 static int looks(const walk* w, const te_select_machine* machine, int reads_once) {
   const te_select_block* block = &w->whole;
-  if (block->col[COND] != 1) return 0; /* its runs are no runs of memory, or it is one value */
-  te_select_cond cond = {.data = w->around.data[COND], .run = block->n, .count = w->around.count};
+  if (block->col[TE_SELECT_COND] != 1)
+    return 0; /* its runs are no runs of memory, or it is one value */
+  te_select_cond cond = {
+      .data = w->around.data[TE_SELECT_COND], .run = block->n, .count = w->around.count};
   for (int32_t k = 0; k < w->around.count; ++k) {
     cond.extent[k] = w->around.loops[k].extent;
-    cond.stride[k] = w->around.loops[k].stride[COND];
+    cond.stride[k] = w->around.loops[k].stride[TE_SELECT_COND];
   }
   if (block->m > 1) {
     cond.extent[cond.count] = block->m;
-    cond.stride[cond.count++] = block->row[COND];
+    cond.stride[cond.count++] = block->row[TE_SELECT_COND];
   }
   return te_select_looks(machine, &cond, reads_once, w->around.width);
 }
 
-static int32_t run_walk(walk* w) {
-  const te_select_machine* machine = te_select_this_machine();
-  int64_t out = bytes_of(&w->around, OUT), cond = bytes_of(&w->around, COND);
-  int64_t then = bytes_of(&w->around, THEN), other = bytes_of(&w->around, ELSE);
+static int32_t run_walk(walk* w, const te_select_machine* machine) {
+  int64_t out = bytes_of(&w->around, TE_SELECT_OUT), cond = bytes_of(&w->around, TE_SELECT_COND);
+  int64_t then = bytes_of(&w->around, TE_SELECT_THEN), other = bytes_of(&w->around, TE_SELECT_ELSE);
   int64_t moved = te_select_moved(cond, then, other, out);
   take_block(w);
   w->threads = 1;
   int64_t tasks = 1, grain = machine->decisions.bytes_per_thread;
   if (grain > 0 && moved >= 2 * grain) {
-    w->threads = te_select_threads_for(moved, grain);
+    w->threads = te_select_threads_for(machine, moved, grain);
     tasks = te_select_tasks_for(moved, w->threads);
     if (looks(w, machine, cond * w->around.width == out)) w->flags |= TE_SELECT_SKIP;
   }
@@ -255,7 +256,7 @@ static int32_t run_walk(walk* w) {
 }
 
 int32_t te_select_where_walk(const te_select_where_kernels* kernels,
-                             const te_select_where_call* call) {
+                             const te_select_machine* machine, const te_select_where_call* call) {
   walk w; /* to set all of it to zero would take a tenth of a short call */
   w.kernels = kernels;
   w.flags = 0;
@@ -265,7 +266,7 @@ int32_t te_select_where_walk(const te_select_where_kernels* kernels,
   if (!te_select_kernel_at(&kernels->runs[width][TE_SELECT_RUNS - 1])) {
     return TE_SELECT_WHERE_NO_KERNEL;
   }
-  int32_t result = run_walk(&w);
+  int32_t result = run_walk(&w, machine);
   if (result != TE_SELECT_WHERE_DONE || w.by_tiles) return result;
   int number = te_select_rows_number(&w.whole, w.around.width);
   if (number < 0 || te_select_kernel_at(&kernels->rows[width][number])) return result;

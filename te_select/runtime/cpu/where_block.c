@@ -1,4 +1,5 @@
 /* The innermost loops of a call: chooses their kernel, and copies what no kernel can read. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "where_plan.h"
@@ -6,8 +7,6 @@
 enum { ALONG_BOTH, DOWN, ALONG }; /* how an operand moves in rows; see `rows` in where.h */
 
 static int width_index(int32_t width) { return __builtin_ctz((unsigned)width); }
-
-static int64_t magnitude(int64_t value) { return value < 0 ? -value : value; }
 
 /* ---- copies ------------------------------------------------------------------------------------- */
 
@@ -59,8 +58,8 @@ void te_select_copy(char* to, int64_t to_row, int64_t to_col, const char* from, 
   }
   /* The inner loop has the smaller steps in memory. For the buffer, which is in the cache, the
    * order does not matter. */
-  int64_t down = magnitude(to_row) + magnitude(from_row);
-  int64_t along = magnitude(to_col) + magnitude(from_col);
+  int64_t down = llabs(to_row) + llabs(from_row);
+  int64_t along = llabs(to_col) + llabs(from_col);
   if (m > 1 && down < along) {
     copy(to, to_col, to_row, from, from_col, from_row, n, m, item);
   } else {
@@ -72,7 +71,8 @@ void te_select_copy(char* to, int64_t to_row, int64_t to_col, const char* from, 
 
 int te_select_is_smooth(const te_select_block* block, int32_t width) {
   for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
-    if (block->col[i] != te_select_item(i, width) && (block->col[i] || i == OUT)) return 0;
+    if (block->col[i] != te_select_item(i, width) && (block->col[i] || i == TE_SELECT_OUT))
+      return 0;
   }
   return 1;
 }
@@ -90,9 +90,11 @@ static int digit(const te_select_block* block, int operand, int64_t item) {
 }
 
 int te_select_rows_number(const te_select_block* block, int32_t width) {
-  if (block->m <= 1 || block->n * width >= JOINED_ROW_BYTES || !is_merged(block, OUT)) return -1;
-  int cond = digit(block, COND, 1);
-  int then = digit(block, THEN, width), else_ = digit(block, ELSE, width);
+  if (block->m <= 1 || block->n * width >= TE_SELECT_JOINED_ROW_BYTES ||
+      !is_merged(block, TE_SELECT_OUT))
+    return -1;
+  int cond = digit(block, TE_SELECT_COND, 1);
+  int then = digit(block, TE_SELECT_THEN, width), else_ = digit(block, TE_SELECT_ELSE, width);
   if (cond < 0 || then < 0 || else_ < 0 || (cond == then && then == else_)) return -1;
   return 9 * cond + 3 * then + else_;
 }
@@ -102,24 +104,26 @@ static int is_single(const te_select_block* block, int operand) {
 }
 
 int te_select_fills_rows(const te_select_block* block, int32_t width) {
-  if (te_select_rows_number(block, width) < 0) return 0;
-  return is_single(block, COND) || is_single(block, THEN) || is_single(block, ELSE);
+  int singles = 0;
+  for (int i = TE_SELECT_COND; i < TE_SELECT_OUT; ++i) singles += is_single(block, i);
+  return singles && te_select_rows_number(block, width) >= 0;
 }
 
 static void fill(char* const* data, int64_t n, int32_t width) {
-  const char* side = *data[COND] ? data[THEN] : data[ELSE];
+  const char* side = *data[TE_SELECT_COND] ? data[TE_SELECT_THEN] : data[TE_SELECT_ELSE];
   char element[16];
   memcpy(element, side, (size_t)width); /* the side may be the first element of out */
-  te_select_copy(data[OUT], 0, width, element, 0, 0, 1, n, width);
+  te_select_copy(data[TE_SELECT_OUT], 0, width, element, 0, 0, 1, n, width);
 }
 
 /* Does m rows of n elements one by one, with a kernel of runs. */
 static int run_each(const te_select_where_kernels* kernels, const te_select_block* block,
                     int32_t width, char* const* data, int64_t m, int64_t n, int64_t flags) {
   int moving = 0;
-  for (int i = COND; i < OUT; ++i) moving = 2 * moving + (block->col[i] != 0);
+  for (int i = TE_SELECT_COND; i < TE_SELECT_OUT; ++i) moving = 2 * moving + (block->col[i] != 0);
   te_select_where_run kernel = te_select_kernel_at(&kernels->runs[width_index(width)][moving]);
-  char* at[TE_SELECT_OPERANDS] = {data[COND], data[THEN], data[ELSE], data[OUT]};
+  char* at[TE_SELECT_OPERANDS] = {data[TE_SELECT_COND], data[TE_SELECT_THEN], data[TE_SELECT_ELSE],
+                                  data[TE_SELECT_OUT]};
   for (int64_t i = 0; i < m; ++i) {
     if (!moving) {
       fill(at, n, width);
@@ -134,8 +138,9 @@ static int run_each(const te_select_where_kernels* kernels, const te_select_bloc
 
 static int run_rows(te_select_where_run kernel, const te_select_block* block, int32_t width,
                     char* const* data, int64_t flags, char* const* room) {
-  char* given[TE_SELECT_OPERANDS] = {data[COND], data[THEN], data[ELSE], data[OUT]};
-  for (int i = COND; i < OUT; ++i) {
+  char* given[TE_SELECT_OPERANDS] = {data[TE_SELECT_COND], data[TE_SELECT_THEN],
+                                     data[TE_SELECT_ELSE], data[TE_SELECT_OUT]};
+  for (int i = TE_SELECT_COND; i < TE_SELECT_OUT; ++i) {
     if (!is_single(block, i)) continue;
     int64_t item = te_select_item(i, width);
     te_select_copy(room[i], 0, item, data[i], 0, 0, 1, block->n, item);
@@ -163,31 +168,33 @@ int te_select_run_block(const te_select_where_kernels* kernels, const te_select_
  * or if its rows are short and no kernel could do several at once. */
 static int must_be_copied(const te_select_block* block, int operand, int32_t width) {
   int64_t item = te_select_item(operand, width), col = block->col[operand];
-  if (col != item && (col || operand == OUT)) return 1;
-  if (block->m == 1 || block->n * width >= SHORT_ROW_BYTES) return 0;
-  return operand == OUT ? !is_merged(block, OUT) : digit(block, operand, item) < 0;
+  if (col != item && (col || operand == TE_SELECT_OUT)) return 1;
+  if (block->m == 1 || block->n * width >= TE_SELECT_SHORT_ROW_BYTES) return 0;
+  return operand == TE_SELECT_OUT ? !is_merged(block, TE_SELECT_OUT)
+                                  : digit(block, operand, item) < 0;
 }
 
 int te_select_run_tile(const te_select_where_kernels* kernels, const te_select_block* block,
                        int32_t width, char* const* data, char* const* room) {
   te_select_block tile = *block;
-  char* given[TE_SELECT_OPERANDS] = {data[COND], data[THEN], data[ELSE], data[OUT]};
+  char* given[TE_SELECT_OPERANDS] = {data[TE_SELECT_COND], data[TE_SELECT_THEN],
+                                     data[TE_SELECT_ELSE], data[TE_SELECT_OUT]};
   for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
     if (!must_be_copied(block, i, width)) continue;
     int64_t item = te_select_item(i, width);
-    int64_t m = block->row[i] || i == OUT ? block->m : 1;
-    int64_t n = block->col[i] || i == OUT ? block->n : 1;
+    int64_t m = block->row[i] || i == TE_SELECT_OUT ? block->m : 1;
+    int64_t n = block->col[i] || i == TE_SELECT_OUT ? block->n : 1;
     tile.row[i] = m > 1 ? n * item : 0;
     tile.col[i] = n > 1 || block->n == 1 ? item : 0;
     given[i] = room[i];
-    if (i != OUT) {
+    if (i != TE_SELECT_OUT) {
       te_select_copy(given[i], n * item, item, data[i], block->row[i], block->col[i], m, n, item);
     }
   }
   int failed = te_select_run_block(kernels, &tile, width, given, 0, room);
-  if (!failed && given[OUT] != data[OUT]) {
-    te_select_copy(data[OUT], block->row[OUT], block->col[OUT], given[OUT], tile.row[OUT], width,
-                   block->m, block->n, width);
+  if (!failed && given[TE_SELECT_OUT] != data[TE_SELECT_OUT]) {
+    te_select_copy(data[TE_SELECT_OUT], block->row[TE_SELECT_OUT], block->col[TE_SELECT_OUT],
+                   given[TE_SELECT_OUT], tile.row[TE_SELECT_OUT], width, block->m, block->n, width);
   }
   return failed;
 }

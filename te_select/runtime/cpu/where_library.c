@@ -1,91 +1,67 @@
 /* The exports of a library of the family: its kernels, and a function for tensors of any shapes. */
 #include "where_library.h"
 
-#include <stdio.h>
 #include <string.h>
 
-#include "machine.h"
-#include "processors.h"
+#include "first_use.h"
 #include "where_plan.h"
 
 static te_select_where_kernels own, all;
-static char threads_problem[128];
-static const char* problem; /* why every call is refused; NULL if none is */
 
-static const char* refusal(void) { return problem; }
-
-static int32_t call_any(const te_select_where_call* call) {
-  if (problem) return TE_SELECT_WHERE_REFUSED;
-  return te_select_where_walk(&all, call);
+static const char* refusal(void) {
+  const te_select_findings* here = te_select_here();
+  return here->refused ? here->refusal : NULL;
 }
 
-static void add_one(te_select_where_run* to, te_select_where_run from) {
-  if (from && !te_select_kernel_at(to)) __atomic_store_n(to, from, __ATOMIC_RELEASE);
+static int32_t call_any(const te_select_where_call* call) {
+  const te_select_findings* here = te_select_here();
+  if (here->refused) return TE_SELECT_WHERE_REFUSED;
+  return te_select_where_walk(&all, &here->machine, call);
+}
+
+static void add_one(te_select_where_run* to, const te_select_where_run* from) {
+  te_select_where_run kernel = te_select_kernel_at(from);
+  if (kernel && !te_select_kernel_at(to)) te_select_put_kernel(to, kernel);
 }
 
 static void add(const te_select_where_library* other) {
   for (int w = 0; w < TE_SELECT_WIDTHS; ++w) {
     for (int i = 0; i < TE_SELECT_ROWS; ++i) {
-      add_one(&all.rows[w][i], other->kernels->rows[w][i]);
+      add_one(&all.rows[w][i], &other->kernels->rows[w][i]);
     }
     for (int i = 0; i < TE_SELECT_RUNS; ++i) {
-      add_one(&all.runs[w][i], other->kernels->runs[w][i]);
+      add_one(&all.runs[w][i], &other->kernels->runs[w][i]);
     }
   }
 }
 
-static const te_select_where_library library = {TE_SELECT_WHERE_VERSION, call_any, refusal, add,
-                                                &own};
+static const te_select_where_library library = {.version = TE_SELECT_WHERE_VERSION,
+                                                .call = call_any,
+                                                .refusal = refusal,
+                                                .add = add,
+                                                .kernels = &own};
 
-static const char* find_problem(void) {
-  if (te_select_level_problem()) return te_select_level_problem();
-  if (!te_select_bad_threads()) return te_select_bad_profile();
-  snprintf(threads_problem, sizeof(threads_problem),
-           "TE_SELECT_NUM_THREADS is '%s'; expected a positive whole number",
-           te_select_bad_threads());
-  return threads_problem;
-}
-
-__attribute__((constructor(400))) static void take_level(void) {
-  problem = find_problem();
-  int32_t level = te_select_level_here();
-  if (level < 0) return;
+void te_select_where_take_level(int32_t level) {
   te_select_where_fill(&own, level);
   add(&library);
 }
 
 /* ---- for tvm-ffi -------------------------------------------------------------------------------- */
 
-static void set_int(TVMFFIAny* result, int64_t value) {
-  result->type_index = kTVMFFIInt;
-  result->zero_padding = 0;
-  result->v_int64 = value;
-}
-
-/* The address of the te_select_where_library. */
-TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_where_library(void* self, const TVMFFIAny* args,
-                                                         int32_t num_args, TVMFFIAny* result) {
-  (void)self, (void)args, (void)num_args;
-  set_int(result, (int64_t)(uintptr_t)&library);
+/* The address of the te_select_where_library, whose kernels are there. */
+TE_SELECT_EXPORT(te_select_where_library) {
+  te_select_here();
+  te_select_return_int(result, (int64_t)(uintptr_t)&library);
   return 0;
 }
 
 __attribute__((cold)) static int refuse(const char* kind, const char* format, const char* name) {
-  te_select_message m;
-  m.mode = TE_SELECT_STRICT;
-  m.used = 0;
+  te_select_message m = {.mode = TE_SELECT_STRICT};
   te_select_append(&m, format, name);
   return te_select_fail(kind, &m);
 }
 
 static const char* const names[] = {"cond", "x", "y", "out"};
-
-static const DLTensor* tensor_of(const TVMFFIAny* arg) {
-  if (arg->type_index == kTVMFFITensor) {
-    return (const DLTensor*)((const char*)arg->v_obj + sizeof(TVMFFIObject));
-  }
-  return arg->type_index == kTVMFFIDLTensorPtr ? (const DLTensor*)arg->v_ptr : NULL;
-}
 
 static const int64_t MOST_BYTES = INT64_C(1) << 56; /* products with strides stay an int64 */
 
@@ -98,8 +74,8 @@ static int check(const DLTensor* t, int operand, DLDataType type) {
   if (t->ndim < 0 || t->ndim > TE_SELECT_WHERE_RANK || (t->ndim && !t->shape)) {
     return refuse("ValueError", "where: %s has more than 64 dims", name);
   }
-  int fits = operand == COND ? t->dtype.bits == 8 && t->dtype.code == kDLBool
-                             : t->dtype.bits == type.bits && t->dtype.code == type.code;
+  int fits = operand == TE_SELECT_COND ? t->dtype.bits == 8 && t->dtype.code == kDLBool
+                                       : t->dtype.bits == type.bits && t->dtype.code == type.code;
   if (!fits || t->dtype.lanes != 1 || t->dtype.bits % 8 || !t->dtype.bits || t->dtype.bits > 128) {
     return refuse("TypeError", "where: %s has another element type than out, or cond is no boolean",
                   name);
@@ -165,7 +141,7 @@ static int to_element(const TVMFFIAny* arg, DLDataType type, char* element) {
 static int is_joined(const DLTensor* out, const DLTensor* const* inputs) {
   for (int32_t back = 1; back <= out->ndim; ++back) {
     int found = 0;
-    for (int i = 0; i < OUT && !found; ++i) {
+    for (int i = 0; i < TE_SELECT_OUT && !found; ++i) {
       const DLTensor* t = inputs[i];
       found = t && back <= t->ndim && t->shape[t->ndim - back] == out->shape[out->ndim - back];
     }
@@ -177,28 +153,26 @@ static int is_joined(const DLTensor* out, const DLTensor* const* inputs) {
 /* Selects: the arguments are cond, x, y and out, of any shapes that broadcast to the shape of out.
  * x and y may be numbers. The result is one of the results in where.h. If out overlaps an input,
  * the call is refused, unless out has the address and the strides of x or y. */
-TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_where(void* self, const TVMFFIAny* args,
-                                                 int32_t num_args, TVMFFIAny* result) {
-  (void)self;
-  set_int(result, 0);
+TE_SELECT_EXPORT(te_select_where) {
+  te_select_return_int(result, 0);
   if (num_args != TE_SELECT_OPERANDS) {
-    return refuse("TypeError", "where: expected cond, x, y, %s", names[OUT]);
+    return refuse("TypeError", "where: expected cond, x, y, %s", names[TE_SELECT_OUT]);
   }
-  const DLTensor* out = tensor_of(&args[OUT]);
-  if (!out) return refuse("TypeError", "where: %s is not a tensor", names[OUT]);
-  if (check(out, OUT, out->dtype)) return -1;
+  const DLTensor* out = te_select_tensor_of(&args[TE_SELECT_OUT]);
+  if (!out) return refuse("TypeError", "where: %s is not a tensor", names[TE_SELECT_OUT]);
+  if (check(out, TE_SELECT_OUT, out->dtype)) return -1;
   te_select_where_call call;
   char elements[TE_SELECT_OPERANDS][16];
-  const DLTensor* inputs[OUT];
+  const DLTensor* inputs[TE_SELECT_OUT];
   call.ndim = out->ndim;
   call.width = out->dtype.bits / 8;
-  memcpy(call.shape, out->shape, (size_t)out->ndim * sizeof(int64_t));
+  for (int32_t i = 0; i < out->ndim; ++i) call.shape[i] = out->shape[i];
   for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
-    const DLTensor* t = tensor_of(&args[i]);
-    if (i != OUT) inputs[i] = t;
+    const DLTensor* t = te_select_tensor_of(&args[i]);
+    if (i != TE_SELECT_OUT) inputs[i] = t;
     int64_t strides[TE_SELECT_WHERE_RANK];
     if (!t) {
-      if (i == COND || !to_element(&args[i], out->dtype, elements[i])) {
+      if (i == TE_SELECT_COND || !to_element(&args[i], out->dtype, elements[i])) {
         return refuse("TypeError", "where: %s is no tensor, and no number that out's type holds",
                       names[i]);
       }
@@ -208,24 +182,24 @@ TVM_FFI_DLL_EXPORT int __tvm_ffi_te_select_where(void* self, const TVMFFIAny* ar
     }
     if (check(t, i, out->dtype)) return -1;
     strides_of(t, strides);
-    call.data[i] = (char*)t->data + t->byte_offset;
+    call.data[i] = (char*)((uintptr_t)t->data + t->byte_offset); /* NULL if it is empty */
     if (!te_select_broadcast(&call, i, t->ndim, t->shape, strides)) {
       return refuse("ValueError", "where: %s does not broadcast to out", names[i]);
     }
   }
   if (!is_joined(out, inputs)) {
     return refuse("ValueError", "where: %s is larger than what the inputs broadcast to",
-                  names[OUT]);
+                  names[TE_SELECT_OUT]);
   }
   if (te_select_where_overlaps(&call)) {
-    return refuse("ValueError", "where: %s overlaps an input", names[OUT]);
+    return refuse("ValueError", "where: %s overlaps an input", names[TE_SELECT_OUT]);
   }
   int32_t outcome = call_any(&call);
   if (outcome == TE_SELECT_WHERE_REFUSED) return refuse("RuntimeError", "where: %s", refusal());
   if (outcome == TE_SELECT_WHERE_FAILED) {
     return refuse("RuntimeError", "where: there is no memory for tiles of %s, or a kernel failed",
-                  names[OUT]);
+                  names[TE_SELECT_OUT]);
   }
-  set_int(result, outcome);
+  te_select_return_int(result, outcome);
   return 0;
 }

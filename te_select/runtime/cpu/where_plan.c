@@ -24,7 +24,7 @@ static void split_elements(te_select_nest* nest) {
   if (part == nest->width) return;
   te_select_loop* loop = &nest->loops[nest->count++];
   loop->extent = nest->width / part;
-  for (int i = 0; i < TE_SELECT_OPERANDS; ++i) loop->stride[i] = i == COND ? 0 : part;
+  for (int i = 0; i < TE_SELECT_OPERANDS; ++i) loop->stride[i] = i == TE_SELECT_COND ? 0 : part;
   nest->width = part;
 }
 
@@ -33,19 +33,21 @@ int te_select_make_nest(const te_select_where_call* call, te_select_nest* nest) 
   nest->width = call->width;
   memcpy(nest->data, call->data, sizeof(nest->data));
   for (int32_t axis = 0; axis < call->ndim; ++axis) {
+    if (call->shape[axis] == 0) return 0; /* its operands may have no memory to step through */
+  }
+  for (int32_t axis = 0; axis < call->ndim; ++axis) {
     int64_t extent = call->shape[axis];
     if (extent == 1) continue;
-    if (extent == 0) return 0;
     te_select_loop* loop = &nest->loops[nest->count++];
     loop->extent = extent;
-    int64_t forwards = call->strides[OUT][axis] < 0 ? -1 : 1;
+    int64_t forwards = call->strides[TE_SELECT_OUT][axis] < 0 ? -1 : 1;
     for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
       int64_t stride = call->strides[i][axis];
       loop->stride[i] = stride * forwards;
       if (forwards < 0) nest->data[i] += stride * (extent - 1);
     }
     for (int32_t at = nest->count - 1; at > 0; --at) {
-      if (nest->loops[at - 1].stride[OUT] >= nest->loops[at].stride[OUT]) break;
+      if (nest->loops[at - 1].stride[TE_SELECT_OUT] >= nest->loops[at].stride[TE_SELECT_OUT]) break;
       swap_axes(nest, at - 1, at);
     }
   }

@@ -2,16 +2,19 @@
 #ifndef TE_SELECT_WHERE_PLAN_H_
 #define TE_SELECT_WHERE_PLAN_H_
 
-#include "host_cpu.h"
-#include "where.h"
+#include "where_library.h"
 
-enum { LONG_ROW_BYTES = 1024, SHORT_ROW_BYTES = 128 }; /* the same as in schedules/cpu/config.py */
+enum {
+  TE_SELECT_LONG_ROW_BYTES = 1024,
+  TE_SELECT_SHORT_ROW_BYTES = 128
+}; /* the same as in schedules/cpu/config.py */
 /* Rows below this are given to a kernel of rows, many at a time: as fast as a kernel of the very shape,
  * where rows of 1,264 bytes one by one took 1.2 to 1.4 times as long (Zen 5). */
-enum { JOINED_ROW_BYTES = 4096 };
+enum { TE_SELECT_JOINED_ROW_BYTES = 4096 };
 enum {
-  TILE_BYTES = 1 << 14,            /* of one operand */
-  TILE_ROW_BYTES = TILE_BYTES / 16 /* so 16 rows: a column of 4-byte elements is a cache line */
+  TE_SELECT_TILE_BYTES = 1 << 14, /* of one operand */
+  TE_SELECT_TILE_ROW_BYTES = TE_SELECT_TILE_BYTES /
+      16 /* so 16 rows: a column of 4-byte elements is a cache line */
 };
 
 typedef struct {
@@ -33,12 +36,7 @@ typedef struct {
 } te_select_block;
 
 static inline int64_t te_select_item(int operand, int32_t width) {
-  return operand == COND ? 1 : width;
-}
-
-/* A kernel of the table, or NULL. Another thread may be adding it. */
-static inline te_select_where_run te_select_kernel_at(const te_select_where_run* place) {
-  return __atomic_load_n(place, __ATOMIC_ACQUIRE);
+  return operand == TE_SELECT_COND ? 1 : width;
 }
 
 /* Makes the loops of a call: without axes of extent 1; with positive strides of out, the largest
@@ -60,7 +58,7 @@ int te_select_rows_number(const te_select_block* block, int32_t width);
 int te_select_fills_rows(const te_select_block* block, int32_t width);
 
 /* Select a block. The first function needs a smooth block. The second one first copies the operands
- * that are not smooth; its block has at most TILE_BYTES of out. `room` is memory of this thread for
+ * that are not smooth; its block has at most TE_SELECT_TILE_BYTES of out. `room` is memory of this thread for
  * each operand: for a row if the first function fills one, for the whole block in the second.
  * Nonzero means failure. */
 int te_select_run_block(const te_select_where_kernels* kernels, const te_select_block* block,

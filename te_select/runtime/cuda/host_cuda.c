@@ -67,7 +67,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* The values of operands that are in memory of the CPU, passed with the launch. Mirrors
  * te_select_scalars of the kernels. */
-typedef struct { _Alignas(16) unsigned char bytes[OUT][16]; } scalars;
+typedef struct { _Alignas(16) unsigned char bytes[TE_SELECT_OUT][16]; } scalars;
 
 /* ---- errors --------------------------------------------------------------------------------- */
 
@@ -180,6 +180,7 @@ static int retain_context(const te_select_message* begun, te_select_cuda_library
 static int load_kernel(const te_select_message* begun, const te_select_cuda_kernel* kernel,
                        int device, int handle) {
   te_select_cuda_library* library = kernel->library;
+  if (kernel->functions[device]) return 0; /* loaded while this thread waited for the lock */
   if (!library->modules[device] && load_module(begun, library, device, handle)) return -1;
   void* function = NULL;
   result code = driver.get_function(&function, library->modules[device], kernel->symbol);
@@ -219,7 +220,7 @@ static int prepare(const te_select_cuda_kernel* kernel, te_select_mode mode, int
 
 static int check_devices(const te_select_cuda_kernel* kernel, te_select_mode mode,
                          const te_select_memory* operands) {
-  int device = operands[OUT].device;
+  int device = operands[TE_SELECT_OUT].device;
   int width = kernel->common.bits / 8;
   uintptr_t aligned = (uintptr_t)(width < LARGEST_ALIGNMENT ? width : LARGEST_ALIGNMENT);
   for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
@@ -230,7 +231,7 @@ static int check_devices(const te_select_cuda_kernel* kernel, te_select_mode mod
                        operands[i].device, device);
       return te_select_fail("ValueError", &m);
     }
-    if (i != COND && (uintptr_t)operands[i].data % aligned) {
+    if (i != TE_SELECT_COND && (uintptr_t)operands[i].data % aligned) {
       te_select_message m = te_select_begin(&kernel->common, mode, i);
       te_select_append(&m, "begins at %p; expected an address divisible by %d",
                        (void*)operands[i].data, (int)aligned);
@@ -253,7 +254,7 @@ static int launch(const te_select_cuda_kernel* kernel, te_select_mode mode,
                   te_select_memory* operands, int64_t* sizes, void* const* stream) {
   int64_t blocks = kernel->blocks(sizes);
   if (!blocks) return 0;
-  int device = operands[OUT].device;
+  int device = operands[TE_SELECT_OUT].device;
   scalars values;
   memset(&values, 0, sizeof(values));
   void* parameters[TE_SELECT_OPERANDS + TE_SELECT_MAX_NAMES + 1];
@@ -290,7 +291,8 @@ static int call(const te_select_cuda_kernel* kernel, const TVMFFIAny* args, int3
   int found = te_select_check(&kernel->common, args, num_args, out, mode, sizes, operands);
   if (found < 0) return te_select_refused(mode);
   if (!found) return 0;
-  if (check_devices(kernel, mode, operands) || prepare(kernel, mode, operands[OUT].device))
+  if (check_devices(kernel, mode, operands) ||
+      prepare(kernel, mode, operands[TE_SELECT_OUT].device))
     return -1;
   return launch(kernel, mode, operands, sizes, stream);
 }
@@ -337,8 +339,8 @@ int te_select_call_plain_cuda(const te_select_cuda_kernel* kernel, void* const* 
     }
   }
   te_select_arguments taken;
-  TVMFFIAny result;
-  int failed = te_select_take(&kernel->common, data, devices, sizes, &taken) ||
-               call(kernel, taken.args, TE_SELECT_OPERANDS, &result, TE_SELECT_PLAIN, &stream);
+  TVMFFIAny ignored;
+  int failed = te_select_make_arguments(&kernel->common, data, devices, sizes, &taken) ||
+               call(kernel, taken.args, TE_SELECT_OPERANDS, &ignored, TE_SELECT_PLAIN, &stream);
   return te_select_status_of(failed);
 }

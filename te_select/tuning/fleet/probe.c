@@ -48,7 +48,7 @@ static const DLTensor* tensor_of(const TVMFFIAny* arg) {
 static char* data_of(const DLTensor* tensor) { return (char*)tensor->data + tensor->byte_offset; }
 
 static size_t bytes_of(const DLTensor* tensor) {
-  size_t bytes = (tensor->dtype.bits + 7) / 8 * tensor->dtype.lanes;
+  size_t bytes = (size_t)(tensor->dtype.bits + 7) / 8 * tensor->dtype.lanes;
   for (int32_t i = 0; i < tensor->ndim; ++i) bytes *= (size_t)tensor->shape[i];
   return bytes;
 }
@@ -71,7 +71,7 @@ TVM_FFI_DLL_EXPORT int __tvm_ffi_watch(void* self, const TVMFFIAny* args, int32_
 }
 
 static int is_connection_at(int file, uint16_t port) {
-  struct sockaddr_in6 mine, peer; /* the port has the same offset as in IPv4 */
+  struct sockaddr_in6 mine = {0}, peer = {0}; /* the port has the same offset as in IPv4 */
   socklen_t size = sizeof(mine), peer_size = sizeof(peer);
   return !getsockname(file, (struct sockaddr*)&mine, &size) &&
          !getpeername(file, (struct sockaddr*)&peer, &peer_size) &&
@@ -164,11 +164,11 @@ TVM_FFI_DLL_EXPORT int __tvm_ffi_cpu_flags(void* self, const TVMFFIAny* args, in
 static double used(const cpu_set_t* mine, size_t size) {
   char line[512];
   double ticks = 0;
-  int count = 0, cpu;
-  unsigned long long user, nice, system, irq, softirq, steal;
+  int count = 0;
+  unsigned long long cpu, user, nice, system, irq, softirq, steal;
   FILE* file = fopen("/proc/stat", "r");
   while (file && fgets(line, sizeof(line), file) && !strncmp(line, "cpu", 3)) {
-    if (sscanf(line, "cpu%d %llu %llu %llu %*u %*u %llu %llu %llu", &cpu, &user, &nice, &system,
+    if (sscanf(line, "cpu%llu %llu %llu %llu %*u %*u %llu %llu %llu", &cpu, &user, &nice, &system,
                &irq, &softirq, &steal) == 7 &&
         CPU_ISSET_S(cpu, size, mine)) {
       ticks += (double)(user + nice + system + irq + softirq + steal);

@@ -16,106 +16,7 @@ import pytest
 from tests.support import c_half
 
 ROOT = Path(__file__).parents[3]
-SOURCES = ["cpu/pool.c", "cpu/free_cores.c", "cpu/processors.c"]
-DRIVER = r"""
-#define _GNU_SOURCE
-#include <pthread.h>
-#include <sched.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include "pool.h"
-
-#ifdef NO_THREAD_EVER_RUNS
-int pthread_create(pthread_t* t, const pthread_attr_t* a, void* (*f)(void*), void* d) {
-  (void)a, (void)f, (void)d;
-  *t = pthread_self();
-  return 0;
-}
-#endif
-
-enum { MOST = 1 << 16 };
-typedef struct {
-  _Atomic int done[MOST];
-  int fails, nests, spins;
-} work;
-
-static int leaf(int task, int tasks, void* data) {
-  (void)tasks;
-  ++*(_Atomic int*)data;
-  return task < 0;
-}
-
-static int run(int task, int tasks, void* data) {
-  work* w = data;
-  ++w->done[task];
-  for (volatile int k = 0; k < w->spins; ++k) {}
-  if (w->nests) {
-    _Atomic int inner = 0;
-    if (te_select_parallel(leaf, &inner, 16, 4) || inner < 1 || inner > 16) return 1;
-  }
-  return task + 1 == w->fails || tasks < 1;
-}
-
-/* How many tasks were not done exactly once; -1 where the pool's answer on failure is wrong. */
-int try_once(int tasks, int threads, int fails, int nests, int spins) {
-  work* w = calloc(1, sizeof(work));
-  w->fails = fails;
-  w->nests = nests;
-  w->spins = spins;
-  int failed = te_select_parallel(run, w, tasks, threads);
-  int alone = w->done[0] == 1 && !w->done[1]; /* as one task, which is all the work */
-  int wrong = 0;
-  for (int i = 0; i < tasks; ++i) wrong += w->done[i] != 1;
-  free(w);
-  if (alone) return failed == (fails == 1) ? 0 : -1;
-  if (failed != (fails > 0 && fails <= tasks)) return -1;
-  return wrong;
-}
-
-int at_hand(int wanted) { return te_select_threads_at_hand(wanted); }
-
-static int note_thread(int task, int tasks, void* data) {
-  (void)tasks;
-  ((pthread_t*)data)[task] = pthread_self();
-  for (volatile int k = 0; k < 20000; ++k) {}
-  return 0;
-}
-
-/* Of two tasks, the first waits for a while until the second has begun, too. */
-static _Atomic int met;
-static int meet(int task, int tasks, void* data) {
-  _Atomic int* begun = data;
-  int first = ++*begun == 1;
-  for (int k = 0; first && tasks == 2 && k < 20000 && *begun < 2; ++k) sched_yield();
-  if (first) met = *begun == 2;
-  return task < 0;
-}
-
-int both_at_once(void) {
-  _Atomic int begun = 0;
-  struct timespec pause = {0, 5000000};
-  nanosleep(&pause, NULL); /* helpers sleep by now */
-  met = 0;
-  te_select_parallel(meet, &begun, 2, 2);
-  return met;
-}
-
-/* How many threads took part in 64 tasks. */
-int takers(int threads) {
-  pthread_t seen[64];
-  te_select_parallel(note_thread, seen, 1, 1);
-  for (int i = 1; i < 64; ++i) seen[i] = seen[0];
-  te_select_parallel(note_thread, seen, 64, threads);
-  int count = 0;
-  for (int i = 0; i < 64; ++i) {
-    int k = 0;
-    while (k < i && !pthread_equal(seen[k], seen[i])) ++k;
-    count += k == i;
-  }
-  return count;
-}
-"""
+SOURCES = ["cpu/pool.c", "cpu/pool_backoff.c"]
 
 
 @pytest.fixture(autouse=True)
@@ -128,7 +29,7 @@ def watched():
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    return c_half.build(tmp_path_factory.mktemp("pool"), DRIVER, SOURCES)
+    return c_half.build(tmp_path_factory.mktemp("pool"), "pool_test.c", SOURCES)
 
 
 @pytest.fixture(scope="module")
@@ -187,7 +88,7 @@ def test_sleeping_helper_is_woken(pool):
 
 
 def test_helper_that_never_starts_is_not_waited_for(tmp_path):
-    never = c_half.build(tmp_path, DRIVER, SOURCES, "-DNO_THREAD_EVER_RUNS")
+    never = c_half.build(tmp_path, "pool_test.c", SOURCES, "-DNO_THREAD_EVER_RUNS")
     code = """
         import ctypes, sys
         pool = ctypes.CDLL(sys.argv[1])

@@ -10,67 +10,11 @@ import pytest
 
 from tests.support import c_half
 
-DRIVER = r"""
-#define _GNU_SOURCE
-#include <stdint.h>
-#include <time.h>
-
-/* A look at this clock takes 1 ns, and now and then the owner of a range takes a task. */
-static int64_t clock_ns = 1000000000, looks, looks_a_task;
-static _Atomic uint64_t* moving;
-
-static int look_at_clock(clockid_t id, struct timespec* t) {
-  (void)id;
-  ++looks;
-  ++clock_ns;
-  if (looks_a_task && looks % looks_a_task == 0) *moving += UINT64_C(1) << 32;
-  t->tv_sec = clock_ns / 1000000000;
-  t->tv_nsec = clock_ns % 1000000000;
-  return 0;
-}
-#define clock_gettime look_at_clock
-#define te_select_pool_v4 pool_of_this_test
-#include "pool.c"
-#include "free_cores.c"
-_Atomic(pool*) pool_of_this_test;
-
-/* Looks until it is known whether tasks are left; negative where none is. */
-int64_t looks_at(int32_t begin, int32_t next, int32_t end, int64_t each) {
-  range r = {(uint64_t)next << 32 | (uint32_t)end};
-  looks = 0;
-  looks_a_task = each;
-  moving = &r.ticket;
-  int left = is_left(&r, begin, 1000);
-  looks_a_task = 0;
-  return left ? looks : -looks;
-}
-
-int at_hand(int wanted) { return te_select_threads_at_hand(wanted); }
-void set_busy(int busy) { the_pool()->busy = busy; }
-
-static int nothing(int32_t task, int32_t tasks, void* data) { return task >= tasks || data; }
-int call(int threads) { return te_select_parallel(nothing, NULL, 4, threads); }
-
-/* How many threads were turned away since the last job began. */
-int turned_away(void) { return __builtin_popcountll(the_pool()->turned_away); }
-
-/* A job while which two other threads call. */
-static int meet_two(int32_t task, int32_t tasks, void* data) {
-  the_pool()->turned_away = 3;
-  return task >= tasks || data;
-}
-void let_pass(int64_t ns) { clock_ns += ns; }
-int call_beside_two(void) { return te_select_parallel(meet_two, NULL, 4, 2); }
-"""
-
 
 @pytest.fixture(scope="module")
 def pool(tmp_path_factory):
     folder = tmp_path_factory.mktemp("lessons")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TE_SELECT_NUM_THREADS", "4")
-        half = c_half.build(folder, DRIVER, ["cpu/processors.c"])
-        loaded = ctypes.CDLL(str(half))
+    loaded = ctypes.CDLL(str(c_half.build(folder, "pool_lessons_test.c", [])))
     loaded.looks_at.restype = ctypes.c_int64
     loaded.let_pass.argtypes = (ctypes.c_int64,)
     loaded.looks_at.argtypes = (*[ctypes.c_int32] * 3, ctypes.c_int64)

@@ -25,11 +25,7 @@ def built(places):
         f'-DTE_SELECT_CGROUPS="{groups}"',
         f'-DTE_SELECT_CGROUPS_OF_PROCESS="{of_process}"',
     )
-    driver = '#include "processors.c"\nint processors(void) { return from_affinity(); }\n'
-    driver += "int wish(void) { return from_environment(); }\n"
-    driver += "int quota(void) {\n"
-    driver += "  return from_quota(TE_SELECT_CGROUPS_OF_PROCESS, TE_SELECT_CGROUPS);\n}\n"
-    return c_half.build(folder, driver, [], *options)
+    return c_half.build(folder, "processors_test.c", ["cpu/sysfs.c"], *options)
 
 
 @pytest.fixture
@@ -162,5 +158,5 @@ def test_wish_comes_before_quota_and_affinity(built, places, tmp_path, monkeypat
         folder = tmp_path / str(number)
         folder.mkdir()
         library = c_half.copied(built, folder)
-        assert library.te_select_max_threads() == threads
+        assert library.threads() == threads
         assert library.processors() == ALL

@@ -16,29 +16,6 @@ from tests.support import c_half
 from tests.support.runtime_standin import build
 
 KB, MB = 1 << 10, 1 << 20
-DRIVER = r"""
-#include "machine.c"
-
-/* As if this machine had been found. */
-const char* pretend(const char* vendor, int family, int model, int64_t l2, int64_t l3,
-                    int sharing) {
-  memset(&machine, 0, sizeof(machine));
-  snprintf(machine.vendor, sizeof(machine.vendor), "%s", vendor);
-  machine.family = family;
-  machine.model = model;
-  machine.l2 = l2;
-  machine.l3 = l3;
-  machine.threads_per_l3 = sharing;
-  make_plausible();
-  te_select_take_profile(&machine);
-  te_select_describe_machine(&machine, description, sizeof(description));
-  return te_select_machine_text();
-}
-
-int streams(int64_t moved, int64_t out, int fill, int threads) {
-  return te_select_streams(&machine, moved, out, fill, threads);
-}
-"""
 EMERALD_RAPIDS = (b"GenuineIntel", 6, 0xCF, 2 * MB, 300 * MB, 128)
 ZEN_4 = (b"AuthenticAMD", 25, 17, MB, 32 * MB, 2)
 
@@ -46,7 +23,7 @@ ZEN_4 = (b"AuthenticAMD", 25, 17, MB, 32 * MB, 2)
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     folder = tmp_path_factory.mktemp("profile")
-    return c_half.build(folder, DRIVER, ["cpu/profile.c", "cpu/processors.c"])
+    return c_half.build(folder, "profile_test.c", ["cpu/profile.c", "cpu/processors.c", "cpu/sysfs.c"])
 
 
 @pytest.fixture
@@ -60,7 +37,7 @@ def home(tmp_path, monkeypatch):
 @pytest.fixture
 def library(built, home, tmp_path):
     loaded = c_half.copied(built, tmp_path)
-    loaded.pretend.restype = loaded.te_select_machine_text.restype = ctypes.c_char_p
+    loaded.pretend.restype = loaded.find.restype = ctypes.c_char_p
     loaded.pretend.argtypes = (
         *(ctypes.c_char_p, ctypes.c_int, ctypes.c_int),
         *(ctypes.c_int64, ctypes.c_int64, ctypes.c_int),
@@ -74,7 +51,7 @@ def pretend(library, machine):
 
 
 def test_this_machine_is_described(library):
-    found = Profile.parse(library.te_select_machine_text().decode())
+    found = Profile.parse(library.find().decode())
     assert found.machine["l2"] >= 64 * KB
     assert found.machine["l3"] >= MB
     assert found.machine["threads"] >= 1

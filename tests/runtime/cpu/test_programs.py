@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+
 import pytest
 
 from te_select import Workload
@@ -48,7 +51,18 @@ def test_constructor_may_wait_for_a_thread_that_calls(kernel, openmp):
     assert c_programs.output(opener, plug_in) == "0 1\n"
 
 
-def test_no_call_uses_the_loader_or_opens_a_file(kernel):
-    """Loading does, so what is counted would be seen; the refused call returns 1."""
-    program = kernel.compile("no_loader.c", "no_loader", "mask.a")
-    assert c_programs.output(program) == "1 0 0 1\n"
+@pytest.mark.parametrize("library", ["./mask.so", "mask.a"])
+def test_only_the_first_call_opens_files_and_none_loads(kernel, library):
+    """The refused call returns 1."""
+    program = kernel.compile("no_loader.c", f"no_loader{library[-2:]}", library)
+    assert c_programs.output(program) == "0 1 0 0 1\n"
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="there is no strace")
+def test_loading_opens_no_file_but_libraries(kernel):
+    program = kernel.compile("open_plug_in.c", "opener_alone")
+    command = ("strace", "-f", "-e", "trace=open,openat", str(program), "./mask.so")
+    done = subprocess.run(command, cwd=kernel.folder, capture_output=True, text=True, check=True)
+    opened = [line.split('"')[1] for line in done.stderr.splitlines() if '"' in line]
+    after = opened[opened.index("./mask.so") + 1 :]
+    assert [path for path in after if ".so" not in path] == []

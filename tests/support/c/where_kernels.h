@@ -15,11 +15,12 @@ static inline int64_t place(int32_t way, int64_t i, int64_t n) {
 static inline void select_all(int32_t width, int32_t rows, int32_t number, void* const* data,
                               int64_t m, int64_t n) {
   int32_t ways[] = {number / 9, number / 3 % 3, number % 3};
-  for (int k = 0; k < OUT && !rows; ++k) ways[k] = number >> (2 - k) & 1 ? 0 : -1;
+  for (int k = 0; k < TE_SELECT_OUT && !rows; ++k) ways[k] = number >> (2 - k) & 1 ? 0 : -1;
   for (int64_t i = 0; i < m * n; ++i) {
-    int side = ((char*)data[COND])[place(ways[COND], i, n)] ? THEN : ELSE;
-    memmove((char*)data[OUT] + i * width, (char*)data[side] + place(ways[side], i, n) * width,
-            (size_t)width);
+    int side = ((char*)data[TE_SELECT_COND])[place(ways[TE_SELECT_COND], i, n)] ? TE_SELECT_THEN
+                                                                                : TE_SELECT_ELSE;
+    memmove((char*)data[TE_SELECT_OUT] + i * width,
+            (char*)data[side] + place(ways[side], i, n) * width, (size_t)width);
   }
 }
 
@@ -43,13 +44,11 @@ EACH_WIDTH(EACH_ROW, ROWS)
 /* clang-format on */
 
 #define INDEX(w) __builtin_ctz(w)
-#define TAKE_RUN(w, k) kernels->runs[INDEX(w)][k] = run_##w##_##k;
-#define TAKE_ROWS(w, k) kernels->rows[INDEX(w)][k] = rows_##w##_##k;
+#define TAKE_RUN(w, k) te_select_put_kernel(&kernels->runs[INDEX(w)][k], run_##w##_##k);
+#define TAKE_ROWS(w, k) \
+  if (w < 16) te_select_put_kernel(&kernels->rows[INDEX(w)][k], rows_##w##_##k);
 
 static inline void take_runs(te_select_where_kernels* kernels) { EACH_WIDTH(EACH_RUN, TAKE_RUN) }
 
 /* Elements of 16 bytes have no kernels of rows. */
-static inline void take_rows(te_select_where_kernels* kernels) {
-  EACH_WIDTH(EACH_ROW, TAKE_ROWS)
-  memset(kernels->rows[INDEX(16)], 0, sizeof(kernels->rows[0]));
-}
+static inline void take_rows(te_select_where_kernels* kernels) { EACH_WIDTH(EACH_ROW, TAKE_ROWS) }

@@ -41,7 +41,8 @@ static int begin_task(void) {
   return failed;
 }
 
-int32_t te_select_threads_at_hand(int32_t wanted) {
+int32_t te_select_threads_at_hand(int32_t wanted, int32_t most) {
+  if (wanted > most) return 0;
   wanted_threads = wanted;
   return wanted < at_hand ? wanted : at_hand;
 }
@@ -86,9 +87,11 @@ static int32_t run(int32_t width, int32_t rows, int32_t number, void* const* dat
 /* Selects, with kernels of rows or without. */
 int32_t select_recorded(const te_select_where_call* call, int with_rows) {
   static te_select_where_kernels kernels;
+  static te_select_machine machine;
   memset(&kernels, 0, sizeof(kernels));
+  if (!machine.max_threads) te_select_find_machine(&machine);
   take_runs(&kernels);
   if (with_rows) take_rows(&kernels);
   count_of_notes = jobs = fences = taken = given_back = wanted_threads = 0;
-  return te_select_where_walk(&kernels, call);
+  return te_select_where_walk(&kernels, &machine, call);
 }

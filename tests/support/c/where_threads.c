@@ -22,16 +22,23 @@ void te_select_where_fill(te_select_where_kernels* kernels, int32_t level) {
 }
 
 static const char* const no_features[] = {NULL};
-static const te_select_level level = {"x86-64", no_features};
-const te_select_library te_select_this_library = {1, &level};
+static const te_select_level levels[] = {{"x86-64", no_features}};
+const te_select_library te_select_this_library = {1, levels, te_select_where_take_level};
 const char te_select_manifest_text[] = "";
 
 int __tvm_ffi_te_select_where_library(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 
 /* ---- calls --------------------------------------------------------------------------------------- */
 
-static const te_select_where_library* library;
 static pthread_barrier_t together;
+
+/* The first thread that asks makes the library find out where it runs. */
+static const te_select_where_library* first_use(void) {
+  TVMFFIAny found;
+  pthread_barrier_wait(&together);
+  __tvm_ffi_te_select_where_library(NULL, NULL, 0, &found);
+  return (const te_select_where_library*)(uintptr_t)found.v_int64;
+}
 
 static void fail(const char* what) {
   puts(what);
@@ -50,11 +57,12 @@ static void make_call(te_select_where_call* call, char* const* memory, int kind)
     call->strides[i][0] = COLUMNS * te_select_item(i, WIDTH);
     call->strides[i][1] = te_select_item(i, WIDTH);
   }
-  if (kind == 1) call->strides[ELSE][0] = WIDTH, call->strides[ELSE][1] = ROWS * WIDTH;
-  if (kind == 2) call->strides[COND][0] = 1, call->strides[COND][1] = 0;
-  if (kind == 2) memset(call->strides[ELSE], 0, sizeof(call->strides[ELSE]));
-  if (kind == 3) call->data[THEN] += (ROWS - 1) * call->strides[THEN][0];
-  if (kind == 3) call->strides[THEN][0] *= -1;
+  if (kind == 1)
+    call->strides[TE_SELECT_ELSE][0] = WIDTH, call->strides[TE_SELECT_ELSE][1] = ROWS * WIDTH;
+  if (kind == 2) call->strides[TE_SELECT_COND][0] = 1, call->strides[TE_SELECT_COND][1] = 0;
+  if (kind == 2) memset(call->strides[TE_SELECT_ELSE], 0, sizeof(call->strides[TE_SELECT_ELSE]));
+  if (kind == 3) call->data[TE_SELECT_THEN] += (ROWS - 1) * call->strides[TE_SELECT_THEN][0];
+  if (kind == 3) call->strides[TE_SELECT_THEN][0] *= -1;
 }
 
 static const char* element(const te_select_where_call* call, int operand, int64_t i, int64_t j) {
@@ -69,15 +77,16 @@ static void* make_calls(void* number) {
     memory[i] = malloc(BYTES);
     for (int at = 0; at < BYTES; ++at) memory[i][at] = (char)(rand_r(&seed) % (i ? 100 : 2));
   }
-  pthread_barrier_wait(&together);
+  const te_select_where_library* library = first_use();
   for (int k = 0; k < CALLS; ++k) {
     te_select_where_call call;
     make_call(&call, memory, rand_r(&seed) % 4);
     if (library->call(&call) < 0) fail("a call was not done");
     for (int64_t i = 0; i < ROWS; ++i) {
       for (int64_t j = 0; j < COLUMNS; ++j) {
-        int side = *element(&call, COND, i, j) ? THEN : ELSE;
-        if (memcmp(element(&call, OUT, i, j), element(&call, side, i, j), WIDTH)) fail("wrong");
+        int side = *element(&call, TE_SELECT_COND, i, j) ? TE_SELECT_THEN : TE_SELECT_ELSE;
+        if (memcmp(element(&call, TE_SELECT_OUT, i, j), element(&call, side, i, j), WIDTH))
+          fail("wrong");
       }
     }
   }
@@ -90,16 +99,12 @@ static void* add_rows(void* unused) {
   static te_select_where_kernels rows;
   take_rows(&rows);
   const te_select_where_library other = {.version = TE_SELECT_WHERE_VERSION, .kernels = &rows};
-  pthread_barrier_wait(&together);
-  library->add(&other);
+  first_use()->add(&other);
   return NULL;
 }
 
 int main(void) {
-  TVMFFIAny found;
   pthread_t threads[THREADS + 1];
-  __tvm_ffi_te_select_where_library(NULL, NULL, 0, &found);
-  library = (const te_select_where_library*)(uintptr_t)found.v_int64;
   pthread_barrier_init(&together, NULL, THREADS + 1);
   for (uintptr_t i = 0; i <= THREADS; ++i) {
     if (pthread_create(&threads[i], NULL, i ? make_calls : add_rows, (void*)i)) return 2;

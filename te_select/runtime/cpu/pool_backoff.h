@@ -1,25 +1,27 @@
 /* Whether the cores are free for the pool's helpers. All of this is for the call that has the pool. */
-#ifndef TE_SELECT_FREE_CORES_H_
-#define TE_SELECT_FREE_CORES_H_
+#ifndef TE_SELECT_POOL_BACKOFF_H_
+#define TE_SELECT_POOL_BACKOFF_H_
 
 #include "pool_state.h"
 
 /* Keeps the helpers of so many threads off the CPU where the caller runs. */
-void te_select_keep_apart(pool* p, int32_t threads);
+void te_select_keep_apart(te_select_pool* p, int32_t threads);
 
 /* Decides after a call whether the next ones run alone. `awake`: no helper had to be woken. `done`,
  * `fair`: how many tasks helpers did, and how many their share is. `waited`: how long the caller
  * slept until they had finished, in nanoseconds. */
-void te_select_learn(pool* p, int awake, uint32_t done, uint32_t fair, int64_t waited);
+void te_select_pool_record_result(te_select_pool* p, int awake, uint32_t done, uint32_t fair,
+                                  int64_t waited);
 
-/* How many of the threads that a call wants it may have beside other threads that call. */
-int32_t te_select_leave_cores(pool* p, int32_t wanted);
+/* How many of the threads that a call wants it may have beside other threads that call; all of them
+ * together may have `most`. */
+int32_t te_select_leave_cores(te_select_pool* p, int32_t wanted, int32_t most);
 
 /* Whether calls that ran alone may have helpers again. It asks the helpers, or looks at their
  * answer. */
-int te_select_cores_are_free(pool* p);
+int te_select_cores_are_free(te_select_pool* p);
 
 /* A helper says that it has come. */
-void te_select_answer(pool* p);
+void te_select_answer(te_select_pool* p);
 
 #endif

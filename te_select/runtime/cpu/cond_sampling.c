@@ -1,5 +1,5 @@
 /* Looks at a few places of cond, to decide whether spans are to look at every block of it. */
-#include "look.h"
+#include "cond_sampling.h"
 
 #include <string.h>
 

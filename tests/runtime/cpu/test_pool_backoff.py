@@ -9,126 +9,6 @@ import pytest
 
 from tests.support import c_half
 
-# The clock is made up, and there are no threads: the test says what helpers do.
-LESSONS = r"""
-#define _GNU_SOURCE
-#include <stdint.h>
-#include <time.h>
-
-static int64_t clock_ns = 1000000000;
-
-static int look_at_clock(clockid_t id, struct timespec* t) {
-  (void)id;
-  t->tv_sec = clock_ns / 1000000000;
-  t->tv_nsec = clock_ns % 1000000000;
-  return 0;
-}
-#define clock_gettime look_at_clock
-
-#include <sched.h>
-
-/* The helpers' threads are made up, too: what the system is asked for is kept. */
-static cpu_set_t caller, helper_runs_on[9];
-static int caller_on, policy = SCHED_OTHER, refused;
-
-static int look_at_caller(pid_t id, size_t size, cpu_set_t* set) {
-  (void)id, (void)size;
-  *set = caller;
-  return 0;
-}
-static int move_helper(pid_t id, size_t size, const cpu_set_t* set) {
-  (void)size;
-  helper_runs_on[id] = *set;
-  return 0;
-}
-static int set_policy_of_helper(pid_t id, int wanted, const struct sched_param* none) {
-  (void)id, (void)none;
-  if (!refused) policy = wanted;
-  return refused;
-}
-#define sched_getcpu() caller_on
-#define sched_getaffinity look_at_caller
-#define sched_setaffinity move_helper
-#define sched_setscheduler set_policy_of_helper
-#define sched_getscheduler(id) policy
-#include "free_cores.c"
-
-enum { CORES = 8 };
-int32_t te_select_max_threads(void) { return CORES; }
-
-static pool p = {.helpers = 3, .ids = {0, 1, 2, 3}};
-
-/* Nanoseconds for which calls run alone after this one. */
-int64_t teach(int awake, uint32_t done, int64_t waited) {
-  te_select_learn(&p, awake, done, 48, waited);
-  return p.alone_until ? p.alone_until - clock_ns : 0;
-}
-
-/* Threads of a call that wants so many, after a job while which threads of these bits called. */
-int left_beside(uint64_t turned_away, int wanted) {
-  p.turned_away = turned_away;
-  te_select_learn(&p, 1, 48, 48, 0);
-  return te_select_leave_cores(&p, wanted);
-}
-int left(int wanted) { return te_select_leave_cores(&p, wanted); }
-
-int are_free(void) { return te_select_cores_are_free(&p); }
-void answer(void) { te_select_answer(&p); }
-void let_pass(int64_t ns) { clock_ns += ns; }
-int times_asked(void) { return (int)p.generation; }
-int policy_of_helpers(void) { return policy; }
-void refuse(int all) { refused = all; }
-
-/* The caller is on CPU `on`, and may use those of the bits `allowed`. */
-static void place_caller(int on, int allowed) {
-  caller_on = on;
-  CPU_ZERO(&caller);
-  for (int cpu = 0; cpu < 8; ++cpu) {
-    if (allowed >> cpu & 1) CPU_SET(cpu, &caller);
-  }
-}
-
-/* The CPUs of a helper, as bits; 0 if it was never moved. */
-int cpus_of(int helper) {
-  int found = 0;
-  for (int cpu = 0; cpu < 8; ++cpu) found |= !!CPU_ISSET(cpu, &helper_runs_on[helper]) << cpu;
-  return found;
-}
-
-void run_apart(int on, int allowed, int threads) {
-  place_caller(on, allowed);
-  te_select_keep_apart(&p, threads);
-}
-int are_free_from(int on, int allowed) {
-  place_caller(on, allowed);
-  return te_select_cores_are_free(&p);
-}
-"""
-# Threads that do nothing but answer; calls are made to run alone by hand.
-ANSWERS = r"""
-#define _GNU_SOURCE
-#include "pool.h"
-
-#include "free_cores.h"
-
-extern _Atomic(pool*) te_select_pool_v4;
-
-static int nothing(int task, int tasks, void* data) {
-  (void)tasks;
-  for (volatile int k = 0; k < 1000; ++k) {}
-  return data && task < 0;
-}
-
-int call(int threads) { return te_select_parallel(nothing, 0, 64, threads); }
-int at_hand(int wanted) { return te_select_threads_at_hand(wanted); }
-
-/* As after a stall. Helpers come back by their answer alone, not because enough time has passed. */
-void stall(void) {
-  pool* p = te_select_pool_v4;
-  te_select_learn(p, 1, 0, 1, 1000000000);
-  p->alone_since += INT64_C(3600) * 1000000000;
-}
-"""
 HELPERS = """
     import time
 
@@ -155,7 +35,7 @@ FAIR = 48  # tasks that are the helpers' share
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    return c_half.build(tmp_path_factory.mktemp("lessons"), LESSONS, [])
+    return c_half.build(tmp_path_factory.mktemp("lessons"), "pool_backoff_test.c", [])
 
 
 @pytest.fixture
@@ -317,8 +197,8 @@ def test_threads_that_no_longer_call_are_forgotten_when_the_time_is_over(pool):
 
 @pytest.fixture(scope="module")
 def answering(tmp_path_factory):
-    sources = ["cpu/pool.c", "cpu/free_cores.c", "cpu/processors.c"]
-    return c_half.build(tmp_path_factory.mktemp("answers"), ANSWERS, sources)
+    sources = ["cpu/pool.c", "cpu/pool_backoff.c"]
+    return c_half.build(tmp_path_factory.mktemp("answers"), "pool_answers_test.c", sources)
 
 
 def test_helpers_answer_and_stop_nobody_until_then(answering):

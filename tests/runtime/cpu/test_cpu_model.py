@@ -11,39 +11,6 @@ from te_select.runtime.cpu.profile import Profile
 from tests.support import c_half
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="others have no CPUID")
-DRIVER = r"""
-#include <cpuid.h>
-#include <stdint.h>
-#undef __cpuid
-#undef __cpuid_count
-
-static struct { uint32_t leaf, index, registers[4]; } leaves[32];
-static int count;
-
-static void ask(uint32_t leaf, uint32_t index, uint32_t* a, uint32_t* b, uint32_t* c, uint32_t* d) {
-  *a = *b = *c = *d = 0;
-  for (int i = 0; i < count; ++i) {
-    if (leaves[i].leaf != leaf || leaves[i].index != index) continue;
-    *a = leaves[i].registers[0], *b = leaves[i].registers[1];
-    *c = leaves[i].registers[2], *d = leaves[i].registers[3];
-  }
-}
-#define __cpuid(leaf, a, b, c, d) ask(leaf, 0, &(a), &(b), &(c), &(d))
-#define __cpuid_count(leaf, index, a, b, c, d) ask(leaf, index, &(a), &(b), &(c), &(d))
-#include "machine.c"
-
-void put(uint32_t leaf, uint32_t index, const uint32_t* registers) {
-  leaves[count].leaf = leaf;
-  leaves[count].index = index;
-  memcpy(leaves[count++].registers, registers, sizeof(leaves[0].registers));
-}
-
-const char* find(void) {
-  memset(&machine, 0, sizeof(machine));
-  look_around();
-  return te_select_machine_text();
-}
-"""
 MB = 1 << 20
 DATA, INSTRUCTIONS, UNIFIED = 1, 2, 3
 
@@ -51,7 +18,7 @@ DATA, INSTRUCTIONS, UNIFIED = 1, 2, 3
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     folder = tmp_path_factory.mktemp("machine")
-    return c_half.build(folder, DRIVER, ["cpu/profile.c", "cpu/processors.c"])
+    return c_half.build(folder, "cpu_model_test.c", ["cpu/profile.c", "cpu/processors.c", "cpu/sysfs.c"])
 
 
 def cache(kind, level, sharing, ways, partitions, sets):

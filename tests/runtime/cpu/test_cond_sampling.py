@@ -13,24 +13,6 @@ from tests.support import c_half
 
 NEVER, IN_RUNS, ALWAYS = 0, 1, 2
 WORTH = {1: 4096, 2: 512, 4: 64, 8: 64, 16: 64}  # elements of one value, by the width
-DRIVER = """
-#include "look.h"
-int looked;
-int look_and_count(const void* one, const void* other, size_t length) {
-  ++looked;
-  return __builtin_memcmp(one, other, length);
-}
-int looks(int decision, const char* data, int64_t run, int count, const int64_t* extent,
-          const int64_t* stride, int once, int64_t width) {
-  te_select_machine machine = {.decisions = {.skip = decision}};
-  te_select_cond cond = {.data = data, .run = run, .count = count};
-  for (int k = 0; k < count; ++k) {
-    cond.extent[k] = extent[k];
-    cond.stride[k] = stride[k];
-  }
-  return te_select_looks(&machine, &cond, once, width);
-}
-"""
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +20,9 @@ def half(tmp_path_factory):
     sanitizer = "-fsanitize=undefined", "-fno-sanitize-recover"
     counted = "-Dmemcmp=look_and_count"
     folder = tmp_path_factory.mktemp("look")
-    path = c_half.build(folder, DRIVER, ["cpu/look.c"], *sanitizer, counted)
+    path = c_half.build(
+        folder, "cond_sampling_test.c", ["cpu/cond_sampling.c"], *sanitizer, counted
+    )
     return ctypes.CDLL(str(path))
 
 

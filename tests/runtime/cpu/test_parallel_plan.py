@@ -189,14 +189,8 @@ def test_bytes_decide_how_many_threads_are_worth_it(tmp_path):
     assert run_alone(PARALLEL, path).split() == ["1"]
 
 
-TASKS = """
-#include "shares.h"
-int64_t tasks_for(int64_t moved, int32_t threads) { return te_select_tasks_for(moved, threads); }
-"""
-
-
 def test_every_thread_has_as_many_tasks_of_at_least_256_kb_but_all_no_more_than_65536(tmp_path):
-    tasks_for = ctypes.CDLL(str(c_half.build(tmp_path, TASKS, []))).tasks_for
+    tasks_for = ctypes.CDLL(str(c_half.build(tmp_path, "parallel_plan_test.c", []))).tasks_for
     tasks_for.restype = ctypes.c_int64
     tasks_for.argtypes = (ctypes.c_int64, ctypes.c_int32)
     task = 1 << 18

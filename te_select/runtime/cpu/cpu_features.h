@@ -1,9 +1,0 @@
-/* The features that code may use on this CPU. */
-#ifndef TE_SELECT_FEATURES_H_
-#define TE_SELECT_FEATURES_H_
-
-/* Whether the CPU has a feature, and the system saves the registers that belong to it. Names are
- * those of /proc/cpuinfo; 0 for a name that is not known. */
-int te_select_cpu_has(const char* feature);
-
-#endif

@@ -1,0 +1,65 @@
+/* What is asked of a call before it is made: how operands broadcast, and whether they overlap. */
+#include <stdlib.h>
+
+#include "where.h"
+
+int te_select_broadcast(te_select_where_call* call, int operand, int32_t ndim, const int64_t* shape,
+                        const int64_t* strides) {
+  if (ndim > call->ndim) return 0;
+  int32_t before = call->ndim - ndim;
+  for (int32_t i = 0; i < before; ++i) call->strides[operand][i] = 0;
+  for (int32_t i = 0; i < ndim; ++i) {
+    if (shape[i] == 1) {
+      call->strides[operand][before + i] = 0;
+    } else if (shape[i] == call->shape[before + i]) {
+      call->strides[operand][before + i] = strides[i];
+    } else {
+      return 0;
+    }
+  }
+  return 1;
+}
+
+/* The address of the first byte of an operand, and the address behind its last byte. */
+static void find_extent(const te_select_where_call* call, int operand, uintptr_t* first,
+                        uintptr_t* end) {
+  int64_t below = 0, above = operand == TE_SELECT_COND ? 1 : call->width;
+  for (int32_t i = 0; i < call->ndim; ++i) {
+    int64_t reach = call->strides[operand][i] * (call->shape[i] - 1);
+    if (reach < 0) below += reach;
+    else above += reach;
+  }
+  *first = (uintptr_t)call->data[operand] + (uintptr_t)below;
+  *end = (uintptr_t)call->data[operand] + (uintptr_t)above;
+}
+
+int te_select_where_overlaps(const te_select_where_call* call) {
+  uintptr_t first, end, from, to;
+  uint64_t elements = 1;
+  const int64_t* out = call->strides[TE_SELECT_OUT];
+  for (int32_t i = 0; i < call->ndim; ++i) elements *= (uint64_t)call->shape[i];
+  if (!elements) return 0;
+  find_extent(call, TE_SELECT_OUT, &first, &end);
+  for (int operand = 0; operand < TE_SELECT_OUT; ++operand) {
+    find_extent(call, operand, &from, &to);
+    if (to <= first || end <= from) continue;
+    int same = operand != TE_SELECT_COND && call->data[operand] == call->data[TE_SELECT_OUT];
+    for (int32_t i = 0; i < call->ndim && same; ++i) {
+      same = call->shape[i] == 1 || call->strides[operand][i] == out[i];
+    }
+    if (!same) return 1;
+  }
+  /* Out overlaps itself unless a step of each axis leads past all axes with smaller steps. */
+  for (int32_t i = 0; i < call->ndim; ++i) {
+    int64_t step = llabs(out[i]), inside = call->width;
+    if (call->shape[i] == 1) continue;
+    for (int32_t k = 0; k < call->ndim; ++k) {
+      int64_t other = llabs(out[k]);
+      if (k != i && (other < step || (other == step && k > i))) {
+        inside += other * (call->shape[k] - 1);
+      }
+    }
+    if (step < inside) return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,17 @@
+/* What is decided of a cond, and how often it is looked at. */
+#include "cond_sampling.h"
+int looked;
+int look_and_count(const void* one, const void* other, size_t length) {
+  ++looked;
+  return __builtin_memcmp(one, other, length);
+}
+int looks(int decision, const char* data, int64_t run, int count, const int64_t* extent,
+          const int64_t* stride, int once, int64_t width) {
+  te_select_machine machine = {.decisions = {.skip = decision}};
+  te_select_cond cond = {.data = data, .run = run, .count = count};
+  for (int k = 0; k < count; ++k) {
+    cond.extent[k] = extent[k];
+    cond.stride[k] = stride[k];
+  }
+  return te_select_looks(&machine, &cond, once, width);
+}

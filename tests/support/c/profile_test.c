@@ -1,0 +1,29 @@
+/* The profiles of machines that are made up. */
+#include <stdio.h>
+
+#include "cpu_model.c"
+
+static te_select_machine machine;
+
+/* As if this machine had been found. */
+const char* pretend(const char* vendor, int family, int model, int64_t l2, int64_t l3,
+                    int sharing) {
+  memset(&machine, 0, sizeof(machine));
+  snprintf(machine.vendor, sizeof(machine.vendor), "%s", vendor);
+  machine.family = family;
+  machine.model = model;
+  machine.l2 = l2;
+  machine.l3 = l3;
+  machine.threads_per_l3 = sharing;
+  machine.max_threads = 1;
+  make_plausible(&machine);
+  te_select_take_profile(&machine);
+  return machine.text;
+}
+
+/* The machine at hand. */
+const char* find(void) { return te_select_find_machine(&machine); }
+
+int streams(int64_t moved, int64_t out, int fill, int threads) {
+  return te_select_streams(&machine, moved, out, fill, threads);
+}
