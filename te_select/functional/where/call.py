@@ -131,7 +131,7 @@ def _make() -> Any:
 def _stats() -> Stats:
     extension = library.extension
     calls, elements, large, reasons = (0, 0, 0, {}) if extension is None else extension.counts()
-    calls, large = calls - pieces["calls"], large - pieces["calls"]
+    calls, large = calls - pieces["calls"], large - pieces["large_calls"]
     return Stats(calls, elements, large, dict(left + Counter(reasons)))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,8 @@ numpys_where = np.where  # it stays, if a program sets numpy.where to te_select.
 left: Counter[str] = Counter()
 """How many calls were left to numpy.where, by the reason."""
 pieces: Counter[str] = Counter()
-"""How many ``calls``, all of them large, kernels have served as pieces of others."""
+"""How many ``calls`` and ``large_calls`` kernels have served as pieces of others."""
+_PIECE = 1 << 14  # elements, which stay in the cache
 _NUMBERS = (int, float, complex)
 
 Array = np.ndarray[Any, Any]
@@ -89,9 +89,9 @@ def _into(out: Any, cond: Any, x: Any, y: Any) -> Any:
 
 
 def _promoted(cond: Any, *sides: Any) -> Any:
-    """Select operands of which the C half knows that they are numbers, or arrays to be converted.
+    """Select what the C half knows to be numbers, or arrays of which some are to be converted.
 
-    A number becomes an array of the result's type. Large arrays are converted in pieces.
+    A number becomes an array of the result's type, and the call starts anew.
     """
     given = [side if type(side) in _NUMBERS else np.asarray(side) for side in sides]
     dtype = np.result_type(*given)
@@ -105,10 +105,7 @@ def _promoted(cond: Any, *sides: Any) -> Any:
         return _where(cond, x, y)
     if not library.fetch(family.part_of_width(dtype.itemsize)):
         return _leave("no kernel")
-    flags = np.asarray(bool(cond) if type(cond) in _NUMBERS else cond)
-    out = _fresh(flags, x, y, dtype)
-    _fill(flags, x, y, out)
-    return out
+    return _in_pieces(np.asarray(bool(cond) if type(cond) in _NUMBERS else cond), x, y, dtype)
 
 
 def _of_number(value: Any, dtype: np.dtype[Any]) -> Array:
@@ -118,50 +115,23 @@ def _of_number(value: Any, dtype: np.dtype[Any]) -> Array:
         return np.asarray(own.astype(dtype))
 
 
-def _fresh(cond: Array, x: Array, y: Array, dtype: np.dtype[Any]) -> Array:
-    """A new array with the layout that numpy.where would choose for these operands."""
-    iterator: Any = np.nditer  # its type stubs know no types of single operands
-    made = iterator(
-        [None, cond, x, y],
-        flags=["external_loop", "buffered", "delay_bufalloc", "zerosize_ok"],
-        op_flags=[["writeonly", "allocate", "no_subtype"], *[["readonly"]] * 3],
-        op_dtypes=[dtype, None, None, None],
-        casting="unsafe",
-    )
-    out: Array = made.operands[0]
-    return out
-
-
-def _fill(cond: Array, x: Array, y: Array, out: Array) -> None:
-    """Select in pieces, which the C half converts; broadcast operands are converted as a whole."""
-    pieces["calls"] -= 1
+def _in_pieces(cond: Array, x: Array, y: Array, dtype: np.dtype[Any]) -> Array:
+    """Select arrays that NumPy converts piece by piece, in the layout that numpy.where chooses."""
+    large = library.extension.LARGE
+    nditer: Any = np.nditer  # its type stubs know no types of single operands
     with np.errstate(all="ignore"):  # numpy.where says nothing of a signalling NaN
-        inputs = []
-        for value, dtype in ((cond, np.dtype(bool)), (x, out.dtype), (y, out.dtype)):
-            whole = _converted(value, dtype) if value.size < out.size else value
-            inputs.append(whole.reshape((1,) * (out.ndim - value.ndim) + value.shape))
-        is_converted = [value.dtype for value in inputs] == [bool, out.dtype, out.dtype]
-        most = out.size if is_converted else library.extension.LARGEST_CONVERTED
-        pending = [(*inputs, out)]
-        while pending:
-            *given, target = pending.pop()
-            if target.size > most:
-                pending += _halves(*given, target)
-            else:
-                pieces["calls"] += 1
-                _where(*given, out=target)
-
-
-def _converted(array: Array, dtype: np.dtype[Any]) -> Array:
-    return array.astype(dtype, copy=False)
-
-
-def _halves(*operands: Array) -> Iterator[tuple[Array, ...]]:
-    """Both halves of a call along the axis whose steps are the largest; out is the last operand."""
-    out = operands[-1]
-    moving = (axis for axis in range(out.ndim) if out.shape[axis] > 1)
-    axis = max(moving, key=lambda axis: abs(out.strides[axis]))
-    half = out.shape[axis] // 2
-    for part in (slice(half, None), slice(None, half)):
-        index = (slice(None),) * axis + (part,)
-        yield tuple(each if each.shape[axis] == 1 else each[index] for each in operands)
+        iterator = nditer(
+            [None, cond, x, y],
+            flags=["external_loop", "buffered", "zerosize_ok"],
+            op_flags=[["writeonly", "allocate", "no_subtype"], *[["readonly"]] * 3],
+            op_dtypes=[dtype, np.dtype(bool), dtype, dtype],
+            casting="unsafe",
+            buffersize=_PIECE,
+        )
+        with iterator:
+            out: Array = iterator.operands[0]
+            pieces.subtract({"calls": 1, "large_calls": int(out.size > large)})
+            for piece, *given in iterator:
+                _where(*given, out=piece)
+                pieces.update({"calls": 1, "large_calls": int(piece.size > large)})
+    return out

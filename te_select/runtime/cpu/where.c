@@ -270,5 +270,5 @@ int32_t te_select_where_walk(const te_select_where_kernels* kernels,
   if (result != TE_SELECT_WHERE_DONE || w.by_tiles) return result;
   int number = te_select_rows_number(&w.whole, w.around.width);
   if (number < 0 || te_select_kernel_at(&kernels->rows[width][number])) return result;
-  return TE_SELECT_WHERE_WISH + TE_SELECT_ROWS * width + number;
+  return TE_SELECT_WHERE_MISSING_KERNEL + TE_SELECT_ROWS * width + number;
 }

@@ -19,14 +19,15 @@ typedef struct {
   char* data[TE_SELECT_OPERANDS];
 } te_select_where_call;
 
-/* The result of a call. A result of TE_SELECT_WHERE_WISH or more means: the call was done, but the
- * kernel of rows with the number `result - TE_SELECT_WHERE_WISH` is missing and would be faster. */
+/* The result of a call. A result of TE_SELECT_WHERE_MISSING_KERNEL or more means: the call was done,
+ * but the kernel of rows with the number `result - TE_SELECT_WHERE_MISSING_KERNEL` is missing and
+ * would be faster. */
 enum {
   TE_SELECT_WHERE_DONE = 0,
   TE_SELECT_WHERE_NO_KERNEL = -1, /* not done: no kernel has this width */
   TE_SELECT_WHERE_REFUSED = -2,   /* not done: see `refusal` */
   TE_SELECT_WHERE_FAILED = -3,    /* not done: there is no memory for tiles; or a kernel failed */
-  TE_SELECT_WHERE_WISH = 1
+  TE_SELECT_WHERE_MISSING_KERNEL = 1
 };
 
 /* A kernel: data of cond, then, else and out; sizes; flags. As te_select_run of host_cpu.h. */

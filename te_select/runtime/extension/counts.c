@@ -4,7 +4,6 @@
 #include "where.h"
 
 enum { ROW_KERNELS = TE_SELECT_WIDTHS * TE_SELECT_ROWS };
-enum { LARGE = 4096 };                        /* elements; calls of more are counted as large */
 static const int64_t WORTH_LOADING = 1 << 22; /* elements that a kernel of rows would have served */
 
 static PyObject* fetch_missing_kernel;
@@ -29,9 +28,9 @@ int te_select_count(int64_t outcome, int64_t elements) {
   ++calls;
   all_elements += elements;
   large_calls += elements > LARGE;
-  return outcome < TE_SELECT_WHERE_WISH
+  return outcome < TE_SELECT_WHERE_MISSING_KERNEL
              ? 0
-             : note_missing_kernel(outcome - TE_SELECT_WHERE_WISH, elements);
+             : note_missing_kernel(outcome - TE_SELECT_WHERE_MISSING_KERNEL, elements);
 }
 
 void te_select_served(long long counts[3]) {

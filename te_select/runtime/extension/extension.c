@@ -310,6 +310,6 @@ PyMODINIT_FUNC PyInit__extension(void) {
   Py_DECREF(numpy);
   if (!numpy_where) return NULL;
   PyObject* made = PyModule_Create(&module);
-  if (made && PyModule_AddIntConstant(made, "LARGEST_CONVERTED", LARGEST_CONVERTED)) Py_CLEAR(made);
+  if (made && PyModule_AddIntConstant(made, "LARGE", LARGE)) Py_CLEAR(made);
   return made;
 }

@@ -8,6 +8,7 @@
 #include "conversion.h"
 
 enum { FIRST_OF_USERS = 256, FIRST_OF_NEW_TYPES = 2048, LARGEST_ELEMENT = 16 };
+enum { SMALL = 1 << 14 }; /* elements; larger arrays are converted in pieces, by Python */
 enum { EXACT_IN_HALF = 2048 };
 static const double HALF_MAX = 65504.0, HALF_MIN = 0x1p-14; /* of normal numbers */
 
@@ -96,7 +97,7 @@ static verdict take_cond(PyObject* value, operand* found) {
     return TAKEN;
   }
   if (!PyTypeNum_ISNUMBER(type)) return FALLBACK_ELEMENT_TYPE;
-  if (PyArray_SIZE(found->array) > LARGEST_CONVERTED) return FALLBACK_PROMOTION;
+  if (PyArray_SIZE(found->array) > SMALL) return FALLBACK_PROMOTION;
   PyArray_Descr* boolean = PyArray_DescrFromType(NPY_BOOL);
   taken = cast(found, boolean);
   Py_DECREF(boolean);
@@ -216,7 +217,7 @@ static verdict convert(operand* found, PyArray_Descr* type) {
     return FALLBACK_ELEMENT_TYPE;
   /* NumPy 2.4 crashes where it converts 600 dates of generic units to years. */
   if (PyTypeNum_ISDATETIME(type->type_num)) return FALLBACK_PROMOTION;
-  if (PyArray_SIZE(found->array) > LARGEST_CONVERTED) return FALLBACK_PROMOTION;
+  if (PyArray_SIZE(found->array) > SMALL) return FALLBACK_PROMOTION;
   return cast(found, type);
 }
 

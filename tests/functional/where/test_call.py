@@ -218,14 +218,16 @@ def test_it_is_pickled_and_copied_by_its_name():
     assert copy.deepcopy(where) is where
 
 
-def test_call_that_is_done_in_pieces_counts_once():
-    x, y = np.ones(153_600, "f4"), np.zeros(153_600)
+@pytest.mark.parametrize("shape", [(153_600,), (150, 1024), (8, 20_000)])
+def test_call_that_is_done_in_pieces_counts_once(shape):
+    x, y = np.ones(shape, "f4"), np.zeros(shape[-1:])
     before = te_select.where.stats()
-    te_select.where(np.ones(153_600, bool), x, y)
+    te_select.where(np.ones(shape, bool), x, y)
+    te_select.where(np.ones((shape[0], 1), bool) if len(shape) > 1 else True, x, y)
     after = te_select.where.stats()
     found = after.calls - before.calls, after.large_calls - before.large_calls
-    assert found == (1, 1)
-    assert after.elements - before.elements == 153_600
+    assert found == (2, 2)
+    assert after.elements - before.elements == 2 * x.size
 
 
 def test_large_calls_have_more_than_4096_elements():

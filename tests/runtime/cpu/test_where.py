@@ -81,7 +81,7 @@ def test_short_rows_are_done_many_at_a_time(alone, cond, x, y, number):
     assert kernels(alone.asked(*given)) == [(f"w4_rows{number:02}", 50, 3)]
 
 
-def test_kernel_of_rows_that_is_missing_is_wished_for_and_runs_do_its_work(alone):
+def test_missing_kernel_of_rows_is_asked_for_and_runs_do_its_work(alone):
     given = (mask(50, 1), bits(50, 3), bits(1, 1))
     outcome = alone.select(*given, np.zeros((50, 3), "f4"), rows=False)
     assert outcome == 1 + 27 * 2 + 11

@@ -148,7 +148,7 @@ def test_library_of_another_version_is_refused(folder, entry, monkeypatch):
     from te_select.functional.where.kernels import library
 
     offered = ctypes.c_int64(99)  # the version comes first
-    monkeypatch.setattr(library.sealed, "call_for_int", lambda *_: ctypes.addressof(offered))
+    monkeypatch.setattr(library, "call_for_int", lambda *_: ctypes.addressof(offered))
     with pytest.raises(ArtifactError, match="version 99; expected 2: build them again"):
         te_select.where.use(folder / entry.name)
 
