@@ -18,7 +18,7 @@ setup(
             include_dirs=[numpy.get_include(), *map(str, (SOURCES, SHARED, RUNTIME))],
             depends=list(map(str, HEADERS)),
             extra_compile_args=["-std=gnu11", "-O2", "-fvisibility=hidden", *WARNINGS],
-            optional=True,  # without a compiler the same calls go through tvm-ffi
+            optional=True,  # without a compiler, where() leaves its calls to NumPy
         )
     ]
 )

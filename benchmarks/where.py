@@ -168,9 +168,7 @@ def converted(options: argparse.Namespace) -> None:
 
 
 def small(_options: argparse.Namespace) -> None:
-    """Time calls of 1,024 floats: by the extension, through tvm-ffi, and by a kernel."""
-    from te_select.functional.where import through_tvm_ffi  # noqa: PLC0415 - imports tvm-ffi
-
+    """Time calls of 1,024 floats: by te_select.where, and by a kernel."""
     rng = np.random.default_rng(0)
     x = rng.random(1024, np.float32)
     mask = rng.random((1, 1, 16, 16)) < HALF
@@ -186,7 +184,6 @@ def small(_options: argparse.Namespace) -> None:
             "numpy": partial(np.where, *given),
             "fresh": partial(where, *given),
             "out=": _into(where, given, out),
-            "tvm-ffi": partial(through_tvm_ffi.where, *given),
         }
         if name == "same shapes":
             contestants["kernel"] = partial(cast("Any", kernel), *given, out)
@@ -209,6 +206,8 @@ def neighbours(_options: argparse.Namespace) -> None:
     for package, kind in (("pandas", "Series"), ("xarray", "DataArray"), ("polars", "Series")):
         if importlib.util.find_spec(package):
             kinds[f"{package}.{kind}"] = getattr(importlib.import_module(package), kind)(x)
+        else:
+            print(f"absent: {package}")
     out = np.empty_like(x)
     for name, values in kinds.items():
         cond = values < HALF

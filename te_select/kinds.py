@@ -175,8 +175,8 @@ def of_tvm(tvm_kind: str) -> Kind | None:
 
 
 def sources() -> tuple[str, ...]:
-    """Every level at which the code of some kind can be shown."""
-    return tuple(dict.fromkeys(level for each in KINDS.values() for level in each.sources))
+    """Every form in which the code of some kind can be shown."""
+    return tuple(dict.fromkeys(form for each in KINDS.values() for form in each.sources))
 
 
 def load(path: str) -> Any:

@@ -23,7 +23,9 @@ from soak.damaged_bytes import damaged
 from soak.found import Found
 from te_select.errors import TuningError
 from te_select.records import log
+from te_select.records.entry import Entry
 from te_select.records.folders import SHIPPED
+from te_select.records.snapshot import RECORDS, SESSIONS, WORKLOADS
 from tests.support import hostile
 
 _RECORDS_KEPT = 12
@@ -32,7 +34,7 @@ _WORKLOADS = tuple(te_select.Workload((n,), (n,), (n,)) for n in (1, 79, 1024, 6
 _COMPILED = 4  # one of so many logs is used to compile
 _CALLS = 3
 _HEADER = 8  # bytes before the graph of a workload
-_FILES = (log.WORKLOADS, log.RECORDS, log.SESSIONS)
+_FILES = (WORKLOADS, RECORDS, SESSIONS)
 
 
 def attack(seed: int, found: Found, damages: int = 60) -> None:
@@ -49,15 +51,15 @@ def _copy_logs(logs: Path) -> Path:
     source = log.target_folders(SHIPPED)[0]
     folder = logs / source.name
     folder.mkdir(parents=True)
-    workloads = (source / log.WORKLOADS).read_text().splitlines()
+    workloads = (source / WORKLOADS).read_text().splitlines()
     lines, records = [], []
-    for number, text in enumerate((source / log.RECORDS).read_text().splitlines()[:_RECORDS_KEPT]):
+    for number, text in enumerate((source / RECORDS).read_text().splitlines()[:_RECORDS_KEPT]):
         workload, _, rest = text.removeprefix("[").partition(",")
         lines.append(workloads[int(workload)])
         records.append(f"[{number},{rest}")
-    (folder / log.WORKLOADS).write_text("\n".join(lines) + "\n")
-    (folder / log.RECORDS).write_text("\n".join(records) + "\n")
-    (folder / log.SESSIONS).write_bytes((source / log.SESSIONS).read_bytes())
+    (folder / WORKLOADS).write_text("\n".join(lines) + "\n")
+    (folder / RECORDS).write_text("\n".join(records) + "\n")
+    (folder / SESSIONS).write_bytes((source / SESSIONS).read_bytes())
     return logs
 
 
@@ -133,5 +135,5 @@ _HARMS: tuple[tuple[Callable[[random.Random, bytes], bytes], str], ...] = (
 )
 
 
-def _identity(entry: log.Entry) -> tuple[Any, ...]:
+def _identity(entry: Entry) -> tuple[Any, ...]:
     return entry.workload, entry.key, dict(entry.knobs), entry.seconds

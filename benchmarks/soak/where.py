@@ -1,20 +1,17 @@
 """Random calls of te_select.where beside numpy.where: values, types, layouts, warnings, errors.
 
 Shapes, strides, orders, element types, Python and NumPy numbers are drawn, and objects of which
-NumPy makes arrays. The calls go through the extension, where it is built, and through tvm-ffi; a
-part of them writes to an array of the caller.
+NumPy makes arrays. A part of the calls writes to an array of the caller.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import te_select
 from soak.found import Found
-from te_select.functional.where import through_tvm_ffi
 from tests.support.neighbours import as_neighbour
 from tests.support.where_calls import difference, outcome, random_call, strided
 
@@ -25,12 +22,6 @@ _NEIGHBOURS = 0.3  # of the operands
 
 def attack(seed: int, found: Found, calls: int = _CALLS) -> None:
     """Compare random calls, half of them of more than 4,096 elements, with numpy.where."""
-    functions: dict[str, Callable[..., Any]] = {
-        "the extension": te_select.where,
-        "tvm-ffi": through_tvm_ffi.where,
-    }
-    if te_select.where is through_tvm_ffi.where:
-        del functions["the extension"]
     for number in range(calls):
         draw = [seed, number]
         rng = np.random.default_rng(draw)
@@ -39,25 +30,24 @@ def attack(seed: int, found: Found, calls: int = _CALLS) -> None:
             for each in random_call(rng)
         ]
         expected = outcome(np.where, arguments)
-        for way, function in functions.items():
-            found.doing(f"random_call({draw}) through {way}")
-            found.tried(f"calls through {way}")
-            problem = difference(outcome(function, arguments), expected)
-            if problem is None and np.random.default_rng([*draw, 1]).random() < _WITH_OUT:
-                found.tried(f"calls with out= through {way}")
-                problem = _into(function, arguments, expected[0], np.random.default_rng(draw))
-            if problem is not None:
-                found.failed(f"random_call({draw}) through {way}: {problem}")
+        found.doing(f"random_call({draw})")
+        found.tried("calls")
+        problem = difference(outcome(te_select.where, arguments), expected)
+        if problem is None and np.random.default_rng([*draw, 1]).random() < _WITH_OUT:
+            found.tried("calls with out=")
+            problem = _into(arguments, expected[0], np.random.default_rng(draw))
+        if problem is not None:
+            found.failed(f"random_call({draw}): {problem}")
 
 
-def _into(function: Any, arguments: Any, expected: Any, rng: np.random.Generator) -> str | None:
+def _into(arguments: Any, expected: Any, rng: np.random.Generator) -> str | None:
     """What is wrong if a call writes to an array of some strides; None where nothing is."""
     if not isinstance(expected, np.ndarray):
         return None
     out = strided(rng, expected.shape, expected.dtype)
     if not out.flags.writeable:
         return None
-    found, _ = outcome(lambda *given: function(*given, out=out), arguments)
+    found, _ = outcome(lambda *given: te_select.where(*given, out=out), arguments)
     if found is not out:
         return f"out= gave {found!r}"
     if out.dtype.hasobject or out.dtype.char in "gG":  # of whose bytes some are padding

@@ -51,19 +51,25 @@ def placed(workload: Workload, cond: Array, then: Array, else_: Array) -> tuple[
     tuple of arrays
         Views in the output's shape.
     """
-    places = workload.broadcast
     out_shape = ints(workload.out_shape)
+    operands = aligned(workload, cond, then, else_)
+    return tuple(np.broadcast_to(operand, out_shape) for operand in operands)
+
+
+def aligned(workload: Workload, cond: Array, then: Array, else_: Array) -> tuple[Array, ...]:
+    """The three operands with an axis for each of the output's, of extent 1 if they lack it."""
+    places = workload.broadcast
     views = []
     for operand, axes in (
         (cond, places.cond_axes),
         (then, places.then_axes),
         (else_, places.else_axes),
     ):
-        shape = [1] * len(out_shape)
+        shape = [1] * len(workload.out_shape)
         for size, axis in zip(operand.shape, axes, strict=True):
             if axis is not None:
                 shape[axis] = size
-        views.append(np.broadcast_to(operand.reshape(shape), out_shape))
+        views.append(operand.reshape(shape))
     return tuple(views)
 
 

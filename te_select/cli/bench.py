@@ -81,7 +81,7 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
     plot: Plot = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Measure kernels beside other systems and beside the roof of this machine.
+    """Measure kernels beside other systems and this machine's roof.
 
     With --target cuda, kernels run on this machine's GPU. Calls then always go through more
     operands than the L2 cache holds. Times are medians. "times" is the other's median over

@@ -25,7 +25,7 @@ cache_app = typer.Typer(
 
 @cache_app.command("info")
 def info_command(show_all: All = False, as_json: JsonFlag = False) -> None:
-    """Show where the cache lies and what it holds, what was used last first.
+    """Show where the cache lies and what it holds, last used first.
 
     Example: te-select cache info --json
     """

@@ -54,7 +54,7 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
     static: Static = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Compile workloads, or all that a model needs, into one shared library.
+    """Compile workloads, or all that a model needs, into a library.
 
     With --model, every distinct workload of the model becomes a function. Nodes whose shapes only
     the call tells are served by te_select_where, which takes any shapes. The manifest says which

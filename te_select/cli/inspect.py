@@ -65,7 +65,7 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
     load: Load = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Show what a library or a workload is, or what the nodes of a model become.
+    """Show what a library or a workload is, or what a model becomes.
 
     For a library and a workload: the config with its reason, and the source at each level. For a
     model: a table of its Where or Select nodes, with what te-select does with each.
@@ -78,9 +78,9 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
 
     Example: te-select inspect --model model.onnx --size batch=8 --size sequence=512
     """
-    levels = kinds.sources()
-    if source not in (None, *levels):
-        raise UsageError(f"--source {source!r} is not known; expected one of {', '.join(levels)}")
+    forms = kinds.sources()
+    if source not in (None, *forms):
+        raise UsageError(f"--source {source!r} is not known; expected one of {', '.join(forms)}")
     flags = workloads.fields(cond, then, else_, dtype, op, auto_broadcast, axis)
     if model is not None:
         other = {"library": path, "tuning-logs": logs, "source": source, "kernel": kernel}

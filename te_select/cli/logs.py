@@ -165,7 +165,7 @@ def import_command(
 
 @logs_app.command("prune")
 def prune_command(logs: Written, target: Targets = "*", as_json: JsonFlag = False) -> None:
-    """Drop records that no compilation uses, and set damaged lines aside.
+    """Drop records that no compilation uses; set damaged lines aside.
 
     Example: te-select logs prune --tuning-logs tuning_logs
     """

@@ -6,20 +6,19 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 import te_select
 from te_select.cli.console import UsageError, print_line, print_table
 from te_select.errors import BroadcastError, DTypeError, ModelError
+from te_select.frontends import formats
 from te_select.operator.access import access_pattern
 from te_select.operator.broadcast import Shape, format_shape
+from te_select.operator.node import ModelNode
 from te_select.operator.workload import Workload
 from te_select.runtime import files
-
-if TYPE_CHECKING:
-    from te_select.frontends import ModelNode
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _SIZE = re.compile(rf"({_NAME.pattern})=(\d{{1,18}})", re.ASCII)
@@ -27,9 +26,7 @@ _NOT_KNOWN = "?"
 
 Model = Annotated[
     Path | None,
-    typer.Option(
-        "--model", help="An ONNX file, an OpenVINO IR (.xml) or a oneDNN Graph dump (.json)."
-    ),
+    typer.Option("--model", help=formats.titles()),
 ]
 Sizes = Annotated[
     list[str] | None, typer.Option("--size", help="Size of a named dim: batch=8; repeatable.")
@@ -226,6 +223,9 @@ def print_nodes(nodes: Sequence[ModelNode], sizes: dict[str, int]) -> None:
             )
         )
     print_table((*headers, "bytes a call"), rows)
+    if missing := sorted({name for node in nodes for name in _missing(node, sizes)}):
+        given = " ".join(f"--size {name}=N" for name in missing)
+        print_line(f"bytes a call are known with {given}")
     texts = {name: text for node in nodes for name, text in node.dims.items() if name != text}
     for name, text in sorted(texts.items()):
         print_line(f"{name}: {text if _is_of_file(name) else 'a size of its own in each node'}")
@@ -244,10 +244,24 @@ def _is_of_file(name: str) -> bool:
 
 def _names(node: ModelNode) -> set[str]:
     """The names of a node's dims, and the names in their expressions."""
+    in_texts = {name for text in node.dims.values() for name in _parts(text)}
+    return in_texts | {name for name in node.dims if _NAME.fullmatch(name)}
+
+
+def _parts(text: str) -> set[str]:
+    """The names in an expression."""
     from te_select.frontends.symbolic.text import parse  # noqa: PLC0415 - kept off --help
 
-    in_texts = {name for text in node.dims.values() for name in parse(text).names}
-    return {name for name in in_texts | set(node.dims) if _NAME.fullmatch(name)}
+    return {name for name in parse(text).names if _NAME.fullmatch(name)}
+
+
+def _missing(node: ModelNode, sizes: dict[str, int]) -> set[str]:
+    """The names whose sizes would tell the bytes of a call, if they are not known."""
+    follows = {name for name, text in node.dims.items() if not text.isidentifier() and _parts(text)}
+    named = {name for name in _names(node) - sizes.keys() - follows if _is_of_file(name)}
+    every = sizes | dict.fromkeys(named, 1)
+    known = bytes_per_call(node, sizes) is not None or bytes_per_call(node, every) is None
+    return set() if known else named
 
 
 def _sizes(node: ModelNode, sizes: dict[str, int]) -> dict[str, int]:

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from te_select.cli.console import UsageError
 from te_select.errors import ArtifactError
+from te_select.frontends.formats import FORMATS
 from te_select.runtime import files
-
-_MODELS = (".onnx", ".xml", ".json")  # endings of model files
 
 
 def check_library(path: Path) -> None:
@@ -20,7 +19,10 @@ def check_library(path: Path) -> None:
     UsageError
         If it does not end in .so, is missing, or is a folder.
     """
-    if path.suffix in _MODELS:
+    if path.suffix in {each.suffix for each in FORMATS}:
+        library = path.with_suffix(".so")
+        if path.suffix == ".json" and not files.is_missing(library):
+            raise UsageError(f"{path} is the manifest beside a library; expected {library}")
         raise UsageError(
             f"{path} is no library; expected one like build/mask.so, or --model {path}"
         )

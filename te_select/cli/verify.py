@@ -61,13 +61,13 @@ def verify_command(  # noqa: PLR0913, PLR0917 - one per flag
     level: LevelOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Compare kernels with NumPy, bit for bit, or run the conformance cases of other projects.
+    """Compare kernels with NumPy bit for bit, or run a corpus of cases.
 
     A library is loaded, which runs its code.
 
-    A corpus is a JSON list of cases, such as [{"id": "a", "op": "numpy.where", "attrs": {},
-    "cond_dtype": "boolean", "dtype": "f32", "cond_shape": [2], "then_shape": [2], "else_shape": [],
-    "expect": "ok", "out_shape": [2]}]; docs/corpus.md has all fields.
+    A corpus is a JSON list of conformance cases, such as [{"id": "a", "op": "numpy.where",
+    "attrs": {}, "cond_dtype": "boolean", "dtype": "f32", "cond_shape": [2], "then_shape": [2],
+    "else_shape": [], "expect": "ok", "out_shape": [2]}]; docs/corpus.md has all fields.
 
     Examples: te-select verify build/mask.so;  te-select verify --corpus cases.json dynamic.json
     """

@@ -1,7 +1,7 @@
 """From a workload to a kernel: definition, schedule, lowering, shared library.
 
 `compiling` has `compile` and `export`. `scheduling` chooses a config and applies the schedule,
-`building` makes the library, `sources` shows the code at each level, and `family` builds the
+`building` makes the library, `sources` shows the code in each form, and `family` builds the
 kernels of `te_select.where`.
 """
 

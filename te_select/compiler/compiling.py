@@ -24,7 +24,7 @@ from te_select.machines.scheduled import Scheduled
 from te_select.machines.targets import ResolvedTarget, resolve
 from te_select.operator import family
 from te_select.operator.broadcast import shown
-from te_select.operator.node import Node
+from te_select.operator.node import ModelNode
 from te_select.operator.workload import Workload
 from te_select.runtime import artifact, scratch, stored
 from te_select.runtime.kernel import Kernel
@@ -74,7 +74,7 @@ def compile(
 
 @forks.held_off()
 def export(
-    workloads: Iterable[Workload | Node],
+    workloads: Iterable[Workload | ModelNode],
     path: str | Path,
     target: str | dict[str, Any] = "native",
     tuning_logs: TuningLogs = None,
@@ -119,8 +119,8 @@ def export(
         raise ArgumentError(f"workloads is {shown(workloads)}; expected a list of workloads")
     _check_one_source(tuning_logs, config)
     given = list(workloads)
-    nodes = [item for item in given if isinstance(item, Node)]
-    wanted = [item.workload if isinstance(item, Node) else checked(item) for item in given]
+    nodes = [item for item in given if isinstance(item, ModelNode)]
+    wanted = [item.workload if isinstance(item, ModelNode) else checked(item) for item in given]
     unique = list(dict.fromkeys(workload for workload in wanted if workload is not None))
     resolved = resolve(target)
     served = served_by_family(nodes) if kinds.kind(resolved.kind).family else {}
@@ -157,7 +157,7 @@ def export(
         return stored.write(replace(made, archive=archive.read_bytes()) if static else made, path)
 
 
-def _nothing_to_compile(nodes: Sequence[Node]) -> str:
+def _nothing_to_compile(nodes: Sequence[ModelNode]) -> str:
     if not nodes:
         return "no workloads are given; a library holds at least one"
     statuses = " or ".join(sorted({node.status for node in nodes}))

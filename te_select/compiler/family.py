@@ -14,7 +14,7 @@ from te_select.machines.targets import ResolvedTarget
 from te_select.operator import family
 from te_select.operator.access import access_pattern
 from te_select.operator.dtypes import ELEMENT_TYPES
-from te_select.operator.node import Node
+from te_select.operator.node import ModelNode
 from te_select.operator.workload import Workload
 
 _ONE_PIECE = 1 << 30  # elements; the C half cuts a call into pieces and uses threads
@@ -44,7 +44,7 @@ def build_family(
     build_scheduled(chosen, path, target, c_functions=(), places=places, progress=progress)
 
 
-def served_by_family(nodes: Iterable[Node]) -> dict[str, list[str]]:
+def served_by_family(nodes: Iterable[ModelNode]) -> dict[str, list[str]]:
     """The parts that serve the dispatched nodes of a model, by the places of the nodes.
 
     A node whose element type is known only at the call needs the parts of all types.

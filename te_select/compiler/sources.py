@@ -1,4 +1,4 @@
-"""Shows a kernel as text at each level, from the definition to the machine code."""
+"""Shows a kernel as text in each form, from the definition to the machine code."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def source(
     workload: Workload,
     target: str | dict[str, Any],
     config: Mapping[str, Any] | None,
-    level: str,
+    form: str,
 ) -> str:
-    """Show a kernel at one level.
+    """Show a kernel in one form.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def source(
         The workload that was compiled, and the target.
     config
         The config as a manifest holds it; None for the default.
-    level
+    form
         ``"te"``, the definition as TVM IR; ``"scheduled"``, tiled and with its leaf annotated;
         ``"tir"``, lowered. A CPU also has ``"llvm"`` and ``"asm"``; a CUDA device has ``"cuda"``,
         ``"ptx"`` and ``"sass"``.
@@ -42,21 +42,21 @@ def source(
     Raises
     ------
     ArgumentError
-        If the target has no such level.
+        If the target has no such form.
     """
     resolved = resolve(target)
-    levels = kinds.kind(resolved.kind).sources
-    if level not in levels:
+    forms = kinds.kind(resolved.kind).sources
+    if form not in forms:
         raise ArgumentError(
-            f"source {level!r} is not known for {resolved.name}; expected one of "
-            f"{', '.join(levels)}"
+            f"source {form!r} is not known for {resolved.name}; expected one of "
+            f"{', '.join(forms)}"
         )
-    if level == "te":
+    if form == "te":
         return str(definition(workload).script())
     if len(resolved.levels) > 1:
         names = " or ".join(each.name for each in resolved.levels)
         raise ArgumentError(f"target {resolved.name!r} has several levels; expected {names}")
     chosen = schedule(workload, resolved, False, config)
-    if level == "scheduled":
+    if form == "scheduled":
         return "\n\n".join(str(function.script()) for function in chosen.functions.values())
-    return machine(resolved.kind).source(chosen, resolved, level)
+    return machine(resolved.kind).source(chosen, resolved, form)

@@ -11,11 +11,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from te_select.errors import ArtifactError, ModelError
-from te_select.frontends.model_node import ModelNode
-from te_select.frontends.onednn_graph import read_onednn
-from te_select.frontends.onnx import read_onnx
-from te_select.frontends.openvino import read_openvino
+from te_select.frontends.formats import FORMATS, Format
 from te_select.operator.broadcast import printable
+from te_select.operator.node import ModelNode
 from te_select.runtime import files
 
 __all__ = ["ModelNode", "read_model"]
@@ -56,14 +54,10 @@ def read_model(path: str | os.PathLike[str], *, expand: bool = False) -> list[Mo
         raise ModelError(str(error)) from error
     try:
         with file:
-            kind = path.suffix.lower() if path.suffix.lower() in _LARGEST else _begins_as(file)
-            if os.fstat(file.fileno()).st_size > _LARGEST[kind]:
-                raise ModelError(f"the file is larger than {_LARGEST[kind] >> 20} MiB")
-            if kind == ".xml":
-                return read_openvino(file)
-            if kind == ".json":
-                return read_onednn(file)
-            return read_onnx(file, expand=expand)
+            found = _format_of(path, file)
+            if os.fstat(file.fileno()).st_size > found.largest:
+                raise ModelError(f"the file is larger than {found.largest >> 20} MiB")
+            return found.read(file, expand=expand)
     except OSError as error:
         raise ModelError(f"{path} cannot be read: {error.strerror or error}") from error
     except MemoryError as error:
@@ -78,17 +72,11 @@ def _shortened(text: str) -> str:
     return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]} ..."
 
 
-_LARGEST = {  # bytes
-    ".onnx": (1 << 31) - 1,  # the longest message of protobuf
-    ".xml": 64 << 20,  # 100,000 layers, the most that are read, take as much
-    ".json": 4 << 20,  # a dumped graph of oneDNN has some thousands of bytes
-}
-
-
-def _begins_as(file: BinaryIO) -> str:
-    """The usual suffix of the format to which the first bytes of a file belong."""
+def _format_of(path: Path, file: BinaryIO) -> Format:
+    """The format that a file's name tells, or otherwise its first bytes."""
+    for each in FORMATS:
+        if each.suffix == path.suffix.lower():
+            return each
     start = file.read(_LOOKED_AT).removeprefix(_BYTE_ORDER_MARK).lstrip()
     file.seek(0)
-    if start.startswith(b"<"):
-        return ".xml"
-    return ".json" if start.startswith((b"{", b"[")) else ".onnx"
+    return next((each for each in FORMATS if start.startswith(each.begins)), FORMATS[0])

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import graphlib
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, BinaryIO
 
 from te_select.errors import ModelError
-from te_select.frontends.model_node import ModelNode
-from te_select.frontends.onednn_shapes import dtype_of, shape_of
-from te_select.frontends.symbolic.expressions import UNKNOWN, Scalar
+from te_select.frontends.order import in_order
+from te_select.frontends.symbolic.expressions import UNKNOWN
 from te_select.frontends.symbolic.names import Names
+from te_select.frontends.symbolic.rules import shape_of
 from te_select.frontends.symbolic.status import Judge, Rule, Site
 from te_select.frontends.symbolic.tensors import Dims, Sizes, Tensor
 from te_select.operator.broadcast import Shape, format_shape, shown
+from te_select.operator.node import ModelNode
+from te_select.operator.systems import TYPE_NAMES
 
+_NAMES = TYPE_NAMES["onednn"]
 _OPEN = -(2**63)  # DNNL_GRAPH_UNKNOWN_DIM
 
 
-def read_onednn(file: BinaryIO) -> list[ModelNode]:
+def read_onednn(file: BinaryIO, *, expand: bool = False) -> list[ModelNode]:
     """Read every Select of a oneDNN Graph JSON file.
 
     Parameters
@@ -27,6 +30,9 @@ def read_onednn(file: BinaryIO) -> list[ModelNode]:
     file
         The file, opened: what ``ONEDNN_GRAPH_DUMP=graph`` writes, or an input of benchdnn's graph
         driver.
+
+    expand
+        Has no meaning for this format.
 
     Returns
     -------
@@ -45,8 +51,7 @@ def read_onednn(file: BinaryIO) -> list[ModelNode]:
     """
     ops = _operations(file)
     graph = _Graph(ops)
-    order = _in_order(ops)
-    for index in order:
+    for index in _order(ops):
         graph.infer(index)
     return [graph.node(index) for index, op in enumerate(ops) if op.get("kind") == "Select"]
 
@@ -73,21 +78,16 @@ class _Graph:
     def infer(self, index: int) -> None:
         """Add what follows from an operation's inputs to what the file says about its output."""
         op = self._ops[index]
-        inputs = [self._tensors[tensor["id"]] for tensor in op["inputs"]]
-        shape = shape_of(op, inputs)
+        inputs = [self._tensors[tensor["id"]].shape for tensor in op["inputs"]]
+        shape = shape_of(op["kind"], partial(_attribute, op), inputs)
         if shape is None or not op["outputs"]:
             return
         tensor_id = op["outputs"][0]["id"]
         known = self._tensors[tensor_id]
-        said: Sequence[Scalar] = (UNKNOWN,) * len(shape) if known.shape is None else known.shape
-        if len(said) != len(shape):
-            return
-        met = f"tensor {tensor_id}"
-        dims = tuple(
-            p if isinstance(p, int) else self._sizes.known(q, met, axis)
-            for axis, (p, q) in enumerate(zip(said, shape, strict=True))
-        )
-        self._tensors[tensor_id] = Tensor(known.dtype, dims)
+        said = (UNKNOWN,) * len(shape) if known.shape is None else known.shape
+        if len(said) == len(shape):
+            dims = self._sizes.dims(shape, f"tensor {tensor_id}", said)
+            self._tensors[tensor_id] = Tensor(known.dtype, dims)
 
     def node(self, index: int) -> ModelNode:
         """Make the node of a Select."""
@@ -98,8 +98,7 @@ class _Graph:
                 "expected three and one"
             )
         cond, then, else_ = (tensor["id"] for tensor in op["inputs"])
-        mode = op["attrs"].get("auto_broadcast", {"value": "numpy"})
-        mode = mode.get("value") if isinstance(mode, Mapping) else mode
+        mode = _attribute(op, "auto_broadcast") if "auto_broadcast" in op["attrs"] else "numpy"
         if mode not in ("none", "numpy"):
             raise ModelError(
                 f"Select {place} has auto_broadcast {shown(mode)}; expected none or numpy"
@@ -119,7 +118,7 @@ class _Graph:
         """Take what the file says about a tensor in one place."""
         shape = stated["shape"]
         dims = None if shape == [_OPEN] else tuple(shape)
-        dtype = dtype_of(stated["dtype"])
+        dtype = None if stated["dtype"] == "undef" else _NAMES.get(stated["dtype"], stated["dtype"])
         tensor_id = stated["id"]
         if dims is None:
             self._merge(tensor_id, Tensor(dtype), index)
@@ -161,6 +160,11 @@ class _Graph:
             for value in (known, said)
         )
         raise ModelError(f"tensor {tensor_id} is {one}, and {two} in graph#{index}")
+
+
+def _attribute(op: Mapping[str, Any], name: str) -> Any:
+    value = op["attrs"].get(name)
+    return value.get("value") if isinstance(value, Mapping) else value
 
 
 def _agree(shape: Shape, stated: Dims | None) -> bool:
@@ -208,7 +212,7 @@ def _is_tensor(value: Any) -> bool:
     )
 
 
-def _in_order(ops: Sequence[Mapping[str, Any]]) -> list[int]:
+def _order(ops: Sequence[Mapping[str, Any]]) -> list[int]:
     """Indices of the operations, each after those whose outputs it reads."""
     makers: dict[int, int] = {}
     for index, op in enumerate(ops):
@@ -223,8 +227,4 @@ def _in_order(ops: Sequence[Mapping[str, Any]]) -> list[int]:
         index: {makers[tensor["id"]] for tensor in op["inputs"] if tensor["id"] in makers}
         for index, op in enumerate(ops)
     }
-    try:
-        return list(graphlib.TopologicalSorter(waits).static_order())
-    except graphlib.CycleError as error:
-        cycle = " -> ".join(f"graph#{index}" for index in error.args[1][:8])
-        raise ModelError(f"operations wait for each other in a cycle: {cycle}") from error
+    return in_order(waits, "graph", "operations")

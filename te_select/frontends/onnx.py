@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, BinaryIO
 
 from te_select.errors import ModelError, ToolchainError
-from te_select.frontends.model_node import ModelNode
 from te_select.frontends.symbolic.status import Judge, Rule, Site, one_view
+from te_select.operator.node import ModelNode
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -49,7 +49,7 @@ def read_onnx(file: BinaryIO, *, expand: bool) -> list[ModelNode]:
         raise ToolchainError(
             "ONNX files are read with the onnx package; pip install 'te-select[models]'"
         ) from error
-    from te_select.frontends.onnx_graph import definitions, interpreter  # noqa: PLC0415
+    from te_select.frontends.onnx_graph import interpreter  # noqa: PLC0415
     from te_select.frontends.onnx_graph.scopes import opsets_of  # noqa: PLC0415
     from te_select.frontends.onnx_graph.sites import sites  # noqa: PLC0415
 
@@ -61,8 +61,7 @@ def read_onnx(file: BinaryIO, *, expand: bool) -> list[ModelNode]:
             f"the file is of opset {opset}, and onnx {onnx.__version__} knows up to {newest}; "
             "install a newer onnx"
         )
-    definitions.check(model)
-    found = list(sites(model))
+    found = sites(model)
     walk = interpreter.Interpreter(model, expand=expand)
     walk.run()
     judge = Judge(walk.names)

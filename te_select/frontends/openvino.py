@@ -5,21 +5,24 @@ from __future__ import annotations
 from typing import BinaryIO
 
 from te_select.errors import ModelError
-from te_select.frontends.model_node import ModelNode
 from te_select.frontends.openvino_ir.document import Layer, read_document
 from te_select.frontends.openvino_ir.walk import Walker
 from te_select.frontends.symbolic.status import Judge, Rule
+from te_select.operator.node import ModelNode
 
 _AXIS = ("auto_broadcast.auto_broadcast_axis", "auto_broadcast_axis", "axis")
 
 
-def read_openvino(file: BinaryIO) -> list[ModelNode]:
+def read_openvino(file: BinaryIO, *, expand: bool = False) -> list[ModelNode]:
     """Read every Select of an OpenVINO IR file.
 
     Parameters
     ----------
     file
         The ``.xml``. The ``.bin`` beside it is not read.
+
+    expand
+        Has no meaning for this format.
 
     Returns
     -------

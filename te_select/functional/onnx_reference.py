@@ -6,11 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from te_select.errors import ModelError, ToolchainError
-from te_select.functional.select import select
-from te_select.operator.dtypes import ELEMENT_TYPES
+from te_select.functional.where import where
 from te_select.runtime import files
 
 if TYPE_CHECKING:
@@ -30,7 +27,8 @@ def onnx_reference(model: ModelProto | bytes | str | os.PathLike[str]) -> Refere
     -------
     onnx.reference.ReferenceEvaluator
         ``run(None, {"input": array})`` computes the outputs. Where nodes in bodies and local
-        functions run kernels, too. NumPy selects strings, and elements that are not whole bytes.
+        functions run kernels, too. NumPy selects what `te_select.where` leaves to it, such as
+        strings.
 
     Raises
     ------
@@ -72,9 +70,7 @@ def _evaluator() -> Any:
         op_domain = ""
 
         def _run(self, condition: Any, x: Any, y: Any) -> tuple[Any]:
-            if x.dtype.name in ELEMENT_TYPES:
-                return (select(np.asarray(condition), np.asarray(x), np.asarray(y)),)
-            return (np.where(condition, x, y).astype(x.dtype),)
+            return (where(condition, x, y).astype(x.dtype, copy=False),)
 
     class SelectEvaluator(ReferenceEvaluator):
         """A reference evaluator; ONNX makes one more for every body and function."""

@@ -62,8 +62,8 @@ class Machine(Protocol):
     def versions(self) -> dict[str, str]:
         """Versions of the packages and compilers that take part in a build."""
 
-    def source(self, one: Scheduled, target: ResolvedTarget, level: str) -> str:
-        """The code of one scheduled workload at a level."""
+    def source(self, one: Scheduled, target: ResolvedTarget, form: str) -> str:
+        """The code of one scheduled workload in one form."""
 
     def device(self) -> str:
         """The device of this machine that runs kernels, in words."""

@@ -95,12 +95,23 @@ def element_type(dtype: Any) -> ElementType:
     """
     found = ELEMENT_TYPES.get(dtype) if isinstance(dtype, str) else _from_object(dtype)
     if found is None:
-        near = difflib.get_close_matches(str(dtype), ELEMENT_TYPES, n=1, cutoff=_ALIKE)
-        hint = f"; did you mean {near[0]}?" if near else ""
+        near = _nearest(str(dtype))
+        hint = f"; did you mean {near}?" if near else ""
         raise DTypeError(
             f"dtype {repr(dtype)[:80]} is not supported; expected one of {names()}{hint}"
         )
     return found
+
+
+def _nearest(text: str) -> str:
+    """The element type that NumPy gives this name, or whose name is much alike; otherwise empty."""
+    import numpy as np  # noqa: PLC0415 - only where it is needed
+
+    scalar = np.sctypeDict.get(text)  # half, double, int
+    if scalar is not None and scalar.__name__ in ELEMENT_TYPES:
+        return str(scalar.__name__)
+    near = difflib.get_close_matches(text, ELEMENT_TYPES, n=1, cutoff=_ALIKE)
+    return near[0] if near else ""
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:

@@ -22,8 +22,6 @@ from te_select.operator.workload import Workload
 
 FUNCTION = "te_select_where"
 """The exported function of a library of the family; its operands have any shapes."""
-COMPACT_FUNCTION = "te_select_where_compact"
-"""The same for operands in C order and a guessed out; others are refused without an error."""
 WIDTHS = (1, 2, 4, 8, 16)
 ROW_WIDTHS = WIDTHS[:-1]
 _ROWS = 27  # three operands that each move in one of three ways
@@ -75,9 +73,15 @@ def part_of_width(width: int) -> str:
     return f"w{min(width & -width, WIDTHS[-1])}"
 
 
-def wished_part(wish: int) -> str:
-    """The name of the part that the C half has asked for after a call."""
-    return row_part(WIDTHS[wish // _ROWS], wish % _ROWS)
+def in_words(part: str) -> str:
+    """What a part is, for people."""
+    width, _, row = part.removeprefix("w").partition("_")
+    return f"kernels for {'short rows of ' if row else ''}{width}-byte elements"
+
+
+def part_of_missing_kernel(number: int) -> str:
+    """The name of the part with the kernel of rows that the C half lacked in a call."""
+    return row_part(WIDTHS[number // _ROWS], number % _ROWS)
 
 
 def _index(width: int) -> int:

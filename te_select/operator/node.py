@@ -1,40 +1,65 @@
-"""What the compiler needs to know about a node of a model."""
+"""A Where or Select of a model, and what te-select does with it."""
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
 
+from te_select.operator.broadcast import Shape
 from te_select.operator.workload import Workload
 
+Status = Literal["compiled", "dispatched", "shape", "folded", "refused"]
 
-@runtime_checkable
-class Node(Protocol):
-    """A node of a model; `te_select.ModelNode` is one."""
 
-    @property
-    def place(self) -> str:
-        """Where it is in the model."""
+@dataclass(frozen=True)
+class ModelNode:
+    """One Where or Select of a model.
 
-    @property
-    def name(self) -> str:
-        """Its name there."""
+    Parameters
+    ----------
+    name
+        Its name in the file. It may be empty, and other nodes may have the same name.
+    place
+        Where it is; unique in the file. ONNX: ``graph#56``, ``graph/3:If.then_branch#0``,
+        ``function:domain::name#4``, and with ``expand`` ``graph/12:Shrink#3``. The last number is
+        the index in that graph's list of nodes. OpenVINO: ``net#<layer id>``,
+        ``net/<layer id>:<type>.<body>#<layer id>``. oneDNN Graph: ``graph#<index>``.
+    op
+        The operator: ``Where-9``, ``Where-16``, ``Select-1`` (OpenVINO), ``Select`` (oneDNN).
+    status
+        ``"compiled"``: it has a kernel, for `workload`. ``"dispatched"``: the broadcasting dims,
+        the rank or the element type are known only at the call. ``"shape"``: it selects a few ints
+        from which shapes are made; nothing is built. ``"folded"``: the same at every call, so it
+        can be computed once. ``"refused"``: no kernel can serve it.
+    workload
+        The workload of a ``"compiled"`` node; otherwise None.
+    reason
+        Why the status is not ``"compiled"``; empty if it is.
+    cond_producer
+        What makes cond: the type of an operator (with its domain if that is not the format's own:
+        ``my.ops::leaky``), ``graph input``, ``body input``, ``function input`` or ``initializer``.
+    cond_shape, then_shape, else_shape, out_shape
+        The shapes, by the names of the workload; None if the rank is not known. A dim of
+        `out_shape` that is known only at the call is ``"?"``.
+    dtype
+        Element type of then, else and out. It is the format's own name if te_select has no such
+        type, and None if the type is not known.
+    dims
+        What each name in the shapes stands for: the file's own text for it, an expression of such
+        texts, or the tensor and axis where it occurs first.
+    """
 
-    @property
-    def op(self) -> str:
-        """Its operator."""
-
-    @property
-    def status(self) -> str:
-        """What te-select does with it."""
-
-    @property
-    def reason(self) -> str:
-        """Why it has no kernel, if it has none."""
-
-    @property
-    def dtype(self) -> str | None:
-        """Its element type, if that is known."""
-
-    @property
-    def workload(self) -> Workload | None:
-        """Its workload, if it has a kernel."""
+    name: str
+    place: str
+    op: str
+    status: Status
+    workload: Workload | None
+    reason: str
+    cond_producer: str
+    cond_shape: Shape | None = None
+    then_shape: Shape | None = None
+    else_shape: Shape | None = None
+    out_shape: Shape | None = None
+    dtype: str | None = None
+    dims: Mapping[str, str] = field(default_factory=dict, hash=False)

@@ -10,7 +10,7 @@ import tvm
 from te_select.errors import TargetError
 from te_select.machines import schedule_of
 from te_select.machines.targets import ResolvedTarget, resolve
-from te_select.records.log import Entry
+from te_select.records.entry import Entry
 
 
 def misfit(entry: Entry) -> str | None:

@@ -28,21 +28,6 @@ from te_select.records.snapshot import (
     Snapshot,
 )
 
-__all__ = [
-    "PENDING",
-    "RECORDS",
-    "SESSIONS",
-    "WORKLOADS",
-    "Damage",
-    "Entry",
-    "Log",
-    "check_folder",
-    "folder_name",
-    "parse",
-    "read",
-    "target_folders",
-]
-
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}")
 _MOST_WARNINGS = 5  # for one log; one deleted line may make hundreds of records unusable
 _UNREADABLE = (

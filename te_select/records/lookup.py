@@ -23,10 +23,10 @@ from te_select.machines.targets import ResolvedTarget
 from te_select.operator.access import access_pattern
 from te_select.operator.broadcast import shown
 from te_select.operator.workload import Workload
-from te_select.records import log
+from te_select.records import log, snapshot
+from te_select.records.entry import Entry
 from te_select.records.fit import family_of, is_of, is_of_model, misfit
 from te_select.records.folders import default_folders
-from te_select.records.log import Entry
 from te_select.records.origin import (
     DEFAULT,
     NEAREST,
@@ -119,7 +119,7 @@ def find(
     if logs is not None and not usable:
         raise TuningError(
             f"{folders[0]} holds no record that this te_select can use; expected "
-            f"TARGET/{log.RECORDS}, as te-select tune writes it"
+            f"TARGET/{snapshot.RECORDS}, as te-select tune writes it"
         )
     return Found(None, DEFAULT, explain(DEFAULT, workload) + unsure if unsure else NONE_NEAR)
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from te_select.errors import TuningError
-from te_select.records import log, metaschedule, store
+from te_select.records import log, metaschedule, snapshot, store
+from te_select.records.entry import Entry
 from te_select.records.fit import misfit
-from te_select.records.log import Entry
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def merge(source: Path, destination: Path, target: str = "*", only: str = "*") -
     if not taken and not kept and not refused:
         raise TuningError(
             f"{source} holds no record of target {target!r} and name {only!r}; expected "
-            f"TARGET/{log.RECORDS} with records that match"
+            f"TARGET/{snapshot.RECORDS} with records that match"
         )
     return Merged(tuple(taken), tuple(kept), tuple(refused))
 

@@ -19,7 +19,7 @@ from te_select.machines.targets import ResolvedTarget
 from te_select.operator.access import access_pattern
 from te_select.operator.definition import definition
 from te_select.operator.workload import Workload
-from te_select.records import log
+from te_select.records import log, snapshot
 from te_select.records.entry import Entry, digest
 from te_select.runtime import scratch
 
@@ -136,8 +136,8 @@ def _try(record: Entry, folder: Path) -> NoReturn:
 
 
 def _replay(record: Entry, folder: Path) -> s_tir.Schedule:
-    (folder / log.WORKLOADS).write_text(f"{record.workload}\n")
-    (folder / log.RECORDS).write_text(f"[0,{record.body}]\n")
+    (folder / snapshot.WORKLOADS).write_text(f"{record.workload}\n")
+    (folder / snapshot.RECORDS).write_text(f"[0,{record.body}]\n")
     try:
         database = ms.database.JSONDatabase(work_dir=str(folder))
         (loaded,) = database.get_all_tuning_records()

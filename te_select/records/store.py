@@ -17,8 +17,8 @@ from filelock import FileLock
 
 from te_select.errors import ArtifactError, TuningError
 from te_select.records import log, snapshot
-from te_select.records.log import Damage, Entry
-from te_select.records.snapshot import Snapshot
+from te_select.records.entry import Entry
+from te_select.records.snapshot import Damage, Snapshot
 from te_select.runtime import atomic
 
 LOCK, ASIDE = ".lock", "damaged.txt"
@@ -142,16 +142,16 @@ def _write(folder: Path, taken: Snapshot, entries: Sequence[Entry], found: log.L
     texts = {
         name: "".join(f"{line}\n" for line in lines)
         for name, lines in (
-            (log.WORKLOADS, list(workloads)),
-            (log.RECORDS, records),
-            (log.SESSIONS, list(sessions)),
+            (snapshot.WORKLOADS, list(workloads)),
+            (snapshot.RECORDS, records),
+            (snapshot.SESSIONS, list(sessions)),
         )
     }
     try:
-        atomic.replace(folder / log.PENDING, snapshot.pending(texts, taken.digests))
+        atomic.replace(folder / snapshot.PENDING, snapshot.pending(texts, taken.digests))
         for name, text in texts.items():
             atomic.replace(folder / name, text.encode())
-        (folder / log.PENDING).unlink()
+        (folder / snapshot.PENDING).unlink()
     except (ArtifactError, OSError) as error:
         raise TuningError(f"{folder} cannot be written: {error}") from error
 

@@ -180,12 +180,12 @@ class Kernel(abc.ABC):
         """
         return self._exporter(path)
 
-    def source(self, kind: str, level: str | None = None) -> str:
+    def source(self, form: str, level: str | None = None) -> str:
         """The kernel's code in one form, rebuilt from its manifest.
 
         Parameters
         ----------
-        kind
+        form
             ``"te"``, ``"tir"``, ``"scheduled"``, ``"llvm"``, ``"asm"``, ``"cuda"``, ``"ptx"`` or
             ``"sass"``.
         level
@@ -216,7 +216,7 @@ class Kernel(abc.ABC):
                 f"({error}); install te-select"
             ) from error
         config = dict(self._record.at(of_level).config)
-        text: str = compiler.source(self.workload, of_level, config, kind)
+        text: str = compiler.source(self.workload, of_level, config, form)
         return text
 
     def __reduce__(self) -> tuple[Any, ...]:

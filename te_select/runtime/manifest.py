@@ -18,7 +18,7 @@ from te_select import kinds
 from te_select.errors import ArtifactError, SelectError
 from te_select.kinds import Kind
 from te_select.operator import family
-from te_select.operator.node import Node
+from te_select.operator.node import ModelNode
 from te_select.operator.workload import Workload
 from te_select.runtime import choices, files
 from te_select.runtime.choices import Choice
@@ -97,7 +97,7 @@ class NodeRecord:
     symbol: str | None
 
     @classmethod
-    def of(cls, node: Node, *, family_serves: bool = False) -> NodeRecord:
+    def of(cls, node: ModelNode, *, family_serves: bool = False) -> NodeRecord:
         """Make the record of a node without a workload, which the family may serve, or with one."""
         symbol = family.FUNCTION if family_serves else None
         if node.workload is not None:

@@ -79,7 +79,7 @@ def make(room: int = ROOM) -> Path:
     except OSError as error:
         remove(made)
         raise NoRoomError(
-            f"{made.parent} has no room for {-(-room // 2**20)} MiB of temporary files: "
+            f"{made.parent} has no room for {-(-room // 1024)} KiB of temporary files: "
             f"{error.strerror or error}; {_ADVICE}"
         ) from error
     return made

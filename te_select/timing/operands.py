@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from te_select.checking.reference import Array, ints
+from te_select.checking.reference import Array, aligned, ints
 from te_select.operator.access import AccessPattern, access_pattern
 from te_select.operator.dtypes import numpy_dtype
 from te_select.operator.workload import Workload
@@ -58,23 +58,11 @@ class Operands:
     else_: Array
     out: Array
 
-    def aligned(self) -> tuple[Array, Array, Array]:
+    def aligned(self) -> tuple[Array, ...]:
         """Cond, then and else_ in shapes that NumPy broadcasts in the same way as the rule."""
-        operands = (self.cond, self.then, self.else_)
         if self.workload.auto_broadcast != "pdpd":
-            return operands
-        places = self.workload.broadcast
-        rank = len(self.workload.out_shape)
-        shaped = []
-        for operand, axes in zip(
-            operands, (places.cond_axes, places.then_axes, places.else_axes), strict=True
-        ):
-            shape = [1] * rank
-            for size, axis in zip(operand.shape, axes, strict=True):
-                if axis is not None:
-                    shape[axis] = size
-            shaped.append(operand.reshape(shape))
-        return shaped[0], shaped[1], shaped[2]
+            return self.cond, self.then, self.else_
+        return aligned(self.workload, self.cond, self.then, self.else_)
 
     def merged(self) -> tuple[AccessPattern, tuple[Array, Array, Array, Array]]:
         """The merged loops, and the operands as plain bytes and words with an axis for each loop.

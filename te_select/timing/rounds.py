@@ -77,7 +77,8 @@ def take_turns(
         Times of each, round by round.
     """
     samples = {
-        name: partial(_sample, call, _repeats(call), pause) for name, call in contestants.items()
+        name: partial(_sample, call, repeats_for(partial(_time, call), SHORTEST_SAMPLE), pause)
+        for name, call in contestants.items()
     }
     return sample_in_turns(samples, rounds)
 
@@ -108,12 +109,22 @@ def _sample(call: Callable[[], object], repeats: int, pause: float) -> float:
     return _time(call, repeats)
 
 
-def _repeats(call: Callable[[], object]) -> int:
-    """Calls per sample that make it long enough to be timed."""
-    call()
+def repeats_for(seconds: Callable[[int], float], shortest: float, most: int = 1 << 62) -> int:
+    """Repeats that make a sample long enough, found by taking samples of growing length.
+
+    Parameters
+    ----------
+    seconds
+        Measures seconds per call, of a number of calls.
+    shortest
+        Seconds of a sample that is long enough.
+    most
+        The most repeats.
+    """
+    seconds(1)
     repeats = 1
-    while (taken := _time(call, repeats) * repeats) < SHORTEST_SAMPLE:
-        repeats = max(2 * repeats, round(repeats * SHORTEST_SAMPLE / max(taken, 1e-9)))
+    while (taken := seconds(repeats) * repeats) < shortest and repeats < most:
+        repeats = min(max(2 * repeats, round(repeats * shortest / max(taken, 1e-9))), most)
     return repeats
 
 

@@ -6,9 +6,8 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import TracebackType
 
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
@@ -16,6 +15,7 @@ from rich.table import Table
 from te_select.operator.access import access_pattern
 from te_select.tuning.record import Progress, Record
 
+_COLUMNS = ("workload", "default", "tuned", "times as fast", "of the roof", "trials", "failed", "")
 _FILE_WIDTH = 200  # columns of the table if stdout is not a terminal
 
 
@@ -47,7 +47,7 @@ class Outcome:
     resumed: int = 0
 
 
-class Display:
+class Display(Live):
     """A live panel on stderr; silent if stderr is not a terminal.
 
     It is drawn only when a trial ends, so that a kernel that is timed has the machine to itself.
@@ -63,10 +63,9 @@ class Display:
         self._number = 0
         self._roof: float | None = None
         self._begun = time.monotonic()
-        self._live: Live | None = None
         self.progress: Progress | None = None
-        if sys.stderr.isatty():
-            self._live = Live(console=Console(stderr=True), auto_refresh=False, transient=True)
+        console = Console(stderr=True, quiet=not sys.stderr.isatty())
+        super().__init__(console=console, auto_refresh=False, transient=True)
 
     def begin(self, roof: float | None) -> None:
         """Begin with the next workload."""
@@ -78,8 +77,7 @@ class Display:
     def __call__(self, progress: Progress) -> None:
         """Show the session's progress."""
         self.progress = progress
-        if self._live is not None:
-            self._live.update(self.panel(progress), refresh=True)
+        self.update(self.panel(progress), refresh=True)
 
     def panel(self, progress: Progress) -> Table:
         """Draw a session's progress."""
@@ -105,35 +103,13 @@ class Display:
         seconds = (time.monotonic() - self._begun) / done * (progress.total - progress.done)
         return f"{seconds // 60:.0f}:{seconds % 60:02.0f} for this workload"
 
-    def __enter__(self) -> Display:
-        if self._live is not None:
-            self._live.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if self._live is not None:
-            self._live.stop()
-
 
 def print_outcomes(outcomes: Sequence[Outcome]) -> None:
     """Print the table of a session on stdout."""
     table = Table(box=None, pad_edge=False)
-    for header, justify in (
-        ("workload", "left"),
-        ("default", "right"),
-        ("tuned", "right"),
-        ("times as fast", "right"),
-        ("of the roof", "right"),
-        ("trials", "right"),
-        ("failed", "right"),
-        ("", "left"),
-    ):
-        table.add_column(header, justify=justify, overflow="fold")  # type: ignore[arg-type]
+    for header in _COLUMNS:
+        justify: JustifyMethod = "left" if header in ("workload", "") else "right"
+        table.add_column(header, justify=justify, overflow="fold")
     for outcome in outcomes:
         table.add_row(outcome.name, *_cells(outcome))
     console = Console(markup=False, highlight=False)

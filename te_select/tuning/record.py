@@ -10,10 +10,10 @@ from te_select.errors import ArgumentError, TuningError
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
 from te_select.records import log
-from te_select.records.log import Entry
 from te_select.records.sizes import representative
 
-TRIALS, TIMEOUT = 64, 30.0
+TRIALS = 64
+TIMEOUT = 30.0  # seconds; a build took 0.1 s, and a run that moves 8 GB took 20 s
 LARGEST_SEED = (1 << 30) - 1
 
 
@@ -138,6 +138,8 @@ class Progress:
 
 
 Observer = Callable[[Progress], None]
+SAID = ("default_seconds", "trials", "failed", "busy_cores", "spread", "unsure")
+"""The fields that a record's session has kept; older sessions may lack the last three."""
 
 
 def recorded(folder: Path, workload: Workload, tvm: str) -> Record | None:
@@ -169,24 +171,12 @@ def recorded(folder: Path, workload: Workload, tvm: str) -> Record | None:
     key = access_pattern(sized).key
     own = [entry for entry in found.entries if entry.key == key and entry.tvm == tvm]
     fastest = min(own, key=lambda entry: entry.seconds, default=None)
-    return None if fastest is None else from_entry(folder, sized, fastest)
-
-
-def from_entry(folder: Path, workload: Workload, entry: Entry) -> Record | None:
-    """The record of a log's entry, or None if its session is not known."""
-    try:
-        said = entry.session
-        return Record(
-            dict(said["config"]),
-            entry.seconds,
-            said["default_seconds"],
-            said["trials"],
-            said["failed"],
-            f"{folder.name}/{entry.key}",
-            workload,
-            said.get("busy_cores"),
-            said.get("spread"),
-            said.get("unsure", ""),
-        )
-    except KeyError:
+    if fastest is None or not {"config", *SAID[:3]} <= set(fastest.session):
         return None
+    return Record(
+        config=dict(fastest.session["config"]),
+        seconds=fastest.seconds,
+        name=f"{folder.name}/{key}",
+        workload=sized,
+        **{name: fastest.session[name] for name in SAID if name in fastest.session},
+    )

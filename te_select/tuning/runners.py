@@ -7,9 +7,9 @@ import re
 from te_select.errors import TuningError
 from te_select.tuning.measuring.local import LocalMeasurer
 from te_select.tuning.measuring.measurer import Measurer
+from te_select.tuning.record import TIMEOUT
 
 LOCAL = "local"
-TIMEOUT = 30.0  # seconds; a build took 0.1 s, and a run that moves 8 GB took 20 s
 _RPC = re.compile(r"rpc://(?P<host>\[[0-9a-fA-F:]+\]|[^/:\s]+):(?P<port>\d{1,5})/(?P<key>[^/:\s]+)")
 _LARGEST_PORT = 65535
 

@@ -12,7 +12,7 @@ import logging
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import tvm_ffi
 from tvm import IRModule, s_tir
@@ -33,18 +33,6 @@ BATCH = 16  # configs proposed at a time; evolution learns between batches
 POPULATION = 64  # configs; MetaSchedule's 512 take seconds to sample, and spaces have some hundred
 _GENERATIONS = 2
 _SHARE_MEASURED = 0.5  # of a population; the rest is sampled anew
-
-
-class Search(Protocol):
-    """Proposes configs, at most ``total`` of them."""
-
-    total: int
-
-    def ask(self) -> list[Any]:
-        """Return the next configs to measure; an empty list if all have been tried."""
-
-    def tell(self, seconds: Sequence[float | None]) -> None:
-        """Take the times of the configs last asked for, in their order; None for a failed one."""
 
 
 def candidates(workload: Workload, target: ResolvedTarget, cpus: int | None = None) -> list[Any]:
@@ -120,7 +108,13 @@ def open_search(
 
 
 class Enumeration:
-    """Proposes every config."""
+    """Proposes every config.
+
+    Attributes
+    ----------
+    total
+        The most configs that it proposes.
+    """
 
     def __init__(self, configs: Sequence[Any]) -> None:
         self.total = len(configs)
@@ -293,6 +287,9 @@ class Evolution:
     def _apply(self, sch: s_tir.Schedule, config: Any) -> None:
         with limits.explained(self._sized):
             self._schedule.apply(sch, self._pattern, self._target, config)
+
+
+Search: TypeAlias = Enumeration | Evolution
 
 
 def _mutator(seed: int) -> Any:

@@ -9,7 +9,6 @@ import json
 import shlex
 from dataclasses import asdict
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from te_select import kinds
@@ -28,6 +27,7 @@ from te_select.records.sizes import representative
 from te_select.tuning.journal import Journal
 from te_select.tuning.measuring import Measurer
 from te_select.tuning.record import (
+    SAID,
     TIMEOUT,
     TRIALS,
     Observer,
@@ -239,12 +239,7 @@ class Session:
         session = {
             "workload": str(record.workload),
             "config": dict(record.config),
-            "default_seconds": record.default_seconds,
-            "trials": record.trials,
-            "failed": record.failed,
-            "busy_cores": record.busy_cores,
-            "spread": record.spread,
-            **({"unsure": record.unsure} if record.unsure else {}),
+            **{name: getattr(record, name) for name in SAID if name != "unsure" or record.unsure},
             **self._provenance(record.workload),
         }
         config = schedule_of(self.target.kind).Config(**record.config)
@@ -281,11 +276,6 @@ class Session:
     def __enter__(self) -> Session:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         if self._measurer is not None:
             self._measurer.close()

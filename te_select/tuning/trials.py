@@ -86,15 +86,13 @@ class Run:
         self._progress = replace(self._progress, total=search.total)
         while batch := search.ask():
             new = [config for config in batch if config_key(asdict(config)) not in self._known]
-            known = len(batch) - len(new)
-            self._progress = replace(
-                self._progress,
-                done=len(self._trials) + known,
-                resumed=self._progress.resumed + known,
-            )
+            known = [self._trial(config) for config in batch if config not in new]
+            self._progress = replace(self._progress, resumed=self._progress.resumed + len(known))
             for measurement in self._measurer.measure([self._candidate(each) for each in new]):
-                self._keep(measurement)
-            self._count(batch)
+                known.append(self._keep(measurement))
+                self._show(known)
+            self._trials += [(config, self._trial(config)) for config in batch]
+            self._show()
             search.tell([trial.seconds for _, trial in self._trials[-len(batch) :]])
         return [trial for _, trial in self._trials]
 
@@ -134,7 +132,10 @@ class Run:
     def _candidate(self, config: Any) -> Candidate:
         return Candidate(self._workload, self._target, asdict(config))
 
-    def _keep(self, measurement: Measurement) -> None:
+    def _trial(self, config: Any) -> Trial:
+        return self._known[config_key(asdict(config))]
+
+    def _keep(self, measurement: Measurement) -> Trial:
         """Put a measurement into the journal."""
         seconds = None if measurement.seconds is None else Timing(measurement.seconds).median
         trial = Trial(dict(measurement.candidate.config), seconds, measurement.failure)
@@ -144,32 +145,19 @@ class Run:
             )
         self._journal.append(trial)
         self._known[config_key(trial.config)] = trial
-        self._show(trial)
+        return trial
 
-    def _count(self, batch: Sequence[Any]) -> None:
-        self._trials += [(each, self._known[config_key(asdict(each))]) for each in batch]
-        best = min((t.seconds for _, t in self._trials if t.seconds is not None), default=None)
-        failures = [t.failure for _, t in self._trials if t.seconds is None]
+    def _show(self, batch: Sequence[Trial] = ()) -> None:
+        """Show the progress, with the trials of a batch that is not complete."""
+        trials = [trial for _, trial in self._trials] + list(batch)
+        failures = [trial.failure for trial in trials if trial.seconds is None]
         self._progress = replace(
             self._progress,
-            done=len(self._trials),
-            default=self._trials[0][1].seconds,
-            best=best,
+            done=len(trials),
+            default=trials[0].seconds,
+            best=min((t.seconds for t in trials if t.seconds is not None), default=None),
             failed=len(failures),
             failure=failures[0] if failures else None,
-        )
-        self._observe(self._progress)
-
-    def _show(self, trial: Trial) -> None:
-        """Show a trial before its batch is complete and counted."""
-        now, failed = self._progress, trial.seconds is None
-        times = [time for time in (now.best, trial.seconds) if time is not None]
-        self._progress = replace(
-            now,
-            done=now.done + 1,
-            best=min(times, default=None),
-            failed=now.failed + failed,
-            failure=now.failure or (trial.failure if failed else None),
         )
         self._observe(self._progress)
 

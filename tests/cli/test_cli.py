@@ -155,6 +155,11 @@ def test_no_arguments_show_the_help() -> None:
     assert (result.exit_code, result.stdout) == (0, run("--help").stdout)
 
 
+@pytest.mark.parametrize("group", [[], ["logs"], ["where"], ["cache"]], ids=" ".join)
+def test_help_lists_verbs_by_whole_sentences(group: list[str]) -> None:
+    assert "..." not in run(*group, "--help").stdout.split("Commands:")[1]
+
+
 INTERRUPTED = "te-select: error: interrupted; every file is whole, or as it was\n"
 
 

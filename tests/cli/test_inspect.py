@@ -40,6 +40,11 @@ def test_inspect_shows_every_source(level: str, shown: str, one: Path) -> None:
     assert from_flags["kernels"][0]["source"].strip() == from_library.stdout.strip()
 
 
+def test_inspect_of_a_manifest_names_the_library(one: Path) -> None:
+    result = run("inspect", one.with_suffix(".json"))
+    assert (result.exit_code, f"expected {one}" in result.stderr) == (2, True)
+
+
 def test_inspect_wants_one_kernel_for_a_source(two: Path) -> None:
     result = run("inspect", two, "--source", "te")
     assert result.exit_code == 2

@@ -109,6 +109,12 @@ def test_inspect_shows_a_table(graph):
     assert "dispatched: graph#3: the rank of then" in result.stdout
 
 
+def test_inspect_names_the_sizes_that_are_missing(graph):
+    said = "bytes a call are known with --size t21_0=N\n"
+    assert said in run("inspect", "--model", graph).stdout
+    assert "are known with" not in run("inspect", "--model", graph, "--size", "t21_0=8").stdout
+
+
 def test_inspect_says_the_same_as_json(graph):
     document = run_json("inspect", "--model", graph)
     assert document["model"] == str(graph)
@@ -133,6 +139,8 @@ def test_sizes_that_are_expressions_follow_from_the_names_in_them(tmp_path):
     found = run_json("inspect", "--model", path, "--size", "past=3", "--size", "new=4")
     assert found["nodes"][0]["bytes_per_call"] == 7 + 3 * 7
     assert found["nodes"][0]["dims"] == {"past_new": "past + new"}
+    missing = "bytes a call are known with --size new=N --size past=N\n"
+    assert missing in run("inspect", "--model", path).stdout
 
 
 def test_sizes_for_some_dims_of_a_workload_only_are_refused(tmp_path):

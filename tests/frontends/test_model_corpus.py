@@ -11,7 +11,6 @@ import pytest
 
 import te_select
 from te_select import read_model
-from te_select.functional.select import select
 from tests.support.models import corpus
 from tests.support.strategies import numpy_dtype
 
@@ -140,7 +139,7 @@ def random_operands(operands):
 
 
 def test_kernels_give_the_bits_of_numpy_at_what_every_run_brought(tmp_path):
-    """Kernels of compiled nodes; for dispatched ones `select`, which merges axes at the call."""
+    """Kernels of compiled nodes; for dispatched ones `te_select.where`."""
     entries = [entry for entry in INDEX if entry["kind"] == "onnx"]
     nodes = [node for entry in entries for node in read(entry)]
     library = te_select.load(te_select.export(nodes, tmp_path / "corpus.so", tuning_logs=False))
@@ -149,7 +148,7 @@ def test_kernels_give_the_bits_of_numpy_at_what_every_run_brought(tmp_path):
         for node in read(entry):
             if node.status not in ("compiled", "dispatched"):
                 continue
-            kernel = select if node.workload is None else library[node.workload.name]
+            kernel = te_select.where if node.workload is None else library[node.workload.name]
             for run in entry["runs"]:
                 for seen in (run["nodes"] or {}).get(node.place, ()):
                     cond, then, else_ = random_operands(seen["inputs"])

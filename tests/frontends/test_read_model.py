@@ -6,6 +6,7 @@ import pytest
 
 import te_select
 from te_select import ModelError, read_model
+from te_select.frontends import onednn_graph
 from tests.support.models import model, tensor
 from tests.support.onednn_graph import select as onednn_select
 
@@ -126,10 +127,10 @@ def test_file_that_is_too_large_is_refused_unread(tmp_path, name, most):
 
 
 def test_file_larger_than_the_memory_is_an_error_of_the_model(tmp_path, monkeypatch):
-    def out_of_memory(file):
+    def out_of_memory(file, *, expand):
         raise MemoryError
 
-    monkeypatch.setattr(te_select.frontends, "read_onednn", out_of_memory)
+    monkeypatch.setattr(onednn_graph, "read_onednn", out_of_memory)
     (tmp_path / "graph.json").touch()
     with pytest.raises(ModelError, match="larger than the memory"):
         read_model(tmp_path / "graph.json")

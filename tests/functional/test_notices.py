@@ -69,7 +69,15 @@ def test_compile_shows_it_if_it_builds(monkeypatch):
     assert built == ["te_select.compile: building a kernel, once ..."]
 
 
-def test_where_shows_it_if_it_builds(monkeypatch, tmp_path):
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        ("w4", "kernels for 4-byte elements"),
+        ("w16", "kernels for 16-byte elements"),
+        ("w2_rows07", "kernels for short rows of 2-byte elements"),
+    ],
+)
+def test_where_shows_what_it_builds(part, words, monkeypatch, tmp_path):
     built = []
 
     def image(parts, _target):
@@ -82,6 +90,6 @@ def test_where_shows_it_if_it_builds(monkeypatch, tmp_path):
         monkeypatch.setattr(library, name, set())
     monkeypatch.setattr(library, "_warned", True)
     monkeypatch.setattr(sys, "stderr", Terminal())
-    assert not library.fetch("w4")
-    assert built == ["te_select.where: building kernels (w4) for this CPU, once ..."]
+    assert not library.fetch(part)
+    assert built == [f"te_select.where: building {words}, once ..."]
     assert np.array_equal(te_select.where(np.ones(3, bool), 1.0, 2.0), np.ones(3))

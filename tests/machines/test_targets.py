@@ -120,9 +120,10 @@ def test_other_names_of_what_is_known_are_suggested(text, meant):
         ("x86_64-v3", "x86-64-v3"),
         ("x86_64_v3", "x86-64-v3"),
         ("ZNVER5", "znver5"),
+        ("sm_90", "cuda:sm_90"),
     ],
 )
-def test_other_spelling_of_a_known_cpu_suggests_that_one_alone(text, meant):
+def test_other_spelling_of_a_known_target_suggests_that_one_alone(text, meant):
     with pytest.raises(TargetError, match=rf"; did you mean {meant}\?$"):
         resolve(text)
 

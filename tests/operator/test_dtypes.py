@@ -106,7 +106,16 @@ def test_other_types_are_refused_with_the_list_of_known_ones(dtype: Any) -> None
 
 
 @pytest.mark.parametrize(
-    ("dtype", "meant"), [("f32", "float32"), ("bf16", "bfloat16"), ("flaot64", "float64")]
+    ("dtype", "meant"),
+    [
+        ("f32", "float32"),
+        ("bf16", "bfloat16"),
+        ("flaot64", "float64"),
+        ("half", "float16"),
+        ("double", "float64"),
+        ("int", "int64"),
+        ("complex", "complex128"),
+    ],
 )
 def test_name_that_is_nearly_right_is_answered_with_the_one_meant(dtype: str, meant: str) -> None:
     with pytest.raises(DTypeError, match=f"; did you mean {meant}\\?$"):

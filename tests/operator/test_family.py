@@ -18,12 +18,12 @@ def test_the_part_for_elements_of_any_size():
         assert family.part_of_width(size) == part
 
 
-def test_a_wish_names_its_part():
+def test_missing_kernel_names_its_part():
     for name, part in family.parts().items():
         for place in part.values():
             kind, width, number = place.replace("]", "").replace("[", " ").split()
             if kind == "rows":
-                assert family.wished_part(27 * int(width) + int(number)) == name
+                assert family.part_of_missing_kernel(27 * int(width) + int(number)) == name
 
 
 def test_part_is_held_only_if_it_is_whole():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +11,6 @@ from hypothesis import strategies as st
 
 from te_select.cli.workloads import gather
 from te_select.errors import BroadcastError, DTypeError, SelectError
-from te_select.frontends.onednn_shapes import dtype_of
 from te_select.operator import systems
 from te_select.operator.broadcast import RULES
 from te_select.operator.dtypes import ELEMENT_TYPES
@@ -23,6 +23,7 @@ from te_select.operator.systems import (
     system,
 )
 from te_select.operator.workload import Workload
+from tests.support.onednn_graph import only, select
 
 CONSTRUCTORS = {
     "onnx": Workload.onnx_where,
@@ -149,9 +150,9 @@ def test_no_word_of_a_system_means_two_element_types() -> None:
         assert len(words) == len(set(words)) == len(TYPE_NAMES[system_name])
 
 
-def test_names_in_onednn_graphs_are_those_of_the_table() -> None:
+def test_names_in_onednn_graphs_are_those_of_the_table(tmp_path: Path) -> None:
     for spelled, name in TYPE_NAMES["onednn"].items():
-        assert dtype_of(spelled) == name
+        assert only([select([4], [4], [4], dtype=spelled)], tmp_path).dtype == name
 
 
 def test_onnx_names_are_those_of_its_protobuf() -> None:

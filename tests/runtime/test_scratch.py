@@ -90,7 +90,7 @@ def test_full_folder_of_tmpdir_is_named_though_python_passes_it_over(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "posix_fallocate", without_room)
-    with pytest.raises(scratch.NoRoomError, match=f"{full} has no room .* set TMPDIR"):
+    with pytest.raises(scratch.NoRoomError, match=f"{full} has no room for 1024 KiB .* set TMPDIR"):
         scratch.make()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "missing"))
     with pytest.raises(scratch.NoRoomError, match=f"{other} has no room"):

@@ -12,8 +12,6 @@ from te_select.machines.cpu import link
 from te_select.runtime.manifest import KernelRecord, Manifest
 from te_select.runtime.scratch import NoRoomError
 from te_select.tuning.measuring import build_worker
-from te_select.tuning.measuring.candidate import Candidate
-from te_select.tuning.measuring.serve import serve
 from tests.support.tuning_candidates import INSIDE
 
 KERNELS = {
@@ -28,37 +26,32 @@ KERNELS = {
 }
 
 
-def build(message):
-    fault = message["candidate"]["config"].pop("fault", None)
-    if fault is None:
-        return build_worker.build(message)
-    if fault == "build crash":
-        os.kill(os.getpid(), signal.SIGSEGV)
-    if fault == "build hang":
-        if inside := os.environ.get(INSIDE):
-            Path(inside).touch()
-        time.sleep(1000)
-    if fault == "no room":
-        raise NoRoomError("no temporary folder can be made: No space left on device")
-    if fault == "build memory":
-        bytearray(2 * build_worker.MEMORY)
-    candidate = Candidate.from_json(message["candidate"])
-    path = Path(message["path"])
-    path.parent.mkdir()
-    source, compiled = path.with_suffix(".c"), path.with_suffix(".o")
-    source.write_text(
-        "#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n"
-        "int32_t bad(void* cond, void* then, void* else_, void* out, int64_t stream) {"
-        f"{KERNELS[fault]} return 0; }}"
-    )
-    subprocess.run([*c_compiler(), "-fPIC", "-c", source, "-o", compiled], check=True)
-    record = KernelRecord(candidate.workload, candidate.config)
-    target = {"name": candidate.target, "cpu_features": []}
-    manifest = Manifest((record,), target, versions())
-    entries = [link.KernelEntry(candidate.workload, (link.Version("bad"),))]
-    link.link([compiled], entries, [link.Level("x86-64", ())], manifest, path)
-    return {}
-
-
-if __name__ == "__main__":
-    serve({"build": build}, build_worker.MEMORY)
+class Worker(build_worker.Worker):
+    def build(self, candidate, path):
+        fault = candidate.config.pop("fault", None)
+        if fault is None:
+            return super().build(candidate, path)
+        if fault == "build crash":
+            os.kill(os.getpid(), signal.SIGSEGV)
+        if fault == "build hang":
+            if inside := os.environ.get(INSIDE):
+                Path(inside).touch()
+            time.sleep(1000)
+        if fault == "no room":
+            raise NoRoomError("no temporary folder can be made: No space left on device")
+        if fault == "build memory":
+            bytearray(2 * build_worker.MEMORY)
+        path.parent.mkdir()
+        source, compiled = path.with_suffix(".c"), path.with_suffix(".o")
+        source.write_text(
+            "#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n"
+            "int32_t bad(void* cond, void* then, void* else_, void* out, int64_t stream) {"
+            f"{KERNELS[fault]} return 0; }}"
+        )
+        subprocess.run([*c_compiler(), "-fPIC", "-c", source, "-o", compiled], check=True)
+        record = KernelRecord(candidate.workload, candidate.config)
+        target = {"name": candidate.target, "cpu_features": []}
+        manifest = Manifest((record,), target, versions())
+        entries = [link.KernelEntry(candidate.workload, (link.Version("bad"),))]
+        link.link([compiled], entries, [link.Level("x86-64", ())], manifest, path)
+        return {}

@@ -10,12 +10,9 @@ from typing import Any
 
 import numpy as np
 
-try:
-    from te_select.runtime import _extension
+from te_select.functional.where.kernels import library
 
-    HAS_EXTENSION = bool(_extension)
-except ImportError:
-    HAS_EXTENSION = False
+HAS_EXTENSION = library.extension is not None
 ROOT = Path(__file__).parents[2]
 Outcome = tuple[Any, list[tuple[str, str]]]
 
@@ -137,6 +134,14 @@ def difference(ours: Outcome, theirs: Outcome) -> str | None:
         return None if all(repr(a) == repr(b) for a, b in pairs) else "elements differ"
     same = np.ascontiguousarray(found).tobytes() == np.ascontiguousarray(expected).tobytes()
     return None if same else "bits differ"
+
+
+def exported(name: str) -> Any:
+    """A function of the kernels that were loaded first, through tvm-ffi."""
+    from te_select.runtime import image
+
+    assert library._first is not None
+    return image.open_again(library._first).get_function(name)
 
 
 def path_of_python() -> str:

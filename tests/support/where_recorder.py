@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from te_select.functional.where.through_ctypes import _Call, _strides
 from te_select.schedules.cpu.flags import FLAGS
 from tests.support import c_half
 
@@ -31,6 +30,29 @@ _PROFILE = {
     "skip": 0,
     "backwards": 0,
 }
+
+
+_RANK = 64
+_Axes = ctypes.c_int64 * _RANK
+
+
+class _Call(ctypes.Structure):
+    """A te_select_where_call of ``where.h``."""
+
+    _fields_ = (
+        ("ndim", ctypes.c_int32),
+        ("width", ctypes.c_int32),
+        ("shape", _Axes),
+        ("strides", _Axes * 4),
+        ("data", ctypes.c_void_p * 4),
+    )
+
+
+def _strides(array: Any, shape: tuple[int, ...]) -> list[int]:
+    """The bytes from one element to the next along the axes of a shape; 0 if it is broadcast."""
+    before = len(shape) - array.ndim
+    own = zip(array.strides, array.shape, strict=True)
+    return [0] * before + [step if extent != 1 else 0 for step, extent in own]
 
 
 class _Note(ctypes.Structure):

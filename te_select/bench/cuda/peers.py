@@ -18,9 +18,9 @@ from te_select.bench.cuda.operands import (
     words,
 )
 from te_select.bench.peers.base import Call, Peer, UnsupportedError, load
+from te_select.bench.peers.jit import Jax as JaxOnCpu
 from te_select.bench.peers.jit import compiled_where
 from te_select.checking.reference import Array
-from te_select.operator.access import LARGEST_INTEGER
 from te_select.operator.workload import Workload
 
 _LOOPS = 4  # loops into which the Triton kernel cuts its index
@@ -154,12 +154,11 @@ class CuPy(CudaPeer):
         return np.asarray(load("cupy").asnumpy(value))
 
 
-class Jax(CudaPeer):
+class Jax(JaxOnCpu, CudaPeer):
     """``jax.numpy.where`` under ``jax.jit``; XLA allocates the output and has its own streams."""
 
-    name = "jax"
-    modules = ("jax",)
     install = "jax[cuda13]"
+    platform = "gpu"
 
     @staticmethod
     def wait(value: Any) -> object:
@@ -174,33 +173,6 @@ class Jax(CudaPeer):
         except RuntimeError as error:
             return f"JAX sees no CUDA device: {str(error).splitlines()[0]}"
         return None
-
-    def prepare(self, workload: Workload, sets: Sequence[DeviceSet]) -> list[Call]:
-        """Compile, with copies of the operands in JAX's own memory."""
-        jax = load("jax")
-        device = jax.devices("gpu")[0]
-        where = jax.jit(jax.numpy.where)
-        wide = workload.element.width >= LARGEST_INTEGER
-
-        def put(operands: DeviceSet) -> list[Any]:
-            return [jax.device_put(array, device) for array in operands.host.aligned()]
-
-        if wide:
-            # Without x64 such elements would silently become half as wide.
-            with jax.enable_x64(True):
-                moved = [put(operands) for operands in sets]
-                where = where.lower(*moved[0]).compile()
-        else:
-            moved = [put(operands) for operands in sets]
-
-        def bind(arrays: list[Any]) -> Call:
-            return lambda: where(*arrays)
-
-        return [bind(arrays) for arrays in moved]
-
-    def result(self, value: Any, operands: Any) -> Array:
-        """The array that was allocated."""
-        return np.asarray(value)
 
 
 PEERS: tuple[type[Peer], ...] = (Torch, TorchCompile, Triton, CuPy, Jax)

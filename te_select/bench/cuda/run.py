@@ -27,7 +27,7 @@ from te_select.checking.reference import Array
 from te_select.errors import TargetError
 from te_select.operator.access import access_pattern
 from te_select.runtime.cuda import driver
-from te_select.timing.cuda.clocks import Clock, Queue, Sampler, take_turns
+from te_select.timing.cuda.clocks import Repeated, clock, queue, take_turns
 from te_select.timing.cuda.graphs import Graph, replayed
 from te_select.timing.cuda.roof import probe, rate, sets_for
 from te_select.timing.operands import Mask, make_operands
@@ -73,12 +73,12 @@ def _check(call: Call, operands: DeviceSet, result_of: Result[DeviceSet]) -> str
     return difference(result_of(value, operands), operands.host)
 
 
-def _sampler_of(peer: Any) -> Callable[[Call], Sampler]:
+def _sampler_of(peer: Any) -> Callable[[Call], Repeated]:
     """How a peer's calls are timed."""
     wait = getattr(peer, "wait", None)
     if wait is not None:
-        return functools.partial(Clock, wait=wait)
-    return replayed if getattr(peer, "graphs", False) else Queue
+        return functools.partial(clock, wait=wait)
+    return replayed if getattr(peer, "graphs", False) else queue
 
 
 def _measure(entry: Entry, mask: Mask, options: Options, l2: int) -> Row:
@@ -87,7 +87,7 @@ def _measure(entry: Entry, mask: Mask, options: Options, l2: int) -> Row:
     count = sets_for(moved, l2)
     cold = count * moved > 2 * l2
     cache = "cold" if cold else f"of {count} sets in turns, less than twice the L2"
-    contest: Contest[DeviceSet, Sampler] = Contest(
+    contest: Contest[DeviceSet, Repeated] = Contest(
         make_sets(make_operands(workload, mask), count), _check, replayed
     )
     kernel = contest.add_kernels(workload, options, _calls, _own_output)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Callable, Sequence
@@ -62,30 +63,36 @@ class Jax(Peer):
     name = "jax"
     modules = ("jax",)
     install = "jax"
+    platform = "cpu"
 
-    def prepare(self, workload: Workload, sets: Sequence[Operands]) -> list[Call]:
+    def prepare(self, workload: Workload, sets: Sequence[Any]) -> list[Call]:
         """Compile, and give the operands to JAX; on a CPU it takes them without a copy."""
         jax = load("jax")
-        cpu = jax.devices("cpu")[0]
+        device = jax.devices(self.platform)[0]
         where = jax.jit(jax.numpy.where)
-        if workload.element.width < LARGEST_INTEGER:
-            moved = [_put(jax, cpu, operands) for operands in sets]
-        else:
-            # Without x64 such elements would silently become half as wide. It is switched on only
-            # here: a function that is compiled ahead of time does not read the switch again.
-            with jax.enable_x64(True):
-                moved = [_put(jax, cpu, operands) for operands in sets]
+        wide = workload.element.width >= LARGEST_INTEGER
+        # Without x64 such elements would silently become half as wide. It is switched on only
+        # here: a function that is compiled ahead of time does not read the switch again.
+        with jax.enable_x64(True) if wide else contextlib.nullcontext():
+            moved = [
+                [jax.device_put(array, device) for array in _of_host(operands).aligned()]
+                for operands in sets
+            ]
+            if wide:
                 where = where.lower(*moved[0]).compile()
 
         def bind(arrays: list[Any]) -> Call:
+            if self.on_device:
+                return lambda: where(*arrays)
             return lambda: where(*arrays).block_until_ready()
 
         return [bind(arrays) for arrays in moved]
 
-    def result(self, value: Any, operands: Operands) -> Array:
+    def result(self, value: Any, operands: Any) -> Array:
         """The array that was allocated."""
         return np.asarray(value)
 
 
-def _put(jax: Any, device: Any, operands: Operands) -> list[Any]:
-    return [jax.device_put(array, device) for array in operands.aligned()]
+def _of_host(operands: Any) -> Operands:
+    host: Operands = getattr(operands, "host", operands)
+    return host

@@ -61,8 +61,7 @@ class MetaSchedule(Peer):
             # TVM's thread pool reads these when it starts, with the first parallel call.
             os.environ.setdefault(name, str(value()))
         function, target = where_function(sets[0]), _target()
-        schedule, self.tried = _tune(function, target, sets[0], self.trials)
-        main = load("tvm").compile(schedule.mod, target)["main"]
+        main, self.tried = _tune(function, target, sets[0], self.trials)
         return [bind_tensors(main, operands) for operands in sets]
 
 
@@ -72,8 +71,8 @@ def _target() -> Any:
 
 
 def _tune(function: Any, target: Any, operands: Operands, trials: int) -> tuple[Any, int]:
-    """The best schedule of those that were tried, and how many were tried."""
-    tuner = load("tvm.s_tir.meta_schedule")
+    """The best of the functions that were tried, and how many schedules were tried."""
+    tuner, tvm = load("tvm.s_tir.meta_schedule"), load("tvm")
     logger = logging.getLogger(__name__)
     logger.setLevel(logging.CRITICAL)  # it reports every step
     _import_intrinsics()
@@ -90,27 +89,36 @@ def _tune(function: Any, target: Any, operands: Operands, trials: int) -> tuple[
         num_threads=threads(),
         logger=logger,
     )
-    built: dict[str, Any] = {}
     database = tuner.database.MemoryDatabase()
-    tuner.tune_tasks(
-        tasks=[context],
-        task_weights=[1.0],
-        work_dir="",
-        max_trials_global=trials,
-        builder=_builder(built),
-        runner=_runner(built, operands),
-        database=database,
-        cost_model="random",
-        # The other callbacks would delete the folders of artifacts, and train a cost model.
-        measure_callbacks=[tuner.measure_callback.AddToDatabase()],
-        task_scheduler="round-robin",
+    workload = database.commit_workload(context.mod)
+    context.pre_tuning(
+        trials, database=database, cost_model=tuner.cost_model.RandomModel(seed=_SEED)
     )
-    best = tuner.tir_integration.compile_tir(database, function, target)
-    if best is None:
+    timed: list[tuple[float, Any]] = []
+    tried = 0
+    while candidates := context.generate_measure_candidates():
+        results = []
+        for each in candidates:
+            tried += 1
+            try:
+                main = tvm.compile(each.sch.mod, target)["main"]
+            except Exception as error:  # a schedule that does not compile has lost
+                results.append(tuner.runner.RunnerResult(None, first_line(error)))
+                continue
+            call = bind_tensors(main, operands)
+            call()
+            seconds = [_seconds(call) for _ in range(_SAMPLES)]
+            timed.append((sum(seconds), main))
+            results.append(tuner.runner.RunnerResult(seconds, None))
+            trace, about = each.sch.trace, each.args_info
+            record = tuner.database.TuningRecord(trace, workload, seconds, target, about)
+            database.commit_tuning_record(record)
+        context.notify_runner_results(candidates, results)
+    if not timed:
         raise UnsupportedError(
             f"none of the schedules that MetaSchedule tried ran ({trials} tried)"
         )
-    return best, len(built)
+    return min(timed, key=lambda one: one[0])[1], tried
 
 
 def _import_intrinsics() -> None:
@@ -131,55 +139,6 @@ def _import_intrinsics() -> None:
             del sys.modules[name]
     for name in left_out:
         delattr(intrinsics, name)
-
-
-def _builder(built: dict[str, Any]) -> Any:
-    """A builder that puts what it compiles into ``built``."""
-    tvm = load("tvm")
-    base = load("tvm.s_tir.meta_schedule.builder.builder")
-
-    class Builder(base.PyBuilder):  # type: ignore[misc, name-defined]
-        def build(self, build_inputs: list[Any]) -> list[Any]:
-            return [self.compiled(each) for each in build_inputs]
-
-        def compiled(self, one: Any) -> Any:
-            key = str(len(built))
-            try:
-                built[key] = tvm.compile(one.mod, one.target)["main"]
-            except Exception as error:  # a schedule that does not compile has lost
-                return base.BuilderResult(None, first_line(error))
-            return base.BuilderResult(key, None)
-
-    return load("tvm.ir.utils").derived_object(Builder)()
-
-
-def _runner(built: dict[str, Any], operands: Operands) -> Any:
-    """A runner for the schedules in ``built``, on these operands."""
-    base = load("tvm.s_tir.meta_schedule.runner.runner")
-    derived_object = load("tvm.ir.utils").derived_object
-
-    class Future(base.PyRunnerFuture):  # type: ignore[misc, name-defined]
-        def __init__(self, outcome: Any) -> None:
-            super().__init__()
-            self.outcome = outcome
-
-        def done(self) -> bool:
-            return True
-
-        def result(self) -> Any:
-            return self.outcome
-
-    class Runner(base.PyRunner):  # type: ignore[misc, name-defined]
-        def run(self, runner_inputs: list[Any]) -> list[Any]:
-            future = derived_object(Future)
-            return [future(self.ran(each)) for each in runner_inputs]
-
-        def ran(self, one: Any) -> Any:
-            call = bind_tensors(built[str(one.artifact_path)], operands)
-            call()
-            return base.RunnerResult([_seconds(call) for _ in range(_SAMPLES)], None)
-
-    return derived_object(Runner)()
 
 
 def _seconds(call: Call) -> float:

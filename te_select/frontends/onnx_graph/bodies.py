@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain, repeat
 from typing import Protocol
 
 from onnx import GraphProto
@@ -11,7 +12,7 @@ from onnx import GraphProto
 from te_select.frontends.onnx_graph.nodes import Node
 from te_select.frontends.onnx_graph.scopes import Scope
 from te_select.frontends.symbolic.expressions import Dim
-from te_select.frontends.symbolic.tensors import Dims, Sizes, Tensor, join, newer
+from te_select.frontends.symbolic.tensors import Sizes, Tensor, join, newer
 
 _MOST_ROUNDS = 4  # walks of a loop; after these, the shapes of its state count as unknown
 
@@ -87,14 +88,9 @@ def _if(
 
 def _loop(walker: Walker, graph: GraphProto, scope: Scope, given: list[Tensor]) -> list[Tensor]:
     """``M, cond, state... -> state..., scan outputs...``."""
-    mark = walker.sizes.mark()
-    counter, going = Tensor("int64", ()), Tensor("bool", ())
-    state, found = _settled(walker, graph, scope, given[2:], [counter, going], skip=1)
     trips = walker.sizes.fresh(f"the trips of {scope.path}")
-    rows = found[1 + len(state) :]
-    return [_leaving(walker, tensor, mark, scope) for tensor in state] + [
-        _stacked(_leaving(walker, row, mark, scope), trips, 0) for row in rows
-    ]
+    counted = [Tensor("int64", ()), Tensor("bool", ())]
+    return _repeated(walker, graph, scope, given[2:], lambda state: [*counted, *state], 1, trips)
 
 
 def _scan(
@@ -105,60 +101,59 @@ def _scan(
     if not 0 <= count <= len(given):
         walker.run_body(graph, scope, ())
         return []
-    mark = walker.sizes.mark()
-    scanned = given[count:]
-    axes = _axes(node, "scan_input_axes", len(scanned))
-    rows = [_row(tensor, axis) for tensor, axis in zip(scanned, axes, strict=True)]
-    state, found = _settled(walker, graph, scope, given[:count], rows, skip=0, state_first=True)
-    length: Dim = walker.sizes.fresh(f"the length of {scope.path}")
-    for tensor, axis in zip(scanned, axes, strict=True):
-        if tensor.shape is not None and -len(tensor.shape) <= axis < len(tensor.shape):
-            length = tensor.shape[axis]
-            break
-    outs = found[count:]
-    out_axes = _axes(node, "scan_output_axes", len(outs))
-    return [_leaving(walker, tensor, mark, scope) for tensor in state] + [
-        _stacked(_leaving(walker, row, mark, scope), length, axis)
-        for row, axis in zip(outs, out_axes, strict=True)
-    ]
+    axes = _padded(node.get("scan_input_axes", ()))
+    scanned = [_row(tensor, axis) for tensor, axis in zip(given[count:], axes, strict=False)]
+    rows = [row for row, _ in scanned]
+    lengths = [length for _, length in scanned if length is not None]
+    length = lengths[0] if lengths else walker.sizes.fresh(f"the length of {scope.path}")
+    out_axes = node.get("scan_output_axes", ())
+    return _repeated(
+        walker, graph, scope, given[:count], lambda state: [*state, *rows], 0, length, out_axes
+    )
 
 
-def _settled(
+def _repeated(
     walker: Walker,
     graph: GraphProto,
     scope: Scope,
     first: Sequence[Tensor],
-    others: Sequence[Tensor],
-    *,
+    inputs: Callable[[list[Tensor]], list[Tensor]],
     skip: int,
-    state_first: bool = False,
-) -> tuple[list[Tensor], list[Tensor]]:
-    """Walk a body until the knowledge about its state holds for every trip.
+    length: Dim,
+    axes: Sequence[int] = (),
+) -> list[Tensor]:
+    """Walk a body until the knowledge about its state holds for every trip; the node's outputs.
 
-    Returns
-    -------
-    tuple
-        The state, and the body's outputs in the last walk. The outputs from ``skip`` on are the
-        state.
+    Parameters
+    ----------
+    walker, graph, scope
+        The body, its walker and its scope.
+    first
+        The state before the first trip.
+    inputs
+        The inputs of a trip, from its state.
+    skip
+        Number of outputs of the body before the state.
+    length, axes
+        Number of trips, and the axes along which rows are stacked.
     """
+    mark = walker.sizes.mark()
     state = [Tensor(tensor.dtype, tensor.shape) for tensor in first]
     wide: set[Dim] = set()
     for trip in range(_MOST_ROUNDS + 1):
         scope.tensors.clear()
-        inputs = [*state, *others] if state_first else [*others, *state]
-        found = walker.run_body(graph, scope, inputs)
+        found = walker.run_body(graph, scope, inputs(state))
         after = found[skip : skip + len(state)]
         after += [Tensor()] * (len(state) - len(after))
-        if trip >= _MOST_ROUNDS:
-            break
         met = f"a state of {scope.path}"
         merged = [_widened(p, q, wide, walker, met) for p, q in zip(state, after, strict=True)]
-        if merged == state:
+        if merged == state or trip == _MOST_ROUNDS:
             break
-        state = merged
-        if trip == _MOST_ROUNDS - 1:
-            state = [Tensor() for _ in state]
-    return state, found
+        state = [Tensor() for _ in state] if trip == _MOST_ROUNDS - 1 else merged
+    rows = [_leaving(walker, row, mark, scope) for row in found[skip + len(state) :]]
+    return [_leaving(walker, tensor, mark, scope) for tensor in state] + [
+        _stacked(row, length, axis) for row, axis in zip(rows, _padded(axes), strict=False)
+    ]
 
 
 def _widened(before: Tensor, after: Tensor, wide: set[Dim], walker: Walker, met: str) -> Tensor:
@@ -197,15 +192,15 @@ def _stacked(row: Tensor, count: Dim, axis: int) -> Tensor:
     return Tensor(row.dtype, tuple(dims))
 
 
-def _row(tensor: Tensor, axis: int) -> Tensor:
-    """The part of a scanned tensor that one trip sees."""
+def _row(tensor: Tensor, axis: int) -> tuple[Tensor, Dim | None]:
+    """The part of a scanned tensor that one trip sees, and the number of trips, if known."""
     if tensor.shape is None or not -len(tensor.shape) <= axis < len(tensor.shape):
-        return Tensor(tensor.dtype)
-    dims: Dims = tensor.shape
-    at = axis % len(dims)
-    return Tensor(tensor.dtype, dims[:at] + dims[at + 1 :])
+        return Tensor(tensor.dtype), None
+    dims = list(tensor.shape)
+    length = dims.pop(axis)
+    return Tensor(tensor.dtype, tuple(dims)), length
 
 
-def _axes(node: Node, name: str, count: int) -> list[int]:
-    axes = [int(axis) for axis in node.get(name, ())][:count]
-    return axes + [0] * (count - len(axes))
+def _padded(axes: Sequence[int]) -> Iterator[int]:
+    """Axes as an attribute has them, and then any number of zeros."""
+    return chain(axes, repeat(0))

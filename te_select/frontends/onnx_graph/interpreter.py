@@ -15,12 +15,12 @@ from te_select.frontends.onnx_graph.nodes import Node, is_default, tensor_of, te
 from te_select.frontends.onnx_graph.schema import (
     default_attributes,
     function_body,
+    outputs_of,
     schema_of,
 )
 from te_select.frontends.onnx_graph.scopes import Scope, Stated, declared, in_order, opsets_of
 from te_select.frontends.onnx_graph.shapes import shapes_of
 from te_select.frontends.onnx_graph.sites import function_path, of_function
-from te_select.frontends.onnx_graph.types import dtypes_of
 from te_select.frontends.onnx_graph.values import in_range, values_of
 from te_select.frontends.symbolic.expressions import Scalar
 from te_select.frontends.symbolic.names import Names
@@ -235,19 +235,17 @@ class Interpreter:
         schema = schema_of(node)
         if schema is None or not is_default(node.proto.domain):
             return []
-        shapes: Sequence[Sequence[Scalar] | None] = []
+        if node.op == "Constant" and "value" in node.attributes:
+            return [node.held]
+        known = outputs_of(node, schema, inputs)
+        shapes = shapes_of(node, inputs, [dims for _, dims in known])
         values: Sequence[Values | None] = []
-        dtypes: Sequence[str | None] = []
         with contextlib.suppress(Exception):  # a malformed node, or too little is known
-            dtypes = dtypes_of(node, schema, inputs)
-        with contextlib.suppress(Exception):
-            shapes = shapes_of(node, inputs)
-        with contextlib.suppress(Exception):
-            values = values_of(node, inputs)
+            values = values_of(node, inputs, shapes)
         constant = self._is_constant(node, inputs)
         return [
-            self._tensor(name, _at(dtypes, i), _at(shapes, i), _at(values, i), constant=constant)
-            for i, name in enumerate(node.proto.output)
+            self._tensor(name, dtype, _at(shapes, i), _at(values, i), constant=constant)
+            for i, (name, (dtype, _)) in enumerate(zip(node.proto.output, known, strict=True))
         ]
 
     def _tensor(
@@ -263,9 +261,7 @@ class Interpreter:
         dims = dims if values is None else values.shape
         if dims is None:
             return Tensor(dtype, constant=constant)
-        met = repr(name)
-        shape = tuple(self.sizes.known(dim, met, axis) for axis, dim in enumerate(dims))
-        return Tensor(dtype, shape, values, constant)
+        return Tensor(dtype, self.sizes.dims(dims, repr(name)), values, constant)
 
     @staticmethod
     def _is_constant(node: Node, inputs: Sequence[Tensor | None]) -> bool:

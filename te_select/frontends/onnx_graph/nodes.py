@@ -22,7 +22,7 @@ DTYPES: dict[int, str] = {
 }
 NUMBERS = {name: number for number, name in DTYPES.items()}
 INTS = ("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8", "bool")
-_FLOATS = ("float32", "float64", "float16")
+FLOATS = ("float32", "float64", "float16")
 MOST_VALUES = 1024  # elements of a tensor whose values are followed
 _DEFAULT_DOMAINS = ("", "ai.onnx")
 
@@ -62,12 +62,6 @@ class Node:
         attribute = self.attributes.get(name)
         return default if attribute is None else helper.get_attribute_value(attribute)
 
-    def ints(self, name: str, inputs: Sequence[Tensor | None], index: int) -> list[int] | None:
-        """Ints from an attribute, or from an input in later opsets; None if not known."""
-        if name in self.attributes:
-            return [int(value) for value in self.get(name)]
-        return literal_ints(inputs[index]) if len(inputs) > index else None
-
     @cached_property
     def held(self) -> Tensor:
         """What is known about the tensor in the attribute ``value``."""
@@ -100,14 +94,6 @@ def is_default(domain: str) -> bool:
     return domain in _DEFAULT_DOMAINS
 
 
-def literal_ints(tensor: Tensor | None) -> list[int] | None:
-    """The elements of a tensor if all of them are known ints; otherwise None."""
-    if tensor is None or tensor.values is None:
-        return None
-    flat = tensor.values.reshape(-1).tolist()
-    return flat if all(isinstance(value, int) for value in flat) else None
-
-
 def tensor_of(proto: TensorProto) -> Tensor:
     """What is known about a tensor in the file; its data is read if it is small."""
     dtype, shape = DTYPES.get(proto.data_type), tuple(proto.dims)
@@ -125,7 +111,7 @@ def all_unknown(shape: Sequence[int]) -> Values:
 
 
 def _values(proto: TensorProto, dtype: str | None) -> Values | None:
-    if dtype not in (*INTS, *_FLOATS):
+    if dtype not in (*INTS, *FLOATS):
         return None
     try:
         return numpy_helper.to_array(proto).astype(object)

@@ -1,23 +1,36 @@
-"""ONNX's schemas of operators: their functions and default attributes.
-
-ONNX's own shape inference is not used. It sometimes takes an unknown dim for 0, and attributes out
-of range have crashed it.
-"""
+"""What ONNX knows of its operators: types and shapes of outputs, functions, default attributes."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from onnx import AttributeProto, FunctionProto, TypeProto, defs
+from onnx import AttributeProto, FunctionProto, TensorProto, TypeProto, defs, numpy_helper
+from onnx.shape_inference import infer_node_outputs
 
-from te_select.frontends.onnx_graph.nodes import NUMBERS, Node, is_default, text
-from te_select.frontends.symbolic.expressions import Expression
+from te_select.frontends.onnx_graph.nodes import (
+    DTYPES,
+    FLOATS,
+    INTS,
+    NUMBERS,
+    Node,
+    is_default,
+    text,
+)
+from te_select.frontends.symbolic.expressions import UNKNOWN, Dim, Expression, Scalar
 from te_select.frontends.symbolic.tensors import Tensor
 
-_MOST_BYTES = 1 << 20  # of a node for which ONNX makes a function, because it copies the node
+Inputs = Sequence[Tensor | None]
+Output = tuple[str | None, Sequence[Scalar] | None]
+"""Element type and dims of an output, as far as they are known."""
+
+_MOST_BYTES = 1 << 20  # of a node that ONNX is asked about, because it copies the node
 _LARGEST_INT = 1 << 16  # of an attribute: no axis, kernel or count is larger
+_WRONG = ("STFT",)  # operators whose shapes ONNX infers wrongly; the node tests found no other
+_UNBOUNDED = ("ends", "starts", "value_int", "value_ints")  # attributes of Slice and Constant
 _MOST_DIMS = 16  # dims of an input
 _LARGEST_DIM = 1 << 40
 
@@ -27,7 +40,30 @@ def schema_of(node: Node) -> Any:
     return _schema(text(node.proto.op_type), text(node.proto.domain), node.opset)
 
 
-def function_body(node: Node, schema: Any, inputs: Sequence[Tensor | None]) -> FunctionProto | None:
+def outputs_of(node: Node, schema: Any, inputs: Inputs) -> list[Output]:
+    """What ONNX's inference says of the outputs; nothing if it refuses the node.
+
+    The inference hands on the names of dims. A dim that is arithmetic is not known to it.
+    Attributes out of range have crashed it, so it is asked only about modest nodes.
+    """
+    nothing: list[Output] = [(None, None)] * len(node.proto.output)
+    if not _is_modest(node, schema, inputs):
+        return nothing
+    types_only = [None if tensor is None else Tensor(tensor.dtype) for tensor in inputs]
+    ways = (types_only,) if node.op in _WRONG else (inputs, types_only)
+    for given in ways:  # shapes that contradict each other leave the types
+        with contextlib.suppress(Exception):  # onnx has its own kinds of errors
+            found = _inferred(node, schema, given)
+            if all(tensor is None or tensor.is_literal for tensor in given):
+                return found
+            with contextlib.suppress(Exception):
+                ones = _inferred(node, schema, [_of_ones(tensor) for tensor in given], "int64")
+                return [_both(*pair) for pair in zip(found, ones, strict=True)]
+            return found
+    return nothing
+
+
+def function_body(node: Node, schema: Any, inputs: Inputs) -> FunctionProto | None:
     """The function by which ONNX defines an operator; None if the operator is primitive."""
     if not _is_modest(node, schema, inputs):
         return None
@@ -36,7 +72,7 @@ def function_body(node: Node, schema: Any, inputs: Sequence[Tensor | None]) -> F
     versions = [v for v in schema.context_dependent_function_opset_versions if v <= node.opset]
     if not versions:
         return None
-    types = [TypeProto() if tensor is None else _type(tensor) for tensor in inputs]
+    types = [TypeProto() if tensor is None else _type(tensor, {}) for tensor in inputs]
     try:
         body = schema.get_context_dependent_function_with_opset_version(
             max(versions),
@@ -54,19 +90,70 @@ def default_attributes(schema: Any) -> list[AttributeProto]:
     return [value for value in defaults if value.type != AttributeProto.UNDEFINED]
 
 
-def _type(tensor: Tensor) -> TypeProto:
-    """The type of a tensor, in ONNX's form."""
+def _of_ones(tensor: Tensor | None) -> Tensor | None:
+    """A tensor whose named dims are 1, which broadcasts with everything."""
+    if tensor is None or tensor.shape is None:
+        return tensor
+    ones = tuple(1 if isinstance(dim, Expression) else dim for dim in tensor.shape)
+    return replace(tensor, shape=ones)
+
+
+def _both(found: Output, ones: Output) -> Output:
+    """What holds whatever the unknown types and dims are: ONNX may take a named dim for 0."""
+    (dtype, dims), (other, sizes) = found, ones
+    if dims is not None and sizes is not None:
+        pairs = zip(dims, sizes, strict=True)
+        dims = [UNKNOWN if isinstance(p, int) and (p != q or not p) else p for p, q in pairs]
+    return (dtype if dtype == other else None), dims
+
+
+def _inferred(node: Node, schema: Any, inputs: Inputs, unknown: str = "float32") -> list[Output]:
+    """One inference; ``unknown`` stands for each element type that is not known."""
+    names: dict[Dim, str] = {}
+    types, data = {}, {}
+    for name, tensor in zip(node.proto.input, inputs, strict=True):
+        if tensor is not None:
+            types[name] = _type(tensor, names, unknown)
+            if (held := _data(tensor)) is not None:
+                data[name] = held
+    found = infer_node_outputs(schema, node.proto, types, data)
+    dims = {name: dim for dim, name in names.items()}
+    return [_output(found.get(name, TypeProto()), dims) for name in node.proto.output]
+
+
+def _type(tensor: Tensor, names: dict[Dim, str], unknown: str = "") -> TypeProto:
+    """The type of a tensor in ONNX's form; adds a name for each expression in it."""
     proto = TypeProto()
-    proto.tensor_type.elem_type = NUMBERS.get(tensor.dtype or "", 0)
+    proto.tensor_type.elem_type = NUMBERS.get(tensor.dtype or unknown, 0)
     if tensor.shape is not None:
         shape = proto.tensor_type.shape
         shape.SetInParent()
         for dim in tensor.shape:
             if isinstance(dim, Expression):
-                shape.dim.add().dim_param = str(dim)
+                shape.dim.add().dim_param = names.setdefault(dim, str(len(names)))
             else:
                 shape.dim.add().dim_value = dim
     return proto
+
+
+def _data(tensor: Tensor) -> TensorProto | None:
+    """The elements of a tensor in ONNX's form, if they may be axes or counts."""
+    if tensor.values is None or tensor.dtype not in (*INTS, *FLOATS):
+        return None
+    if not all(isinstance(v, int | float) and abs(v) <= _LARGEST_INT for v in tensor.values.flat):
+        return None
+    return numpy_helper.from_array(tensor.values.astype(tensor.dtype))
+
+
+def _output(proto: TypeProto, dims: dict[str, Dim]) -> Output:
+    tensor = proto.tensor_type
+    dtype = DTYPES.get(tensor.elem_type)
+    if not tensor.HasField("shape"):
+        return dtype, None
+    return dtype, [
+        dim.dim_value if dim.HasField("dim_value") else dims.get(dim.dim_param, UNKNOWN)
+        for dim in tensor.shape.dim
+    ]
 
 
 def _function(body: bytes) -> FunctionProto:
@@ -75,7 +162,7 @@ def _function(body: bytes) -> FunctionProto:
     return function
 
 
-def _is_modest(node: Node, schema: Any, inputs: Sequence[Tensor | None]) -> bool:
+def _is_modest(node: Node, schema: Any, inputs: Inputs) -> bool:
     """Whether a node fits its schema and has no absurdly large number."""
     proto = node.proto
     if not schema.min_input <= len(proto.input) <= schema.max_input:
@@ -86,7 +173,8 @@ def _is_modest(node: Node, schema: Any, inputs: Sequence[Tensor | None]) -> bool
         formal = schema.attributes.get(text(attribute.name))
         if formal is None or int(formal.type.value) != attribute.type:
             return False
-        if any(abs(value) > _LARGEST_INT for value in (attribute.i, *attribute.ints)):
+        numbers = () if attribute.name in _UNBOUNDED else (attribute.i, *attribute.ints)
+        if any(abs(value) > _LARGEST_INT for value in numbers):
             return False
     for tensor in inputs:
         dims = () if tensor is None or tensor.shape is None else tensor.shape

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import graphlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -10,11 +9,10 @@ from onnx import AttributeProto, GraphProto, NodeProto, TypeProto, ValueInfoProt
 
 from te_select.errors import ModelError
 from te_select.frontends.onnx_graph.nodes import DTYPES, bodies, is_default, text
+from te_select.frontends.order import in_order as sorted_nodes
 from te_select.frontends.symbolic.expressions import Dim
 from te_select.frontends.symbolic.tensors import Sizes, Tensor, is_open, newer
 from te_select.frontends.symbolic.text import parse
-
-_SHOWN = 8  # nodes of a cycle
 
 
 @dataclass
@@ -158,11 +156,7 @@ def in_order(nodes: Sequence[NodeProto], path: str) -> Sequence[int]:
     waits = {
         i: {maker[name] for name in reads(node) if name in maker} for i, node in enumerate(nodes)
     }
-    try:
-        return list(graphlib.TopologicalSorter(waits).static_order())
-    except graphlib.CycleError as error:
-        cycle = " -> ".join(f"{path}#{index}" for index in error.args[1][:_SHOWN])
-        raise ModelError(f"nodes wait for each other in a cycle: {cycle}") from error
+    return sorted_nodes(waits, path, "nodes")
 
 
 def reads(node: NodeProto) -> set[str]:

@@ -1,9 +1,17 @@
-"""Finds every Where of an ONNX file, and which of them make shapes."""
+"""Finds every Where of an ONNX file, and refuses a file that defines a name twice.
+
+ONNX IR specification, "Names Within a Graph": graphs are in static single assignment form. The name
+of a node's output differs from every name that is visible where the node stands. Inputs and
+initializers of a body may hide names of the outer graphs, and an initializer may be the default
+value of an input.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections import ChainMap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
@@ -37,46 +45,74 @@ _READS_SHAPES: dict[str, tuple[int, ...]] = {
 }
 
 
+_Names = ChainMap[str, tuple[str, str]]
+"""What defines each name, for people, and as a producer; the maps of outer graphs come last."""
+
+
 @dataclass
-class _Place:
-    """A graph during the search."""
+class _Search:
+    """A search through graphs of one opset: each Where, its cond, and the names that it sees."""
 
-    path: str
     opset: int
-    outer: _Place | None = None
-    conds: set[str] = field(default_factory=set)
-    makers: dict[str, str] = field(default_factory=dict)
-    shape_names: set[str] = field(default_factory=set)
+    found: list[tuple[Site, str, _Names]] = field(default_factory=list)
 
-    def note(self, names: Iterable[str], maker: str) -> None:
-        """Note what makes some tensors; only those that are a cond are kept."""
-        self.makers.update({name: maker for name in names if name in self.conds})
+    def sites(self) -> list[Site]:
+        """The nodes that were found; any later node may have made a cond, too."""
+        nothing = ("", "graph input")
+        return [
+            replace(site, cond_producer=names.get(cond, nothing)[1])
+            for site, cond, names in self.found
+        ]
 
-    def maker(self, name: str) -> str:
-        place: _Place | None = self
-        while place is not None:
-            if name in place.makers:
-                return place.makers[name]
-            place = place.outer
-        return "graph input"
+    def graph(self, graph: GraphProto, path: str, outer: _Names, input_word: str) -> None:
+        """Search a graph and its bodies."""
+        inputs, held = _Names(), _Names()
+        for info in graph.input:
+            _define(inputs, info.name, f"an input of {path}", input_word)
+        sparse = (tensor.values for tensor in graph.sparse_initializer)
+        for tensor in (*graph.initializer, *sparse):
+            _define(held, tensor.name, f"an initializer of {path}", "initializer")
+        both = {
+            name: (what, held.get(name, ("", word))[1]) for name, (what, word) in inputs.items()
+        }
+        self.nodes(graph.node, path, ChainMap({**held, **both}, *outer.maps))
+
+    def nodes(self, nodes: Sequence[NodeProto], path: str, names: _Names) -> None:
+        """Search nodes, in the order of the file."""
+        shape_names = _shape_names(nodes)
+        for index, node in enumerate(nodes):
+            if node.op_type == "Where" and is_default(node.domain):
+                site = _site(node, f"{path}#{index}", self.opset)
+                site = replace(site, makes_shapes=node.output[0] in shape_names)
+                self.found.append((site, node.input[0], names))
+            for attribute, graph in bodies(node):
+                inside = f"{path}/{index}:{node.op_type}.{attribute}"
+                self.graph(graph, inside, names, "body input")
+            for name in filter(None, node.output):
+                _define(names, name, f"{path}#{index}", Node(node, 0).op)
 
 
-def sites(model: ModelProto) -> Iterator[Site]:
-    """Find every Where of a file: in the graph, in its bodies, and in its functions."""
-    opset = opsets_of(model.opset_import).get("", 0)
-    main = _Place("graph", opset)
-    yield from _of_graph(model.graph, main, "graph input")
-    for function in model.functions:
-        yield from of_function(function, function_path(function))
+def sites(model: ModelProto) -> list[Site]:
+    """Find every Where of a file: in the graph, in its bodies, and in its functions.
+
+    Raises
+    ------
+    ModelError
+        If a Where is malformed, or a name is defined twice.
+    """
+    search = _Search(opsets_of(model.opset_import).get("", 0))
+    search.graph(model.graph, "graph", ChainMap(), "graph input")
+    inside = (of_function(function, function_path(function)) for function in model.functions)
+    return [*search.sites(), *chain.from_iterable(inside)]
 
 
-def of_function(function: FunctionProto, path: str) -> Iterator[Site]:
+def of_function(function: FunctionProto, path: str) -> list[Site]:
     """Find every Where of a function that stands at ``path``."""
-    opset = opsets_of(function.opset_import).get("", 0)
-    place = _Place(path, opset, conds=_conds(function.node))
-    place.note(function.input, "function input")
-    place.shape_names = _shape_names(function.node)
-    yield from _of_nodes(function.node, place)
+    search, names = _Search(opsets_of(function.opset_import).get("", 0)), _Names()
+    for name in function.input:
+        _define(names, name, f"an input of {path}", "function input")
+    search.nodes(function.node, path, names)
+    return search.sites()
 
 
 def function_path(function: FunctionProto) -> str:
@@ -85,58 +121,27 @@ def function_path(function: FunctionProto) -> str:
     return f"function:{function.domain}::{function.name}{overload}"
 
 
-def _of_graph(graph: GraphProto, place: _Place, input_word: str) -> Iterator[Site]:
-    place.conds = place.outer.conds if place.outer is not None else _conds(graph.node)
-    place.note((info.name for info in graph.input), input_word)
-    place.note((tensor.name for tensor in graph.initializer), "initializer")
-    place.note((tensor.values.name for tensor in graph.sparse_initializer), "initializer")
-    place.shape_names = _shape_names(graph.node)
-    yield from _of_nodes(graph.node, place)
+def _define(names: _Names, name: str, what: str, producer: str) -> None:
+    if name in names:
+        raise ModelError(
+            f"{name!r} is defined twice, by {names[name][0]} and by {what}; expected one "
+            "definition of each name"
+        )
+    names[name] = what, producer
 
 
-def _of_nodes(nodes: Sequence[NodeProto], place: _Place) -> Iterator[Site]:
-    for node in nodes:
-        if not place.conds.isdisjoint(node.output):
-            place.note(node.output, Node(node, 0).op)
-    for index, node in enumerate(nodes):
-        if node.op_type == "Where" and is_default(node.domain):
-            yield _site(node, index, place)
-        for name, graph in bodies(node):
-            path = f"{place.path}/{index}:{node.op_type}.{name}"
-            inner = _Place(path, place.opset, place)
-            yield from _of_graph(graph, inner, "body input")
-
-
-def _site(node: NodeProto, index: int, place: _Place) -> Site:
-    where = f"{place.path}#{index}"
+def _site(node: NodeProto, place: str, opset: int) -> Site:
     if len(node.input) != 3 or len(node.output) != 1:  # noqa: PLR2004 - condition, X and Y
         raise ModelError(
-            f"Where at {where} has {len(node.input)} inputs and {len(node.output)} outputs; "
+            f"Where at {place} has {len(node.input)} inputs and {len(node.output)} outputs; "
             "expected three and one"
         )
-    if place.opset < FIRST_OPSET:
+    if opset < FIRST_OPSET:
         raise ModelError(
-            f"Where at {where} stands in opset {place.opset}, which has none; expected 9 or above"
+            f"Where at {place} stands in opset {opset}, which has none; expected 9 or above"
         )
-    version = _WHERE_16 if place.opset >= _WHERE_16 else FIRST_OPSET
-    return Site(
-        text(node.name),
-        where,
-        f"Where-{version}",
-        place.maker(node.input[0]),
-        makes_shapes=node.output[0] in place.shape_names,
-    )
-
-
-def _conds(nodes: Sequence[NodeProto]) -> set[str]:
-    """Names of the tensors that are the cond of a Where, in bodies too."""
-    names: set[str] = set()
-    for node in nodes:
-        if node.op_type == "Where":
-            names.update(node.input[:1])
-        for _, graph in bodies(node):
-            names |= _conds(graph.node)
-    return names - {""}
+    version = _WHERE_16 if opset >= _WHERE_16 else FIRST_OPSET
+    return Site(text(node.name), place, f"Where-{version}")
 
 
 def _shape_names(nodes: Sequence[NodeProto]) -> set[str]:

@@ -6,10 +6,13 @@ But TorchScript puts ``Where(Equal(shape, -1), ones, shape)`` before every Expan
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from onnx import NodeProto
+from onnx.reference import ReferenceEvaluator
 
 from te_select.frontends.onnx_graph.arithmetic import ARITHMETIC, HOLDS_SIZES, SIGNED
 from te_select.frontends.onnx_graph.nodes import (
@@ -17,18 +20,19 @@ from te_select.frontends.onnx_graph.nodes import (
     MOST_VALUES,
     Node,
     all_unknown,
-    literal_ints,
 )
+from te_select.frontends.onnx_graph.shapes import Inputs, Shapes
 from te_select.frontends.symbolic import expressions as ex
 from te_select.frontends.symbolic import ordering as order
 from te_select.frontends.symbolic.expressions import UNKNOWN, Expression, Scalar
 from te_select.frontends.symbolic.tensors import Tensor, Values
+from te_select.frontends.words import words
 
 _FOLLOWED = 64  # elements of a tensor about which only its shape is known
 _SHAPE, _SIZE, _CONSTANT = "Shape", "Size", "Constant"
 
 
-def values_of(node: Node, inputs: Sequence[Tensor | None]) -> list[Values | None]:
+def values_of(node: Node, inputs: Inputs, shapes: Shapes) -> list[Values | None]:
     """Follow the values through a node.
 
     Parameters
@@ -37,6 +41,8 @@ def values_of(node: Node, inputs: Sequence[Tensor | None]) -> list[Values | None
         A node of ONNX's own domain.
     inputs
         What is known about its inputs; None for an input that is left out.
+    shapes
+        What is known about the shapes of its outputs.
 
     Returns
     -------
@@ -47,15 +53,19 @@ def values_of(node: Node, inputs: Sequence[Tensor | None]) -> list[Values | None
         return [_constant(node)]
     if node.op in (_SHAPE, _SIZE):
         return [_of_shape(node, inputs[0])]
-    rule = _RULES.get(node.op)
     present = [tensor for tensor in inputs if tensor is not None]
-    if rule is None or all(tensor.values is None for tensor in present):
+    if all(tensor.values is None for tensor in present):
         return []
     given = [None if tensor is None else _elements(tensor) for tensor in inputs]
     if sum(value is not None for value in given) < len(present):
         return []
-    found = [None if v is None else np.asarray(v, object) for v in rule(node, given)]
-    return [None if v is None or v.size > MOST_VALUES else v for v in found]
+    if node.op in _RULES:
+        found = _RULES[node.op](node, given)
+    elif node.op in _MOVES and all(map(_is_small, shapes)):
+        found = _moved(node, given, _MOVES[node.op])
+    else:
+        return []
+    return [None if v is None else np.asarray(v, object) for v in found]
 
 
 def in_range(values: Values, dtype: str | None) -> Values | None:
@@ -108,96 +118,35 @@ def _of_shape(node: Node, tensor: Tensor | None) -> Values | None:
     return values
 
 
-def _gather(node: Node, inputs: Sequence[Values]) -> list[Any]:
-    data, indices = inputs[:2]
-    if not all(isinstance(i, int) for i in indices.flat):
-        return [None]
-    return [np.take(data, indices.astype(np.int64), axis=node.get("axis", 0))]
+def _moved(node: Node, inputs: Sequence[Values | None], sources: Sequence[int]) -> list[Any]:
+    """Let ONNX's reference move numbers in place of the elements, and put the elements back."""
+    proto = NodeProto()
+    proto.CopyFrom(node.proto)
+    feeds: dict[str, Values] = {}
+    elements: list[Any] = []
+    for i, value in enumerate(inputs):
+        proto.input[i] = "" if value is None else str(i)
+        if value is None:
+            continue
+        numbers = value.reshape(-1).tolist()
+        if i in sources:
+            numbers, before = list(range(len(elements), len(elements) + value.size)), numbers
+            elements += before
+        elif not all(isinstance(number, int) for number in numbers):
+            return []
+        feeds[str(i)] = np.array(numbers, np.int64).reshape(value.shape)
+    found = ReferenceEvaluator(proto, opsets={"": node.opset}).run(None, feeds)
+    if not sources:
+        return list(found)
+    held = np.empty(len(elements), object)
+    held[:] = elements
+    return [held[positions] for positions in found]
 
 
-def _concat(node: Node, inputs: Sequence[Values]) -> list[Any]:
-    return [np.concatenate(inputs, axis=node.get("axis", 0))]
-
-
-def _slice(node: Node, inputs: Sequence[Values | None]) -> list[Any]:
-    data = inputs[0]
-    assert data is not None
-    parts = [_int_list(node, name, inputs, i) for i, name in enumerate(_SLICED, start=1)]
-    starts, ends, axes, steps = parts
-    if starts is None or ends is None:
-        return [None]
-    axes = list(range(len(starts))) if axes is None else axes
-    steps = [1] * len(starts) if steps is None else steps
-    index = [slice(None)] * data.ndim
-    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        index[axis] = slice(start, end, step)
-    return [data[tuple(index)]]
-
-
-_SLICED = ("starts", "ends", "axes", "steps")
-
-
-def _int_list(
-    node: Node, name: str, inputs: Sequence[Values | None], index: int
-) -> list[int] | None:
-    """Ints from an attribute or an input; None if they are left out."""
-    given = [None if value is None else Tensor(values=value) for value in inputs]
-    found = node.ints(name, given, index)
-    if found is None and len(given) > index and given[index] is not None:
-        raise ValueError(f"{name} is not known")  # so nothing is known of the output
-    return found
-
-
-def _squeeze(node: Node, inputs: Sequence[Values | None]) -> list[Any]:
-    axes = _int_list(node, "axes", inputs, 1)
-    return [np.squeeze(inputs[0], axis=None if axes is None else tuple(axes))]  # type: ignore[arg-type]
-
-
-def _unsqueeze(node: Node, inputs: Sequence[Values | None]) -> list[Any]:
-    axes = _int_list(node, "axes", inputs, 1)
-    return [None if axes is None else np.expand_dims(inputs[0], tuple(axes))]  # type: ignore[arg-type]
-
-
-def _reshape(node: Node, inputs: Sequence[Values]) -> list[Any]:
-    shape = literal_ints(Tensor(values=inputs[1]))
-    if shape is None or node.get("allowzero", 0):
-        return [None]
-    copied = [inputs[0].shape[i] if dim == 0 else dim for i, dim in enumerate(shape)]
-    return [inputs[0].reshape(copied)]
-
-
-def _transpose(node: Node, inputs: Sequence[Values]) -> list[Any]:
-    return [np.transpose(inputs[0], node.get("perm"))]
-
-
-def _expand(_node: Node, inputs: Sequence[Values]) -> list[Any]:
-    shape = literal_ints(Tensor(values=inputs[1]))
-    if shape is None or np.prod(shape, dtype=float) > MOST_VALUES:
-        return [None]
-    return [np.broadcast_to(inputs[0], np.broadcast_shapes(inputs[0].shape, tuple(shape)))]
-
-
-def _tile(_node: Node, inputs: Sequence[Values]) -> list[Any]:
-    repeats = literal_ints(Tensor(values=inputs[1]))
-    if repeats is None or np.prod(repeats, dtype=float) * inputs[0].size > MOST_VALUES:
-        return [None]
-    return [np.tile(inputs[0], repeats)]
-
-
-def _constant_of_shape(node: Node, inputs: Sequence[Values]) -> list[Any]:
-    shape = literal_ints(Tensor(values=inputs[0]))
-    if shape is None or np.prod(shape, dtype=float) > MOST_VALUES:
-        return [None]
-    value = node.held.values if "value" in node.attributes else np.asarray([0.0], object)
-    return [None if value is None else np.broadcast_to(value.reshape(()), shape)]
-
-
-def _range(_node: Node, inputs: Sequence[Values]) -> list[Any]:
-    bounds = [value.item() for value in inputs]
-    if not all(isinstance(bound, int) for bound in bounds) or bounds[2] == 0:
-        return [None]
-    numbers = range(*bounds)
-    return [np.array(numbers, object) if len(numbers) <= MOST_VALUES else None]
+def _is_small(dims: Sequence[Scalar] | None) -> bool:
+    """Whether a shape is known, and its elements are few enough to be followed."""
+    sizes = [dim for dim in dims or () if isinstance(dim, int)]
+    return dims is not None and len(sizes) == len(dims) and math.prod(sizes) <= MOST_VALUES
 
 
 def _reduce(function: Callable[[Scalar, Scalar], Scalar]) -> Callable[..., list[Any]]:
@@ -207,7 +156,8 @@ def _reduce(function: Callable[[Scalar, Scalar], Scalar]) -> Callable[..., list[
         data = inputs[0]
         if data is None or data.ndim != 1 or not data.size:
             return [None]
-        axes = _int_list(node, "axes", inputs, 1)
+        given = inputs[1] if len(inputs) > 1 else None
+        axes = node.get("axes") if given is None else given.reshape(-1).tolist()
         if axes not in (None, [0], [-1]) or (not axes and node.get("noop_with_empty_axes", 0)):
             return [None]
         result: Scalar = data[0]
@@ -218,47 +168,18 @@ def _reduce(function: Callable[[Scalar, Scalar], Scalar]) -> Callable[..., list[
     return rule
 
 
-def _scatter(node: Node, inputs: Sequence[Values]) -> list[Any]:
-    """ScatterND into a vector: models assign elements of a shape in this way."""
-    data, indices, updates = inputs
-    if data.ndim != 1 or node.get("reduction", b"none") != b"none":
-        return [None]
-    if indices.shape[-1:] != (1,) or not all(isinstance(i, int) for i in indices.flat):
-        return [None]
-    result = data.copy()
-    result[indices.reshape(-1).astype(np.int64)] = updates.reshape(-1)
-    return [result]
-
-
-def _split(node: Node, inputs: Sequence[Values | None]) -> list[Any]:
-    sizes = _int_list(node, "split", inputs, 1)
-    count = len(node.proto.output)
-    data, axis = inputs[0], node.get("axis", 0)
-    assert data is not None
-    if sizes is None:
-        part = -(-data.shape[axis] // count)
-        return list(np.split(data, [part * i for i in range(1, count)], axis=axis))
-    return list(np.split(data, np.cumsum(sizes)[:-1], axis=axis))
-
-
 _RULES: dict[str, Callable[[Node, Any], list[Any]]] = {
     **ARITHMETIC,
-    "Concat": _concat,
-    "ConstantOfShape": _constant_of_shape,
-    "Expand": _expand,
-    "Gather": _gather,
-    "Identity": lambda _node, inputs: [inputs[0]],
-    "Range": _range,
     "ReduceMax": _reduce(order.maximum),
     "ReduceMin": _reduce(order.minimum),
     "ReduceProd": _reduce(ex.multiply),
     "ReduceSum": _reduce(ex.add),
-    "Reshape": _reshape,
-    "ScatterND": _scatter,
-    "Slice": _slice,
-    "Split": _split,
-    "Squeeze": _squeeze,
-    "Tile": _tile,
-    "Transpose": _transpose,
-    "Unsqueeze": _unsqueeze,
+}
+_MOVES: dict[str, Sequence[int]] = {  # the inputs whose elements go to the output
+    **dict.fromkeys(words("Expand Gather Identity Reshape Slice Split Squeeze Tile"), (0,)),
+    **dict.fromkeys(words("ConstantOfShape Range"), ()),
+    "Concat": range(MOST_VALUES),
+    "ScatterND": (0, 2),
+    "Transpose": (0,),
+    "Unsqueeze": (0,),
 }

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-import graphlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from te_select.errors import ModelError
 from te_select.frontends.openvino_ir.document import Layer, Net, Port
-from te_select.frontends.openvino_ir.shapes import dtype_after, is_scalar, shape_of
-from te_select.frontends.openvino_ir.types import dtype_of
-from te_select.frontends.symbolic.expressions import Dim, Unknown
+from te_select.frontends.order import in_order
+from te_select.frontends.symbolic.expressions import UNKNOWN, Dim
 from te_select.frontends.symbolic.names import Names
+from te_select.frontends.symbolic.rules import COMPARES, RULES, SAME_AS_FIRST, shape_of
 from te_select.frontends.symbolic.status import Operands, Site
 from te_select.frontends.symbolic.tensors import Dims, Sizes, Tensor
 from te_select.frontends.words import words
+from te_select.operator.systems import TYPE_NAMES
 
+_NOT_KNOWN = ("", "dynamic", "undefined", "unspecified")  # element types
+_TO_BOOL = COMPARES | words("IsFinite IsInf IsNaN LogicalNot")
+_STATIC_RANK = words(
+    "Gather ReduceL1 ReduceL2 ReduceLogicalAnd ReduceLogicalOr ReduceMax ReduceMean ReduceMin "
+    "ReduceProd ReduceSum Reshape Squeeze StridedSlice Unsqueeze"
+)
+_WITH_CONTROL = 2  # inputs: the data, and one that decides the rank
 _CHANGES = frozenset(("Assign", "Multinomial", "Parameter", "RandomUniform", "ReadValue"))
 _MOST_DIGITS = 19  # of a dim, which is an int64
 _INTERVAL = re.compile(r"(\d*)\.\.(\d*)")
@@ -81,7 +88,7 @@ class Walker:
         known: dict[tuple[str, str], Tensor] = {}
         found: dict[str, list[Found]] = {}
         makes_shapes = _shape_layers(net)
-        for layer in _in_order(net, path):
+        for layer in _order(net, path):
             inputs = [self._input(net, layer, port, known, path) for port in layer.inputs]
             outputs = self._outputs(layer, inputs, path, fed)
             known.update({(layer.id, port.id): outputs[i] for i, port in enumerate(layer.outputs)})
@@ -123,33 +130,32 @@ class Walker:
     ) -> list[Tensor]:
         if layer.type == "Parameter" and layer.outputs:
             return [self._parameter(layer, fed)] * len(layer.outputs)
-        constant = not layer.bodies and layer.type not in _CHANGES
-        constant = constant and all(tensor.constant for tensor in inputs)
-        outputs = []
-        for i, port in enumerate(layer.outputs):
-            if any(dim < -1 for dim in port.dims):
-                raise ModelError(f"layer {path}#{layer.id} has the dims {list(port.dims)}")
-            follows = shape_of(layer, inputs) if i == 0 else None
-            dtype = dtype_of(port.precision) or (dtype_after(layer, inputs) if i == 0 else None)
-            if layer.type == "Const":
-                dtype = dtype or dtype_of(layer.data.get("element_type", ""))
-                follows = follows if port.dims else ()
-            constants = [tensor.constant for tensor in inputs]
-            if not port.dims and follows is None and is_scalar(layer, inputs, constants):
-                follows = ()
-            dims = port.dims or (None if follows is None else (-1,) * len(follows))
-            if dims is None:
-                outputs.append(Tensor(dtype, constant=constant))
-                continue
-            if follows is None or len(follows) != len(dims):
-                follows = (Unknown(),) * len(dims)
-            met = f"layer {layer.name!r}"
-            shape = tuple(
-                stated if stated >= 0 else self.sizes.known(dim, met, axis)
-                for axis, (stated, dim) in enumerate(zip(dims, follows, strict=True))
-            )
-            outputs.append(Tensor(dtype, shape, constant=constant))
-        return outputs
+        constants = [tensor.constant for tensor in inputs]
+        constant = not layer.bodies and layer.type not in _CHANGES and all(constants)
+        return [
+            replace(self._output(layer, port, i, inputs, path), constant=constant)
+            for i, port in enumerate(layer.outputs)
+        ]
+
+    def _output(
+        self, layer: Layer, port: Port, index: int, inputs: list[Tensor], path: str
+    ) -> Tensor:
+        """What the file says about an output; for the first one, also what follows."""
+        if any(dim < -1 for dim in port.dims):
+            raise ModelError(f"layer {path}#{layer.id} has the dims {list(port.dims)}")
+        dtype, follows = dtype_of(port.precision), None
+        if index == 0:
+            dtype = dtype or _dtype_after(layer, inputs)
+            follows = shape_of(layer.type, layer.data.get, [tensor.shape for tensor in inputs])
+        if not port.dims and (layer.type == "Const" or (not follows and _is_scalar(layer, inputs))):
+            follows = ()
+        stated = port.dims or (None if follows is None else (-1,) * len(follows))
+        if stated is None:
+            return Tensor(dtype)
+        if follows is None or len(follows) != len(stated):
+            follows = (UNKNOWN,) * len(stated)
+        said = [UNKNOWN if dim < 0 else dim for dim in stated]
+        return Tensor(dtype, self.sizes.dims(follows, f"layer {layer.name!r}", said))
 
     def _parameter(self, layer: Layer, fed: dict[str, Tensor] | None) -> Tensor:
         """What is known about an input of the network or of a body."""
@@ -221,7 +227,36 @@ def _passed(layer: Layer, tag: str, inputs: Sequence[Tensor]) -> dict[str, Tenso
     }
 
 
-def _in_order(net: Net, path: str) -> list[Layer]:
+def dtype_of(spelled: str) -> str | None:
+    """Our name of an element type, or the file's own if we have none; None if it is not known."""
+    word = spelled.lower()
+    return None if word in _NOT_KNOWN else TYPE_NAMES["openvino"].get(word, word)
+
+
+def _dtype_after(layer: Layer, inputs: Sequence[Tensor]) -> str | None:
+    """Element type of the first output, for a file that leaves it out."""
+    if layer.type == "Const":
+        return dtype_of(layer.data.get("element_type", ""))
+    if layer.type in _TO_BOOL:
+        return "bool"
+    if layer.type == "Select":
+        return inputs[1].dtype if len(inputs) > 1 else None
+    follows = layer.type != "Convert" and (layer.type in SAME_AS_FIRST or layer.type in RULES)
+    return inputs[0].dtype if follows and inputs else None
+
+
+def _is_scalar(layer: Layer, inputs: Sequence[Tensor]) -> bool:
+    """Whether an output that is stated without dims is a scalar, and not of unknown rank.
+
+    Its rank is known if the ranks of the inputs are known and only constants decide it.
+    """
+    if layer.type not in _STATIC_RANK or len(inputs) < _WITH_CONTROL:
+        return False
+    known = all(tensor.shape is not None for tensor in inputs)
+    return known and (layer.type == "Gather" or all(tensor.constant for tensor in inputs[1:]))
+
+
+def _order(net: Net, path: str) -> list[Layer]:
     """The layers, each behind those that feed it."""
     waits: dict[str, set[str]] = {layer_id: set() for layer_id in net.layers}
     for (to, _), (source, _) in net.edges.items():
@@ -229,12 +264,7 @@ def _in_order(net: Net, path: str) -> list[Layer]:
             missing = to if to not in waits else source
             raise ModelError(f"an edge of {path} names layer {missing!r}, which is not there")
         waits[to].add(source)
-    try:
-        order = list(graphlib.TopologicalSorter(waits).static_order())
-    except graphlib.CycleError as error:
-        cycle = " -> ".join(f"{path}#{layer_id}" for layer_id in error.args[1][:8])
-        raise ModelError(f"layers wait for each other in a cycle: {cycle}") from error
-    return [net.layers[layer_id] for layer_id in order]
+    return [net.layers[layer_id] for layer_id in in_order(waits, path, "layers")]
 
 
 def _shape_layers(net: Net) -> set[str]:

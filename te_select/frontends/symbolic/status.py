@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from te_select.errors import BroadcastError, DTypeError, ModelError
-from te_select.frontends.model_node import ModelNode, Status
 from te_select.frontends.symbolic.expressions import Dim, Expression, Unknown
 from te_select.frontends.symbolic.names import Named, Names
 from te_select.frontends.symbolic.tensors import Dims, Sizes, Tensor, broadcast_dims, is_cut
 from te_select.operator.dtypes import ELEMENT_TYPES
+from te_select.operator.node import ModelNode, Status
 from te_select.operator.workload import Workload
 
 Operands = tuple[Tensor, Tensor, Tensor]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,12 @@ class Tensor:
     values: Values | None = None
     constant: bool = False
 
+    @property
+    def is_literal(self) -> bool:
+        """Whether its type is known, and all its dims are ints."""
+        dims = self.shape or ()
+        return self.dtype is not None and all(isinstance(dim, int) for dim in dims)
+
 
 class Sizes:
     """Names for sizes about which nothing is known, and where each of them occurs first."""
@@ -73,12 +79,30 @@ class Sizes:
         """Mark the sizes that have been named so far."""
         return len(self._met)
 
-    def known(self, value: Scalar, tensor: str, axis: int) -> Dim:
-        """``value`` as a dim, or a fresh size if it is not known."""
-        dim = as_size(value)
-        if isinstance(dim, Expression) or (isinstance(dim, int) and 0 <= dim <= _LARGEST_DIM):
-            return dim
-        return self.fresh(f"dim {axis} of {tensor}")
+    def dims(
+        self, found: Sequence[Scalar], tensor: str, stated: Sequence[Scalar] | None = None
+    ) -> Dims:
+        """Dims that are known; each of the others is a fresh size.
+
+        Parameters
+        ----------
+        found
+            The dims as they follow from other tensors.
+        tensor
+            The tensor, for people.
+        stated
+            The dims as the file says them; its ints are trusted.
+        """
+        dims: list[Dim] = []
+        for axis, (said, value) in enumerate(zip(stated or found, found, strict=True)):
+            dim = as_size(value)
+            if stated is not None and isinstance(said, int):
+                dims.append(said)
+            elif isinstance(dim, Expression) or (isinstance(dim, int) and 0 <= dim <= _LARGEST_DIM):
+                dims.append(dim)
+            else:
+                dims.append(self.fresh(f"dim {axis} of {tensor}"))
+        return tuple(dims)
 
 
 def is_fresh(name: str) -> bool:
@@ -159,14 +183,6 @@ def join(a: Tensor, b: Tensor, sizes: Sizes, met: str) -> Tensor:
     if a.values is not None and b.values is not None and a.values.shape == b.values.shape:
         values = _SAME(a.values, b.values)
     return Tensor(dtype, shape, np.asarray(values, object) if values is not None else None)
-
-
-def alike(a: Tensor, b: Tensor) -> bool:
-    """Whether the same is known about both."""
-    if a.values is None or b.values is None:
-        return replace(a, values=None) == replace(b, values=None) and a.values is b.values
-    same = a.values.shape == b.values.shape and bool((a.values == b.values).all())
-    return same and replace(a, values=None) == replace(b, values=None)
 
 
 def _same(p: Scalar, q: Scalar) -> Scalar:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import inspect
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from te_select.errors import not_installed
-from te_select.functional.where.counts import fetch_rows, served
 from te_select.functional.where.kernels import library
-from te_select.functional.where.kinds_of_tensors import by_type
-from te_select.functional.where.numpy_rules import leave, left, pieces
+from te_select.functional.where.numpy_rules import left, numpy_fallback, numpys_where, pieces
+from te_select.functional.where.tensor_libraries import by_type
 from te_select.operator import family
 
 _DOC = """Select element by element: ``out[i] = x[i] if cond[i] else y[i]``, as numpy.where does.
@@ -95,7 +95,7 @@ def build(path: str | None = None, target: str = "native") -> Path:
     return building.build(path, target)
 
 
-def _fetch(width: int) -> bool:
+def _load_kernels(width: int) -> bool:
     """Load the kernels for elements of this many bytes."""
     return library.fetch(family.part_of_width(width))
 
@@ -112,23 +112,27 @@ def _traced(function: Any, *args: Any, out: Any = None) -> Any:
     return torch_operator.where(*args, out=out)
 
 
-def _make() -> tuple[Any, Any]:
-    """The callable, and the function that returns the extension's counts."""
-    try:
-        from te_select.runtime import _extension as extension  # noqa: PLC0415 - optional
-    except ImportError:
-        from te_select.functional.where import through_tvm_ffi  # noqa: PLC0415
+def _without_extension(*args: Any, **options: Any) -> Any:
+    """What NumPy, or the library of the tensors, makes of a call; the first call warns."""
+    _load_kernels(1)
+    found = numpy_fallback("no extension", *args, **options)
+    return numpys_where(*args) if found is NotImplemented else found
 
-        return through_tvm_ffi.where, lambda: (0, 0, 0, {})
-    library.on_load(extension.install)
-    return extension.make(leave, _fetch, fetch_rows, by_type, _traced), extension.counts
+
+def _make() -> Any:
+    """The callable."""
+    if library.extension is None:
+        return _without_extension
+    return library.extension.make(
+        numpy_fallback, _load_kernels, library.fetch_missing_kernel, by_type, _traced
+    )
 
 
 def _stats() -> Stats:
-    *of_extension, reasons = _counts()
-    calls, elements, large = map(sum, zip(of_extension, served(), strict=True))
+    extension = library.extension
+    calls, elements, large, reasons = (0, 0, 0, {}) if extension is None else extension.counts()
     calls, large = calls - pieces["calls"], large - pieces["calls"]
-    return Stats(calls, elements, large, dict(sum((left, type(left)(reasons)), type(left)())))
+    return Stats(calls, elements, large, dict(left + Counter(reasons)))
 
 
 def _signature() -> inspect.Signature:
@@ -137,8 +141,7 @@ def _signature() -> inspect.Signature:
     return inspect.signature(where)
 
 
-_found, _counts = _make()
-where: Where = _found
+where: Where = _make()
 for _name, _value in (
     ("__name__", "where"),
     ("__qualname__", "where"),

@@ -8,7 +8,7 @@ import cupy
 import numpy as np
 
 
-def where(*args: Any, out: Any = None) -> Any:
+def in_kind(*args: Any, out: Any = None) -> Any:
     """Select as cupy.where does, with NumPy's promotion.
 
     Parameters

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from te_select.errors import ArgumentError
 
 
-def where(*args: Any, out: Any = None) -> Any:
+def in_kind(*args: Any, out: Any = None) -> Any:
     """Select as jax.numpy.where does, inside ``jax.jit`` too.
 
     Parameters

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from functools import partial
+import functools
 from typing import Any
 
 import torch
 
-from te_select.functional.where.counts import count
 from te_select.functional.where.kernels import library
 from te_select.functional.where.shapes import joined
 from te_select.functional.where.torch_layout import is_ordinary, strides
@@ -33,7 +31,6 @@ _empty, _empty_like = torch.empty, torch.empty_like  # the latter takes half the
 _YIELDING = {True: (bool, int, float), False: (bool, int)}
 _NO_ENTRY = (None, ())
 
-_functions: dict[Any, Any] = {}
 _entries: dict[Any, Any] = {}
 """The functions that have served a call, with the numbers that yield, by element type."""
 
@@ -44,10 +41,10 @@ def by_kernels(cond: Any, x: Any, y: Any, out: Any) -> Any:
     return after_all_checks(cond, x, y, out) if found is None else found
 
 
-def is_recorded(x: Any, y: Any) -> bool:
-    """Whether torch may record the call, for gradients or for a tracer."""
-    grad = any(type(side) is _TENSOR and side.requires_grad for side in (x, y))
-    return _is_watched() or (grad and torch.is_grad_enabled())
+def is_recorded(*sides: Any) -> bool:
+    """Whether torch may record a call with these sides, for gradients or for a tracer."""
+    tensors = (side for side in sides if type(side) is _TENSOR)
+    return STATE.may_watch(*tensors) or _interpreters() is not None
 
 
 def common_call(cond: Any, x: Any, y: Any, out: Any = None) -> Any:  # noqa: PLR0911 - for speed
@@ -103,11 +100,6 @@ def _made_for(cond: Any, x: Any, y: Any) -> Any:
     return torch.empty_strided(shape, strides(shape, (cond, x, y)), dtype=x.dtype)
 
 
-def _is_closed(out: Any) -> bool:
-    """Whether torch forbids to write a tensor here: one of inference mode, outside of it."""
-    return out.is_inference() and not _in_inference_mode()
-
-
 def _called(entry: Any, cond: Any, x: Any, y: Any, out: Any) -> Any:
     """Call the function; None if it refuses the tensors, for example those on a device."""
     try:
@@ -121,22 +113,13 @@ def _called(entry: Any, cond: Any, x: Any, y: Any, out: Any) -> Any:
     return made
 
 
-def _counted(function: Any, cond: Any, x: Any, y: Any, out: Any) -> Any:
-    """Call the function through tvm-ffi, and count that; refuse empty tensors, as the C half."""
-    outcome = function(cond, x, y, out) if out.numel() else -1
-    if outcome >= 0:
-        count(out.numel(), outcome)
-    return outcome
+@functools.cache
+def _entry() -> Any:
+    """The function of the kernels, which must be there; None if torch cannot pass tensors on."""
+    return library.function_of_tensors(family.FUNCTION, _TENSOR)
 
 
-def _is_watched() -> bool:
-    """Whether torch may be recording operations, for any purpose."""
-    return bool(
-        _tracing() or _modes() or _interpreters() is not None or _forward_ad._current_level >= 0
-    )
-
-
-def is_plain(value: Any) -> bool:
+def _is_plain(value: Any) -> bool:
     """Whether a tensor is in memory of the CPU, and its bits are its elements."""
     return (
         type(value) is _TENSOR
@@ -154,21 +137,16 @@ def after_all_checks(cond: Any, x: Any, y: Any, out: Any) -> Any:
     tensors = [side for side in (x, y) if type(side) is _TENSOR]
     odd = [side for side in (x, y) if type(side) not in (_TENSOR, *_NUMBERS)]
     # Numbers alone are left to torch, which has rules of its own for them.
-    if not tensors or odd or not all(map(is_plain, (cond, *tensors))):
+    if not tensors or odd or not all(map(_is_plain, (cond, *tensors))):
         return None
-    grad = torch.is_grad_enabled() and any(side.requires_grad for side in tensors)
     dtype = torch.result_type(x, y)
-    if grad or cond.dtype is not torch.bool or dtype.itemsize not in _WIDTHS or _is_watched():
+    if is_recorded(*tensors) or cond.dtype is not torch.bool or dtype.itemsize not in _WIDTHS:
         return None
     then, else_ = _converted(x, dtype), _converted(y, dtype)
-    if then is None or else_ is None or not _fits(out, cond, then, else_):
+    if then is None or else_ is None or not (out is None or _may_be_written(out)):
         return None
-    entry = _functions.get(dtype)
-    if entry is None:
-        if not library.fetch(family.part_of_width(dtype.itemsize)):
-            return None
-        entry = library.function_of_tensors(family.FUNCTION, _TENSOR)
-        entry = _functions[dtype] = entry or partial(_counted, library.function(family.FUNCTION))
+    if not library.fetch(family.part_of_width(dtype.itemsize)) or (entry := _entry()) is None:
+        return None
     found = _called(entry, cond, _bare(then), _bare(else_), out)
     if found is not None and not dtype.is_complex:  # a complex tensor may be a conjugated view
         yields = _YIELDING[dtype.is_floating_point] if dtype is not torch.bool else (bool,)
@@ -186,15 +164,11 @@ def _converted(side: Any, dtype: torch.dtype) -> torch.Tensor | None:
         return None
 
 
-def _fits(out: Any, cond: Any, then: Any, else_: Any) -> bool:
-    """Whether plain operands of one type give a result, and out, if there is one, can take it."""
-    shape = joined(cond.shape, then.shape, else_.shape)
-    if shape is None or not math.prod(shape):
+def _may_be_written(out: Any) -> bool:
+    """Whether the C half may write to a tensor, if its type and shape are right."""
+    if not _is_plain(out) or out.requires_grad:
         return False
-    if out is None:
-        return True
-    plain = is_plain(out) and not (out.requires_grad or _is_closed(out))
-    return bool(plain and out.dtype is then.dtype and out.shape == shape)
+    return not out.is_inference() or _in_inference_mode()  # torch forbids it outside of that mode
 
 
 def _bare(tensor: torch.Tensor) -> torch.Tensor:

@@ -13,7 +13,14 @@ import torch
 from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd.function import _SingleLevelFunction
 
-from te_select.functional.where.torch_kernels import by_kernels
+from te_select.functional.where.torch_kernels import (
+    after_all_checks,
+    by_kernels,
+    common_call,
+    is_recorded,
+)
+
+__all__ = ["common_call", "in_kind", "where"]
 
 _library = torch.library.Library("te_select", "DEF")
 _library.define(
@@ -58,7 +65,7 @@ def where(cond: Any, x: Any, y: Any, *, out: Any = None, opaque: bool = False) -
         if found is not None:
             return found
     if out is not None:
-        return into(cond, x, y, out)
+        return _into_out(cond, x, y, out)
     in_forward_mode = torch.autograd.forward_ad._current_level >= 0  # which leaves it to torch
     if (compiling and not opaque) or in_forward_mode or not _is_taken(cond, x, y):
         return torch.where(cond, x, y)
@@ -67,7 +74,43 @@ def where(cond: Any, x: Any, y: Any, *, out: Any = None, opaque: bool = False) -
     return _operator(cond, _tensor(x, y), _tensor(y, x))
 
 
-def into(cond: Any, x: Any, y: Any, out: Any) -> Any:
+def in_kind(*args: Any, out: Any = None) -> Any:
+    """Do a call of `te_select.where` with tensors as torch.where does.
+
+    Parameters
+    ----------
+    args
+        cond, or cond, x and y. They are tensors; x and y may be numbers.
+    out
+        The tensor to write, or None.
+
+    Returns
+    -------
+    torch.Tensor
+        out, or a new tensor. torch.where itself does calls that torch records, and calls with
+        tensors that are on a device, or whose bits are not their values.
+
+    Raises
+    ------
+    Exception
+        Whatever torch.where raises.
+
+    Notes
+    -----
+    ``torch.where``; ``torch.result_type`` for the element type.
+    """
+    if len(args) != 3:  # noqa: PLR2004 - cond, x, y
+        return torch.where(*args) if out is None else torch.where(*args, out=out)
+    cond, x, y = args
+    found = after_all_checks(cond, x, y, out)
+    if found is not None:
+        return found
+    if out is not None:
+        return _into_out(cond, x, y, out)
+    return where(cond, x, y, opaque=True) if is_recorded(x, y) else torch.where(cond, x, y)
+
+
+def _into_out(cond: Any, x: Any, y: Any, out: Any) -> Any:
     """Call torch.where with out, which takes tensors only."""
     if _is_taken(cond, x, y):
         x, y = _tensor(x, y), _tensor(y, x)
@@ -117,17 +160,13 @@ def _on_cpu(cond: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tenso
 
 
 def _on_device(cond: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """Select on a device, or for tracing, which takes the shape and the type."""
     return torch.where(cond, x, y).contiguous()
 
 
 def _into(cond: torch.Tensor, x: torch.Tensor, y: torch.Tensor, *, out: torch.Tensor) -> None:
     if by_kernels(cond, x, y, out) is None:
         torch.where(cond, x, y, out=out)
-
-
-def _shape_of(cond: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """The result's shape and type, for tracing."""
-    return torch.where(cond, x, y).contiguous()
 
 
 def _shape_of_out(
@@ -228,6 +267,6 @@ for _key in ("CPU", "CUDA"):
     _library.impl("where.out", _into, _key)
 _library.impl("where", _with_gradients, "Autograd", with_keyset=True)
 _library.impl("where.out", _into_without_gradients, "Autograd", with_keyset=True)
-torch.library.register_fake("te_select::where", _shape_of, lib=_library)
+torch.library.register_fake("te_select::where", _on_device, lib=_library)
 torch.library.register_fake("te_select::where.out", _shape_of_out, lib=_library)
 torch.library.register_vmap("te_select::where", _batched, lib=_library)

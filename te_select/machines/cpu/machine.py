@@ -125,14 +125,14 @@ def components() -> tuple[Component, ...]:
     return (Component("LLVM", number, "compiler", "Apache-2.0 WITH LLVM-exception"),)
 
 
-def source(one: Scheduled, target: CpuTarget, level: str) -> str:
-    """The code at one level: TIR that calls span kernels, LLVM IR, or assembly."""
+def source(one: Scheduled, target: CpuTarget, form: str) -> str:
+    """The code in one form: TIR that calls span kernels, LLVM IR, or assembly."""
     lowered = lower(one, symbol(0))
-    if level == "tir":
+    if form == "tir":
         return "\n\n".join([*_spans_in_words(one), *(str(func.script()) for func in lowered)])
     with limits.explained(one.workload):
         module = lowering.build(lowered, target.tvm)
-    if level == "llvm":
+    if form == "llvm":
         return str(module.inspect_source("ll"))
     return listing.without_notes(str(module.inspect_source("asm")))
 

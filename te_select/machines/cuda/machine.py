@@ -82,15 +82,15 @@ def components() -> tuple[Component, ...]:
     return (Component(name, number, "compiler", "LicenseRef-NVIDIA-CUDA-EULA"),)
 
 
-def source(one: Scheduled, target: CudaTarget, level: str) -> str:
-    """The code at a level: lowered loops around the span, CUDA C++, PTX, or SASS."""
+def source(one: Scheduled, target: CudaTarget, form: str) -> str:
+    """The code in one form: lowered loops around the span, CUDA C++, PTX, or SASS."""
     made = _lower(one, symbol(0))
-    if level == "tir":
+    if form == "tir":
         return str(made.func.script())
-    if level == "cuda":
+    if form == "cuda":
         return made.source
     binary = compilers.compile_cuda(made.source, target.archs)
-    if level == "ptx":
+    if form == "ptx":
         return binary.ptx
     listings = {arch: compilers.sass(cubin) for arch, cubin in binary.cubins.items()}
     return "\n".join(f"// {arch}\n{text}" for arch, text in listings.items())

@@ -58,8 +58,8 @@ def takes(text: str) -> bool:
 
 
 def suggestions(text: str) -> list[str]:
-    """No suggestions: there are no names close to an unknown one."""
-    return []
+    """The target of an architecture that is named alone."""
+    return [f"cuda:{text}"] if _is_compilable(text) else []
 
 
 def from_name(text: str) -> CudaTarget:

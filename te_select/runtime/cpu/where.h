@@ -26,7 +26,6 @@ enum {
   TE_SELECT_WHERE_NO_KERNEL = -1, /* not done: no kernel has this width */
   TE_SELECT_WHERE_REFUSED = -2,   /* not done: see `refusal` */
   TE_SELECT_WHERE_FAILED = -3,    /* not done: there is no memory for tiles; or a kernel failed */
-  TE_SELECT_WHERE_LAYOUT = -4,    /* not done: see te_select_where_compact of where_library.c */
   TE_SELECT_WHERE_WISH = 1
 };
 

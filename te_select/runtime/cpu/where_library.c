@@ -203,37 +203,3 @@ TE_SELECT_EXPORT(te_select_where) {
   te_select_return_int(result, outcome);
   return 0;
 }
-
-/* Whether a tensor is in C order, and broadcasts to out. */
-static int is_compact(const DLTensor* t, const DLTensor* out) {
-  int32_t most = out->ndim < TE_SELECT_WHERE_RANK ? out->ndim : TE_SELECT_WHERE_RANK;
-  if (t->ndim < 0 || t->ndim > most || (t->ndim && !t->shape)) return 0;
-  uint64_t compact = 1;
-  for (int32_t back = 1; back <= t->ndim; ++back) {
-    int64_t dim = t->shape[t->ndim - back];
-    if (dim == 1) continue;
-    if (dim != out->shape[out->ndim - back]) return 0;
-    if (t->strides && (uint64_t)t->strides[t->ndim - back] != compact) return 0;
-    compact *= (uint64_t)dim;
-  }
-  return 1;
-}
-
-/* As te_select_where, for callers that have guessed the shape and the layout of a new out: unless
- * all tensors are in C order, and out has the shape to which the inputs broadcast, nothing is
- * written, and the result is TE_SELECT_WHERE_LAYOUT. */
-TE_SELECT_EXPORT(te_select_where_compact) {
-  const DLTensor* out =
-      num_args == TE_SELECT_OPERANDS ? te_select_tensor_of(&args[TE_SELECT_OUT]) : NULL;
-  const DLTensor* inputs[TE_SELECT_OUT];
-  int fits = out && is_compact(out, out);
-  for (int i = 0; i < TE_SELECT_OUT && fits; ++i) {
-    inputs[i] = te_select_tensor_of(&args[i]);
-    fits = !inputs[i] || is_compact(inputs[i], out);
-  }
-  if (fits && is_joined(out, inputs)) {
-    return __tvm_ffi_te_select_where(self, args, num_args, result);
-  }
-  te_select_return_int(result, TE_SELECT_WHERE_LAYOUT);
-  return 0;
-}

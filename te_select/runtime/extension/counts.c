@@ -3,22 +3,24 @@
 
 #include "where.h"
 
-enum { WISHES = TE_SELECT_WIDTHS * TE_SELECT_ROWS };
-enum { LARGE = 4096 };                 /* elements; calls of more are counted as large */
-static const int64_t WISHED = 1 << 22; /* elements that a kernel of rows would have served */
+enum { ROW_KERNELS = TE_SELECT_WIDTHS * TE_SELECT_ROWS };
+enum { LARGE = 4096 };                        /* elements; calls of more are counted as large */
+static const int64_t WORTH_LOADING = 1 << 22; /* elements that a kernel of rows would have served */
 
-static PyObject* fetch_rows;
+static PyObject* fetch_missing_kernel;
 static long long calls, all_elements, large_calls;
-static int64_t wishes[WISHES];
+static int64_t wanted_elements[ROW_KERNELS];
 
-void te_select_fetch_rows_by(PyObject* function) { Py_XSETREF(fetch_rows, Py_NewRef(function)); }
+void te_select_fetch_missing_kernel_by(PyObject* function) {
+  Py_XSETREF(fetch_missing_kernel, Py_NewRef(function));
+}
 
-static int note_wish(int64_t wish, int64_t elements) {
-  if (wish < 0 || wish >= WISHES || wishes[wish] < 0) return 0;
-  wishes[wish] += elements;
-  if (wishes[wish] < WISHED) return 0;
-  wishes[wish] = -1; /* asked for once */
-  PyObject* done = PyObject_CallFunction(fetch_rows, "L", (long long)wish);
+static int note_missing_kernel(int64_t number, int64_t elements) {
+  if (number < 0 || number >= ROW_KERNELS || wanted_elements[number] < 0) return 0;
+  wanted_elements[number] += elements;
+  if (wanted_elements[number] < WORTH_LOADING) return 0;
+  wanted_elements[number] = -1; /* asked for once */
+  PyObject* done = PyObject_CallFunction(fetch_missing_kernel, "L", (long long)number);
   Py_XDECREF(done);
   return done ? 0 : -1;
 }
@@ -27,7 +29,9 @@ int te_select_count(int64_t outcome, int64_t elements) {
   ++calls;
   all_elements += elements;
   large_calls += elements > LARGE;
-  return outcome < TE_SELECT_WHERE_WISH ? 0 : note_wish(outcome - TE_SELECT_WHERE_WISH, elements);
+  return outcome < TE_SELECT_WHERE_WISH
+             ? 0
+             : note_missing_kernel(outcome - TE_SELECT_WHERE_WISH, elements);
 }
 
 void te_select_served(long long counts[3]) {

@@ -4,8 +4,8 @@
 
 #include "numpy_api.h"
 
-/* Sets the function of Python that fetches a kernel of rows, by the number of its wish. */
-void te_select_fetch_rows_by(PyObject* function);
+/* Sets the function of Python that fetches a kernel of rows, by its number. */
+void te_select_fetch_missing_kernel_by(PyObject* function);
 
 /* Counts a call that kernels have done, with one of the outcomes in where.h. If they lacked a kernel
  * of rows, it is fetched when it would have served many elements. Returns -1, with an error of

@@ -12,7 +12,7 @@
 #include "tensors.h"
 
 static const te_select_where_library* library;
-static PyObject *leave, *fetch, *numpy_where; /* functions of Python */
+static PyObject *numpy_fallback, *load_kernels, *numpy_where; /* functions of Python */
 static PyObject* by_type;       /* a dict: for tensors of a type, a function for common calls */
 static long long left[REASONS]; /* calls of numpy.where from here */
 
@@ -91,17 +91,17 @@ static PyArrayObject* new_result(const operands* found, te_select_where_call* ca
 }
 
 static verdict take_out(PyObject* out, const operands* found, te_select_where_call* call) {
-  if (!PyArray_Check(out) || te_select_has_own_rule(out)) return BY_OUT;
+  if (!PyArray_Check(out) || te_select_has_own_rule(out)) return FALLBACK_OUT;
   PyArrayObject* array = (PyArrayObject*)out;
   if (PyArray_DESCR(array) != found->type && !PyArray_EquivTypes(PyArray_DESCR(array), found->type))
-    return BY_OUT;
-  if (!PyArray_ISWRITEABLE(array) || PyArray_NDIM(array) != call->ndim) return BY_OUT;
+    return FALLBACK_OUT;
+  if (!PyArray_ISWRITEABLE(array) || PyArray_NDIM(array) != call->ndim) return FALLBACK_OUT;
   for (int32_t axis = 0; axis < call->ndim; ++axis) {
-    if (PyArray_DIM(array, axis) != call->shape[axis]) return BY_OUT;
+    if (PyArray_DIM(array, axis) != call->shape[axis]) return FALLBACK_OUT;
   }
   memcpy(call->strides[INPUTS], PyArray_STRIDES(array), (size_t)call->ndim * sizeof(int64_t));
   call->data[INPUTS] = PyArray_BYTES(array);
-  return te_select_where_overlaps(call) ? BY_OUT : TAKEN;
+  return te_select_where_overlaps(call) ? FALLBACK_OUT : TAKEN;
 }
 
 /* ---- the call ----------------------------------------------------------------------------------- */
@@ -119,20 +119,20 @@ static int32_t run(const te_select_where_call* call, int64_t elements) {
 static verdict select_into(const te_select_where_call* call, int64_t elements) {
   int32_t outcome = run(call, elements);
   if (outcome == TE_SELECT_WHERE_NO_KERNEL) {
-    PyObject* found = PyObject_CallFunction(fetch, "i", call->width);
-    if (!found) return BY_ERROR;
+    PyObject* found = PyObject_CallFunction(load_kernels, "i", call->width);
+    if (!found) return RAISED;
     int is_there = PyObject_IsTrue(found);
     Py_DECREF(found);
     if (is_there > 0) outcome = run(call, elements);
   }
-  if (outcome < 0) return BY_KERNEL;
-  return te_select_count(outcome, elements) ? BY_ERROR : TAKEN;
+  if (outcome < 0) return FALLBACK_NO_KERNEL;
+  return te_select_count(outcome, elements) ? RAISED : TAKEN;
 }
 
 static verdict select_operands(operands* found, PyObject* out, PyObject** result) {
   te_select_where_call call;
   int64_t elements = join_shapes(found, &call);
-  if (elements <= 0) return BY_SHAPE;
+  if (elements <= 0) return FALLBACK_SHAPE;
   call.width = (int32_t)PyDataType_ELSIZE(found->type);
   for (int i = 0; i < INPUTS; ++i) set_input(&call, &found->in[i], i);
   if (out) {
@@ -141,7 +141,7 @@ static verdict select_operands(operands* found, PyObject* out, PyObject** result
     *result = Py_NewRef(out);
   } else {
     *result = (PyObject*)new_result(found, &call);
-    if (!*result) return BY_ERROR;
+    if (!*result) return RAISED;
   }
   return select_into(&call, elements);
 }
@@ -160,8 +160,8 @@ static PyObject* call_by_type(PyObject* const* args, Py_ssize_t count, PyObject*
 }
 
 /* The call by Python's function, which has one more argument, the reason, in front. */
-static PyObject* call_leave(verdict reason, PyObject* const* args, Py_ssize_t count,
-                            PyObject* names) {
+static PyObject* call_fallback(verdict reason, PyObject* const* args, Py_ssize_t count,
+                               PyObject* names) {
   size_t given = (size_t)count + (names ? (size_t)PyTuple_GET_SIZE(names) : 0);
   PyObject* all[8] = {NULL};
   if (given > 7) {
@@ -170,7 +170,7 @@ static PyObject* call_leave(verdict reason, PyObject* const* args, Py_ssize_t co
   all[0] = PyUnicode_FromString(te_select_reasons[reason]);
   if (!all[0]) return NULL;
   memcpy(all + 1, args, given * sizeof(*args));
-  PyObject* result = PyObject_Vectorcall(leave, all, (size_t)count + 1, names);
+  PyObject* result = PyObject_Vectorcall(numpy_fallback, all, (size_t)count + 1, names);
   Py_DECREF(all[0]);
   return result;
 }
@@ -189,18 +189,18 @@ static PyObject* call_with_arrays(PyObject* self, PyObject* const* args, PyObjec
 static PyObject* call_others(PyObject* self, verdict reason, PyObject* const* args,
                              Py_ssize_t count, PyObject* names) {
   PyObject* result;
-  if (reason == BY_KIND) {
+  if (reason == FALLBACK_OPERAND_KIND) {
     result = call_by_type(args, count, names);
     if (result != Py_None) return result;
     Py_DECREF(result);
     int own = 0;
     for (int i = 0; i < INPUTS; ++i) own |= te_select_has_own_rule(args[i]);
-    if (!own) reason = BY_CONVERSION;
+    if (!own) reason = FALLBACK_CONVERSION;
   }
-  result = call_leave(reason, args, count, names);
+  result = call_fallback(reason, args, count, names);
   if (result != Py_NotImplemented) return result;
   Py_DECREF(result);
-  if (reason == BY_CONVERSION) return call_with_arrays(self, args, names);
+  if (reason == FALLBACK_CONVERSION) return call_with_arrays(self, args, names);
   return PyObject_Vectorcall(numpy_where, args, (size_t)count, NULL);
 }
 
@@ -208,7 +208,7 @@ static PyObject* where_call(PyObject* self, PyObject* const* args, size_t flagge
                             PyObject* names) {
   Py_ssize_t count = PyVectorcall_NARGS(flagged), named = names ? PyTuple_GET_SIZE(names) : 0;
   PyObject *out = NULL, *result = NULL;
-  verdict found = BY_ARGUMENTS;
+  verdict found = FALLBACK_ARGUMENTS;
   if (count == INPUTS && (!named || (named == 1 && !PyUnicode_CompareWithASCIIString(
                                                        PyTuple_GET_ITEM(names, 0), "out")))) {
     if (named && args[INPUTS] != Py_None) out = args[INPUTS];
@@ -218,9 +218,10 @@ static PyObject* where_call(PyObject* self, PyObject* const* args, size_t flagge
     te_select_release(&taken);
     if (found == TAKEN) return result;
     Py_CLEAR(result);
-    if (found == BY_ERROR) return NULL;
+    if (found == RAISED) return NULL;
   }
-  if (!out && (found == BY_TYPE || found == BY_NUMBER || found == BY_SHAPE)) {
+  if (!out &&
+      (found == FALLBACK_ELEMENT_TYPE || found == FALLBACK_NUMBER || found == FALLBACK_SHAPE)) {
     ++left[found]; /* from here, so that warnings name the line of the caller */
     return PyObject_Vectorcall(numpy_where, args, INPUTS, NULL);
   }
@@ -232,11 +233,11 @@ static PyObject* where_call(PyObject* self, PyObject* const* args, size_t flagge
 static PyObject* make(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   (void)self;
   if (count != 5 || !PyDict_Check(args[3])) {
-    return PyErr_Format(PyExc_TypeError, "expected leave, fetch, fetch_rows, a dict and traced");
+    return PyErr_Format(PyExc_TypeError, "expected the functions of call.py, and a dict");
   }
-  Py_XSETREF(leave, Py_NewRef(args[0]));
-  Py_XSETREF(fetch, Py_NewRef(args[1]));
-  te_select_fetch_rows_by(args[2]);
+  Py_XSETREF(numpy_fallback, Py_NewRef(args[0]));
+  Py_XSETREF(load_kernels, Py_NewRef(args[1]));
+  te_select_fetch_missing_kernel_by(args[2]);
   Py_XSETREF(by_type, Py_NewRef(args[3]));
   return te_select_make_callable(where_call, args[4]);
 }
@@ -245,10 +246,18 @@ static PyObject* install(PyObject* self, PyObject* address) {
   (void)self;
   const te_select_where_library* given = PyLong_AsVoidPtr(address);
   if (PyErr_Occurred()) return NULL;
-  if (!given || given->version != TE_SELECT_WHERE_VERSION) {
-    return PyErr_Format(PyExc_ValueError, "the library of kernels is of another version");
+  if (given->version != TE_SELECT_WHERE_VERSION) {
+    return PyErr_Format(PyExc_ValueError,
+                        "the kernels of where() have version %lld; expected %d: build them again",
+                        (long long)given->version, TE_SELECT_WHERE_VERSION);
   }
-  library = given;
+  const char* refusal = given->refusal();
+  if (refusal) return PyErr_Format(PyExc_ValueError, "%s", refusal);
+  if (library) {
+    library->add(given);
+  } else {
+    library = given;
+  }
   Py_RETURN_NONE;
 }
 
@@ -269,7 +278,8 @@ static PyObject* counts(PyObject* self, PyObject* unused) {
 static PyMethodDef methods[] = {
     {"make", (PyCFunction)(void (*)(void))make, METH_FASTCALL,
      "Make the callable, of functions for what it leaves to Python."},
-    {"install", install, METH_O, "Take a library of kernels, by its address."},
+    {"install", install, METH_O,
+     "Take a library of kernels, by its address; the first is given those of all others."},
     {"counts", counts, METH_NOARGS, "Calls and elements that kernels have served."},
     {"entry", te_select_make_entry, METH_O,
      "Make the call of a kernel with NumPy arrays, by the address of its function."},
@@ -294,5 +304,7 @@ PyMODINIT_FUNC PyInit__extension(void) {
   numpy_where = PyObject_GetAttrString(numpy, "where");
   Py_DECREF(numpy);
   if (!numpy_where) return NULL;
-  return PyModule_Create(&module);
+  PyObject* made = PyModule_Create(&module);
+  if (made && PyModule_AddIntConstant(made, "LARGEST_CONVERTED", LARGEST_CONVERTED)) Py_CLEAR(made);
+  return made;
 }

@@ -8,21 +8,20 @@
 #include "conversion.h"
 
 enum { FIRST_OF_USERS = 256, FIRST_OF_NEW_TYPES = 2048, LARGEST_ELEMENT = 16 };
-enum { SMALL = 1 << 14 }; /* elements; larger arrays are converted in pieces, by Python */
 enum { EXACT_IN_HALF = 2048 };
 static const double HALF_MAX = 65504.0, HALF_MIN = 0x1p-14; /* of normal numbers */
 
 const char* const te_select_reasons[REASONS] = {
     [TAKEN] = "none",
-    [BY_ARGUMENTS] = "arguments",
-    [BY_CONVERSION] = "conversion",
-    [BY_KIND] = "kind of operand",
-    [BY_TYPE] = "element type",
-    [BY_PROMOTION] = "promotion",
-    [BY_NUMBER] = "number",
-    [BY_SHAPE] = "shape",
-    [BY_OUT] = "out",
-    [BY_KERNEL] = "no kernel",
+    [FALLBACK_ARGUMENTS] = "arguments",
+    [FALLBACK_CONVERSION] = "conversion",
+    [FALLBACK_OPERAND_KIND] = "kind of operand",
+    [FALLBACK_ELEMENT_TYPE] = "element type",
+    [FALLBACK_PROMOTION] = "promotion",
+    [FALLBACK_NUMBER] = "number",
+    [FALLBACK_SHAPE] = "shape",
+    [FALLBACK_OUT] = "out",
+    [FALLBACK_NO_KERNEL] = "no kernel",
 };
 
 /* Whether elements can be moved as bits, and nothing about the type is lost by it. */
@@ -54,14 +53,14 @@ static verdict take_other(PyObject* value, operand* found) {
   int is_array = PyArray_Check(value);
   if (is_array ? te_select_has_own_rule(value)
                : !PyBool_Check(value) && !PyArray_IsScalar(value, Generic)) {
-    return BY_KIND;
+    return FALLBACK_OPERAND_KIND;
   }
   found->array = (PyArrayObject*)PyArray_FromAny(value, NULL, 0, 0, NPY_ARRAY_ENSUREARRAY, NULL);
-  if (!found->array) return BY_ERROR;
+  if (!found->array) return RAISED;
   /* A subclass of a scalar may have an __array_function__. */
   int is_known =
       is_array || PyBool_Check(value) || PyArray_DESCR(found->array)->typeobj == Py_TYPE(value);
-  return is_known ? TAKEN : BY_KIND;
+  return is_known ? TAKEN : FALLBACK_OPERAND_KIND;
 }
 
 static verdict take_array(PyObject* value, operand* found) {
@@ -76,15 +75,15 @@ static verdict cast(operand* found, PyArray_Descr* type) {
   Py_INCREF(type);
   found->elements = (PyArrayObject*)PyArray_CastToType(found->array, type, 0);
   if (found->elements) return TAKEN;
-  if (!PyErr_ExceptionMatches(PyExc_FloatingPointError)) return BY_ERROR;
+  if (!PyErr_ExceptionMatches(PyExc_FloatingPointError)) return RAISED;
   PyErr_Clear();
-  return BY_PROMOTION;
+  return FALLBACK_PROMOTION;
 }
 
 static verdict take_cond(PyObject* value, operand* found) {
   if (te_select_is_number(value)) {
     int truth = PyObject_IsTrue(value);
-    if (truth < 0) return BY_ERROR;
+    if (truth < 0) return RAISED;
     found->number = value;
     found->element[0] = (char)truth;
     return TAKEN;
@@ -96,8 +95,8 @@ static verdict take_cond(PyObject* value, operand* found) {
     found->elements = (PyArrayObject*)Py_NewRef((PyObject*)found->array);
     return TAKEN;
   }
-  if (!PyTypeNum_ISNUMBER(type)) return BY_TYPE;
-  if (PyArray_SIZE(found->array) > SMALL) return BY_PROMOTION;
+  if (!PyTypeNum_ISNUMBER(type)) return FALLBACK_ELEMENT_TYPE;
+  if (PyArray_SIZE(found->array) > LARGEST_CONVERTED) return FALLBACK_PROMOTION;
   PyArray_Descr* boolean = PyArray_DescrFromType(NPY_BOOL);
   taken = cast(found, boolean);
   Py_DECREF(boolean);
@@ -117,8 +116,8 @@ static verdict take_side(PyObject* value, operand* found) {
 static verdict from_long(PyObject* number, const PyArray_Descr* type, char* element) {
   int overflow;
   long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
-  if (overflow) return BY_NUMBER;
-  if (value == -1 && PyErr_Occurred()) return BY_ERROR;
+  if (overflow) return FALLBACK_NUMBER;
+  if (value == -1 && PyErr_Occurred()) return RAISED;
   int kind = type->type_num;
   if (PyTypeNum_ISINTEGER(kind)) { /* wraps, as NumPy's does */
     memcpy(element, &value, (size_t)PyDataType_ELSIZE(type));
@@ -129,9 +128,9 @@ static verdict from_long(PyObject* number, const PyArray_Descr* type, char* elem
     double parts[2] = {(double)value, 0};
     memcpy(element, parts, (size_t)PyDataType_ELSIZE(type));
   } else if (kind == NPY_HALF && value >= -EXACT_IN_HALF && value <= EXACT_IN_HALF) {
-    return PyArray_Pack((PyArray_Descr*)type, element, number) < 0 ? BY_ERROR : TAKEN;
+    return PyArray_Pack((PyArray_Descr*)type, element, number) < 0 ? RAISED : TAKEN;
   } else {
-    return BY_NUMBER;
+    return FALLBACK_NUMBER;
   }
   return TAKEN;
 }
@@ -151,7 +150,7 @@ static verdict from_complex(double real, double imaginary, const PyArray_Descr* 
   if (type->type_num == NPY_FLOAT || type->type_num == NPY_CFLOAT) {
     float parts[2] = {(float)real, (float)imaginary};
     if (!is_quiet(real, FLT_MIN, FLT_MAX) || !is_quiet(imaginary, FLT_MIN, FLT_MAX)) {
-      return BY_NUMBER;
+      return FALLBACK_NUMBER;
     }
     memcpy(element, parts, size);
   } else {
@@ -164,8 +163,8 @@ static verdict from_complex(double real, double imaginary, const PyArray_Descr* 
 static verdict from_float(PyObject* number, PyArray_Descr* type, char* element) {
   double value = PyFloat_AS_DOUBLE(number);
   if (type->type_num == NPY_HALF) {
-    if (!is_quiet(value, HALF_MIN, HALF_MAX)) return BY_NUMBER;
-    return PyArray_Pack(type, element, number) < 0 ? BY_ERROR : TAKEN;
+    if (!is_quiet(value, HALF_MIN, HALF_MAX)) return FALLBACK_NUMBER;
+    return PyArray_Pack(type, element, number) < 0 ? RAISED : TAKEN;
   }
   return from_complex(value, 0, type, element);
 }
@@ -211,12 +210,13 @@ static verdict convert(operand* found, PyArray_Descr* type) {
     found->elements = (PyArrayObject*)Py_NewRef((PyObject*)found->array);
     return TAKEN;
   }
-  if (!moves_as_bits(own)) return BY_TYPE;
+  if (!moves_as_bits(own)) return FALLBACK_ELEMENT_TYPE;
   /* Bytes to text may fail, and NumPy converts what is selected only. */
-  if (PyTypeNum_ISFLEXIBLE(type->type_num) && own->type_num != type->type_num) return BY_TYPE;
+  if (PyTypeNum_ISFLEXIBLE(type->type_num) && own->type_num != type->type_num)
+    return FALLBACK_ELEMENT_TYPE;
   /* NumPy 2.4 crashes where it converts 600 dates of generic units to years. */
-  if (PyTypeNum_ISDATETIME(type->type_num)) return BY_PROMOTION;
-  if (PyArray_SIZE(found->array) > SMALL) return BY_PROMOTION;
+  if (PyTypeNum_ISDATETIME(type->type_num)) return FALLBACK_PROMOTION;
+  if (PyArray_SIZE(found->array) > LARGEST_CONVERTED) return FALLBACK_PROMOTION;
   return cast(found, type);
 }
 
@@ -226,16 +226,16 @@ static verdict find_type(operands* found) {
     found->type = of_arrays(x->array, y->array);
     if (!found->type) { /* NumPy itself is to say why */
       PyErr_Clear();
-      return BY_TYPE;
+      return FALLBACK_ELEMENT_TYPE;
     }
   } else if (x->number && y->number) {
     found->type = of_numbers(x->number, y->number);
   } else {
     PyArray_Descr* type = PyArray_DESCR(x->array ? x->array : y->array);
-    if (!yields(x->array ? y->number : x->number, type->type_num)) return BY_PROMOTION;
+    if (!yields(x->array ? y->number : x->number, type->type_num)) return FALLBACK_PROMOTION;
     found->type = (PyArray_Descr*)Py_NewRef((PyObject*)type);
   }
-  return moves_as_bits(found->type) ? TAKEN : BY_TYPE;
+  return moves_as_bits(found->type) ? TAKEN : FALLBACK_ELEMENT_TYPE;
 }
 
 int te_select_exact_number(PyObject* number, PyArray_Descr* type, char* element) {
@@ -262,15 +262,24 @@ int te_select_exact_number(PyObject* number, PyArray_Descr* type, char* element)
   return !overflow && from_long(number, type, element) == TAKEN;
 }
 
+/* Of two verdicts the one that holds. Python promotes only operands that are right otherwise. */
+static verdict worse_of(verdict one, verdict other) {
+  return one == TAKEN || (one == FALLBACK_PROMOTION && other != TAKEN) ? other : one;
+}
+
+static int may_be_taken(verdict taken) { return taken == TAKEN || taken == FALLBACK_PROMOTION; }
+
 verdict te_select_take(PyObject* const* args, operands* found) {
   memset(found, 0, sizeof(*found));
   verdict taken = take_cond(args[IN_COND], &found->in[IN_COND]);
-  if (taken == TAKEN) taken = take_side(args[IN_THEN], &found->in[IN_THEN]);
-  if (taken == TAKEN) taken = take_side(args[IN_ELSE], &found->in[IN_ELSE]);
-  if (taken == TAKEN) taken = find_type(found);
-  for (int i = IN_THEN; taken == TAKEN && i < INPUTS; ++i) {
+  for (int i = IN_THEN; may_be_taken(taken) && i < INPUTS; ++i) {
+    taken = worse_of(taken, take_side(args[i], &found->in[i]));
+  }
+  if (may_be_taken(taken)) taken = worse_of(taken, find_type(found));
+  for (int i = IN_THEN; may_be_taken(taken) && found->type && i < INPUTS; ++i) {
     operand* each = &found->in[i];
-    taken = each->array ? convert(each, found->type) : to_element(each, found->type);
+    taken =
+        worse_of(taken, each->array ? convert(each, found->type) : to_element(each, found->type));
   }
   return taken;
 }

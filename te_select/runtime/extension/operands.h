@@ -5,6 +5,7 @@
 #include "numpy_api.h"
 
 enum { IN_COND, IN_THEN, IN_ELSE, INPUTS };
+enum { LARGEST_CONVERTED = 1 << 14 }; /* elements; larger arrays are converted by Python, in pieces */
 enum { KEEP_LOCK = 1 << 13 }; /* elements: giving the interpreter's lock away costs 50 ns */
 
 /* An argument: an array, or a Python number whose type yields to that of an array. */
@@ -23,16 +24,16 @@ typedef struct {
 /* Why a call is left to numpy.where; an index of `reasons`, or a failure. */
 typedef enum {
   TAKEN,
-  BY_ERROR = -1, /* an exception is set */
-  BY_ARGUMENTS = 1,
-  BY_CONVERSION, /* an operand is no array, and NumPy makes one of it */
-  BY_KIND,
-  BY_TYPE,
-  BY_PROMOTION,
-  BY_NUMBER,
-  BY_SHAPE,
-  BY_OUT,
-  BY_KERNEL,
+  RAISED = -1, /* an exception is set */
+  FALLBACK_ARGUMENTS = 1,
+  FALLBACK_CONVERSION, /* an operand is no array, and NumPy makes one of it */
+  FALLBACK_OPERAND_KIND,
+  FALLBACK_ELEMENT_TYPE,
+  FALLBACK_PROMOTION,
+  FALLBACK_NUMBER,
+  FALLBACK_SHAPE,
+  FALLBACK_OUT,
+  FALLBACK_NO_KERNEL,
   REASONS
 } verdict;
 

@@ -189,8 +189,7 @@ class _Bench:
         for size in SIZES:  # by itself: larger arrays would take it out of the caches
             operands = _bound(workload, size // 4)
             calls = {"plain": call(plain, operands), "stream": call(stream, operands)}
-            timed = take_turns(calls, ROUNDS)
-            rows.append(_compared(what, threads, round(size * moved), timed, "plain", "stream"))
+            rows.append(_compared(what, threads, round(size * moved), take_turns(calls, ROUNDS)))
         return rows
 
     def second_thread(self) -> list[Comparison]:
@@ -205,7 +204,7 @@ class _Bench:
             for count, bytes_per_thread in (("1", 0), ("2", grain)):
                 kernel = self.kernel(workload, stream_from=0, bytes_per_thread=bytes_per_thread)
                 calls[count] = call(kernel, operands)
-            rows.append(_compared("a second thread", 2, moved, take_turns(calls, ROUNDS), "1", "2"))
+            rows.append(_compared("a second thread", 2, moved, take_turns(calls, ROUNDS)))
         return rows
 
     def skipping(self) -> list[Comparison]:
@@ -229,9 +228,7 @@ class _Bench:
                 f"a look at cond, {name}",
                 0,
                 access_pattern(workload).bytes_moved(),
-                timed,
-                f"{name} 0",
-                f"{name} 1",
+                {skip: timed[f"{name} {skip}"] for skip in "01"},
             )
             for name, (workload, _) in cases.items()
         ]
@@ -245,14 +242,8 @@ class _Bench:
             for walk in (0, 1)
         }
         timed = take_turns(calls, 2 * ROUNDS)
-        return _compared(
-            "backwards, out lying just ahead",
-            1,
-            access_pattern(workload).bytes_moved(),
-            timed,
-            "0",
-            "1",
-        )
+        moved = access_pattern(workload).bytes_moved()
+        return _compared("backwards, out lying just ahead", 1, moved, timed)
 
 
 def call(kernel: te_select.Kernel, operands: Operands) -> Call:
@@ -275,10 +266,9 @@ def _bound(workload: Workload, elements: int) -> Operands:
     return make_operands(bound, Mask())
 
 
-def _compared(
-    what: str, threads: int, size: int, timed: Mapping[str, Timing], one: str, two: str
-) -> Comparison:
-    return Comparison(what, threads, size, timed[two].ratio(timed[one]))
+def _compared(what: str, threads: int, size: int, timed: Mapping[str, Timing]) -> Comparison:
+    one, two = timed.values()
+    return Comparison(what, threads, size, two.ratio(one))
 
 
 def text_of(measured: Measured, about: str) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ctypes
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from te_select.runtime.cuda import driver
-from te_select.timing.rounds import Timing, sample_in_turns
+from te_select.timing.rounds import Timing, repeats_for, sample_in_turns
 
 SHORTEST_SAMPLE = 2e-3  # seconds; the first launch and the events cost only microseconds
 DEFAULT_STREAM = 0
@@ -16,45 +16,44 @@ _WARM_UP_CALLS = 3
 _MOST_REPEATS = 10_000
 
 
-class Sampler(Protocol):
-    """A contestant, and how it is timed."""
-
-    def sample(self) -> float:
-        """Seconds per call."""
-
-
-def take_turns(samplers: Mapping[str, Sampler], rounds: int) -> dict[str, Timing]:
+def take_turns(samplers: Mapping[str, Repeated], rounds: int) -> dict[str, Timing]:
     """Time contestants in turns, so that drift of the device's clocks affects all of them alike."""
     return sample_in_turns({name: each.sample for name, each in samplers.items()}, rounds)
 
 
-class Queue:
-    """Calls in a queue, between two events; for small work this times the cost of a launch.
+class Repeated:
+    """A contestant whose sample is the mean of as many calls as make it long enough.
 
     Parameters
     ----------
-    call
-        Enqueues the work on the default stream.
+    seconds
+        Seconds per call of a number of calls.
     """
 
-    def __init__(self, call: Callable[[], Any]) -> None:
-        self._call = call
-        self.repeats = repeats_for(self._time)
+    def __init__(self, seconds: Callable[[int], float]) -> None:
+        self._seconds = seconds
+        self.repeats = repeats_for(seconds, SHORTEST_SAMPLE, _MOST_REPEATS)
 
     def sample(self) -> float:
         """Seconds per call."""
-        return self._time(self.repeats)
-
-    def _time(self, repeats: int) -> float:
-        def work(count: int) -> None:
-            for _ in range(count):
-                self._call()
-
-        return between_events(work, _WARM_UP_CALLS, repeats, DEFAULT_STREAM)
+        return self._seconds(self.repeats)
 
 
-class Clock:
-    """Calls in a queue, timed by the CPU's clock, for libraries that have streams of their own.
+def queue(call: Callable[[], Any]) -> Repeated:
+    """Time calls that enqueue work on the default stream, between two events.
+
+    For small work this times the cost of a launch.
+    """
+
+    def work(count: int) -> None:
+        for _ in range(count):
+            call()
+
+    return Repeated(lambda repeats: between_events(work, _WARM_UP_CALLS, repeats, DEFAULT_STREAM))
+
+
+def clock(call: Callable[[], Any], wait: Callable[[Any], object]) -> Repeated:
+    """Time calls by the CPU's clock, for libraries that have streams of their own.
 
     Parameters
     ----------
@@ -64,24 +63,17 @@ class Clock:
         Waits for a call's result, and so for the calls before it.
     """
 
-    def __init__(self, call: Callable[[], Any], wait: Callable[[Any], object]) -> None:
-        self._call = call
-        self._wait = wait
-        self._repeats = repeats_for(self._time)
-
-    def sample(self) -> float:
-        """Seconds per call."""
-        return self._time(self._repeats)
-
-    def _time(self, repeats: int) -> float:
+    def seconds(repeats: int) -> float:
         for _ in range(_WARM_UP_CALLS):
-            value = self._call()
-        self._wait(value)
+            value = call()
+        wait(value)
         start = time.perf_counter()
         for _ in range(repeats):
-            value = self._call()
-        self._wait(value)
+            value = call()
+        wait(value)
         return (time.perf_counter() - start) / repeats
+
+    return Repeated(seconds)
 
 
 def between_events(work: Callable[[int], object], warm_up: int, repeats: int, stream: int) -> float:
@@ -117,18 +109,6 @@ def between_events(work: Callable[[int], object], warm_up: int, repeats: int, st
         driver.call("cuEventSynchronize", end)
         driver.call("cuEventElapsedTime", ctypes.byref(milliseconds), begin, end)
     return milliseconds.value * 1e-3 / repeats
-
-
-def repeats_for(seconds_per_call: Callable[[int], float]) -> int:
-    """Repeats that make a sample long enough, found by taking samples of growing length."""
-    seconds_per_call(1)
-    repeats = 1
-    while (taken := seconds_per_call(repeats) * repeats) < SHORTEST_SAMPLE:
-        if repeats == _MOST_REPEATS:
-            break
-        wanted = round(repeats * SHORTEST_SAMPLE / max(taken, 1e-9))
-        repeats = min(max(2 * repeats, wanted), _MOST_REPEATS)
-    return repeats
 
 
 _made: list[ctypes.c_void_p] = []

@@ -12,13 +12,13 @@ from typing import Any
 import tvm_ffi
 
 from te_select.runtime.cuda import driver
-from te_select.timing.cuda.clocks import Queue, Sampler, between_events, repeats_for
+from te_select.timing.cuda.clocks import Repeated, between_events, queue
 
 _MOST_NODES = 1000  # calls in a graph; for longer samples the graph is launched again
 _NON_BLOCKING, _RELAXED = 1, 2  # CU_STREAM_NON_BLOCKING, CU_STREAM_CAPTURE_MODE_RELAXED
 
 
-class Graph:
+class Graph(Repeated):
     """Calls that were captured in a CUDA graph, timed by replaying it.
 
     Parameters
@@ -36,20 +36,18 @@ class Graph:
 
     def __init__(self, call: Callable[[], Any], calls: int) -> None:
         self._calls = calls
-        self._graph = _instantiated(call, calls)
-        self._launches = repeats_for(self._time)
+        self._graph = graph = _instantiated(call, calls)
+
+        def launch(count: int) -> None:
+            with driver.on_device(0):
+                for _ in range(count):
+                    driver.call("cuGraphLaunch", graph, ctypes.c_void_p(_stream()))
+
+        super().__init__(lambda launches: between_events(launch, 1, launches, _stream()))
 
     def sample(self) -> float:
         """Seconds per call."""
-        return self._time(self._launches) / self._calls
-
-    def _time(self, launches: int) -> float:
-        return between_events(self._launch, 1, launches, _stream())
-
-    def _launch(self, count: int) -> None:
-        with driver.on_device(0):
-            for _ in range(count):
-                driver.call("cuGraphLaunch", self._graph, ctypes.c_void_p(_stream()))
+        return super().sample() / self._calls
 
     def __del__(self) -> None:
         """Free it; the driver may be gone when the interpreter ends."""
@@ -58,14 +56,14 @@ class Graph:
                 driver.call("cuGraphExecDestroy", self._graph)
 
 
-def replayed(call: Callable[[], Any]) -> Sampler:
+def replayed(call: Callable[[], Any]) -> Repeated:
     """Time calls from a graph, or from a queue if they cannot be captured."""
-    queue = Queue(call)
+    queued = queue(call)
     try:
-        return Graph(call, min(queue.repeats, _MOST_NODES))
+        return Graph(call, min(queued.repeats, _MOST_NODES))
     except Exception:  # of the driver, or of the contestant's library while it is captured
         driver.synchronize(0)
-        return queue
+        return queued
 
 
 def _instantiated(call: Callable[[], Any], count: int) -> ctypes.c_void_p:

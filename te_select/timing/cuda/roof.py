@@ -8,7 +8,7 @@ import itertools
 import tvm_ffi
 
 from te_select.runtime.cuda import driver
-from te_select.timing.cuda.clocks import Queue, Sampler, take_turns
+from te_select.timing.cuda.clocks import Repeated, queue, take_turns
 from te_select.timing.cuda.graphs import replayed
 from te_select.timing.rounds import Timing
 
@@ -40,7 +40,7 @@ def copied(moved: int) -> int:
     return max(1, moved // 2)
 
 
-def probe(moved: int, count: int) -> Sampler:
+def probe(moved: int, count: int) -> Repeated:
     """A device-to-device copy that goes through as many sets of memory as the workload.
 
     It is the faster of copies in a queue and copies in a graph, because a device may run the two in
@@ -62,7 +62,7 @@ def probe(moved: int, count: int) -> Sampler:
                 ctypes.c_void_p(tvm_ffi.get_raw_stream(device)),
             )
 
-    return min(Queue(copy), replayed(copy), key=lambda sampler: sampler.sample())
+    return min(queue(copy), replayed(copy), key=lambda sampler: sampler.sample())
 
 
 def rate(moved: int, timing: Timing) -> float:

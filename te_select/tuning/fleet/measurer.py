@@ -13,14 +13,13 @@ from tvm_ffi import libinfo
 
 from te_select.errors import TuningError
 from te_select.machines.c_compiler import compile_library
-from te_select.operator.workload import Workload
 from te_select.timing.cores import Load, Watch
 from te_select.tuning.fleet.tracker import Tracker
 from te_select.tuning.measuring.candidate import Built, Measurement
 from te_select.tuning.measuring.jobs import Job, Jobs
-from te_select.tuning.measuring.local import each_measured, prepare_seconds
+from te_select.tuning.measuring.local import RunWorker, each_measured
 from te_select.tuning.measuring.measurer import Measurer
-from te_select.tuning.measuring.process import Worker, WorkerError, WorkerTimeoutError
+from te_select.tuning.measuring.process import WorkerError, WorkerTimeoutError
 
 FLEET_WORKER = "te_select.tuning.fleet.worker"
 PATIENCE = 60.0  # seconds without any server; one that was stopped by mistake is back by then
@@ -53,13 +52,12 @@ class Server:
     """
 
     def __init__(self, folder: Path, probe: Path) -> None:
-        self.worker = Worker(FLEET_WORKER, folder)
+        self.worker = RunWorker(FLEET_WORKER, folder)
         self.is_connected = False
         self.load = Load()
         self._connecting = threading.Lock()
         self._probe = probe
         self._generation = 0  # of the worker that made the connection
-        self._prepared: Workload | None = None
 
     def connect(self, tracker: Tracker, wanted: Callable[[], bool]) -> bool:
         """Get a server from the tracker, as long as one is wanted.
@@ -75,18 +73,16 @@ class Server:
         chosen = tracker.request(wanted)
         if chosen is None:
             return False
-        host, port, match = chosen
-        request = {"op": "connect", "host": host, "port": port, "match": match}
-        request["probe"] = str(self._probe)
+        host, port, _ = chosen
         with self._connecting:
             try:
-                answer = self.worker.request(request, CONNECT_SECONDS)
+                answer = self.worker.request(CONNECT_SECONDS, "connect", *chosen, self._probe)
             except WorkerError as error:
                 raise LostError(f"the connection to {host}:{port} {error}") from error
             if "failure" in answer:
                 raise LostError(f"{host}:{port} cannot be reached: {answer['failure']}")
-            self.is_connected, self._prepared = True, None
-            self._generation = self.worker.generation
+            self.is_connected = True
+            self.worker.prepared, self._generation = None, self.worker.generation
         return True
 
     def run(self, job: Job, limit: float) -> dict[str, Any]:
@@ -110,23 +106,17 @@ class Server:
             If the server is lost; `is_connected` says so from then on.
         """
         try:
-            answer = self._prepare(job.built[0].candidate.workload)
-            if not answer:
-                start = time.monotonic()
-                answer = self.worker.request(
-                    {**job.request, "limit": limit}, limit + NETWORK_SECONDS
-                )
-                if "lost" in answer and time.monotonic() - start >= limit:
-                    answer = {"failure": f"the run took longer than {limit:g} s", "tainted": True}
+            self.worker.start()
+            if self.worker.generation != self._generation:
+                raise WorkerError("has died")
+            answer = self.worker.measure(job.built, job.rounds, limit, NETWORK_SECONDS)
         except WorkerTimeoutError as error:
-            self.disconnect()
-            raise LostError(f"a server does not answer: it {error}") from error
+            answer = {"lost": f"a server does not answer: it {error}"}
         except WorkerError as error:
-            self.disconnect()
-            raise LostError(f"the connection {error}") from error
+            answer = {"lost": f"the connection {error}"}
         if "lost" in answer:
             self.disconnect()
-            raise LostError(str(answer["lost"]))
+            raise LostError(answer["lost"])
         self.load = Load(*map(sum, zip(self.load, answer.get("load", Load()), strict=True)))
         if any(each.get("tainted") for each in (answer, *answer.get("results", ()))):
             self.disconnect()
@@ -147,21 +137,7 @@ class Server:
         self.is_connected = False
         if self.worker.is_running():
             with contextlib.suppress(WorkerError):
-                self.worker.request({"op": "disconnect"}, CONNECT_SECONDS)
-
-    def _prepare(self, workload: Workload) -> dict[str, Any]:
-        """Send the operands, once; returns the error, if there was one."""
-        self.worker.start()
-        if self.worker.generation != self._generation:
-            raise WorkerError("has died")
-        if self._prepared == workload:
-            return {}
-        self._prepared = None
-        request = {"op": "prepare", "workload": workload.to_json()}
-        answer = self.worker.request(request, prepare_seconds(workload))
-        if not answer:
-            self._prepared = workload
-        return answer
+                self.worker.request(CONNECT_SECONDS, "disconnect")
 
 
 class FleetMeasurer(Measurer):
@@ -212,32 +188,24 @@ class FleetMeasurer(Measurer):
         """Watch the servers, while candidates are checked and timed there."""
         return Watch(lambda: [server.load for server in self._servers])
 
-    def _run(self, built: Sequence[Built]) -> Iterator[Measurement]:
-        yield from self._share(
-            [Job({"op": "measure", "path": str(one.path)}, [one]) for one in built]
-        )
-
-    def _take_turns(self, built: Sequence[Built], rounds: int) -> list[Measurement]:
-        request = {"op": "interleave", "paths": [str(one.path) for one in built], "rounds": rounds}
-        return list(self._share([Job(request, built)]))
-
-    def _share(self, work: Sequence[Job]) -> Iterator[Measurement]:
+    def _run(self, jobs: Sequence[Sequence[Built]], rounds: int | None) -> Iterator[Measurement]:
         """Let the servers do the jobs."""
-        if not work:
+        if not jobs:
             return
         self._grow()
-        jobs = Jobs(work, sum(server.is_connected for server in self._servers))
+        connected = sum(server.is_connected for server in self._servers)
+        work = Jobs([Job(built, rounds) for built in jobs], connected)
         threads = [
-            threading.Thread(target=self._serve, args=(server, jobs), daemon=True)
+            threading.Thread(target=self._serve, args=(server, work), daemon=True)
             for server in self._servers
         ]
         for thread in threads:
             thread.start()
         try:
-            for job, answer in jobs.answers(PATIENCE):
+            for job, answer in work.answers(PATIENCE):
                 yield from each_measured(job.built, answer)
         except BaseException:  # abandoned, interrupted, or no server is left
-            jobs.stop()
+            work.stop()
             self._give_back(threads)
             raise
         for thread in threads:

@@ -5,10 +5,12 @@ It is a process of its own, because a call over RPC never ends if the other side
 
 from __future__ import annotations
 
+import functools
 import gc
 import itertools
 import math
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ import numpy as np
 from tvm import rpc, runtime
 
 from te_select.checking.guarded import FILL
-from te_select.checking.reference import Array, bits
+from te_select.checking.reference import bits
 from te_select.errors import SelectError, TuningError
 from te_select.operator.workload import Workload
 from te_select.runtime import stored
@@ -25,7 +27,7 @@ from te_select.timing.rounds import SHORTEST_SAMPLE as SHORTEST_TURN
 from te_select.timing.rounds import WARM_UP
 from te_select.timing.samples import SHORTEST_SAMPLE, enough
 from te_select.tuning.measuring.problem import Problem
-from te_select.tuning.measuring.serve import Handler, reason, serve
+from te_select.tuning.measuring.serve import reason
 
 _ESTIMATES = 3  # calls; the fastest decides how many calls make a sample
 
@@ -34,7 +36,30 @@ class WrongBitsError(TuningError):
     """A candidate that wrote wrong bits."""
 
 
-class Remote:
+Handler = Callable[..., dict[str, Any]]
+
+
+def _guarded(handler: Handler) -> Handler:
+    """Tell a failure of a candidate from the loss of the server."""
+
+    @functools.wraps(handler)
+    def handle(self: Worker, *arguments: Any) -> dict[str, Any]:
+        try:
+            return handler(self, *arguments)
+        except Exception as error:  # tvm's many kinds
+            answer = _failure(error)
+        try:
+            self._probe["watch"](0)
+        except Exception:
+            if time.monotonic() < self._ends:
+                return {"lost": answer["failure"]}
+            return {"failure": f"the run took longer than {arguments[-1]:g} s", "tainted": True}
+        return answer
+
+    return handle
+
+
+class Worker:
     """A session on a server, with the operands of the last workload that was prepared."""
 
     def __init__(self) -> None:
@@ -44,30 +69,32 @@ class Remote:
         self._features: frozenset[str] = frozenset()
         self._workload: Workload | None = None
         self._inputs: dict[str, Any] = {}
+        self._ends = math.inf  # when the server ends the run, of the monotonic clock
 
-    def connect(self, message: dict[str, Any]) -> dict[str, Any]:
+    def connect(self, host: str, port: int, match: str, probe: Path) -> dict[str, Any]:
         """Open the session on the server that the tracker has chosen."""
-        session = rpc.connect(message["host"], message["port"], message["match"])
-        session.upload(message["probe"], "probe.so")
+        session = rpc.connect(host, port, match)
+        session.upload(str(probe), "probe.so")
         self._probe = session.load_module("probe.so")
-        self._probe["watch_client"](message["port"])
+        self._probe["watch_client"](port)
         self._probe["watch"](0)
         self._features = frozenset(str(self._probe["cpu_flags"]()).split())
         self._session = session
         return {}
 
-    def disconnect(self, _message: dict[str, Any]) -> dict[str, Any]:
+    def disconnect(self) -> dict[str, Any]:
         """Close the session, which gives the server back."""
         self._inputs = {}
         self._probe = self._session = None
         gc.collect()  # the connection ends with the last object that refers to it
         return {}
 
-    def prepare(self, message: dict[str, Any]) -> dict[str, Any]:
+    @_guarded
+    def prepare(self, workload: Workload) -> dict[str, Any]:
         """Send the operands of a workload, and NumPy's result."""
-        self._inputs = {}
-        self._workload = Workload.from_json(message["workload"])
-        problem = Problem(self._workload)
+        self._inputs, self._ends = {}, math.inf
+        self._workload = workload
+        problem = Problem(workload)
         arrays = {
             "cond": problem.cond.view(np.uint8),
             "checked_cond": problem.checked_cond.view(np.uint8),
@@ -75,74 +102,42 @@ class Remote:
             "else_": bits(problem.else_),
             "expected": problem.expected,
         }
-        self._inputs = {name: self._sent(array) for name, array in arrays.items()}
-        expected = problem.expected
-        self._inputs["out"] = runtime.empty(
-            expected.shape, str(expected.dtype), self._session.cpu()
-        )
+        cpu, expected = self._session.cpu(), problem.expected
+        self._inputs = {name: runtime.tensor(array, device=cpu) for name, array in arrays.items()}
+        self._inputs["out"] = runtime.empty(expected.shape, str(expected.dtype), cpu)
         return {}
 
-    def measure(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Check and time one library."""
-        self._probe["watch"](math.ceil(message["limit"]))
-        begun = self._load()
-        timer = self._timer(self._checked(Path(message["path"])))
-        once = min(timer(1, _ESTIMATES))
-        timer(math.ceil(WARM_UP / once), 1)
-        repeats = math.ceil(SHORTEST_SAMPLE / once)
-        samples = 1
-        while not enough(samples, samples * repeats * once):
-            samples += 1
-        seconds = timer(repeats, samples)
-        self._probe["watch"](0)
-        return {"seconds": seconds, "load": self._load().since(begun)}
-
-    def interleave(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Check libraries, and time those that are right in turns."""
-        self._probe["watch"](math.ceil(message["limit"]))
+    @_guarded
+    def measure(self, paths: Sequence[Path], rounds: int | None, limit: float) -> dict[str, Any]:
+        """Check libraries, and time those that are right: in turns, or one alone."""
+        self._ends = time.monotonic() + limit
+        self._probe["watch"](math.ceil(limit))
         begun = self._load()
         results: list[dict[str, Any]] = []
         turns: list[tuple[Callable[[int, int], list[float]], float, list[float]]] = []
-        for path in message["paths"]:
+        for path in paths:
             try:
-                timer = self._timer(self._checked(Path(path)))
+                timer = self._timer(self._checked(path))
                 seconds: list[float] = []
                 turns.append((timer, min(timer(1, _ESTIMATES)), seconds))
                 results.append({"seconds": seconds})
             except SelectError as error:
                 results.append(_failure(error))
-        for _ in range(message["rounds"]):
+        for _ in range(rounds or 1):
             for timer, once, seconds in turns:
                 timer(math.ceil(WARM_UP / once), 1)
-                seconds.extend(timer(math.ceil(SHORTEST_TURN / once), 1))
+                repeats = math.ceil((SHORTEST_TURN if rounds else SHORTEST_SAMPLE) / once)
+                samples = 1
+                while not rounds and not enough(samples, samples * repeats * once):
+                    samples += 1
+                seconds.extend(timer(repeats, samples))
         self._probe["watch"](0)
         return {"results": results, "load": self._load().since(begun)}
-
-    def guarded(self, handler: Callable[[dict[str, Any]], dict[str, Any]]) -> Handler:
-        """Tell a failure of a candidate from the loss of the server."""
-
-        def handle(message: dict[str, Any]) -> dict[str, Any]:
-            try:
-                return handler(message)
-            except SelectError as error:
-                answer = _failure(error)
-            except Exception as error:  # tvm's many kinds
-                answer = {"failure": reason(error)}
-            try:
-                self._probe["watch"](0)
-            except Exception:
-                return {"lost": answer["failure"]}
-            return answer
-
-        return handle
 
     def _load(self) -> Load:
         """The load of the server up to now; its session's process measures."""
         seconds, used, own, cpus, *limits = str(self._probe["load"]()).split("\n")
         return Load.read(float(seconds), float(used), float(own), int(cpus), limits)
-
-    def _sent(self, array: Array) -> Any:
-        return runtime.tensor(array, device=self._session.cpu())
 
     def _checked(self, path: Path) -> tuple[Any, str]:
         """Load a library and check its result; returns the module and its function's name."""
@@ -191,19 +186,6 @@ class Remote:
         return run
 
 
-def _failure(error: SelectError) -> dict[str, Any]:
+def _failure(error: Exception) -> dict[str, Any]:
     """A failure, and whether the candidate may have overwritten the operands."""
     return {"failure": reason(error), "tainted": isinstance(error, WrongBitsError)}
-
-
-if __name__ == "__main__":
-    remote = Remote()
-    serve(
-        {
-            "connect": remote.connect,
-            "disconnect": remote.disconnect,
-            "prepare": remote.guarded(remote.prepare),
-            "measure": remote.guarded(remote.measure),
-            "interleave": remote.guarded(remote.interleave),
-        }
-    )

@@ -8,19 +8,20 @@ from typing import Any
 from te_select.compiler import build_scheduled, schedule
 from te_select.machines.targets import resolve
 from te_select.tuning.measuring.candidate import Candidate
-from te_select.tuning.measuring.serve import serve
+from te_select.tuning.measuring.serve import limit_memory
 
 MEMORY = 4 << 30  # bytes; a build was seen to take 0.5 GB with all of TVM's code
 
 
-def build(message: dict[str, Any]) -> dict[str, Any]:
-    """Build a candidate by the path that ships."""
-    candidate = Candidate.from_json(message["candidate"])
-    target = resolve(candidate.target)
-    scheduled = schedule(candidate.workload, target, config=candidate.config)
-    build_scheduled([scheduled], Path(message["path"]), target)
-    return {}
+class Worker:
+    """Builds one candidate at a time, in limited memory."""
 
+    def __init__(self) -> None:
+        limit_memory(MEMORY)
 
-if __name__ == "__main__":
-    serve({"build": build}, MEMORY)
+    def build(self, candidate: Candidate, path: Path) -> dict[str, Any]:
+        """Build a candidate by the path that ships."""
+        target = resolve(candidate.target)
+        scheduled = schedule(candidate.workload, target, config=candidate.config)
+        build_scheduled([scheduled], path, target)
+        return {}

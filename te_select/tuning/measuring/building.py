@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 import queue
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
-from te_select.tuning.measuring.candidate import Built, Candidate
+from te_select.tuning.measuring.candidate import Built, Candidate, Measurement
 from te_select.tuning.measuring.process import Worker, WorkerError
 
 BUILD_WORKER = "te_select.tuning.measuring.build_worker"
@@ -28,7 +28,6 @@ class Builders:
     """
 
     def __init__(self, folder: Path, jobs: int, timeout: float) -> None:
-        self.jobs = jobs
         self._folder = folder
         self._timeout = timeout
         self._workers = [Worker(BUILD_WORKER, folder) for _ in range(jobs)]
@@ -38,7 +37,7 @@ class Builders:
         self._threads = ThreadPoolExecutor(jobs, "te_select-build")
         self._numbers = itertools.count()
 
-    def build(self, candidates: Sequence[Candidate]) -> list[Built]:
+    def build(self, candidates: Sequence[Candidate]) -> list[Built | Measurement]:
         """Build candidates; when this returns or raises, all building has ended.
 
         Parameters
@@ -48,8 +47,8 @@ class Builders:
 
         Returns
         -------
-        list of Built
-            One for each candidate, in their order.
+        list of Built or Measurement
+            One for each candidate, in their order; a measurement if it failed.
 
         Raises
         ------
@@ -64,9 +63,7 @@ class Builders:
                 future.cancel()
             for worker in self._workers:
                 worker.interrupt()
-            for future in futures:
-                if not future.cancelled():
-                    future.exception()
+            wait(futures)
             for worker in self._workers:
                 worker.kill()  # waits for its end, so that the next request starts a new process
             raise
@@ -77,14 +74,13 @@ class Builders:
         for worker in self._workers:
             worker.stop()
 
-    def _build(self, candidate: Candidate) -> Built:
+    def _build(self, candidate: Candidate) -> Built | Measurement:
         path = self._folder / f"build{next(self._numbers)}" / f"{candidate.workload.name}.so"
         worker = self._idle.get()
         try:
-            message = {"op": "build", "candidate": candidate.to_json(), "path": str(path)}
-            failure = worker.request(message, self._timeout).get("failure")
+            failure = worker.request(self._timeout, "build", candidate, path).get("failure")
         except WorkerError as error:
             failure = f"the build {error}"
         finally:
             self._idle.put(worker)
-        return Built(candidate, None if failure else path, failure)
+        return Measurement(candidate, None, failure) if failure else Built(candidate, path)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from te_select.operator.workload import Workload
 
@@ -29,19 +28,6 @@ class Candidate:
     workload: Workload
     target: str
     config: Config
-
-    def to_json(self) -> dict[str, Any]:
-        """The candidate as JSON types."""
-        return {
-            "workload": self.workload.to_json(),
-            "target": self.target,
-            "config": dict(self.config),
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Candidate:
-        """Read what `to_json` made."""
-        return cls(Workload.from_json(data["workload"]), data["target"], data["config"])
 
 
 @dataclass(frozen=True)
@@ -74,11 +60,8 @@ class Built:
     candidate
         The candidate.
     path
-        The shared library, in a folder of its own; None if it failed.
-    failure
-        Why it failed, in one line; None if it did not.
+        The shared library, in a folder of its own.
     """
 
     candidate: Candidate
-    path: Path | None
-    failure: str | None
+    path: Path

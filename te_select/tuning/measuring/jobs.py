@@ -22,16 +22,16 @@ class Job:
 
     Parameters
     ----------
-    request
-        What to ask the worker.
     built
         The libraries to run, all of one workload.
+    rounds
+        The turns of each; None for one library that is timed alone.
     losses
         How many servers were lost over it.
     """
 
-    request: dict[str, Any]
     built: Sequence[Built]
+    rounds: int | None = None
     losses: int = 0
 
 

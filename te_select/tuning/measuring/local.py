@@ -18,13 +18,50 @@ PREPARE_SECONDS = 60.0
 PREPARE_BYTES_PER_SECOND = 20e6  # a tenth of what a loaded machine was seen to make operands at
 
 
+class RunWorker(Worker):
+    """A worker that checks and times libraries, on operands that it prepares once a workload."""
+
+    prepared: tuple[int, Workload] | None = None  # the generation that has made the operands
+
+    def measure(
+        self, built: Sequence[Built], rounds: int | None, limit: float, patience: float = 0.0
+    ) -> dict[str, Any]:
+        """Check and time libraries of one workload.
+
+        Parameters
+        ----------
+        built
+            The libraries.
+        rounds
+            The turns of each; None for one library that is timed alone.
+        limit
+            Seconds that this may take.
+        patience
+            Seconds beyond these until the worker is ended.
+
+        Returns
+        -------
+        dict
+            ``"results"``, one for each library, or ``"failure"`` if none could be run.
+        """
+        self.start()
+        workload = built[0].candidate.workload
+        if self.prepared != (self.generation, workload):
+            self.prepared = None
+            answer = self.request(prepare_seconds(workload), "prepare", workload)
+            if answer:
+                return answer
+            self.prepared = self.generation, workload
+        paths = [one.path for one in built]
+        return self.request(limit + patience, "measure", paths, rounds, limit)
+
+
 class LocalMeasurer(Measurer):
     """Measures on this machine, one candidate at a time."""
 
     def __init__(self, jobs: int | None, timeout: float) -> None:
         super().__init__(jobs, timeout)
-        self._worker = Worker(RUN_WORKER, self.folder)
-        self._prepared: tuple[int, Workload] | None = None  # the worker's generation, the workload
+        self._worker = RunWorker(RUN_WORKER, self.folder)
         self._libraries = 0
 
     def close(self) -> None:
@@ -36,48 +73,18 @@ class LocalMeasurer(Measurer):
         """Watch this machine, also while candidates are built."""
         return Watch(lambda: [here()])
 
-    def _run(self, built: Sequence[Built]) -> Iterator[Measurement]:
-        for one in built:
-            answer = self._ask("measure", [one], self.timeout, {"path": str(one.path)})
-            yield measured(one, answer)
-
-    def _take_turns(self, built: Sequence[Built], rounds: int) -> list[Measurement]:
-        request = {"paths": [str(one.path) for one in built], "rounds": rounds}
-        answer = self._ask("interleave", built, self.timeout * len(built), request)
-        return each_measured(built, answer)
-
-    def _ask(
-        self, op: str, built: Sequence[Built], seconds: float, request: dict[str, Any]
-    ) -> dict[str, Any]:
-        if self._libraries + len(built) > RECYCLE_AFTER:
-            self._stop()
-        self._libraries += len(built)
-        try:
-            failure = self._prepare(built[0].candidate.workload)
-            answer = (
-                {"failure": failure}
-                if failure
-                else self._worker.request({"op": op, **request}, seconds)
-            )
-        except WorkerError as error:
-            answer = {"failure": f"the run {error}"}
-        if not is_clean(answer):
-            self._stop()  # a wrong candidate may have written anywhere
-        return answer
-
-    def _prepare(self, workload: Workload) -> str | None:
-        self._worker.start()
-        wanted = (self._worker.generation, workload)
-        if self._prepared == wanted:
-            return None
-        self._prepared = None
-        request = {"op": "prepare", "workload": workload.to_json()}
-        failure: str | None = self._worker.request(request, prepare_seconds(workload)).get(
-            "failure"
-        )
-        if failure is None:
-            self._prepared = wanted
-        return failure
+    def _run(self, jobs: Sequence[Sequence[Built]], rounds: int | None) -> Iterator[Measurement]:
+        for built in jobs:
+            if self._libraries + len(built) > RECYCLE_AFTER:
+                self._stop()
+            self._libraries += len(built)
+            try:
+                answer = self._worker.measure(built, rounds, self.timeout * len(built))
+            except WorkerError as error:
+                answer = {"failure": f"the run {error}"}
+            if not is_clean(answer):
+                self._stop()  # a wrong candidate may have written anywhere
+            yield from each_measured(built, answer)
 
     def _stop(self) -> None:
         self._worker.stop()
@@ -96,14 +103,10 @@ def is_clean(answer: dict[str, Any]) -> bool:
     return not any("failure" in each for each in (answer, *answer.get("results", ())))
 
 
-def measured(built: Built, answer: dict[str, Any]) -> Measurement:
-    """A worker's answer as a measurement."""
-    if "failure" in answer:
-        return Measurement(built.candidate, None, answer["failure"])
-    return Measurement(built.candidate, tuple(answer["seconds"]), None)
-
-
 def each_measured(built: Sequence[Built], answer: dict[str, Any]) -> list[Measurement]:
-    """A worker's answer about several libraries; if the request failed, each of them failed."""
+    """A worker's answer about libraries; if the request failed, each of them failed."""
     results = answer.get("results", [answer] * len(built))
-    return [measured(one, result) for one, result in zip(built, results, strict=True)]
+    return [
+        Measurement(one.candidate, tuple(result.get("seconds", ())) or None, result.get("failure"))
+        for one, result in zip(built, results, strict=True)
+    ]

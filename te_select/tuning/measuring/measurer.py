@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from types import TracebackType
 
 from te_select.errors import ArgumentError
 from te_select.operator.broadcast import shown
@@ -76,11 +76,9 @@ class Measurer(ABC):
         """
         pending = iter(candidates)
         while batch := list(islice(pending, self.batch)):
-            built = self.build(batch)
-            try:
-                yield from self.run(built)
-            finally:
-                _remove(built)
+            with self._built(batch) as (usable, failed):
+                yield from failed.values()
+                yield from self._run([[one] for one in usable], None)
 
     def interleave(self, candidates: Sequence[Candidate], rounds: int) -> list[Measurement]:
         """Measure candidates against each other: they take turns in one process, on one memory.
@@ -112,62 +110,9 @@ class Measurer(ABC):
             raise ArgumentError(
                 f"the candidates are of {len(workloads)} workloads ({named}); expected one"
             )
-        built = self.build(candidates)
-        try:
-            done = {id(one): _failed(one) for one in built if one.path is None}
-            usable = [one for one in built if one.path is not None]
-            if usable:
-                turns = self._take_turns(usable, rounds)
-                done |= {id(one): turn for one, turn in zip(usable, turns, strict=True)}
-            return [done[id(one)] for one in built]
-        finally:
-            _remove(built)
-
-    def build(self, candidates: Sequence[Candidate]) -> list[Built]:
-        """Build candidates; the caller removes the folders that hold the libraries.
-
-        Parameters
-        ----------
-        candidates
-            What to build.
-
-        Returns
-        -------
-        list of Built
-            One for each candidate, in their order.
-
-        Raises
-        ------
-        TuningError
-            If no worker can be started.
-        """
-        return self._builders.build(candidates)
-
-    def run(self, built: Iterable[Built]) -> Iterator[Measurement]:
-        """Check and time the libraries that `build` has built.
-
-        Parameters
-        ----------
-        built
-            The results of `build`; failures are passed on.
-
-        Yields
-        ------
-        Measurement
-            One for each, in the order in which they are done.
-
-        Raises
-        ------
-        TuningError
-            As for `measure`.
-        """
-        usable: list[Built] = []
-        for one in built:
-            if one.path is None:
-                yield _failed(one)
-            else:
-                usable.append(one)
-        yield from self._run(usable)
+        with self._built(candidates) as (usable, failed):
+            turns = iter(list(self._run([usable], rounds)) if usable else ())
+            return [failed.get(k) or next(turns) for k in range(len(candidates))]
 
     def close(self) -> None:
         """End the workers and remove their files."""
@@ -184,30 +129,24 @@ class Measurer(ABC):
         """Watch from now on how busy other programs keep the machines that time candidates."""
 
     @abstractmethod
-    def _run(self, built: Sequence[Built]) -> Iterator[Measurement]:
-        """Check and time libraries."""
+    def _run(self, jobs: Sequence[Sequence[Built]], rounds: int | None) -> Iterator[Measurement]:
+        """Check and time libraries: those of a job in turns, or alone if ``rounds`` is None."""
 
-    @abstractmethod
-    def _take_turns(self, built: Sequence[Built], rounds: int) -> list[Measurement]:
-        """Check libraries of one workload, and time them in turns."""
+    @contextlib.contextmanager
+    def _built(
+        self, candidates: Sequence[Candidate]
+    ) -> Iterator[tuple[list[Built], dict[int, Measurement]]]:
+        """Libraries that exist meanwhile, and what became of the other candidates, by number."""
+        built = self._builders.build(candidates)
+        usable = [one for one in built if isinstance(one, Built)]
+        try:
+            yield usable, {k: one for k, one in enumerate(built) if isinstance(one, Measurement)}
+        finally:
+            for one in usable:
+                shutil.rmtree(one.path.parent, ignore_errors=True)
 
     def __enter__(self) -> Measurer:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
-
-
-def _failed(built: Built) -> Measurement:
-    return Measurement(built.candidate, None, built.failure)
-
-
-def _remove(built: Iterable[Built]) -> None:
-    for one in built:
-        if one.path is not None:
-            shutil.rmtree(one.path.parent, ignore_errors=True)

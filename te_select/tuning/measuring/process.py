@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import os
-import select
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 from te_select.errors import TuningError
-from te_select.tuning.measuring.frames import one_line, pack, unpack
 
 STARTUP_SECONDS = 120.0  # importing tvm took 2 s, and 20 s from a cold disk
-EXIT_SECONDS = 2.0  # a worker that waits for a message ends at once
+EXIT_SECONDS = 2.0  # a worker that waits for a request ends at once
 GRACE_SECONDS = 5.0  # how much later a worker ends itself if its parent does not
-_CHUNK = 1 << 16
-_START = "te_select.tuning.measuring.start"
+_LONGEST_REASON = 400  # characters; enough for a path and two shapes
+_SERVE = "te_select.tuning.measuring.serve"
 
 
 class WorkerError(Exception):
@@ -31,19 +29,20 @@ class WorkerTimeoutError(WorkerError):
 
 
 class Worker:
-    """A Python process that answers messages, one at a time.
+    """A Python process that answers requests, one at a time.
 
     It is started at the first request. It runs in a process group of its own, so that Ctrl-C does
-    not reach it. It ends when its pipe is closed, so that it never outlives this process. Its
+    not reach it. It ends when its connection is closed, so that it never outlives this process. Its
     temporary files lie in ``folder``.
 
     Parameters
     ----------
     module
-        Which module to run; it calls `te_select.tuning.measuring.serve.serve`.
+        Which module to run; its class ``Worker`` answers requests
+        (`te_select.tuning.measuring.serve`).
     folder
-        For temporary files and for the worker's prints. The last worker whose pipe breaks removes
-        it.
+        For temporary files and for the worker's prints. The last worker whose connection breaks
+        removes it.
     """
 
     def __init__(self, module: str, folder: Path) -> None:
@@ -53,15 +52,15 @@ class Worker:
         self._process: subprocess.Popen[bytes] | None = None
         self._errors = folder / f"{module.rpartition('.')[2]}-{id(self):x}.log"
 
-    def request(self, message: dict[str, Any], seconds: float) -> dict[str, Any]:
+    def request(self, seconds: float, name: str, *arguments: Any) -> dict[str, Any]:
         """Ask, and wait for the answer.
 
         Parameters
         ----------
-        message
-            What to ask, as JSON types.
         seconds
             How long to wait.
+        name, arguments
+            The method of the worker, and what it takes.
 
         Returns
         -------
@@ -79,8 +78,8 @@ class Worker:
         """
         process = self.start()
         try:
-            with contextlib.suppress(BrokenPipeError):  # the answer will say why it died
-                _write(process, pack({**message, "seconds": seconds + GRACE_SECONDS}))
+            with contextlib.suppress(OSError):  # the answer will say why it died
+                self._connection.send((name, arguments, seconds + GRACE_SECONDS))
             answer = self._answer(process, seconds)
         except BaseException:  # Ctrl-C too: the next request would read the answer to this one
             self.kill()
@@ -101,24 +100,23 @@ class Worker:
         TuningError
             If it cannot be started.
         """
-        if self._process is not None and self._process.poll() is None:
+        if self._process is not None and self.is_running():
             return self._process
         self.kill()
         paths = [str(Path(entry).resolve()) for entry in sys.path]
-        environment = {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(paths),
-            "TMPDIR": str(self.folder),
-        }
+        variables = {"PYTHONPATH": os.pathsep.join(paths), "TMPDIR": str(self.folder)}
+        self._connection, theirs = multiprocessing.Pipe()
+        handle = theirs.fileno()
         try:
-            with self._errors.open("wb") as errors:
+            with theirs, self._errors.open("wb") as errors:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-m", _START, str(self.folder), self.module],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
+                    [sys.executable, "-m", _SERVE, str(self.folder), str(handle), self.module],
+                    stdin=subprocess.DEVNULL,
+                    stdout=errors,
                     stderr=errors,
+                    pass_fds=[handle],
                     cwd=self.folder,  # python -m looks for modules in the current folder
-                    env=environment,
+                    env={**os.environ, **variables},
                     start_new_session=True,
                 )
             self.generation += 1
@@ -133,52 +131,41 @@ class Worker:
 
     def stop(self) -> None:
         """Ask the process to end; end it by force if it does not."""
-        process = self._process
-        if process is None:
-            return
-        with contextlib.suppress(OSError):
-            _write(process, pack({"op": "exit"}))
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(EXIT_SECONDS)
+        if self._process is not None:
+            with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+                self._connection.send(None)
+                self._process.wait(EXIT_SECONDS)
         self.kill()
 
     def interrupt(self) -> None:
         """Make the request that another thread waits for fail."""
-        if self._process is not None:
-            _kill_group(self._process)
+        process = self._process
+        if process is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
 
     def kill(self) -> None:
         """End the process, and every compiler that it has started."""
+        self.interrupt()
         process, self._process = self._process, None
-        if process is None:
-            return
-        _kill_group(process)
-        process.wait()
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                with contextlib.suppress(OSError):
-                    pipe.close()
+        if process is not None:
+            process.wait()
+            self._connection.close()
 
     def _answer(self, process: subprocess.Popen[bytes], seconds: float) -> dict[str, Any]:
-        assert process.stdout is not None
-        pipe = process.stdout.fileno()
-        end = time.monotonic() + seconds
-        received = b""
-        while (message := unpack(received)) is None:
-            left = end - time.monotonic()
-            if left <= 0 or not select.select([pipe], [], [], left)[0]:
+        try:
+            if not self._connection.poll(seconds):
                 raise WorkerTimeoutError(f"took longer than {seconds:g} s")
-            part = os.read(pipe, _CHUNK)
-            if not part:
-                raise WorkerError(self._cause_of_death(process))
-            received += part
-        return message
+            answer: dict[str, Any] = self._connection.recv()
+        except (EOFError, OSError) as error:
+            raise WorkerError(self._cause_of_death(process)) from error
+        return answer
 
     def _cause_of_death(self, process: subprocess.Popen[bytes]) -> str:
         try:
             code = process.wait(EXIT_SECONDS)
         except subprocess.TimeoutExpired:
-            return "closed its pipe"
+            return "closed its connection"
         if code >= 0:
             cause = f"ended with exit code {code}"
         elif code == -signal.SIGKILL:
@@ -189,12 +176,7 @@ class Worker:
         return one_line(f"{cause}: {printed[-1]}" if printed else cause)
 
 
-def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-
-
-def _write(process: subprocess.Popen[bytes], frame: bytes) -> None:
-    assert process.stdin is not None
-    process.stdin.write(frame)
-    process.stdin.flush()
+def one_line(text: str) -> str:
+    """Shorten a text to one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST_REASON else line[: _LONGEST_REASON - 3] + "..."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,62 +13,48 @@ from te_select.runtime.kernel import Kernel
 from te_select.runtime.scratch import NoRoomError
 from te_select.tuning.measuring.place import Place, place_of
 from te_select.tuning.measuring.problem import Problem
-from te_select.tuning.measuring.serve import reason, serve
+from te_select.tuning.measuring.serve import reason
 
 
-class Runner:
+class Worker:
     """Runs kernels of the workload that was prepared last, all for one kind of machine."""
 
     def __init__(self) -> None:
         self._problem: Problem | None = None
         self._place: Place | None = None
 
-    def prepare(self, message: dict[str, Any]) -> dict[str, Any]:
+    def prepare(self, workload: Workload) -> dict[str, Any]:
         """Make the operands of a workload; those of the workload before are released first."""
         self._problem = self._place = None
-        self._problem = Problem(Workload.from_json(message["workload"]))
+        self._problem = Problem(workload)
         return {}
 
-    def measure(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Check and time one library."""
-        kernel, place = self._checked(message["path"])
-        return {"seconds": place.time(kernel)}
-
-    def interleave(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Check libraries, and time those that are right in turns."""
+    def measure(self, paths: Sequence[Path], rounds: int | None, _limit: float) -> dict[str, Any]:
+        """Check libraries, and time those that are right: in turns, or one alone."""
+        results: list[dict[str, Any]] = [{} for _ in paths]
         kernels: dict[str, Kernel] = {}
-        failures: dict[str, str] = {}
-        for path in message["paths"]:
+        for number, path in enumerate(paths):
             try:
-                kernels[path], place = self._checked(path)
+                kernels[str(number)], place = self._checked(path)
             except NoRoomError:
                 raise
             except (ArtifactError, TuningError) as error:
-                failures[path] = reason(error)
-        timings = place.take_turns(kernels, message["rounds"]) if kernels else {}
-        return {
-            "results": [
-                {"failure": failures[path]}
-                if path in failures
-                else {"seconds": timings[path].seconds}
-                for path in message["paths"]
-            ]
-        }
+                results[number] = {"failure": reason(error)}
+        if kernels and rounds is not None:
+            for name, timing in place.take_turns(kernels, rounds).items():
+                results[int(name)] = {"seconds": timing.seconds}
+        else:
+            for name, kernel in kernels.items():
+                results[int(name)] = {"seconds": place.time(kernel)}
+        return {"results": results}
 
-    def _checked(self, path: str) -> tuple[Kernel, Place]:
+    def _checked(self, path: Path) -> tuple[Kernel, Place]:
         """A kernel that computes the right bits, and the place that checked it."""
-        if self._problem is None:
-            raise TuningError("no workload was prepared")
-        kernel = artifact.load(Path(path))
-        if not isinstance(kernel, Kernel):
-            raise TuningError(f"{path} holds several kernels; expected one")
+        kernel = artifact.load(path)
+        assert isinstance(kernel, Kernel)
+        assert self._problem is not None
         if self._place is None:
             self._place = place_of(kernel, self._problem)
         if failure := self._place.check(kernel):
             raise TuningError(failure)
         return kernel, self._place
-
-
-if __name__ == "__main__":
-    runner = Runner()
-    serve({"prepare": runner.prepare, "measure": runner.measure, "interleave": runner.interleave})

@@ -19,6 +19,8 @@ def family(request):
     from te_select.operator.family import parts
     from te_select.runtime import cache
 
+    if library.extension is None:
+        pytest.skip("the extension was not built")
     with filelock.FileLock(folder / "lock"):
         if cache.read(key.entry(key.WHOLE)) is None:
             runs = [name for name in parts() if "rows" not in name]

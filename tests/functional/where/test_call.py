@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import te_select
-from te_select.functional.where import through_tvm_ffi
-from tests.support.where_calls import difference, outcome, random_call
+from te_select.operator.dtypes import ELEMENT_TYPES
+from tests.support.strategies import numpy_dtype
+from tests.support.where_calls import difference, filled, outcome, random_call
 
 where = te_select.where
 CALLS = int(os.environ.get("TE_SELECT_RANDOM_CALLS", "1600"))
@@ -227,11 +228,59 @@ def test_call_that_is_done_in_pieces_counts_once():
     assert after.elements - before.elements == 153_600
 
 
-@pytest.mark.parametrize("function", [where, through_tvm_ffi.where])
-def test_large_calls_have_more_than_4096_elements(function):
+def test_large_calls_have_more_than_4096_elements():
     found = []
     for elements in (4096, 4097):
         before = where.stats().large_calls
-        function(np.ones(elements, bool), np.ones(elements), np.zeros(elements))
+        where(np.ones(elements, bool), np.ones(elements), np.zeros(elements))
         found.append(where.stats().large_calls - before)
     assert found == [0, 1]
+
+
+@pytest.mark.parametrize("dtype", ["M8[s]", "S3", "V5", "f8"])
+@pytest.mark.parametrize("is_read_only", [False, True])
+def test_kernels_serve_dates_texts_and_read_only_arrays(dtype, is_read_only):
+    rng = np.random.default_rng(0)
+    x, y = (filled(rng, (70,), np.dtype(dtype)) for _ in "ab")
+    cond = rng.random(70) < 0.5
+    for array in (cond, x, y):
+        array.flags.writeable = not is_read_only
+    calls = where.stats().calls
+    assert difference((where(cond, x, y), []), (np.where(cond, x, y), [])) is None
+    assert where.stats().calls == calls + 1
+
+
+@pytest.mark.parametrize("dtype", ELEMENT_TYPES)
+def test_every_element_type_keeps_its_bits(dtype):
+    rng = np.random.default_rng(1)
+    x, y = (filled(rng, shape, numpy_dtype(dtype)) for shape in ((4, 7), (7,)))
+    cond, calls = filled(rng, (4, 1), np.dtype(bool)), where.stats().calls
+    found, expected = where(cond, x, y), np.where(cond, x, y)
+    assert (found.dtype, found.tobytes()) == (expected.dtype, expected.tobytes())
+    assert where.stats().calls == calls + 1
+
+
+@pytest.mark.parametrize("cond", [2**63, 2**70, -(2**64), 0])
+def test_cond_may_be_a_large_int(cond):
+    x = np.arange(4, dtype=np.float16)
+    large = np.arange(20_000.0), np.arange(20_000, dtype="i4")  # converted in pieces
+    for sides in ((x, x + 1), (x, 3.0), (np.float16(1), x), large):
+        given = (cond, *sides)
+        assert difference(outcome(where, given), outcome(np.where, given)) is None
+
+
+def test_metadata_of_an_element_type_does_not_reach_the_result():
+    cond, plain = np.array([True, False]), np.ones(2, np.float32)
+    x = plain.astype(np.dtype("f4", metadata={"of": "x"}))
+    for sides in ((x, x), (x, 1.0), (x, plain)):
+        assert where(cond, *sides).dtype.metadata is None
+
+
+def test_empty_results_are_left_to_numpy_whatever_their_extent():
+    cond = np.ones((0, 1), bool)
+    side = np.broadcast_to(np.float32(1), (1, 2**45))  # of no memory
+    calls = where.stats().calls
+    for given in ((cond, side, side), (cond, side, 0.0), (cond, cond.astype("f4"), 0.0)):
+        found = where(*given)
+        assert found.shape == np.where(*given).shape and found.dtype == np.float32
+    assert where.stats().calls == calls

@@ -37,14 +37,14 @@ HEAD = """
         return found
 
     left, fetched, rows, can_fetch = [], [], [], True
-    def leave(reason, *args, **options):
+    def numpy_fallback(reason, *args, **options):
         left.append(reason)
         return NotImplemented
-    def fetch(width):
+    def load_kernels(width):
         fetched.append(width)
         return can_fetch
-    where = extension.make(leave, fetch, rows.append, {}, None)
-    NO_KERNEL, REFUSED, FAILED, WISH = -1, -2, -3, 1
+    where = extension.make(numpy_fallback, load_kernels, rows.append, {}, None)
+    NO_KERNEL, REFUSED, FAILED, MISSING = -1, -2, -3, 1
     cond, x = np.ones(8, bool), np.ones(8, np.float32)
 """
 
@@ -157,7 +157,7 @@ def test_kernel_of_rows_is_asked_for_once(stand_in):
         cond, x, out = np.ones(size, bool), np.ones(size, "u1"), np.ones(size, "u1")
         asked_for = []
         for number in (5, 7):
-            answer.value = WISH + number
+            answer.value = MISSING + number
             for _ in range(9):
                 where(cond, x, x, out=out)
                 asked_for.append(list(rows))
@@ -197,13 +197,13 @@ def test_arrays_over_16384_elements_are_converted_by_python(size, in_python, mon
 
 
 def test_broadcast_side_is_converted_once_for_all_pieces(monkeypatch):
-    sizes, converted = [], numpy_rules.converted
+    sizes, converted = [], numpy_rules._converted
 
     def noted(array, dtype):
         sizes.extend([array.size] if array.dtype == np.int8 else [])
         return converted(array, dtype)
 
-    monkeypatch.setattr(numpy_rules, "converted", noted)
+    monkeypatch.setattr(numpy_rules, "_converted", noted)
     x, y = np.ones((4, 20_000), "u1"), np.ones((1, 20_000), "i1")
     assert te_select.where(x, x, y).dtype == np.int16
     assert sizes == [y.size]

@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 
 import te_select
-from te_select.functional.where import numpy_rules, through_tvm_ffi
+from te_select.functional.where import numpy_rules
 from tests.support.neighbours import KINDS, ByMethod, OfItsOwnRule, as_neighbour, conversions
-from tests.support.where_calls import HAS_EXTENSION, difference, outcome, random_call, strided
+from tests.support.where_calls import difference, outcome, random_call, strided
+
+pytest.importorskip("te_select.runtime._extension")
 
 CALLS = int(os.environ.get("TE_SELECT_RANDOM_CALLS", "1600"))
 SEEDS = 8
-WAYS = [te_select.where, through_tvm_ffi.where] if HAS_EXTENSION else [te_select.where]
-both_ways = pytest.mark.parametrize("where", WAYS)
+where = te_select.where
 NO_KERNEL = {"list", "tuple", "none", "pandas.zoned", "chararray", "pandas.nullable", "recarray"}
 OF_TWO_AXES = {"matrix", "pandas.DataFrame"}
 
@@ -24,9 +25,8 @@ def operands(rng, size=5000):
     return rng.random(size) < 0.5, rng.integers(0, 99, size, np.int8), rng.random(size)
 
 
-@both_ways
 @pytest.mark.parametrize("seed", range(SEEDS))
-def test_random_calls_are_those_of_numpy(where, seed):
+def test_random_calls_are_those_of_numpy(seed):
     for number in range(CALLS // SEEDS // 2):
         rng = np.random.default_rng([4, seed, number])
         given = [as_neighbour(rng, each) for each in random_call(rng, 9000)]
@@ -37,19 +37,18 @@ def test_random_calls_are_those_of_numpy(where, seed):
         if isinstance(expected[0], np.ndarray):
             out = strided(rng, expected[0].shape, expected[0].dtype)
             kind = str(rng.choice(["memmap", "subclass", "masked"]))
-            check_out(where, given, as_neighbour(rng, out, kind), expected)
+            check_out(given, as_neighbour(rng, out, kind), expected)
 
 
-def check_out(where, given, out, expected):
+def check_out(given, out, expected):
     result, warned = outcome(lambda *args: where(*args, out=out), given)
     assert result is out
     written = np.asarray(out).copy("C"), warned
     assert difference(written, (expected[0].copy("C"), expected[1])) is None
 
 
-@both_ways
 @pytest.mark.parametrize("kind", sorted(KINDS.keys() - NO_KERNEL))
-def test_kernels_serve_each_kind(where, kind):
+def test_kernels_serve_each_kind(kind):
     rng = np.random.default_rng(0)
     cond, x, y = operands(rng)
     before = te_select.where.stats()
@@ -61,8 +60,7 @@ def test_kernels_serve_each_kind(where, kind):
     assert (after.calls - before.calls, after.left) == (1, before.left)
 
 
-@both_ways
-def test_rule_of_an_operand_decides_before_anything_is_converted(where):
+def test_rule_of_an_operand_decides_before_anything_is_converted():
     counted, own = ByMethod(np.ones(3)), OfItsOwnRule()
     left = te_select.where.stats().left.get("kind of operand", 0)
     for given in ((counted, own, 1.0), (own, counted, 1.0), (True, counted, own)):
@@ -73,8 +71,7 @@ def test_rule_of_an_operand_decides_before_anything_is_converted(where):
     assert te_select.where.stats().left["kind of operand"] == left + 3
 
 
-@both_ways
-def test_rule_of_out_decides_how_it_is_written(where):
+def test_rule_of_out_decides_how_it_is_written():
     class Own(np.ndarray):
         def __array_function__(self, function, types, args, kwargs):
             asked.append(function)
@@ -85,8 +82,7 @@ def test_rule_of_out_decides_how_it_is_written(where):
     assert asked == [np.copyto] and out.tolist() == [1, 1, 1]
 
 
-@both_ways
-def test_operands_are_converted_in_order_until_one_fails(where):
+def test_operands_are_converted_in_order_until_one_fails():
     class Failing:
         def __array__(self, dtype=None, copy=None):
             raise LookupError("no array")
@@ -97,8 +93,7 @@ def test_operands_are_converted_in_order_until_one_fails(where):
     assert (first.conversions, last.conversions) == (1, 0)
 
 
-@both_ways
-def test_subclass_that_a_conversion_gives_has_no_rule(where):
+def test_subclass_that_a_conversion_gives_has_no_rule():
     class Own(np.ndarray):
         def __array_function__(self, function, types, args, kwargs):
             raise AssertionError("numpy.where asks the operands only")
@@ -107,9 +102,8 @@ def test_subclass_that_a_conversion_gives_has_no_rule(where):
     assert difference(outcome(where, given), outcome(np.where, given)) is None
 
 
-@both_ways
 @pytest.mark.parametrize("size", [3, 20_000])
-def test_no_code_of_a_subclass_runs(where, size):
+def test_no_code_of_a_subclass_runs(size):
     class Own(np.ndarray):
         def __array_finalize__(self, given):
             made.append(given)
@@ -122,15 +116,13 @@ def test_no_code_of_a_subclass_runs(where, size):
     assert not made
 
 
-@both_ways
-def test_zero_dim_object_is_no_python_number(where):
+def test_zero_dim_object_is_no_python_number():
     cond, x = np.array([True, False]), np.ones(2, "f4")
     assert where(cond, x, ByMethod(np.array(3.0))).dtype == np.float64
     assert where(cond, x, type("Float", (float,), {})(3)).dtype == np.float64
 
 
-@both_ways
-def test_memmap_is_read_and_written_in_place(where, tmp_path, monkeypatch):
+def test_memmap_is_read_and_written_in_place(tmp_path, monkeypatch):
     file = np.memmap(tmp_path / "x", np.float32, "w+", shape=(300, 40))
     x, cond = np.random.default_rng(0).random(file.shape, np.float32), np.tri(300, 40, dtype=bool)
     with monkeypatch.context() as patch:
@@ -145,8 +137,7 @@ def test_memmap_is_read_and_written_in_place(where, tmp_path, monkeypatch):
         where(cond, x, 7.0, out=np.memmap(tmp_path / "x", np.float32, "r", shape=file.shape))
 
 
-@both_ways
-def test_large_subclasses_are_converted_in_pieces(where):
+def test_large_subclasses_are_converted_in_pieces():
     cond, x, y = operands(np.random.default_rng(0), 100_000)
     left = te_select.where.stats().left
     found = where(cond.view(np.memmap), x.view(np.memmap), np.ma.array(y, mask=cond))
@@ -154,14 +145,12 @@ def test_large_subclasses_are_converted_in_pieces(where):
     assert te_select.where.stats().left == left
 
 
-@both_ways
-def test_warning_of_a_converted_call_names_the_callers_line(where):
+def test_warning_of_a_converted_call_names_the_callers_line():
     with pytest.warns(RuntimeWarning, match="overflow") as warned:
         where(np.array([True, False]), ByMethod(np.ones(2, "f4")), 1e300)
     assert [warning.filename for warning in warned] == [__file__]
 
 
-@pytest.mark.skipif(not HAS_EXTENSION, reason="without the extension, Python converts")
 def test_warning_of_a_conversion_names_the_callers_line():
     class Warns:
         def __array__(self, dtype=None, copy=None):

@@ -14,7 +14,6 @@ import te_select
 from te_select.checking.corpus import run as run_module
 from te_select.checking.corpus.cases import read_corpus
 from te_select.checking.reference import placed
-from te_select.functional.where import through_tvm_ffi
 from te_select.operator.access import access_pattern
 from tests.support.where_calls import HAS_EXTENSION, difference, outcome, path_of_python
 
@@ -45,7 +44,8 @@ def test_numpys_own_tests_pass(has_extension, tmp_path):
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     passed = re.search(r"(\d+) passed", done.stdout)
     calls = re.search(r"te_select.where: (\d+) calls", done.stdout)
-    assert passed and calls and int(passed[1]) >= 10 and int(calls[1]) > 100, done.stdout
+    assert passed and calls and int(passed[1]) >= 10, done.stdout
+    assert int(calls[1]) > 100 or not has_extension, done.stdout
 
 
 def operands(run, random):
@@ -65,15 +65,14 @@ def operands(run, random):
 
 
 @pytest.mark.skipif("TE_SELECT_CORPUS" not in os.environ, reason="TE_SELECT_CORPUS is not set")
-@pytest.mark.parametrize("function", [te_select.where, through_tvm_ffi.where])
-def test_the_corpus_passes(function):
+def test_the_corpus_passes():
     files = sorted(Path(os.environ["TE_SELECT_CORPUS"]).glob("*.json"))
     runs = [run for path in files for run in read_corpus(path) if not run.skip]
     done = 0
     for number, run in enumerate(runs):
         given = operands(run, np.random.default_rng(number))
         if given is not None:
-            found = difference(outcome(function, given), outcome(np.where, given))
+            found = difference(outcome(te_select.where, given), outcome(np.where, given))
             assert found is None, (run.case_id, run.label, found)
             done += 1
     assert done > len(runs) // 2 > 100

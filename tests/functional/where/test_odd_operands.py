@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 import te_select
-from te_select.functional.where import through_tvm_ffi
 from te_select.functional.where.kernels import library
-from tests.support.where_calls import difference, outcome
+from tests.support.where_calls import difference, exported, outcome
 
 GENERIC = """
     import numpy as np
@@ -49,9 +48,8 @@ def test_signalling_nan_is_converted_without_a_word():
             assert te_select.where(*given).tobytes() == np.where(*given).tobytes()
 
 
-@pytest.mark.parametrize("where", [te_select.where, through_tvm_ffi.where])
 @pytest.mark.parametrize("raised", ["invalid", "over", "under"])
-def test_error_of_a_conversion_is_raised_only_where_numpy_raises_it(where, raised):
+def test_error_of_a_conversion_is_raised_only_where_numpy_raises_it(raised):
     signalling, cond = np.array([0x7FA00000], np.uint32).view("f4"), np.array([True])
     floats, several = np.ones(2, "f4"), np.ones(3, "f4")
     calls = [
@@ -69,33 +67,38 @@ def test_error_of_a_conversion_is_raised_only_where_numpy_raises_it(where, raise
         return np.errstate(all="ignore", **{raised: "raise"})(function)
 
     for given in calls:
-        found, expected = outcome(raising(where), given), outcome(raising(np.where), given)
+        found, expected = (
+            outcome(raising(te_select.where), given),
+            outcome(raising(np.where), given),
+        )
         assert difference(found, expected) is None, given
 
 
-@pytest.mark.parametrize("where", [te_select.where, through_tvm_ffi.where])
-def test_number_that_overflows_is_warned_of_once_at_the_callers_line(where):
+def test_number_that_overflows_is_warned_of_once_at_the_callers_line():
     for dtype in (np.dtype("f4"), np.dtype("f4", metadata={"a": 1})):
         with pytest.warns(RuntimeWarning, match="overflow") as warned:
-            where(np.array([True, False]), np.ones(2, dtype), 1e300 + 0j)
+            te_select.where(np.array([True, False]), np.ones(2, dtype), 1e300 + 0j)
         assert [warning.filename for warning in warned] == [__file__]
 
 
-@pytest.mark.parametrize("where", [te_select.where, through_tvm_ffi.where])
-def test_subclass_of_a_scalar_may_have_a_rule_of_its_own(where):
+def test_subclass_of_a_scalar_may_have_a_rule_of_its_own():
     class Own(np.float64):
         def __array_function__(self, function, types, args, kwargs):
             return "by its own rule"
 
     for cond in (np.array([True]), np.arange(20_000), Own(1)):
-        assert where(cond, Own(1), 2.0) == where(cond, np.ones(3), Own(2)) == "by its own rule"
+        assert (
+            te_select.where(cond, Own(1), 2.0)
+            == te_select.where(cond, np.ones(3), Own(2))
+            == "by its own rule"
+        )
 
 
 @pytest.fixture(scope="module")
 def function():
     for part in ("w1", "w2", "w4", "w8", "w16"):
         assert library.fetch(part)
-    return library.function("te_select_where")
+    return exported("te_select_where")
 
 
 @pytest.mark.parametrize(
@@ -129,13 +132,14 @@ def test_number_at_the_end_of_a_types_range_is_written(function, dtype, number):
 SIDES = ((1.5,), [1.5], "zz", "i4", b"ab", {"a": 1}, np.str_("f8"), np.datetime64(1, "s"))
 
 
-@pytest.mark.parametrize("where", [te_select.where, through_tvm_ffi.where])
 @pytest.mark.parametrize("side", SIDES, ids=repr)
-def test_side_that_could_name_a_type_is_a_value(where, side):
+def test_side_that_could_name_a_type_is_a_value(side):
     cond = np.arange(20_000) % 3  # large, and to be converted
     for other in (np.ones(1, "u2"), np.ones(20_000, "u2"), np.float32(2), b"cd"):
         for sides in ((side, other), (other, side)):
             assert (
-                difference(outcome(where, (cond, *sides)), outcome(np.where, (cond, *sides)))
+                difference(
+                    outcome(te_select.where, (cond, *sides)), outcome(np.where, (cond, *sides))
+                )
                 is None
             )

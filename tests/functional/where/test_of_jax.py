@@ -10,14 +10,14 @@ import pytest
 
 import te_select
 from te_select.errors import ArgumentError
-from te_select.functional.where import through_tvm_ffi
+from te_select.functional.where.call import _without_extension
 from tests.support.where_calls import path_of_python
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
 
 
-@pytest.mark.parametrize("where", [te_select.where, through_tvm_ffi.where])
+@pytest.mark.parametrize("where", [te_select.where, _without_extension])
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_call_with_one_jax_array_goes_to_jax_as_it_is(where, place, monkeypatch):
     asked = []

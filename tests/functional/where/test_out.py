@@ -97,3 +97,29 @@ def test_out_of_another_kind_shape_or_type_is_refused(out, error, match):
         where(np.array([True, False]), np.ones(2), 2.0, out=out)
     if isinstance(out, np.ndarray):
         assert not out.any()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_any_views_of_one_memory_are_as_if_copied(seed):
+    """But for an out whose own elements lie on each other."""
+    rng = np.random.default_rng(seed)
+    memory = rng.integers(0, 256, 400).astype(np.uint8)
+    shape = tuple(int(n) for n in rng.integers(1, 4, 2))
+
+    def view():
+        strides = [int(step) for step in rng.integers(-12, 13, 2)]
+        return np.lib.stride_tricks.as_strided(
+            memory[200 + int(rng.integers(0, 9)) :], shape, strides
+        )
+
+    for _ in range(50):
+        out, x, y = view(), view(), view()
+        x = out if rng.random() < 0.3 else x
+        cond = rng.random(shape) < 0.5
+        expected = np.where(cond, x, y)
+        found = where(cond, x, y, out=out)
+        places = {
+            out[k : k + 1, j : j + 1].ctypes.data for k in range(shape[0]) for j in range(shape[1])
+        }
+        if len(places) == out.size:
+            assert np.array_equal(found, expected)

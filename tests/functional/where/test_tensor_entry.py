@@ -10,7 +10,6 @@ from contextlib import nullcontext
 import pytest
 
 import te_select
-from te_select.functional.where import counts
 from te_select.functional.where.kernels import library
 from te_select.operator import family
 from tests.support.where_calls import ROOT
@@ -78,11 +77,11 @@ def test_what_it_cannot_take_is_refused_and_nothing_is_written(entry):
 
 ROWS_OF_THREE = """
 import torch, te_select
-from te_select.functional.where import call, kinds_of_tensors, numpy_rules
+from te_select.functional.where import call, tensor_libraries
 from te_select.runtime import _extension
 asked = []
-by_type = kinds_of_tensors.by_type
-_extension.make(numpy_rules.leave, call._fetch, asked.append, by_type, call._traced)
+fallback, by_type = call.numpy_fallback, tensor_libraries.by_type
+_extension.make(fallback, call._load_kernels, asked.append, by_type, call._traced)
 cond, x, y = torch.rand(40000, 1) < 0.5, torch.rand(40000, 3), torch.rand(40000, 1)
 for _ in range(40):
     te_select.where(cond, x, y, out=torch.empty(40000, 3))
@@ -98,27 +97,21 @@ def test_calls_are_counted_and_a_kernel_of_rows_is_fetched():
         check=False,
         env={**os.environ, "PYTHONPATH": str(ROOT)},  # without what hides torch
     )
-    wish = 2 * 27 + 10  # width 4, rows[10]: cond and y move from row to row
-    expected = f"[{wish}] Stats(calls=40, elements=4800000, large_calls=40, left={{}})\n"
+    number = 2 * 27 + 10  # width 4, rows[10]: cond and y move from row to row
+    expected = f"[{number}] Stats(calls=40, elements=4800000, large_calls=40, left={{}})\n"
     assert done.stdout == expected, done.stderr
 
 
-def test_without_the_exchange_api_calls_are_counted_too(monkeypatch):
-    asked = []
-    monkeypatch.setattr(library, "function_of_tensors", lambda *_: None)
-    monkeypatch.setattr(torch_kernels, "_functions", {})
+def test_tensors_without_the_exchange_api_are_left_to_torch(monkeypatch):
+    monkeypatch.setattr(torch_kernels, "_entry", lambda: None)
     monkeypatch.setattr(torch_kernels, "_entries", {})
-    monkeypatch.setattr(counts, "_wishes", {})
-    cond, x, y = torch.rand(40000, 1) < 0.5, torch.rand(40000, 3), torch.rand(40000, 1)
-    te_select.where(cond, x, y)  # loads the kernels
-    monkeypatch.setattr(library, "fetch", asked.append)
-    before = counts.served()
-    for _ in range(40):
-        found = te_select.where(cond, x, y)
-    assert torch.equal(found, torch.where(cond, x, y))
-    made = [after - begin for after, begin in zip(counts.served(), before, strict=True)]
-    assert made == [40, 4800000, 40]
-    assert asked == ["w4_rows10"]
+    cond, x, y, out = tensors(300, 3)
+    before = te_select.where.stats()
+    for _ in range(2):
+        assert torch.equal(te_select.where(cond, x, y), torch.where(cond, x, y))
+        assert te_select.where(cond, x, y, out=out) is out
+    assert torch.equal(out, torch.where(cond, x, y))
+    assert te_select.where.stats() == before
 
 
 @pytest.mark.parametrize("shape", [(2, 3), (1, 3), (0, 3), (0,), (4,)])

@@ -9,7 +9,7 @@ import te_select
 
 torch = pytest.importorskip("torch")
 
-from te_select.functional.where import kinds_of_tensors  # noqa: E402
+from te_select.functional.where import tensor_libraries  # noqa: E402
 from te_select.functional.where.torch_operator import type_beside  # noqa: E402
 from te_select.torch import where  # noqa: E402
 
@@ -302,7 +302,7 @@ def test_symbolic_trace_records_the_call():
 
 
 def test_array_beside_a_tensor_stays_an_array_in_later_calls(monkeypatch):
-    monkeypatch.setattr(kinds_of_tensors, "_all_calls", {})
+    monkeypatch.setattr(tensor_libraries, "_all_calls", {})
     cond, x = np.ones(20_000, bool), np.ones(20_000, "f4")
     with pytest.raises(TypeError):
         te_select.where(torch.from_numpy(cond), x, torch.from_numpy(x))

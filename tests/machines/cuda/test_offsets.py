@@ -37,16 +37,16 @@ def shapes(dims: tuple[int | str, ...]) -> Iterator[tuple[tuple[int | str, ...],
         )
 
 
-def workloads(named: bool, dtype: str) -> list[Workload]:
-    """A workload for every access pattern of up to two loops, and a quarter of those of three."""
+def workloads(named: bool, dtype: str, half: int) -> list[Workload]:
+    """A workload for every access pattern of up to two loops, and an eighth of those of three."""
     dims = NAMES if named else EXTENTS
     patterns = [
         {str(access_pattern(w)): w for w in _of_rank(dims[:rank], dtype)} for rank in (0, 1, 2, 3)
     ]
     few = patterns[0] | patterns[1] | patterns[2]
-    quarter = 2 * named + DTYPES.index(dtype)
+    eighth = 4 * named + 2 * DTYPES.index(dtype) + half
     three = [w for pattern, w in patterns[3].items() if pattern not in few]
-    return [*few.values(), *three[quarter::4]]
+    return [*few.values(), *three[eighth::8]]
 
 
 def _of_rank(dims: tuple[int | str, ...], dtype: str) -> Iterator[Workload]:
@@ -78,14 +78,15 @@ extern "C" void offsets_of_{function.symbol}(
 """
 
 
+@pytest.mark.parametrize("half", [0, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("named", [False, True], ids=["ints", "names"])
 def test_emitted_c_reads_where_the_scheduled_definition_reads(
-    named: bool, dtype: str, tmp_path: Path
+    named: bool, dtype: str, half: int, tmp_path: Path
 ) -> None:
     cases = {}
     text = prelude()
-    for k, workload in enumerate(workloads(named, dtype)):
+    for k, workload in enumerate(workloads(named, dtype, half)):
         pattern = access_pattern(workload)
         func = scheduled(workload, pattern)
         made = lower(func, f"kernel_{k}", workload.dim_names, pattern)

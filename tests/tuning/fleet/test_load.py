@@ -49,11 +49,11 @@ class Probe(dict[str, Any]):
         self["load"] = lambda: self.asked.append("load") or next(loads)
 
 
-@pytest.mark.parametrize("op", ["measure", "interleave"])
+@pytest.mark.parametrize("rounds", [None, 3])
 def test_answer_has_the_load_of_the_server_while_a_job_ran(
-    op: str, monkeypatch: pytest.MonkeyPatch
+    rounds: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    probe, remote = Probe(), worker.Remote()
+    probe, remote = Probe(), worker.Worker()
     monkeypatch.setattr(remote, "_probe", probe)
     monkeypatch.setattr(remote, "_checked", lambda path: probe.asked.append("check"))
 
@@ -61,7 +61,7 @@ def test_answer_has_the_load_of_the_server_while_a_job_ran(
         return lambda number, repeat: probe.asked.append("time") or [1.0] * repeat
 
     monkeypatch.setattr(remote, "_timer", timer)
-    answer = getattr(remote, op)({"path": "a.so", "paths": ["a.so"], "rounds": 3, "limit": 9})
+    answer = remote.measure([Path("a.so")], rounds, 9)
     assert probe.asked[:2] + probe.asked[-2:] == ["load", "check", "time", "load"]
     # 2 of 4 CPUs are to spare, and 4.5 were used, of which the kernel used 1.
     assert answer["load"] == (1.0, 4.5, 1.0, 2.0)
@@ -78,8 +78,8 @@ class Idle:
     def start(self) -> None:
         pass
 
-    def request(self, message: dict[str, Any], _seconds: float) -> dict[str, Any]:
-        return {} if message["op"] == "prepare" else next(self._answers)
+    def measure(self, *_job: object) -> dict[str, Any]:
+        return next(self._answers)
 
 
 def test_watch_on_a_fleet_says_what_the_busiest_server_says(
@@ -88,7 +88,7 @@ def test_watch_on_a_fleet_says_what_the_busiest_server_says(
     monkeypatch.undo()  # the fixture that counts all cores as idle
     measurer = object.__new__(fleet.FleetMeasurer)
     measurer._servers = [fleet.Server(tmp_path, tmp_path / "probe.so") for _ in range(2)]
-    job = Job({"op": "measure"}, [Built(candidate(), None, None)])
+    job = Job([Built(candidate(), Path("a.so"))])
 
     def run(server: int, load: Load) -> None:
         answers = {"seconds": [1.0], "load": list(load)}, {"failure": "it crashed"}

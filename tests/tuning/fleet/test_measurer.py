@@ -2,6 +2,7 @@ import contextlib
 import os
 import socket
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -147,10 +148,10 @@ def test_client_is_not_ended_while_it_connects(tmp_path):
         def start(self):
             pass
 
-        def request(self, message, _seconds):
+        def request(self, _seconds, name, *_arguments):
             connecting.set()
             go.wait()
-            done.append(message["op"])
+            done.append(name)
             return {}
 
         def interrupt(self):
@@ -177,7 +178,7 @@ def test_client_is_not_ended_while_it_connects(tmp_path):
 
 
 def job():
-    return Job({}, [Built(candidate(W), None, None)])
+    return Job([Built(candidate(W), Path("a.so"))])
 
 
 def test_job_is_handed_back_once_and_blamed_the_second_time():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from te_select import Workload
@@ -9,7 +11,7 @@ from te_select.tuning.measuring.candidate import Built, Measurement
 from te_select.tuning.measuring.local import each_measured, is_clean, prepare_seconds
 from tests.support.tuning_candidates import W, candidate
 
-BUILT = [Built(candidate(unroll=unroll), None, None) for unroll in (1, 2)]
+BUILT = [Built(candidate(unroll=unroll), Path("a.so")) for unroll in (1, 2)]
 
 
 @pytest.mark.parametrize(

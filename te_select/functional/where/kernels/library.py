@@ -12,7 +12,6 @@ import gzip
 import os
 import threading
 import zlib
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -32,34 +31,24 @@ from te_select.runtime import cache, files, sealed, stored
 from te_select.runtime.cpu import features
 from te_select.runtime.manifest import Manifest
 
+try:
+    from te_select.runtime import _extension  # type: ignore[attr-defined,unused-ignore]
+except ImportError:
+    _extension = None  # type: ignore[assignment,unused-ignore]
+
+extension: Any = _extension
+"""What calls the kernels; None if it was not built."""
 PREBUILT = Path(te_select.__file__).parent / "prebuilt" / "where.so.gz"
 """A library of several levels, which only wheels have (``make wheel``).
 
 Compressed it takes 2.7 MB instead of 6.0, and 24 ms to read (Zen 5)."""
-_VERSION = 2  # TE_SELECT_WHERE_VERSION of where.h
 _MOST_BYTES = 64 << 20  # ten times as many as the library has
 _STACK = 8 << 20  # bytes, as the first thread has; importing TVM in 64 KB ends the process
-Installer = Callable[[int], None]
-
-
-class _Library(ctypes.Structure):
-    """A te_select_where_library of ``where.h``."""
-
-    _fields_ = (
-        ("version", ctypes.c_int64),
-        ("call", ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)),
-        ("refusal", ctypes.CFUNCTYPE(ctypes.c_char_p)),
-        ("add", ctypes.CFUNCTYPE(None, ctypes.c_void_p)),
-        ("kernels", ctypes.c_void_p),
-    )
-
-
 _lock = threading.RLock()
 _loaded: set[str] = set()  # the parts that are there
 _failed: set[str] = set()  # and those that cannot be had
 _warned = False
-_installers: list[Installer] = []
-_first: tuple[ctypes.CDLL, int] | None = None  # it is given the kernels of all others
+_first: ctypes.CDLL | None = None  # it is given the kernels of all others
 
 
 def _renew_lock() -> None:
@@ -70,47 +59,20 @@ def _renew_lock() -> None:
 os.register_at_fork(after_in_child=_renew_lock)
 
 
-def on_load(installer: Installer) -> None:
-    """Have a function called with the address of the first library, once it is there."""
-    with _lock:
-        if _first is not None:
-            installer(_first[1])
-        _installers.append(installer)
-
-
-def function(name: str) -> Any:
-    """A function of the first library, which must be there, through tvm-ffi."""
-    from te_select.runtime import image  # noqa: PLC0415 - imports tvm-ffi
-
-    return image.open_again(_loaded_first()[0]).get_function(name)
-
-
 def function_of_tensors(name: str, type_of_tensors: type) -> Any:
-    """The same for tensors of one type, through the extension, which is faster and counts.
+    """A function of the loaded kernels, for tensors of one type; it counts its calls.
 
-    None if there is no extension, or the tensors do not have DLPack's exchange API.
+    None if there are no kernels, or the tensors do not have DLPack's exchange API.
     """
-    try:
-        from te_select.runtime import _extension as extension  # noqa: PLC0415 - optional
-
-        found = ctypes.cast(_loaded_first()[0][f"__tvm_ffi_{name}"], ctypes.c_void_p).value
-        return extension.tensor_entry(found or 0, type_of_tensors)
-    except (ImportError, AttributeError, ValueError):
+    if _first is None:
         return None
-
-
-def call(prepared: Any) -> int:
-    """Call the kernels with a te_select_where_call; returns what that came to."""
-    outcome: int = _Library.from_address(_loaded_first()[1]).call(prepared)
-    return outcome
-
-
-def _loaded_first() -> tuple[ctypes.CDLL, int]:
-    """The first library and the address of what it offers."""
-    with _lock:
-        if _first is None:
-            raise ArtifactError("no kernels of where() are loaded")
-        return _first
+    if not hasattr(type_of_tensors, "__dlpack_c_exchange_api__"):
+        import tvm_ffi  # noqa: F401, PLC0415 - it gives the API to releases of torch without it
+    address = ctypes.cast(_first[f"__tvm_ffi_{name}"], ctypes.c_void_p).value
+    try:
+        return extension.tensor_entry(address, type_of_tensors)
+    except (AttributeError, ValueError):
+        return None
 
 
 def fetch(part: str) -> bool:
@@ -132,6 +94,7 @@ def fetch(part: str) -> bool:
         if part in _failed:
             return False
         try:
+            _check_extension()
             image = _from_cache(part) or _prebuilt(part) or _build(part)
             _load(image, *_checked(image, part))
         except (SelectError, ImportError) as error:
@@ -152,8 +115,10 @@ def use(path: str | os.PathLike[str]) -> None:
     Raises
     ------
     ArtifactError
-        If it is no such library, is damaged, or this CPU cannot run it.
+        If it is no such library, is damaged, or this CPU cannot run it; or if te-select was
+        installed without a C compiler.
     """
+    _check_extension()
     path = files.library_path(path)
     image = files.read(path, "a library as te-select where build makes it")
     manifest, sha256 = _checked(image, str(path))
@@ -165,6 +130,20 @@ def use(path: str | os.PathLike[str]) -> None:
         _load(image, manifest, sha256)
 
 
+def fetch_missing_kernel(number: int) -> bool:
+    """Load a kernel of rows that would have served many elements, by the C half's number of it."""
+    return fetch(family.part_of_missing_kernel(number))
+
+
+def _check_extension() -> None:
+    """Refuse to load kernels that nothing could call."""
+    if extension is None:
+        raise ArtifactError(
+            "the extension that calls them is missing; install te-select again on a machine with "
+            "a C compiler"
+        )
+
+
 def _held(manifest: Manifest) -> list[str]:
     """The parts that a library holds as a whole."""
     return family.held(record.workload for record in manifest.kernels)
@@ -174,19 +153,11 @@ def _load(image: bytes, manifest: Manifest, sha256: str) -> None:
     global _first  # noqa: PLW0603 - the first of a process
     library = sealed.load(image, sha256, Path("te_select-where"))
     address = sealed.call_for_int(library, "te_select_where_library")
-    version = _Library.from_address(address).version
-    if version != _VERSION:
-        raise ArtifactError(
-            f"the kernels of where() have version {version}; expected {_VERSION}: build them again"
-        )
-    if reason := _Library.from_address(address).refusal():
-        raise ArtifactError(reason.decode(errors="replace"))
-    if _first is None:
-        _first = library, address
-        for installer in _installers:
-            installer(address)
-    else:
-        _Library.from_address(_first[1]).add(address)
+    try:
+        extension.install(address)
+    except ValueError as error:
+        raise ArtifactError(str(error)) from error
+    _first = _first or library
     _loaded.update(_held(manifest))
 
 
@@ -231,7 +202,7 @@ def _build(part: str) -> bytes:
     """Build a part, and put it into the cache."""
     try:
         with (
-            notices.shown(f"te_select.where: building kernels ({part}) for this CPU, once ..."),
+            notices.shown(f"te_select.where: building {family.in_words(part)}, once ..."),
             broken_torch_explained(),
         ):
             image = _built(part)

@@ -37,7 +37,7 @@ for cond, x, y in (
 ):
     given = rng.random(cond) < 0.5, rng.random(x).astype("f4"), rng.random(y).astype("f4")
     assert te_select.where(*given).tobytes() == np.where(*given).tobytes()
-number = sealed.call_for_int(library._first[0], "te_select_level")
+number = sealed.call_for_int(library._first, "te_select_level")
 print(json.dumps([number, te_select.where.stats().calls, "tvm" in sys.modules]))
 """
 

@@ -1,5 +1,6 @@
 """Where the kernels come from: the cache, a build, or an older entry; and if there are none."""
 
+import ctypes
 import dataclasses
 import gzip
 import json
@@ -12,9 +13,9 @@ import textwrap
 import pytest
 
 from te_select.runtime import cache, stored
-from tests.support.where_calls import HAS_EXTENSION, path_of_python
+from tests.support.where_calls import path_of_python
 
-FROM_A_FILE = {"calls": 3, "tvm": False, "tvm_ffi": not HAS_EXTENSION, "warnings": []}
+FROM_A_FILE = {"calls": 3, "tvm": False, "tvm_ffi": False, "warnings": []}
 USE = """
     import sys, warnings
     import numpy as np
@@ -146,8 +147,9 @@ def test_library_of_another_version_is_refused(folder, entry, monkeypatch):
     from te_select.errors import ArtifactError
     from te_select.functional.where.kernels import library
 
-    monkeypatch.setattr(library, "_VERSION", 99)
-    with pytest.raises(ArtifactError, match="expected 99: build them again"):
+    offered = ctypes.c_int64(99)  # the version comes first
+    monkeypatch.setattr(library.sealed, "call_for_int", lambda *_: ctypes.addressof(offered))
+    with pytest.raises(ArtifactError, match="version 99; expected 2: build them again"):
         te_select.where.use(folder / entry.name)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 _MODULES = {
-    "torch": ("Tensor", "te_select.functional.where.of_torch"),
+    "torch": ("Tensor", "te_select.functional.where.torch_operator"),
     "jax": ("Array", "te_select.functional.where.of_jax"),
     "cupy": ("ndarray", "te_select.functional.where.of_cupy"),
 }
@@ -34,8 +34,8 @@ def find(values: Iterable[Any]) -> Callable[..., Any] | None:
         found = kinds or [type(v) for v in given if name == "torch" and hasattr(type(v), _PROTOCOL)]
         if found:
             module = importlib.import_module(path)
-            _all_calls.update(dict.fromkeys(found, module.where))
-            where: Callable[..., Any] = module.where
-            by_type.update(dict.fromkeys(found, getattr(module, "common_call", where)))
-            return where
+            in_kind: Callable[..., Any] = module.in_kind
+            _all_calls.update(dict.fromkeys(found, in_kind))
+            by_type.update(dict.fromkeys(found, getattr(module, "common_call", in_kind)))
+            return in_kind
     return None
