@@ -58,7 +58,7 @@ docs: $(INSTALLED)  ## build the site of the documents
 # Two distributions, te-select and te-select-runtime, each as an sdist and a wheel that is made from
 # it. The wheel of the runtime brings the kernels of te_select.where for these levels. They never lie
 # in the checkout, where they would hide what its sources make.
-LEVELS ?= x86-64-v2,x86-64-v3,x86-64-v4
+LEVELS ?= $(shell $(BIN)/python -c "from te_select.levels import *; print(ABOVE_BASELINE)")
 DIST ?= dist
 WORK ?= build/wheel
 wheel: $(BUILT)  ## build sdists and wheels of te-select and te-select-runtime into dist

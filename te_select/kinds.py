@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
+
+from te_select import levels
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,8 @@ class Kind:
     sources
         The levels at which a kernel's code can be shown, from the definition downwards.
     requirements
-        The fields of a manifest's ``target`` that say what a machine must have. Each is a list of
-        strings.
+        The fields of a manifest's ``target`` that say what a machine must have. Each is a string or
+        a list of strings.
     bench
         The function ``run`` of its bench.
     peers
@@ -67,8 +69,6 @@ class Kind:
         Whether its libraries have plain C functions, and a header that declares them.
     c_stream
         The C type of the stream that these take; empty where they take none.
-    former_names
-        Names that older manifests have for it.
     """
 
     name: str
@@ -79,7 +79,7 @@ class Kind:
     machine: str
     kernel: str
     sources: tuple[str, ...]
-    requirements: tuple[str, ...]
+    requirements: Mapping[str, type]
     bench: str
     peers: str
     roof: str
@@ -92,7 +92,6 @@ class Kind:
     profile: str = ""
     c_functions: bool = False
     c_stream: str = ""
-    former_names: tuple[str, ...] = field(default=())
 
 
 KINDS: dict[str, Kind] = {
@@ -100,7 +99,7 @@ KINDS: dict[str, Kind] = {
         name="cpu",
         tvm_kind="llvm",
         targets=(
-            "native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4, several of these as a list, an LLVM "
+            f"native, {', '.join(levels.NAMES)}, several of these as a list, an LLVM "
             "CPU name, aarch64, aarch64:neoverse-n1, riscv64"
         ),
         target="te_select.machines.cpu.target",
@@ -108,7 +107,7 @@ KINDS: dict[str, Kind] = {
         machine="te_select.machines.cpu.machine",
         kernel="te_select.runtime.cpu.kernel:CpuKernel",
         sources=("te", "scheduled", "tir", "llvm", "asm"),
-        requirements=("cpu_features",),
+        requirements={"architecture": str, "cpu_features": list},
         bench="te_select.bench.run:run",
         peers="te_select.bench.peers:PEERS",
         roof="te_select.timing.roof:bandwidth",
@@ -119,7 +118,6 @@ KINDS: dict[str, Kind] = {
         family=True,
         cached=True,
         c_functions=True,
-        former_names=("x86",),
     ),
     "cuda": Kind(
         name="cuda",
@@ -130,7 +128,7 @@ KINDS: dict[str, Kind] = {
         machine="te_select.machines.cuda.machine",
         kernel="te_select.runtime.cuda.kernel:CudaKernel",
         sources=("te", "scheduled", "tir", "cuda", "ptx", "sass"),
-        requirements=("archs",),
+        requirements={"archs": list},
         bench="te_select.bench.cuda.run:run",
         peers="te_select.bench.cuda.peers:PEERS",
         roof="te_select.timing.cuda.roof:bandwidth",
@@ -141,32 +139,20 @@ KINDS: dict[str, Kind] = {
         c_stream="struct CUstream_st*",  # cudaStream_t and CUstream, without a header of CUDA
     ),
 }
-"""The kinds by name. A library whose manifest names no kind has the first one."""
+"""The kinds by name."""
 
 
 def kind(name: str) -> Kind:
-    """Find a kind by its name, or by a former one.
+    """Find a kind by its name.
 
     Raises
     ------
     ValueError
         If there is no such kind.
     """
-    for each in KINDS.values():
-        if name in (each.name, *each.former_names):
-            return each
-    raise ValueError(f"kind is {name!r}, expected {' or '.join(KINDS)}")
-
-
-def of_manifest(target: Mapping[str, Any]) -> Kind:
-    """The kind of a manifest's ``target``; the first kind if it names none.
-
-    Raises
-    ------
-    ValueError
-        If it names a kind that is not known.
-    """
-    return kind(target.get("kind", next(iter(KINDS))))
+    if name not in KINDS:
+        raise ValueError(f"kind is {name!r}, expected {' or '.join(KINDS)}")
+    return KINDS[name]
 
 
 def of_tvm(tvm_kind: str) -> Kind | None:

@@ -147,18 +147,20 @@ def dotted_paths() -> Iterator[str]:
 def neutral_modules() -> Iterator[Path]:
     """The modules that belong to no kind, neither by a folder nor by a record."""
     named = {path.partition(":")[0] for path in dotted_paths()}
-    folders = {*kinds.KINDS, *(old for kind in kinds.KINDS.values() for old in kind.former_names)}
     for path in (*(ROOT / "te_select").rglob("*.py"), *(ROOT / "schedules").rglob("*.py")):
         parts = path.relative_to(ROOT).with_suffix("").parts
         module = ".".join(parts if parts[0] == "te_select" else ("te_select", *parts))
-        if module != "te_select.kinds" and module not in named and folders.isdisjoint(parts):
+        if (
+            module != "te_select.kinds"
+            and module not in named
+            and kinds.KINDS.keys().isdisjoint(parts)
+        ):
             yield path
 
 
 def names_of_kinds(tree: ast.AST) -> Iterator[str]:
     """Words of a module that name a kind, and imports of what belongs to one."""
     words = {word for kind in kinds.KINDS.values() for word in (kind.name, kind.tvm_kind)}
-    words |= {old for kind in kinds.KINDS.values() for old in kind.former_names}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and node.value in words:
             yield str(node.value)

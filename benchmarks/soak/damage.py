@@ -21,11 +21,10 @@ from typer.testing import CliRunner
 import te_select
 from soak.damaged_bytes import damaged, flipped
 from soak.found import Found
-from soak.libraries import WORKLOAD, judged, of_first_format, pair
+from soak.libraries import WORKLOAD, judged, pair
 from te_select.cli.verbs import app
 from te_select.errors import ArtifactError
 from te_select.runtime import embedded, stored
-from te_select.runtime.manifest import FIRST_FORMAT
 from te_select.runtime.stored import Stored
 
 _INSPECTED = 8  # one of so many files is inspected, too
@@ -44,9 +43,7 @@ def attack(seed: int, found: Found, damages: int = 100) -> None:
         path = Path(folder, "mask.so")
         for number in range(damages):
             library, flip = pair()[number % 2], bool(number % 2)
-            old = of_first_format(library)
-            _damage_library(rng, rng.choice((library, old.alone(old.manifest))), path, found)
-            _damage_old_library(rng, old, functools.partial(_wrong, mirrored=flip), path, found)
+            _damage_library(rng, library, path, found)
             _edit_manifest(rng, library, functools.partial(_wrong, mirrored=flip), path, found)
 
 
@@ -71,39 +68,18 @@ def _damage_library(rng: random.Random, library: Stored, path: Path, found: Foun
         found.failed(f"{what}: it was neither refused in one line nor replaced")
 
 
-def _damage_old_library(
-    rng: random.Random, old: Stored, judge: Judge, path: Path, found: Found
-) -> None:
-    """Damage one of the two files of the first format."""
-    text = json.dumps(old.manifest.to_json(old.sha256) | {"format": FIRST_FORMAT}).encode()
-    code = rng.choice((True, False))
-    path.write_bytes(damaged(rng, old.image) if code else old.image)
-    path.with_suffix(".json").write_bytes(text if code else damaged(rng, text))
-    same = path.read_bytes() == old.image
-    _load(path, found, "damaged libraries of the first format", judge if same else None)
-
-
 def _edit_manifest(
     rng: random.Random, library: Stored, judge: Judge, path: Path, found: Found
 ) -> None:
-    """Edit the manifest inside a library, and seal it again; or that of the first format."""
+    """Edit the manifest inside a library, and seal it again."""
     data = library.manifest.to_json("0" * 64)
     for _ in range(rng.randrange(1, 4)):
         _edit(rng, data)
-    if rng.choice((True, False)):
-        old = of_first_format(library)
-        path.write_bytes(old.image)
-        path.with_suffix(".json").write_text(
-            json.dumps({**data, "sha256": old.sha256, "format": FIRST_FORMAT})
-        )
-    else:
-        start = library.image.index(b'{"sha256": "')
-        room = library.image.index(b"\0", start) - start
-        text = json.dumps(data).encode()[:room].ljust(room)  # one that is cut is edited, too
-        path.write_bytes(
-            embedded.seal(library.image[:start] + text + library.image[start + room :])
-        )
-        path.with_suffix(".json").unlink(missing_ok=True)
+    start = library.image.index(b'{"sha256": "')
+    room = library.image.index(b"\0", start) - start
+    text = json.dumps(data).encode()[:room].ljust(room)  # one that is cut is edited, too
+    path.write_bytes(embedded.seal(library.image[:start] + text + library.image[start + room :]))
+    path.with_suffix(".json").unlink(missing_ok=True)
     _load(path, found, "libraries with an edited manifest", judge)
 
 

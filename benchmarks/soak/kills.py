@@ -16,7 +16,7 @@ from pathlib import Path
 
 import te_select
 from soak.found import Found
-from soak.libraries import FILES, WORKLOAD, judged, of_first_format, pair
+from soak.libraries import FILES, WORKLOAD, judged, pair
 from te_select.errors import ArtifactError
 from te_select.runtime import stored
 from te_select.runtime.stored import Stored
@@ -32,11 +32,9 @@ def attack(seed: int, found: Found, kills: int = 30) -> None:
     """Kill exporters of libraries, of kernels that were loaded, and of kernels just compiled."""
     rng = random.Random(seed)
     plain, mirrored = pair()
-    old = of_first_format(plain)
     ways: tuple[tuple[str, tuple[Stored, Stored], Exporting, float], ...] = (
         ("libraries", (plain, mirrored), _write, _EXPORT_SECONDS),
         ("a loaded kernel", (plain, mirrored), _export_kernel, _EXPORT_SECONDS),
-        ("the first format", (old, mirrored), _write, _EXPORT_SECONDS),
         ("libraries", (mirrored, plain), _write, _EXPORT_SECONDS),
         ("a loaded kernel", (mirrored, plain), _export_kernel, _EXPORT_SECONDS),
         ("a compilation", (mirrored, plain), _compile, _COMPILE_SECONDS),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ import te_select
 from te_select import compiler
 from te_select.machines.scheduled import Scheduled
 from te_select.machines.targets import resolve
-from te_select.runtime import embedded, scratch, stored
+from te_select.runtime import scratch, stored
 from te_select.runtime.stored import Stored
 
 WORKLOAD = te_select.Workload((64,), (64,), (64,), "float32")
@@ -49,12 +48,6 @@ def pair() -> tuple[Stored, Stored]:
             _built([plain], folder / "plain.so"),
             _built([_exchanged(mirrored), *others], folder / "mirrored.so"),
         )
-
-
-def of_first_format(library: Stored) -> Stored:
-    """The same library in the first format: its manifest is only in the file beside it."""
-    image = library.image.replace(embedded.OWNER, b"te-first".ljust(len(embedded.OWNER), b"\0"))
-    return Stored(image, library.manifest, hashlib.sha256(image).hexdigest(), sealed=False)
 
 
 def judged(loaded: te_select.Kernel | te_select.Library) -> str:

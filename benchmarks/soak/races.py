@@ -19,10 +19,10 @@ from pathlib import Path
 
 import te_select
 from soak.found import Found, one_line
-from soak.libraries import FILES, judged, of_first_format, pair
+from soak.libraries import FILES, judged, pair
 from te_select.errors import ArtifactError
 from te_select.runtime import stored
-from te_select.runtime.manifest import FIRST_FORMAT, is_manifest
+from te_select.runtime.manifest import is_manifest
 from te_select.runtime.stored import Stored
 
 _fork = multiprocessing.get_context("fork")
@@ -33,13 +33,8 @@ Write = Callable[[Stored, Path], None]
 def attack(seed: int, found: Found, pairs: int = 100) -> None:
     """Let pairs of writers race, in every way that there is."""
     plain, mirrored = pair()
-    old_plain, old_mirrored = map(of_first_format, (plain, mirrored))
     _race(found, "exports", (plain, mirrored), _export, pairs)
-    if seed % 2:
-        for _ in range(-(-pairs // 20)):  # the first export replaces two files by one: begin often
-            _race(found, "exports over the first format", (old_plain, mirrored), _export, 3)
-            _race(found, "exports of the first format", (old_plain, old_mirrored), _export, 3)
-    else:
+    if seed % 2 == 0:
         both = (plain, mirrored)
         _race(found, "copies over one file", both, _copy, pairs // 4, refusals=True)
         _race(found, "copies that truncate it", both, _truncate_and_copy, pairs // 4, refusals=True)
@@ -56,7 +51,7 @@ def _race(
     """Race writers of two libraries, with a loader beside them, which may be refused or not."""
     with contextlib.ExitStack() as open_now:
         folder = Path(open_now.enter_context(tempfile.TemporaryDirectory()))
-        path = _put(libraries[0], folder / "mask.so")
+        path = stored.write(libraries[0], folder / "mask.so")
         writers = [open_now.enter_context(_writer(each, path, write)) for each in libraries]
         loader, ready = open_now.enter_context(_loader(path, refusals))
         ready.wait(_SECONDS)
@@ -80,16 +75,6 @@ def _race(
         names = sorted(each.name for each in folder.iterdir())
         if names != FILES:
             found.failed(f"{what}: the folder holds {', '.join(names)}")
-
-
-def _put(library: Stored, path: Path) -> Path:
-    """Write a library in its own format."""
-    if library.sealed:
-        return stored.write(library, path)
-    beside = library.manifest.to_json(library.sha256) | {"format": FIRST_FORMAT}
-    path.with_suffix(".json").write_text(json.dumps(beside))
-    path.write_bytes(library.image)
-    return path
 
 
 def _state(path: Path, refusals: bool) -> str:

@@ -5,23 +5,64 @@ The bounds of rows were measured on Emerald Rapids (docs/measurements.md, "Rows"
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
-from te_select.operator.access import AccessPattern
+from te_select.operator.access import AccessPattern, Loop
+from te_select.schedules import knobs
+from te_select.schedules.cpu import isa
+from te_select.schedules.cpu.isa import PLAIN, SPAN
+from te_select.schedules.knobs import knob
 
-VECTOR_BYTES = (16, 32, 64)
-UNROLLS = (1, 2, 4, 8)
-LARGEST = 1 << 40  # a knob's bound: a piece times literal extents must stay an int64
 # Rows of 12 bytes were 5 times as fast if they shared vectors; rows of 128 bytes no faster.
 SHORT_ROW_BYTES = 128
 # Rows of 252 bytes were 1.25 times as fast end to end; rows of 4 KB no faster.
 LONG_ROW_BYTES = 1024
-
-SPAN, PLAIN = 0, 1
-"""The values of the knob ``leaf``: a span of LLVM IR, or a loop of TIR that TVM compiles."""
+LEAST_STREAMED_BYTES = 1 << 19  # of output; with fewer, stores past the cache never won
+GRAINS = tuple(1 << k for k in range(16, 26, 2))  # bytes moved for each thread that tuning tries
 
 BY_MACHINE = -1
 """The value of a knob whose decision is left to the machine on which the library runs."""
+_SWITCH = (BY_MACHINE, 0, 1)
+_LARGEST = 1 << 40  # a piece times literal extents must stay an int64
+_BYTES = range(BY_MACHINE, _LARGEST)
+
+
+def _vectors(_pattern: AccessPattern, default: Any, _target: Any) -> Iterable[int]:
+    """Vectors as far as registers are that wide."""
+    return (size for size in (16, 32, 64) if size <= default.vector_bytes)
+
+
+def _rows(pattern: AccessPattern, _default: Any, _target: Any) -> Iterable[int]:
+    return (True, False) if rows_may_be_leaf(pattern) else (False,)
+
+
+def _pieces(pattern: AccessPattern, default: Any, _target: Any) -> Iterable[int]:
+    """Elements of four vectors times seven powers of four, and the default's."""
+    step = 4 * default.vector_bytes // pattern.width
+    return sorted({step << k for k in range(0, 14, 2)} | {default.piece})
+
+
+def _grains(pattern: AccessPattern, default: Any, _target: Any) -> Iterable[int]:
+    """Bytes for each thread: the default's, those that give at least two threads, and 0."""
+    several = [grain for grain in GRAINS if threads(pattern, grain) > 1]
+    return dict.fromkeys((default.bytes_per_thread, *several, 0))
+
+
+def _streams(pattern: AccessPattern, _default: Any, target: Any) -> Iterable[int]:
+    if not may_stream(pattern):
+        return (0,)
+    return _SWITCH if isa.of(target).streams else (0, 1)
+
+
+def _skips(pattern: AccessPattern, _default: Any, _target: Any) -> Iterable[int]:
+    return _SWITCH if pattern.loops and skippable(pattern.loops[-1]) else (0,)
+
+
+def _as_by_default(_pattern: AccessPattern, default: Any, _target: Any) -> Iterable[int]:
+    """One value: what is better depends on where a caller's operands lie."""
+    return (default.backwards,)
 
 
 @dataclass(frozen=True)
@@ -51,44 +92,26 @@ class Config:
     backwards
         1 if a span walks backwards when out lies just ahead of an input; else 0.
     leaf
-        `SPAN` or `PLAIN`. A plain leaf is one loop. It cannot store past the cache, skip, or walk
-        backwards, so ``unroll``, ``rows``, ``stream_from``, ``skip`` and ``backwards`` have no
-        meaning for it.
+        0 for a span, 1 for plain TIR: one loop, which cannot store past the cache, skip, or walk
+        backwards. ``unroll``, ``rows``, ``stream_from``, ``skip`` and ``backwards`` have no meaning
+        for it.
 
     ``bytes_per_thread``, ``stream_from``, ``skip`` and ``backwards`` may be `BY_MACHINE`.
     """
 
-    vector_bytes: int
-    unroll: int
-    rows: bool
-    piece: int
-    bytes_per_thread: int = BY_MACHINE
-    stream_from: int = BY_MACHINE
-    skip: int = BY_MACHINE
-    backwards: int = BY_MACHINE
-    leaf: int = SPAN
+    vector_bytes: int = knob((16, 32, 64), _vectors)
+    unroll: int = knob((1, 2, 4, 8))
+    rows: bool = knob((False, True), _rows)
+    piece: int = knob(range(1, _LARGEST), _pieces, number=True)
+    bytes_per_thread: int = knob(_BYTES, _grains, default=BY_MACHINE, of_machine=True)
+    stream_from: int = knob(_BYTES, _streams, default=BY_MACHINE, of_machine=True)
+    skip: int = knob(_SWITCH, _skips, default=BY_MACHINE, of_machine=True)
+    backwards: int = knob(_SWITCH, _as_by_default, default=BY_MACHINE, of_machine=True)
+    leaf: int = knob((SPAN, PLAIN), default=SPAN)
 
     def checked(self, pattern: AccessPattern) -> Config:
         """Return this config, or raise ValueError if the schedule cannot follow it."""
-        sizes = (self.bytes_per_thread, self.stream_from)
-        switches = (self.skip, self.backwards)
-        numbers = (self.vector_bytes, self.unroll, self.piece, *sizes)
-        if type(self.rows) is not bool:
-            raise ValueError("rows must be a boolean, true or false")
-        if not all(type(number) is int for number in numbers):
-            raise ValueError("the knobs other than rows must be ints, such as 4096")
-        # In libraries and records of the first format, skip is a boolean.
-        if not all(type(switch) in (int, bool) and -1 <= switch <= 1 for switch in switches):
-            raise ValueError(f"skip and backwards must be 0, 1 or {BY_MACHINE}, by the machine")
-        if self.vector_bytes not in VECTOR_BYTES or self.unroll not in UNROLLS:
-            raise ValueError(f"expected vector_bytes in {VECTOR_BYTES} and unroll in {UNROLLS}")
-        if not 1 <= self.piece < LARGEST or not all(-1 <= size < LARGEST for size in sizes):
-            raise ValueError(
-                "piece must be positive, bytes_per_thread and stream_from not negative, or "
-                f"{BY_MACHINE}, by the machine, and all of them below 2**40"
-            )
-        if type(self.leaf) is not int or self.leaf not in (SPAN, PLAIN):
-            raise ValueError(f"leaf must be {SPAN}, a span, or {PLAIN}, plain TIR")
+        knobs.check(self)
         if self.rows and not rows_may_be_leaf(pattern):
             raise ValueError(
                 f"rows needs an innermost loop that is or may be below {LONG_ROW_BYTES} bytes"
@@ -96,9 +119,9 @@ class Config:
         return self
 
 
-OF_MACHINE = ("bytes_per_thread", "stream_from", "skip", "backwards")
+OF_MACHINE = tuple(name for name, each in knobs.of(Config).items() if each.of_machine)
 """The knobs whose values in a record of one model of CPU do not serve another model."""
-NUMBERS = ("piece",)
+NUMBERS = tuple(name for name, each in knobs.of(Config).items() if each.number)
 """The knobs that may be random variables of MetaSchedule; the others change the loops."""
 
 
@@ -119,3 +142,20 @@ def share_vectors(pattern: AccessPattern) -> bool:
     """Whether the rows of the innermost loop are short."""
     extent = pattern.loops[-1].extent if len(pattern.loops) > 1 else None
     return extent is not None and 0 < extent * pattern.width < SHORT_ROW_BYTES
+
+
+def may_stream(pattern: AccessPattern) -> bool:
+    """Whether the output may be so large that stores past the cache win on some machine."""
+    return pattern.out_bytes is None or pattern.out_bytes >= LEAST_STREAMED_BYTES
+
+
+def skippable(leaf: Loop) -> bool:
+    """Whether cond moves along the leaf and a side does too, which a span may then skip."""
+    return leaf.cond and (leaf.then or leaf.else_)
+
+
+def threads(pattern: AccessPattern, grain: int) -> int:
+    """Threads of a call if there are enough CPUs; 0 if there is no parallel loop."""
+    if grain == BY_MACHINE:
+        return BY_MACHINE
+    return max(1, pattern.bytes_moved() // grain) if grain else 0

@@ -7,19 +7,20 @@ from __future__ import annotations
 
 from tvm.target import Target
 
-from te_select.operator.access import AccessPattern, Loop
+from te_select.operator.access import AccessPattern
 from te_select.schedules.cpu import isa
 from te_select.schedules.cpu.config import (
     BY_MACHINE,
-    SPAN,
     Config,
+    may_stream,
     rows_may_be_leaf,
     share_vectors,
+    skippable,
 )
+from te_select.schedules.cpu.isa import SPAN
 
 LEAST_PARALLEL_BYTES = 1 << 18  # moved by a call; with fewer, a second thread never won
 PIECE_BYTES = 1 << 16  # of output; 64 KB to 256 KB were equally fast, and small pieces share better
-LEAST_STREAMED_BYTES = 1 << 19  # of output; with fewer, stores past the cache never won
 
 
 def default_config(pattern: AccessPattern, target: Target) -> Config:
@@ -30,7 +31,7 @@ def default_config(pattern: AccessPattern, target: Target) -> Config:
     """
     own = isa.of(target)
     spans = own.leaf == SPAN
-    vector_bytes, unroll = own.vectors(isa.register_bytes(target), pattern.width)
+    vector_bytes, unroll = own.vectors(isa.level_of(target), pattern.width)
     streams = own.streams and may_stream(pattern)
     rows = (
         spans
@@ -54,16 +55,6 @@ def default_config(pattern: AccessPattern, target: Target) -> Config:
         backwards=BY_MACHINE if own.walks_backwards else 0,
         leaf=own.leaf,
     )
-
-
-def may_stream(pattern: AccessPattern) -> bool:
-    """Whether the output may be so large that stores past the cache win on some machine."""
-    return pattern.out_bytes is None or pattern.out_bytes >= LEAST_STREAMED_BYTES
-
-
-def skippable(leaf: Loop) -> bool:
-    """Whether cond moves along the leaf and a side does too, which a span may then skip."""
-    return leaf.cond and (leaf.then or leaf.else_)
 
 
 def _skips(pattern: AccessPattern) -> bool:

@@ -16,7 +16,10 @@ from dataclasses import dataclass, field
 
 from tvm.target import Target, codegen
 
-from te_select.schedules.cpu.config import PLAIN, SPAN
+from te_select.levels import LEVELS, Level
+
+SPAN, PLAIN = 0, 1
+"""The values of the knob ``leaf``: a span of LLVM IR, or a loop of TIR that TVM compiles."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,11 +42,8 @@ class Isa:
         purpose: virtual machines often hide them, and the code does not need them.
     switched_off
         LLVM's names of features that it must not use.
-    registers
-        Vector registers that can select byte by byte, widest first: the features that they need,
-        and their size in bytes.
-    leaves
-        For each size of a register in bytes: bytes of a vector, and vectors in flight.
+    levels
+        The levels of it, lowest first; at least one, which every CPU has.
     most_bytes
         The most bytes of cond, then and else together that the registers hold in flight. Fewer
         vectors are in flight if they would have more.
@@ -61,12 +61,11 @@ class Isa:
     name: str
     triple: str
     cpu: str
+    levels: tuple[Level, ...]
     attributes: tuple[str, ...] = ()
     abi: str = ""
     features: Mapping[str, str] = field(default_factory=dict)
     switched_off: tuple[str, ...] = ()
-    registers: tuple[tuple[frozenset[str], int], ...] = ((frozenset(), 16),)
-    leaves: Mapping[int, tuple[int, int]] = field(default_factory=lambda: {16: (16, 4)})
     most_bytes: int = 1 << 16
     streams: bool = False
     walks_backwards: bool = False
@@ -78,13 +77,13 @@ class Isa:
         """What ``uname -m`` says."""
         return self.triple.partition("-")[0]
 
-    def register_bytes(self, features: frozenset[str]) -> int:
-        """Bytes of the widest registers of a CPU with these features, by LLVM's names."""
-        return next(size for needed, size in self.registers if needed <= features)
+    def level(self, features: frozenset[str]) -> Level:
+        """The best level whose registers a CPU with these features has, by LLVM's names."""
+        return next(level for level in reversed(self.levels) if level.needs <= features)
 
-    def vectors(self, register_bytes: int, width: int) -> tuple[int, int]:
+    def vectors(self, level: Level, width: int) -> tuple[int, int]:
         """Bytes of a vector, and vectors in flight, for elements of ``width`` bytes."""
-        vector_bytes, unroll = self.leaves[register_bytes]
+        vector_bytes, unroll = level.vector_bytes, level.in_flight
         while unroll > 1 and unroll * vector_bytes * (2 + 1 / width) > self.most_bytes:
             unroll //= 2
         return vector_bytes, unroll
@@ -93,26 +92,11 @@ class Isa:
 X86_64 = Isa(
     name="x86-64",
     triple="x86_64-linux-gnu",
-    cpu="x86-64",
+    cpu=LEVELS[0].name,
+    levels=LEVELS,
     features={
-        "sse3": "pni",
-        "ssse3": "ssse3",
-        "sse4.1": "sse4_1",
-        "sse4.2": "sse4_2",
-        "popcnt": "popcnt",
-        "avx": "avx",
-        "avx2": "avx2",
-        "bmi": "bmi1",
-        "bmi2": "bmi2",
-        "fma": "fma",
-        "f16c": "f16c",
-        "lzcnt": "abm",
-        "movbe": "movbe",
-        "avx512f": "avx512f",
-        "avx512bw": "avx512bw",
-        "avx512cd": "avx512cd",
-        "avx512dq": "avx512dq",
-        "avx512vl": "avx512vl",
+        **{llvm: name for level in LEVELS for llvm, name in level.features.items()},
+        # Of single models.
         "avx512vbmi": "avx512vbmi",
         "avx512vbmi2": "avx512_vbmi2",
         "avx512vpopcntdq": "avx512_vpopcntdq",
@@ -124,15 +108,6 @@ X86_64 = Isa(
         "fma4": "fma4",
         "tbm": "tbm",
     },
-    registers=(
-        (frozenset({"avx512bw", "avx512vl"}), 64),
-        (frozenset({"avx2"}), 32),
-        (frozenset(), 16),
-    ),
-    # AVX2 has two registers a vector: 1.03 times as fast as one, because whole lines are stored
-    # past the cache. Eight in flight instead of four were no faster (0.996), and twice the code.
-    # Both figures are of the suite on Emerald Rapids, x86-64-v3.
-    leaves={64: (64, 4), 32: (64, 4), 16: (16, 4)},
     # LLVM would use them in any code, and nothing tells here whether a CPU has them. Features that
     # are in neither list do what selection does not: multiply, encrypt, convert.
     switched_off=("egpr", "ndd", "nf", "ccmp", "cf", "zu", "ppx", "push2pop2", "avx10.2", "movrs"),
@@ -145,6 +120,9 @@ AARCH64 = Isa(
     name="aarch64",
     triple="aarch64-linux-gnu",
     cpu="generic",
+    # Nothing was timed; instructions were counted in the code of LLVM. With four registers a
+    # vector, 64 floats take 99 instructions, with one 172.
+    levels=(Level("aarch64", register_bytes=16, vector_bytes=64, in_flight=4),),
     features={
         "neon": "asimd",
         "fp-armv8": "fp",
@@ -162,9 +140,6 @@ AARCH64 = Isa(
     },
     # LLVM would use them to make constants only, and a CPU without them could not run the library.
     switched_off=("sve", "sme"),
-    # Nothing here was timed; instructions were counted in the code of LLVM. With four registers a
-    # vector, 64 floats take 99 instructions, with one 172.
-    leaves={16: (64, 4)},
     # With four vectors in flight, LLVM puts some of 1-byte and 2-byte elements on the stack.
     most_bytes=608,
     # There are no stores past the cache: cores notice that whole lines are written, and STNP is
@@ -177,6 +152,7 @@ RISCV64 = Isa(
     name="riscv64",
     triple="riscv64-linux-gnu",
     cpu="generic-rv64",
+    levels=(Level("riscv64", register_bytes=16, vector_bytes=16, in_flight=4),),
     attributes=("+m", "+a", "+f", "+d", "+c"),
     abi="lp64d",
 )
@@ -197,6 +173,6 @@ def features_of(target: Target) -> frozenset[str]:
     return frozenset(map(str, codegen.llvm_get_cpu_features(target)))
 
 
-def register_bytes(target: Target) -> int:
-    """Bytes of the widest vector register that byte-wise selection can use on the target."""
-    return of(target).register_bytes(features_of(target))
+def level_of(target: Target) -> Level:
+    """The best level whose registers a TVM target of kind llvm has."""
+    return of(target).level(features_of(target))

@@ -36,36 +36,35 @@ from tvm import s_tir, tirx
 from tvm.target import Target
 
 from te_select.operator.access import AccessPattern, Loop
+from te_select.schedules import knobs
 from te_select.schedules import leaf as notes
 from te_select.schedules.annotations import PLAIN_LEAF
 from te_select.schedules.cpu import isa
 from te_select.schedules.cpu.config import (
     BY_MACHINE,
+    NUMBERS,
     OF_MACHINE,
-    PLAIN,
-    SPAN,
-    UNROLLS,
-    VECTOR_BYTES,
     Config,
     long_from,
-    rows_may_be_leaf,
     share_vectors,
-)
-from te_select.schedules.cpu.defaults import (
-    default_config,
-    may_stream,
     skippable,
+    threads,
 )
+from te_select.schedules.cpu.defaults import default_config
+from te_select.schedules.cpu.isa import PLAIN, SPAN
 from te_select.schedules.cpu.span import Span
 from te_select.schedules.variant import Expression, Variant
 
 # TVM takes seconds to simplify the indices of six fused loops with names, and minutes for forty.
 FUSED_LOOPS = 4
-GRAINS = tuple(1 << k for k in range(16, 26, 2))  # bytes moved for each thread that tuning tries
 # Rows of a piece for threads if their length has a name. With 4096, [3000,64] ran on one thread;
 # with 256, [2^21,3] took 1.2 times as long (Emerald Rapids, float32). On one thread pieces only
 # cost: [33333,3] of float16 took 1.25 times as long with them (Zen 5).
 NAMED_ROWS = 512
+# `effect` tells values of these knobs apart by what they lead to, and of others by themselves.
+_TOLD_BY_EFFECT = frozenset(
+    (*OF_MACHINE, *NUMBERS, "vector_bytes", "unroll", "rows", "leaf"),
+)
 PARTITION = "pragma_loop_partition_hint"
 ENOUGH_TASKS = 256  # so many keep the cores of a large machine equally busy
 
@@ -134,20 +133,7 @@ def _is_small(_sizes: Mapping[str, Expression], flags: Mapping[str, Expression])
 
 def space(pattern: AccessPattern, target: Target) -> Mapping[str, Sequence[Any]]:
     """List the values of every knob that tuning may try, the default's among them."""
-    default, own = default_config(pattern, target), isa.of(target)
-    streams = [BY_MACHINE, 0, 1] if own.streams else [0, 1]
-    step = 4 * default.vector_bytes // pattern.width
-    return {
-        "vector_bytes": [b for b in VECTOR_BYTES if b <= default.vector_bytes],
-        "unroll": list(UNROLLS),
-        "rows": [True, False] if rows_may_be_leaf(pattern) else [False],
-        "piece": sorted({step << k for k in range(0, 14, 2)} | {default.piece}),
-        "bytes_per_thread": _grains(pattern, default),
-        "stream_from": streams if may_stream(pattern) else [0],
-        "skip": [BY_MACHINE, 0, 1] if pattern.loops and skippable(pattern.loops[-1]) else [0],
-        "leaf": [SPAN, PLAIN],
-        "backwards": [default.backwards],  # what is better depends on where a caller's operands lie
-    }
+    return knobs.space(default_config(pattern, target), pattern, target)
 
 
 def apply(sch: s_tir.Schedule, pattern: AccessPattern, target: Target, config: Config) -> None:
@@ -209,10 +195,12 @@ def effect(pattern: AccessPattern, config: Config, cpus: int | None = None) -> t
     span = span_of(pattern, replace(config, stream_from=stream))
     cut = _is_cut(pattern, config)
     tasks = cut or len(pattern.loops) > (2 if config.rows else 1)
-    threads = _threads(pattern, config.bytes_per_thread) if tasks else 0
+    most = threads(pattern, config.bytes_per_thread) if tasks else 0
+    others = (value for name, value in vars(config).items() if name not in _TOLD_BY_EFFECT)
     pieces = (
+        *others,
         config.piece if cut else None,
-        threads if threads == BY_MACHINE else min(threads, cpus or threads),
+        most if most == BY_MACHINE else min(most, cpus or most),
     )
     if config.leaf == PLAIN:
         return (PLAIN_LEAF, config.vector_bytes, *pieces)
@@ -277,7 +265,7 @@ def family(target: Target) -> tuple[str, int] | None:
     """Instruction set and bytes of a register of a CPU; None where the target is no CPU."""
     if target.kind.name != "llvm":
         return None
-    return isa.of(target).name, isa.register_bytes(target)
+    return isa.of(target).name, isa.level_of(target).register_bytes
 
 
 def portable(pattern: AccessPattern, target: Target, config: Config) -> Config:
@@ -289,19 +277,6 @@ def portable(pattern: AccessPattern, target: Target, config: Config) -> Config:
 def alike(pattern: AccessPattern, measured: AccessPattern, target: Target) -> bool:
     """Whether the default configs of two patterns are the same."""
     return default_config(pattern, target) == default_config(measured, target)
-
-
-def _grains(pattern: AccessPattern, default: Config) -> list[int]:
-    """Bytes for each thread: the default's, those that give at least two threads, and 0."""
-    several = [grain for grain in GRAINS if _threads(pattern, grain) > 1]
-    return list(dict.fromkeys((default.bytes_per_thread, *several, 0)))
-
-
-def _threads(pattern: AccessPattern, grain: int) -> int:
-    """Threads of a call if there are enough CPUs; 0 if there is no parallel loop."""
-    if grain == BY_MACHINE:
-        return BY_MACHINE
-    return max(1, pattern.bytes_moved() // grain) if grain else 0
 
 
 def _is_cut(pattern: AccessPattern, config: Config) -> bool:

@@ -36,8 +36,9 @@ from tvm import s_tir, tirx
 from tvm.target import Target
 
 from te_select.operator.access import AccessPattern
-from te_select.schedules import leaf
+from te_select.schedules import knobs, leaf
 from te_select.schedules.cuda.span import Span, moves
+from te_select.schedules.knobs import knob
 from te_select.schedules.variant import Variant
 
 THREADS = (128, 256, 512, 1024)
@@ -50,6 +51,10 @@ NARROW = (1, 2)  # bytes per element
 IN_FLIGHT_NARROW = 2  # vectors; masks take 2 to 4 registers each, and 4 would halve the occupancy
 ENOUGH_BLOCKS = 1056  # 8 for each SM of an H200; smaller work takes fewer vectors per thread
 STREAM_FROM_BYTES = 1 << 25  # of output; the L2 of an H200 keeps 50 MB for the next operator
+
+
+def _skips(pattern: AccessPattern, _default: Any, _target: Any) -> tuple[bool, ...]:
+    return (False, True) if pattern.loops and pattern.loops[-1].cond else (True,)
 
 
 @dataclass(frozen=True)
@@ -71,26 +76,19 @@ class Config:
         The most blocks of the grid; each takes every ``max_blocks``-th tile. 0 for one per tile.
     """
 
-    threads: int
-    vectors: int
-    stream: bool
-    skip: bool
-    max_blocks: int
+    threads: int = knob(THREADS, number=True)
+    vectors: int = knob(VECTORS, number=True)
+    stream: bool = knob((False, True))
+    skip: bool = knob((False, True), _skips)
+    max_blocks: int = knob(range(LARGEST_GRID + 1), lambda *_: MAX_BLOCKS)
 
     def checked(self, pattern: AccessPattern) -> Config:
         """Return this config, or raise ValueError if the schedule cannot follow it."""
-        if not all(type(flag) is bool for flag in (self.stream, self.skip)):
-            raise ValueError("stream and skip must be booleans")
-        if not all(type(n) is int for n in (self.threads, self.vectors, self.max_blocks)):
-            raise ValueError("threads, vectors and max_blocks must be ints")
-        if self.threads not in THREADS or self.vectors not in VECTORS:
-            raise ValueError(f"expected threads in {THREADS} and vectors in {VECTORS}")
-        if not 0 <= self.max_blocks <= LARGEST_GRID:
-            raise ValueError(f"max_blocks must be in 0..{LARGEST_GRID}")
+        knobs.check(self)
         return self
 
 
-NUMBERS = ("threads", "vectors")
+NUMBERS = tuple(name for name, each in knobs.of(Config).items() if each.number)
 """The knobs that may be random variables of MetaSchedule. The others change the structure."""
 config_from = partial(leaf.config_from, Config)
 config_of = partial(leaf.config_of, Config)
@@ -110,14 +108,7 @@ def default_config(pattern: AccessPattern, target: Any) -> Config:
 
 def space(pattern: AccessPattern, target: Any) -> Mapping[str, Sequence[Any]]:
     """List the candidates of every knob."""
-    skips = bool(pattern.loops) and pattern.loops[-1].cond
-    return {
-        "threads": list(THREADS),
-        "vectors": list(VECTORS),
-        "stream": [False, True],
-        "skip": [False, True] if skips else [True],
-        "max_blocks": list(MAX_BLOCKS),
-    }
+    return knobs.space(default_config(pattern, target), pattern, target)
 
 
 def variants(_pattern: AccessPattern, config: Config) -> list[Variant]:

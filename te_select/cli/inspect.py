@@ -237,7 +237,7 @@ def _add_source(document: dict[str, Any], form: str, level: str | None) -> None:
 
 def _needed(target: dict[str, Any]) -> dict[str, str]:
     """What a machine must have to run the library."""
-    kernel = kinds.load(kinds.of_manifest(target).kernel)
+    kernel = kinds.load(kinds.kind(target["kind"]).kernel)
     needed: dict[str, str] = kernel.needs(target)
     return needed
 

@@ -10,13 +10,14 @@ import typer
 
 from te_select.cli.console import JsonFlag, UsageError, print_json, progress
 from te_select.cli.paths import check_output
+from te_select.levels import NAMES
 from te_select.operator import family
 
 Target = Annotated[
     str,
     typer.Option(
         "--target",
-        help="native, one or several of x86-64 to x86-64-v4, an LLVM CPU name, or JSON.",
+        help=f"native, one or several of {NAMES[0]} to {NAMES[-1]}, an LLVM CPU name, or JSON.",
     ),
 ]
 Output = Annotated[

@@ -41,7 +41,7 @@ def compile(
     workload
         What to compile.
     target
-        ``"native"``, ``"x86-64"`` to ``"x86-64-v4"``, an LLVM CPU name, ``"cuda"`` (the GPUs of
+        ``"native"``, a level such as ``"x86-64-v3"``, an LLVM CPU name, ``"cuda"`` (the GPUs of
         this machine), ``"cuda:sm_80,sm_90"``, or a TVM target as JSON.
     tuning_logs
         None for the user's own records and those shipped with the package, a folder for those in

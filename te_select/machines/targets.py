@@ -77,8 +77,8 @@ def resolve(target: str | dict[str, Any]) -> ResolvedTarget:
     Parameters
     ----------
     target
-        ``"native"``, a level (``"x86-64"`` to ``"x86-64-v4"``) or several
-        (``"x86-64-v2,x86-64-v3"``), an LLVM CPU name (``"znver5"``),
+        ``"native"``, a level of `te_select.levels` or several (``"x86-64-v2,x86-64-v3"``), an LLVM
+        CPU name (``"znver5"``),
         ``"cuda"`` for the GPUs of this machine, ``"cuda:sm_90"`` or ``"cuda:sm_80,sm_90"``, or a
         TVM target as JSON text or dict.
 

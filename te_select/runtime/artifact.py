@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import difflib
 import functools
 import os
@@ -144,11 +145,10 @@ def class_here(manifest: Manifest, path: Path) -> type[Kernel]:
 
 def _loaded(found: stored.Stored, path: Path) -> Kernel | Library:
     make = class_here(found.manifest, path)
-    module = image.load(found, path)
+    module, code = image.load(found, path)
     find = functools.partial(_function, module, path)
     level = make.level_of(found.manifest.target, find)
-    has_attempts = not found.is_first_format
-    in_effect = make.prepare(find, found.is_first_format)
+    in_effect = make.prepare(find)
     kernels: dict[str, Kernel] = {}
     for record in found.manifest.kernels:
         name = record.workload.name
@@ -158,8 +158,8 @@ def _loaded(found: stored.Stored, path: Path) -> Kernel | Library:
             alone,
             function=find(name),
             bits=find(f"{name}__bits"),
-            attempt=find(f"{name}__try") if has_attempts else None,
-            address=image.address(found, f"__tvm_ffi_{name}__try") if has_attempts else 0,
+            attempt=find(f"{name}__try"),
+            address=ctypes.cast(code[f"__tvm_ffi_{name}__try"], ctypes.c_void_p).value or 0,
             path=path,
             level=level,
             # The bytes are kept, so that exporting does not depend on what happens to the file.

@@ -51,7 +51,7 @@ def replace_all(contents: Mapping[Path, bytes], mode: int | None = None) -> None
                 sync_folder(folder)
     for folder in folders:
         with contextlib.suppress(OSError):
-            temporary.clear(folder)
+            temporary.clear(folder, temporary.HIDDEN)
 
 
 def remove(path: Path) -> None:

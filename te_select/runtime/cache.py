@@ -200,7 +200,7 @@ def clear() -> list[Entry]:
             entry.path.unlink(missing_ok=True)
             removed.append(entry)
         with contextlib.suppress(FileNotFoundError):
-            temporary.clear(folder())
+            temporary.clear(folder(), temporary.HIDDEN)
     except OSError as error:
         raise CacheError(f"{folder()} cannot be cleared: {error.strerror or error}") from error
     return removed

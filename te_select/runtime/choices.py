@@ -28,6 +28,9 @@ class Choice:
     why: str = ""
 
 
+_FIELDS = {"config": dict, "origin": str, "why": str}
+
+
 def to_json(choice: Choice, before: Choice | None = None) -> dict[str, Any]:
     """A choice as JSON types; after another choice, only what differs from it.
 
@@ -57,5 +60,5 @@ def parse(item: Mapping[str, Any], before: Choice | None = None) -> Choice:
         item = {"origin": before.origin, "why": before.why, **item}
         if "config" not in item:
             item["config"] = {**before.config, **typed({"changes": {}, **item}, "changes", dict)}
-    why = typed({"why": "", **item}, "why", str)  # the first libraries were written without it
-    return Choice(typed(item, "config", dict), typed(item, "origin", str), why)
+    config, origin, why = (typed(item, name, form) for name, form in _FIELDS.items())
+    return Choice(config, origin, why)

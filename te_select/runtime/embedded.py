@@ -3,15 +3,11 @@
 The note's owner is ``te-select``, its type 1. Its text is the manifest as JSON. The first field is
 the SHA-256 of the library. To compute it, the digest's own 64 characters count as zeros. So one
 file holds code and manifest, and a change to either is noticed.
-
-Libraries of the first format were linked without a note. When such a library is exported, the note
-is put behind its code. The file then ends in the note's size and a mark.
 """
 
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 import struct
 from collections.abc import Iterator
@@ -28,8 +24,6 @@ _SEGMENT = struct.Struct("<IIQQQQQQ")  # Elf64_Phdr
 _NOTE = struct.Struct("<III")  # Elf64_Nhdr
 _IDENTITY = b"\x7fELF\x02\x01"  # 64 bits, little-endian
 _PT_NOTE = 4
-_END = struct.Struct("<Q8s")  # end of a file with its note behind the code: size of note, mark
-_END_MARK = b"te-notes"
 
 
 def assembly(manifest: Manifest) -> str:
@@ -87,22 +81,7 @@ def replace(image: bytes, manifest: Manifest) -> bytes:
     return _with_digest(image[:start] + text.ljust(size) + image[start + size :], start)
 
 
-def append(image: bytes, manifest: Manifest) -> bytes:
-    """Put a manifest behind the code of a library that was linked without one, and seal it."""
-    text = _unsealed(manifest)
-    text += b" " * (-len(text) % 4)
-    owner = OWNER + bytes(-len(OWNER) % 4)
-    note = _NOTE.pack(len(OWNER), len(text), NOTE_TYPE) + owner + text
-    image += note + _END.pack(len(note), _END_MARK)
-    return _with_digest(image, len(image) - _END.size - len(text))
-
-
-def is_linked_in(image: bytes) -> bool:
-    """Whether the manifest was linked into a library; only the first format had none."""
-    return any(_note(image, *segment) for segment in _note_segments(image))
-
-
-def read(image: bytes, place: str, *, check: bool = True) -> tuple[Manifest, str] | None:
+def read(image: bytes, place: str, *, check: bool = True) -> tuple[Manifest, str]:
     """Read a library's manifest, and check that the library has not changed since it was sealed.
 
     Parameters
@@ -116,30 +95,29 @@ def read(image: bytes, place: str, *, check: bool = True) -> tuple[Manifest, str
 
     Returns
     -------
-    tuple or None
-        The manifest and its digest. None if the library holds no manifest, as in the first format,
-        or if it is not a 64-bit ELF file.
+    tuple
+        The manifest and its digest.
 
     Raises
     ------
     ArtifactError
-        If the library or its manifest was changed or cut.
+        If the library or its manifest was changed or cut, or it holds no manifest.
     """
     found = _place(image)
     if found is None:
-        return None
+        reason = _damage(image) or "was not made by te-select 0.2 or later: it holds no manifest"
+        raise ArtifactError(f"{place} {reason}; expected a library as te_select.export makes it")
     start, size = found
     digest = image[start + _DIGEST_AT : start + _DIGEST_AT + len(_UNSEALED)]
     if check and digest != _digest(image, start):
         raise ArtifactError(
             f"{place} is not the library that was exported (the SHA-256 differs): it "
-            f"{damage(image) or 'was changed'}; export it again"
+            f"{_damage(image) or 'was changed'}; export it again"
         )
-    manifest, sha256, _ = parse(image[start : start + size], f"the manifest in {place}")
-    return manifest, sha256
+    return parse(image[start : start + size], f"the manifest in {place}")
 
 
-def damage(image: bytes) -> str:
+def _damage(image: bytes) -> str:
     """Why some bytes are no whole library, as the end of a sentence; empty if they may be one."""
     if not image:
         return "is empty"
@@ -181,8 +159,8 @@ def _digest(image: bytes, start: int) -> bytes:
 
 def _place(image: bytes) -> tuple[int, int] | None:
     """Where the text of the manifest begins, and how many bytes it has."""
-    segments = itertools.chain(_note_segments(image), _behind_the_code(image))
-    return next((found for segment in segments if (found := _note(image, *segment))), None)
+    found = (_note(image, *segment) for segment in _note_segments(image))
+    return next(filter(None, found), None)
 
 
 def _note(image: bytes, offset: int, size: int) -> tuple[int, int] | None:
@@ -199,14 +177,6 @@ def _note(image: bytes, offset: int, size: int) -> tuple[int, int] | None:
             return (text_at, text_size) if fits else None
         at = text_at + text_size + -text_size % 4
     return None
-
-
-def _behind_the_code(image: bytes) -> Iterator[tuple[int, int]]:
-    """Offset and size of the note that `append` has put at the end of a file."""
-    if len(image) >= _END.size:
-        size, mark = _END.unpack_from(image, len(image) - _END.size)
-        if mark == _END_MARK and size <= len(image) - _END.size:
-            yield len(image) - _END.size - size, size
 
 
 def _note_segments(image: bytes) -> Iterator[tuple[int, int]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-import functools
 import importlib
 import os
 from collections.abc import Callable, Mapping
@@ -15,7 +14,6 @@ from te_select.errors import ArgumentError, ArtifactError
 from te_select.operator.broadcast import Shape, shown
 from te_select.operator.dtypes import numpy_dtype
 from te_select.operator.workload import Workload
-from te_select.runtime import raised
 from te_select.runtime.manifest import KernelRecord, Manifest
 
 FORCED_LEVEL = "TE_SELECT_LEVEL"
@@ -32,8 +30,7 @@ class Kernel(abc.ABC):
     manifest
         The manifest of its library.
     function, bits, attempt
-        The exported functions ``<name>``, ``<name>__bits`` and ``<name>__try``; libraries of the
-        first format lack the last.
+        The exported functions ``<name>``, ``<name>__bits`` and ``<name>__try``.
     path
         The shared library that it was loaded from.
     level
@@ -76,7 +73,7 @@ class Kernel(abc.ABC):
         *,
         function: Callable[..., Any],
         bits: Callable[..., Any],
-        attempt: Callable[..., Any] | None,
+        attempt: Callable[..., Any],
         path: Path,
         level: str,
         exporter: Callable[[str | os.PathLike[str]], Path],
@@ -100,8 +97,7 @@ class Kernel(abc.ABC):
         self.in_effect = in_effect
         self._find = find
         self._bits = bits
-        # True where the arguments were taken, without an exception where they were not.
-        self._try = attempt or functools.partial(_attempt, function)
+        self._try = attempt  # True where the arguments were taken, and no exception where not
         self._exporter = exporter
         self._packed = packed
         self._address = address
@@ -140,9 +136,7 @@ class Kernel(abc.ABC):
         return str(target["name"])
 
     @staticmethod
-    def prepare(
-        _function: Callable[[str], Callable[..., Any]], _is_first_format: bool
-    ) -> dict[str, str]:
+    def prepare(_function: Callable[[str], Callable[..., Any]]) -> dict[str, str]:
         """Prepare a library that has just been loaded; its functions are found by their names.
 
         The result becomes `in_effect`.
@@ -236,17 +230,6 @@ class Kernel(abc.ABC):
             source if isinstance(source, int) else shapes[source[0]][source[1]]
             for source in self._sources
         )
-
-
-def _attempt(function: Callable[..., Any], *arguments: Any) -> bool:
-    """Call a function; False if it refuses the arguments."""
-    try:
-        function(*arguments)
-    except (TypeError, ValueError) as error:
-        if not raised.is_refusal(error):
-            raise
-        return False
-    return True
 
 
 def _static(shape: Shape) -> tuple[int, ...] | None:

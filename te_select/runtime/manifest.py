@@ -1,8 +1,7 @@
 """The manifest of a shared library: what it holds, and what it needs.
 
 The library holds it (`te_select.runtime.embedded`), and that is what `load` reads. The file
-``NAME.json`` beside ``NAME.so`` says the same to people and to other tools. In the first format it
-was the manifest, and the library held none.
+``NAME.json`` beside ``NAME.so`` says the same to people and to other tools.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from te_select.runtime.choices import Choice
 from te_select.runtime.component import Component
 from te_select.runtime.fields import check_strings, typed
 
-FORMAT, FIRST_FORMAT = 2, 1
+FORMAT = 2
 _NODE_TEXTS = ("place", "name", "op", "status", "reason")
 
 
@@ -114,16 +113,15 @@ class Manifest:
     kernels
         One record per exported kernel.
     target
-        ``"name"``, the target as the user named it; ``"kind"``, the kind of machine, of which
-        the first manifests said nothing; and the requirements of that kind (`te_select.kinds`).
-        Of libraries for CPUs also ``"architecture"``, as ``uname -m`` says it, and ``"levels"``,
-        the features that each level needs, where there are several; the first had neither.
+        ``"name"``, the target as the user named it; ``"kind"``, the kind of machine; and the
+        requirements of that kind (`te_select.kinds`). Of libraries for CPUs with several levels
+        also ``"levels"``, the features that each level needs.
     versions
         Of the packages that built it.
     nodes
         The nodes of the model that it was built for, where it was built for one.
     components
-        What it is made of and by; older libraries do not say.
+        What it is made of and by.
     """
 
     kernels: tuple[KernelRecord, ...]
@@ -135,7 +133,7 @@ class Manifest:
     @property
     def kind(self) -> Kind:
         """The kind of machine."""
-        return kinds.of_manifest(self.target)
+        return kinds.kind(self.target["kind"])
 
     @property
     def c_functions(self) -> dict[Workload, str]:
@@ -184,7 +182,7 @@ def is_manifest(text: bytes) -> bool:
     return isinstance(data, dict) and {"format", "kernels", "target", "sha256"} <= data.keys()
 
 
-def parse(text: bytes, place: str) -> tuple[Manifest, str, int]:
+def parse(text: bytes, place: str) -> tuple[Manifest, str]:
     """Read a manifest.
 
     Parameters
@@ -197,7 +195,7 @@ def parse(text: bytes, place: str) -> tuple[Manifest, str, int]:
     Returns
     -------
     tuple
-        The manifest, the SHA-256 of the library it describes, and its format.
+        The manifest, and the SHA-256 of the library that it describes.
 
     Raises
     ------
@@ -209,20 +207,20 @@ def parse(text: bytes, place: str) -> tuple[Manifest, str, int]:
     except (ValueError, RecursionError) as error:
         raise ArtifactError(f"{place} is not JSON ({error}); export it again") from error
     found = data.get("format") if isinstance(data, dict) else None
-    if type(found) is not int or found not in (FORMAT, FIRST_FORMAT):
+    if type(found) is not int or found != FORMAT:
         raise ArtifactError(
-            f"{place} has format {found!r}; this te_select reads formats {FIRST_FORMAT} and "
-            f"{FORMAT}: export it again, or use the version that wrote it"
+            f"{place} has format {found!r}; this te_select reads format {FORMAT}: export it "
+            "again, or use the version that wrote it"
         )
     try:
         target = typed(data, "target", dict)
         check_strings([typed(target, "name", str)], "name")
-        if "kind" in target:
-            typed(target, "kind", str)
-        needed = kinds.of_manifest(target).requirements
-        for each in (name for kind in kinds.KINDS.values() for name in kind.requirements):
-            if each in needed or each in target:
-                check_strings(typed(target, each, list), each)
+        own = kinds.kind(typed(target, "kind", str))
+        for kind in kinds.KINDS.values():
+            for name, form in kind.requirements.items():
+                if kind is own or name in target:
+                    value = typed(target, name, form)
+                    check_strings([value] if form is str else value, name)
         levels = _parse_levels(target)
         versions = typed(data, "versions", dict)
         check_strings(versions.values(), "versions")
@@ -243,7 +241,7 @@ def parse(text: bytes, place: str) -> tuple[Manifest, str, int]:
         components = tuple(map(Component.from_json, listed))
     except (ValueError, TypeError, SelectError) as error:
         raise ArtifactError(f"{place} is not a manifest: {error}; export it again") from error
-    return Manifest(kernels, target, versions, nodes, components), sha256, found
+    return Manifest(kernels, target, versions, nodes, components), sha256
 
 
 def _listed(name: str, items: Iterable[Any]) -> dict[str, Any]:
@@ -253,9 +251,7 @@ def _listed(name: str, items: Iterable[Any]) -> dict[str, Any]:
 
 
 def _parse_levels(target: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names of the levels, where there are several; also checks the architecture."""
-    if "architecture" in target:
-        check_strings([typed(target, "architecture", str)], "architecture")
+    """The names of the levels, where there are several."""
     if "levels" not in target:
         return ()
     levels = typed(target, "levels", dict)

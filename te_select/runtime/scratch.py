@@ -72,7 +72,7 @@ def make(room: int = ROOM) -> Path:
     if parent not in _cleared:
         _cleared.add(parent)
         with contextlib.suppress(OSError):
-            temporary.clear(parent)
+            temporary.clear(parent, temporary.VISIBLE)
     try:
         if room:
             _reserve(made / "room", room)

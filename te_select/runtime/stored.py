@@ -1,15 +1,13 @@
 """Artifacts on the disk: read and checked without being loaded, and written as a whole.
 
 The library ``NAME.so`` holds its manifest. ``NAME.json`` beside it is a copy of the manifest for
-people and other tools. Only libraries of the first format hold no manifest; for these, the
-``.json`` file is read. ``NAME.h`` declares the plain C functions, and ``NAME.a`` holds them, where
+people and other tools. ``NAME.h`` declares the plain C functions, and ``NAME.a`` holds them, where
 an export wrote one.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -17,18 +15,11 @@ from pathlib import Path
 
 from te_select.errors import ArtifactError
 from te_select.runtime import atomic, embedded, files, header
-from te_select.runtime.manifest import (
-    FIRST_FORMAT,
-    Manifest,
-    is_manifest,
-    manifest_path,
-    parse,
-)
+from te_select.runtime.manifest import Manifest, is_manifest, manifest_path
 
 MEMBER = "te_select.o"
 """The name of the object file in a static library."""
 _AR_MAGIC, _AR_HEADER, _AR_SIZE_AT = b"!<arch>\n", 60, 48  # of static libraries; bytes
-_READS = 3  # attempts to read the two files of the first format; one may be replaced in between
 
 
 @dataclass(frozen=True)
@@ -43,8 +34,6 @@ class Stored:
         Its manifest.
     sha256
         Its digest.
-    sealed
-        Whether the file itself holds the manifest; false only for libraries of the first format.
     archive
         The bytes of a static library of the same build, to be written with it; or None.
     """
@@ -52,19 +41,12 @@ class Stored:
     image: bytes
     manifest: Manifest
     sha256: str
-    sealed: bool
     archive: bytes | None = None
-
-    @property
-    def is_first_format(self) -> bool:
-        """Whether its code was linked in the first format, without later additions."""
-        return not embedded.is_linked_in(self.image)
 
     def alone(self, manifest: Manifest) -> Stored:
         """The same code with another manifest, of some of its kernels, inside."""
-        change = embedded.replace if self.sealed else embedded.append
-        image = change(self.image, manifest)
-        return Stored(image, manifest, embedded.digest_of(image), sealed=True)
+        image = embedded.replace(self.image, manifest)
+        return Stored(image, manifest, embedded.digest_of(image))
 
     def beside(self) -> bytes:
         """The text of the file beside the library."""
@@ -93,41 +75,19 @@ def read(path: str | os.PathLike[str], *, check: bool = True) -> Stored:
         If a file is missing, damaged or of another format version.
     """
     path = files.library_path(path)
-    beside = manifest_path(path)
-    for _ in range(_READS):
-        image = files.read(path, "a library as te_select.export makes it")
-        held = embedded.read(image, str(path), check=check)
-        if held is not None:
-            return Stored(image, *held, sealed=True)
-        if embedded.damage(image) or files.is_missing(beside):
-            raise _without_manifest(image, str(path))
-        manifest, sha256, form = parse(files.read(beside, "the manifest"), str(beside))
-        fits = not check or hashlib.sha256(image).hexdigest() == sha256
-        if form == FIRST_FORMAT and fits:
-            return Stored(image, manifest, sha256, sealed=False)
-    raise ArtifactError(
-        f"{path} is not the library its manifest describes (the SHA-256 differs): it "
-        "was changed; export it again"
-    )
+    image = files.read(path, "a library as te_select.export makes it")
+    return from_bytes(image, str(path), check=check)
 
 
-def from_bytes(image: bytes, place: str) -> Stored:
-    """A library that came by another way than a file; ``place`` is for messages.
+def from_bytes(image: bytes, place: str, *, check: bool = True) -> Stored:
+    """A library that came by another way than a file, as `read` does; ``place`` is for messages.
 
     Raises
     ------
     ArtifactError
         If the bytes are damaged, or hold no manifest.
     """
-    held = embedded.read(image, place)
-    if held is None:
-        raise _without_manifest(image, place)
-    return Stored(image, *held, sealed=True)
-
-
-def _without_manifest(image: bytes, place: str) -> ArtifactError:
-    reason = embedded.damage(image) or "was not made by te-select: it holds no manifest"
-    return ArtifactError(f"{place} {reason}; expected a library as te_select.export makes it")
+    return Stored(image, *embedded.read(image, place, check=check))
 
 
 def check_path(path: str | os.PathLike[str], endings: Iterable[str]) -> Path:
@@ -180,8 +140,6 @@ def write(stored: Stored, path: str | os.PathLike[str]) -> Path:
         If the path does not end in .so or has the name of a module of Python's standard library,
         a file cannot be written, or a file beside it exists that no export wrote.
     """
-    if not stored.sealed:  # two files cannot be replaced at one moment
-        stored = stored.alone(stored.manifest)
     path = files.library_path(path)
     beside = {**_derived(stored, path), path.with_suffix(".a"): stored.archive}
     wanted = {other: data for other, data in beside.items() if data is not None}
@@ -209,8 +167,6 @@ def write_beside(stored: Stored, path: str | os.PathLike[str]) -> list[str]:
         The names of the files that were written. A file that no export wrote, or that cannot be
         written, is left unchanged.
     """
-    if not stored.sealed:  # in the first format, the file is the manifest itself
-        return []
     written = []
     for beside, data in _derived(stored, files.library_path(path)).items():
         if data is None:

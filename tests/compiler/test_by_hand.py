@@ -48,7 +48,7 @@ def test_manifest_says_what_was_set(kernel, tmp_path):
         ({"piece": "7"}, "piece='7' cannot be followed"),
         ({"piece": True}, "piece=True cannot be followed"),
         ({"rows": True}, None),
-        ({"vector_bytes": 48}, "expected vector_bytes in"),
+        ({"vector_bytes": 48}, "vector_bytes must be 16, 32 or 64"),
         ({3: 4}, "has the knob 3"),
         ([("piece", 7)], "expected a mapping"),
         ("piece=7", "expected a mapping"),

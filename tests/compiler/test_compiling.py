@@ -14,7 +14,7 @@ from te_select.compiler import compiling
 from te_select.kinds import KINDS
 from te_select.machines import limits
 from te_select.machines.targets import resolve
-from tests.support.libraries import make_first_format
+from tests.support.libraries import edit_fields
 
 W = Workload((64, 1), (64, 5), (5,))
 TYPICAL = {
@@ -232,10 +232,8 @@ def test_export_of_something_else_is_refused(wrong, tmp_path):
     ],
 )
 def test_damaged_config_of_a_manifest_is_explained(change, tmp_path):
-    path = make_first_format(te_select.compile(W).export(tmp_path / "mask.so"))
-    manifest = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
-    manifest["kernels"][0]["config"].update(change)
-    path.with_suffix(".json").write_text(json.dumps(manifest), encoding="utf-8")
+    path = te_select.compile(W).export(tmp_path / "mask.so")
+    edit_fields(path, lambda found: found["kernels"][0]["config"].update(change))
     kernel = te_select.load(path)
     with pytest.raises(te_select.ArtifactError, match="damaged"):
         kernel.source("scheduled")

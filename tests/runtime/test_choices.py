@@ -10,6 +10,7 @@ from te_select.operator.workload import Workload
 from te_select.runtime import choices, manifest
 from te_select.runtime.choices import Choice
 from te_select.runtime.manifest import KernelRecord, Manifest
+from tests.support.runtime_standin import HERE
 
 BEST = Choice({"lanes": 16, "leaf": 0}, "tuned:x", "measured")
 
@@ -48,7 +49,12 @@ def test_field_of_another_type_is_refused(item):
 def test_short_manifest_says_what_the_full_one_says():
     levels = {"v2": Choice({"lanes": 4, "leaf": 0}), "v3": Choice({"lanes": 8, "leaf": 0})}
     record = KernelRecord(Workload((4,), (4,), ()), *vars(BEST).values(), levels=levels)
-    target = {"name": "v2,v3,v4", "cpu_features": [], "levels": {"v2": [], "v3": [], "v4": []}}
+    target = {
+        "name": "v2,v3,v4",
+        **HERE,
+        "cpu_features": [],
+        "levels": {"v2": [], "v3": [], "v4": []},
+    }
     whole = Manifest((record,), target, {})
     for short in (False, True):
         text = json.dumps(whole.to_json("0" * 64, short=short)).encode()

@@ -14,7 +14,7 @@ import tvm_ffi
 
 from te_select import Workload
 from te_select.errors import ArtifactError
-from te_select.runtime import artifact, image, scratch, sealed, stored
+from te_select.runtime import artifact, image, scratch, stored
 from tests.support.runtime_standin import build
 
 W = Workload((8,), (8,), (8,), "float32")
@@ -125,14 +125,14 @@ def test_descriptor_of_memory_that_is_not_used_is_closed(built, is_library):
     before = len([*opened.iterdir()])
     data = built.read_bytes() if is_library else b"no library"
     for _ in range(3):
-        assert sealed._from_memory(data, "0" * 64, built) is None
+        assert image._from_memory(data, "0" * 64, built) is None
     assert len([*opened.iterdir()]) == before
 
 
 def test_copy_that_cannot_be_loaded_is_removed(built):
     before = dict(scratch._held)
     with pytest.raises(ArtifactError, match=f"{built} cannot be loaded: "):
-        sealed._from_copy(b"no library", built)
+        image._from_copy(b"no library", built)
     assert scratch._held == before
 
 

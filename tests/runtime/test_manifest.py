@@ -9,8 +9,6 @@ import pytest
 from te_select.errors import ArtifactError
 from te_select.operator.workload import Workload
 from te_select.runtime.manifest import (
-    FIRST_FORMAT,
-    FORMAT,
     KernelRecord,
     Manifest,
     is_manifest,
@@ -21,7 +19,7 @@ W = Workload((8, "n"), (8, "n"), (), "bfloat16")
 RECORD = KernelRecord(W, {"lanes": 8, "rows": True}, "tuned:znver5/w2_8cte", "it was tuned")
 MANIFEST = Manifest(
     (RECORD, KernelRecord(Workload((), (), ()), {})),
-    {"name": "znver5", "kind": "cpu", "cpu_features": ["avx2", "fma"]},
+    {"name": "znver5", "kind": "cpu", "architecture": "x86_64", "cpu_features": ["avx2", "fma"]},
     {"te_select": "1", "llvm": "20"},
 )
 DIGEST = "5" * 64
@@ -34,24 +32,14 @@ def changed(**fields):
 
 
 def test_what_was_written_is_read_back():
-    assert parse(MANIFEST.to_text(DIGEST), "x.json") == (MANIFEST, DIGEST, FORMAT)
+    assert parse(MANIFEST.to_text(DIGEST), "x.json") == (MANIFEST, DIGEST)
     assert MANIFEST.kind.name == "cpu"
 
 
-def test_first_manifests_named_no_kind_and_gave_no_reason():
-    data = MANIFEST.to_json(DIGEST) | {"format": FIRST_FORMAT}
-    del data["target"]["kind"]
-    for kernel in data["kernels"]:
-        del kernel["why"]
-    found, _, form = parse(json.dumps(data).encode(), "x.json")
-    assert (found.kind.name, form) == ("cpu", FIRST_FORMAT)
-    assert [record.why for record in found.kernels] == ["", ""]
-    assert found.kernels[0].config == RECORD.config
-
-
-def test_kind_may_have_its_former_name():
-    found, *_ = parse(changed(target={**MANIFEST.target, "kind": "x86"}), "x.json")
-    assert found.kind.name == "cpu"
+@pytest.mark.parametrize("form", [1, 3, "2", None, True])
+def test_manifest_of_another_format_is_refused(form):
+    with pytest.raises(ArtifactError, match=rf"has format {form!r}; this te_select reads format 2"):
+        parse(changed(format=form), "x.json")
 
 
 @pytest.mark.parametrize(
@@ -59,7 +47,13 @@ def test_kind_may_have_its_former_name():
     [
         ({"target": {**MANIFEST.target, "kind": "rocm"}}, "kind is 'rocm', expected cpu or cuda"),
         ({"target": {"name": "cuda:sm_90", "kind": "cuda"}}, "archs is None, expected a list"),
-        ({"target": {"name": "x"}}, "cpu_features is None, expected a list"),
+        ({"target": {"name": "x"}}, "kind is None, expected a str"),
+        ({"target": {"name": "x", "kind": "cpu"}}, "architecture is None, expected a str"),
+        (
+            {"target": {**MANIFEST.target, "cpu_features": "x"}},
+            "cpu_features is 'x', expected a list",
+        ),
+        ({"sha256": 3}, "sha256 is 3, expected a str"),
         ({"target": {"kind": "cpu", "cpu_features": []}}, "name is None, expected a str"),
         ({"versions": {"llvm": 20}}, "versions holds 20"),
         ({"versions": []}, r"versions is \[\], expected a dict"),
@@ -82,7 +76,7 @@ def test_what_is_no_manifest_is_said_in_one_line(fields, text):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("field", ["workload", "symbol", "config", "origin"])
+@pytest.mark.parametrize("field", ["workload", "symbol", "config", "origin", "why"])
 def test_kernel_that_lacks_a_field_is_refused(field):
     data = MANIFEST.to_json(DIGEST)
     del data["kernels"][0][field]

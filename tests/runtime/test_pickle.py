@@ -15,7 +15,6 @@ from te_select.operator.workload import Workload
 from te_select.runtime import artifact, stored
 from tests.support import cuda_standin
 from tests.support.cuda_standin import on_device, read, running
-from tests.support.libraries import make_first_format
 from tests.support.runtime_standin import build, kernel
 
 W = Workload((4, 1), (4, 5), ())
@@ -64,11 +63,6 @@ def test_library_is_copied_with_all_its_kernels(tmp_path, way):
     again = WAYS[way](library)
     assert list(again) == list(library) and repr(again) == repr(library)
     assert (again[W.name](*ARGS) == library[W.name](*ARGS)).all()
-
-
-def test_kernel_of_the_first_format_is_pickled(tmp_path):
-    path = make_first_format(build([W], tmp_path / "mask.so"))
-    assert (WAYS["pickle"](artifact.load(path))(*ARGS) == kernel(W)(*ARGS)).all()
 
 
 def test_kernel_for_cuda_is_pickled():

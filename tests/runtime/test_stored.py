@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import re
 import signal
 import stat
 import subprocess
@@ -21,9 +20,8 @@ from numpy._core import _multiarray_umath as umath
 import te_select
 from te_select import Workload
 from te_select.errors import ArtifactError
-from te_select.runtime import artifact, atomic, embedded, files, stored
-from te_select.runtime.manifest import FORMAT
-from tests.support.libraries import edit_beside, edit_inside, make_first_format
+from te_select.runtime import artifact, atomic, embedded, stored
+from tests.support.libraries import edit_inside, without_manifest
 from tests.support.runtime_standin import build
 
 W = Workload((8,), (8,), (8,), "float32")
@@ -254,7 +252,10 @@ def test_every_flipped_byte_and_every_cut_is_detected(path):
             "was cut: its ELF header says {size} bytes, and there are {half}",
         ),
         (lambda image: b"int main() {{}}\n", "is no ELF file of 64 bits"),
-        (lambda image: Path(umath.__file__).read_bytes(), "was not made by te-select: it holds no"),
+        (
+            lambda image: Path(umath.__file__).read_bytes(),
+            "was not made by te-select 0.2 or later: it holds no",
+        ),
         (lambda image: image + b"\0", r"\(the SHA-256 differs\): it was changed; export it again"),
     ],
     ids=["empty", "start", "cut", "text", "another", "longer"],
@@ -264,8 +265,6 @@ def test_what_is_no_library_is_told_apart(path, spoil, said, beside):
     path.write_bytes(spoil(image))
     if not beside:
         path.with_suffix(".json").unlink()
-    elif "not made" in said:  # with a manifest of the first format it would be another's
-        said = "is not the library its manifest describes"
     with pytest.raises(ArtifactError, match=said.format(size=len(image), half=len(image) // 2)):
         artifact.load(path)
 
@@ -297,63 +296,14 @@ def test_kernel_of_many_is_exported_alone_and_sealed_again(pair, tmp_path):
     assert (kernel(ARGS[0], ones, zeros) == ARGS[0]).all()
 
 
-def test_library_of_the_first_format_is_loaded_and_exported_with_its_manifest_inside(
-    path, tmp_path
-):
-    make_first_format(path)
-    kernel = artifact.load(path)
-    assert (kernel(*ARGS) == ARGS[0]).all()
-    assert (kernel(ARGS[0], ARGS[1][::-1], ARGS[2]) == ARGS[0]).all()
-    new = kernel.export(tmp_path / "new" / "mask.so")
-    new.with_suffix(".json").unlink()
-    for _ in range(2):  # what was exported can be exported again
-        again = artifact.load(new)
-        assert again.config == kernel.config
-        assert (again(*ARGS) == ARGS[0]).all()
-        assert (again(ARGS[0], ARGS[1][::-1], ARGS[2]) == ARGS[0]).all()
-        new = again.export(tmp_path / "newer" / "mask.so")
-    image = new.read_bytes()
-    for place in range(len(image) - 1, len(image) - 1000, -9):
-        new.write_bytes(image[:place] + bytes([image[place] ^ 1]) + image[place + 1 :])
-        with pytest.raises(ArtifactError, match=r"the SHA-256 differs|holds no manifest"):
-            artifact.load(new)
-    new.write_bytes(image[:-1])
-    with pytest.raises(ArtifactError, match=r"the SHA-256 differs|holds no manifest"):
-        artifact.load(new)
-
-
-def test_library_without_a_manifest_inside_needs_one_of_the_first_format_beside(path):
-    """That of a later format is derived from what lies inside, so the two are not a pair."""
-    edit_beside(make_first_format(path), format=FORMAT)
-    with pytest.raises(ArtifactError, match="is not the library its manifest describes"):
-        stored.read(path)
-
-
-@pytest.mark.parametrize(("late", "loads"), [(2, True), (3, False)])
-def test_two_files_of_the_first_format_are_read_again_while_one_is_replaced(
-    path, monkeypatch, late, loads
-):
-    make_first_format(path)
-    right = path.with_suffix(".json").read_bytes()
-    wrong = re.sub(rb'"sha256": "[0-9a-f]+"', b'"sha256": "' + b"0" * 64 + b'"', right)
-    answers = [wrong] * late + [right]
-    read = files.read
-    monkeypatch.setattr(
-        files, "read", lambda name, *of: answers.pop(0) if ".json" in str(name) else read(name, *of)
-    )
-    if loads:
-        assert not stored.read(path).sealed
-    else:
-        with pytest.raises(ArtifactError, match="is not the library its manifest describes"):
-            stored.read(path)
-
-
-def test_kernel_of_a_library_of_the_first_format_is_exported_alone(pair, tmp_path):
-    many = make_first_format(stored.write(stored.read(pair[1]), tmp_path / "many.so"))
-    path = artifact.load(many)[OTHER.name].export(tmp_path / "alone.so")
-    assert [record.workload for record in stored.read(path).manifest.kernels] == [OTHER]
-    ones, zeros = np.ones(8, "i4"), np.zeros(8, "i4")
-    assert (artifact.load(path)(ARGS[0], ones, zeros) == ARGS[0]).all()
+def test_library_whose_manifest_is_only_beside_it_is_refused(path):
+    """As te-select 0.1 made them."""
+    without_manifest(path)
+    assert path.with_suffix(".json").is_file()
+    with pytest.raises(
+        ArtifactError, match=r"was not made by te-select 0\.2 or later: it holds no"
+    ):
+        artifact.load(path)
 
 
 def test_manifest_longer_than_the_one_inside_is_refused(path):

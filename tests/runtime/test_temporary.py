@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from te_select.runtime import temporary
+from te_select.runtime import atomic, temporary
 
 LEFT = f"{temporary.HIDDEN}{'0' * 16}"
 
@@ -46,16 +46,40 @@ os.kill(os.getpid(), signal.SIGKILL)
 def test_what_a_killed_process_has_left_is_removed(tmp_path: Path) -> None:
     killed(tmp_path)
     assert len(names(tmp_path)) == 2
-    temporary.clear(tmp_path)
+    temporary.clear(tmp_path, temporary.HIDDEN)
+    (folder,) = tmp_path.iterdir()
+    assert folder.is_dir()
+    temporary.clear(tmp_path, temporary.VISIBLE)
     assert names(tmp_path) == set()
+
+
+def test_folder_of_the_user_beside_an_output_stays(tmp_path: Path) -> None:
+    """Such as a checkout that is named by its commit."""
+    checkout = tmp_path / f"{temporary.VISIBLE}{'0' * 16}"
+    (checkout / "src").mkdir(parents=True)
+    atomic.replace(tmp_path / "mask.so", b"")
+    assert (checkout / "src").is_dir()
+
+
+@pytest.mark.parametrize("prefix", [temporary.HIDDEN, temporary.VISIBLE])
+def test_only_what_is_made_with_a_prefix_is_removed(tmp_path: Path, prefix: str) -> None:
+    as_file, as_folder = tmp_path / "files", tmp_path / "folders"
+    for parent in (as_file, as_folder):
+        parent.mkdir()
+    (as_file / f"{prefix}{'0' * 16}").touch()
+    (as_folder / f"{prefix}{'0' * 16}").mkdir()
+    for parent in (as_file, as_folder):
+        temporary.clear(parent, prefix)
+    assert bool(names(as_file)) == (prefix == temporary.VISIBLE)
+    assert bool(names(as_folder)) == (prefix == temporary.HIDDEN)
 
 
 def test_what_a_living_process_has_made_stays(tmp_path: Path) -> None:
     path, handle = temporary.make(tmp_path, create, temporary.HIDDEN)
-    temporary.clear(tmp_path)
+    temporary.clear(tmp_path, temporary.HIDDEN)
     assert path.exists()
     os.close(handle)
-    temporary.clear(tmp_path)
+    temporary.clear(tmp_path, temporary.HIDDEN)
     assert not path.exists()
 
 
@@ -72,7 +96,7 @@ def test_nothing_is_removed_without_locks(
     monkeypatch.setattr(fcntl, "flock", flock)
     path, handle = temporary.make(tmp_path, create, temporary.HIDDEN)
     os.close(handle)
-    temporary.clear(tmp_path)
+    temporary.clear(tmp_path, temporary.HIDDEN)
     assert names(tmp_path) == {LEFT, path.name}
 
 
@@ -92,7 +116,8 @@ def test_nothing_is_removed_without_locks(
 @pytest.mark.parametrize("kind", ["file", "folder"])
 def test_other_names_stay(tmp_path: Path, name: str, kind: str) -> None:
     (tmp_path / name).touch() if kind == "file" else (tmp_path / name).mkdir()
-    temporary.clear(tmp_path)
+    temporary.clear(tmp_path, temporary.HIDDEN)
+    temporary.clear(tmp_path, temporary.VISIBLE)
     assert names(tmp_path) == {name}
 
 
@@ -110,7 +135,7 @@ def test_neither_file_nor_folder_stays_and_is_not_waited_for(tmp_path: Path, kin
     else:
         ends = {"link": "file", "link to a folder": ".", "broken link": "missing"}
         planted.symlink_to(precious / ends[kind])
-    temporary.clear(folder)
+    temporary.clear(folder, temporary.HIDDEN)
     assert names(folder) == {LEFT}
     assert names(precious) == {"file"}
 
@@ -119,7 +144,7 @@ def test_neither_file_nor_folder_stays_and_is_not_waited_for(tmp_path: Path, kin
 def test_what_another_user_has_left_stays(tmp_path: Path) -> None:
     (tmp_path / LEFT).touch()
     os.chown(tmp_path / LEFT, 65534, 65534)
-    temporary.clear(tmp_path)
+    temporary.clear(tmp_path, temporary.HIDDEN)
     assert names(tmp_path) == {LEFT}
 
 

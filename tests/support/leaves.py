@@ -45,7 +45,7 @@ CONFIGS = {
         "piece": 4096,
         "bytes_per_thread": 0,
         "stream_from": 0,
-        "skip": False,
+        "skip": 0,
     },
     "te_select.schedules.cuda": {
         "threads": 128,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import platform
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
@@ -17,6 +18,7 @@ from te_select.runtime.cpu.decisions import Decisions
 from te_select.runtime.kernel import Kernel
 from te_select.runtime.manifest import KernelRecord, Manifest
 
+HERE = {"kind": "cpu", "architecture": platform.machine()}
 _HEAD = "#include <stdint.h>\n#include <string.h>\n"
 
 _KERNEL = """
@@ -109,7 +111,7 @@ def manifest(workloads: Sequence[Workload], cpu_features: Sequence[str] = ()) ->
     """A manifest like the compiler's."""
     return Manifest(
         tuple(KernelRecord(w, {"lanes": 8}) for w in workloads),
-        {"name": "x86-64", "cpu_features": list(cpu_features)},
+        {"name": "x86-64", **HERE, "cpu_features": list(cpu_features)},
         {"te-select": "0"},
     )
 

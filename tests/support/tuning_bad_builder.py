@@ -12,6 +12,7 @@ from te_select.machines.cpu import link
 from te_select.runtime.manifest import KernelRecord, Manifest
 from te_select.runtime.scratch import NoRoomError
 from te_select.tuning.measuring import build_worker
+from tests.support.runtime_standin import HERE
 from tests.support.tuning_candidates import INSIDE
 
 KERNELS = {
@@ -50,7 +51,7 @@ class Worker(build_worker.Worker):
         )
         subprocess.run([*c_compiler(), "-fPIC", "-c", source, "-o", compiled], check=True)
         record = KernelRecord(candidate.workload, candidate.config)
-        target = {"name": candidate.target, "cpu_features": []}
+        target = {"name": candidate.target, **HERE, "cpu_features": []}
         manifest = Manifest((record,), target, versions())
         entries = [link.KernelEntry(candidate.workload, (link.Version("bad"),))]
         link.link([compiled], entries, [link.Level("x86-64", ())], manifest, path)

@@ -13,12 +13,12 @@ from te_select.machines.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.schedules.cpu import isa
 from te_select.schedules.cpu import schedule as cpu
-from te_select.schedules.cpu.config import BY_MACHINE, OF_MACHINE
+from te_select.schedules.cpu.config import BY_MACHINE, GRAINS, OF_MACHINE
 from te_select.tuning.search import BATCH, Enumeration, Evolution, candidates, open_search
 from tests.support.tuning_fakes import BIG, FEW, ROWS
 
 V4, MODEL = resolve("x86-64-v4"), resolve("znver4")
-V4_BYTES = isa.register_bytes(V4.tvm)
+V4_BYTES = isa.level_of(V4.tvm).register_bytes
 TRIALS = 1 + BATCH + BATCH // 2  # the default, sampled configs, and evolved ones
 
 
@@ -91,9 +91,9 @@ def test_thread_counts_are_tried_as_far_as_there_are_cpus():
         return {config.bytes_per_thread for config in candidates(BIG, MODEL, cpus)}
 
     moved = access_pattern(BIG).bytes_moved()
-    assert grains(2) == {0, BY_MACHINE, min(cpu.GRAINS)}
+    assert grains(2) == {0, BY_MACHINE, min(GRAINS)}
     assert {min(64, moved // grain) for grain in grains(64) - {0, BY_MACHINE}} == {64, 24}
-    assert grains(None) == {0, BY_MACHINE, *cpu.GRAINS}
+    assert grains(None) == {0, BY_MACHINE, *GRAINS}
     small = candidates(Workload((16_384,), (16_384,), ()), MODEL, 64)
     assert {config.bytes_per_thread for config in small} == {0, 1 << 16}
 

@@ -15,6 +15,7 @@ import tvm_ffi
 from tvm.target import Target, codegen
 
 from te_select.errors import TargetError
+from te_select.levels import NAMES as LEVELS
 from te_select.machines.targets import ResolvedTarget
 from te_select.operator.broadcast import shown
 from te_select.runtime.cpu import features
@@ -28,8 +29,6 @@ FIELDS = (
     *(f"feature.{name}" for name in ("has_dotprod", "has_matmul_i8", "has_fp16_simd")),
 )
 """The fields of a TVM target that are accepted. LLVM ends the process over some others."""
-LEVELS = ("x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4")
-"""The levels of x86-64, lowest first. A library may have several."""
 
 
 @dataclass(frozen=True)

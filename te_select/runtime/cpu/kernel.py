@@ -23,7 +23,6 @@ from te_select.runtime.kernel import FORCED_LEVEL, Kernel
 from te_select.runtime.torch_state import STATE as torch_state
 from te_select.runtime.torch_state import check_unwatched
 
-_FIRST = "x86_64"  # the architecture of libraries whose manifest names none
 # Every call looks these up, and a name of the module is found faster than an attribute.
 _ARRAY, _TENSOR, _empty, _modules = np.ndarray, tvm_ffi.Tensor, np.empty, sys.modules
 
@@ -140,12 +139,12 @@ class CpuKernel(Kernel):
     @staticmethod
     def missing(target: Mapping[str, Any]) -> list[str]:
         """The CPU features that this machine's CPU lacks, or the instruction set."""
-        return features.lacking(target.get("architecture", _FIRST), target["cpu_features"])
+        return features.lacking(target["architecture"], target["cpu_features"])
 
     @staticmethod
     def needs(target: Mapping[str, Any]) -> dict[str, str]:
         """The architecture and the CPU features; if there are several levels, of each of them."""
-        needed = {"architecture": target.get("architecture", _FIRST)}
+        needed = {"architecture": target["architecture"]}
         if "levels" not in target:
             return needed | {"CPU features": " ".join(target["cpu_features"]) or "(baseline)"}
         return needed | {
@@ -197,9 +196,7 @@ class CpuKernel(Kernel):
             raise ArtifactError(str(error)) from error
 
     @staticmethod
-    def prepare(
-        function: Callable[[str], Callable[..., Any]], is_first_format: bool
-    ) -> dict[str, str]:
+    def prepare(function: Callable[[str], Callable[..., Any]]) -> dict[str, str]:
         """Check the settings that every call would refuse, and make a forked child serial.
 
         Returns
@@ -217,25 +214,19 @@ class CpuKernel(Kernel):
             raise ArgumentError(problem)
         if _in_forked_child:
             function("te_select_run_serially")()
-        if is_first_format:  # such libraries decided everything when they were built
-            return {}
         profile = Profile.of_library(function)
         if profile.is_refused:
             raise ArgumentError(f"{profile.problem}; expected {EXPECTED}")
         return profile.in_effect
 
     def plan(self) -> dict[str, int | bool]:
-        """See `Kernel.plan`. Nothing is known if dims have names, or of older libraries."""
+        """See `Kernel.plan`. Nothing is known if dims have names."""
         if self._static_shape is None or 0 in self._static_shape:
-            return {}
-        try:
-            ask = self._find("te_select_plan")
-        except ArtifactError:
             return {}
         cond, *others = (math.prod(map(int, shape)) for shape in (*self._shapes, self._out_shape))
         sizes = [cond, *(count * self._element.width for count in others)]
         told = Decisions.of(access_pattern(self.workload), self.config).numbers
-        found = ask(*sizes, others[-1], *told)
+        found = self._find("te_select_plan")(*sizes, others[-1], *told)
         return {
             "threads": found >> 2,
             "stores_past_the_cache": bool(found & 2),

@@ -166,7 +166,7 @@ TE_SELECT_EXPORT(te_select_where) {
   const DLTensor* inputs[TE_SELECT_OUT];
   call.ndim = out->ndim;
   call.width = out->dtype.bits / 8;
-  memcpy(call.shape, out->shape, (size_t)out->ndim * sizeof(int64_t));
+  for (int32_t i = 0; i < out->ndim; ++i) call.shape[i] = out->shape[i];
   for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
     const DLTensor* t = te_select_tensor_of(&args[i]);
     if (i != TE_SELECT_OUT) inputs[i] = t;
@@ -182,7 +182,7 @@ TE_SELECT_EXPORT(te_select_where) {
     }
     if (check(t, i, out->dtype)) return -1;
     strides_of(t, strides);
-    call.data[i] = (char*)t->data + t->byte_offset;
+    call.data[i] = (char*)((uintptr_t)t->data + t->byte_offset); /* NULL if it is empty */
     if (!te_select_broadcast(&call, i, t->ndim, t->shape, strides)) {
       return refuse("ValueError", "where: %s does not broadcast to out", names[i]);
     }

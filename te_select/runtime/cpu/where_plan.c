@@ -33,9 +33,11 @@ int te_select_make_nest(const te_select_where_call* call, te_select_nest* nest) 
   nest->width = call->width;
   memcpy(nest->data, call->data, sizeof(nest->data));
   for (int32_t axis = 0; axis < call->ndim; ++axis) {
+    if (call->shape[axis] == 0) return 0; /* its operands may have no memory to step through */
+  }
+  for (int32_t axis = 0; axis < call->ndim; ++axis) {
     int64_t extent = call->shape[axis];
     if (extent == 1) continue;
-    if (extent == 0) return 0;
     te_select_loop* loop = &nest->loops[nest->count++];
     loop->extent = extent;
     int64_t forwards = call->strides[TE_SELECT_OUT][axis] < 0 ? -1 : 1;

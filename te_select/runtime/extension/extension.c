@@ -56,6 +56,13 @@ static void set_input(te_select_where_call* call, const operand* in, int i) {
                       (const int64_t*)PyArray_STRIDES(in->elements));
 }
 
+static void set_out(te_select_where_call* call, const PyArrayObject* out) {
+  for (int32_t axis = 0; axis < call->ndim; ++axis) {
+    call->strides[INPUTS][axis] = PyArray_STRIDE(out, axis);
+  }
+  call->data[INPUTS] = PyArray_BYTES(out);
+}
+
 static int are_in_c_order(const operands* found) {
   for (int i = 0; i < INPUTS; ++i) {
     const PyArrayObject* array = found->in[i].array;
@@ -85,8 +92,7 @@ static PyArrayObject* new_result(const operands* found, te_select_where_call* ca
   PyArrayObject* made = (PyArrayObject*)PyArray_NewFromDescr(
       &PyArray_Type, found->type, call->ndim, (npy_intp*)call->shape, strides, NULL, 0, NULL);
   if (!made) return NULL;
-  memcpy(call->strides[INPUTS], PyArray_STRIDES(made), (size_t)call->ndim * sizeof(int64_t));
-  call->data[INPUTS] = PyArray_BYTES(made);
+  set_out(call, made);
   return made;
 }
 
@@ -99,8 +105,7 @@ static verdict take_out(PyObject* out, const operands* found, te_select_where_ca
   for (int32_t axis = 0; axis < call->ndim; ++axis) {
     if (PyArray_DIM(array, axis) != call->shape[axis]) return FALLBACK_OUT;
   }
-  memcpy(call->strides[INPUTS], PyArray_STRIDES(array), (size_t)call->ndim * sizeof(int64_t));
-  call->data[INPUTS] = PyArray_BYTES(array);
+  set_out(call, array);
   return te_select_where_overlaps(call) ? FALLBACK_OUT : TAKEN;
 }
 

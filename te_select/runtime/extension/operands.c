@@ -271,10 +271,10 @@ static int may_be_taken(verdict taken) { return taken == TAKEN || taken == FALLB
 
 verdict te_select_take(PyObject* const* args, operands* found) {
   memset(found, 0, sizeof(*found));
-  verdict taken = take_cond(args[IN_COND], &found->in[IN_COND]);
-  for (int i = IN_THEN; may_be_taken(taken) && i < INPUTS; ++i) {
-    taken = worse_of(taken, take_side(args[i], &found->in[i]));
-  }
+  verdict taken = take_side(args[IN_THEN], &found->in[IN_THEN]);
+  if (may_be_taken(taken)) taken = worse_of(taken, take_side(args[IN_ELSE], &found->in[IN_ELSE]));
+  /* cond is last: of a type that NumPy would refuse, another library may say something else. */
+  if (may_be_taken(taken)) taken = worse_of(taken, take_cond(args[IN_COND], &found->in[IN_COND]));
   if (may_be_taken(taken)) taken = worse_of(taken, find_type(found));
   for (int i = IN_THEN; may_be_taken(taken) && found->type && i < INPUTS; ++i) {
     operand* each = &found->in[i];

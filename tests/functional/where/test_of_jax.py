@@ -30,6 +30,14 @@ def test_call_with_one_jax_array_goes_to_jax_as_it_is(where, place, monkeypatch)
         assert [id(each) for each in found] == [id(each) for each in arguments]
 
 
+@pytest.mark.parametrize("where", [te_select.where, through_tvm_ffi.where])
+@pytest.mark.parametrize("dtype", [object, "U1", "M8[s]", "V4", jnp.bfloat16])
+def test_type_of_cond_hides_no_jax_array(where, dtype, monkeypatch):
+    monkeypatch.setattr(jnp, "where", lambda *args: "by JAX")
+    cond = np.zeros(3, dtype)
+    assert where(cond, jnp.ones(3), 2.5) == where(cond, 2.5, jnp.ones(3)) == "by JAX"
+
+
 SWEEP = """
     import warnings
     import jax, jax.numpy as jnp, numpy as np

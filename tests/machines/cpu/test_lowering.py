@@ -14,7 +14,7 @@ from te_select.machines.cpu import lowering, machine
 from te_select.machines.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.schedules import cpu
-from te_select.schedules.cpu.config import PLAIN
+from te_select.schedules.cpu.isa import PLAIN
 
 THREADS = {"bytes_per_thread": 1024}
 SIZES = {"m": 40, "n": 1030}

@@ -50,7 +50,7 @@ def test_cond_is_read_once_where_it_moves_along_every_loop(shapes, once):
 
 
 def test_knobs_are_those_of_the_config():
-    knobs = {"bytes_per_thread": 9, "stream_from": -1, "skip": True, "backwards": -1}
+    knobs = {"bytes_per_thread": 9, "stream_from": -1, "skip": 1, "backwards": -1}
     made = decisions((N,), (N,), (N,), unroll=4, **knobs)
     assert made.numbers == (9, -1, 1, -1, 0, 1)
     assert decisions((), (), ()).numbers == (0, 0, 0, 0, 0, 1)

@@ -8,10 +8,9 @@ from te_select import Workload
 from te_select.machines.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.schedules.cpu import defaults, isa
-from te_select.schedules.cpu.config import BY_MACHINE
+from te_select.schedules.cpu.config import BY_MACHINE, LEAST_STREAMED_BYTES
 from te_select.schedules.cpu.defaults import (
     LEAST_PARALLEL_BYTES,
-    LEAST_STREAMED_BYTES,
     default_config,
 )
 
@@ -65,7 +64,7 @@ def test_cond_is_looked_at_first_where_it_moves_and_a_side_that_may_stay_unread_
 )
 def test_vectors_are_as_wide_as_registers_or_lines(target, registers, vector_bytes, unroll):
     tvm_target = resolve(target).tvm
-    assert isa.register_bytes(tvm_target) == registers
+    assert isa.level_of(tvm_target).register_bytes == registers
     config = default_config(pattern((N,), (N,), (N,)), tvm_target)
     assert (config.vector_bytes, config.unroll) == (vector_bytes, unroll)
 

@@ -77,13 +77,13 @@ def test_span_is_chosen_by_the_innermost_access_pattern(shapes, moves):
     ("target", "width"), [("x86-64", 16), ("x86-64-v3", 32), ("x86-64-v4", 64)]
 )
 def test_widest_registers_are_known_by_target(target, width):
-    assert isa.register_bytes(resolve(target).tvm) == width
+    assert isa.level_of(resolve(target).tvm).register_bytes == width
 
 
 def test_register_of_64_bytes_needs_both_features():
     rows = [({"avx512bw", "avx512vl", "avx2"}, 64), ({"avx512bw", "avx2"}, 32), ({"avx"}, 16)]
     for features, width in rows:
-        assert isa.X86_64.register_bytes(frozenset(features)) == width
+        assert isa.X86_64.level(frozenset(features)).register_bytes == width
 
 
 def test_fewer_vectors_are_in_flight_where_registers_would_not_hold_them():

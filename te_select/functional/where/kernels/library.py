@@ -27,8 +27,9 @@ from te_select.errors import (
 from te_select.functional import notices
 from te_select.functional.where.kernels import key
 from te_select.operator import family
-from te_select.runtime import cache, files, sealed, stored
+from te_select.runtime import cache, files, stored
 from te_select.runtime.cpu import features
+from te_select.runtime.image import call_for_int, load_bytes
 from te_select.runtime.manifest import Manifest
 
 try:
@@ -151,8 +152,8 @@ def _held(manifest: Manifest) -> list[str]:
 
 def _load(image: bytes, manifest: Manifest, sha256: str) -> None:
     global _first  # noqa: PLW0603 - the first of a process
-    library = sealed.load(image, sha256, Path("te_select-where"))
-    address = sealed.call_for_int(library, "te_select_where_library")
+    library = load_bytes(image, sha256, Path("te_select-where"))
+    address = call_for_int(library, "te_select_where_library")
     try:
         extension.install(address)
     except ValueError as error:

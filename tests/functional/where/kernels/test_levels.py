@@ -26,7 +26,7 @@ import json, sys
 import numpy as np
 import te_select
 from te_select.functional.where.kernels import library
-from te_select.runtime import sealed
+from te_select.runtime import image
 te_select.where.use(sys.argv[1])
 rng = np.random.default_rng(0)
 for cond, x, y in (
@@ -37,7 +37,7 @@ for cond, x, y in (
 ):
     given = rng.random(cond) < 0.5, rng.random(x).astype("f4"), rng.random(y).astype("f4")
     assert te_select.where(*given).tobytes() == np.where(*given).tobytes()
-number = sealed.call_for_int(library._first, "te_select_level")
+number = image.call_for_int(library._first, "te_select_level")
 print(json.dumps([number, te_select.where.stats().calls, "tvm" in sys.modules]))
 """
 

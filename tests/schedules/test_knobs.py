@@ -1,0 +1,110 @@
+"""A knob is declared once; checks, the space, records, configs by hand and the page follow."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+
+import pytest
+
+from te_select.machines.targets import resolve
+from te_select.operator.access import access_pattern
+from te_select.operator.workload import Workload
+from te_select.schedules import cpu, cuda, knobs
+from te_select.schedules.knobs import knob
+from tests.support.edited_copy import ROOT, run_with
+
+TOY = "    toy: int = knob((0, 3, 5), default=0)\n"
+ASK = """
+import json, pathlib
+import te_select
+from te_select import Workload
+from te_select.machines import schedule_of
+from te_select.machines.targets import resolve
+from te_select.operator.access import access_pattern
+from te_select.cli.console import parse_knobs
+from te_select.tuning.search import candidates
+assert te_select.__file__.startswith(str(pathlib.Path.cwd()))
+w = Workload((64,), (64,), (64,))
+rules = schedule_of("cpu")
+v3 = resolve("x86-64-v3")
+default = rules.default_config(access_pattern(w), v3.tvm)
+te_select.export([w], "lib.so", "x86-64-v3", config=parse_knobs(["toy=5"]))
+manifest = json.loads(pathlib.Path("lib.json").read_text())
+try:
+    te_select.export([w], "lib.so", "x86-64-v3", config={"toy": 4})
+except te_select.SelectError as error:
+    refusal = str(error)
+one = te_select.compiler.schedule(w, v3, False, config={**vars(default), "toy": 3})
+known = {name: value for name, value in vars(default).items() if name != "toy"}
+print(json.dumps({
+    "space": rules.space(access_pattern(w), v3.tvm)["toy"],
+    "manifest": manifest["kernels"][0]["config"]["toy"],
+    "refusal": refusal,
+    "trace": rules.config_of(one.func).toy,
+    "older record": rules.config_from(known).toy,
+    "tried": sorted({config.toy for config in candidates(w, v3)}),
+}))
+"""
+
+
+def test_knob_of_one_line_is_checked_tried_kept_and_set_by_hand(tmp_path):
+    edits = {"schedules/cpu/config.py": (TOY, "    leaf: int = knob(")}
+    said = json.loads(run_with(edits, tmp_path, ASK))
+    assert "toy=4 cannot be followed: toy must be 0, 3 or 5" in said.pop("refusal")
+    assert said == {
+        "space": [0, 3, 5],
+        "manifest": 5,
+        "trace": 3,
+        "older record": 0,
+        "tried": [0, 3, 5],
+    }
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ((16, 32, 64), "16, 32 or 64"),
+        ((0, 1), "0 or 1"),
+        ((False, True), "a boolean, true or false"),
+        (range(1, 1 << 40), r"positive and below 2\*\*40"),
+        (range(-1, 1 << 31), r"-1, by the machine, or not negative and below 2\*\*31"),
+    ],
+)
+def test_value_that_a_knob_cannot_have_is_refused_with_those_it_can(values, words):
+    assert re.fullmatch(words, knob(values).metadata["knob"].expected)
+
+
+@pytest.mark.parametrize("rules", [cpu, cuda], ids=["cpu", "cuda"])
+def test_default_and_all_that_is_tried_are_values(rules):
+    pattern = access_pattern(Workload((1 << 20,), (1 << 20,), (1 << 20,)))
+    target = resolve("x86-64-v3").tvm
+    default = rules.default_config(pattern, target)
+    knobs.check(default)
+    for name, tried in rules.space(pattern, target).items():
+        assert getattr(default, name) in tried
+        assert all(value in knobs.of(default)[name].values for value in tried)
+
+
+def table(config: type) -> str:
+    """The rows of a page: name, values and meaning of each knob."""
+    meanings = dict(re.findall(r"^(\w+)\n    (.+(?:\n    .+)*)", inspect.getdoc(config), re.M))
+    rows = []
+    for name, declared in knobs.of(config).items():
+        values = declared.values
+        listed = declared.expected if isinstance(values, range) else ", ".join(map(str, values))
+        rows.append(f"    | `{name}` | {listed} | {' '.join(meanings[name].split())} |\n")
+    return "".join(rows).replace("``", "`")
+
+
+@pytest.mark.parametrize("config", [cpu.Config, cuda.Config], ids=["cpu", "cuda"])
+def test_page_on_tuning_has_the_knobs_as_they_are_declared(config, update_golden):
+    page = ROOT / "docs/tuning.md"
+    text = page.read_text()
+    rows, first = table(config), f"    | `{next(iter(knobs.of(config)))}` |"
+    if update_golden:
+        start = text.index(first)
+        end = text.index("\n\n", start) + 1
+        page.write_text(text[:start] + rows + text[end:])
+    assert rows in page.read_text()

@@ -1,0 +1,35 @@
+"""A copy of te_select in which files are edited, as a walk of CONTRIBUTING.md says."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def run_with(edits: Mapping[str, tuple[str, str]], folder: Path, code: str) -> str:
+    """Copy the package, put a text before another in some files, and run a program with it."""
+    leave = shutil.ignore_patterns("__pycache__", "schedules", "tuning_logs", "prebuilt")
+    shutil.copytree(ROOT / "te_select", folder / "te_select", ignore=leave)
+    shutil.copytree(ROOT / "schedules", folder / "schedules", dirs_exist_ok=True)
+    (folder / "te_select" / "schedules").symlink_to(folder / "schedules")
+    for name, (new, before) in edits.items():
+        path = folder / name
+        text = path.read_text()
+        assert text.count(before) == 1, (name, before)
+        path.write_text(text.replace(before, new + before))
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"PYTHONPATH": str(folder)},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout

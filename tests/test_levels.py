@@ -1,0 +1,81 @@
+"""A level of x86-64 is one row, from which everything follows that names levels."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from te_select import levels
+from tests.support.edited_copy import ROOT, run_with
+
+TOY = 'Level("znver5", register_bytes=64, vector_bytes=32, in_flight=2, features={"gfni": "gfni"}, '
+TOY += 'needs=frozenset({"gfni", "avx512bw"})),\n'
+ASK = """
+import json, pathlib
+import te_select
+from te_select import Workload, kinds, levels
+from te_select.errors import TargetError
+from te_select.machines.targets import resolve
+from typer.testing import CliRunner
+from te_select.cli.verbs import app
+assert te_select.__file__.startswith(str(pathlib.Path.cwd()))
+try:
+    resolve("x86-64-v2,v9")
+except TargetError as error:
+    refusal = str(error)
+w = Workload((64,), (64,), (64,))
+te_select.export([w], "lib.so", "znver5,x86-64-v3", False)
+manifest = json.loads(pathlib.Path("lib.json").read_text())
+print(json.dumps({
+    "targets": kinds.KINDS["cpu"].targets,
+    "help": CliRunner().invoke(app, ["where", "build", "--help"]).stdout,
+    "refusal": refusal,
+    "wheel": levels.ABOVE_BASELINE,
+    "manifest": manifest,
+    "shares": resolve("znver5").model,
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory):
+    """What te_select says with a row for a toy level, above the others."""
+    edits = {"te_select/levels.py": (TOY, ')\n"""Lowest first.')}
+    return json.loads(run_with(edits, tmp_path_factory.mktemp("toy"), ASK))
+
+
+def test_texts_and_checks_name_the_level(said):
+    assert "x86-64-v4, znver5, several of these" in said["targets"]
+    assert "x86-64 to znver5" in " ".join(said["help"].split())
+    assert "a list is of x86-64, x86-64-v2, x86-64-v3, x86-64-v4, znver5, each" in said["refusal"]
+    assert said["wheel"] == "x86-64-v2,x86-64-v3,x86-64-v4,znver5"
+
+
+def test_level_has_its_features_and_vectors(said):
+    target, (kernel,) = said["manifest"]["target"], said["manifest"]["kernels"]
+    assert list(target["levels"]) == ["x86-64-v3", "znver5"]
+    assert "gfni" in target["levels"]["znver5"]
+    assert (kernel["config"]["vector_bytes"], kernel["config"]["unroll"]) == (32, 2)
+    assert kernel["levels"]["x86-64-v3"]["config"]["vector_bytes"] == 64
+
+
+def test_records_of_the_level_are_those_of_many_models(said):
+    assert said["shares"] == ""
+
+
+def test_page_of_targets_lists_the_levels():
+    listed = ", ".join(f"`{name}`" for name in levels.NAMES)
+    assert f"| {listed} |" in Path(ROOT, "docs/targets.md").read_text()
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+def test_wheel_brings_kernels_for_the_levels_above_the_baseline():
+    shown = subprocess.run(
+        ["make", "-C", str(ROOT), "--dry-run", "wheel"], capture_output=True, text=True, check=False
+    )
+    if "where build" in shown.stdout:  # there is no .venv where the suite runs in another one
+        assert f"--target {levels.ABOVE_BASELINE} " in shown.stdout
