@@ -17,7 +17,9 @@ _HALF = (
     "where_plan",
     "cond_sampling",
     "cpu_model",
-    "processors", "profile", "sysfs"
+    "processors",
+    "profile",
+    "sysfs",
 )
 NEVER = 1 << 60
 # Of a profile by which no call has threads or flags.

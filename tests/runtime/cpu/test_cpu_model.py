@@ -18,7 +18,9 @@ DATA, INSTRUCTIONS, UNIFIED = 1, 2, 3
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     folder = tmp_path_factory.mktemp("machine")
-    return c_half.build(folder, "cpu_model_test.c", ["cpu/profile.c", "cpu/processors.c", "cpu/sysfs.c"])
+    return c_half.build(
+        folder, "cpu_model_test.c", ["cpu/profile.c", "cpu/processors.c", "cpu/sysfs.c"]
+    )
 
 
 def cache(kind, level, sharing, ways, partitions, sets):

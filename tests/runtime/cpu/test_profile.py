@@ -23,7 +23,9 @@ ZEN_4 = (b"AuthenticAMD", 25, 17, MB, 32 * MB, 2)
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     folder = tmp_path_factory.mktemp("profile")
-    return c_half.build(folder, "profile_test.c", ["cpu/profile.c", "cpu/processors.c", "cpu/sysfs.c"])
+    return c_half.build(
+        folder, "profile_test.c", ["cpu/profile.c", "cpu/processors.c", "cpu/sysfs.c"]
+    )
 
 
 @pytest.fixture
