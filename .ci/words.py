@@ -37,7 +37,14 @@ if __name__ == "__main__":
     ).stdout.split()
     bad = 0
     for path in listed:
-        if path in ELSEWHERE or Path(path).suffix not in {".py", ".c", ".h", ".cuh", ".md", ".toml"}:
+        if path in ELSEWHERE or Path(path).suffix not in {
+            ".py",
+            ".c",
+            ".h",
+            ".cuh",
+            ".md",
+            ".toml",
+        }:
             continue
         for number, what in wrong(Path(path).read_text()):
             print(f"{path}:{number}: {what}")

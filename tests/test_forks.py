@@ -110,6 +110,19 @@ def test_thread_that_begins_to_compile_waits_for_a_fork():
     """)
 
 
+def test_child_does_not_wait_for_a_fork_that_only_its_parent_makes():
+    run("""
+        of_another_thread = 0
+        forks._gate._forking[of_another_thread] = time.monotonic() + forks.LONGEST_WAIT
+
+        def child():
+            signal.alarm(20)
+            whole()
+
+        assert forked(child) == 0
+    """)
+
+
 def test_thread_may_fork_while_it_compiles_itself():
     run("""
         with forks.held_off():

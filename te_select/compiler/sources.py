@@ -48,8 +48,7 @@ def source(
     forms = kinds.kind(resolved.kind).sources
     if form not in forms:
         raise ArgumentError(
-            f"source {form!r} is not known for {resolved.name}; expected one of "
-            f"{', '.join(forms)}"
+            f"source {form!r} is not known for {resolved.name}; expected one of {', '.join(forms)}"
         )
     if form == "te":
         return str(definition(workload).script())

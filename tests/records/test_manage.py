@@ -35,6 +35,15 @@ def test_import_takes_new_and_faster_records_and_refuses_those_of_another_tvm(tm
     assert log.read(mine / V4.name).best("w4_1024cte").seconds == 5e-4
 
 
+def test_import_replaces_a_record_of_another_tvm_though_that_was_faster(tmp_path):
+    store.put(tmp_path / "source" / V4.name, [make(SMALL, 1e-3)])
+    store.put(tmp_path / "mine" / V4.name, [of_another_tvm(make(SMALL, 5e-4))])
+    merged = manage.merge(tmp_path / "source", tmp_path / "mine")
+    assert (merged.taken, merged.kept) == ((f"{V4.name}/w4_1024cte",), ())
+    (entry,) = log.read(tmp_path / "mine" / V4.name).entries
+    assert entry.seconds == 1e-3
+
+
 def test_import_refuses_a_record_beside_the_workload_of_another(tmp_path, entries):
     swapped = dataclasses.replace(entries[0], workload=entries[1].workload)
     store.put(tmp_path / "source" / V4.name, [swapped])

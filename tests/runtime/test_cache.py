@@ -85,6 +85,13 @@ def test_the_least_recently_used_goes_first(folder, monkeypatch):
         cache.write(named("d"), b"x" * (2 << 20))
 
 
+def test_entries_that_fill_the_cache_to_the_last_byte_stay(monkeypatch):
+    monkeypatch.setenv("TE_SELECT_CACHE_SIZE", "1")
+    for name in (named("a"), named("b")):
+        cache.write(name, b"x" * (512 << 10))
+    assert {entry.path.name for entry in cache.entries()} == {named("a"), named("b")}
+
+
 def test_a_size_that_is_no_number_is_refused(monkeypatch):
     monkeypatch.setenv("TE_SELECT_CACHE_SIZE", "1GB")
     with pytest.raises(cache.CacheError, match="expected a whole number of MiB"):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 import pytest
 
 from te_select.errors import ArgumentError, DTypeError
+from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.operator.workload import Workload
-from te_select.runtime import dlpack
+from te_select.runtime import dlpack, operands
 from tests.support.hand_made import CUDA, READ_ONLY, HandMade
 from tests.support.runtime_standin import kernel
 
@@ -81,3 +84,24 @@ def test_memory_of_another_device_is_named():
     assert dlpack.read(HandMade(THEN, device=CUDA), dlpack.CUDA_DEVICES).device == 0
     with pytest.raises(dlpack.WrongDeviceError, match="in memory of the CPU"):
         dlpack.read(HandMade(THEN), dlpack.CUDA_DEVICES)
+
+
+class Fresh:
+    """Hands over new memory at each call, which only the capsule keeps."""
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+    def __dlpack__(self, **options):
+        array = THEN.copy()
+        self.memory = weakref.ref(array)
+        return array.__dlpack__(**options)
+
+
+def test_view_keeps_what_only_the_capsule_keeps():
+    value = Fresh()
+    view = operands.describe(value, "then", ELEMENT_TYPES["float32"], (3, 4), {}).view
+    assert value.memory() is not None
+    assert view.tobytes() == THEN.tobytes()
+    del view
+    assert value.memory() is None

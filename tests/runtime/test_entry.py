@@ -1,5 +1,7 @@
 """Kernels called by NumPy's C API: what they take, and what goes another way."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -102,3 +104,17 @@ def test_scalar_of_numpy_may_be_cond(operands):
         assert k._entry(cond, then, then + 1, out) is True
         assert out.tobytes() == np.where(cond, then, then + 1).tobytes()
     assert k._entry(np.int8(1), then, then, out) is False
+
+
+@pytest.mark.parametrize("cond", [np.True_, True, np.int8(1)])
+@pytest.mark.parametrize("then", [np.float32(1), 1.0, np.float64(1)])
+def test_call_keeps_no_reference(cond, then):
+    k = kernel(Workload((), (), (4, 5), "float32"))
+    else_, out = np.ones((4, 5), "f4"), np.ones((4, 5), "f4")
+    types = [np.dtype(name) for name in ("?", "i1", "f4", "f8")]
+    things = (*types, cond, then, else_, out, None, True, False)
+    before = [sys.getrefcount(thing) for thing in things]
+    for _ in range(1000):
+        k._entry(cond, then, else_, out)
+    after = [sys.getrefcount(thing) for thing in things]
+    assert np.abs(np.subtract(after, before)).max() < 200

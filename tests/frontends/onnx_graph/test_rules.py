@@ -209,6 +209,14 @@ def test_ints_of_any_sign_are_computed_as_onnx_does(op):
     assert walked(made)["out"].values.tolist() == want.tolist()
 
 
+def test_last_of_several_parts_is_the_short_one():
+    nodes = [node("Split", ["p"], ["out", "rest"], num_outputs=2)]
+    parts, outputs = [ints("p", [4, 5, 6])], [tensor("out", "int64", [2])]
+    made = model(nodes, [], initializer=parts, outputs=outputs, opsets={"": 18})
+    (want,) = ReferenceEvaluator(made).run(["out"], {})
+    assert walked(made)["out"].values.tolist() == want.tolist() == [4, 5]
+
+
 def test_fraction_that_becomes_an_int_is_cut_off():
     nodes = [
         node("Constant", [], ["x"], value_floats=[2.7, -2.7, 3.0]),

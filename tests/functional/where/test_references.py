@@ -83,6 +83,7 @@ def counts(*things):
         U1,
         None,
         True,
+        NotImplemented,
         np.ndarray.__array_function__,
         np.ndarray,
         "out",

@@ -37,13 +37,14 @@ def pool(path):
     return ctypes.CDLL(str(path))
 
 
-def alone(path, code, timeout=60):
+def alone(path, code, timeout=60, **environment):
     """Run code in a process that must neither hang nor crash."""
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code), str(path)],
         capture_output=True,
         text=True,
         cwd=ROOT,
+        env={**os.environ, **environment},
         timeout=timeout,
         check=False,
     )
@@ -96,6 +97,19 @@ def test_helper_that_never_starts_is_not_waited_for(tmp_path):
             assert pool.try_once(50, 4, 0, 0, 0) == 0
     """
     alone(never, code)
+
+
+def test_threads_that_the_system_refuses_are_not_taken_for_late_ones(tmp_path):
+    """Otherwise calls would run alone for a while, as if the cores had other work."""
+    none = c_half.build(tmp_path, "pool_test.c", SOURCES, "-DNO_THREAD_CAN_BE_MADE")
+    code = """
+        import ctypes, sys
+        pool = ctypes.CDLL(sys.argv[1])
+        for k in range(20):
+            assert pool.at_hand(4) == 4
+            assert pool.try_once(64, 4, 0, 0, 0) == 0
+    """
+    alone(none, code, TE_SELECT_NUM_THREADS="4")
 
 
 def test_forked_child_runs_alone_and_its_parent_goes_on(path):

@@ -142,6 +142,15 @@ def test_call_that_looked_before_the_cores_were_free_asks_nobody(pool):
     assert (pool.times_asked(), pool.policy_of_helpers()) == (1, os.SCHED_OTHER)
 
 
+def test_every_helper_that_is_asked_stops_nobody_until_the_cores_are_free(pool):
+    assert pool.policy_of_helpers() == os.SCHED_OTHER
+    ask(pool)
+    assert pool.policy_of_helpers() == os.SCHED_BATCH
+    answer(pool)
+    assert pool.are_free()
+    assert pool.policy_of_helpers() == os.SCHED_OTHER
+
+
 def test_policy_that_could_not_be_restored_is_restored_later(pool):
     for refused, policy in ((1, os.SCHED_BATCH), (0, os.SCHED_OTHER)):
         ask(pool)

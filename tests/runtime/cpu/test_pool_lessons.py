@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import platform
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -17,6 +19,9 @@ def pool(tmp_path_factory):
     loaded = ctypes.CDLL(str(c_half.build(folder, "pool_lessons_test.c", [])))
     loaded.looks_at.restype = ctypes.c_int64
     loaded.let_pass.argtypes = (ctypes.c_int64,)
+    loaded.count_pauses.restype = ctypes.c_int64
+    loaded.looks_after.restype = ctypes.c_int64
+    loaded.looks_after.argtypes = (ctypes.c_int32, ctypes.c_int64)
     loaded.looks_at.argtypes = (*[ctypes.c_int32] * 3, ctypes.c_int64)
     return loaded
 
@@ -29,6 +34,12 @@ def test_owner_who_works_is_left_alone_until_one_task_takes_too_long(pool):
     """The patience is 1,000 ns, which is 1,000 looks at the clock."""
     assert 1000 < pool.looks_at(0, 1, 3, 0) < 1010
     assert -1700 < pool.looks_at(0, 1, 3, 800) <= -1600  # the owner does both tasks that were left
+
+
+@pytest.mark.parametrize("tasks", [2, 50])
+def test_owner_is_waited_for_as_long_as_two_of_our_own_tasks_took(pool, tasks):
+    """For this many nanoseconds, each of which is a look at the clock."""
+    assert 2000 <= pool.looks_after(tasks, 1000) < 2010
 
 
 def test_call_gets_one_thread_while_another_call_has_the_pool(pool):
@@ -63,3 +74,32 @@ def test_cores_are_left_to_other_callers_for_2_ms(pool):
     assert (pool.at_hand(4), pool.at_hand(2)) == (2, 2)
     pool.let_pass(2_000_000)
     assert pool.at_hand(4) == 4
+
+
+def wait_until(holds):
+    end = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.001)
+
+
+def test_job_says_whether_helpers_were_awake_and_what_their_share_is(pool):
+    """Of 4 tasks."""
+    for threads, share in ((4, 3), (3, 3), (2, 2)):
+        assert pool.call(threads) == 0
+        assert pool.fair_share() == share
+    for asleep in (3, 0):
+        wait_until(lambda: pool.asleep() == 3)
+        pool.say_asleep(asleep)
+        assert (pool.call(2), pool.were_awake()) == (0, not asleep)
+    pool.say_asleep(3)  # nobody has woken them
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="others have no such instruction")
+def test_helpers_wait_for_the_next_job_unless_they_were_only_asked(pool):
+    assert pool.call(4) == 0
+    wait_until(lambda: pool.asleep() == 3)
+    assert pool.count_pauses() >= 3 * 3000
+    pool.ask_helpers()
+    wait_until(lambda: pool.answers() == 3 and pool.asleep() == 3)
+    assert pool.count_pauses() == 0

@@ -204,6 +204,15 @@ def test_rows_are_cut_between_rows_unless_a_row_is_wide(where):
         assert kernels(asked) == rows
 
 
+def test_rows_that_are_fewer_than_the_tasks_are_cut(where):
+    """Although there are more rows than threads: every thread has as many tasks of 256 KB."""
+    made = where(bytes_per_thread=KB)
+    with_gaps = bits(6, 20_001)[:, :20_000]
+    asked = made.asked(mask(6, 20_000), with_gaps, bits(6, 20_000))
+    assert (made["tasks_of_job"], made["threads_of_job"]) == (8, THREADS)
+    assert [each.n for each in asked] == [40 * 256, 20_000 - 40 * 256] * 6
+
+
 def test_loops_around_the_block_are_shared_among_tasks(where):
     made = where(bytes_per_thread=KB)
     cond, x, y = mask(6, 5, 1, 300), bits(6, 1, 7, 300), bits(1, 5, 7, 300)

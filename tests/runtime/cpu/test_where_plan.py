@@ -7,14 +7,8 @@ import ctypes
 from te_select.schedules.cpu import config
 from tests.support import c_half
 
-BOUNDS = """
-#include "where_plan.h"
-int short_row(void) { return SHORT_ROW_BYTES; }
-int long_row(void) { return LONG_ROW_BYTES; }
-"""
-
 
 def test_bounds_of_rows_are_those_of_the_schedules(tmp_path):
-    half = ctypes.CDLL(str(c_half.build(tmp_path, BOUNDS, [])))
+    half = ctypes.CDLL(str(c_half.build(tmp_path, "where_plan_test.c", [])))
     assert half.short_row() == config.SHORT_ROW_BYTES
     assert half.long_row() == config.LONG_ROW_BYTES

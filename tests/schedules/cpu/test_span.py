@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from te_select.schedules.cpu.span import Span
@@ -36,3 +38,19 @@ def test_repeating_operand_is_loaded_before_the_loop():
     text = span_source(Span(4, "f", "f", "s", 1, 64, 1, streaming=False, skipping=False).symbol)
     assert text.index("getelementptr i32, ptr %else") < text.index("phi i64")
     assert text.count("getelementptr i32, ptr %else") == 1
+
+
+@pytest.mark.parametrize(
+    ("width", "moves", "inputs"),
+    [
+        (4, "fff", {"then", "else"}),
+        (1, "fff", {"cond", "then", "else"}),
+        (1, "sfs", {"then"}),
+        (1, "fss", {"cond"}),
+        (4, "fss", set()),
+    ],
+)
+def test_way_is_chosen_by_what_is_read_as_fast_as_out_is_written(width, moves, inputs):
+    """A cond of one byte for each wider element falls behind out, so it lies ahead for a moment."""
+    text = span_source(Span(width, *moves, 1, 64, 4, streaming=False, skipping=False).symbol)
+    assert set(re.findall(r"ptrtoint ptr %(\w+) ", text)) == {"out", *inputs}

@@ -18,7 +18,7 @@ static int look_at_clock(clockid_t id, struct timespec* t) {
 
 /* The helpers' threads are made up, too: what the system is asked for is kept. */
 static cpu_set_t caller, helper_runs_on[9];
-static int caller_on, given_policy = SCHED_OTHER, refused;
+static int caller_on, policy_of[9], refused; /* the policy is SCHED_OTHER, which is 0 */
 
 static int look_at_caller(pid_t id, size_t size, cpu_set_t* set) {
   (void)id;
@@ -32,15 +32,15 @@ static int move_helper(pid_t id, size_t size, const cpu_set_t* set) {
   return 0;
 }
 static int set_policy_of_helper(pid_t id, int wanted, const struct sched_param* none) {
-  (void)id, (void)none;
-  if (!refused) given_policy = wanted;
+  (void)none;
+  if (!refused) policy_of[id] = wanted;
   return refused;
 }
 #define sched_getcpu() caller_on
 #define sched_getaffinity look_at_caller
 #define sched_setaffinity move_helper
 #define sched_setscheduler set_policy_of_helper
-#define sched_getscheduler(id) given_policy
+#define sched_getscheduler(id) policy_of[id]
 #include "pool_backoff.c"
 
 enum { CORES = 8 };
@@ -65,7 +65,13 @@ int are_free(void) { return te_select_cores_are_free(&p); }
 void answer(void) { te_select_answer(&p); }
 void let_pass(int64_t ns) { clock_ns += ns; }
 int times_asked(void) { return (int)p.generation; }
-int policy_of_helpers(void) { return given_policy; }
+/* That of all helpers; -1 if they differ. */
+int policy_of_helpers(void) {
+  for (int32_t i = 2; i <= p.helpers; ++i) {
+    if (policy_of[i] != policy_of[1]) return -1;
+  }
+  return policy_of[1];
+}
 void refuse(int all) { refused = all; }
 
 /* The caller is on CPU `on`, and may use those of the bits `allowed`. */

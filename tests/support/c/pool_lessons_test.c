@@ -18,9 +18,29 @@ static int look_at_clock(clockid_t id, struct timespec* t) {
 }
 #define clock_gettime look_at_clock
 #define te_select_pool_v5 pool_of_this_test
+static _Atomic int64_t pauses;
+#define __builtin_ia32_pause() (++pauses)
+#define te_select_pool_record_result hear_and_record
 #include "pool.c"
+#undef te_select_pool_record_result
 #include "pool_backoff.c"
 _Atomic(te_select_pool*) pool_of_this_test;
+
+/* What the last job said of its helpers. */
+static int said_awake, said_fair;
+void hear_and_record(te_select_pool* p, int awake, uint32_t done, uint32_t fair, int64_t waited) {
+  said_awake = awake;
+  said_fair = (int)fair;
+  te_select_pool_record_result(p, awake, done, fair, waited);
+}
+int were_awake(void) { return said_awake; }
+int fair_share(void) { return said_fair; }
+
+int asleep(void) { return the_pool()->sleeping; }
+void say_asleep(int count) { the_pool()->sleeping = count; }
+void ask_helpers(void) { ask(the_pool(), te_select_now_ns()); }
+int answers(void) { return the_pool()->came_at_once; }
+int64_t count_pauses(void) { return atomic_exchange(&pauses, 0); }
 
 /* Looks until it is known whether tasks are left; negative where none is. */
 int64_t looks_at(int32_t begin, int32_t next, int32_t end, int64_t each) {
@@ -31,6 +51,23 @@ int64_t looks_at(int32_t begin, int32_t next, int32_t end, int64_t each) {
   int left = is_left(&r, begin, 1000);
   looks_a_task = 0;
   return left ? looks : -looks;
+}
+
+static int take_time(int32_t task, int32_t tasks, void* data) {
+  clock_ns += *(int64_t*)data;
+  return task >= tasks;
+}
+
+/* Looks at the last task of another thread, after `count` tasks of our own that take `ns` each. */
+int64_t looks_after(int32_t count, int64_t ns) {
+  static te_select_pool p;
+  p.task = take_time;
+  p.data = &ns;
+  p.tasks = 2 * count;
+  p.ranges[0].ticket = (uint32_t)count;
+  p.ranges[1].ticket = (uint64_t)(2 * count - 1) << 32 | (uint32_t)(2 * count);
+  looks = 0;
+  return work(&p, 0, 2, te_select_now_ns()) == (uint32_t)count + 1 ? looks : -1;
 }
 
 int at_hand(int wanted) { return te_select_threads_at_hand(wanted, 4); }
