@@ -51,7 +51,8 @@ HEAD = """
 
 @pytest.fixture(scope="module")
 def stand_in(tmp_path_factory):
-    return c_half.build(tmp_path_factory.mktemp("stand_in"), "where_stand_in.c", [], "-ldl")
+    folder = tmp_path_factory.mktemp("stand_in")
+    return c_half.build(folder, "where_stand_in.c", [], "-ldl")
 
 
 def run(stand_in, code, **environment):

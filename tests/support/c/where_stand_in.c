@@ -20,7 +20,10 @@ static int32_t has_lock(void) {
 
 static int32_t call(const te_select_where_call* given) {
   note* made = &notes[asked++ % 64];
-  *made = (note){given->width, has_lock(), 1, {given->strides[3][0], given->strides[3][1]}};
+  *made = (note){given->width,
+                 has_lock(),
+                 1,
+                 {given->strides[TE_SELECT_OUT][0], given->strides[TE_SELECT_OUT][1]}};
   for (int32_t i = 0; i < given->ndim; ++i) made->elements *= given->shape[i];
   return answer;
 }
