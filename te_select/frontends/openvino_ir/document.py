@@ -12,7 +12,7 @@ from te_select.errors import ModelError, ToolchainError
 
 _DEEPEST = 32  # nested bodies
 _MOST_LAYERS = 100_000
-_MOST_ELEMENTS = 3_000_000  # more than a file of the largest size has, if it is a model
+MOST_ELEMENTS = 3_000_000  # more than a file of the largest size has, if it is a model
 _TAGS_OF_NET = 2  # <net> and <layers>, or <net> and <edges>
 _MOST_TAGS = 8 * _DEEPEST  # nested tags
 
@@ -136,8 +136,8 @@ def _read(events: Iterable[tuple[str, Element]]) -> Net:
             raise ModelError(f"elements lie in each other more than {_MOST_TAGS} deep")
         if layers > _MOST_LAYERS:
             raise ModelError(f"the file has more than {_MOST_LAYERS} layers")
-        if elements > _MOST_ELEMENTS:
-            raise ModelError(f"the file has more than {_MOST_ELEMENTS} elements")
+        if elements > MOST_ELEMENTS:
+            raise ModelError(f"the file has more than {MOST_ELEMENTS} elements")
     return net
 
 
