@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import xml.sax.handler
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import BinaryIO
-from xml.etree.ElementTree import Element, ParseError
-from xml.parsers.expat import ErrorString
+from typing import Any, BinaryIO
 
 from te_select.errors import ModelError, ToolchainError
 
 _DEEPEST = 32  # nested bodies
 _MOST_LAYERS = 100_000
-MOST_ELEMENTS = 3_000_000  # more than a file of the largest size has, if it is a model
-_TAGS_OF_NET = 2  # <net> and <layers>, or <net> and <edges>
 _MOST_TAGS = 8 * _DEEPEST  # nested tags
 
 
@@ -98,89 +95,125 @@ def read_document(file: BinaryIO) -> Net:
         If the defusedxml package is missing.
     """
     try:
-        import defusedxml.ElementTree  # noqa: PLC0415 - optional
+        import defusedxml.sax  # noqa: PLC0415 - optional
         from defusedxml.common import DefusedXmlException  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise ToolchainError(
             "OpenVINO IR files are read with defusedxml; pip install 'te-select[models]'"
         ) from error
+    handler = _Handler()
+    parser = defusedxml.sax.make_parser()
+    parser.forbid_dtd = True
+    parser.setContentHandler(handler)
     try:
-        return _read(defusedxml.ElementTree.iterparse(file, ("start", "end"), forbid_dtd=True))
+        parser.parse(file)
     except DefusedXmlException as error:
         raise ModelError(
             "the file is no OpenVINO IR: it declares a document type or entities"
         ) from error
-    except ParseError as error:
-        said = f"line {error.position[0]}: {ErrorString(error.code)}"
-        raise ModelError(f"the file is no OpenVINO IR: {said}") from error
-    except (LookupError, ValueError) as error:  # its encoding
-        raise ModelError(f"the file is no OpenVINO IR: {error}") from error
+    except (xml.sax.SAXException, LookupError, ValueError) as error:  # the last two: its encoding
+        raise ModelError(f"the file is no OpenVINO IR: {_text(error)}") from error
+    if handler.main is None:
+        raise ModelError("the file is no OpenVINO IR: it holds no net")
+    return handler.main
 
 
-def _read(events: Iterable[tuple[str, Element]]) -> Net:
-    """Build the main network while the XML is read; of the XML, one layer at a time is kept."""
-    net, around, elements, layers = Net(), list[Element](), 0, 0
-    for event, element in events:
-        if event == "end":
-            around.pop()
-            if len(around) == _TAGS_OF_NET:
-                _add(net, element, 0)
-                around[-1].clear()
-            continue
-        if not around and element.tag != "net":
-            raise ModelError(f"the XML holds <{element.tag}>; expected an OpenVINO IR's <net>")
-        around.append(element)
-        elements += 1
-        layers += element.tag == "layer"
-        if len(around) > _MOST_TAGS:
+def _text(error: Exception) -> str:
+    """What is wrong and where, without the file's name."""
+    if isinstance(error, xml.sax.SAXParseException):
+        return f"line {error.getLineNumber()}: {error.getMessage()}"
+    return str(error)
+
+
+class _Handler(xml.sax.handler.ContentHandler):
+    """Builds the networks while the XML is read; the XML itself is not kept."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.main: Net | None = None
+        self._tags: list[str] = []
+        self._nets: list[Net] = []
+        self._layers: list[Layer] = []
+        self._port: Port | None = None
+        self._dims: list[int] = []
+        self._text: list[str] | None = None
+        self._count = 0
+
+    def startElement(self, name: str, attrs: Any) -> None:
+        """Begin an element."""
+        parent = self._tags[-1] if self._tags else ""
+        self._tags.append(name)
+        if len(self._tags) > _MOST_TAGS:
             raise ModelError(f"elements lie in each other more than {_MOST_TAGS} deep")
-        if layers > _MOST_LAYERS:
-            raise ModelError(f"the file has more than {_MOST_LAYERS} layers")
-        if elements > MOST_ELEMENTS:
-            raise ModelError(f"the file has more than {MOST_ELEMENTS} elements")
-    return net
+        if not parent:
+            if name != "net":
+                raise ModelError(f"the XML holds <{name}>; expected an OpenVINO IR's <net>")
+            self.main = Net()
+            self._nets.append(self.main)
+        elif name == "dim":
+            self._text = []
+        elif name == "port" and self._layers:
+            self._port = Port(attrs.get("id", ""), attrs.get("precision", ""))
+            layer = self._layers[-1]
+            (layer.inputs if parent == "input" else layer.outputs).append(self._port)
+        elif name == "edge":
+            self._edge(parent, attrs)
+        elif name == "layer":
+            self._layer(attrs)
+        elif name == "data" and parent == "layer":
+            self._layers[-1].data = dict(attrs)
+        elif parent.endswith("port_map") and self._layers:
+            self._layers[-1].maps.append((parent, name, dict(attrs)))
+        elif parent == "layer" and name.endswith("body"):
+            if len(self._nets) > _DEEPEST:
+                raise ModelError(f"bodies lie in each other more than {_DEEPEST} deep")
+            self._layers[-1].bodies[name] = Net()
+            self._nets.append(self._layers[-1].bodies[name])
 
+    def endElement(self, name: str) -> None:
+        """End an element."""
+        self._tags.pop()
+        parent = self._tags[-1] if self._tags else ""
+        if name == "dim" and self._text is not None:
+            self._dims.append(_int("".join(self._text), "dim"))
+            self._text = None
+        elif name == "port" and self._port is not None:
+            self._port.dims = tuple(self._dims)
+            self._dims, self._port = [], None
+        elif name == "layer":
+            self._layers.pop()
+        elif parent == "layer" and name.endswith("body"):
+            self._nets.pop()
 
-def _add(net: Net, element: Element, depth: int) -> None:
-    """Add a layer or an edge to a network that lies in ``depth`` others."""
-    if element.tag == "layer":
-        layer = _layer(element, depth)
+    def characters(self, content: str) -> None:
+        """Collect the text of a dim."""
+        if self._text is not None:
+            self._text.append(content)
+
+    def _layer(self, attrs: Any) -> None:
+        layer = Layer(
+            attrs.get("id", ""),
+            attrs.get("name", ""),
+            attrs.get("type", ""),
+            attrs.get("version", ""),
+        )
+        net = self._nets[-1]
         if layer.id in net.layers:
             raise ModelError(f"two layers have the id {layer.id!r}; expected one of each")
         net.layers[layer.id] = layer
-    elif element.tag == "edge":
-        to = element.get("to-layer", ""), element.get("to-port", "")
-        if to in net.edges:
-            raise ModelError(f"two edges lead to port {to[1]} of layer {to[0]}; expected one")
-        net.edges[to] = element.get("from-layer", ""), element.get("from-port", "")
+        self._count += 1
+        if self._count > _MOST_LAYERS:
+            raise ModelError(f"the file has more than {_MOST_LAYERS} layers")
+        self._layers.append(layer)
 
-
-def _layer(element: Element, depth: int) -> Layer:
-    said = element.get
-    layer = Layer(said("id", ""), said("name", ""), said("type", ""), said("version", ""))
-    for part in element:
-        if part.tag == "data":
-            layer.data = part.attrib
-        elif part.tag == "input":
-            layer.inputs += map(_port, part.iterfind("port"))
-        elif part.tag == "output":
-            layer.outputs += map(_port, part.iterfind("port"))
-        elif part.tag.endswith("port_map"):
-            layer.maps += [(part.tag, entry.tag, entry.attrib) for entry in part]
-        elif part.tag == "back_edges":
-            layer.carried |= {edge.get("to-layer", "") for edge in part.iterfind("edge")}
-        elif part.tag.endswith("body"):
-            if depth >= _DEEPEST:
-                raise ModelError(f"bodies lie in each other more than {_DEEPEST} deep")
-            layer.bodies[part.tag] = Net()
-            for inside in (*part.iterfind("layers/layer"), *part.iterfind("edges/edge")):
-                _add(layer.bodies[part.tag], inside, depth + 1)
-    return layer
-
-
-def _port(element: Element) -> Port:
-    dims = tuple(_int(dim.text or "", "dim") for dim in element.iterfind("dim"))
-    return Port(element.get("id", ""), element.get("precision", ""), dims)
+    def _edge(self, parent: str, attrs: Any) -> None:
+        if parent == "back_edges" and self._layers:
+            self._layers[-1].carried.add(attrs.get("to-layer", ""))
+        elif parent == "edges":
+            to = attrs.get("to-layer", ""), attrs.get("to-port", "")
+            if to in self._nets[-1].edges:
+                raise ModelError(f"two edges lead to port {to[1]} of layer {to[0]}; expected one")
+            self._nets[-1].edges[to] = attrs.get("from-layer", ""), attrs.get("from-port", "")
 
 
 def _int(text: str, what: str) -> int:

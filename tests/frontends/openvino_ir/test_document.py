@@ -3,7 +3,6 @@
 import pytest
 
 from te_select import ModelError
-from te_select.frontends.openvino_ir import document
 from tests.support.openvino_ir import edge, layer, net, parameter, read, select
 
 pytest.importorskip("defusedxml")
@@ -57,10 +56,3 @@ def test_cycle(tmp_path):
 
 def test_file_without_a_select_has_no_nodes(tmp_path):
     assert read(net([parameter(0, "FP32", "4")], []), tmp_path) == []
-
-
-def test_flood_of_elements_is_refused_before_it_fills_the_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(document, "MOST_ELEMENTS", 100)
-    flood = "<layers><layer id='0'>" + "<a/>" * 200 + "</layer></layers>"
-    with pytest.raises(ModelError, match="more than 100 elements"):
-        read(f"<net>{flood}</net>", tmp_path)
