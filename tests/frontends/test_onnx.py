@@ -272,6 +272,12 @@ def test_cond_that_is_not_bool(tmp_path):
     assert "expected bool" in broken(model([WHERE], inputs), tmp_path)
 
 
+def test_type_of_a_malformed_node_is_that_of_its_operator(tmp_path):
+    nodes = [node("IsNaN", ["x", "x"], ["z"]), node("Where", ["c", "z", "y"], ["out"])]
+    said = broken(model(nodes, [COND, X, Y]), tmp_path)
+    assert "then is bool and else is float32" in said
+
+
 def test_where_with_two_inputs(tmp_path):
     two = node("Where", ["c", "x"], ["out"])
     assert "expected three" in broken(model([two], [COND, X]), tmp_path)

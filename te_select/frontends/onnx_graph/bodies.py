@@ -88,8 +88,11 @@ def _if(
 
 def _loop(walker: Walker, graph: GraphProto, scope: Scope, given: list[Tensor]) -> list[Tensor]:
     """``M, cond, state... -> state..., scan outputs...``."""
-    trips = walker.sizes.fresh(f"the trips of {scope.path}")
     counted = [Tensor("int64", ()), Tensor("bool", ())]
+
+    def trips() -> Dim:
+        return walker.sizes.fresh(f"the trips of {scope.path}")
+
     return _repeated(walker, graph, scope, given[2:], lambda state: [*counted, *state], 1, trips)
 
 
@@ -105,10 +108,13 @@ def _scan(
     scanned = [_row(tensor, axis) for tensor, axis in zip(given[count:], axes, strict=False)]
     rows = [row for row, _ in scanned]
     lengths = [length for _, length in scanned if length is not None]
-    length = lengths[0] if lengths else walker.sizes.fresh(f"the length of {scope.path}")
+
+    def trips() -> Dim:
+        return lengths[0] if lengths else walker.sizes.fresh(f"the length of {scope.path}")
+
     out_axes = node.get("scan_output_axes", ())
     return _repeated(
-        walker, graph, scope, given[:count], lambda state: [*state, *rows], 0, length, out_axes
+        walker, graph, scope, given[:count], lambda state: [*state, *rows], 0, trips, out_axes
     )
 
 
@@ -119,7 +125,7 @@ def _repeated(
     first: Sequence[Tensor],
     inputs: Callable[[list[Tensor]], list[Tensor]],
     skip: int,
-    length: Dim,
+    trips: Callable[[], Dim],
     axes: Sequence[int] = (),
 ) -> list[Tensor]:
     """Walk a body until the knowledge about its state holds for every trip; the node's outputs.
@@ -134,8 +140,8 @@ def _repeated(
         The inputs of a trip, from its state.
     skip
         Number of outputs of the body before the state.
-    length, axes
-        Number of trips, and the axes along which rows are stacked.
+    trips, axes
+        The number of trips, and the axes along which rows are stacked.
     """
     mark = walker.sizes.mark()
     state = [Tensor(tensor.dtype, tensor.shape) for tensor in first]
@@ -151,8 +157,9 @@ def _repeated(
             break
         state = [Tensor() for _ in state] if trip == _MOST_ROUNDS - 1 else merged
     rows = [_leaving(walker, row, mark, scope) for row in found[skip + len(state) :]]
+    count = trips()
     return [_leaving(walker, tensor, mark, scope) for tensor in state] + [
-        _stacked(row, length, axis) for row, axis in zip(rows, _padded(axes), strict=False)
+        _stacked(row, count, axis) for row, axis in zip(rows, _padded(axes), strict=False)
     ]
 
 

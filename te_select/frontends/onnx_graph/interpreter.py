@@ -236,7 +236,10 @@ class Interpreter:
         if schema is None or not is_default(node.proto.domain):
             return []
         if node.op == "Constant" and "value" in node.attributes:
-            return [node.held]
+            with contextlib.suppress(Exception):  # it may be no tensor
+                held = node.held
+                name = node.proto.output[0]
+                return [self._tensor(name, held.dtype, held.shape, held.values, constant=True)]
         known = outputs_of(node, schema, inputs)
         shapes = shapes_of(node, inputs, [dims for _, dims in known])
         values: Sequence[Values | None] = []

@@ -41,26 +41,22 @@ def schema_of(node: Node) -> Any:
 
 
 def outputs_of(node: Node, schema: Any, inputs: Inputs) -> list[Output]:
-    """What ONNX's inference says of the outputs; nothing if it refuses the node.
+    """What ONNX's inference says of the outputs; of a node that it refuses, the types at most.
 
     The inference hands on the names of dims. A dim that is arithmetic is not known to it.
     Attributes out of range have crashed it, so it is asked only about modest nodes.
     """
-    nothing: list[Output] = [(None, None)] * len(node.proto.output)
-    if not _is_modest(node, schema, inputs):
-        return nothing
-    types_only = [None if tensor is None else Tensor(tensor.dtype) for tensor in inputs]
-    ways = (types_only,) if node.op in _WRONG else (inputs, types_only)
-    for given in ways:  # shapes that contradict each other leave the types
-        with contextlib.suppress(Exception):  # onnx has its own kinds of errors
-            found = _inferred(node, schema, given)
-            if all(tensor is None or tensor.is_literal for tensor in given):
-                return found
-            with contextlib.suppress(Exception):
-                ones = _inferred(node, schema, [_of_ones(tensor) for tensor in given], "int64")
-                return [_both(*pair) for pair in zip(found, ones, strict=True)]
-            return found
-    return nothing
+    if node.op in _WRONG or not _is_modest(node, schema, inputs):
+        return _by_schema(node, schema, inputs)
+    try:
+        found = _inferred(node, schema, inputs)
+    except Exception:  # onnx has its own kinds of errors
+        return _by_schema(node, schema, inputs)
+    with contextlib.suppress(Exception):
+        if not all(tensor is None or tensor.is_literal for tensor in inputs):
+            ones = _inferred(node, schema, [_of_ones(tensor) for tensor in inputs], "int64")
+            return [_both(*pair) for pair in zip(found, ones, strict=True)]
+    return found
 
 
 def function_body(node: Node, schema: Any, inputs: Inputs) -> FunctionProto | None:
@@ -88,6 +84,29 @@ def default_attributes(schema: Any) -> list[AttributeProto]:
     """The default attributes of an operator."""
     defaults = [attribute.default_value for attribute in schema.attributes.values()]
     return [value for value in defaults if value.type != AttributeProto.UNDEFINED]
+
+
+def _by_schema(node: Node, schema: Any, inputs: Inputs) -> list[Output]:
+    """Element types by the schema alone: one that is fixed, or that of an input."""
+    known: dict[str, str | None] = {}
+    for constraint in schema.type_constraints:
+        if len(constraint.allowed_type_strs) == 1:
+            known[constraint.type_param_str] = _spelled(constraint.allowed_type_strs[0])
+    for formal, tensor in zip(schema.inputs, inputs, strict=False):
+        if tensor is not None and tensor.dtype is not None:
+            known.setdefault(formal.type_str, tensor.dtype)
+    count = len(node.proto.output)
+    dtypes = [known.get(f.type_str) or _spelled(f.type_str) for f in schema.outputs[:count]]
+    for name in ("to", "dtype"):
+        if name in node.attributes:
+            dtypes[:1] = [DTYPES.get(node.attributes[name].i)]
+    return [(dtype, None) for dtype in dtypes + [None] * (count - len(dtypes))]
+
+
+def _spelled(type_str: str) -> str | None:
+    """The element type in ``tensor(int64)``; None if the type is not a tensor."""
+    name = type_str.removeprefix("tensor(").removesuffix(")").upper()
+    return DTYPES.get(dict(TensorProto.DataType.items()).get(name, 0))
 
 
 def _of_ones(tensor: Tensor | None) -> Tensor | None:

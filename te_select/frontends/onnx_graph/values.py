@@ -98,8 +98,6 @@ def _elements(tensor: Tensor) -> Values | None:
 
 
 def _constant(node: Node) -> Values | None:
-    if "value" in node.attributes:
-        return node.held.values
     for name in ("value_int", "value_ints", "value_float", "value_floats"):
         if (value := node.get(name)) is not None:
             values = np.asarray(value, object)

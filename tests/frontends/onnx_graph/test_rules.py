@@ -319,6 +319,31 @@ def test_size_that_is_stated_inside_stays_equal_to_that_of_the_input():
     assert isinstance(tensors["y"].shape[0], Expression)
 
 
+@pytest.mark.skipif(onnx.defs.onnx_opset_version() < 23, reason="Attention came with opset 23")
+def test_named_dim_that_onnx_takes_for_0_is_not_known():
+    """ONNX divides the width of value by the number of heads, though it is only a name."""
+    heads = {"q_num_heads": 3, "kv_num_heads": 3}
+    inputs = [tensor(name, "float32", ["batch", name, "width"]) for name in "qkv"]
+    nodes = [node("Attention", ["q", "k", "v"], ["out"], **heads)]
+    batch, length, width = walked(model(nodes, inputs, opsets={"": 23}))["out"].shape
+    assert (str(batch), str(length)) == ("batch", "q")
+    assert isinstance(width, Expression)
+
+
+def test_index_of_einsum_with_two_names_is_neither_of_them():
+    """Each of the two may be 1 at the call."""
+    inputs = [tensor("p", "float32", ["b", "i"]), tensor("q", "float32", ["c", "j"])]
+    nodes = [node("Einsum", ["p", "q"], ["out"], equation="bi,bj->bij")]
+    first, *others = walked(model(nodes, inputs))["out"].shape
+    assert str(first) not in ("b", "c")
+    assert [str(dim) for dim in others] == ["i", "j"]
+
+
+def test_constant_that_is_no_tensor_says_nothing():
+    nodes = [node("Constant", [], ["out"], value=3)]
+    assert walked(model(nodes, []))["out"].shape is None
+
+
 def test_arithmetic_past_the_element_type_is_not_followed():
     nodes = [node("Mul", ["big", "big"], ["out"])]
     assert walked(model(nodes, [], initializer=[ints("big", [2**40])]))["out"].values is None
