@@ -5,7 +5,9 @@
 #include "numpy_api.h"
 
 enum { IN_COND, IN_THEN, IN_ELSE, INPUTS };
-enum { LARGEST_CONVERTED = 1 << 14 }; /* elements; larger arrays are converted by Python, in pieces */
+enum {
+  LARGEST_CONVERTED = 1 << 14
+};                            /* elements; larger arrays are converted by Python, in pieces */
 enum { KEEP_LOCK = 1 << 13 }; /* elements: giving the interpreter's lock away costs 50 ns */
 
 /* An argument: an array, or a Python number whose type yields to that of an array. */
