@@ -42,7 +42,9 @@ def exported_functions(i: int, workload: Workload, call: str) -> str:
 
 
 def plain_function(i: int, workload: Workload, name: str, call: str, *, streams: bool) -> str:
-    """Write the plain C function of the ``i``-th kernel, which hands over to ``call``."""
+    """Write the plain C function of the ``i``-th kernel, which hands over to ``call``, if named."""
+    if not name:
+        return ""
     names = range(len(workload.dim_names))
     sizes = "".join(f", int64_t size_{k}" for k in names)
     return _PLAIN.format(

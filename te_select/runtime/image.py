@@ -135,7 +135,7 @@ def call_for_int(library: ctypes.CDLL, function: str) -> int:
 
 
 def _from_memory(image: bytes, sha256: str, path: Path) -> ctypes.CDLL | None:
-    """Load from a memfd; None where that cannot be, and the copy says why."""
+    """Load from a memfd; None if that cannot be, and then the copy says why."""
     if os.environ.get(PRIVATE_COPY):
         return None
     try:

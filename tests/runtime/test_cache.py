@@ -40,9 +40,7 @@ def test_the_users_cache_folder_by_default(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("variable", ["", "  "])
-def test_the_users_cache_folder_without_the_variable_is_in_the_home_folder(
-    monkeypatch, tmp_path, variable
-):
+def test_cache_lies_in_the_home_folder_without_the_variable(monkeypatch, tmp_path, variable):
     monkeypatch.delenv(cache.FOLDER, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", variable)
     monkeypatch.setenv("HOME", str(tmp_path))

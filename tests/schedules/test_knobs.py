@@ -74,7 +74,7 @@ def test_knob_of_one_line_is_checked_tried_kept_and_set_by_hand(tmp_path):
         (range(-1, 1 << 31), r"-1, by the machine, or not negative and below 2\*\*31"),
     ],
 )
-def test_value_that_a_knob_cannot_have_is_refused_with_those_it_can(values, words):
+def test_values_of_a_knob_are_said_in_words(values, words):
     assert re.fullmatch(words, knob(values).metadata["knob"].expected)
 
 

@@ -239,11 +239,7 @@ def _stub(i: int, entry: KernelEntry, c_function: str) -> str:
     names = len(entry.workload.dim_names)
     declared = "".join(f"extern void {version.symbol}(void);\n" for version in entry.versions)
     versions = ",\n    ".join(map(_version, entry.versions))
-    plain = (
-        plain_function(i, entry.workload, c_function, "te_select_call_plain", streams=False)
-        if c_function
-        else ""
-    )
+    plain = plain_function(i, entry.workload, c_function, "te_select_call_plain", streams=False)
     return f"""
 {declared}static const te_select_version versions_{i}[] = {{
     {versions}}};

@@ -134,11 +134,8 @@ __asm__(
 
 
 def _stub(i: int, entry: CudaEntry, c_function: str) -> str:
-    plain = (
-        plain_function(i, entry.workload, c_function, "te_select_call_plain_cuda", streams=True)
-        if c_function
-        else ""
-    )
+    call = "te_select_call_plain_cuda"
+    plain = plain_function(i, entry.workload, c_function, call, streams=True)
     return f"""
 static int64_t blocks_{i}(const int64_t* sizes) {{
   (void)sizes;
