@@ -44,6 +44,7 @@ lint: $(INSTALLED)  ## check form, types and imports
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	python3 .ci/words.py
 	find benchmarks examples schedules te_select tests -regex '.*\.\(c\|h\|cc\|cuh\)' -exec \
 		$(BIN)/clang-format --dry-run --Werror {} +
 	find te_select -name '*.c' | xargs -P 2 -n 4 sh -c \

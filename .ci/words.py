@@ -9,11 +9,12 @@ FOLDERS = ("te_select", "schedules", "tests", "benchmarks", "examples", "docs", 
 ELSEWHERE = ("CHANGELOG.md",)  # it tells of what was there
 LONGEST = 59  # characters of the name of a test
 RETIRED = {
-    r"te_select[./]checking\b": "te_select.verify",
-    r"te_select[./]machines\b": "te_select.backends",
-    r"te_select[./]functional\b": "te_select.numpy_where or te_select.compiler",
     r"\bfirst format\b": "nothing: no library of it was released",
     r"\bheld_off\b": "no_fork_during",
+    r"\blimits\.explained\b": "limits.tvm_errors_as_ours",
+    r"\bfree_cores\.[ch]\b": "pool_backoff",
+    r"\bkinds_of_tensors\b": "tensor_libraries",
+    r"\bseam\.(family|alike|portable|effect)\b": "the name that schedules/seam.py has",
     r"\b(none|None|empty|Empty|false|False) where\b": "if",
     r"\bwhere (there (is|are|was|were)|that is|it is not)\b": "if",
 }

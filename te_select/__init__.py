@@ -84,7 +84,7 @@ def __getattr__(name: str) -> Any:
 
     variables.warn_of_unknown()
     try:
-        with forks.held_off(), broken_torch_explained():
+        with forks.no_fork_during(), broken_torch_explained():
             value = getattr(importlib.import_module(_LAZY[name]), name)
     except ModuleNotFoundError as error:
         raise not_installed(f"te_select.{name}", error) from error

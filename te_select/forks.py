@@ -101,7 +101,7 @@ os.register_at_fork(
 
 
 @contextlib.contextmanager
-def held_off() -> Iterator[None]:
+def no_fork_during() -> Iterator[None]:
     """Delay forks by other threads; a context manager, or a function's decorator.
 
     For code that takes locks which a child cannot make anew: imports, and everything that TVM does.

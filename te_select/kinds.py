@@ -68,7 +68,7 @@ class Kind:
     c_functions
         Whether its libraries have plain C functions, and a header that declares them.
     c_stream
-        The C type of the stream that these take; empty where they take none.
+        The C type of the stream that these take; empty if they take none.
     """
 
     name: str

@@ -33,11 +33,11 @@ HELPERS = """
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
     def whole():
-        with forks.held_off():
+        with forks.no_fork_during():
             pass
 
     def hold(inside, done):
-        with forks.held_off():
+        with forks.no_fork_during():
             inside.set()
             done.wait()
 
@@ -110,7 +110,7 @@ def test_thread_that_begins_to_compile_waits_for_a_fork():
     """)
 
 
-def test_child_does_not_wait_for_a_fork_that_only_its_parent_makes():
+def test_child_does_not_wait_for_a_fork_of_its_parent():
     run("""
         of_another_thread = 0
         forks._gate._forking[of_another_thread] = time.monotonic() + forks.LONGEST_WAIT
@@ -125,7 +125,7 @@ def test_child_does_not_wait_for_a_fork_that_only_its_parent_makes():
 
 def test_thread_may_fork_while_it_compiles_itself():
     run("""
-        with forks.held_off():
+        with forks.no_fork_during():
             assert forked(whole) == 0
             whole()
             assert forked(whole) == 0
@@ -133,7 +133,7 @@ def test_thread_may_fork_while_it_compiles_itself():
     """)
 
 
-def test_child_of_a_fork_that_could_not_wait_refuses_to_compile_and_loads_all_the_same(tmp_path):
+def test_child_of_a_fork_that_could_not_wait_only_loads(tmp_path):
     path = te_select.export([te_select.Workload((4,), (4,), ())], tmp_path / "k.so")
     said = run(
         """
@@ -203,7 +203,7 @@ INTERRUPTED = """
 
 
 @pytest.mark.parametrize("busy", [False, True], ids=["at once", "after a wait"])
-def test_interrupt_at_any_moment_of_a_fork_leaves_nobody_waiting(busy):
+def test_interrupt_during_a_fork_leaves_nobody_waiting(busy):
     said = run(
         textwrap.dedent(INTERRUPTED)
         + textwrap.dedent("""
@@ -227,7 +227,7 @@ def test_interrupt_at_any_moment_of_a_fork_leaves_nobody_waiting(busy):
     assert int(said) > 5
 
 
-def test_interrupt_at_any_moment_of_compiling_leaves_nobody_waiting():
+def test_interrupt_during_compiling_leaves_nobody_waiting():
     said = run(
         textwrap.dedent(INTERRUPTED)
         + textwrap.dedent("""
@@ -247,7 +247,7 @@ def test_interrupt_at_any_moment_of_compiling_leaves_nobody_waiting():
     assert int(said) > 5
 
 
-def test_child_of_a_process_whose_threads_come_and_go_can_compile():
+def test_child_of_a_process_of_many_threads_can_compile():
     """Whatever a thread does in the gate at the moment of a fork, no lock stays locked."""
     run("""
         def come_and_go():
@@ -261,7 +261,7 @@ def test_child_of_a_process_whose_threads_come_and_go_can_compile():
     """)
 
 
-def test_child_that_is_forked_while_a_thread_fetches_kernels_selects():
+def test_child_forked_while_kernels_are_fetched_selects():
     """The lock of the fetching thread is never released in the child."""
     run("""
         import numpy as np

@@ -41,7 +41,7 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> kinds.Kind:
 
 @pytest.mark.usefixtures("toy")
 @pytest.mark.parametrize("workload", PATTERNS, ids=str)
-def test_made_up_kind_compiles_exports_loads_and_selects_the_same_bits(
+def test_made_up_kind_compiles_exports_loads_and_selects(
     workload: Workload, tmp_path: Path
 ) -> None:
     compiled = te_select.compile(workload, "toy", tuning_logs=False)
@@ -95,7 +95,7 @@ def test_made_up_kind_is_resolved_listed_and_searched() -> None:
 
 
 @pytest.mark.usefixtures("toy")
-def test_library_that_needs_what_this_machine_lacks_is_refused_by_its_kind(
+def test_library_that_needs_what_this_machine_lacks_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = te_select.export(PATTERNS[:1], tmp_path / "other.so", "toy")
@@ -191,7 +191,7 @@ def test_dotted_path_of_a_record_leads_somewhere(path: str) -> None:
     assert kinds.load(path) is not None
 
 
-def test_names_that_are_resolved_on_use_are_listed_for_who_reads_the_floors() -> None:
+def test_names_resolved_on_use_are_listed() -> None:
     tomllib = pytest.importorskip("tomllib")  # of Python 3.11
     listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["te-select"]
     named = {path.partition(":")[0] for path in dotted_paths()}

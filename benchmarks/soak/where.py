@@ -41,7 +41,7 @@ def attack(seed: int, found: Found, calls: int = _CALLS) -> None:
 
 
 def _into(arguments: Any, expected: Any, rng: np.random.Generator) -> str | None:
-    """What is wrong if a call writes to an array of some strides; None where nothing is."""
+    """What is wrong if a call writes to an array of some strides; None if nothing is."""
     if not isinstance(expected, np.ndarray):
         return None
     out = strided(rng, expected.shape, expected.dtype)

@@ -264,7 +264,7 @@ def span_of(pattern: AccessPattern, config: Config) -> Span:
 
 
 def record_group(target: Target) -> tuple[str, int] | None:
-    """Instruction set and bytes of a register of a CPU; None where the target is no CPU."""
+    """Instruction set and bytes of a register of a CPU; None if the target is no CPU."""
     if target.kind.name != "llvm":
         return None
     return isa.of(target).name, isa.level_of(target).register_bytes

@@ -262,7 +262,7 @@ def _print(document: dict[str, Any]) -> None:
         general["level here"] = document["level_here"]
     print_fields(general)
     if document.get("in_effect"):
-        print("here, where a knob is -1")
+        print("here, if a knob is -1")
         print_fields(document["in_effect"], "  ")
     for name in document.get("files_written", ()):
         print(f"{name} was gone or did not fit, and was written again")

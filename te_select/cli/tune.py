@@ -93,7 +93,7 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
     """Measure configs of workloads and record the best of each.
 
     If interrupted, it keeps what was measured, and the same command goes on from there. A workload
-    that has a record is skipped. Run it on an idle machine: where other programs use the cores, the
+    that has a record is skipped. Run it on an idle machine: if other programs use the cores, the
     outcome is recorded as unsure, and the next run tries again. --target cuda needs an NVIDIA GPU.
 
     Example: te-select tune --cond 1,1,1024,1024 --then 4,12,1024,1024 --else "" --trials 64

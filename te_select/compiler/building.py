@@ -21,7 +21,7 @@ from te_select.runtime.manifest import Manifest, NodeRecord
 from te_select.version import __version__
 
 
-@forks.held_off()
+@forks.no_fork_during()
 def build_scheduled(
     chosen: Sequence[Scheduled],
     path: Path,

@@ -34,7 +34,7 @@ _builds = itertools.count()
 _Scheduling: TypeAlias = Callable[[Workload, ResolvedTarget], Scheduled]
 
 
-@forks.held_off()
+@forks.no_fork_during()
 def compile(
     workload: Workload,
     target: str | dict[str, Any] = "native",
@@ -72,7 +72,7 @@ def compile(
     return loaded
 
 
-@forks.held_off()
+@forks.no_fork_during()
 def export(
     workloads: Iterable[Workload | ModelNode],
     path: str | Path,

@@ -24,7 +24,7 @@ from te_select.records.origin import BY_HAND, DEFAULT
 TuningLogs = str | Path | Literal[False] | None
 
 
-@forks.held_off()
+@forks.no_fork_during()
 def schedule(
     workload: Workload,
     target: ResolvedTarget,
@@ -73,7 +73,7 @@ def schedule(
     functions = {}
     for variant in rules.variants(pattern, chosen):
         sch = s_tir.Schedule(definition(workload))
-        with limits.explained(workload):
+        with limits.tvm_errors_as_ours(workload):
             rules.apply(sch, pattern, target.tvm, variant.config)
         functions[variant] = sch.mod["main"]
     return Scheduled(workload, target.name, chosen, origin, why, functions)

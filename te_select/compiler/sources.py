@@ -14,7 +14,7 @@ from te_select.operator.definition import definition
 from te_select.operator.workload import Workload
 
 
-@forks.held_off()
+@forks.no_fork_during()
 def source(
     workload: Workload,
     target: str | dict[str, Any],

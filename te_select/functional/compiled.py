@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _LOGS = (WORKLOADS, RECORDS, SESSIONS, PENDING)
 
 
-@forks.held_off()
+@forks.no_fork_during()
 def compile(
     workload: Workload,
     target: str | dict[str, Any] = "native",
@@ -92,7 +92,7 @@ def compile(
 
 
 def _entry(workload: Any, target: Any, tuning_logs: Any, config: Any) -> str | None:
-    """The name of the entry; None where the compiler is to judge the arguments."""
+    """The name of the entry; None if the compiler is to judge the arguments."""
     if not isinstance(workload, Workload) or (config and tuning_logs not in (None, False)):
         return None
     try:

@@ -30,7 +30,7 @@ def cross_compiler(triple: str) -> tuple[str, ...]:
     Returns
     -------
     tuple[str, ...]
-        The command: ``$CC`` where that makes code for it, else ``aarch64-linux-gnu-gcc``, else
+        The command: ``$CC`` if that makes code for it, else ``aarch64-linux-gnu-gcc``, else
         clang with lld, else the ``ziglang`` package.
 
     Raises

@@ -12,7 +12,7 @@ _INT32_LITERAL = "exceeds range of int32"  # in TVM 0.27's error when it fuses s
 
 
 @contextlib.contextmanager
-def explained(*workloads: Workload) -> Iterator[None]:
+def tvm_errors_as_ours(*workloads: Workload) -> Iterator[None]:
     """Explain TVM's failure when axes are too large to be one loop.
 
     TVM fails wherever it makes one index from several loops: in a schedule's ``fuse``, in a

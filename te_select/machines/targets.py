@@ -39,7 +39,7 @@ class ResolvedTarget:
     ----------
     name
         The name under which artifacts and records know it, and from which `resolve` makes the same
-        target again: for ``native`` the CPU's name, or JSON where features of that CPU are hidden.
+        target again: for ``native`` the CPU's name, or JSON if features of that CPU are hidden.
     tvm
         The TVM target.
     kind
@@ -67,7 +67,7 @@ class ResolvedTarget:
 
     @property
     def model(self) -> str:
-        """The model of machine that its code is for; empty where it is for many."""
+        """The model of machine that its code is for; empty if it is for many."""
         return ""
 
 

@@ -26,7 +26,7 @@ from te_select.runtime import scratch
 _PATIENCE = 60  # seconds; replaying a record takes some ms
 
 
-@forks.held_off()
+@forks.no_fork_during()
 def entry(
     workload: Workload,
     target: ResolvedTarget,
@@ -57,7 +57,7 @@ def entry(
     pattern = access_pattern(workload)
     mod = IRModule({"main": definition(workload)})
     sch = s_tir.Schedule(mod)
-    with limits.explained(workload):
+    with limits.tvm_errors_as_ours(workload):
         schedule_of(target.kind).apply(sch, pattern, target.tvm, config)
     with scratch.folder() as folder:
         database = ms.database.JSONDatabase(work_dir=str(folder))
@@ -71,7 +71,7 @@ def entry(
     return replace(written, session=said)
 
 
-@forks.held_off()
+@forks.no_fork_during()
 def replay(record: Entry) -> s_tir.Schedule:
     """Have MetaSchedule load a record and apply its trace to its workload.
 

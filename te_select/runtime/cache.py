@@ -83,7 +83,7 @@ def name_of(what: str, digest: str) -> str:
 
 
 def read(name: str) -> bytes | None:
-    """Read an entry; None where there is none that may be trusted.
+    """Read an entry; None if there is none that may be trusted.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def read(name: str) -> bytes | None:
     Returns
     -------
     bytes or None
-        What the file holds. Whoever uses it checks it, and calls `discard` where it is damaged.
+        What the file holds. Whoever uses it checks it, and calls `discard` if it is damaged.
     """
     try:
         path = folder() / name
@@ -110,7 +110,7 @@ def read(name: str) -> bytes | None:
 
 
 def write(name: str, data: bytes) -> Path:
-    """Write an entry, and remove the least recently used ones where there are too many.
+    """Write an entry, and remove the least recently used ones if there are too many.
 
     Returns
     -------
@@ -140,7 +140,7 @@ def write(name: str, data: bytes) -> Path:
 
 
 def keep(name: str, data: bytes) -> None:
-    """Write an entry; where that fails, one warning in a process says so."""
+    """Write an entry; if that fails, one warning in a process says so."""
     global _warned  # noqa: PLW0603 - once in a process
     try:
         write(name, data)
@@ -157,7 +157,7 @@ def discard(name: str) -> None:
 
 
 def problem() -> str:
-    """Why the cache is not used, in one line; empty where it is."""
+    """Why the cache is not used, in one line; empty if it is."""
     try:
         limit()
         _check(folder())

@@ -20,7 +20,7 @@ class Choice:
     origin
         Where the config comes from: ``"default"``, ``"tuned:<record>"`` or ``"nearest:<record>"``.
     why
-        The reason for that, in one line; empty where nobody wrote it down.
+        The reason for that, in one line; empty if nobody wrote it down.
     """
 
     config: Mapping[str, Any]
@@ -35,7 +35,7 @@ def to_json(choice: Choice, before: Choice | None = None) -> dict[str, Any]:
     """A choice as JSON types; after another choice, only what differs from it.
 
     A config that differs is ``changes``, the knobs with other values. It is ``config``, the whole,
-    where a knob of the other is missing.
+    if a knob of the other is missing.
     """
     whole = {"config": dict(choice.config), "origin": choice.origin, "why": choice.why}
     if before is None:

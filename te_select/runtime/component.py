@@ -15,9 +15,9 @@ class Component:
     name, version
         Of the software.
     part
-        ``"code"`` where some of it is in the library, ``"compiler"`` where it made some.
+        ``"code"`` if some of it is in the library, ``"compiler"`` if it made some.
     license
-        Its licence, as an SPDX expression; empty where that is not known.
+        Its licence, as an SPDX expression; empty if that is not known.
     """
 
     name: str

@@ -87,7 +87,7 @@ def open_again(library: ctypes.CDLL) -> tvm_ffi.Module:
 
 
 def warn_of_untested(version: str) -> None:
-    """Warn where this is another release of apache-tvm-ffi than the tested one.
+    """Warn if this is another release of apache-tvm-ffi than the tested one.
 
     Warns
     -----

@@ -34,13 +34,13 @@ class Kernel(abc.ABC):
     path
         The shared library that it was loaded from.
     level
-        The level of the library that this machine runs, or the target where there is one level.
+        The level of the library that this machine runs, or the target if there is one level.
     exporter
         Writes the library and its manifest to another path.
     packed
         Makes what pickle takes for the kernel: the bytes of its library.
     address
-        Where ``<name>__try`` lies in memory; 0 where that is not known.
+        Where ``<name>__try`` lies in memory; 0 if that is not known.
     in_effect
         What the library decides on this machine: names and values, in words.
     find
@@ -132,7 +132,7 @@ class Kernel(abc.ABC):
 
     @staticmethod
     def level_of(target: Mapping[str, Any], _function: Callable[[str], Callable[..., Any]]) -> str:
-        """The level that a library has chosen; the target's name where it has one level."""
+        """The level that a library has chosen; the target's name if it has one level."""
         return str(target["name"])
 
     @staticmethod

@@ -39,9 +39,9 @@ class KernelRecord:
     config, origin, why
         As a `Choice` has them. Of several levels, the choice for the best.
     levels
-        The choice for each level but the best, by its name, where the library has several.
+        The choice for each level but the best, by its name, if the library has several.
     c_function
-        The name of its plain C function; empty where the library has none.
+        The name of its plain C function; empty if the library has none.
     """
 
     workload: Workload
@@ -84,8 +84,8 @@ class NodeRecord:
     place, name, op, status, reason
         As a `te_select.ModelNode` has them.
     symbol
-        The kernel that serves it, or `te_select.operator.family.FUNCTION`, where the family does;
-        None where nothing of the library does.
+        The kernel that serves it, or `te_select.operator.family.FUNCTION`, if the family does;
+        None if nothing of the library does.
     """
 
     place: str
@@ -119,7 +119,7 @@ class Manifest:
     versions
         Of the packages that built it.
     nodes
-        The nodes of the model that it was built for, where it was built for one.
+        The nodes of the model that it was built for, if it was built for one.
     components
         What it is made of and by.
     """
@@ -245,13 +245,13 @@ def parse(text: bytes, place: str) -> tuple[Manifest, str]:
 
 
 def _listed(name: str, items: Iterable[Any]) -> dict[str, Any]:
-    """A field with dataclasses as JSON types; none where there are none."""
+    """A field with dataclasses as JSON types; none if there are none."""
     found = [asdict(item) for item in items]
     return {name: found} if found else {}
 
 
 def _parse_levels(target: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names of the levels, where there are several."""
+    """The names of the levels, if there are several."""
     if "levels" not in target:
         return ()
     levels = typed(target, "levels", dict)

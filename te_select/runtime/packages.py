@@ -4,7 +4,7 @@ from importlib import metadata
 
 
 def version(*names: str) -> str | None:
-    """The version of the first of these packages that is installed; None where none is."""
+    """The version of the first of these packages that is installed; None if none is."""
     for name in names:
         try:
             return metadata.version(name)

@@ -13,7 +13,7 @@ typedef enum te_select_status {
 } te_select_status;
 
 /* Why the last function that failed in this thread did so: one line, which stays as it is until
- * another one fails in this thread. Empty where none has failed. */
+ * another one fails in this thread. Empty if none has failed. */
 const char* te_select_error(void);
 
 #ifdef __cplusplus

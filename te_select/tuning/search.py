@@ -75,7 +75,7 @@ def candidates(workload: Workload, target: ResolvedTarget, cpus: int | None = No
     return list(distinct.values())
 
 
-@forks.held_off()
+@forks.no_fork_during()
 def open_search(
     workload: Workload, target: ResolvedTarget, trials: int, seed: int, cpus: int | None = None
 ) -> Search:
@@ -205,7 +205,7 @@ class Evolution:
             self._interrupt = interrupt
             raise
 
-    @forks.held_off()
+    @forks.no_fork_during()
     def ask(self) -> list[Any]:
         """Return the default, then evolution's proposals, then others while trials are left."""
         if self._first is not None:
@@ -227,7 +227,7 @@ class Evolution:
             self._notify()
         return []
 
-    @forks.held_off()
+    @forks.no_fork_during()
     def tell(self, seconds: Sequence[float | None]) -> None:
         """Learn the times of the last proposal."""
         for config, time in zip(self._batch, seconds, strict=True):
@@ -285,7 +285,7 @@ class Evolution:
         return designs
 
     def _apply(self, sch: s_tir.Schedule, config: Any) -> None:
-        with limits.explained(self._sized):
+        with limits.tvm_errors_as_ours(self._sized):
             self._schedule.apply(sch, self._pattern, self._target, config)
 
 

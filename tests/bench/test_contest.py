@@ -48,7 +48,7 @@ def test_calls_of_several_sets_take_turns() -> None:
     assert seen == [0, 1, 0]
 
 
-def test_contestant_is_checked_on_the_first_set_before_it_is_timed() -> None:
+def test_contestant_is_checked_before_it_is_timed() -> None:
     checked: list[Any] = []
 
     def check(call: Call, operands: Operands, result: Any) -> str:

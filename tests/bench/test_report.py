@@ -192,7 +192,7 @@ def test_a_table_in_a_file_is_whole() -> None:
     assert "no room for" not in text
 
 
-def test_a_table_on_a_narrow_terminal_folds_names_and_leaves_out_the_least() -> None:
+def test_narrow_table_folds_names_and_drops_the_least() -> None:
     text = printed(results(measured(LONG), measured()), 80, terminal=True)
     table = text.split("medians of")[0]
     assert "…" not in table

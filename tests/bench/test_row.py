@@ -33,7 +33,7 @@ def test_best_is_the_fastest_peer_and_neither_ours_nor_a_probe() -> None:
     assert row({OURS: 1.0}).best is None
 
 
-def test_rate_is_bytes_over_the_median_and_the_roof_that_of_the_faster_probe() -> None:
+def test_rate_is_of_the_median_and_roof_of_the_faster_probe() -> None:
     found = row({OURS: (1.0, 0.5, 2.0)}, moved=3_000, roofs={COPY: 4e3, SELECT: 6e3})
     assert found.rate(OURS) == pytest.approx(3_000)
     assert found.roof == 6e3

@@ -79,7 +79,7 @@ def test_named_dims_and_cold_caches_are_measured_too(cold: bool) -> None:
     assert (row.cache == "hot") != cold
 
 
-def test_probe_is_timed_by_the_run_and_its_roof_is_of_its_own_bytes(
+def test_probe_is_timed_by_the_run_with_its_own_bytes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def probe(size: int, repeats: int) -> Probe:
@@ -146,7 +146,7 @@ def test_bench_reports_to_people_and_machines(
     assert sum(row["problem"].startswith("wrong: ") for row in rows) == 2
 
 
-def test_json_names_the_machine_and_a_command_that_measures_again() -> None:
+def test_json_names_the_machine_and_the_command() -> None:
     args = (*SMALL, "--peers", "numpy", "--tuning-logs", "none", "--json")
     document = json.loads(bench(*args).stdout)
     assert document["machine"]["cpu"]["name"]

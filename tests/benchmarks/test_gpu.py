@@ -31,7 +31,7 @@ def test_unknown_parts_are_refused_and_the_known_listed(tmp_path, capsys):
     assert "expected some of environment, tests, overhead, roof, bench" in capsys.readouterr().err
 
 
-def test_a_part_that_fails_makes_the_run_fail_and_the_rest_goes_on(tmp_path, monkeypatch):
+def test_failed_part_fails_the_run_and_the_rest_goes_on(tmp_path, monkeypatch):
     failing = gpu.Part("failing", (sys.executable, "-c", "import sys; sys.exit(3)"), 60)
     fine = gpu.Part("fine", (sys.executable, "-c", "print('fine')"), 60)
     monkeypatch.setattr(gpu, "parts", lambda *_: [failing, fine])
@@ -74,7 +74,7 @@ def test_every_part_of_the_bench_has_flags_that_it_takes(tmp_path):
         assert done.exit_code == 2 and "cannot be measured here" in done.output, done.output
 
 
-def test_a_part_that_outlasts_its_share_is_interrupted_and_keeps_what_it_has(tmp_path):
+def test_part_that_outlasts_its_share_keeps_what_it_has(tmp_path):
     script = (
         "import time\n"
         "try:\n    print('begun', flush=True); time.sleep(60)\n"

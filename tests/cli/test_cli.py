@@ -217,7 +217,7 @@ def test_work_is_done_where_stderr_is_closed(tmp_path: Path, closing: str) -> No
     assert path.exists()
 
 
-def test_interrupt_while_modules_are_imported_is_the_usual_exit_code() -> None:
+def test_interrupt_during_imports_is_the_usual_exit_code() -> None:
     code = (
         "import signal, sys, te_select.cli\n"
         "class Finder:\n"
@@ -294,9 +294,7 @@ def test_options_of_several_values_and_flags_may_be_given_twice(one: Path) -> No
     assert result.exit_code == 0, result.output
 
 
-def test_public_name_that_needs_what_is_not_installed_is_an_error_of_ours_and_no_attribute() -> (
-    None
-):
+def test_public_name_that_lacks_its_package_is_our_error() -> None:
     code = (
         "import sys; sys.modules['te_select.compiler'] = None\n"
         "import te_select\n"

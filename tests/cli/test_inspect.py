@@ -89,7 +89,7 @@ def test_inspect_asks_a_library_that_may_be_loaded(one: Path) -> None:
 
 
 @pytest.mark.usefixtures("profile")
-def test_inspect_of_a_plain_leaf_promises_nothing_that_only_spans_do() -> None:
+def test_inspect_of_a_plain_leaf_promises_no_span() -> None:
     plain = ["--cond", "262144", "--then", "262144", "--else", "262144", "--config", "leaf=1"]
     found = here(*plain)
     assert found["leaf"] == ["plain TIR"]

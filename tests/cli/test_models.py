@@ -44,7 +44,7 @@ def library(graph):
         return run_json("compile", "--model", graph, "-o", path), path
 
 
-def test_library_of_a_model_has_a_function_per_distinct_workload(library):
+def test_library_of_a_model_has_a_function_per_workload(library):
     document, path = library
     symbols = {node["symbol"] for node in document["nodes"]}
     assert len(symbols) == 3
@@ -125,7 +125,7 @@ def test_inspect_says_the_same_as_json(graph):
     assert (last["status"], last["then_shape"], last["symbol"]) == ("dispatched", None, None)
 
 
-def test_sizes_that_are_expressions_follow_from_the_names_in_them(tmp_path):
+def test_sizes_that_are_expressions_follow_from_their_names(tmp_path):
     pytest.importorskip("onnx")
     from onnx import helper
 

@@ -64,7 +64,7 @@ def test_busy_machine_is_not_measured_unless_forced(
     assert ("these values may be wrong" in result.stdout) == force
 
 
-def test_folder_that_cannot_be_made_is_found_out_before_anything_is_measured(
+def test_folder_that_cannot_be_made_is_refused_before_timing(
     monkeypatch: Any, tmp_path: Path
 ) -> None:
     def measured(*_arguments: object) -> None:

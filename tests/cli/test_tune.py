@@ -69,9 +69,7 @@ def test_unsure_record_is_told_of_wherever_it_is_asked_for(
     assert said in run("inspect", tmp_path / "mask.so").stdout
 
 
-def test_default_that_wins_is_said_to_have_won_wherever_its_record_is_shown(
-    tmp_path: Path, fake: Any
-) -> None:
+def test_record_of_a_default_that_won_says_so_everywhere(tmp_path: Path, fake: Any) -> None:
     fake(flat)
     logs = [*ON, "--tuning-logs", tmp_path]
     assert "the default won" in run("tune", *FLAGS, "--trials", "80", *logs).stdout
@@ -180,9 +178,7 @@ def test_second_run_measures_nothing(tmp_path: Path, fake: Any) -> None:
     assert again["record"] == first["record"]
 
 
-def test_suite_is_tuned_by_name_and_the_fresh_are_told_from_the_others(
-    tmp_path: Path, fake: Any
-) -> None:
+def test_suite_is_tuned_by_name_and_tells_fresh_records(tmp_path: Path, fake: Any) -> None:
     fake()
     common = [*ON, "--trials", "2", "--tuning-logs", tmp_path]
     run("tune", "--only", "scalar", *common)
@@ -204,9 +200,7 @@ def test_all_workloads_of_a_library_are_tuned(tmp_path: Path, fake: Any) -> None
     assert len({candidate.workload for candidate in measurer.measured}) == 3
 
 
-def test_workload_that_cannot_be_tuned_exits_1_and_the_others_are_tuned(
-    tmp_path: Path, fake: Any
-) -> None:
+def test_untunable_workload_exits_1_and_others_are_tuned(tmp_path: Path, fake: Any) -> None:
     fake(lambda candidate: None if candidate.workload == FEW else by_unroll(candidate))
     items = [json.dumps(workload.to_json()) for workload in (FEW, Workload((9,), (9,), ()))]
     args = ["tune", "--workload", items[0], "--workload", items[1], *ON, "--trials", "2"]
@@ -262,7 +256,7 @@ def test_record_of_another_te_select_is_tuned_again(tmp_path: Path, fake: Any) -
     assert "the knobs differ" in gone
 
 
-def test_measuring_that_breaks_down_prints_what_was_tuned_and_exits_1(
+def test_broken_measuring_prints_what_was_tuned_and_exits_1(
     tmp_path: Path, fake: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     measurer = fake()

@@ -22,7 +22,7 @@ def path(tmp_path_factory):
     )
 
 
-def test_manifest_lists_what_a_library_is_made_of_with_versions_and_licences(path):
+def test_manifest_lists_components_versions_and_licences(path):
     document = json.loads(path.with_suffix(".json").read_text())
     by_name = {each["name"]: each for each in document["components"]}
     assert by_name["te-select"] == {

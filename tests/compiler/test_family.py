@@ -43,7 +43,7 @@ def library(tmp_path_factory):
     return te_select.export(nodes, path)
 
 
-def test_dispatched_node_is_served_from_the_library_without_a_compiler(library, tmp_path):
+def test_dispatched_node_needs_the_library_and_no_compiler(library, tmp_path):
     code = textwrap.dedent(WHERE).format(path=str(library), dtype="complex128")
     environment = {"TE_SELECT_CACHE_DIR": str(tmp_path), "PATH": "", "CC": "none"}
     run = subprocess.run(

@@ -142,5 +142,5 @@ def test_damaged_files_are_refused_in_one_line_or_read(tmp_path):
 
 @pytest.mark.skipif(not of_corpus(), reason="TE_SELECT_MODELS is not set")
 @pytest.mark.parametrize("source", of_corpus(), ids=lambda path: path.name)
-def test_damaged_files_of_the_corpus_are_refused_in_one_line_or_read(source, tmp_path):
+def test_damaged_corpus_files_are_read_or_refused_in_one_line(source, tmp_path):
     check(source, tmp_path, 7, 30)

@@ -138,7 +138,7 @@ def random_operands(operands):
         yield bits.view(dtype).reshape(side["shape"])
 
 
-def test_kernels_give_the_bits_of_numpy_at_what_every_run_brought(tmp_path):
+def test_kernels_give_numpys_bits_at_what_every_run_brought(tmp_path):
     """Kernels of compiled nodes; for dispatched ones `te_select.where`."""
     entries = [entry for entry in INDEX if entry["kind"] == "onnx"]
     nodes = [node for entry in entries for node in read(entry)]

@@ -144,7 +144,7 @@ def test_symbols_that_only_the_exporter_states_are_not_trusted(tmp_path):
     assert found.cond_shape != found.then_shape
 
 
-def test_stated_ints_and_types_are_taken_where_nothing_else_is_known(tmp_path):
+def test_stated_ints_and_types_are_taken_if_nothing_else_is(tmp_path):
     nodes = [
         helper.make_node("Unheard", ["x"], ["z"], domain="far.away"),
         node("Where", ["c", "z", "y"], ["out"]),
@@ -156,14 +156,14 @@ def test_stated_ints_and_types_are_taken_where_nothing_else_is_known(tmp_path):
     assert (found.status, found.then_shape) == ("compiled", ("d0", 4))
 
 
-def test_what_follows_from_the_inputs_counts_more_than_what_is_stated(tmp_path):
+def test_what_follows_from_inputs_counts_more_than_stated(tmp_path):
     nodes = [node("Neg", ["x"], ["z"]), node("Where", ["c", "z", "y"], ["out"])]
     stated = [tensor("z", "float32", [7, 7])]
     found = only(read(model(nodes, [COND, X, Y], value_info=stated), tmp_path))
     assert found.then_shape == ("batch", 4)
 
 
-def test_constant_operands_are_folded_and_an_overridable_default_is_not_constant(tmp_path):
+def test_constants_are_folded_but_no_overridable_default(tmp_path):
     nodes = [
         node("Constant", [], ["c"], value=numpy_helper.from_array(np.array([True, False]))),
         WHERE,

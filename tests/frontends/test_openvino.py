@@ -40,7 +40,7 @@ def test_pdpd_has_an_axis(tmp_path, name):
     assert found.workload == Workload.openvino_select((3,), (2, 3, 4), (3, 4), "float32", "pdpd", 1)
 
 
-def test_intervals_and_open_dims_are_names_that_say_where_they_come_from(tmp_path):
+def test_open_dims_are_names_that_say_where_they_come_from(tmp_path):
     found = only(select("1..8,?", "", ""), tmp_path)
     assert found.status == "compiled"
     assert found.cond_shape == ("parameter0_0", "parameter0_1")
@@ -84,7 +84,7 @@ def test_equal_dims_are_followed_through_elementwise_layers(tmp_path):
     assert found.cond_shape == found.else_shape
 
 
-def test_output_without_dims_is_no_scalar_where_its_rank_may_be_open(tmp_path):
+def test_output_of_open_rank_is_no_scalar(tmp_path):
     layers = [
         parameter(0, "BOOL", "4"),
         parameter(1, "FP32", "?"),
@@ -105,9 +105,7 @@ def test_output_without_dims_is_no_scalar_where_its_rank_may_be_open(tmp_path):
 @pytest.mark.parametrize(
     ("constants", "status"), [((), "dispatched"), ((2,), "dispatched"), ((2, 6), "compiled")]
 )
-def test_output_without_dims_is_a_scalar_where_all_that_decides_on_its_rank_is_constant(
-    tmp_path, constants, status
-):
+def test_output_of_constant_rank_0_is_a_scalar(tmp_path, constants, status):
     def given(number):
         if number not in constants:
             return parameter(number, "I64", "1")

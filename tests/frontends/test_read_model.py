@@ -35,7 +35,7 @@ def test_what_is_no_regular_file(tmp_path, name):
             read_model(odd)
 
 
-def test_format_is_told_by_the_first_bytes_where_the_name_does_not_say(tmp_path):
+def test_format_is_told_by_first_bytes_if_not_by_name(tmp_path):
     pytest.importorskip("onnx")
     from onnx import helper
 

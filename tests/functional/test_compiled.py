@@ -216,7 +216,7 @@ def test_a_damaged_entry_is_built_again(builds, folder, damage):
     assert te_select.compile(W).path == found.path
 
 
-def test_records_that_come_during_a_build_are_not_taken_for_the_old_ones(monkeypatch, logs):
+def test_records_that_come_during_a_build_are_seen_as_new(monkeypatch, logs):
     build = compiler.compile
 
     def slow(workload, target, tuning_logs, *, config):

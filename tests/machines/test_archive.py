@@ -63,7 +63,7 @@ def linked(folder, out, *files):
 
 
 @pytest.mark.parametrize("files", [("one.a", "two.a"), ("two.a", "one.a"), ("two.a", "./one.so")])
-def test_two_libraries_of_one_program_share_a_kernel_and_the_message(folder, files):
+def test_two_libraries_share_a_kernel_and_the_message(folder, files):
     linked(folder, "-".join(file.strip("./") for file in files), *files)
 
 

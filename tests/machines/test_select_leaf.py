@@ -79,7 +79,7 @@ def swapped(cond: Any, then: Any, else_: Any, i: Any) -> Any:
     return right(cond, else_, then, i)
 
 
-def test_swapped_sides_are_swapped_on_the_cpu_and_refused_on_cuda() -> None:
+def test_swapped_sides_work_on_the_cpu_and_not_on_cuda() -> None:
     """On the CPU the span gets addresses; a CUDA kernel takes its parameters."""
     text = str(cpu_lowering.lower(scheduled(cpu, swapped), "kernel", (), PATTERN).script())
     call = next(line for line in text.splitlines() if "call_extern" in line)

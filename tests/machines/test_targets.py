@@ -123,7 +123,7 @@ def test_other_names_of_what_is_known_are_suggested(text, meant):
         ("sm_90", "cuda:sm_90"),
     ],
 )
-def test_other_spelling_of_a_known_target_suggests_that_one_alone(text, meant):
+def test_other_spelling_of_a_target_suggests_that_one_alone(text, meant):
     with pytest.raises(TargetError, match=rf"; did you mean {meant}\?$"):
         resolve(text)
 
@@ -200,7 +200,7 @@ def test_fields_are_checked_before_tvm_sees_them(monkeypatch):
         resolve({"kind": "llvm", "mfloat-abi": "hard"})
 
 
-def test_native_without_features_that_a_hypervisor_hides_is_made_again_from_its_name(monkeypatch):
+def test_native_without_hidden_features_is_made_from_its_name(monkeypatch):
     present = tvm_ffi.get_global_func("tvm.codegen.llvm.GetHostCPUFeatures")()
 
     def hypervisor(_name):

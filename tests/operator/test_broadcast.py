@@ -74,7 +74,7 @@ def test_multidirectional_accepts_and_gives_what_numpy_does(shapes: Any) -> None
 
 
 @given(related_shapes() | st.tuples(SHAPES, SHAPES, SHAPES))
-def test_two_step_is_numpy_on_the_branches_then_one_way_for_cond(shapes: Any) -> None:
+def test_two_step_is_numpy_for_sides_then_one_way_for_cond(shapes: Any) -> None:
     cond, then, else_ = shapes
     branches = numpy_shape(then, else_)
     expected = branches if branches is not None and numpy_fits(cond, branches) else None

@@ -148,7 +148,7 @@ def test_parameters_are_named_as_callers_know_them() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(ELEMENT_TYPES))
-def test_elements_are_carried_as_unsigned_integers_of_their_width(name: str) -> None:
+def test_elements_are_carried_as_unsigned_ints_of_their_width(name: str) -> None:
     cond, *others = buffers(Workload((3,), (3,), (3,), name))
     assert str(cond.dtype) == "uint8"
     width = ELEMENT_TYPES[name].width

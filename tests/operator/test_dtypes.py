@@ -117,7 +117,7 @@ def test_other_types_are_refused_with_the_list_of_known_ones(dtype: Any) -> None
         ("complex", "complex128"),
     ],
 )
-def test_name_that_is_nearly_right_is_answered_with_the_one_meant(dtype: str, meant: str) -> None:
+def test_nearly_right_name_is_answered_with_the_one_meant(dtype: str, meant: str) -> None:
     with pytest.raises(DTypeError, match=f"; did you mean {meant}\\?$"):
         element_type(dtype)
 

@@ -97,7 +97,7 @@ def test_flag_constructor_and_table_make_one_workload(
         ),
     ],
 )
-def test_refusal_names_the_system_the_value_and_what_is_accepted(make: Any, message: str) -> None:
+def test_refusal_names_system_value_and_what_is_accepted(make: Any, message: str) -> None:
     with pytest.raises((BroadcastError, DTypeError)) as error:
         make()
     assert str(error.value) == message
@@ -132,7 +132,7 @@ def test_wheres_of_the_table_are_those_of_their_opsets() -> None:
     assert set(onnx_where(9).refused) - set(onnx_where(16).refused) == {"bfloat16"}
 
 
-def test_system_that_is_not_known_is_refused_with_those_that_are() -> None:
+def test_unknown_system_is_refused_with_those_known() -> None:
     with pytest.raises(SelectError, match=r"op 'tf\.where' is not known; expected one of onnx\."):
         system("tf.where")
 

@@ -218,7 +218,7 @@ def test_onnx_has_no_float8(name: str) -> None:
         Workload.onnx_where((3,), (3,), (3,), name)
 
 
-def test_element_type_in_json_that_is_not_known_is_a_dtype_error() -> None:
+def test_unknown_element_type_in_json_is_a_dtype_error() -> None:
     with pytest.raises(DTypeError, match="'f32' is not supported"):
         Workload.from_json({**Workload((3,), (3,), ()).to_json(), "dtype": "f32"})
 

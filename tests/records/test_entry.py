@@ -80,7 +80,7 @@ def test_nothing_is_dropped_when_the_files_are_written_back(folder, entries, nam
     assert_none_is_paired_anew(log.read(folder).entries, entries)
 
 
-def test_workload_of_the_same_pattern_and_other_shapes_is_another(tmp_path):
+def test_workload_of_one_pattern_and_other_shapes_is_another(tmp_path):
     """It is the same kernel, but the trace of the record has other loops."""
     flat, square = make(Workload((16,), (16,), (16,))), make(Workload((4, 4), (4, 4), (4, 4)))
     assert flat.key == square.key

@@ -49,7 +49,7 @@ def test_own_record_comes_before_a_shipped_one(tune):
     assert "edited" not in lookup.find(SMALL, V4).why
 
 
-def test_shipped_record_of_the_very_pattern_comes_before_an_own_one_that_is_near(tune):
+def test_exact_shipped_record_comes_before_an_own_near_one(tune):
     tune(None, te_select.Workload((1536,), (1536,), (1536,)))
     tune(folders.SHIPPED)
     assert lookup.find(SMALL, V4).origin == f"tuned:{TARGET}/w4_1024cte"

@@ -48,7 +48,7 @@ def test_what_is_read_is_what_was_written(tmp_path, entries):
     assert list(log.read(tmp_path).entries) == entries
 
 
-def test_another_broadcast_of_the_same_kernel_takes_the_place_of_its_record(tmp_path):
+def test_another_broadcast_of_a_kernel_replaces_its_record(tmp_path):
     store.put(tmp_path, [make(SMALL), make(Workload((4, 256), (4, 256), (4, 256)))])
     assert keys(tmp_path) == ["w4_1024cte"]
     assert len((tmp_path / log.WORKLOADS).read_text().splitlines()) == 1
@@ -57,7 +57,7 @@ def test_another_broadcast_of_the_same_kernel_takes_the_place_of_its_record(tmp_
 @pytest.mark.parametrize(
     "line", ["{", "[1]", "[7,[[[],[]],[1.0],{},[]]]", "[0,[[[],[]],[1.0],{},[]]]"]
 )
-def test_damaged_record_is_reported_with_its_number_and_the_rest_is_used(tmp_path, entries, line):
+def test_damaged_record_is_reported_and_the_rest_is_used(tmp_path, entries, line):
     store.put(tmp_path, entries)
     edit(tmp_path, log.RECORDS, lambda lines: lines.__setitem__(1, line))
     found = log.read(tmp_path)
@@ -95,7 +95,7 @@ def test_edited_record_is_reported_with_its_number(tmp_path, entries, change):
     ],
     ids=str,
 )
-def test_edited_session_is_reported_with_its_number_and_its_record_serves(tmp_path, entries, wrong):
+def test_edited_session_is_reported_and_its_record_serves(tmp_path, entries, wrong):
     store.put(tmp_path, entries)
     session = json.dumps({**entries[1].session, **wrong})
     edit(tmp_path, log.SESSIONS, lambda lines: lines.__setitem__(1, session))
@@ -165,9 +165,7 @@ class Died(BaseException):
 
 
 @pytest.mark.parametrize("written", range(len(FILES) + 1))
-def test_write_that_was_cut_short_leaves_the_old_logs_or_the_new(
-    tmp_path, entries, monkeypatch, written
-):
+def test_cut_write_leaves_the_old_logs_or_the_new(tmp_path, entries, monkeypatch, written):
     """After each of its files, and before the pending one is removed."""
     store.put(tmp_path, entries)
     left = list(FILES[:written])
@@ -220,7 +218,7 @@ def test_writers_at_once_lose_nothing(tmp_path):
     ms.database.JSONDatabase(work_dir=str(tmp_path))
 
 
-def test_killed_writer_leaves_logs_that_load_and_every_trial_it_reported(tmp_path, entries):
+def test_killed_writer_leaves_every_trial_it_reported(tmp_path, entries):
     source = tmp_path / "source"
     store.put(source, entries)
     script = textwrap.dedent(f"""

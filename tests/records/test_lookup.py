@@ -81,7 +81,7 @@ def test_other_widths_movers_and_sizes_take_the_default(tmp_path, other):
     assert origin(other, tmp_path) is None
 
 
-def test_record_in_a_folder_of_its_digest_is_not_that_of_another_target(tmp_path, monkeypatch):
+def test_record_in_a_folder_of_its_digest_is_its_targets(tmp_path, monkeypatch):
     """Targets in JSON have folders that are named by ten digits."""
     add(tmp_path, flat(20_000))
     (tmp_path / V4.name).rename(tmp_path / "target-0123456789")
@@ -125,7 +125,7 @@ def test_named_size_takes_the_nearest_static_record(tmp_path):
 
 
 @pytest.mark.parametrize("times", [0.125, 8])
-def test_named_size_takes_the_record_that_is_closest_to_its_representative_size(tmp_path, times):
+def test_named_size_takes_the_closest_record(tmp_path, times):
     named = Workload(("n",), ("n",), ("n",))
     size = access_pattern(representative(named)).elements
     for unroll, elements in ((1, int(size * times)), (2, size)):
@@ -184,7 +184,7 @@ def test_record_of_another_target_of_the_family_is_nearest(tmp_path):
     assert origin(flat(20_001), tmp_path) == "nearest:x86-64-v4/w4_15000cte"
 
 
-def test_knobs_of_one_model_of_machine_are_not_brought_to_another(tmp_path):
+def test_knobs_of_one_cpu_model_are_not_brought_to_another(tmp_path):
     """The machine that runs the library decides these knobs."""
     znver4 = resolve("znver4")
     own = {"stream_from": 1 << 20, "bytes_per_thread": 1 << 16, "skip": 0, "backwards": 0}
@@ -198,7 +198,7 @@ def test_knobs_of_one_model_of_machine_are_not_brought_to_another(tmp_path):
         assert found.config == dataclasses.replace(default, unroll=2)
 
 
-def test_record_of_a_level_leaves_to_the_machine_what_it_decides(tmp_path):
+def test_record_of_a_level_leaves_machine_knobs_open(tmp_path):
     """Many models of machine have one level."""
     large = flat(1 << 20)
     add(tmp_path, large, V4, unroll=2, stream_from=0)
@@ -218,7 +218,7 @@ def test_record_of_a_level_leaves_to_the_machine_what_it_decides(tmp_path):
         ("skip", 7),
     ],
 )
-def test_record_whose_config_does_not_fit_is_left_out_with_a_warning(tmp_path, knob, value):
+def test_record_of_an_unfit_config_is_left_out_with_a_warning(tmp_path, knob, value):
     add(tmp_path, flat(20_000))
     path = tmp_path / V4.name / log.RECORDS
     name = re.escape(f'"te_select.knob.{knob}"')
@@ -330,7 +330,7 @@ FIND = """
 """
 
 
-def test_records_of_targets_that_are_none_are_left_out_with_a_warning(tmp_path):
+def test_records_of_bad_targets_are_left_out_with_a_warning(tmp_path):
     add(tmp_path, flat(20_000))
     path = tmp_path / V4.name / log.RECORDS
     index, (trace, seconds, target, arguments) = json.loads(path.read_text())

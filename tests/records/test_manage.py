@@ -22,7 +22,7 @@ def test_arguments_that_would_crash_tvm_are_refused(tmp_path, entries, shape):
     assert "line 2 is left out: " in refused
 
 
-def test_import_takes_new_and_faster_records_and_refuses_those_of_another_tvm(tmp_path, entries):
+def test_import_takes_faster_records_of_the_same_tvm(tmp_path, entries):
     source, mine = tmp_path / "source", tmp_path / "mine"
     store.put(source / V4.name, [make(BIG, 2e-3), make(SMALL, 5e-4), make(FEW)])
     store.put(source / "znver5", [of_another_tvm(make(ROWS))])
@@ -35,7 +35,7 @@ def test_import_takes_new_and_faster_records_and_refuses_those_of_another_tvm(tm
     assert log.read(mine / V4.name).best("w4_1024cte").seconds == 5e-4
 
 
-def test_import_replaces_a_record_of_another_tvm_though_that_was_faster(tmp_path):
+def test_import_replaces_a_faster_record_of_another_tvm(tmp_path):
     store.put(tmp_path / "source" / V4.name, [make(SMALL, 1e-3)])
     store.put(tmp_path / "mine" / V4.name, [of_another_tvm(make(SMALL, 5e-4))])
     merged = manage.merge(tmp_path / "source", tmp_path / "mine")
@@ -53,7 +53,7 @@ def test_import_refuses_a_record_beside_the_workload_of_another(tmp_path, entrie
 
 
 @pytest.mark.parametrize("knob", ["piece", "skip"])
-def test_import_survives_a_record_over_which_tvm_ends_the_process(tmp_path, entries, knob):
+def test_import_survives_a_record_on_which_tvm_aborts(tmp_path, entries, knob):
     """A null instead of a loop."""
     source = tmp_path / "source" / V4.name
     store.put(source, entries)

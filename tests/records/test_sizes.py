@@ -19,13 +19,13 @@ def test_representative_moves_about_64_mb(shape):
 
 
 @pytest.mark.parametrize("then", [(0, "a", "b", "c"), ()])
-def test_workload_without_an_element_at_any_size_has_a_representative(then):
+def test_empty_workload_has_a_representative(then):
     shape = (0, "a", "b", "c")
     sized = representative(te_select.Workload(shape, then, shape))
     assert sized.out_shape == (0, 2, 2, 2)
 
 
-def test_workload_without_an_element_and_of_three_names_compiles():
+def test_empty_workload_of_three_names_compiles():
     shape = ("a", 0, "b", "c")
     kernel = te_select.compile(te_select.Workload(shape, shape, shape))
     empty = np.empty((5, 0, 6, 7), np.float32)

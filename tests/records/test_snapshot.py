@@ -82,7 +82,7 @@ NEW = {**OLD, "w4_101cte": 2e-3, "w4_99cte": 1e-3}
 
 
 @pytest.mark.parametrize("survived", range(len(REPLACED) + 1), ids=["nothing", *REPLACED])
-def test_write_killed_at_any_moment_leaves_the_old_logs_or_the_new(cut_short, survived):
+def test_killed_write_leaves_the_old_logs_or_the_new(cut_short, survived):
     folder = cut_short(survived)
     assert times(folder) == (NEW if survived else OLD)
     assert log.read(folder).damaged == ()
@@ -171,7 +171,7 @@ def test_pending_file_that_is_none_is_reported_and_set_aside(tmp_path, old, chan
     assert log.read(tmp_path).damaged == ()
 
 
-def test_file_rewritten_in_its_place_with_as_many_bytes_is_read_again(tmp_path, old):
+def test_file_rewritten_with_as_many_bytes_is_read_again(tmp_path, old):
     store.put(tmp_path, old)
     assert times(tmp_path) == OLD
     path = tmp_path / log.RECORDS
@@ -197,7 +197,7 @@ def test_file_that_another_took_the_place_of_is_read_again(tmp_path, old):
     assert times(tmp_path) == {**OLD, "w4_100cte": 9e-3}
 
 
-def test_pending_write_is_read_from_when_it_appears_until_it_goes(tmp_path, old):
+def test_pending_write_is_read_as_long_as_it_is_there(tmp_path, old):
     store.put(tmp_path, old)
     assert times(tmp_path) == OLD
     taken = snapshot.take(tmp_path)

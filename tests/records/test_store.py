@@ -83,7 +83,7 @@ def test_prune_keeps_what_was_recorded_while_it_looked(tmp_path, entries, monkey
     assert keys(folder) == [*(entry.key for entry in entries), "w4"]
 
 
-def test_import_does_not_replace_what_was_recorded_faster_while_it_looked(tmp_path, monkeypatch):
+def test_import_keeps_what_was_recorded_faster_meanwhile(tmp_path, monkeypatch):
     folder = tmp_path / "mine" / V4.name
     store.put(tmp_path / "theirs" / V4.name, [make(FEW, 2e-3)])
 
@@ -122,7 +122,7 @@ def test_record_replaces_those_of_its_own_pattern_only(tmp_path, entries):
     assert log.read(tmp_path).best("w4_102cte").seconds == 2e-3
 
 
-def test_session_of_another_config_is_not_taken_for_that_of_the_record(tmp_path):
+def test_session_of_another_config_is_not_the_records(tmp_path):
     entry = make(FEW)
     entry = dataclasses.replace(entry, session={**entry.session, "config": dict(entry.knobs)})
     store.put(tmp_path, [entry])

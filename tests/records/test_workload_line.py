@@ -56,7 +56,7 @@ def test_pattern_and_arguments_are_those_of_the_workload(tmp_path, seed):
         assert read.text == text
 
 
-def test_workloads_of_equal_shapes_that_differ_in_their_axis_are_told_apart(tmp_path):
+def test_workloads_that_differ_in_axis_alone_are_told_apart(tmp_path):
     first, last = (Workload((), (4, 4), (4,), "int8", "pdpd", axis) for axis in (0, 1))
     read = [workload_line.read(line_of(workload, tmp_path)[0]) for workload in (first, last)]
     assert read[0].arguments == read[1].arguments

@@ -68,7 +68,7 @@ def test_library_of_many_kernels(tmp_path):
     assert (one(*ARGS) == ARGS[0]).all()
 
 
-def test_kernel_that_a_library_lacks_is_a_key_error_with_names_near_it(tmp_path):
+def test_missing_kernel_is_a_key_error_with_names_near_it(tmp_path):
     library = artifact.load(build([W, Workload((9,), (9,), (9,), "int8")], tmp_path / "two.so"))
     name = Workload((9,), (9,), (9,), "int8").name
     with pytest.raises(KeyError, match=rf"none of the 2 kernels of .*expected one such as {name}"):

@@ -19,9 +19,7 @@ def names(folder: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("name", [LEFT, ".mask.so.te_select-00000000"])
-def test_pipe_with_the_name_of_a_temporary_file_is_not_waited_for(
-    tmp_path: Path, name: str
-) -> None:
+def test_pipe_named_as_a_temporary_file_is_not_waited_for(tmp_path: Path, name: str) -> None:
     os.mkfifo(tmp_path / name)
     atomic.replace(tmp_path / "mask.so", b"new")
     assert names(tmp_path) == {"mask.so", name}

@@ -159,7 +159,7 @@ def test_entries_of_the_longest_names_are_kept():
     assert [entry.path.name for entry in cache.entries()] == [name]
 
 
-def test_warning_of_a_bad_cache_points_at_the_caller_and_names_the_variable(folder, monkeypatch):
+def test_warning_of_a_bad_cache_names_caller_and_variable(folder, monkeypatch):
     folder.write_text("a file")
     monkeypatch.setattr(cache, "_warned", False)
     with pytest.warns(RuntimeWarning, match=r"cannot keep .* TE_SELECT_CACHE_DIR") as caught:

@@ -60,7 +60,7 @@ def test_torch_pending_conjugation_and_negation_are_resolved():
         kernel(same("float32", (4,)))(cond, x, torch.ones(4), out=out)
 
 
-def test_torch_inputs_with_gradient_are_read_where_none_is_recorded():
+def test_torch_inputs_with_gradient_are_read_under_no_grad():
     torch = pytest.importorskip("torch")
     x = torch.nn.Parameter(torch.ones(4))
     with torch.no_grad():
@@ -91,7 +91,7 @@ def test_tvm_ffi_tensors_and_mixed_kinds():
     assert bits_of(np.from_dlpack(target)) == wanted
 
 
-def test_output_is_of_numpy_where_tvm_ffi_could_not_be_handed_it():
+def test_output_tvm_ffi_could_not_be_handed_is_numpys():
     """NumPy has no DLPack for the types of ml_dtypes, so it cannot pass on a new output of them."""
     arrays = [random(SHAPE, "bfloat16", seed) for seed in (1, 2)]
     cond = mask(SHAPE)

@@ -80,7 +80,7 @@ def test_what_is_not_compact_or_writable_goes_another_way(masked, operands):
 @pytest.mark.parametrize(
     "dtype", ["bool", "int8", "uint16", "int64", "float16", "float32", "float64", "complex128"]
 )
-def test_scalars_of_numpy_are_taken_if_they_have_the_type_itself(dtype):
+def test_scalars_of_numpy_are_taken_if_of_the_very_type(dtype):
     k = kernel(Workload((3,), (3,), (), dtype))
     cond, then, out = np.zeros(3, bool), np.zeros(3, dtype), np.zeros(3, dtype)
     bits = np.arange(1, 1 + out.itemsize, dtype=np.uint8)

@@ -86,7 +86,7 @@ def test_header_is_c11_and_cpp17_without_a_warning(language, name, tmp_path):
 
 
 @pytest.mark.parametrize("language", COMPILERS)
-def test_headers_of_libraries_that_share_kernels_are_included_together(language, tmp_path):
+def test_headers_that_share_kernels_are_included_together(language, tmp_path):
     for name, workloads in {"a": RULES[:2], "b": RULES[1:], "c": RULES[:2]}.items():
         (tmp_path / f"{name}.h").write_bytes(header.text(described(workloads)))
     source = '#include "a.h"\n#include "b.h"\n#include "c.h"\n'
@@ -123,7 +123,7 @@ def test_name_of_a_node_stays_in_its_line_of_the_comment(name):
     assert text.count("/*") == plain.count("/*") and text.count("*/") == plain.count("*/")
 
 
-def test_function_of_a_cuda_kernel_takes_a_stream_of_the_driver_or_the_runtime():
+def test_cuda_kernel_takes_streams_of_driver_and_runtime():
     text = header.text(LIBRARIES["CUDA"]).decode()
     assert "struct CUstream_st;\n" in text
     assert text.count("struct CUstream_st* stream);") == len(RULES)

@@ -73,7 +73,7 @@ def test_profilers_can_have_a_file(built, tmp_path):
     assert not list(tmp_path.iterdir())  # the copy was removed at the end of the process
 
 
-def test_file_that_is_overwritten_in_place_does_not_change_the_image(built, swapped, tmp_path):
+def test_file_overwritten_in_place_does_not_change_the_image(built, swapped, tmp_path):
     path = tmp_path / "mask.so"
     path.write_bytes(built.read_bytes())
     first = artifact.load(path)
@@ -85,9 +85,7 @@ def test_file_that_is_overwritten_in_place_does_not_change_the_image(built, swap
     assert (second(*ARGS) != ARGS[0]).all()
 
 
-def test_what_was_read_is_what_runs_though_the_file_is_replaced_in_between(
-    built, swapped, tmp_path, monkeypatch
-):
+def test_what_was_read_runs_though_the_file_is_replaced(built, swapped, tmp_path, monkeypatch):
     path = stored.write(stored.read(built), tmp_path / "mask.so")
     read = stored.read
 
@@ -174,7 +172,7 @@ def test_without_executable_memory_a_copy_is_loaded(built, monkeypatch):
     assert alone(code, built) == ["True"]
 
 
-def test_loads_in_threads_and_in_a_forked_child_while_another_loads(built, tmp_path):
+def test_threads_and_a_forked_child_load_at_once(built, tmp_path):
     code = """
         import os, sys, threading
         import numpy as np

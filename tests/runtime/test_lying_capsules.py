@@ -78,7 +78,7 @@ class Raw:
     ],
 )
 @pytest.mark.parametrize("place", [0, 1, 3])
-def test_exported_function_refuses_what_leads_out_of_the_address_space(fields, text, place):
+def test_exported_function_refuses_to_leave_the_address_space(fields, text, place):
     dtype = {"code": 6, "bits": 8} if place == 0 else {}
     raw = Raw(**fields, **dtype)
     arguments = [COND, THEN, ELSE, np.empty(8, "f4")]

@@ -72,7 +72,7 @@ def test_every_element_type_is_selected_bit_for_bit(library, name):
     assert out.tobytes() == np.where(cond[..., None] != 0, then, else_).tobytes()
 
 
-def test_sizes_are_the_extents_of_named_dims_in_the_order_of_the_header(library):
+def test_sizes_are_named_dims_in_the_order_of_the_header(library):
     assert NAMED.dim_names == ("m", "n")
     cond, then = np.array([[1], [0]], bool), np.arange(10, dtype="i2").reshape(2, 5)
     out = np.zeros((2, 5), "i2")
@@ -118,7 +118,7 @@ def test_parts_of_a_complex_number_are_aligned_not_the_number(library):
         assert status == INVALID and message.endswith(f"divisible by {off}")
 
 
-def test_output_that_overlaps_an_input_is_refused_unless_it_is_that_input(library):
+def test_overlapping_output_is_refused_unless_it_is_an_input(library):
     cond, then, else_, _ = arrays()
     wanted = np.where(cond, then, else_)
     memory = np.zeros(16, "f4")
@@ -154,7 +154,7 @@ def test_memory_beyond_the_address_space_is_refused(library):
     assert status == INVALID and "leads out of the address space" in message
 
 
-def test_message_is_that_of_the_thread_and_stays_after_a_call_that_works(library):
+def test_message_is_the_threads_and_outlives_a_good_call(library):
     call(library, SAME, None, None, None, None)
     seen = []
     other = threading.Thread(target=lambda: seen.append(library.te_select_error()))

@@ -95,7 +95,7 @@ class Interrupting:
 
 
 @pytest.mark.parametrize("operand", ["cond", "then", "else_", "out"])
-def test_exception_of_a_handler_passes_through_operands_as_it_is(handler, operand):
+def test_exception_of_a_handler_passes_through_operands(handler, operand):
     given = {"cond": COND, "then": THEN, "else_": ELSE, "out": np.empty_like(THEN)}
     given[operand] = Interrupting()
     with pytest.raises(handler[1]) as caught:
@@ -103,7 +103,7 @@ def test_exception_of_a_handler_passes_through_operands_as_it_is(handler, operan
     assert type(caught.value) is handler[1]
 
 
-def test_no_exception_of_a_timer_is_lost_or_changed_in_a_loop_of_calls(handler):
+def test_no_exception_of_a_timer_is_lost_in_a_loop_of_calls(handler):
     k, error = kernel(W), handler[1]
     readonly = THEN.copy()
     readonly.flags.writeable = False

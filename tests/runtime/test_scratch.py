@@ -76,7 +76,7 @@ def test_temporary_folder_that_is_missing_is_passed_over(tmp_path: Path) -> None
     assert te_select.load(path)
 
 
-def test_full_folder_of_tmpdir_is_named_though_python_passes_it_over(
+def test_full_tmpdir_is_named_though_python_skips_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A C compiler does not pass it over, and names a file that nobody knows."""
@@ -230,7 +230,7 @@ def names(folder: Path) -> set[str]:
 
 @pytest.mark.parametrize("room", [0, 1 << 16])
 @pytest.mark.parametrize("end", ["die", "leave"])
-def test_folder_of_a_killed_process_is_removed_by_the_next_that_makes_one(
+def test_folder_of_a_killed_process_is_removed_by_the_next(
     tmp_path: Path, temporary: dict[str, str], end: str, room: int
 ) -> None:
     left = [made_by(temporary, room, end) for _ in range(2)]
@@ -286,7 +286,7 @@ def test_forked_child_leaves_its_parents_folder_alone() -> None:
     scratch.remove(folder)
 
 
-def test_folder_that_is_taken_for_left_behind_as_it_is_made_is_made_again(
+def test_new_folder_taken_for_an_old_one_is_made_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Another process may look between making and locking."""

@@ -33,7 +33,7 @@ def test_no_frame_is_larger_than_8_kb(tmp_path, source):
     assert done.returncode == 0, done.stderr
 
 
-def test_kernel_is_loaded_and_called_in_a_thread_with_a_small_stack(tmp_path):
+def test_kernel_is_loaded_and_called_on_a_small_stack(tmp_path):
     """The first large call starts the pool."""
     kernel = c_programs.export(tmp_path, Workload(("n",), ("n",), ("n",)))
     program = kernel.compile("small_stack.c", "small_stack")

@@ -98,7 +98,7 @@ def test_killed_writer_leaves_the_old_or_the_new_library(pair, tmp_path):
     assert sorted(each.name for each in tmp_path.iterdir()) == ["mask.json", "mask.so"]
 
 
-def test_temporary_file_of_a_dead_writer_is_removed_and_of_a_living_one_is_not(path):
+def test_temporary_file_of_a_dead_writer_only_is_removed(path):
     dead = path.with_name(f"{MARK}{0:016x}")
     dead.write_bytes(b"half a libr")
     living = run(
@@ -177,9 +177,7 @@ def test_file_that_is_no_manifest_is_not_replaced(pair, tmp_path, text):
 
 
 @pytest.mark.parametrize(("length", "fits"), [(250, True), (251, False), (252, False)])
-def test_library_of_a_long_name_is_written_with_its_manifest_or_not_at_all(
-    pair, tmp_path, length, fits
-):
+def test_library_of_a_long_name_has_its_manifest_or_is_not(pair, tmp_path, length, fits):
     """A name has 255 bytes at most, and that of the manifest is longer."""
     path = tmp_path / ("x" * length + ".so")
     if fits:

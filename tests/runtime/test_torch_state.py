@@ -99,7 +99,7 @@ def test_mode_that_only_looks_on_is_harmless():
         assert kernel(W)(*operands()).tolist() == [1.0, 0.0] * 4
 
 
-def test_torch_may_watch_what_requires_grad_has_tangents_or_is_traced():
+def test_torch_watches_gradients_tangents_and_traces():
     torch_state.STATE.find()
     may_watch, plain = torch_state.STATE.may_watch, torch.ones(8)
     assert not may_watch(plain, plain)

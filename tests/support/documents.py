@@ -50,7 +50,7 @@ class Block:
     line
         The line of its first line of code, from 1.
     language
-        As its fence names it; empty where it names none.
+        As its fence names it; empty if it names none.
     text
         The code.
     mark

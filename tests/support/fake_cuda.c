@@ -1,4 +1,4 @@
-/* A stand-in for the NVIDIA driver, so that the host half is tested where there is no GPU.
+/* A stand-in for the NVIDIA driver, so that the host half is tested if there is no GPU.
  *
  * Memory of a device is memory of the CPU. A launch is recorded, and calls back into a function of
  * the CPU where one is registered for the kernel's name; what a stream captures is counted, and

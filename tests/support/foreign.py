@@ -25,7 +25,7 @@ _PAGE = 4096
 
 
 def emulator(isa: str) -> list[str] | None:
-    """The command that runs programs of an instruction set here; None where there is none."""
+    """The command that runs programs of an instruction set here; None if there is none."""
     machine, triple = ISAS[isa].machine, ISAS[isa].triple
     program = shutil.which(f"qemu-{machine}")
     root = Path("/usr", triple)

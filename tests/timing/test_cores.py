@@ -24,7 +24,7 @@ from te_select.timing.cores import Load, Watch
         (None, None, None),
     ],
 )
-def test_users_own_number_comes_before_openmps_and_that_before_all_cpus(
+def test_own_thread_number_comes_before_openmps(
     ours: str | None, openmp: str | None, threads: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in (("TE_SELECT_NUM_THREADS", ours), ("OMP_NUM_THREADS", openmp)):

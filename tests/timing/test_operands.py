@@ -48,7 +48,7 @@ def test_sets_differ_and_a_seed_makes_the_same_again() -> None:
     assert first.then.tobytes() != first.else_.tobytes()
 
 
-def test_merged_operands_have_an_axis_for_each_loop_they_move_along() -> None:
+def test_merged_operands_have_an_axis_per_loop_they_move() -> None:
     workload = te_select.Workload((2, 1, 3), (2, 5, 3), (5, 1), "complex128")
     pattern, arrays = make_operands(workload, Mask()).merged()
     assert [loop.movers for loop in pattern.loops] == ["ct", "te", "ct", "te"]

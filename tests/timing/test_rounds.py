@@ -73,7 +73,7 @@ def test_order_changes_from_round_to_round(clock) -> None:
 
 
 @pytest.mark.parametrize("enabled", [True, False])
-def test_garbage_is_collected_afterwards_only_where_it_was_before(enabled: bool) -> None:
+def test_garbage_is_collected_after_only_if_it_was_before(enabled: bool) -> None:
     during: list[bool] = []
 
     def fail() -> None:

@@ -93,7 +93,7 @@ def test_configs_make_one_kernel_where_their_effect_is_one(workload):
         assert kernels.setdefault(whole, effect) == effect
 
 
-def test_large_space_is_searched_and_every_trial_is_another_config():
+def test_every_trial_of_a_large_space_is_another_config():
     search = open_search(BIG, SM90, 40, seed=0)
     assert isinstance(search, Evolution)
     tried = []
@@ -128,11 +128,11 @@ def test_record_rebuilds_exactly_the_function_that_was_measured(workload):
         ("x86-64-v4", "x86-64-v4"),
     ],
 )
-def test_records_of_an_architecture_have_a_folder_and_several_use_that_of_the_newest(target, name):
+def test_records_of_several_archs_use_the_newest_ones_folder(target, name):
     assert log.folder_name(resolve(target).records) == name
 
 
-def test_record_is_found_exactly_then_nearest_then_of_another_architecture(tmp_path):
+def test_record_is_found_exactly_then_nearest_then_elsewhere(tmp_path):
     add(tmp_path, flat(1 << 24))
     own = f"{FOLDER}/w4_16777216cte"
     assert origin(flat(1 << 24, "int32"), tmp_path) == f"tuned:{own}"
@@ -154,7 +154,7 @@ def test_named_size_takes_the_record_of_its_representative(tmp_path):
     assert origin(named, tmp_path).startswith(f"nearest:{FOLDER}/")
 
 
-def test_records_of_cpus_and_of_cuda_devices_never_serve_each_other(tmp_path):
+def test_records_of_cpus_and_cuda_never_serve_each_other(tmp_path):
     pattern = access_pattern(flat(1 << 20))
     add(tmp_path, flat(1 << 20))
     assert origin(flat(1 << 20), tmp_path, V4) is None
@@ -166,7 +166,7 @@ def test_records_of_cpus_and_of_cuda_devices_never_serve_each_other(tmp_path):
     assert origin(flat(1 << 20), tmp_path / "moved") is None
 
 
-def test_records_are_imported_where_their_config_fits_the_schedule_of_their_machine(tmp_path):
+def test_records_are_imported_if_their_config_fits(tmp_path):
     wrong = record(flat(64))
     foreign = dataclasses.replace(wrong, body=wrong.body.replace("knob.threads", "knob.unroll"))
     strange = record(flat(128))
@@ -223,7 +223,7 @@ def test_session_records_the_fastest_and_the_device(tmp_path, monkeypatch):
         ((90,), "cuda:sm_80,sm_90", "names 2 architectures; expected one"),
     ],
 )
-def test_target_that_cannot_be_measured_here_is_refused_before_any_trial(
+def test_target_that_cannot_run_here_is_refused_at_once(
     tmp_path, monkeypatch, devices, target, message
 ):
     measurer = fake_measurer(monkeypatch)
@@ -258,7 +258,7 @@ def workers(monkeypatch):
         yield
 
 
-def test_workload_is_tuned_from_the_shell_and_the_roof_is_of_the_device(tmp_path, workers):
+def test_workload_is_tuned_from_the_shell_beside_the_roof(tmp_path, workers):
     flags = ["--cond", "64,1", "--then", "64,500", "--else", "", "--target", TARGET, "--json"]
     more = ["--trials", "3", "--jobs", "1", "--tuning-logs", str(tmp_path)]
     done = cli.run("tune", *flags, *more)
@@ -279,7 +279,7 @@ def test_kernel_that_computes_wrong_bits_is_never_recorded(tmp_path, workers):
 
 
 @pytest.mark.parametrize("dtype", ["bool", "float8_e4m3fn", "bfloat16", "complex64", "complex128"])
-def test_every_kind_of_element_is_checked_and_timed_on_the_device(dtype, monkeypatch):
+def test_every_element_type_is_checked_and_timed_on_device(dtype, monkeypatch):
     monkeypatch.setattr(clocks, "SHORTEST_SAMPLE", 1e-5)
     workload = Workload((5, 1), (5, 33), (33,), dtype)
     with running(workload):
@@ -306,7 +306,7 @@ def test_operands_go_round_so_that_the_cache_does_not_hold_them():
         assert len({then for _, then, *_ in seen}) == count
 
 
-def test_device_without_memory_for_the_operands_is_an_error_of_tuning():
+def test_device_without_memory_for_operands_is_a_tuning_error():
     with running(SMALL) as fake:
         fake.fake_fail(b"cuMemAlloc_v2", 2)
         with pytest.raises(TuningError, match="cannot be put on the device"):

@@ -97,7 +97,7 @@ def test_time_left_is_by_the_trials_of_this_run(
     assert display._left(progress) == left
 
 
-def test_panel_shows_trials_best_default_roof_failures_and_time_left() -> None:
+def test_panel_shows_trials_best_roof_failures_and_time_left() -> None:
     from rich.console import Console
 
     display = Display(3)

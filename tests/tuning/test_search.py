@@ -129,7 +129,7 @@ def test_each_config_is_told_its_own_time():
     assert search._known == times
 
 
-def test_large_space_is_searched_and_every_trial_is_another_config():
+def test_every_trial_of_a_large_space_is_another_config():
     search = open_search(BIG, V4, TRIALS, seed=0)
     assert isinstance(search, Evolution)
     configs = proposed(search, by_piece)
@@ -137,7 +137,7 @@ def test_large_space_is_searched_and_every_trial_is_another_config():
     assert len(set(effects(BIG, configs))) == len(configs) == TRIALS
 
 
-def test_same_seed_and_times_propose_the_same_configs_and_another_seed_others():
+def test_same_seed_and_times_propose_the_same_configs():
     first, second, other = (
         proposed(open_search(BIG, V4, TRIALS, seed), by_piece) for seed in (3, 3, 4)
     )

@@ -70,13 +70,13 @@ def test_compile_takes_the_record_and_says_so(run, tmp_path):
     assert scheduled.origin == f"tuned:{record.name}" == f"tuned:{TARGET}/w4_1024cte"
 
 
-def test_default_is_recorded_where_nothing_beats_it_beyond_the_noise(run):
+def test_default_is_recorded_unless_beaten_beyond_noise(run):
     record = run(SMALL, FakeMeasurer(flat), trials=80)
     assert dict(record.config) == dataclasses.asdict(default_of(SMALL))
     assert record.seconds == record.default_seconds
 
 
-def test_config_that_wins_only_once_does_not_replace_the_default(run):
+def test_config_that_wins_once_does_not_replace_the_default(run):
     class Lucky(FakeMeasurer):
         def interleave(self, candidates, rounds):
             self.seconds = by_unroll if not self.rounds else flat
@@ -105,7 +105,7 @@ def test_finalist_that_fails_in_the_finals_is_not_recorded(run):
     assert run(SMALL, Flaky(), trials=80).config["unroll"] == 4
 
 
-def test_failing_default_ends_the_workload_and_is_tried_again_next_time(run):
+def test_failing_default_ends_the_workload_until_next_time(run):
     with pytest.raises(UntunableError, match="default config failed: it crashed: SIGSEGV"):
         run(SMALL, FakeMeasurer(lambda _: None))
     assert log.read(run.folder).entries == ()
@@ -124,7 +124,7 @@ def test_interrupted_session_goes_on_where_it_was(run):
     assert trials_in(run.folder) == []
 
 
-def test_resumed_session_measures_what_an_uninterrupted_one_does(run, tmp_path):
+def test_resumed_session_measures_what_a_whole_one_does(run, tmp_path):
     """The same times: the noise goes on where it stopped."""
     with pytest.raises(KeyboardInterrupt):
         run(BIG, FakeMeasurer(stop_after=25), trials=40)
@@ -163,9 +163,7 @@ def test_workload_is_measured_by_one_session_at_a_time(run, tmp_path, monkeypatc
     assert len(measured) == len(candidates(SMALL, V4))
 
 
-def test_session_that_waited_takes_the_record_that_another_made_meanwhile(
-    run, tmp_path, monkeypatch
-):
+def test_session_that_waited_takes_the_others_record(run, tmp_path, monkeypatch):
     first = FakeMeasurer()
     others = [first, FakeMeasurer()]
     monkeypatch.setattr(module, "open_measurer", lambda *_: others.pop(0))
@@ -216,7 +214,7 @@ def test_representative_sizes_move_about_64_mb():
         assert 1 << 22 < pattern.bytes_moved() <= 64 << 20
 
 
-def test_observer_sees_every_trial_the_best_and_the_first_failure(run):
+def test_observer_sees_trials_the_best_and_the_first_failure(run):
     seen = []
 
     def seconds(candidate):
@@ -232,7 +230,7 @@ def test_observer_sees_every_trial_the_best_and_the_first_failure(run):
     assert seen[-1].failure == "it crashed: SIGSEGV"
 
 
-def test_session_says_what_it_measured_where_and_how_to_do_it_again(run):
+def test_session_says_what_it_measured_and_how_to_repeat_it(run):
     run(FEW, seed=5, trials=9)
     (entry,) = log.read(run.folder).entries
     said = dict(entry.session)
@@ -256,7 +254,7 @@ def test_workload_without_elements_cannot_be_tuned(run):
         run(Workload((0, 4), (0, 4), ()))
 
 
-def test_workload_that_tvm_cannot_fuse_leaves_the_session_to_others(run):
+def test_workload_tvm_cannot_fuse_leaves_others_the_session(run):
     with pytest.raises(UntunableError, match=r"fewer than 2\^31"):
         run(Workload((2, 1 << 31), (2, 1 << 31), (), "int8"), trials=2)
 
@@ -267,7 +265,7 @@ def test_logs_that_are_no_path_are_refused(wrong):
         Session(TARGET, wrong)
 
 
-def test_folder_that_cannot_be_written_is_refused_before_anything_is_measured(tmp_path):
+def test_unwritable_folder_is_refused_before_timing(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(te_select.TuningError, match="cannot be written"):
         Session(TARGET, tmp_path / "file")
@@ -318,7 +316,7 @@ def test_sessions_of_two_workloads_do_not_wait_for_each_other(tmp_path, monkeypa
     assert {entry.key for entry in log.read(tmp_path / TARGET).entries} == {"w4", "w4_1024cte"}
 
 
-def test_folder_of_another_target_with_the_same_digest_is_refused(tmp_path, monkeypatch, run):
+def test_folder_of_another_target_of_equal_digest_is_refused(tmp_path, monkeypatch, run):
     """Targets in JSON have folders that are named by ten digits."""
     run(FEW, trials=2)
     (tmp_path / TARGET).rename(tmp_path / "target-0123456789")
@@ -337,7 +335,7 @@ def test_folder_of_another_target_with_the_same_digest_is_refused(tmp_path, monk
         ((1.0,) * 8, (4.0, 4.0, 4.0, 4.0, 4.0, 4.0, 4.0, 0.9), False),
     ],
 )
-def test_config_must_win_three_of_four_turns_and_the_best_by_a_percent(mine, its, won):
+def test_config_wins_three_of_four_turns_and_by_a_percent(mine, its, won):
     assert wins(Timing(mine), Timing(its)) is won
 
 

@@ -31,7 +31,7 @@ class Peer(abc.ABC):
     install
         The pip package that brings them.
     on_device
-        Whether it selects on a GPU; None where that is not known, as of a broken plug-in.
+        Whether it selects on a GPU; None if that is not known, as of a broken plug-in.
     """
 
     name: ClassVar[str]

@@ -85,7 +85,7 @@ def _compact(shape: Sequence[int], order: Sequence[int]) -> list[int]:
 
 
 def _steps(shape: Sequence[int], tensor: Any) -> list[int]:
-    """The strides of a tensor along the axes of the result; 0 where it is broadcast."""
+    """The strides of a tensor along the axes of the result; 0 if it is broadcast."""
     missing = [0] * (len(shape) - tensor.ndim)
     own = zip(tensor.shape, tensor.stride(), shape[len(missing) :], strict=True)
     return missing + [0 if extent == 1 != to else step for extent, step, to in own]

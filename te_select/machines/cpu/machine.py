@@ -69,7 +69,7 @@ def build(
                 functions += lower(one, name)
                 decisions = Decisions.of(access_pattern(one.workload), vars(one.config))
                 versions[one.workload].append(link.Version(name, decisions))
-            with limits.explained(*(one.workload for one in of_level)):
+            with limits.tvm_errors_as_ours(*(one.workload for one in of_level)):
                 # Lowest level first: every level has the same helpers of TVM, and the linker takes
                 # those that come first, so these must run on every CPU.
                 told = partial(_tell, progress, k, len(target.levels))
@@ -119,7 +119,7 @@ def source(one: Scheduled, target: CpuTarget, form: str) -> str:
     lowered = lower(one, symbol(0))
     if form == "tir":
         return "\n\n".join([*_spans_in_words(one), *(str(func.script()) for func in lowered)])
-    with limits.explained(one.workload):
+    with limits.tvm_errors_as_ours(one.workload):
         module = lowering.build(lowered, target.tvm)
     if form == "llvm":
         return str(module.inspect_source("ll"))
@@ -149,7 +149,7 @@ def lower(one: Scheduled, name: str) -> list[tirx.PrimFunc]:
     of = (one.workload.dim_names, access_pattern(one.workload))
     instead: dict[str, Condition] = {}
     others = []
-    with limits.explained(one.workload):
+    with limits.tvm_errors_as_ours(one.workload):
         for variant, func in reversed(list(one.functions.items())):  # the last is asked first
             if variant.applies is not None:
                 other = f"{name}_{variant.name}"

@@ -117,5 +117,5 @@ def tuned_on(target: CudaTarget) -> tuple[str, int | None]:
 
 
 def _lower(one: Scheduled, name: str) -> CudaFunction:
-    with limits.explained(one.workload):
+    with limits.tvm_errors_as_ours(one.workload):
         return lowering.lower(one.func, name, one.workload.dim_names, access_pattern(one.workload))

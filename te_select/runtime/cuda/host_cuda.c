@@ -20,7 +20,7 @@ enum {
 };
 enum { NOT_INITIALIZED = 3, STREAM_CAPTURE_UNSUPPORTED = 900 };
 enum { CAPABILITY_MAJOR = 75, CAPABILITY_MINOR = 76, DEVICE_ORDINAL = 9 };
-enum { LARGEST_ALIGNMENT = 8 }; /* 16-byte elements are read as two words where they must be */
+enum { LARGEST_ALIGNMENT = 8 }; /* 16-byte elements are read as two words if they must be */
 
 typedef int result;
 
@@ -315,7 +315,7 @@ static int start_for_plain(const te_select_cuda_kernel* kernel) {
   return failed;
 }
 
-/* Where memory is: on a device, or on the CPU where the driver does not know it. */
+/* Where memory is: on a device, or on the CPU if the driver does not know it. */
 static int find_device(const te_select_cuda_kernel* kernel, int operand, const void* memory,
                        DLDevice* device) {
   int ordinal = 0;

@@ -76,7 +76,7 @@ static PyObject* call_kernel(PyObject* self, PyObject* const* args, Py_ssize_t c
 }
 
 static PyMethodDef definition = {"entry", (PyCFunction)(void (*)(void))call_kernel, METH_FASTCALL,
-                                 "Call a kernel; false where it did not take the arguments."};
+                                 "Call a kernel; false if it did not take the arguments."};
 
 PyObject* te_select_make_entry(PyObject* module, PyObject* address) {
   (void)module;

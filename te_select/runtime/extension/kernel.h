@@ -6,7 +6,7 @@
 
 /* Makes a function of (cond, then, else, out) that calls a kernel's function `NAME__try`, of which
  * the address is given. It returns whether the kernel took the arguments: compact arrays, and
- * numbers where a rank is 0. */
+ * numbers if a rank is 0. */
 PyObject* te_select_make_entry(PyObject* module, PyObject* address);
 
 #endif

@@ -215,7 +215,7 @@ static verdict convert(operand* found, PyArray_Descr* type) {
   /* Bytes to text may fail, and NumPy converts what is selected only. */
   if (PyTypeNum_ISFLEXIBLE(type->type_num) && own->type_num != type->type_num)
     return FALLBACK_ELEMENT_TYPE;
-  /* NumPy 2.4 crashes where it converts 600 dates of generic units to years. */
+  /* NumPy 2.4 crashes if it converts 600 dates of generic units to years. */
   if (PyTypeNum_ISDATETIME(type->type_num)) return FALLBACK_PROMOTION;
   if (PyArray_SIZE(found->array) > SMALL) return FALLBACK_PROMOTION;
   return cast(found, type);

@@ -47,7 +47,7 @@ static inline int te_select_is_number(PyObject* value) {
   return PyFloat_CheckExact(value) || PyLong_CheckExact(value) || PyComplex_CheckExact(value);
 }
 
-/* Makes an element of a number; false where it is of another kind, or out of range. */
+/* Makes an element of a number; false if it is of another kind, or out of range. */
 int te_select_exact_number(PyObject* number, PyArray_Descr* type, char* element);
 
 #endif

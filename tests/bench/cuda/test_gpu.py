@@ -1,4 +1,4 @@
-"""The bench on a real CUDA device: its peers and its graphs. Skipped where there is none."""
+"""The bench on a real CUDA device: its peers and its graphs. Skipped if there is none."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def rows(*peers):
         return found, fake.fake_launches()
 
 
-def test_a_row_is_verified_and_timed_beside_the_copy_of_the_device():
+def test_row_is_verified_and_timed_beside_the_devices_copy():
     waiting = Waiting()
     (row,), launches = rows(Liar(), waiting)
     assert set(row.timings) == {OURS, COPY, "waiting"}
@@ -90,7 +90,7 @@ def test_a_wrong_kernel_is_shown_as_wrong():
     assert OURS in row.wrong and OURS not in row.timings
 
 
-def test_calls_are_replayed_from_a_graph_of_the_stream_that_was_current():
+def test_graph_of_the_current_stream_replays_calls():
     with running(W) as fake:
         (operands,) = make_sets(make_operands(W, Mask()), 1)
         tensors = [tvm_ffi.from_dlpack(array) for array in operands.arrays()]

@@ -136,7 +136,7 @@ def toy(tmp_path, monkeypatch):
     worker.close()
 
 
-def test_round_that_kills_its_process_is_a_failure_and_the_next_runs(toy):
+def test_round_that_kills_its_process_fails_and_the_next_runs(toy):
     assert toy.run(0) == (Counter(things=5), [])
     _, (failure,) = toy.run(1)
     assert "SIGSEGV at: thing 1" in failure

@@ -158,7 +158,7 @@ def test_body_of_a_scan_sees_one_row(tmp_path):
     assert behind.then_shape == ("batch", 4)
 
 
-def test_rows_of_a_scan_along_another_axis_are_as_many_as_that_is_long(tmp_path):
+def test_scan_along_another_axis_has_its_length_of_rows(tmp_path):
     body = graph(
         [node("Neg", ["row"], ["u"])],
         [tensor("row", "float32", None)],
@@ -209,7 +209,7 @@ def test_local_function_sees_what_it_is_called_with(tmp_path):
     assert found["function:local::masked#0"].cond_producer == "function input"
 
 
-def test_function_that_is_called_with_two_shapes_has_names_for_what_differs(tmp_path):
+def test_function_called_with_two_shapes_names_what_differs(tmp_path):
     nodes = [
         node("masked", ["c", "x"], ["y"], domain="local"),
         node("masked", ["c5", "x5"], ["z"], domain="local"),
@@ -258,7 +258,7 @@ def test_function_that_calls_itself_is_an_error(tmp_path):
         read(made, tmp_path)
 
 
-def test_functions_that_call_each_other_a_billion_times_are_given_up(tmp_path, monkeypatch):
+def test_functions_called_a_billion_times_are_refused(tmp_path, monkeypatch):
     """Thirty functions, each of which calls the one before twice."""
     monkeypatch.setattr(interpreter, "MOST_STEPS", 1000)
     functions = [function("f0", MASKED.node)]

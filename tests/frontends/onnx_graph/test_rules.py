@@ -284,7 +284,7 @@ def test_shapes_of_named_dims_are_those_that_onnx_computes(name, sizes):
     assert [str(dim) for dim in walked(made)["out"].shape] == dims
 
 
-def test_dim_of_1_may_become_any_size_where_it_is_expanded_to_what_is_not_known():
+def test_dim_of_1_expanded_to_the_unknown_may_be_any_size():
     inputs = [tensor("x", "float32", [1, 5, "c"]), tensor("sizes", "int64", [3])]
     dims = walked(model([node("Expand", ["x", "sizes"], ["out"])], inputs))["out"].shape
     assert isinstance(dims[0], Expression)
@@ -309,7 +309,7 @@ def test_resized_dim_is_known_where_all_libraries_round_alike(scale, size):
     assert isinstance(found, Expression) if size is None else found == size
 
 
-def test_size_that_is_stated_inside_stays_equal_to_that_of_the_input():
+def test_size_stated_inside_stays_equal_to_the_inputs():
     """An int that the exporter saw in one run does not part two tensors of one size."""
     inputs = [tensor("x", "float32", [None, 4])]
     stated = [tensor("y", "float32", [5, 4])]

@@ -39,7 +39,7 @@ def test_names_that_clash_after_cleaning_are_told_apart():
     assert set(kept.values()) == set(texts)
 
 
-def test_unknown_sizes_are_named_by_node_so_that_alike_nodes_are_one_workload():
+def test_unknown_sizes_of_alike_nodes_make_one_workload():
     sizes = Sizes()
     names = Names(sizes)
     first, second = sizes.fresh("dim 0 of x"), sizes.fresh("dim 0 of y")

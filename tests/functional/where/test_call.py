@@ -28,7 +28,7 @@ def test_random_calls_are_those_of_numpy(seed):
         assert found is None, f"random_call({[seed, number]}): {found}"
 
 
-def test_kernels_serve_half_of_the_random_calls_with_many_elements():
+def test_kernels_serve_half_of_the_large_random_calls():
     before = where.stats()
     for number in range(60):
         where(*random_call_of_one_type(np.random.default_rng([99, number])))

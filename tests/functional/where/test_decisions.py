@@ -85,7 +85,7 @@ def test_interpreters_lock_is_given_away_from_8192_elements(stand_in):
     )
 
 
-def test_tensors_are_selected_without_the_lock_from_8192_elements(stand_in):
+def test_tensors_of_8192_elements_are_selected_without_gil(stand_in):
     pytest.importorskip("torch")
     run(
         stand_in,

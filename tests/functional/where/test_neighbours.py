@@ -60,7 +60,7 @@ def test_kernels_serve_each_kind(kind):
     assert (after.calls - before.calls, after.left) == (1, before.left)
 
 
-def test_rule_of_an_operand_decides_before_anything_is_converted():
+def test_rule_of_an_operand_decides_before_conversions():
     counted, own = ByMethod(np.ones(3)), OfItsOwnRule()
     left = te_select.where.stats().left.get("kind of operand", 0)
     for given in ((counted, own, 1.0), (own, counted, 1.0), (True, counted, own)):

@@ -49,7 +49,7 @@ def test_signalling_nan_is_converted_without_a_word():
 
 
 @pytest.mark.parametrize("raised", ["invalid", "over", "under"])
-def test_error_of_a_conversion_is_raised_only_where_numpy_raises_it(raised):
+def test_conversion_errors_are_raised_only_as_numpy_does(raised):
     signalling, cond = np.array([0x7FA00000], np.uint32).view("f4"), np.array([True])
     floats, several = np.ones(2, "f4"), np.ones(3, "f4")
     calls = [
@@ -74,7 +74,7 @@ def test_error_of_a_conversion_is_raised_only_where_numpy_raises_it(raised):
         assert difference(found, expected) is None, given
 
 
-def test_number_that_overflows_is_warned_of_once_at_the_callers_line():
+def test_overflow_is_warned_of_once_at_the_callers_line():
     for dtype in (np.dtype("f4"), np.dtype("f4", metadata={"a": 1})):
         with pytest.warns(RuntimeWarning, match="overflow") as warned:
             te_select.where(np.array([True, False]), np.ones(2, dtype), 1e300 + 0j)

@@ -127,7 +127,7 @@ def test_out_of_another_shape_is_resized_as_torch_does(entry, shape):
 @pytest.mark.parametrize(
     ("dtype", "number"), [("float32", 1e300), ("complex64", 1e300), ("int8", 300)]
 )
-def test_number_that_the_type_does_not_hold_is_refused_as_torch_does(dtype, number):
+def test_number_beyond_the_type_is_refused_as_torch_does(dtype, number):
     cond, x = torch.ones(3, dtype=torch.bool), torch.ones(3, dtype=getattr(torch, dtype))
     for select in (torch.where, te_select.where):
         with pytest.raises(RuntimeError, match="without overflow"):

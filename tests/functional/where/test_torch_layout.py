@@ -85,7 +85,7 @@ def test_axes_of_one_or_no_element_have_the_strides_of_torch(extents):
 
 
 @pytest.mark.parametrize("shape", [(2, 3, 1, 4), (2, 3, 4, 1), (1, 3, 4, 5), (2, 1, 3, 4)], ids=str)
-def test_inputs_of_one_shape_and_order_have_the_strides_of_torch(shape):
+def test_inputs_of_one_shape_and_order_give_torchs_strides(shape):
     draw = random.Random(0)
     last = torch.rand(*shape).contiguous(memory_format=torch.channels_last)
     reversed_axes = torch.rand(*shape[::-1]).permute(3, 2, 1, 0)
@@ -97,7 +97,7 @@ def test_inputs_of_one_shape_and_order_have_the_strides_of_torch(shape):
 
 
 @pytest.mark.parametrize("shape, steps", [((1, 8), (3, 1)), ((8,), (1,)), ((1, 1), (5, 7))])
-def test_out_that_is_an_input_with_other_strides_is_refused_as_by_torch(shape, steps):
+def test_out_that_is_a_restrided_input_is_refused_as_by_torch(shape, steps):
     cond, x, y = torch.ones(1, 8) > 0, torch.ones(1, 8), torch.zeros(1, 8)
     out = x.as_strided(shape, steps)
     for given in ((cond, x, y), (cond, y, x)):

@@ -93,7 +93,7 @@ def test_out_is_written_where_nothing_is_recorded():
 
 
 @pytest.mark.parametrize("function", [where, te_select.where])
-def test_complex_number_beside_a_real_tensor_in_forward_over_reverse(function):
+def test_complex_number_beside_a_real_tensor_in_two_modes(function):
     def transformed(select):
         f = torch.func.grad(lambda y: select(COND, 1j, y).abs().sum())
         return torch.func.jvp(f, (torch.tensor([3.0, 4.0]),), (ONES,))

@@ -156,7 +156,7 @@ def test_large_call_has_a_second_thread():
     assert done.stdout.split() == ["0", "1", "1"]
 
 
-def test_masks_in_runs_are_selected_where_the_machine_tests_cond_first():
+def test_masks_in_runs_are_selected_if_cond_is_tested_first():
     code = """
         import numpy as np
         import te_select

@@ -176,7 +176,7 @@ def innermost_loops(assembly):
 @pytest.mark.parametrize("target", ["aarch64", "aarch64:neoverse-n1", "aarch64:neoverse-v2"])
 @pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "float64"])
 @pytest.mark.parametrize("sides", [((1 << 20,), (1 << 20,)), ((1 << 20,), ())])
-def test_inner_loops_are_neon_selects_with_four_vectors_in_flight(target, dtype, sides):
+def test_inner_loops_are_neon_selects_of_four_vectors(target, dtype, sides):
     workload = Workload((1 << 20,), *sides, dtype)
     loops = innermost_loops(compiler.source(workload, target, None, "asm"))
     selects = [sum(bool(re.match(r"(bit|bif|bsl)\s", x)) for x in loop) for loop in loops]
@@ -334,7 +334,7 @@ def test_wrong_name_is_one_clear_line(target, said):
 
 
 @pytest.mark.parametrize("name", ["aarch64", "aarch64:neoverse-v2", "aarch64:apple-m4", "riscv64"])
-def test_target_is_made_again_from_its_name_and_from_a_records_json(name):
+def test_target_is_made_from_its_name_and_a_records_json(name):
     target = resolve(name)
     assert target.name == name
     for form in (target.name, json.loads(str(target.tvm))):

@@ -233,7 +233,7 @@ def test_level_that_lacks_a_feature_is_passed_over(tmp_path):
     assert module.get_function("te_select_level")() == 1
 
 
-def test_feature_that_the_manifest_leaves_out_is_no_illegal_instruction(tmp_path):
+def test_feature_left_out_of_a_manifest_is_no_sigill(tmp_path):
     """A manifest that asks for the feature would be refused when the library is loaded."""
     path, _, arguments = standin(tmp_path, [("moon", ("cheese",))])
     kernel = artifact.load(path)  # the manifest asks for no feature
@@ -241,7 +241,7 @@ def test_feature_that_the_manifest_leaves_out_is_no_illegal_instruction(tmp_path
         kernel(*arguments[:3])
 
 
-def test_every_feature_that_a_target_may_ask_for_can_be_found_out():
+def test_every_feature_a_target_may_ask_for_is_detected():
     source = (ROOT / "te_select/runtime/cpu/cpu_features.c").read_text()
     asked = [name for each in isa.ISAS.values() for name in each.features.values()]
     assert len(asked) > 30

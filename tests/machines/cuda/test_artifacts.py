@@ -70,7 +70,7 @@ def emulating(folder, arch=90):
         yield emulator
 
 
-def test_kernels_of_a_library_are_right_bit_for_bit_and_write_nothing_else(library, tmp_path):
+def test_kernels_of_a_library_write_the_right_bits_only(library, tmp_path):
     with emulating(tmp_path) as emulator:
         for kernel in te_select.load(library).values():
             results = verify_kernel(OnDevice(kernel))
@@ -131,7 +131,7 @@ def test_library_holds_machine_code_for_each_arch_and_no_source(library):
     assert manifest["versions"]["cuda_compiler"] == compilers.describe()
 
 
-def test_library_needs_neither_tvm_nor_a_compiler_nor_the_driver(library):
+def test_library_needs_no_tvm_no_compiler_and_no_driver(library):
     script = f"""
         import sys
         for name in ("tvm", "cuda", "triton", "cupy"):
@@ -161,7 +161,7 @@ def test_same_workloads_give_the_same_bytes(tmp_path):
 
 
 @pytest.mark.parametrize("level", KINDS["cuda"].sources)
-def test_source_is_shown_at_each_level_of_a_kernel_and_of_a_library(level, library):
+def test_source_is_shown_in_each_form(level, library):
     kernel = te_select.load(library)[WORKLOADS[1].name]
     if level == "sass":
         try:

@@ -261,7 +261,7 @@ def test_indices_have_64_bits_from_2_to_the_31_elements_on(extent, tmp_path):
         assert library.te_select_emulator_error() == (b"32" if n < 2**31 else b"64")
 
 
-def test_named_size_of_more_tiles_than_a_grid_may_have_is_done_whole(tmp_path, monkeypatch):
+def test_named_size_of_more_tiles_than_a_grid_is_done_whole(tmp_path, monkeypatch):
     monkeypatch.setattr(lowering, "LARGEST_GRID", 3)
     workload = Workload(["n"], ["n"], ["n"])
     emulated, _ = emulate([workload], tmp_path, vectors=1, threads=128)
@@ -271,7 +271,7 @@ def test_named_size_of_more_tiles_than_a_grid_may_have_is_done_whole(tmp_path, m
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
-def test_named_rows_of_whole_vectors_are_read_as_literal_ones_are(dtype, tmp_path):
+def test_named_rows_of_whole_vectors_are_read_as_literal(dtype, tmp_path):
     named = [
         Workload(["r", 1], ["r", "n"], ["n"], dtype),
         Workload(["r", "n"], ["r", 1], ["n"], dtype, "multidirectional"),

@@ -1,4 +1,4 @@
-"""Kernels on a real CUDA device: ``pytest -m gpu``. Skipped where there is none."""
+"""Kernels on a real CUDA device: ``pytest -m gpu``. Skipped if there is none."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ def test_library_without_code_for_the_device_says_so():
         k(*tensors())
 
 
-def test_tensors_of_two_libraries_are_ordered_and_the_result_is_complete():
+def test_tensors_of_two_libraries_are_ordered():
     cupy = pytest.importorskip("cupy")
     torch = libtorch()
     cond, then, _ = tensors()

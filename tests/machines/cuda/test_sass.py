@@ -75,14 +75,14 @@ def test_every_pattern_compiles_to_wide_accesses_without_spills(dtype, arch):
 @pytest.mark.parametrize(
     ("dtype", "width"), [("uint8", "128"), ("bfloat16", "64"), ("float32", ""), ("float64", "U16")]
 )
-def test_cond_is_loaded_by_as_many_bytes_as_a_vector_has_elements(dtype, width):
+def test_cond_is_loaded_by_a_byte_per_element_of_a_vector(dtype, width):
     text = listing(Workload((1 << 26,), (), (), dtype, "multidirectional"))
     loads = re.findall(r"LDG\.E\.EF(?:\.(\w+))? ", text)
     assert loads and set(loads) == {width}
 
 
 @compiler
-def test_every_load_of_a_thread_is_issued_before_its_first_store():
+def test_every_load_of_a_thread_precedes_its_first_store():
     text = listing(Workload(*[(1 << 25,)] * 3))
     order = re.findall(r"(LDG|STG)\.E\.EF[\w.]*", text)
     main = order[order.index("LDG") :]
@@ -119,7 +119,7 @@ def small() -> str:
 
 
 @pytest.mark.parametrize("which", ["nvcc", "nvrtc"])
-def test_either_compiler_makes_machine_code_for_each_arch_and_ptx_of_the_newest(which):
+def test_either_compiler_makes_sass_per_arch_and_newest_ptx(which):
     try:
         binary = compile_cuda(small(), ["sm_90", "sm_80"], which)
     except ToolchainError as error:
@@ -132,7 +132,7 @@ def test_either_compiler_makes_machine_code_for_each_arch_and_ptx_of_the_newest(
 
 
 @compiler
-def test_source_that_is_wrong_is_refused_with_the_compiler_s_words():
+def test_wrong_source_is_refused_with_the_compilers_words():
     with pytest.raises(ToolchainError, match="mistake"):
         compile_cuda("__global__ void kernel() { mistake(); }", ["sm_90"])
 

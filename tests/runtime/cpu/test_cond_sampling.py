@@ -62,7 +62,7 @@ def test_cond_that_is_read_again_is_not_looked_at(half):
 
 
 @pytest.mark.parametrize(("uniform", "looked"), [(16, 8), (8, 8), (7, 16), (0, 9)])
-def test_places_are_tested_until_half_of_16_are_of_one_value_or_cannot_be(half, uniform, looked):
+def test_places_are_tested_until_8_of_16_agree_or_cannot(half, uniform, looked):
     cond = np.arange(1 << 16) % 2 == 0
     cond[: uniform << 12] = True
     ctypes.c_int.in_dll(half, "looked").value = 0

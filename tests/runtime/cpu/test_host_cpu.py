@@ -35,7 +35,7 @@ def test_pointers_and_sizes_are_those_of_the_operands(probe):
     assert list(made.seen.pointers) == [array.ctypes.data for array in arrays]
 
 
-def test_stores_past_the_cache_begin_at_the_bytes_of_out_that_were_asked_for(probe):
+def test_stores_past_the_cache_begin_at_the_bytes_asked_for(probe):
     made = probe(stream_from=64)
     streams = []
     for n in (15, 16, 17):
@@ -75,7 +75,7 @@ def test_kernel_without_a_parallel_loop_is_given_one_thread(probe):
     assert (made.seen.tasks, made.seen.has("small")) == (1, True)
 
 
-def test_call_is_small_where_one_thread_does_it_inside_the_caches(probe):
+def test_call_of_one_thread_inside_the_caches_is_small(probe):
     made = probe(bytes_per_thread=100, stream_from=256)
     small = []
     for n in (15, 16, 63, 64):
@@ -87,7 +87,7 @@ def test_call_is_small_where_one_thread_does_it_inside_the_caches(probe):
     assert not streamed.seen.has("small")
 
 
-def test_every_thread_that_stored_past_the_cache_orders_its_stores(probe):
+def test_threads_that_stored_past_the_cache_order_stores(probe):
     serial = probe(stream_from=64)
     serial(15)
     assert serial.fences.value == 0
@@ -129,9 +129,7 @@ def test_every_helper_orders_its_stores_too(folder):
     ("knob", "profile", "skips"),
     [(0, 2, False), (1, 0, True), (-1, 0, False), (-1, 1, True), (-1, 2, True)],
 )
-def test_cond_is_looked_at_first_where_the_knob_or_else_the_machine_says_so(
-    probe, monkeypatch, knob, profile, skips
-):
+def test_knob_or_machine_says_to_look_at_cond_first(probe, monkeypatch, knob, profile, skips):
     """Only calls for several threads look; a small call would take a tenth longer."""
     monkeypatch.setenv("TE_SELECT_PROFILE", f"skip={profile}")
     made = probe(bytes_per_thread=100, skip=knob)
@@ -142,9 +140,7 @@ def test_cond_is_looked_at_first_where_the_knob_or_else_the_machine_says_so(
 
 
 @pytest.mark.parametrize(("profile", "skips"), [(1, False), (2, True)])
-def test_cond_that_is_read_several_times_is_looked_at_first_on_some_machines_only(
-    probe, monkeypatch, profile, skips
-):
+def test_machine_decides_if_reread_cond_is_looked_at_first(probe, monkeypatch, profile, skips):
     monkeypatch.setenv("TE_SELECT_PROFILE", f"skip={profile}")
     made = probe(bytes_per_thread=100, skip=-1, reads_cond_once=False)
     made(1000)
@@ -153,9 +149,7 @@ def test_cond_that_is_read_several_times_is_looked_at_first_on_some_machines_onl
 
 @pytest.mark.parametrize("knob", [-1, 0, 1])
 @pytest.mark.parametrize("profile", [0, 1])
-def test_spans_walk_backwards_where_the_knob_or_else_the_machine_says_so(
-    probe, monkeypatch, knob, profile
-):
+def test_knob_or_machine_says_that_spans_walk_backwards(probe, monkeypatch, knob, profile):
     monkeypatch.setenv("TE_SELECT_PROFILE", f"backwards={profile}")
     made = probe(backwards=knob)
     made(1)
@@ -163,9 +157,7 @@ def test_spans_walk_backwards_where_the_knob_or_else_the_machine_says_so(
 
 
 @pytest.mark.parametrize(("is_fill", "first"), [(False, 100), (True, 150)])
-def test_machine_decides_from_which_bytes_on_stores_go_past_its_caches(
-    probe, monkeypatch, is_fill, first
-):
+def test_machine_decides_from_where_stores_pass_its_caches(probe, monkeypatch, is_fill, first):
     """By the bytes moved, 13 for each element; by the bytes written, 4, if much less is read."""
     monkeypatch.setenv("TE_SELECT_NUM_THREADS", "1")
     sizes = "stream_per_thread=1000,stream_per_l3=300,fill_per_thread=400,fill_per_l3=200"
@@ -242,7 +234,7 @@ def test_failure_of_one_thread_is_that_of_the_call(probe, which):
     assert made.seen.tasks == 1
 
 
-def test_library_without_a_level_for_this_cpu_says_what_it_lacks(probe):
+def test_library_without_a_level_for_this_cpu_says_why(probe):
     moon = Level("moon", ("cheese",))
     made = probe(levels=[moon, Level("far side", ("cheese", "darkness"))])
     with pytest.raises(RuntimeError, match="compiled for moon, and this CPU lacks cheese"):

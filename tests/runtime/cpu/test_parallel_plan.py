@@ -167,7 +167,7 @@ def test_huge_thread_count_starts_no_more_than_256_threads(tmp_path):
     assert int(extra) == MOST_THREADS - 1
 
 
-def test_work_is_done_whole_by_fewer_threads_than_were_asked_for(tmp_path):
+def test_work_is_done_whole_by_fewer_threads_than_asked(tmp_path):
     """The system refuses threads if there is no memory for their stacks."""
     shape = (64, 64)
     path = build([Workload(shape, shape, shape)], tmp_path / "library.so", bytes_per_thread=1)
@@ -189,7 +189,7 @@ def test_bytes_decide_how_many_threads_are_worth_it(tmp_path):
     assert run_alone(PARALLEL, path).split() == ["1"]
 
 
-def test_every_thread_has_as_many_tasks_of_at_least_256_kb_but_all_no_more_than_65536(tmp_path):
+def test_threads_have_equal_tasks_of_256_kb_at_most_65536(tmp_path):
     tasks_for = ctypes.CDLL(str(c_half.build(tmp_path, "parallel_plan_test.c", []))).tasks_for
     tasks_for.restype = ctypes.c_int64
     tasks_for.argtypes = (ctypes.c_int64, ctypes.c_int32)
@@ -207,7 +207,7 @@ def test_every_thread_has_as_many_tasks_of_at_least_256_kb_but_all_no_more_than_
         assert tasks_for(moved, threads) == tasks
 
 
-def test_a_process_may_load_more_libraries_than_static_tls_has_room_for(parallel):
+def test_more_libraries_load_than_static_tls_has_room_for(parallel):
     code = """
         import shutil, sys, tvm_ffi
         path, name = sys.argv[1:]

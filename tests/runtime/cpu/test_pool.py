@@ -100,7 +100,7 @@ def test_helper_that_never_starts_is_not_waited_for(tmp_path):
     alone(never, code)
 
 
-def test_threads_that_the_system_refuses_are_not_taken_for_late_ones(tmp_path):
+def test_refused_threads_are_not_taken_for_late_ones(tmp_path):
     """Otherwise calls would run alone for a while, as if the cores had other work."""
     none = c_half.build(tmp_path, "pool_test.c", SOURCES, "-DNO_THREAD_CAN_BE_MADE", *OWN)
     code = """
@@ -238,7 +238,7 @@ def test_helpers_wake_on_other_cpus_than_the_callers(path):
     c_half.run(path, AFFINITY, code)
 
 
-def test_helpers_of_a_caller_with_a_single_cpu_stay_where_they_may_run(path):
+def test_helpers_of_a_single_cpu_stay_where_they_may_run(path):
     code = """
         os.sched_setaffinity(0, {min(mine)})
         for k in range(5):

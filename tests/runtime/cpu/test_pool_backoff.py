@@ -66,7 +66,7 @@ def test_stopped_thread_makes_calls_run_alone(pool):
     assert [pool.teach(1, FAIR, STALL) for _ in range(3)] == [2 * MS] * 3
 
 
-def test_four_calls_in_a_row_with_little_help_make_the_next_run_alone(pool):
+def test_four_calls_with_little_help_make_the_next_run_alone(pool):
     little, enough = FAIR // 4 - 1, FAIR // 4
     assert [pool.teach(1, little, 0) for _ in range(3)] == [0, 0, 0]
     assert pool.teach(1, enough, 0) == 0
@@ -125,7 +125,7 @@ def test_answer_from_before_another_stall_does_not_count(pool):
     assert (pool.are_free(), pool.times_asked()) == (0, 2)
 
 
-def test_calls_have_helpers_again_after_256_ms_whatever_they_answer(pool):
+def test_calls_have_helpers_again_after_256_ms(pool):
     pool.teach(1, FAIR, STALL)
     alone = 0
     while not pool.are_free():
@@ -134,7 +134,7 @@ def test_calls_have_helpers_again_after_256_ms_whatever_they_answer(pool):
     assert 256 <= alone <= 260
 
 
-def test_call_that_looked_before_the_cores_were_free_asks_nobody(pool):
+def test_call_that_found_busy_cores_asks_nobody(pool):
     ask(pool)
     answer(pool)
     assert pool.are_free()
@@ -142,7 +142,7 @@ def test_call_that_looked_before_the_cores_were_free_asks_nobody(pool):
     assert (pool.times_asked(), pool.policy_of_helpers()) == (1, os.SCHED_OTHER)
 
 
-def test_every_helper_that_is_asked_stops_nobody_until_the_cores_are_free(pool):
+def test_asked_helpers_stop_nobody_until_cores_are_free(pool):
     assert pool.policy_of_helpers() == os.SCHED_OTHER
     ask(pool)
     assert pool.policy_of_helpers() == os.SCHED_BATCH
@@ -178,7 +178,7 @@ def test_only_the_helpers_of_a_call_are_moved(pool):
     assert pool.cpus_of(3) == 0b10
 
 
-def test_every_helper_that_is_asked_wakes_on_another_cpu_than_the_callers(pool):
+def test_every_helper_wakes_on_another_cpu_than_the_caller(pool):
     pool.teach(1, FAIR, STALL)
     pool.let_pass(2 * MS)
     assert not pool.are_free_from(1, 0b111)
@@ -197,7 +197,7 @@ def test_a_core_is_left_to_each_thread_that_called_for_2_ms(pool):
     assert pool.left(8) == 8
 
 
-def test_threads_that_no_longer_call_are_forgotten_when_the_time_is_over(pool):
+def test_threads_that_no_longer_call_are_forgotten_in_time(pool):
     assert pool.left_beside(0xFF, 8) == 0
     assert pool.left_beside(0, 8) == 0  # a job without others says nothing of them
     pool.let_pass(2 * MS)

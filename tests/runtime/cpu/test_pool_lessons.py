@@ -30,14 +30,14 @@ def test_tasks_whose_owner_has_not_come_are_taken_at_once(pool):
     assert pool.looks_at(3, 3, 5, 0) == 0
 
 
-def test_owner_who_works_is_left_alone_until_one_task_takes_too_long(pool):
+def test_working_owner_is_left_alone_until_a_task_is_too_long(pool):
     """The patience is 1,000 ns, which is 1,000 looks at the clock."""
     assert 1000 < pool.looks_at(0, 1, 3, 0) < 1010
     assert -1700 < pool.looks_at(0, 1, 3, 800) <= -1600  # the owner does both tasks that were left
 
 
 @pytest.mark.parametrize("tasks", [2, 50])
-def test_owner_is_waited_for_as_long_as_two_of_our_own_tasks_took(pool, tasks):
+def test_owner_is_waited_for_as_long_as_two_own_tasks_took(pool, tasks):
     """For this many nanoseconds, each of which is a look at the clock."""
     assert 2000 <= pool.looks_after(tasks, 1000) < 2010
 
@@ -49,7 +49,7 @@ def test_call_gets_one_thread_while_another_call_has_the_pool(pool):
     assert pool.at_hand(4) == 4
 
 
-def test_threads_that_call_while_another_call_has_the_pool_are_counted(pool):
+def test_threads_that_call_beside_the_pools_user_are_counted(pool):
     """By a bit for each, which two threads may share."""
     assert pool.call(2) == 0
     pool.set_busy(1)
@@ -83,7 +83,7 @@ def wait_until(holds):
         time.sleep(0.001)
 
 
-def test_job_says_whether_helpers_were_awake_and_what_their_share_is(pool):
+def test_job_says_if_helpers_were_awake_and_their_share(pool):
     """Of 4 tasks."""
     for threads, share in ((4, 3), (3, 3), (2, 2)):
         assert pool.call(threads) == 0
@@ -96,7 +96,7 @@ def test_job_says_whether_helpers_were_awake_and_what_their_share_is(pool):
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="others have no such instruction")
-def test_helpers_wait_for_the_next_job_unless_they_were_only_asked(pool):
+def test_helpers_wait_for_a_job_unless_they_were_only_asked(pool):
     assert pool.call(4) == 0
     wait_until(lambda: pool.asleep() == 3)
     assert pool.count_pauses() >= 3 * 3000

@@ -62,7 +62,7 @@ def test_this_machine_is_described(library):
     assert (found.problem, found.is_refused) == ("", False)
 
 
-def test_server_with_a_mesh_stores_past_the_cache_what_the_l2_caches_do_not_hold(library):
+def test_mesh_server_stores_past_the_cache_beyond_its_l2(library):
     found = pretend(library, EMERALD_RAPIDS)
     assert found.origin == "measured: emeraldrapids"
     assert (found.decisions["skip"], found.decisions["backwards"]) == (2, 1)
@@ -74,7 +74,7 @@ def test_server_with_a_mesh_stores_past_the_cache_what_the_l2_caches_do_not_hold
     assert library.streams(0, 16 * MB, 1, 2)
 
 
-def test_zen_4_stores_past_the_cache_what_its_l3_caches_do_not_hold(library):
+def test_zen_4_stores_past_the_cache_beyond_its_l3(library):
     found = pretend(library, ZEN_4)
     assert found.origin == "measured: znver4"
     assert (found.decisions["skip"], found.decisions["backwards"]) == (1, 0)
@@ -88,7 +88,7 @@ def test_zen_4_stores_past_the_cache_what_its_l3_caches_do_not_hold(library):
     assert not library.streams(1 << 40, 24 * MB - 1, 1, 2)
 
 
-def test_zen_5_stores_past_the_cache_earlier_where_one_thread_runs_alone(library):
+def test_zen_5_stores_past_the_cache_earlier_on_one_thread(library):
     found = pretend(library, (b"AuthenticAMD", 26, 2, MB, 32 * MB, 8))
     assert found.origin == "measured: znver5"
     assert (found.decisions["skip"], found.decisions["backwards"]) == (1, 0)
@@ -157,7 +157,7 @@ def test_sums_of_thresholds_do_not_wrap_around(library, monkeypatch):
         (5 << 29, "2.5 GB"),
     ],
 )
-def test_bytes_are_said_in_the_largest_unit_of_which_there_is_one(size, said):
+def test_bytes_are_said_in_the_largest_whole_unit(size, said):
     decisions = dict.fromkeys(DECISIONS, 0) | {"stream_per_thread": size, "fill_per_l3": NEVER}
     machine = {"threads": 1, "threads_per_l3": 1, "l3": 4 << 30}
     profile = Profile(machine, "", decisions, "", "", False)
@@ -209,7 +209,7 @@ def test_damaged_file_of_the_user_is_left_out_whole_and_named(library, home, tex
     assert not found.is_refused
 
 
-def test_pipe_or_endless_file_in_the_place_of_the_file_is_left_out(library, home):
+def test_pipe_or_endless_file_in_its_place_is_left_out(library, home):
     path = home / "te-select" / "machines" / f"GenuineIntel-6-207-{300 * MB // KB}"
     path.parent.mkdir(parents=True)
     os.mkfifo(path)
@@ -260,9 +260,7 @@ def test_profile_that_is_none_is_refused_by_load(artifact, monkeypatch, home, te
         te_select.load(fresh(artifact))
 
 
-def test_profile_that_is_none_is_refused_by_a_call_of_another_language(
-    artifact, tmp_path, monkeypatch, home
-):
+def test_bad_profile_is_refused_by_a_call_from_c(artifact, tmp_path, monkeypatch, home):
     """It loads the library without te_select.load."""
     monkeypatch.setenv("TE_SELECT_PROFILE", "skip=7")
     copy = tmp_path / "copy.so"

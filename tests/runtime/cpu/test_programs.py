@@ -28,7 +28,7 @@ def test_large_call_has_a_second_thread_but_inside_a_region(kernel, library, ope
     assert c_programs.output(program) == f"{inside} 1\n"
 
 
-def test_region_of_a_plug_in_is_seen_that_brings_library_and_runtime(kernel):
+def test_plug_in_brings_library_and_runtime_of_its_region(kernel):
     options = ("-DPLUG_IN", "-shared", "-fPIC", "-fopenmp", "./mask.so")
     plug_in = kernel.compile("in_region.c", "region.so", *options)
     opener = kernel.compile("open_plug_in.c", "opener")

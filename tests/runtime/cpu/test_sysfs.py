@@ -60,7 +60,7 @@ def detect(tmp_path):
     return detected
 
 
-def test_caches_are_told_apart_by_their_level_and_not_by_their_number(detect):
+def test_caches_are_told_apart_by_level_not_by_number(detect):
     found = detect([*CACHES, ("3", "Unified", "32M", "0-63")], NEOVERSE_N1)
     assert (found.l2, found.l3, found.threads_per_l3) == (1 << 20, 32 << 20, 64)
     assert (found.vendor, found.model) == (b"arm-41", 0xD0C)

@@ -25,7 +25,7 @@ THREADS = 4
         lambda a: a.transpose(1, 2, 0)[..., ::-1],
     ],
 )
-def test_operands_that_lie_alike_are_one_run_from_their_first_byte(alone, turned):
+def test_operands_that_lie_alike_are_one_run(alone, turned):
     whole = [*operands(3, 4, 5), bits(3, 4, 5)]
     *inputs, out = map(turned, whole)
     (asked,) = alone.asked(*inputs, out)
@@ -81,7 +81,7 @@ def test_short_rows_are_done_many_at_a_time(alone, cond, x, y, number):
     assert kernels(alone.asked(*given)) == [(f"w4_rows{number:02}", 50, 3)]
 
 
-def test_missing_kernel_of_rows_is_asked_for_and_runs_do_its_work(alone):
+def test_runs_do_the_work_of_a_missing_kernel_of_rows_once(alone):
     given = (mask(50, 1), bits(50, 3), bits(1, 1))
     outcome = alone.select(*given, np.zeros((50, 3), "f4"), rows=False)
     assert outcome == 1 + 27 * 2 + 11
@@ -98,7 +98,7 @@ def test_rows_from_4_kb_on_are_done_one_by_one(alone, elements, joined):
 
 
 @pytest.mark.parametrize(("elements", "tiles"), [(31, True), (32, False)])
-def test_rows_with_gaps_are_copied_if_they_have_less_than_128_bytes(alone, elements, tiles):
+def test_rows_with_gaps_are_copied_below_128_bytes(alone, elements, tiles):
     cond, x, y = operands(20, elements)
     with_gaps = bits(20, elements + 1)[:, :elements]
     asked = alone.asked(cond, with_gaps, y)
@@ -130,7 +130,7 @@ def test_tile_copies_rows_with_gaps_only_if_they_are_short(alone, elements, copi
     assert len(asked) == (1 if copied else 16)
 
 
-def test_operand_that_is_not_contiguous_along_rows_is_copied_by_tiles(alone):
+def test_operand_not_contiguous_along_rows_is_copied_by_tiles(alone):
     """Of 16 KB: 16 rows of 1 KB, or a piece of a single row. The others are read where they lie."""
     cond, x, y = operands(40, 600)
     turned = bits(600, 40).T
@@ -157,7 +157,7 @@ def test_tile_has_16_kb_whatever_the_width(alone, dtype):
 # ---- threads ------------------------------------------------------------------------------------
 
 
-def test_call_has_as_many_threads_as_the_bytes_that_it_moves_are_worth(where):
+def test_call_has_as_many_threads_as_its_bytes_are_worth(where):
     """13 bytes an element; 9 if else is a single value, and 5 bytes for all of cond if that is."""
     made = where(bytes_per_thread=13 * KB)
     for elements, threads in {1: 0, 2047: 0, 2048: 2, 3071: 2, 3072: 3, 99_999: THREADS}.items():

@@ -35,7 +35,7 @@ def test_every_element_is_copied(copy, dtype, seed):
 
 
 @pytest.mark.parametrize(("row", "col"), [(100, 2), (2, 100), (-100, 2), (2, -100), (-2, 100)])
-def test_elements_that_lie_near_to_each_other_are_copied_one_after_the_other(copy, row, col):
+def test_elements_that_lie_near_are_copied_one_by_one(copy, row, col):
     """The second element of the row is copied over the second of the column, before it or after."""
     memory = np.zeros(1000, np.uint8)
     second_in_row, second_in_column = 500 + col, 500 + row

@@ -22,7 +22,7 @@ def test_no_flag_is_set_that_the_profile_does_not_want(where):
 
 
 @pytest.mark.parametrize(("threads", "elements"), [(1, 100), (2, 200)])
-def test_stores_go_past_the_cache_by_the_bytes_moved_for_each_thread(where, threads, elements):
+def test_stores_pass_the_cache_by_bytes_moved_per_thread(where, threads, elements):
     """Every thread has caches of its own. Stores past the cache are ordered once they are done."""
     made = where(stream_per_thread=1300, bytes_per_thread=KB)
     made["at_hand"] = threads
@@ -32,7 +32,7 @@ def test_stores_go_past_the_cache_by_the_bytes_moved_for_each_thread(where, thre
         assert made["fences"] == streams
 
 
-def test_call_that_reads_little_is_a_fill_with_a_threshold_of_its_own(where):
+def test_call_that_reads_little_is_a_fill_with_own_threshold(where):
     """If it reads less than half as much as it writes. Only the bytes of out are compared."""
     made = where(stream_per_thread=4000, fill_per_thread=800)
     for n in (199, 200):
@@ -56,9 +56,7 @@ RUNS = np.arange(64 * KB) % (16 * KB) < 8 * KB
     ("skip", "cond", "looks"),
     [(0, RUNS, False), (1, RUNS, True), (1, mask(64 * KB), False), (2, mask(64 * KB), True)],
 )
-def test_cond_is_looked_at_first_if_it_comes_in_runs_and_the_machine_gains(
-    where, dtype, skip, cond, looks
-):
+def test_cond_in_runs_is_looked_at_first_if_it_pays(where, dtype, skip, cond, looks):
     x = bits(64 * KB, dtype=dtype)
     made = where(bytes_per_thread=KB, skip=skip)
     assert flags(made.asked(cond, x, x[::-1].copy())) == ({"skip"} if looks else set())

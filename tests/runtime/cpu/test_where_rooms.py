@@ -47,7 +47,7 @@ def test_nothing_is_written_where_there_is_no_memory(where, given, threads):
         (mask(10, 10), bits(10, 10).T, bits(10, 10)),  # so small that it has room on the stack
     ],
 )
-def test_call_without_tiles_or_with_small_ones_allocates_nothing(alone, given):
+def test_call_with_small_tiles_or_none_allocates_nothing(alone, given):
     alone["is_short_of_memory"] = 1
     alone.asked(*given)
 

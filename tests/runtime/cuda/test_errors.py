@@ -132,7 +132,7 @@ def test_other_shapes_and_element_types_are_refused():
 @pytest.mark.parametrize(
     ("device", "archs"), [(75, ("sm_80", "sm_90")), (80, ("sm_86",)), (80, ("sm_90", "sm_100"))]
 )
-def test_device_without_code_is_an_error_that_names_what_is_embedded(device, archs):
+def test_device_without_code_is_told_what_is_embedded(device, archs):
     with fake_driver(device) as fake:
         k = cuda_standin.fresh_kernel(W, archs=archs)
         with pytest.raises(ArtifactError) as error:
@@ -194,7 +194,7 @@ def test_device_that_is_not_there_is_an_error(device, said):
         assert fake.fake_launches() == 0
 
 
-def test_library_loads_without_a_driver_and_says_what_is_missing_at_the_call(tmp_path):
+def test_library_loads_without_a_driver_and_its_call_says_so(tmp_path):
     path = cuda_standin.build([W], tmp_path / "mask.so")
     script = f"""
         import sys

@@ -51,7 +51,7 @@ def test_every_element_type_is_handed_to_the_kernel_and_back(dtype):
         assert read(out).tobytes() == expected(*arrays)
 
 
-def test_launch_has_the_grid_the_pointers_and_the_stream_of_the_call():
+def test_launch_has_the_calls_grid_pointers_and_stream():
     with running(W) as fake:
         k = cuda_standin.fresh_kernel(W, blocks="3")
         inputs = [on_device(array) for array in data()]
@@ -277,7 +277,7 @@ def test_code_is_chosen_by_the_architecture_of_the_device(device, archs, image):
         assert fake.fake_image() == image
 
 
-def test_nothing_is_launched_for_an_empty_output_or_an_empty_grid():
+def test_nothing_is_launched_for_an_empty_output_or_grid():
     empty = Workload((0, 5), (0, 5), (5,))
     with fake_driver(90) as fake:
         k = cuda_standin.fresh_kernel(empty)

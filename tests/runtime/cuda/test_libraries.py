@@ -18,7 +18,7 @@ COND, THEN, ELSE = data()
 WANT = np.where(COND, THEN, ELSE)
 
 
-def test_cupy_arrays_are_handed_over_for_the_stream_of_the_launch(monkeypatch):
+def test_cupy_arrays_are_handed_over_for_the_launchs_stream(monkeypatch):
     cuda_libraries.install(monkeypatch)
     with running(W) as fake:
         arrays = [CupyArray(array) for array in (COND, THEN, ELSE)]
@@ -38,7 +38,7 @@ def test_default_stream_of_cupy_is_none_to_dlpack(monkeypatch):
         assert all(array.streams == [None] for array in arrays)
 
 
-def test_strided_cupy_arrays_are_copied_and_a_strided_output_is_written(monkeypatch):
+def test_strided_cupy_arrays_are_copied_and_written(monkeypatch):
     cuda_libraries.install(monkeypatch)
     with running(W):
         k = cuda_standin.kernel(W)
@@ -61,7 +61,7 @@ def test_jax_arrays_are_waited_for_and_the_result_is_complete(monkeypatch):
             cuda_standin.kernel(W)(*arrays, out=arrays[1])
 
 
-def test_jax_inputs_may_be_dropped_after_a_call_that_writes_elsewhere(monkeypatch):
+def test_jax_inputs_may_be_dropped_after_a_call(monkeypatch):
     cuda_libraries.install(monkeypatch)
     with running(W) as fake:
         out = empty_on_device(W)
@@ -70,7 +70,7 @@ def test_jax_inputs_may_be_dropped_after_a_call_that_writes_elsewhere(monkeypatc
         assert read(out).tobytes() == WANT.tobytes()
 
 
-def test_two_libraries_in_one_call_are_waited_for_before_and_after(monkeypatch):
+def test_two_libraries_in_one_call_are_waited_for(monkeypatch):
     cuda_libraries.install(monkeypatch)
     with running(W) as fake:
         out = cuda_standin.kernel(W)(CupyArray(COND), JaxArray(THEN), CupyArray(ELSE))
@@ -90,7 +90,7 @@ def test_torch_tensors_are_handed_over_as_bits(dtype):
     assert bits.dtype.is_floating_point == (element.width == 16)
 
 
-def test_lazily_conjugated_torch_tensors_are_not_taken_as_they_are():
+def test_lazily_conjugated_torch_tensors_are_resolved():
     torch = pytest.importorskip("torch")
     workload = Workload((3,), (3,), (3,), "complex64")
     with running(workload):

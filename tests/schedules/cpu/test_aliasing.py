@@ -58,7 +58,7 @@ def test_output_anywhere_else_is_walked_forwards(is_backwards, ahead):
     assert not is_backwards(ahead + COMPARED_BYTES, 0, 0)
 
 
-def test_output_ahead_of_one_input_and_behind_the_other_is_walked_forwards(is_backwards):
+def test_output_between_two_inputs_is_walked_forwards(is_backwards):
     assert not is_backwards(64, 0, 128)
     assert not is_backwards(64, 128, 0)
 

@@ -22,13 +22,13 @@ def pattern(*shapes, dtype="float32"):
     return access_pattern(Workload(*shapes, dtype, "multidirectional"))
 
 
-def test_machine_decides_on_stores_where_the_output_may_be_large():
+def test_machine_decides_on_stores_of_large_outputs():
     n = LEAST_STREAMED_BYTES // 4
     for size, stream_from in ((n - 1, 0), (n, BY_MACHINE), ("n", BY_MACHINE)):
         assert default_config(pattern(*[(size,)] * 3), V3).stream_from == stream_from
 
 
-def test_machine_decides_on_threads_and_a_look_at_cond_where_much_may_be_moved():
+def test_machine_decides_on_threads_and_looks_if_much_moves():
     n = -(-LEAST_PARALLEL_BYTES // 13)
     for size, decided in ((n - 1, 0), (n, BY_MACHINE), ("n", BY_MACHINE)):
         config = default_config(pattern(*[(size,)] * 3), V3)
@@ -49,7 +49,7 @@ def test_machine_decides_on_threads_and_a_look_at_cond_where_much_may_be_moved()
         (((), (N,), (N,)), 0),
     ],
 )
-def test_cond_is_looked_at_first_where_it_moves_and_a_side_that_may_stay_unread_does(shapes, skip):
+def test_cond_that_moves_with_a_side_is_looked_at_first(shapes, skip):
     assert default_config(pattern(*shapes), V3).skip == skip
 
 
@@ -87,7 +87,7 @@ def test_piece_is_some_64_kb_of_whole_iterations(shapes, dtype, inner):
     assert defaults.PIECE_BYTES - step * inner * width < piece_bytes <= defaults.PIECE_BYTES
 
 
-def test_rows_are_the_leaf_where_they_are_short_or_stored_past_the_cache():
+def test_rows_are_the_leaf_if_short_or_past_the_cache():
     def rows(r, c):
         return default_config(pattern((r, 1), (r, c), (r, c)), V3).rows
 

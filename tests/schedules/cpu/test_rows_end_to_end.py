@@ -120,7 +120,7 @@ def test_rows_of_any_named_length_past_the_cache(end_to_end):
         assert np.array_equal(s.as_bytes(out), s.expected(static, cond, then, else_))
 
 
-def test_rows_end_to_end_are_the_default_for_what_is_stored_past_the_cache():
+def test_rows_end_to_end_are_the_default_past_the_cache():
     def rows(*shape):
         return are_end_to_end(Workload((shape[0], 1), shape, shape))
 
@@ -131,7 +131,7 @@ def test_rows_end_to_end_are_the_default_for_what_is_stored_past_the_cache():
     assert not rows(2048, 63)
 
 
-def test_text_assumes_alignment_only_where_it_stores_past_the_cache():
+def test_text_assumes_alignment_only_past_the_cache():
     text = rows_end_to_end.source(Span(4, "o", "f", "i", 0, 64, 1, True, False, end_to_end=True))
     accesses = [line for line in text.splitlines() if " load " in line or " store " in line]
     past = [line for line in accesses if "!nontemporal" in line]

@@ -85,7 +85,7 @@ def test_register_of_64_bytes_needs_both_features():
         assert isa.X86_64.level(frozenset(features)).register_bytes == width
 
 
-def test_fewer_vectors_are_in_flight_where_registers_would_not_hold_them():
+def test_vectors_in_flight_are_as_many_as_registers_hold():
     """With cond's bytes, 64 bytes of each side are 192 bytes for elements of 1 byte, 160 for 2."""
     found = [isa.AARCH64.vectors(16, width) for width in (1, 2, 4, 8)]
     assert found == [(64, 2), (64, 2), (64, 4), (64, 4)]
@@ -200,7 +200,7 @@ def test_rows_of_any_named_length_select_the_same_bits(shapes, dtype):
         ([(1 << 20,), (1 << 20,), (1 << 20,)], []),
     ],
 )
-def test_where_names_decide_there_are_functions_for_short_rows_and_small_calls(shapes, others):
+def test_named_dims_have_functions_for_rows_and_small_calls(shapes, others):
     main, *rest = lower(schedule(Workload(*shapes), V3), "kernel")
     assert [str(func.attrs["global_symbol"]) for func in rest] == others
     for func in rest:
@@ -270,7 +270,7 @@ def test_function_for_short_rows_on_one_thread_is_not_cut():
     assert [each.config.piece for each in cpu.variants(pattern, serial)] == [1 << 30] * 2
 
 
-def test_function_for_small_calls_does_nothing_that_pays_for_large_ones_only():
+def test_function_for_small_calls_skips_what_pays_for_large():
     pattern = access_pattern(Workload(["n"], ["n"], ["n"]))
     small, main = cpu.variants(pattern, cpu.default_config(pattern, V3.tvm))
     assert (small.config.bytes_per_thread, small.config.stream_from, small.config.skip) == (
@@ -288,7 +288,7 @@ def test_config_of_one_thread_needs_no_function_for_small_calls():
     assert len(lower(schedule(workload, V3, config=config), "kernel")) == 1
 
 
-def test_skipping_is_the_default_where_a_side_may_be_left_unread_and_memory_is_the_limit():
+def test_skipping_is_the_default_if_memory_limits_and_it_pays():
     def default(*shapes):
         return schedule(Workload(*shapes, auto_broadcast="multidirectional"), V3).config.skip
 

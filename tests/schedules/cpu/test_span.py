@@ -28,7 +28,7 @@ def test_text_assumes_no_alignment(moves):
     assert all(line.endswith("align 1") for line in accesses)
 
 
-def test_cond_that_stays_is_read_once_and_decides_which_side_is_read():
+def test_cond_that_stays_is_read_once_and_picks_the_side():
     text = span_source(Span(4, "s", "f", "f", 1, 64, 4, streaming=False, skipping=False).symbol)
     assert text.count("ptr %cond") == 2  # the parameter and one load
     assert "icmp ne <" not in text  # no vector of masks
@@ -50,7 +50,7 @@ def test_repeating_operand_is_loaded_before_the_loop():
         (4, "fss", set()),
     ],
 )
-def test_way_is_chosen_by_what_is_read_as_fast_as_out_is_written(width, moves, inputs):
+def test_way_is_chosen_by_what_is_read_as_out_is_written(width, moves, inputs):
     """A cond of one byte for each wider element falls behind out, so it lies ahead for a moment."""
     text = span_source(Span(width, *moves, 1, 64, 4, streaming=False, skipping=False).symbol)
     assert set(re.findall(r"ptrtoint ptr %(\w+) ", text)) == {"out", *inputs}

@@ -57,7 +57,7 @@ def span_symbol(workload):
         [(), (), ()],
     ],
 )
-def test_tiles_are_bound_to_blocks_and_vectors_of_a_tile_to_threads(shapes):
+def test_tiles_are_bound_to_blocks_and_vectors_to_threads(shapes):
     workload = Workload(*shapes)
     tile, thread, vector, lane = loops_of(scheduled(workload))
     assert [tag(loop) for loop in (tile, thread, vector, lane)] == [
@@ -129,7 +129,7 @@ def test_scalar_of_16_bytes_is_a_pair():
     assert "_w8_ofp" in span_symbol(Workload((9,), (9,), (), "complex128"))
 
 
-def test_small_work_has_fewer_vectors_per_thread_and_keeps_its_output_in_the_cache():
+def test_small_work_has_fewer_vectors_and_stays_in_the_cache():
     def config(n):
         return cuda.default_config(access_pattern(Workload((n,), (n,), (n,))), None)
 
@@ -137,7 +137,7 @@ def test_small_work_has_fewer_vectors_per_thread_and_keeps_its_output_in_the_cac
     assert config(BIG).vectors > 1 and config(BIG).stream
 
 
-def test_output_of_32_mb_or_more_is_the_first_to_leave_the_caches():
+def test_output_of_32_mb_or_more_leaves_the_caches_first():
     elements = cuda.STREAM_FROM_BYTES // 4
     for n, stream in ((elements - 1, False), (elements, True), ("n", False)):
         pattern = access_pattern(Workload((n,), (n,), (n,)))
@@ -162,7 +162,7 @@ def test_cap_that_is_not_reached_makes_no_difference():
     assert effects[0] == effects[1] != effects[2]
 
 
-def test_reading_less_is_tried_where_cond_moves_along_the_innermost_loop():
+def test_reading_less_is_tried_if_cond_moves_innermost():
     def skips(*shapes):
         pattern = access_pattern(Workload(*shapes, auto_broadcast="multidirectional"))
         return cuda.space(pattern, None)["skip"]

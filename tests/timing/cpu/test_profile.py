@@ -112,16 +112,16 @@ def decided(monkeypatch):
     ("random", "blocks", "skip"),
     [(0.9, 0.9, 0), (0.9, 1.02, 0), (0.9, 1.5, 1), (0.98, 1.0, 2), (1.5, 1.5, 2)],
 )
-def test_cond_is_looked_at_first_where_that_does_not_cost_or_pays(decided, random, blocks, skip):
+def test_cond_is_looked_at_first_unless_it_costs(decided, random, blocks, skip):
     assert decided(random=random, blocks=blocks)["skip"] == skip
 
 
 @pytest.mark.parametrize(("walk", "backwards"), [(0.9, 0), (0.98, 1), (1.02, 1), (1.1, 1)])
-def test_walk_backwards_stays_as_it_is_unless_it_clearly_wins_or_loses(decided, walk, backwards):
+def test_walk_backwards_stays_unless_it_clearly_wins_or_loses(decided, walk, backwards):
     assert decided(walk=walk)["backwards"] == backwards
 
 
-def test_two_threads_share_the_bytes_from_which_on_the_second_is_worth_it(decided):
+def test_threshold_of_the_second_thread_is_shared_by_two(decided):
     assert decided(second=(0.5, 2.0))["bytes_per_thread"] == pytest.approx(MB * 2**0.5 / 2, abs=1)
     assert decided(second=(2.0, 2.0))["bytes_per_thread"] == MB / 2
     assert decided(second=(1.02, 2.0))["bytes_per_thread"] > MB / 2  # 1.02 is noise
@@ -148,16 +148,14 @@ def bench(monkeypatch):
 
 
 @pytest.mark.parametrize(("name", "side", "moved"), [("stream", ("n",), 13 / 4), ("fill", (), 1)])
-def test_stores_past_the_cache_are_compared_at_bytes_moved_or_of_output(
-    bench, monkeypatch, name, side, moved
-):
+def test_stores_past_the_cache_are_compared_at_bytes_or_out(bench, monkeypatch, name, side, moved):
     monkeypatch.setattr(module, "SIZES", (1 << 12, 1 << 13))
     workload = Workload(("n",), side, side, auto_broadcast="multidirectional")
     rows = bench[0].streaming(name, workload, 1, 0)
     assert [(row.bytes, row.ratio) for row in rows] == [(moved * 4096, 2.0), (moved * 8192, 2.0)]
 
 
-def test_other_choices_are_compared_with_the_second_way_in_the_numerator(bench):
+def test_other_choices_have_the_second_way_as_numerator(bench):
     others = [*bench[0].skipping(), bench[0].backwards()]
     assert [each.ratio for each in others] == [2.0] * 5
 

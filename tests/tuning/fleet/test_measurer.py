@@ -28,7 +28,7 @@ def one(tmp_path_factory):
     started.close()
 
 
-def test_run_survives_the_end_of_a_server_and_stops_when_none_is_left(tmp_path, monkeypatch):
+def test_run_outlives_a_server_and_stops_without_any(tmp_path, monkeypatch):
     monkeypatch.setattr(fleet, "PATIENCE", 300)  # a busy machine takes long to import tvm
     with (
         contextlib.closing(Fleet(2, tmp_path)) as servers,
@@ -51,7 +51,7 @@ def test_run_survives_the_end_of_a_server_and_stops_when_none_is_left(tmp_path, 
             list(rest)
 
 
-def test_server_checks_every_width_and_lets_finalists_take_turns(one):
+def test_server_checks_widths_and_finalists_take_turns(one):
     with open_measurer(one.url, jobs=1) as measurer:
         kinds = ["bool", "float8_e5m2", "bfloat16", "complex64", "complex128"]
         others = [Workload((5, 1), (5, 33), (), dtype) for dtype in kinds]
@@ -84,7 +84,7 @@ def test_abandoned_run_gives_its_server_back(one, monkeypatch, grace):
     assert one.registered() == 1
 
 
-def test_candidates_that_crash_hang_or_err_leave_the_server_alive(one, monkeypatch):
+def test_server_outlives_candidates_that_crash_hang_or_err(one, monkeypatch):
     monkeypatch.setattr(building, "BUILD_WORKER", BAD_BUILDER)
     expected = {
         "crash": "the run lost 2 servers, as a crash does",
@@ -102,7 +102,7 @@ def test_candidates_that_crash_hang_or_err_leave_the_server_alive(one, monkeypat
     assert one.registered() == 1
 
 
-def test_key_that_nobody_serves_is_an_error_that_names_those_served(one):
+def test_unserved_key_is_an_error_that_names_those_served(one):
     with pytest.raises(te_select.TuningError, match=f"'other'.*expected one of {KEY}"):
         open_measurer(f"rpc://{HOST}:{one.port}/other")
 

@@ -58,7 +58,7 @@ def outcome(measurements, cand):
     return next(m for m in measurements if m.candidate is cand)
 
 
-def test_candidate_is_timed_and_an_impossible_config_fails_alone(measurer):
+def test_impossible_config_fails_alone_beside_a_timed_one(measurer):
     good, bad, other = candidate(), candidate(unroll=3), candidate(OTHER)
     found = list(measurer.measure([good, bad, other]))
     assert len(found) == 3
@@ -90,7 +90,7 @@ def test_other_rules_and_no_dims_are_measured(measurer):
     assert [one.failure for one in found] == [None] * 4
 
 
-def test_faulty_candidates_fail_for_a_reason_and_the_next_is_measured(bad_measurer):
+def test_faulty_candidate_fails_and_the_next_is_measured(bad_measurer):
     expected = {
         "crash": "the run crashed (Segmentation fault)",
         "abort": "the run crashed (Aborted)",
@@ -112,7 +112,7 @@ def test_faulty_candidates_fail_for_a_reason_and_the_next_is_measured(bad_measur
         assert len(failure.splitlines()) == 1
 
 
-def test_full_disk_ends_the_session_and_is_no_failure_of_a_candidate(bad_measurer):
+def test_full_disk_ends_the_session_and_fails_no_candidate(bad_measurer):
     with pytest.raises(te_select.TuningError, match="cannot go on: no temporary folder can be"):
         list(bad_measurer.measure([candidate(fault="no room")]))
     with pytest.raises(te_select.TuningError, match="No space left on device"):
@@ -152,7 +152,7 @@ def test_measuring_may_be_abandoned_and_begun_again(measurer):
     assert again.seconds
 
 
-def test_libraries_are_deleted_when_they_are_done_and_the_rest_on_closing():
+def test_libraries_are_deleted_when_done_or_on_closing():
     with open_measurer(jobs=1) as opened:
         list(opened.measure([candidate(), candidate(unroll=3)]))
         opened.interleave([candidate()], 1)

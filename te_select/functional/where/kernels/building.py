@@ -63,7 +63,7 @@ def build(
     Raises
     ------
     TargetError
-        If the target is no CPU, or not this one where it goes into the cache.
+        If the target is no CPU, or not this one if it goes into the cache.
     ArtifactError
         If the path or the cache cannot be written, or the path has the name of a module of Python's
         standard library.
@@ -77,7 +77,7 @@ def build(
     return stored.write(_built(family.parts(), target, progress), path)
 
 
-@forks.held_off()
+@forks.no_fork_during()
 def _built(
     names: Iterable[str], target: str, progress: Callable[[int, int], None] | None = None
 ) -> stored.Stored:

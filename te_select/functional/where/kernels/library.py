@@ -77,7 +77,7 @@ def function_of_tensors(name: str, type_of_tensors: type) -> Any:
 
 
 def fetch(part: str) -> bool:
-    """Load a part of the family, building it where that is needed.
+    """Load a part of the family, building it if that is needed.
 
     Parameters
     ----------
