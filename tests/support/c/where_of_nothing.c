@@ -19,7 +19,7 @@ void te_select_where_fill(te_select_where_kernels* kernels, int32_t level) {
 
 static const char* const no_features[] = {NULL};
 static const te_select_level level = {"x86-64", no_features};
-const te_select_library te_select_this_library = {1, &level};
+const te_select_library te_select_this_library = {1, &level, te_select_where_take_level};
 const char te_select_manifest_text[] = "";
 
 int __tvm_ffi_te_select_where(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
