@@ -83,13 +83,19 @@ def wait_until(holds):
         time.sleep(0.001)
 
 
+def settle(pool):
+    """Have all helpers answer, and sleep; until then they may not have seen the last job."""
+    pool.ask_helpers()
+    wait_until(lambda: pool.answers() == 3 and pool.asleep() == 3)
+
+
 def test_job_says_if_helpers_were_awake_and_their_share(pool):
     """Of 4 tasks."""
     for threads, share in ((4, 3), (3, 3), (2, 2)):
         assert pool.call(threads) == 0
         assert pool.fair_share() == share
     for asleep in (3, 0):
-        wait_until(lambda: pool.asleep() == 3)
+        settle(pool)
         pool.say_asleep(asleep)
         assert (pool.call(2), pool.were_awake()) == (0, not asleep)
     pool.say_asleep(3)  # nobody has woken them
@@ -97,14 +103,10 @@ def test_job_says_if_helpers_were_awake_and_their_share(pool):
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="others have no such instruction")
 def test_helpers_wait_for_a_job_unless_they_were_only_asked(pool):
-    def ask():
-        pool.ask_helpers()
-        wait_until(lambda: pool.answers() == 3 and pool.asleep() == 3)
-
     assert pool.call(4) == 0
-    ask()  # so that nothing is left of what they did before
+    settle(pool)
     pool.count_pauses()
-    ask()
+    settle(pool)
     assert pool.count_pauses() == 0
     assert pool.call(4) == 0
     paused = []
