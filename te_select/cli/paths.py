@@ -7,7 +7,6 @@ from pathlib import Path
 
 from te_select.cli.console import UsageError
 from te_select.errors import ArtifactError
-from te_select.frontends.formats import FORMATS
 from te_select.runtime import files
 
 
@@ -19,10 +18,10 @@ def check_library(path: Path) -> None:
     UsageError
         If it does not end in .so, is missing, or is a folder.
     """
-    if path.suffix in {each.suffix for each in FORMATS}:
-        library = path.with_suffix(".so")
-        if path.suffix == ".json" and not files.is_missing(library):
-            raise UsageError(f"{path} is the manifest beside a library; expected {library}")
+    library = path.with_suffix(".so")
+    if path.suffix == ".json" and not files.is_missing(library):
+        raise UsageError(f"{path} is the manifest beside a library; expected {library}")
+    if _is_model(path):
         raise UsageError(
             f"{path} is no library; expected one like build/mask.so, or --model {path}"
         )
@@ -97,6 +96,15 @@ def check_folder(flag: str, text: str | None, otherwise: str | None = None) -> N
     if not found:
         alternative = f", or {otherwise}" if otherwise else ""
         raise UsageError(f"{flag} {text!r} is no folder; expected one{alternative}")
+
+
+def _is_model(path: Path) -> bool:
+    """If a model has this ending. te-select-runtime reads no models, and has no formats."""
+    try:
+        from te_select.frontends.formats import FORMATS  # noqa: PLC0415
+    except ModuleNotFoundError:
+        return False
+    return path.suffix in {each.suffix for each in FORMATS}
 
 
 def _check_name(what: str, path: Path) -> None:
