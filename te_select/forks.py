@@ -4,17 +4,22 @@ A forked child has all memory of its parent, but only the thread that forked. If
 a lock at that moment, the lock stays locked in the child for ever. Such locks belong to Python's
 imports, to TVM, to LLVM and to te-select. So a fork waits until no other thread is compiling. A
 compilation takes a tenth of a second. If the wait would be too long, the child refuses to compile.
+
+What may crash is tried in a child, which may meet the locks of other libraries all the same. So it
+has a time limit.
 """
 
 from __future__ import annotations
 
 import concurrent.futures.thread
 import contextlib
+import gc
 import logging
 import os
+import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from te_select.errors import ToolchainError
 
@@ -117,3 +122,33 @@ def no_fork_during() -> Iterator[None]:
         yield
     finally:
         _gate.leave(token)
+
+
+def try_in_child(action: Callable[[], None], seconds: int) -> int:
+    """Run what may end the process in a child process.
+
+    Parameters
+    ----------
+    action
+        What to run. The child ends after it.
+    seconds
+        Time limit of the child.
+
+    Returns
+    -------
+    int
+        0 if the action returned, 1 if it raised, and -N if signal N ended the child. N is SIGALRM
+        if it took too long.
+    """
+    child = os.fork()
+    if not child:
+        code = 1
+        try:
+            gc.disable()  # another library's object may wait for a lock of a thread of the parent
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            signal.alarm(seconds)
+            action()
+            code = 0
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

@@ -291,3 +291,22 @@ def test_child_forked_while_kernels_are_fetched_selects():
         done.set()
         thread.join()
     """)
+
+
+def test_end_of_what_is_tried_in_a_child_is_told():
+    said = run("""
+        def crash():
+            os.kill(os.getpid(), signal.SIGSEGV)
+
+        signal.signal(signal.SIGALRM, signal.SIG_IGN)
+        tried = (lambda: None, lambda: 1 / 0, sys.exit, crash, lambda: time.sleep(60))
+        print([forks.try_in_child(action, 1) for action in tried])
+        children = []
+        thread = threading.Thread(
+            target=lambda: children.append(forks.try_in_child(lambda: time.sleep(60), 1))
+        )
+        thread.start()
+        thread.join()
+        print(children)
+    """)
+    assert said == "[0, 1, 1, -11, -14]\n[-14]\n"

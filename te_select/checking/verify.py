@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
+import functools
 import mmap
-import os
 import shlex
 import signal
 from collections.abc import Iterable, Sequence
@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from te_select import forks
 from te_select.checking.checks import CHECKS, ENDS, Operands
 from te_select.checking.reference import first_difference, placed
 from te_select.errors import ArgumentError, ArtifactError
@@ -28,6 +29,7 @@ from te_select.operator.workload import Workload
 DIM_SIZES = (0, 1, 7, 16, 33, 65, 1023, 20_001)
 MEMORY_LIMIT = 1 << 19  # bytes of operands; named dims are made smaller to stay below it
 _BOUNDS = "bounds"
+_PATIENCE = 120  # seconds; the check takes some ms for each set of sizes
 
 
 class SelectKernel(Protocol):
@@ -181,20 +183,16 @@ def _run(kernel: SelectKernel, operands: Operands) -> str:
 def _bounds(kernel: SelectKernel, sets: Sequence[dict[str, int]], seed: int) -> CheckResult:
     """Run the kernel in a process of its own, which ends if memory outside an operand is used."""
     reached = mmap.mmap(-1, 2)  # shared with the process: the set of sizes, and the end
-    child = os.fork()
-    if not child:
-        status = 1
-        try:
-            faulthandler.disable()  # the message says what it would
-            _run_at_ends(kernel, sets, seed, reached)
-            status = 0
-        finally:
-            os._exit(status)
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    run = functools.partial(_run_at_ends, kernel, sets, seed, reached)
+    status = forks.try_in_child(run, _PATIENCE)
+    if status == -signal.SIGALRM:  # perhaps not by the kernel: threads of the parent may hold locks
+        status = forks.try_in_child(run, _PATIENCE)
     if not status:
         return _result(kernel, seed, _BOUNDS, {}, "")
     name = signal.Signals(-status).name if status < 0 else f"exit status {status}"
     message = f"a process of its own ended with {name}"
+    if -status == signal.SIGALRM:
+        message = f"a process of its own took longer than {_PATIENCE} s"
     if -status in (signal.SIGSEGV, signal.SIGBUS):
         message = f"memory right {ENDS[reached[1]]} an operand was used ({name})"
     return _result(kernel, seed, _BOUNDS, sets[reached[0]], message)
@@ -203,6 +201,7 @@ def _bounds(kernel: SelectKernel, sets: Sequence[dict[str, int]], seed: int) -> 
 def _run_at_ends(
     kernel: SelectKernel, sets: Sequence[dict[str, int]], seed: int, reached: mmap.mmap
 ) -> None:
+    faulthandler.disable()  # the message of the result says what it would
     for k, sizes in enumerate(sets):
         operands = Operands(kernel.workload.bind(sizes), seed)
         operands.start(_BOUNDS, seed)

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from tvm import IRModule, s_tir
 from tvm.s_tir import meta_schedule as ms
@@ -114,25 +114,14 @@ def problem(record: Entry) -> str | None:
 def _tried(record: Entry) -> int:
     """The exit code of a child that tries to replay a record; negative for a signal."""
     with scratch.folder() as folder:
-        child = os.fork()
-        if not child:
-            _try(record, folder)
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
+        def replay_in_silence() -> None:
+            silence = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(silence, 1)
+            os.dup2(silence, 2)
+            _replay(record, folder)
 
-def _try(record: Entry, folder: Path) -> NoReturn:
-    """Exit with 0 if a record can be replayed."""
-    code = 1
-    try:
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.alarm(_PATIENCE)
-        silence = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(silence, 1)
-        os.dup2(silence, 2)
-        _replay(record, folder)
-        code = 0
-    finally:
-        os._exit(code)
+        return forks.try_in_child(replay_in_silence, _PATIENCE)
 
 
 def _replay(record: Entry, folder: Path) -> s_tir.Schedule:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -245,6 +246,27 @@ def test_process_that_ends_otherwise_is_told_and_does_not_go_on() -> None:
 
     (result,) = verify.verify_kernel(NumPyKernel(SMALL, spoil), checks=["bounds"])
     assert result.message == "a process of its own ended with exit status 1"
+
+
+@pytest.mark.parametrize(("slow_children", "passed"), [(0, True), (1, True), (2, False)])
+def test_child_that_does_not_end_is_tried_once_more(
+    slow_children: int, passed: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The child of a process with threads may wait for a lock that nobody will release."""
+    begun = tmp_path / "begun"
+    begun.touch()
+
+    def be_slow(*_: Any) -> None:
+        with begun.open("a") as file:
+            file.write("a child\n")
+        if len(begun.read_text().splitlines()) <= slow_children:
+            time.sleep(60)
+
+    monkeypatch.setattr(verify, "_PATIENCE", 1)
+    monkeypatch.setattr(verify, "_run_at_ends", be_slow)
+    (result,) = verify.verify_kernel(NumPyKernel(SMALL), checks=["bounds"])
+    assert result.passed == passed
+    assert result.message == ("" if passed else "a process of its own took longer than 1 s")
 
 
 def test_kernel_that_works_on_copies_has_no_bounds() -> None:

@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import stat
 import time
+from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
@@ -176,5 +177,5 @@ def _write(number):
 
 
 def test_processes_write_one_entry_at_once():
-    with multiprocessing.get_context("fork").Pool(4) as pool:
+    with ProcessPoolExecutor(4, multiprocessing.get_context("spawn")) as pool:
         assert all(pool.map(_write, range(4)))

@@ -8,9 +8,10 @@ enum { TE_SELECT_MOST_THREADS = 256 }; /* of one call; more would only hinder ea
 
 typedef int (*te_select_task)(int32_t task, int32_t tasks, void* data);
 
-/* How many threads a call gets that wants this many, of `most` that any call may have. It is 1 in a forked child, while another call
- * has the pool, and for a while after calls that found the cores busy with other work. For a while
- * after several threads called at once, a core is left to each of them. */
+/* How many threads a call gets that wants this many, of `most` that any call may have. It is 1 in a
+ * forked child, while another call has the pool, and for a while after calls that found the cores
+ * busy with other work. For a while after several threads called at once, a core is left to each of
+ * them. */
 int32_t te_select_threads_at_hand(int32_t wanted, int32_t most);
 
 /* Runs tasks 0 to tasks - 1, each once, on at most `threads` threads. Returns nonzero if a task
