@@ -5,17 +5,17 @@ from pathlib import Path
 import numpy
 from setuptools import Extension, setup
 
-RUNTIME = Path("te_select/runtime")
-SOURCES, SHARED = RUNTIME / "extension", RUNTIME / "cpu"
+C_HALF = Path("te_select/runtime/c")
+SOURCES, SHARED = C_HALF / "extension", C_HALF / "cpu"
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow")
-HEADERS = (RUNTIME / "operand_order.h", SHARED / "where.h", *SOURCES.glob("*.h"))
+HEADERS = (C_HALF / "operand_order.h", SHARED / "where.h", *SOURCES.glob("*.h"))
 
 setup(
     ext_modules=[
         Extension(
-            "te_select.runtime._extension",
+            "te_select.runtime.call._extension",
             sorted(map(str, (*SOURCES.glob("*.c"), SHARED / "where_call.c"))),
-            include_dirs=[numpy.get_include(), *map(str, (SOURCES, SHARED, RUNTIME))],
+            include_dirs=[numpy.get_include(), *map(str, (SOURCES, SHARED, C_HALF))],
             depends=list(map(str, HEADERS)),
             extra_compile_args=["-std=gnu11", "-O2", "-fvisibility=hidden", *WARNINGS],
             optional=True,  # without a compiler, where() leaves its calls to NumPy

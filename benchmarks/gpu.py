@@ -40,7 +40,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import te_select  # noqa: E402 - of the tree that this file lies in
-from te_select.runtime.cuda import driver  # noqa: E402
+from te_select.runtime.call.cuda import driver  # noqa: E402
 
 CLI = (sys.executable, "-c", "from te_select.cli import main; main()")
 TOTAL_SECONDS = 570  # below ten minutes, with time to write

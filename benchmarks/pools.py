@@ -22,16 +22,16 @@ from pathlib import Path
 
 from tvm_ffi import libinfo
 
-from te_select.machines.c_compiler import c_compiler
+from te_select.backends.c_compiler import c_compiler
 from te_select.operator.workload import Workload
-from te_select.runtime import scratch
+from te_select.runtime import c
 from te_select.timing.cores import threads
 from te_select.timing.operands import Mask, make_operands
 
 SIZES = (1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22)  # elements of float32
 ROUNDS, TURN, PAUSE = 5, 0.3, 0.02  # turns, seconds of each, seconds of sleep before it
 LEFT_OUT = 0.005
-_RUNTIME = Path(scratch.__file__).parent
+_RUNTIME = c.FOLDER
 _SOURCE = Path(__file__).with_suffix(".cc")
 
 

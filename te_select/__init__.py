@@ -26,28 +26,28 @@ from te_select.operator.workload import Workload
 from te_select.version import __version__
 
 if TYPE_CHECKING:
+    from te_select.compiled import compile
     from te_select.compiler import export
     from te_select.frontends import ModelNode, read_model
-    from te_select.functional.compiled import compile
-    from te_select.functional.onnx_reference import onnx_reference
-    from te_select.functional.where import where
-    from te_select.runtime.artifact import Library, load
-    from te_select.runtime.kernel import Kernel
+    from te_select.numpy_where import where
+    from te_select.onnx_reference import onnx_reference
+    from te_select.runtime.call.kernel import Kernel
+    from te_select.runtime.call.loading import Library, load
     from te_select.tuning.record import Record
     from te_select.tuning.session import tune
 
 _LAZY = {
-    "Kernel": "te_select.runtime.kernel",
-    "Library": "te_select.runtime.artifact",
+    "Kernel": "te_select.runtime.call.kernel",
+    "Library": "te_select.runtime.call.loading",
     "ModelNode": "te_select.frontends",
     "Record": "te_select.tuning.record",
-    "compile": "te_select.functional.compiled",
+    "compile": "te_select.compiled",
     "export": "te_select.compiler",
-    "load": "te_select.runtime.artifact",
-    "onnx_reference": "te_select.functional.onnx_reference",
+    "load": "te_select.runtime.call.loading",
+    "onnx_reference": "te_select.onnx_reference",
     "read_model": "te_select.frontends",
     "tune": "te_select.tuning.session",
-    "where": "te_select.functional.where",
+    "where": "te_select.numpy_where",
 }
 
 __all__ = [

@@ -5,8 +5,8 @@ and ``runtime/``. No other code names a kind.
 
 A record names code by a dotted path, which is imported only when it is used. So every package may
 read this table, and the runtime half imports no compiler by it. A dotted path names a module
-(``"te_select.machines.cpu.machine"``), or something in a module
-(``"te_select.runtime.kernel:Kernel"``).
+(``"te_select.backends.cpu.machine"``), or something in a module
+(``"te_select.runtime.call.kernel:Kernel"``).
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class Kind:
     targets
         Examples of its targets, as a user may write them.
     target
-        The module that reads a target (`te_select.machines.targets` lists its names).
+        The module that reads a target (`te_select.backends.targets` lists its names).
     schedule
         The module of its schedule (`te_select.schedules.seam` lists its names).
     machine
-        The module that builds libraries (`te_select.machines` lists its names).
+        The module that builds libraries (`te_select.backends` lists its names).
     kernel
-        The class of its kernels, a `te_select.runtime.kernel.Kernel`.
+        The class of its kernels, a `te_select.runtime.call.kernel.Kernel`.
     sources
         The levels at which a kernel's code can be shown, from the definition downwards.
     requirements
@@ -102,17 +102,17 @@ KINDS: dict[str, Kind] = {
             f"native, {', '.join(levels.NAMES)}, several of these as a list, an LLVM "
             "CPU name, aarch64, aarch64:neoverse-n1, riscv64"
         ),
-        target="te_select.machines.cpu.target",
+        target="te_select.backends.cpu.target",
         schedule="te_select.schedules.cpu.schedule",
-        machine="te_select.machines.cpu.machine",
-        kernel="te_select.runtime.cpu.kernel:CpuKernel",
+        machine="te_select.backends.cpu.machine",
+        kernel="te_select.runtime.call.cpu.kernel:CpuKernel",
         sources=("te", "scheduled", "tir", "llvm", "asm"),
         requirements={"architecture": str, "cpu_features": list},
         bench="te_select.bench.run:run",
         peers="te_select.bench.peers:PEERS",
         roof="te_select.timing.roof:bandwidth",
         place="te_select.tuning.measuring.on_cpu:Cpu",
-        environment="te_select.machines.cpu.environment:environment",
+        environment="te_select.backends.cpu.environment:environment",
         profile="te_select.timing.cpu.profile",
         fleet=True,
         family=True,
@@ -123,18 +123,18 @@ KINDS: dict[str, Kind] = {
         name="cuda",
         tvm_kind="cuda",
         targets="cuda, cuda:sm_90, cuda:sm_80,sm_90",
-        target="te_select.machines.cuda.target",
+        target="te_select.backends.cuda.target",
         schedule="te_select.schedules.cuda.schedule",
-        machine="te_select.machines.cuda.machine",
-        kernel="te_select.runtime.cuda.kernel:CudaKernel",
+        machine="te_select.backends.cuda.machine",
+        kernel="te_select.runtime.call.cuda.kernel:CudaKernel",
         sources=("te", "scheduled", "tir", "cuda", "ptx", "sass"),
         requirements={"archs": list},
         bench="te_select.bench.cuda.run:run",
         peers="te_select.bench.cuda.peers:PEERS",
         roof="te_select.timing.cuda.roof:bandwidth",
         place="te_select.tuning.measuring.on_cuda:Cuda",
-        environment="te_select.machines.cuda.environment:environment",
-        with_numpy="te_select.checking.on_device:OnDevice",
+        environment="te_select.backends.cuda.environment:environment",
+        with_numpy="te_select.verify.on_device:OnDevice",
         c_functions=True,
         c_stream="struct CUstream_st*",  # cudaStream_t and CUstream, without a header of CUDA
     ),

@@ -1,6 +1,6 @@
 """The levels of x86-64: one row each, from which targets, texts, help and checks are made.
 
-A row may name features that no row named before. Then ``runtime/cpu/cpu_features.c`` has to find
+A row may name features that no row named before. Then ``runtime/c/cpu/cpu_features.c`` has to find
 out whether a CPU has them.
 """
 

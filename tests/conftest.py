@@ -9,7 +9,7 @@ import filelock
 import hypothesis
 import pytest
 
-from te_select.runtime.cuda import driver
+from te_select.runtime.call.cuda import driver
 from te_select.timing import cores
 
 hypothesis.settings.register_profile("untimed", deadline=None)  # other work may run beside
@@ -83,7 +83,7 @@ def keeping_cc(request, tmp_path_factory):
 @pytest.fixture
 def one_process(monkeypatch):
     """Compile in this process alone: a second one takes 1 s to start, and the cores are busy."""
-    from te_select.machines.cpu import objects
+    from te_select.backends.cpu import objects
 
     monkeypatch.setattr(objects, "MANY", sys.maxsize)
 

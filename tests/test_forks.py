@@ -265,7 +265,7 @@ def test_child_forked_while_kernels_are_fetched_selects():
     """The lock of the fetching thread is never released in the child."""
     run("""
         import numpy as np
-        from te_select.functional.where.kernels import library
+        from te_select.numpy_where.kernels import library
 
         fetching, done = threading.Event(), threading.Event()
         from_cache = library._from_cache

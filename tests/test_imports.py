@@ -17,7 +17,7 @@ OPTIONAL = (
     "onnx",
     "onnxruntime",
     "openvino",
-    "te_select.runtime._extension",
+    "te_select.runtime.call._extension",
     "torch",
 )
 # A child for each package, so that what is always there is imported once.

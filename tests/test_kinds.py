@@ -15,11 +15,11 @@ import pytest
 
 import te_select
 from te_select import Workload, kinds
-from te_select.checking.numpy_calls import with_numpy
-from te_select.checking.verify import verify_kernel
+from te_select.backends.targets import resolve
 from te_select.cli.environment import environment
-from te_select.machines.targets import resolve
 from te_select.tuning.search import candidates
+from te_select.verify.numpy_calls import with_numpy
+from te_select.verify.verify import verify_kernel
 from tests.support.cli import run
 from tests.support.toy_kind import TOY
 
@@ -119,19 +119,19 @@ FOREIGN = {  # the same words, as other libraries' names of devices and packages
     ("te_select/bench/peers/graphs.py", "cpu"): "a device of onnxruntime",
     ("te_select/bench/peers/jit.py", "cpu"): "a device of JAX",
     ("te_select/bench/peers/metaschedule.py", "cuda"): "a package of tvm",
-    ("te_select/functional/where/torch_kernels.py", "cpu"): "a device of torch",
-    ("te_select/runtime/jax_memory.py", "cpu"): "a platform of JAX",
-    ("te_select/runtime/operands.py", "cpu"): "a device of torch",
-    ("te_select/runtime/outputs.py", "cpu"): "a device of torch",
+    ("te_select/numpy_where/torch_kernels.py", "cpu"): "a device of torch",
+    ("te_select/runtime/call/jax_memory.py", "cpu"): "a platform of JAX",
+    ("te_select/runtime/call/operands.py", "cpu"): "a device of torch",
+    ("te_select/runtime/call/outputs.py", "cpu"): "a device of torch",
 }
 
 OF_ONE_KIND = {  # what there is for one kind only
     (
-        "te_select/functional/build_key.py",
+        "te_select/backends/build_key.py",
         "import of cpu",
     ): "the cache of where() is for this CPU",
     (
-        "te_select/functional/where/kernels/library.py",
+        "te_select/numpy_where/kernels/library.py",
         "import of cpu",
     ): "where() has kernels for CPUs",
 }

@@ -20,7 +20,7 @@ import json, pathlib
 import te_select
 from te_select import Workload, kinds, levels
 from te_select.errors import TargetError
-from te_select.machines.targets import resolve
+from te_select.backends.targets import resolve
 from typer.testing import CliRunner
 from te_select.cli.verbs import app
 assert te_select.__file__.startswith(str(pathlib.Path.cwd()))

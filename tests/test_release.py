@@ -46,7 +46,7 @@ RUNTIME = """
     import os, pickle, sys
     import numpy as np
     import te_select
-    from te_select.checking.verify import verify_kernel
+    from te_select.verify.verify import verify_kernel
 
     kernel = te_select.load(sys.argv[1])
     assert all(result.passed for result in verify_kernel(kernel))
@@ -262,7 +262,7 @@ def test_wheels_share_no_file_and_lose_none(made):
 
 @pytest.mark.parametrize(
     ("name", "present"),
-    [("te_select", "schedules/cpu/schedule.py"), ("te_select_runtime", "runtime/cpu/pool.c")],
+    [("te_select", "schedules/cpu/schedule.py"), ("te_select_runtime", "runtime/c/cpu/pool.c")],
 )
 def test_sdists_have_sources_and_no_machine_code(made, name, present):
     (sdist,) = made.glob(f"{name}-*.tar.gz")

@@ -19,7 +19,7 @@ from typing import Any
 
 from soak.found import Found
 from te_select.errors import ArtifactError
-from te_select.functional.where.kernels import library
+from te_select.numpy_where.kernels import library
 
 _BUILD_SECONDS = 6.0  # of a part, with the import of TVM
 _LIMIT = 300.0
@@ -41,7 +41,7 @@ NO_LOCKS = "fcntl.flock = fcntl.lockf = lambda *_: None"
 FULL = """
 import resource, signal
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-from te_select.runtime import cache
+from te_select.runtime.artifact import cache
 write = cache.write
 def into_a_full_folder(*given):
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -24,8 +24,8 @@ from soak.found import Found
 from soak.libraries import WORKLOAD, judged, pair
 from te_select.cli.verbs import app
 from te_select.errors import ArtifactError
-from te_select.runtime import embedded, stored
-from te_select.runtime.stored import Stored
+from te_select.runtime.artifact import embedded, stored
+from te_select.runtime.artifact.stored import Stored
 
 _INSPECTED = 8  # one of so many files is inspected, too
 _WAYS_INTO = 8  # of ten edits go deeper, so that deeply nested values are edited as often

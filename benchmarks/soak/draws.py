@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 
 from te_select import Workload
-from te_select.checking.checks import runs
-from te_select.checking.guarded import Bytes
+from te_select.backends import machine, schedule_of
+from te_select.backends.targets import ResolvedTarget, resolve
 from te_select.errors import SelectError, TargetError
-from te_select.machines import machine, schedule_of
-from te_select.machines.targets import ResolvedTarget, resolve
 from te_select.operator.access import access_pattern
 from te_select.operator.broadcast import Dim
 from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.records.sizes import representative
+from te_select.verify.checks import runs
+from te_select.verify.guarded import Bytes
 
 _RANKS = (0, 1, 2, 2, 2, 3, 3, 3, 4, 5)
 _EXTENTS = (1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 257)

@@ -11,12 +11,13 @@ from pathlib import Path
 from tvm_ffi import libinfo
 
 from soak.found import Found
-from te_select.machines.c_compiler import c_compiler
-from te_select.machines.cpu import link
-from te_select.runtime import embedded, scratch
-from te_select.runtime.manifest import KernelRecord, Manifest, c_name
+from te_select.backends.c_compiler import c_compiler
+from te_select.backends.cpu import link
+from te_select.runtime import c
+from te_select.runtime.artifact import embedded
+from te_select.runtime.artifact.manifest import KernelRecord, Manifest, c_name
 
-_RUNTIME = Path(scratch.__file__).parent
+_RUNTIME = c.FOLDER
 SOURCES = tuple(_RUNTIME / name for name in link.CPU.sources)
 """The files that are linked to the kernels of every library."""
 _OPTIONS = ("-std=gnu11", "-fno-sanitize-recover=all", "-g", "-O1")

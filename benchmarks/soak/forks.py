@@ -23,7 +23,7 @@ import numpy as np
 
 import te_select
 from soak.found import Found, one_line
-from te_select.checking.reference import ints
+from te_select.verify.reference import ints
 
 _CHILD_SECONDS = 60  # a compilation takes a third of a second; a child that takes this long hangs
 _LARGE = 1 << 20  # elements, of which several threads take a part each

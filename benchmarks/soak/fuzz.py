@@ -24,9 +24,9 @@ from soak import draws
 from soak.found import Found
 from soak.guarded import Guarded
 from te_select import Workload, compiler
-from te_select.checking.guarded import Bytes
-from te_select.checking.reference import bits, first_difference, ints, placed
 from te_select.operator.dtypes import numpy_dtype
+from te_select.verify.guarded import Bytes
+from te_select.verify.reference import bits, first_difference, ints, placed
 
 _THREADS = (1, 2, 3, 7)
 _PLACES = 20  # calls on the same data

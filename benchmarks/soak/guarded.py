@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from te_select.checking.guarded import PAGE, READ, WRITE, Bytes, between_protected_pages, protect
+from te_select.verify.guarded import PAGE, READ, WRITE, Bytes, between_protected_pages, protect
 
 
 class Guarded:

@@ -18,8 +18,8 @@ import te_select
 from soak.found import Found
 from soak.libraries import FILES, WORKLOAD, judged, pair
 from te_select.errors import ArtifactError
-from te_select.runtime import stored
-from te_select.runtime.stored import Stored
+from te_select.runtime.artifact import stored
+from te_select.runtime.artifact.stored import Stored
 
 _fork = multiprocessing.get_context("fork")
 _EXPORT_SECONDS = 0.02  # time of two exports with their renames

@@ -16,10 +16,10 @@ from tvm import tirx
 
 import te_select
 from te_select import compiler
-from te_select.machines.scheduled import Scheduled
-from te_select.machines.targets import resolve
-from te_select.runtime import scratch, stored
-from te_select.runtime.stored import Stored
+from te_select.backends.scheduled import Scheduled
+from te_select.backends.targets import resolve
+from te_select.runtime.artifact import scratch, stored
+from te_select.runtime.artifact.stored import Stored
 
 WORKLOAD = te_select.Workload((64,), (64,), (64,), "float32")
 PLAIN, MIRRORED = 1, 2  # unroll

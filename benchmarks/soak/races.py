@@ -21,9 +21,9 @@ import te_select
 from soak.found import Found, one_line
 from soak.libraries import FILES, judged, pair
 from te_select.errors import ArtifactError
-from te_select.runtime import stored
-from te_select.runtime.manifest import is_manifest
-from te_select.runtime.stored import Stored
+from te_select.runtime.artifact import stored
+from te_select.runtime.artifact.manifest import is_manifest
+from te_select.runtime.artifact.stored import Stored
 
 _fork = multiprocessing.get_context("fork")
 _SECONDS = 60.0  # for one answer; an export takes some milliseconds

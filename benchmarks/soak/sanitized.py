@@ -17,10 +17,10 @@ import numpy as np
 from soak import draws, driver
 from soak.found import Found
 from te_select import Workload
-from te_select.machines.cpu import link
+from te_select.backends.cpu import link
 from te_select.operator.broadcast import Shape
-from te_select.runtime.cpu.decisions import Decisions
-from te_select.runtime.manifest import c_name
+from te_select.runtime.artifact.manifest import c_name
+from te_select.runtime.call.cpu.decisions import Decisions
 
 _MAIN = Path(__file__).with_name("sanitized.c")
 _RANK, _ELEMENTS = 8, 1 << 12  # limits of the program

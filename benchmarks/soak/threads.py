@@ -14,8 +14,8 @@ from pathlib import Path
 from soak import driver
 from soak.found import Found
 from te_select import Workload
-from te_select.machines.cpu import link
-from te_select.runtime.cpu.decisions import Decisions
+from te_select.backends.cpu import link
+from te_select.runtime.call.cpu.decisions import Decisions
 
 _MAIN = Path(__file__).with_name("threads.c")
 _WORKLOAD = Workload(("n",), ("n",), ("n",), "int32")

@@ -14,11 +14,11 @@ from te_select.bench.options import Options
 from te_select.bench.peers.base import Call, Peer, first_line
 from te_select.bench.row import NAMED, OURS, Row
 from te_select.bench.suite import Entry
-from te_select.checking.reference import Array, first_difference, placed
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
 from te_select.timing.operands import Mask, Operands
 from te_select.timing.rounds import Timing
+from te_select.verify.reference import Array, first_difference, placed
 
 ROUNDS, DUEL_ROUNDS = 15, 25
 CLOSE = 0.05

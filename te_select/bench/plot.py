@@ -10,7 +10,7 @@ from typing import Any
 
 from te_select.bench.report import label
 from te_select.bench.row import COPY, OURS, SELECT, Row
-from te_select.runtime.atomic import write_output
+from te_select.runtime.artifact.atomic import write_output
 
 _OURS, _PEERS, _ROOF, _SLOWER = "#0b6e4f", "#b0b7bf", "#c44536", "#c44536"
 _DPI = 150

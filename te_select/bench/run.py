@@ -25,11 +25,11 @@ from te_select.bench.options import Options
 from te_select.bench.peers import Call
 from te_select.bench.row import PROBE, Row
 from te_select.bench.suite import Entry
-from te_select.checking.reference import Array
 from te_select.operator.access import access_pattern
 from te_select.timing import roof
 from te_select.timing.operands import Mask, Operands, make_operands
 from te_select.timing.rounds import PAUSE, WARM_UP, Timing, take_turns
+from te_select.verify.reference import Array
 
 FEWEST_ROUNDS = 5
 _ROW_SECONDS = 8.0  # a row that would take longer gets fewer rounds, which keeps a suite short

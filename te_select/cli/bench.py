@@ -98,13 +98,13 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
     check_folder("--tuning-logs", logs, "none")
     _check_plot(plot)
 
+    from te_select.backends import machine  # noqa: PLC0415
+    from te_select.backends.targets import resolve  # noqa: PLC0415 - imports tvm
     from te_select.bench import report  # noqa: PLC0415 - imports NumPy
     from te_select.bench.options import Options  # noqa: PLC0415 - imports tvm_ffi
     from te_select.bench.peers import choose_peers, with_plugins  # noqa: PLC0415 - as above
     from te_select.bench.row import OURS, label_of  # noqa: PLC0415 - as above
     from te_select.cli.environment import environment  # noqa: PLC0415 - kept off --help
-    from te_select.machines import machine  # noqa: PLC0415
-    from te_select.machines.targets import resolve  # noqa: PLC0415 - imports tvm
     from te_select.timing.cores import busy_cores  # noqa: PLC0415 - kept off --help
     from te_select.timing.operands import Mask  # noqa: PLC0415
 

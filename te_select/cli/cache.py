@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from te_select.cli.console import JsonFlag, print_fields, print_json, print_table
-from te_select.runtime import cache
+from te_select.runtime.artifact import cache
 
 _SHOWN = 20  # entries, unless all are wanted
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 import typer
 from typer.core import TyperGroup
 
-from te_select import kinds
+from te_select import kinds, notices
 from te_select.cli import INTERRUPTED, INTERRUPTION
 from te_select.errors import (
     ArgumentError,
@@ -26,7 +26,6 @@ from te_select.errors import (
     broken_torch_explained,
     not_installed,
 )
-from te_select.functional import notices
 from te_select.operator.broadcast import printable
 
 FAILED, BAD_USAGE = 1, 2

@@ -10,7 +10,7 @@ import platform
 from typing import Any
 
 from te_select import kinds, variables
-from te_select.runtime import packages
+from te_select.runtime.artifact import packages
 
 _PACKAGES = {
     "te_select": ("te-select", "te-select-runtime"),

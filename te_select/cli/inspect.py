@@ -28,10 +28,10 @@ from te_select.cli.paths import check_folder, check_library
 from te_select.errors import ArtifactError, SelectError
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
-from te_select.runtime import scratch, stored
+from te_select.runtime.artifact import scratch, stored
 
 if TYPE_CHECKING:
-    from te_select.runtime.kernel import Kernel
+    from te_select.runtime.call.kernel import Kernel
 
 Library = Annotated[Path | None, typer.Argument(help="A library; without it, give workload flags.")]
 Source = Annotated[str | None, typer.Option("--source", help=f"{', '.join(kinds.sources())}.")]
@@ -168,11 +168,11 @@ def _write_beside(path: Path) -> list[str]:
 
 def _here(path: Path) -> dict[str, Any]:
     """Whether the library would load here, or why not, and the level that would run."""
-    from te_select.runtime import artifact  # noqa: PLC0415 - imports tvm_ffi
+    from te_select.runtime.call import loading  # noqa: PLC0415 - imports tvm_ffi
 
     try:
         manifest = stored.read(path).manifest
-        level = artifact.class_here(manifest, path).level_here(manifest.target)
+        level = loading.class_here(manifest, path).level_here(manifest.target)
     except SelectError as error:
         return {"loads_here": f"no: {error}", "in_effect": {}}
     named = {"level_here": level} if "levels" in manifest.target else {}
@@ -200,7 +200,7 @@ def _loaded(path: Path, document: dict[str, Any]) -> dict[str, Any]:
 
 def _leaf(kernel: Kernel) -> list[str]:
     """What walks the innermost run of elements, in the words of docs/schedules.md."""
-    from te_select.machines import schedule_of  # noqa: PLC0415 - kept off --help
+    from te_select.backends import schedule_of  # noqa: PLC0415 - kept off --help
 
     pattern = access_pattern(kernel.workload)
     try:

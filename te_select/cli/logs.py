@@ -103,8 +103,8 @@ def best_command(  # noqa: PLR0913, PLR0917 - one per flag
     flags = workloads.fields(cond, then, else_, dtype, op, auto_broadcast, axis)
     wanted = workloads.gather(flags, workload, None)
     check_folder("--tuning-logs", logs, "none")
-    from te_select.machines import schedule_of  # noqa: PLC0415
-    from te_select.machines.targets import resolve  # noqa: PLC0415
+    from te_select.backends import schedule_of  # noqa: PLC0415
+    from te_select.backends.targets import resolve  # noqa: PLC0415
     from te_select.operator.access import access_pattern  # noqa: PLC0415
     from te_select.records.lookup import find  # noqa: PLC0415 - imports tvm
 

@@ -18,7 +18,7 @@ from te_select.operator.access import access_pattern
 from te_select.operator.broadcast import Shape, format_shape
 from te_select.operator.node import ModelNode
 from te_select.operator.workload import Workload
-from te_select.runtime import files
+from te_select.runtime.artifact import files
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _SIZE = re.compile(rf"({_NAME.pattern})=(\d{{1,18}})", re.ASCII)

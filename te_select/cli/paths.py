@@ -7,7 +7,7 @@ from pathlib import Path
 
 from te_select.cli.console import UsageError
 from te_select.errors import ArtifactError
-from te_select.runtime import files
+from te_select.runtime.artifact import files
 
 
 def check_library(path: Path) -> None:

@@ -33,7 +33,7 @@ def profile_command(
 
     Example: te-select profile --dry-run
     """
-    from te_select.runtime import atomic  # noqa: PLC0415 - kept off --help
+    from te_select.runtime.artifact import atomic  # noqa: PLC0415 - kept off --help
     from te_select.timing.cores import BUSY, busy_cores  # noqa: PLC0415
 
     (path_of_module,) = (kind.profile for kind in kinds.KINDS.values() if kind.profile)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from te_select import kinds
+from te_select.backends.imports import without_torch
 from te_select.cli import INTERRUPTED, models, suites, workloads
 from te_select.cli.console import (
     FAILED,
@@ -21,7 +22,6 @@ from te_select.cli.console import (
 from te_select.cli.manifest import read_manifest
 from te_select.cli.paths import check_library
 from te_select.errors import SelectError, TuningError
-from te_select.machines.imports import without_torch
 from te_select.operator.workload import Workload
 from te_select.records.snapshot import RECORDS
 
@@ -148,7 +148,7 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
 
 def _check(target: str, runner: str) -> None:
     """Refuse a target or a runner that is not valid."""
-    from te_select.machines.targets import resolve  # noqa: PLC0415 - imports tvm
+    from te_select.backends.targets import resolve  # noqa: PLC0415 - imports tvm
     from te_select.tuning.runners import parse_runner  # noqa: PLC0415 - kept off --help
 
     try:

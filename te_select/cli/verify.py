@@ -28,8 +28,8 @@ from te_select.operator import family
 
 if TYPE_CHECKING:
     from te_select import Kernel
-    from te_select.checking.corpus import RunResult
-    from te_select.checking.verify import CheckResult
+    from te_select.verify.corpus import RunResult
+    from te_select.verify.verify import CheckResult
 
 Paths = Annotated[
     list[Path] | None, typer.Argument(help="A library; after --corpus, more corpus files.")
@@ -94,9 +94,9 @@ def _verify_library(
     level: str | None,
     as_json: bool,
 ) -> None:
-    from te_select.checking.checks import CHECKS  # noqa: PLC0415 - imports NumPy
-    from te_select.checking.numpy_calls import with_numpy  # noqa: PLC0415
-    from te_select.checking.verify import verify_kernel  # noqa: PLC0415 - imports NumPy
+    from te_select.verify.checks import CHECKS  # noqa: PLC0415 - imports NumPy
+    from te_select.verify.numpy_calls import with_numpy  # noqa: PLC0415
+    from te_select.verify.verify import verify_kernel  # noqa: PLC0415 - imports NumPy
 
     for check in checks or ():
         if check not in CHECKS:
@@ -148,8 +148,8 @@ def _print(chosen: Sequence[Kernel], results: Sequence[Sequence[CheckResult]]) -
 def _loaded(path: Path, name: str | None, level: str | None) -> list[Kernel]:
     """The kernels to verify, of a library that runs at the level that is asked for."""
     import te_select  # noqa: PLC0415 - imports tvm_ffi
-    from te_select.runtime.kernel import FORCED_LEVEL  # noqa: PLC0415 - imports tvm_ffi
-    from te_select.runtime.stored import read  # noqa: PLC0415 - kept off --help
+    from te_select.runtime.artifact.stored import read  # noqa: PLC0415 - kept off --help
+    from te_select.runtime.call.kernel import FORCED_LEVEL  # noqa: PLC0415 - imports tvm_ffi
 
     if level is not None:
         target = read(path).manifest.target
@@ -178,7 +178,7 @@ def _at_level(result: CheckResult, level: str, levels: Sequence[str]) -> CheckRe
 def _verify_corpus(
     files: Sequence[Path], target: str, seed: int, case: str | None, as_json: bool
 ) -> None:
-    from te_select.checking.corpus import run_corpus  # noqa: PLC0415 - imports NumPy and tvm
+    from te_select.verify.corpus import run_corpus  # noqa: PLC0415 - imports NumPy and tvm
 
     with progress("running the corpus") as step:
         results = run_corpus(files, target, seed, case, step)

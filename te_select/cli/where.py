@@ -60,7 +60,7 @@ def build_command(
             "native, or -o where.so"
         )
     start = time.perf_counter()
-    from te_select.functional.where.kernels import building  # noqa: PLC0415 - imports tvm
+    from te_select.numpy_where.kernels import building  # noqa: PLC0415 - imports tvm
 
     imported = time.perf_counter()
     with progress("building", lines=not as_json) as step:

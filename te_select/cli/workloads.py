@@ -15,7 +15,7 @@ from te_select.errors import ArtifactError
 from te_select.operator.broadcast import RULES, Dim
 from te_select.operator.systems import OPS
 from te_select.operator.workload import Workload
-from te_select.runtime import files
+from te_select.runtime.artifact import files
 
 _DIM = re.compile(r"\s*(?:(\d+)|([A-Za-z_]\w*))\s*", re.ASCII)
 _SHAPES = ("cond_shape", "then_shape", "else_shape")

@@ -10,14 +10,14 @@ from typing import Any
 import tvm
 
 from te_select import forks, kinds
+from te_select.backends import machine
+from te_select.backends.scheduled import Scheduled, records
+from te_select.backends.targets import ResolvedTarget
 from te_select.compiler.components import components
 from te_select.errors import ArgumentError, TargetError
-from te_select.machines import machine
-from te_select.machines.scheduled import Scheduled, records
-from te_select.machines.targets import ResolvedTarget
 from te_select.operator.workload import Workload
-from te_select.runtime import packages
-from te_select.runtime.manifest import Manifest, NodeRecord
+from te_select.runtime.artifact import packages
+from te_select.runtime.artifact.manifest import Manifest, NodeRecord
 from te_select.version import __version__
 
 

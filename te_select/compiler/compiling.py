@@ -16,19 +16,20 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from te_select import forks, kinds
+from te_select.backends.scheduled import Scheduled
+from te_select.backends.targets import ResolvedTarget, resolve
 from te_select.compiler.building import build_scheduled, check_runs_here
 from te_select.compiler.family import schedule_member, served_by_family
 from te_select.compiler.scheduling import TuningLogs, schedule
 from te_select.errors import ArgumentError, ArtifactError
-from te_select.machines.scheduled import Scheduled
-from te_select.machines.targets import ResolvedTarget, resolve
 from te_select.operator import family
 from te_select.operator.broadcast import shown
 from te_select.operator.node import ModelNode
 from te_select.operator.workload import Workload
-from te_select.runtime import artifact, scratch, stored
-from te_select.runtime.kernel import Kernel
-from te_select.runtime.manifest import NodeRecord
+from te_select.runtime.artifact import scratch, stored
+from te_select.runtime.artifact.manifest import NodeRecord
+from te_select.runtime.call import loading
+from te_select.runtime.call.kernel import Kernel
 
 _builds = itertools.count()
 _Scheduling: TypeAlias = Callable[[Workload, ResolvedTarget], Scheduled]
@@ -66,7 +67,7 @@ def compile(
     path = _build_folder(os.getpid()) / f"build{next(_builds)}" / f"{workload.name}.so"
     chosen = [schedule(workload, level, tuning_logs, knobs=config) for level in resolved.levels]
     build_scheduled(chosen, path, resolved)
-    loaded = artifact.load(path)
+    loaded = loading.load(path)
     if not isinstance(loaded, Kernel):
         raise ArtifactError(f"{path} holds several kernels; expected one")
     return loaded

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from te_select.backends import schedule_of
+from te_select.backends.scheduled import Scheduled
+from te_select.backends.targets import ResolvedTarget
 from te_select.compiler.building import build_scheduled
 from te_select.compiler.scheduling import schedule
-from te_select.machines import schedule_of
-from te_select.machines.scheduled import Scheduled
-from te_select.machines.targets import ResolvedTarget
 from te_select.operator import family
 from te_select.operator.access import access_pattern
 from te_select.operator.dtypes import ELEMENT_TYPES

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from te_select import forks, kinds
+from te_select.backends import machine
+from te_select.backends.targets import resolve
 from te_select.compiler.scheduling import schedule
 from te_select.errors import ArgumentError
-from te_select.machines import machine
-from te_select.machines.targets import resolve
 from te_select.operator.definition import definition
 from te_select.operator.workload import Workload
 

@@ -14,7 +14,7 @@ from te_select.errors import ArtifactError, ModelError
 from te_select.frontends.formats import FORMATS, Format
 from te_select.operator.broadcast import printable
 from te_select.operator.node import ModelNode
-from te_select.runtime import files
+from te_select.runtime.artifact import files
 
 __all__ = ["ModelNode", "read_model"]
 

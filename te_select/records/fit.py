@@ -7,9 +7,9 @@ import json
 
 import tvm
 
+from te_select.backends import schedule_of
+from te_select.backends.targets import ResolvedTarget, resolve
 from te_select.errors import TargetError
-from te_select.machines import schedule_of
-from te_select.machines.targets import ResolvedTarget, resolve
 from te_select.records.entry import Entry
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from te_select.runtime import user_folders
+from te_select.runtime.artifact import user_folders
 
 SHIPPED = Path(__file__).parents[1] / "tuning_logs"
 """The records that the package brings."""

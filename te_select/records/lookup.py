@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from te_select.backends import schedule_of
+from te_select.backends.targets import ResolvedTarget
 from te_select.errors import TuningError, warn
-from te_select.machines import schedule_of
-from te_select.machines.targets import ResolvedTarget
 from te_select.operator.access import access_pattern
 from te_select.operator.broadcast import shown
 from te_select.operator.workload import Workload

@@ -13,15 +13,15 @@ from tvm import IRModule, s_tir
 from tvm.s_tir import meta_schedule as ms
 
 from te_select import forks
+from te_select.backends import limits, schedule_of
+from te_select.backends.targets import ResolvedTarget
 from te_select.errors import TuningError
-from te_select.machines import limits, schedule_of
-from te_select.machines.targets import ResolvedTarget
 from te_select.operator.access import access_pattern
 from te_select.operator.definition import definition
 from te_select.operator.workload import Workload
 from te_select.records import log, snapshot
 from te_select.records.entry import Entry, digest
-from te_select.runtime import scratch
+from te_select.runtime.artifact import scratch
 
 _PATIENCE = 60  # seconds; replaying a record takes some ms
 

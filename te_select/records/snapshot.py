@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from te_select.errors import ArtifactError, TuningError
-from te_select.runtime import files
+from te_select.runtime.artifact import files
 
 WORKLOADS, RECORDS = "database_workload.json", "database_tuning_record.json"
 SESSIONS, PENDING = "sessions.json", ".pending.json"

@@ -19,7 +19,7 @@ from te_select.errors import ArtifactError, TuningError
 from te_select.records import log, snapshot
 from te_select.records.entry import Entry
 from te_select.records.snapshot import Damage, Snapshot
-from te_select.runtime import atomic
+from te_select.runtime.artifact import atomic
 
 LOCK, ASIDE = ".lock", "damaged.txt"
 

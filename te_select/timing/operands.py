@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from te_select.checking.reference import Array, aligned, ints
 from te_select.operator.access import AccessPattern, access_pattern
 from te_select.operator.dtypes import numpy_dtype
 from te_select.operator.workload import Workload
+from te_select.verify.reference import Array, aligned, ints
 
 LINE = 64  # bytes; torch, JAX and ONNX Runtime align to it, and JAX copies arrays that are not
 APART = 1 << 20  # bytes; some CPUs compare 20 bits of addresses, others 12

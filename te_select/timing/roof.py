@@ -16,11 +16,11 @@ from pathlib import Path
 
 import numpy as np
 
-from te_select.checking.reference import Array
+from te_select.backends.c_compiler import open_library
 from te_select.errors import ToolchainError
-from te_select.machines.c_compiler import open_library
 from te_select.timing.cores import threads
 from te_select.timing.operands import LINE, aligned_empty
+from te_select.verify.reference import Array
 
 _SOURCE = Path(__file__).with_name("roof.c")
 _OPTIONS = ("-O3", "-march=native", "-fopenmp")

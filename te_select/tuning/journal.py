@@ -19,7 +19,7 @@ from te_select.errors import TuningError, warn
 from te_select.operator.broadcast import shown
 from te_select.records import fields
 from te_select.records.snapshot import contents
-from te_select.runtime import atomic
+from te_select.runtime.artifact import atomic
 
 FOLDER, KEPT = "trials", "all_trials"  # beside the records of the same target
 _LONGEST_NAME = 200  # bytes; file systems take 255. Longer names are cut, and end in a digest

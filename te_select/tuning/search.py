@@ -22,9 +22,9 @@ from tvm.s_tir.meta_schedule.logging import get_logging_func
 from tvm.s_tir.meta_schedule.mutator import PyMutator
 
 from te_select import forks
+from te_select.backends import limits, schedule_of
+from te_select.backends.targets import ResolvedTarget
 from te_select.errors import ArgumentError
-from te_select.machines import limits, schedule_of
-from te_select.machines.targets import ResolvedTarget
 from te_select.operator.access import access_pattern
 from te_select.operator.definition import definition
 from te_select.operator.workload import Workload

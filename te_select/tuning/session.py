@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from te_select import kinds
+from te_select.backends import machine, schedule_of
+from te_select.backends.targets import resolve
 from te_select.compiler import versions
 from te_select.compiler.compiling import checked
 from te_select.errors import ArgumentError, TuningError
-from te_select.machines import machine, schedule_of
-from te_select.machines.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.operator.broadcast import shown
 from te_select.operator.workload import Workload

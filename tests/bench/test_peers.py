@@ -21,9 +21,9 @@ from te_select.bench.peers import (
     metaschedule,
     onednn,
 )
-from te_select.checking.reference import first_difference, placed
 from te_select.operator.workload import Workload
 from te_select.timing.operands import Mask, make_operands
+from te_select.verify.reference import first_difference, placed
 from tests.support import strategies as s
 
 WORKLOADS = {

@@ -163,11 +163,11 @@ INTERRUPTED = "te-select: error: interrupted; every file is whole, or as it was\
 @pytest.mark.parametrize(
     ("args", "during"),
     [
-        (["verify", "LIBRARY"], "te_select.checking.verify.verify_kernel"),
+        (["verify", "LIBRARY"], "te_select.verify.verify.verify_kernel"),
         (["compile", *FLAGS, "-o", "LIBRARY"], "te_select.compiler.compiling.build_scheduled"),
         (
             ["where", "build", "-o", "LIBRARY"],
-            "te_select.functional.where.kernels.building.build_family",
+            "te_select.numpy_where.kernels.building.build_family",
         ),
         (["logs", "list"], "te_select.cli.console.Group.make_context"),
     ],

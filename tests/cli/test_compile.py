@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import te_select
-from te_select.functional.where.kernels import building
+from te_select.numpy_where.kernels import building
 from tests.support.cli import FLAGS, run, run_json
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from te_select.backends.cpu import environment as module
 from te_select.cli.environment import environment
-from te_select.machines.cpu import environment as module
-from te_select.runtime.cpu import features
+from te_select.runtime.call.cpu import features
 
 CPUINFO = """\
 processor : 0

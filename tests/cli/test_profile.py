@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from te_select.machines.cpu.profile import of_this_machine
-from te_select.runtime.cpu.profile import DECISIONS
+from te_select.backends.cpu.profile import of_this_machine
+from te_select.runtime.call.cpu.profile import DECISIONS
 from te_select.timing import cores
 from te_select.timing.cpu import profile as module
 from te_select.timing.cpu.profile import Comparison, Measured

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 import te_select
-from te_select.machines.c_compiler import c_compiler
+from te_select.backends.c_compiler import c_compiler
 from te_select.records import log, store
-from te_select.runtime import cache, embedded, stored
-from te_select.runtime.manifest import Manifest
+from te_select.runtime.artifact import cache, embedded, stored
+from te_select.runtime.artifact.manifest import Manifest
 from tests.support.cli import run, run_json
 from tests.support.tuning_records import flat, make
 

@@ -12,8 +12,8 @@ import typer
 
 import te_select
 from te_select import Workload
+from te_select.backends.targets import resolve
 from te_select.cli.verbs import app
-from te_select.machines.targets import resolve
 from te_select.records import log
 from te_select.timing import cores
 from te_select.tuning.search import candidates

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import te_select
-from te_select.checking import verify as verify_module
-from te_select.checking.checks import CHECKS
-from te_select.runtime.kernel import FORCED_LEVEL
+from te_select.runtime.call.kernel import FORCED_LEVEL
+from te_select.verify import verify as verify_module
+from te_select.verify.checks import CHECKS
 from tests.support.cli import run, run_json
 
 

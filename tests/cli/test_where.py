@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from te_select.functional.where.kernels import building, key
-from te_select.machines.cpu import objects
+from te_select.backends.cpu import objects
+from te_select.numpy_where.kernels import building, key
 from te_select.operator import family
-from te_select.runtime import cache
+from te_select.runtime.artifact import cache
 from tests.support.cli import run, run_json
 
 PARTS = {name: family.parts()[name] for name in ("w2", "w2_rows05")}

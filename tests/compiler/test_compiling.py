@@ -10,10 +10,10 @@ import pytest
 
 import te_select
 from te_select import Workload
+from te_select.backends import limits
+from te_select.backends.targets import resolve
 from te_select.compiler import compiling
 from te_select.kinds import KINDS
-from te_select.machines import limits
-from te_select.machines.targets import resolve
 from tests.support.libraries import edit_fields
 
 W = Workload((64, 1), (64, 5), (5,))

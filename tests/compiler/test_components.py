@@ -10,7 +10,7 @@ import te_select
 from te_select import Workload
 from te_select.compiler import components
 from te_select.errors import ArtifactError
-from te_select.runtime import manifest, stored
+from te_select.runtime.artifact import manifest, stored
 
 W = Workload((4,), (4,), (4,))
 

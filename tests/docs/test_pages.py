@@ -15,7 +15,7 @@ import pytest
 from typer.main import get_command
 
 from te_select.cli.verbs import app
-from te_select.runtime.cuda import driver
+from te_select.runtime.call.cuda import driver
 from tests.support.documents import (
     CLONE,
     CUDA,

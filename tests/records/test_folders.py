@@ -7,7 +7,7 @@ import json
 import pytest
 
 import te_select
-from te_select.machines.targets import resolve
+from te_select.backends.targets import resolve
 from te_select.records import folders, log, lookup
 from te_select.tuning import session as module
 from tests.cli.test_tune import FLAGS

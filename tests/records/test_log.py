@@ -20,7 +20,7 @@ from tvm.s_tir import meta_schedule as ms
 import te_select
 from te_select import Workload
 from te_select.records import log, snapshot, store
-from te_select.runtime import atomic
+from te_select.runtime.artifact import atomic
 from te_select.tuning.record import recorded
 from tests.support.tuning_fakes import FEW, SMALL
 from tests.support.tuning_records import change_body, edit, keys, make

@@ -12,8 +12,8 @@ import pytest
 
 import te_select
 from te_select import Workload
+from te_select.backends.targets import resolve
 from te_select.compiler import schedule
-from te_select.machines.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.records import folders, log, lookup, metaschedule, store
 from te_select.records.lookup import find
@@ -322,7 +322,7 @@ NO_TARGETS = (
 FIND = """
     import sys
     from te_select import Workload
-    from te_select.machines.targets import resolve
+    from te_select.backends.targets import resolve
     from te_select.records.lookup import find
 
     shape = (int(sys.argv[2]),)

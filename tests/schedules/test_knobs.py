@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from te_select.machines.targets import resolve
+from te_select.backends.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
 from te_select.schedules import knobs
@@ -22,8 +22,8 @@ ASK = """
 import json, pathlib
 import te_select
 from te_select import Workload
-from te_select.machines import schedule_of
-from te_select.machines.targets import resolve
+from te_select.backends import schedule_of
+from te_select.backends.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.cli.console import parse_knobs
 from te_select.tuning.search import candidates

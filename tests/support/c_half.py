@@ -12,10 +12,10 @@ from pathlib import Path
 
 from tvm_ffi import libinfo
 
-from te_select.machines.c_compiler import c_compiler
-from te_select.runtime import scratch
+from te_select.backends.c_compiler import c_compiler
+from te_select.runtime import c
 
-RUNTIME = Path(scratch.__file__).parent
+RUNTIME = c.FOLDER
 DRIVERS = Path(__file__).parent / "c"
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow")
 """All C compiles without one of these."""

@@ -11,8 +11,8 @@ from typing import Any
 
 import te_select
 from te_select import Workload
-from te_select.machines.c_compiler import c_compiler
-from te_select.runtime.manifest import c_name
+from te_select.backends.c_compiler import c_compiler
+from te_select.runtime.artifact.manifest import c_name
 
 SOURCES = Path(__file__).parent / "c"
 _STRICT = ("-std=gnu11", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror")

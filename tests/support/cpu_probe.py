@@ -15,9 +15,9 @@ import numpy as np
 import tvm_ffi
 
 from te_select import Workload
-from te_select.machines.c_compiler import c_compiler, link_stub
-from te_select.machines.cpu import link
-from te_select.runtime.cpu.decisions import Decisions
+from te_select.backends.c_compiler import c_compiler, link_stub
+from te_select.backends.cpu import link
+from te_select.runtime.call.cpu.decisions import Decisions
 from te_select.schedules.cpu.flags import FLAGS
 from tests.support.runtime_standin import manifest
 
@@ -64,7 +64,7 @@ class Probe:
     levels
         That the library has code for, which is the same code.
     how
-        Of `te_select.runtime.cpu.decisions.Decisions`.
+        Of `te_select.runtime.call.cpu.decisions.Decisions`.
     """
 
     def __init__(

@@ -15,7 +15,7 @@ import pytest
 from tvm import s_tir
 
 from te_select import Workload
-from te_select.machines.cuda.lowering import CudaFunction, lower, translation_unit
+from te_select.backends.cuda.lowering import CudaFunction, lower, translation_unit
 from te_select.operator.access import access_pattern
 from te_select.operator.definition import definition
 from te_select.schedules.cuda import schedule as cuda

@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from te_select.machines.c_compiler import c_compiler
-from te_select.machines.cuda import link
-from te_select.machines.cuda.compilers import CudaBinary
-from te_select.machines.cuda.lowering import CudaFunction
+from te_select.backends.c_compiler import c_compiler
+from te_select.backends.cuda import link
+from te_select.backends.cuda.compilers import CudaBinary
+from te_select.backends.cuda.lowering import CudaFunction
 from te_select.operator.dtypes import ELEMENT_TYPES, numpy_dtype
 from te_select.operator.workload import Workload
-from te_select.runtime import artifact
-from te_select.runtime.cuda.device_array import DeviceArray
-from te_select.runtime.cuda.kernel import CudaKernel
-from te_select.runtime.manifest import KernelRecord, Manifest
+from te_select.runtime.artifact.manifest import KernelRecord, Manifest
+from te_select.runtime.call import loading
+from te_select.runtime.call.cuda.device_array import DeviceArray
+from te_select.runtime.call.cuda.kernel import CudaKernel
 from tests.support.runtime_standin import c_source
 
 SOURCE = Path(__file__).with_name("fake_cuda.c")
@@ -139,7 +139,7 @@ def build(
 @functools.cache
 def kernel(workload: Workload, archs: Sequence[str] = ARCHS, blocks: str = "7") -> CudaKernel:
     """A loaded kernel; each is built once per process."""
-    loaded = artifact.load(
+    loaded = loading.load(
         build([workload], folder() / f"{next(_numbers)}.so", archs=archs, blocks=blocks)
     )
     assert isinstance(loaded, CudaKernel)
@@ -148,7 +148,7 @@ def kernel(workload: Workload, archs: Sequence[str] = ARCHS, blocks: str = "7") 
 
 def fresh_kernel(workload: Workload, **how: Any) -> CudaKernel:
     """A kernel of a library of its own, which no device has seen."""
-    loaded = artifact.load(build([workload], folder() / f"{next(_numbers)}.so", **how))
+    loaded = loading.load(build([workload], folder() / f"{next(_numbers)}.so", **how))
     assert isinstance(loaded, CudaKernel)
     return loaded
 
@@ -203,7 +203,7 @@ class Strided:
         return self.array.__dlpack_device__()
 
     def __dlpack__(self, **options: Any) -> Any:
-        from te_select.runtime.cuda import device_array
+        from te_select.runtime.call.cuda import device_array
 
         before = set(device_array._exported)
         capsule = self.array.__dlpack__(**options)

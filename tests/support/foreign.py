@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from tvm_ffi import libinfo
 
-from te_select.machines.c_compiler import compiler_for
+from te_select.backends.c_compiler import compiler_for
 from te_select.operator.workload import Workload
-from te_select.runtime import stored
+from te_select.runtime.artifact import stored
 from te_select.schedules.cpu.isa import ISAS
 
 SOURCE = Path(__file__).with_name("foreign_host.c")
@@ -111,7 +111,7 @@ class Host:
 
 
 class ForeignKernel:
-    """A kernel as `te_select.checking.verify` takes it."""
+    """A kernel as `te_select.verify.verify` takes it."""
 
     copies = True
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from te_select.runtime.dlpack import DLManagedTensor, DLManagedTensorVersioned
+from te_select.runtime.call.dlpack import DLManagedTensor, DLManagedTensorVersioned
 
 CPU, CUDA = 1, 2
 READ_ONLY = 1

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from te_select.runtime import embedded
+from te_select.runtime.artifact import embedded
 
 _BULKY = ("versions", "components")  # what may be left out for the room of an edit
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from tvm import ir, tirx
 
-from te_select.machines.c_compiler import c_compiler
-from te_select.machines.cpu import lowering
-from te_select.machines.targets import resolve
+from te_select.backends.c_compiler import c_compiler
+from te_select.backends.cpu import lowering
+from te_select.backends.targets import resolve
 
 
 def compiled(text: str, symbol: str, parameters: Sequence[str], folder: Path) -> Callable[..., Any]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from te_select.runtime.dlpack import DLTensor
+from te_select.runtime.call.dlpack import DLTensor
 
 SHAPE = (64, 64)
 _BOOL, _FLOAT, _CPU, _DLTENSOR = 6, 2, 1, 7

@@ -10,13 +10,13 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from te_select.machines.c_compiler import c_compiler
-from te_select.machines.cpu import link
+from te_select.backends.c_compiler import c_compiler
+from te_select.backends.cpu import link
 from te_select.operator.workload import Workload
-from te_select.runtime import artifact
-from te_select.runtime.cpu.decisions import Decisions
-from te_select.runtime.kernel import Kernel
-from te_select.runtime.manifest import KernelRecord, Manifest
+from te_select.runtime.artifact.manifest import KernelRecord, Manifest
+from te_select.runtime.call import loading
+from te_select.runtime.call.cpu.decisions import Decisions
+from te_select.runtime.call.kernel import Kernel
 
 HERE = {"kind": "cpu", "architecture": platform.machine()}
 _HEAD = "#include <stdint.h>\n#include <string.h>\n"
@@ -129,6 +129,6 @@ def kernel(workload: Workload, bytes_per_thread: int = 0, status: int = 0) -> Ke
     """A loaded kernel; each is built once per process."""
     path = Path(_folder().name, f"{next(_numbers)}.so")
     build([workload], path, bytes_per_thread=bytes_per_thread, status=status)
-    loaded = artifact.load(path)
+    loaded = loading.load(path)
     assert isinstance(loaded, Kernel)
     return loaded

@@ -9,7 +9,7 @@ from typing import Any
 import tvm_ffi
 from tvm import ir, s_tir, tirx
 
-from te_select.machines.select_leaf import leaves, operands_of
+from te_select.backends.select_leaf import leaves, operands_of
 
 _OPERATORS = {
     tirx.Add: "+",

@@ -6,11 +6,11 @@ import subprocess
 import time
 from pathlib import Path
 
+from te_select.backends.c_compiler import c_compiler
+from te_select.backends.cpu import link
 from te_select.compiler import versions
-from te_select.machines.c_compiler import c_compiler
-from te_select.machines.cpu import link
-from te_select.runtime.manifest import KernelRecord, Manifest
-from te_select.runtime.scratch import NoRoomError
+from te_select.runtime.artifact.manifest import KernelRecord, Manifest
+from te_select.runtime.artifact.scratch import NoRoomError
 from te_select.tuning.measuring import build_worker
 from tests.support.runtime_standin import HERE
 from tests.support.tuning_candidates import INSIDE

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from te_select import Workload
-from te_select.machines.targets import resolve
+from te_select.backends.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.schedules.cpu import schedule as cpu
 from te_select.tuning.measuring import Candidate

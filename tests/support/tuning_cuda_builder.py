@@ -1,7 +1,7 @@
 """The build worker without a CUDA compiler: everything is real except the machine code."""
 
-from te_select.machines.cuda import compilers
-from te_select.machines.cuda.compilers import CudaBinary
+from te_select.backends.cuda import compilers
+from te_select.backends.cuda.compilers import CudaBinary
 from te_select.tuning.measuring import build_worker
 
 

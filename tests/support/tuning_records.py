@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from te_select import Workload
-from te_select.machines.targets import resolve
+from te_select.backends.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.records import log, metaschedule
 from te_select.records.log import Entry

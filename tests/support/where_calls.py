@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from te_select.functional.where.kernels import library
+from te_select.numpy_where.kernels import library
 
 HAS_EXTENSION = library.extension is not None
 ROOT = Path(__file__).parents[2]
@@ -138,7 +138,7 @@ def difference(ours: Outcome, theirs: Outcome) -> str | None:
 
 def exported(name: str) -> Any:
     """A function of the kernels that were loaded first, through tvm-ffi."""
-    from te_select.runtime import image
+    from te_select.runtime.call import image
 
     assert library._first is not None
     return image.open_again(library._first).get_function(name)

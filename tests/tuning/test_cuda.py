@@ -11,11 +11,11 @@ import tvm_ffi
 
 import te_select
 from te_select import Workload
+from te_select.backends.cuda import compilers, machine
+from te_select.backends.targets import resolve
 from te_select.bench.suite import DEFAULT
 from te_select.compiler import schedule
 from te_select.errors import TuningError
-from te_select.machines.cuda import compilers, machine
-from te_select.machines.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.records import log, manage, metaschedule, store
 from te_select.records.lookup import find

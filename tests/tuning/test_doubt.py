@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 import te_select
-from te_select.machines.targets import resolve
+from te_select.backends.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.records import log, lookup, manage
 from te_select.schedules.cpu import schedule as cpu

@@ -6,10 +6,10 @@ import itertools
 import pytest
 
 from te_select import Workload
+from te_select.backends.cpu.machine import lower
+from te_select.backends.targets import resolve
 from te_select.bench.suite import DEFAULT
 from te_select.compiler import schedule
-from te_select.machines.cpu.machine import lower
-from te_select.machines.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.schedules.cpu import isa
 from te_select.schedules.cpu import schedule as cpu

@@ -13,7 +13,7 @@ from filelock import FileLock
 
 import te_select
 from te_select import Workload
-from te_select.machines.targets import resolve
+from te_select.backends.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.records import log, store
 from te_select.records.sizes import representative

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from te_select.bench.peers.base import load
-from te_select.checking.reference import Array
 from te_select.operator.access import AccessPattern, access_pattern
 from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.operator.workload import Workload
-from te_select.runtime.cuda.device_array import DeviceArray
+from te_select.runtime.call.cuda.device_array import DeviceArray
 from te_select.timing.operands import Operands
+from te_select.verify.reference import Array
 
 _UINT8 = ELEMENT_TYPES["uint8"]
 _BOOL = ELEMENT_TYPES["bool"]

@@ -19,8 +19,8 @@ from te_select.bench.cuda.operands import (
 )
 from te_select.bench.peers import jit, libraries
 from te_select.bench.peers.base import Call, Peer, UnsupportedError, load
-from te_select.checking.reference import Array
 from te_select.operator.workload import Workload
+from te_select.verify.reference import Array
 
 _LOOPS = 4  # loops into which the Triton kernel cuts its index
 _MOST_NARROW = 2**31 - 2**13  # elements that 32 bits can index, with those of the last block

@@ -23,14 +23,14 @@ from te_select.bench.options import Options
 from te_select.bench.peers.base import Call, load
 from te_select.bench.row import COPY, Row
 from te_select.bench.suite import Entry
-from te_select.checking.reference import Array
 from te_select.errors import TargetError
 from te_select.operator.access import access_pattern
-from te_select.runtime.cuda import driver
+from te_select.runtime.call.cuda import driver
 from te_select.timing.cuda.clocks import Repeated, clock, queue, take_turns
 from te_select.timing.cuda.graphs import Graph, replayed
 from te_select.timing.cuda.roof import probe, rate, sets_for
 from te_select.timing.operands import Mask, make_operands
+from te_select.verify.reference import Array
 
 
 def run(entries: Sequence[Entry], masks: Sequence[Mask], options: Options) -> Iterator[Row]:

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from te_select.checking.reference import Array
 from te_select.operator.workload import Workload
+from te_select.verify.reference import Array
 
 Call = Callable[[], Any]
 

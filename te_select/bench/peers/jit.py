@@ -12,10 +12,10 @@ import numpy as np
 
 from te_select.bench.peers.base import Call, Peer, load
 from te_select.bench.peers.libraries import Torch
-from te_select.checking.reference import Array
 from te_select.operator.access import LARGEST_INTEGER
 from te_select.operator.workload import Workload
 from te_select.timing.operands import Operands
+from te_select.verify.reference import Array
 
 
 class TorchCompile(Torch):

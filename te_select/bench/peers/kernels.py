@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from te_select.bench.peers.base import Call, Peer, UnsupportedError, load
-from te_select.checking.reference import Array
 from te_select.operator.access import LARGEST_INTEGER, AccessPattern
 from te_select.operator.workload import Workload
 from te_select.timing.cores import threads
 from te_select.timing.operands import Operands
+from te_select.verify.reference import Array
 
 _VECTOR = 64  # bytes; Halide splits it if the CPU's vectors are shorter
 _CHUNK = 1 << 15  # elements of one Halide task, if there is only one loop

@@ -66,7 +66,7 @@ class MetaSchedule(Peer):
 
 
 def _target() -> Any:
-    native = load("te_select.machines.targets").resolve("native").tvm
+    native = load("te_select.backends.targets").resolve("native").tvm
     return load("tvm.target").Target({**native.export(), "num-cores": threads()})
 
 

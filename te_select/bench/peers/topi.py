@@ -21,7 +21,7 @@ class TopiWhere(Peer):
 
     def prepare(self, workload: Workload, sets: Sequence[Operands]) -> list[Call]:
         """Compile, and bind the operands through DLPack."""
-        target = load("te_select.machines.targets").resolve("native").tvm
+        target = load("te_select.backends.targets").resolve("native").tvm
         main = load("tvm").compile(where_function(sets[0]), target)["main"]
         return [bind_tensors(main, operands) for operands in sets]
 

@@ -14,10 +14,10 @@ from itertools import pairwise
 from typing import Any
 
 import te_select
-from te_select.machines.cpu.profile import of_this_machine
+from te_select.backends.cpu.profile import of_this_machine
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
-from te_select.runtime.cpu.profile import NEVER, Profile
+from te_select.runtime.call.cpu.profile import NEVER, Profile
 from te_select.timing.operands import Mask, Operands, make_operands, placed
 from te_select.timing.rounds import Timing, take_turns
 
@@ -64,7 +64,7 @@ class Measured:
     Parameters
     ----------
     decisions
-        By the keys of `te_select.runtime.cpu.profile.DECISIONS`.
+        By the keys of `te_select.runtime.call.cpu.profile.DECISIONS`.
     comparisons
         The measurements behind them.
     """

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from te_select.runtime.cuda import driver
+from te_select.runtime.call.cuda import driver
 from te_select.timing.rounds import Timing, repeats_for, sample_in_turns
 
 SHORTEST_SAMPLE = 2e-3  # seconds; the first launch and the events cost only microseconds

@@ -11,7 +11,7 @@ from typing import Any
 
 import tvm_ffi
 
-from te_select.runtime.cuda import driver
+from te_select.runtime.call.cuda import driver
 from te_select.timing.cuda.clocks import Repeated, between_events, queue
 
 _MOST_NODES = 1000  # calls in a graph; for longer samples the graph is launched again

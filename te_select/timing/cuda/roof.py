@@ -7,7 +7,7 @@ import itertools
 
 import tvm_ffi
 
-from te_select.runtime.cuda import driver
+from te_select.runtime.call.cuda import driver
 from te_select.timing.cuda.clocks import Repeated, queue, take_turns
 from te_select.timing.cuda.graphs import replayed
 from te_select.timing.rounds import Timing

@@ -11,8 +11,8 @@ from typing import Any
 
 from tvm_ffi import libinfo
 
+from te_select.backends.c_compiler import compile_library
 from te_select.errors import TuningError
-from te_select.machines.c_compiler import compile_library
 from te_select.timing.cores import Load, Watch
 from te_select.tuning.fleet.tracker import Tracker
 from te_select.tuning.measuring.candidate import Built, Measurement

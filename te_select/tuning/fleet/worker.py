@@ -17,17 +17,17 @@ from typing import Any
 import numpy as np
 from tvm import rpc, runtime
 
-from te_select.checking.guarded import FILL
-from te_select.checking.reference import bits
 from te_select.errors import SelectError, TuningError
 from te_select.operator.workload import Workload
-from te_select.runtime import stored
+from te_select.runtime.artifact import stored
 from te_select.timing.cores import Load
 from te_select.timing.rounds import SHORTEST_SAMPLE as SHORTEST_TURN
 from te_select.timing.rounds import WARM_UP
 from te_select.timing.samples import SHORTEST_SAMPLE, enough
 from te_select.tuning.measuring.problem import Problem
 from te_select.tuning.measuring.serve import reason
+from te_select.verify.guarded import FILL
+from te_select.verify.reference import bits
 
 _ESTIMATES = 3  # calls; the fastest decides how many calls make a sample
 

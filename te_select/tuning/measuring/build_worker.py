@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from te_select.backends.targets import resolve
 from te_select.compiler import build_scheduled, schedule
-from te_select.machines.targets import resolve
 from te_select.tuning.measuring.candidate import Candidate
 from te_select.tuning.measuring.serve import limit_memory
 

@@ -11,7 +11,7 @@ from itertools import islice
 
 from te_select.errors import ArgumentError
 from te_select.operator.broadcast import shown
-from te_select.runtime import scratch
+from te_select.runtime.artifact import scratch
 from te_select.timing.cores import Watch
 from te_select.tuning.measuring.building import Builders
 from te_select.tuning.measuring.candidate import Built, Candidate, Measurement

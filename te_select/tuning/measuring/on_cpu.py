@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 
-from te_select.runtime.kernel import Kernel
+from te_select.runtime.call.kernel import Kernel
 from te_select.timing import rounds as clock
 from te_select.timing.rounds import Timing
 from te_select.timing.samples import time_calls

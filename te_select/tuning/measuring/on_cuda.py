@@ -7,20 +7,20 @@ from collections.abc import Callable, Mapping
 
 import tvm_ffi
 
-from te_select.checking.on_device import OnDevice
 from te_select.errors import TuningError
 from te_select.operator.access import access_pattern
 from te_select.operator.dtypes import ELEMENT_TYPES
-from te_select.runtime.cuda import driver
-from te_select.runtime.cuda.device_array import DeviceArray
-from te_select.runtime.cuda.kernel import CudaKernel
-from te_select.runtime.kernel import Kernel
+from te_select.runtime.call.cuda import driver
+from te_select.runtime.call.cuda.device_array import DeviceArray
+from te_select.runtime.call.cuda.kernel import CudaKernel
+from te_select.runtime.call.kernel import Kernel
 from te_select.timing.cuda import clocks
 from te_select.timing.cuda.graphs import replayed
 from te_select.timing.cuda.roof import sets_for
 from te_select.timing.rounds import Timing
 from te_select.timing.samples import FEWEST
 from te_select.tuning.measuring.problem import Problem
+from te_select.verify.on_device import OnDevice
 
 
 class Cuda:

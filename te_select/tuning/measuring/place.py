@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from te_select import kinds
-from te_select.runtime.kernel import Kernel
+from te_select.runtime.call.kernel import Kernel
 from te_select.timing.rounds import Timing
 from te_select.tuning.measuring.problem import Problem
 

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from te_select.checking.checks import runs
-from te_select.checking.guarded import Guarded
-from te_select.checking.reference import Array, bits, first_difference, ints, placed
-from te_select.checking.reference import special_bits as special_values
 from te_select.errors import TuningError
 from te_select.operator.dtypes import numpy_dtype
 from te_select.operator.workload import Workload
 from te_select.timing.operands import aligned_empty
+from te_select.verify.checks import runs
+from te_select.verify.guarded import Guarded
+from te_select.verify.reference import Array, bits, first_difference, ints, placed
+from te_select.verify.reference import special_bits as special_values
 
 SEED = 0
 _CHUNK = 1 << 24  # bytes of random data that are drawn at once

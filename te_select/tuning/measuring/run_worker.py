@@ -8,9 +8,9 @@ from typing import Any
 
 from te_select.errors import ArtifactError, TuningError
 from te_select.operator.workload import Workload
-from te_select.runtime import artifact
-from te_select.runtime.kernel import Kernel
-from te_select.runtime.scratch import NoRoomError
+from te_select.runtime.artifact.scratch import NoRoomError
+from te_select.runtime.call import loading
+from te_select.runtime.call.kernel import Kernel
 from te_select.tuning.measuring.place import Place, place_of
 from te_select.tuning.measuring.problem import Problem
 from te_select.tuning.measuring.serve import reason
@@ -50,7 +50,7 @@ class Worker:
 
     def _checked(self, path: Path) -> tuple[Kernel, Place]:
         """A kernel that computes the right bits, and the place that checked it."""
-        kernel = artifact.load(path)
+        kernel = loading.load(path)
         assert isinstance(kernel, Kernel)
         assert self._problem is not None
         if self._place is None:

@@ -18,9 +18,9 @@ import threading
 from multiprocessing.connection import Connection
 from typing import Any
 
+from te_select.backends.imports import without_torch
 from te_select.errors import SelectError
-from te_select.machines.imports import without_torch
-from te_select.runtime.scratch import NoRoomError
+from te_select.runtime.artifact.scratch import NoRoomError
 from te_select.tuning.measuring.process import one_line
 
 

@@ -30,7 +30,7 @@ from soak import (
 from soak.found import Found
 from soak.guarded import Guarded
 from te_select.records import log
-from te_select.runtime import stored
+from te_select.runtime.artifact import stored
 from tests.support.runtime_standin import kernel as standin
 
 pytestmark = pytest.mark.slow

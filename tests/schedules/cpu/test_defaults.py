@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from te_select import Workload
-from te_select.machines.targets import resolve
+from te_select.backends.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.schedules.cpu import defaults, isa
 from te_select.schedules.cpu.config import BY_MACHINE, LEAST_STREAMED_BYTES

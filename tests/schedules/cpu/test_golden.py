@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from te_select import Workload
+from te_select.backends.targets import resolve
 from te_select.compiler import schedule
-from te_select.machines.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.operator.definition import definition
 from tests.support import golden

@@ -7,8 +7,8 @@ import dataclasses
 import pytest
 
 from te_select import Workload
+from te_select.backends.targets import resolve
 from te_select.compiler.sources import source
-from te_select.machines.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.schedules.cpu.defaults import default_config
 

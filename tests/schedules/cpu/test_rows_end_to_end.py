@@ -10,7 +10,7 @@ import pytest
 
 import te_select
 from te_select import Workload, compiler
-from te_select.machines.targets import resolve
+from te_select.backends.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.schedules.cpu import rows_end_to_end
 from te_select.schedules.cpu import schedule as cpu

@@ -9,9 +9,9 @@ import tvm_ffi
 from tvm import s_tir, tirx
 
 from te_select import Workload, compiler
+from te_select.backends.cpu.machine import lower
+from te_select.backends.targets import resolve
 from te_select.compiler import schedule
-from te_select.machines.cpu.machine import lower
-from te_select.machines.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.operator.definition import definition
 from te_select.schedules.annotations import ANNOTATION

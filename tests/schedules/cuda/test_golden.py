@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from te_select import Workload
+from te_select.backends.cuda.lowering import lower
+from te_select.backends.targets import resolve
 from te_select.compiler import schedule
-from te_select.machines.cuda.lowering import lower
-from te_select.machines.targets import resolve
 from te_select.operator.access import access_pattern
 from tests.support import golden
 

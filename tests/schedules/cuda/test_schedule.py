@@ -7,8 +7,8 @@ import tvm_ffi
 from tvm import s_tir, tirx
 
 from te_select import Workload
+from te_select.backends.cuda.lowering import lower, translation_unit
 from te_select.errors import SelectError
-from te_select.machines.cuda.lowering import lower, translation_unit
 from te_select.operator.access import STAYS, access_pattern
 from te_select.operator.definition import definition
 from te_select.schedules.annotations import ANNOTATION

@@ -2,4 +2,4 @@
 
 import sys
 
-sys.modules["te_select.runtime._extension"] = None  # type: ignore[assignment]
+sys.modules["te_select.runtime.call._extension"] = None  # type: ignore[assignment]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from te_select import Workload
-from te_select.machines.cpu.profile import of_this_machine
-from te_select.runtime.cpu.profile import DECISIONS, NEVER, Profile
+from te_select.backends.cpu.profile import of_this_machine
+from te_select.runtime.call.cpu.profile import DECISIONS, NEVER, Profile
 from te_select.timing.cpu import profile as module
 from te_select.timing.cpu.profile import (
     Comparison,

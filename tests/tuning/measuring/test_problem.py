@@ -7,9 +7,9 @@ import pytest
 
 import te_select
 from te_select import Workload
-from te_select.checking.guarded import GUARD
 from te_select.tuning.measuring import problem
 from te_select.tuning.measuring.problem import Problem, memory_needed
+from te_select.verify.guarded import GUARD
 from tests.support import strategies as s
 
 W = Workload((64, 1), (64, 500), ())

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from te_select.errors import ArgumentError
-from te_select.runtime.kernel import Kernel
+from te_select.runtime.call.kernel import Kernel
 
 
 class ToyKernel(Kernel):

@@ -1,0 +1,92 @@
+"""What a library that is built here depends on, as a digest: the names of the cache's entries."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import platform
+import shlex
+import shutil
+from pathlib import Path
+
+import te_select
+from te_select.backends.c_compiler import c_compiler
+from te_select.errors import ToolchainError
+from te_select.runtime.artifact import cache, packages
+from te_select.runtime.call.cpu import features
+
+_PACKAGES = ("te-select", "apache-tvm", "apache-tvm-ffi")
+_SOURCES = (
+    "operator",
+    "schedules",
+    "backends",
+    "runtime",
+    "compiler",
+    "records",
+    "numpy_where",
+    "compiled.py",
+    "kinds.py",
+    "levels.py",
+)
+
+
+def digest(*facts: str | bytes) -> str:
+    """A digest of some facts, and of the code, the compilers and the CPU that a build depends on.
+
+    Parameters
+    ----------
+    facts
+        What is asked for besides.
+
+    Returns
+    -------
+    str
+        Hexadecimal digits, for `te_select.runtime.artifact.cache.name_of`.
+    """
+    found = _of_what_builds(os.environ.get("CC", "").strip(), os.environ.get("PATH", "")).copy()
+    for fact in facts:
+        _add(found, fact)
+    return found.hexdigest()[: cache.DIGITS]
+
+
+@functools.cache
+def _of_what_builds(_wanted_compiler: str, _path: str) -> hashlib._Hash:
+    found = hashlib.sha256()
+    for fact in (
+        *(f"{name} {packages.version(name)}" for name in _PACKAGES),
+        _compiler(),
+        platform.machine(),
+        features.cpu_name(),
+        " ".join(sorted(features.features())),
+    ):
+        _add(found, fact)
+    for path in _sources():
+        _add(found, path.name)
+        _add(found, path.read_bytes())
+    return found
+
+
+def _add(found: hashlib._Hash, fact: str | bytes) -> None:
+    data = fact if isinstance(fact, bytes) else fact.encode()
+    found.update(len(data).to_bytes(8, "little") + data)
+
+
+def _compiler() -> str:
+    """The C compiler, by its file: asking it for its version takes as long as a thousand calls."""
+    try:
+        command = c_compiler()
+    except ToolchainError:
+        return "none"
+    path = Path(str(shutil.which(command[0]))).resolve()
+    about = path.stat()
+    return f"{shlex.join(command)} {path} {about.st_size} {about.st_mtime_ns}"
+
+
+def _sources() -> list[Path]:
+    root = Path(te_select.__file__).parent
+    found: list[Path] = []
+    for name in _SOURCES:
+        place = root / name
+        found += [place] if place.is_file() else place.rglob("*")
+    return sorted(path for path in found if path.suffix in {".py", ".c", ".h"})

@@ -1,0 +1,87 @@
+"""What ``te-select env`` says of this machine's CPU, its caches, and the C compiler."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+from pathlib import Path
+from typing import Any
+
+from te_select.backends.c_compiler import c_compiler
+from te_select.backends.cpu import profile
+from te_select.backends.programs import first_line
+from te_select.errors import ToolchainError
+from te_select.runtime.call.cpu import features
+from te_select.runtime.call.cpu.profile import problem_of_threads
+
+_CPUINFO = Path("/proc/cpuinfo")
+_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+
+
+def environment() -> dict[str, dict[str, Any]]:
+    """The sections ``cpu``, ``caches``, ``profile``, ``toolchains``; missing things are None."""
+    return {
+        "cpu": _cpu(),
+        "caches": _caches(),
+        "profile": _profile(),
+        "toolchains": {"c_compiler": _c_compiler()},
+    }
+
+
+def _cpu() -> dict[str, Any]:
+    cores = set()
+    package = ""
+    for line in _read(_CPUINFO).splitlines():
+        key, _, value = (part.strip() for part in line.partition(":"))
+        if key == "physical id":
+            package = value
+        elif key == "core id":
+            cores.add((package, value))
+    return {
+        "name": features.cpu_name(),
+        "architecture": platform.machine(),
+        "cores": len(cores) or None,
+        "threads": os.cpu_count(),
+        "threads_allowed": len(os.sched_getaffinity(0)),
+        "features": sorted(features.features()),
+    }
+
+
+def _caches() -> dict[str, str]:
+    """Sizes by level, such as ``"L1 Data": "48K"``; empty if the system hides them."""
+    found = {}
+    for folder in sorted(_CACHES.glob("index*")):
+        level, kind, size = (_read(folder / name).strip() for name in ("level", "type", "size"))
+        found[f"L{level} {kind}"] = size
+    return found
+
+
+def _profile() -> dict[str, Any]:
+    """The profile that libraries find here, and what they decide by it."""
+    try:
+        found = profile.of_this_machine()
+    except ToolchainError:
+        return {"origin": None}
+    described: dict[str, Any] = {"origin": found.origin, **found.machine, **found.decisions}
+    described |= {**found.in_effect, "threads": found.machine["threads"]}
+    described["file"] = found.file or None
+    problems = [each for each in (found.problem, problem_of_threads()) if each]
+    return described | ({"problem": "; ".join(problems)} if problems else {})
+
+
+def _c_compiler() -> str | None:
+    """The compiler that links libraries, and the first line that it prints for ``--version``."""
+    try:
+        program, *options = c_compiler()
+    except ToolchainError:
+        return None
+    line = first_line(program, *options, "--version")
+    return None if line is None else f"{' '.join([shutil.which(program) or '', *options])}: {line}"
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""

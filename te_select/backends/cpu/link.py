@@ -1,0 +1,271 @@
+"""Links code for CPUs, the argument checks and the thread pool to a shared library."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from types import MappingProxyType
+
+from te_select.backends.c_compiler import CHECKS, HostHalf, link_stub
+from te_select.backends.stub import exported_functions, plain_function, shape_tables, signature
+from te_select.operator.workload import Workload
+from te_select.runtime.artifact.manifest import Manifest
+from te_select.runtime.call.cpu.decisions import Decisions
+
+CPU = HostHalf(
+    (
+        *CHECKS,
+        "cpu/host_cpu.c",
+        "cpu/cpu_features.c",
+        "cpu/cond_sampling.c",
+        "cpu/cpu_model.c",
+        "cpu/first_use.c",
+        "cpu/level.c",
+        "cpu/pool.c",
+        "cpu/pool_backoff.c",
+        "cpu/processors.c",
+        "cpu/profile.c",
+        "cpu/sysfs.c",
+    ),
+    # The library is never unloaded, because the threads of its pool wait inside its code.
+    ("-pthread", "-ldl", "-Wl,-z,nodelete"),
+)
+FAMILY = HostHalf(
+    (
+        *CPU.sources,
+        "cpu/where.c",
+        "cpu/where_block.c",
+        "cpu/where_call.c",
+        "cpu/where_library.c",
+        "cpu/where_plan.c",
+    ),
+    CPU.options,
+)
+"""The host half of the library of `te_select.where`, whose kernels serve operands of any shapes."""
+_DECISIONS = tuple(each.name for each in fields(Decisions))
+
+
+@dataclass(frozen=True)
+class Level:
+    """Code for CPUs with some features.
+
+    Parameters
+    ----------
+    name
+        The name of the target.
+    features
+        The features, as /proc/cpuinfo spells them.
+    """
+
+    name: str
+    features: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Version:
+    """A kernel's code for one level.
+
+    Parameters
+    ----------
+    symbol
+        The raw function in the level's object file:
+        ``int32_t (void*, void*, void*, void*, int64_t..., int64_t flags, int64_t task, int64_t
+        tasks)``. The parameters are cond, then, else_, out, the sizes of `Workload.dim_names` in
+        that order, the flags that say what was decided for the call, and the share of the work.
+    decisions
+        The knobs that decide at a call.
+    """
+
+    symbol: str
+    decisions: Decisions = field(default_factory=Decisions)
+
+
+@dataclass(frozen=True)
+class KernelEntry:
+    """One compiled kernel that a library is to export.
+
+    Parameters
+    ----------
+    workload
+        What it computes; the exported function is called ``workload.name``.
+    versions
+        One for each level of the library.
+    """
+
+    workload: Workload
+    versions: tuple[Version, ...]
+
+
+def stub_source(
+    entries: Sequence[KernelEntry],
+    levels: Sequence[Level],
+    c_functions: Mapping[Workload, str] = MappingProxyType({}),
+    places: Mapping[Workload, str] | None = None,
+) -> str:
+    """Write the C code that describes and exports kernels.
+
+    Parameters
+    ----------
+    entries
+        The kernels of one library, one for each workload.
+    levels
+        The levels that have code, the best last.
+    c_functions
+        The names of the plain C functions, for the kernels that have one.
+    places
+        As of `link`.
+
+    Returns
+    -------
+    str
+        For every kernel a constant description, calls of the raw functions, and the exported
+        functions, in the C calling convention of tvm-ffi; then its plain C function.
+    """
+    names = sorted({len(entry.workload.dim_names) for entry in entries})
+    kernels = (
+        _stub(i, entry, c_functions.get(entry.workload, "")) for i, entry in enumerate(entries)
+    )
+    family, take_level = "", "NULL"
+    if places is not None:
+        family, take_level = _family(entries, levels, places), "te_select_where_take_level"
+    library = _library(levels, take_level)
+    return "".join(['#include "host_cpu.h"\n', *map(_run, names), *kernels, family, library])
+
+
+def link(
+    objects: Sequence[Path],
+    entries: Sequence[KernelEntry],
+    levels: Sequence[Level],
+    manifest: Manifest,
+    out: Path,
+    triple: str | None = None,
+    places: Mapping[Workload, str] | None = None,
+    archive: Path | None = None,
+) -> None:
+    """Link object files, the argument checks and the thread pool to a shared library.
+
+    Parameters
+    ----------
+    objects
+        Position-independent code that defines the symbols of every entry.
+    entries
+        The kernels to export.
+    levels
+        The levels that have code, the best last.
+    manifest
+        Describes the library; it is stored inside it.
+    out
+        The library to write; it appears complete or not at all, and the same input gives the same
+        bytes.
+    triple
+        The machine that the library is for; None for this one.
+    places
+        For kernels of the family that serves operands of any shapes: the place of each in
+        ``te_select_where_kernels``, such as ``"runs[2][7]"``. None if there are none.
+    archive
+        A static library of the same to write beside it, or None.
+
+    Raises
+    ------
+    ToolchainError
+        If there is no C compiler, or it fails.
+    """
+    source = stub_source(entries, levels, manifest.c_functions, places)
+    half = CPU if places is None else FAMILY
+    link_stub(source, objects, half, manifest, out, triple, archive)
+
+
+def _family(
+    entries: Sequence[KernelEntry], levels: Sequence[Level], places: Mapping[Workload, str]
+) -> str:
+    """The function that puts the kernels of a family into the table of ``where_library.c``."""
+    functions, cases = [], []
+    members = [(i, entry) for i, entry in enumerate(entries) if entry.workload in places]
+    for k in range(len(levels)):
+        filled = []
+        for i, entry in members:
+            functions.append(_where_run(f"where_{i}_{k}", entry, k))
+            place = f"&kernels->{places[entry.workload]}"
+            filled.append(f"      te_select_put_kernel({place}, where_{i}_{k});")
+        cases.append("\n".join([f"    case {k}:", *filled, "      break;"]))
+    text = "\n".join(cases)
+    return f"""
+#include "where_library.h"
+{"".join(functions)}
+void te_select_where_fill(te_select_where_kernels* kernels, int32_t level) {{
+  switch (level) {{
+{text}
+  }}
+}}
+"""
+
+
+def _where_run(name: str, entry: KernelEntry, level: int) -> str:
+    code = f"(te_select_code){entry.versions[level].symbol}"
+    return f"""
+static int32_t {name}(void* const* data, const int64_t* sizes, int64_t flags) {{
+  return run_{len(entry.workload.dim_names)}({code}, data, sizes, flags, 0, 1);
+}}
+"""
+
+
+def _library(levels: Sequence[Level], take_level: str) -> str:
+    features = "\n".join(
+        f"static const char* const features_{k}[] = {{"
+        + "".join(f'"{feature}", ' for feature in level.features)
+        + "0};"
+        for k, level in enumerate(levels)
+    )
+    rows = ",\n    ".join(
+        f'{{.name = "{_c_text(level.name)}", .features = features_{k}}}'
+        for k, level in enumerate(levels)
+    )
+    return f"""
+{features}
+static const te_select_level levels[] = {{
+    {rows}}};
+const te_select_library te_select_this_library = {{
+    .num_levels = {len(levels)}, .levels = levels, .take_level = {take_level}}};
+"""
+
+
+def _c_text(text: str) -> str:
+    """A text, escaped for the inside of a C string."""
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _stub(i: int, entry: KernelEntry, c_function: str) -> str:
+    names = len(entry.workload.dim_names)
+    declared = "".join(f"extern void {version.symbol}(void);\n" for version in entry.versions)
+    versions = ",\n    ".join(map(_version, entry.versions))
+    plain = plain_function(i, entry.workload, c_function, "te_select_call_plain", streams=False)
+    return f"""
+{declared}static const te_select_version versions_{i}[] = {{
+    {versions}}};
+{shape_tables(i, entry.workload)}
+static const te_select_cpu_kernel kernel_{i} = {{
+    .common = {signature(i, entry.workload, on_cuda=False)},
+    .run = run_{names}, .versions = versions_{i}}};
+{exported_functions(i, entry.workload, "te_select_call")}
+{plain}"""
+
+
+def _version(version: Version) -> str:
+    told = dict(zip(_DECISIONS, version.decisions.numbers, strict=True))
+    members = {"code": version.symbol, **told}
+    return f"{{{', '.join(f'.{name} = {value}' for name, value in members.items())}}}"
+
+
+def _run(names: int) -> str:
+    """Write the function that calls kernels with this number of named dims."""
+    types = "void*, void*, void*, void*" + ", int64_t" * (names + 3)
+    sizes = "".join(f", sizes[{k}]" for k in range(names))
+    return f"""
+static int32_t run_{names}(te_select_code code, void* const* data, const int64_t* sizes,
+                           int64_t flags, int32_t task, int32_t tasks) {{
+  (void)sizes;
+  return ((int32_t (*)({types}))code)(data[0], data[1], data[2], data[3]{sizes}, flags, task,
+                                      tasks);
+}}
+"""

@@ -1,0 +1,259 @@
+"""Lowering: from a scheduled function to a raw C function whose leaves are span kernels.
+
+Three steps are added to TVM's own pipeline. Annotated loops become calls of span kernels, whose
+LLVM IR is added to the module. The parallel loop becomes the share of one task, because the C half
+has threads of its own; TVM would call a pointer that all its objects in a program share. Parameters
+become plain pointers and sizes, because the exported function with its checks is written in C
+(``runtime/c/host.c``). All extents are int64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import tvm_ffi
+from tvm import IRModule, ir, s_tir, sym, tirx, transform
+from tvm.target import Target
+
+from te_select.backends.select_leaf import block_of, leaves, operands_of, refused, steps_of
+from te_select.operator.access import STAYS, AccessPattern
+from te_select.schedules.annotations import ANNOTATION, PLAIN_LEAF
+from te_select.schedules.cpu.flags import FLAGS
+from te_select.schedules.cpu.span import Span
+from te_select.schedules.cpu.span_source import span_source
+from te_select.schedules.variant import Condition
+
+_TO_LOOPS = (
+    s_tir.transform.CanonicalizeLoop,
+    s_tir.transform.LowerInitBlock,
+    s_tir.transform.PlanAndUpdateBufferAllocationLocation,
+    s_tir.transform.ConvertBlocksToOpaque,
+    s_tir.transform.CompactBufferAllocation,
+    s_tir.transform.LowerMatchBuffer,
+    s_tir.transform.StmtSimplify,
+    s_tir.transform.LowerOpaqueBlock,
+    tirx.transform.FlattenBuffer,
+    tirx.transform.StmtSimplify,
+)
+_TO_VECTORS = (  # only for a plain leaf
+    s_tir.transform.LoopPartition,
+    tirx.transform.VectorizeLoop,
+    tirx.transform.UnrollLoop,
+    tirx.transform.StmtSimplify,
+    tirx.transform.RemoveNoOp,
+)
+_TO_CODE = (
+    tirx.transform.StmtSimplify,
+    tirx.transform.RemoveNoOp,
+    tirx.transform.CommonSubexprElim,
+    tirx.transform.LowerTVMBuiltin,
+    tirx.transform.LowerIntrin,
+)
+
+
+def lower(
+    func: tirx.PrimFunc,
+    symbol: str,
+    dim_names: Sequence[str],
+    pattern: AccessPattern,
+    instead: Mapping[str, Condition] = MappingProxyType({}),
+) -> tirx.PrimFunc:
+    """Lower a scheduled function.
+
+    Parameters
+    ----------
+    func
+        The definition, after a schedule was applied.
+    symbol
+        Name of the C function to make:
+        ``int32_t symbol(void* cond, void* then, void* else_, void* out, int64_t dim, ...,
+        int64_t flags, int64_t task, int64_t tasks)``, with the flags of
+        `te_select.schedules.cpu.flags`. It does one of ``tasks`` shares of the work.
+    dim_names
+        The named dims, in the order of their parameters.
+    pattern
+        The workload's access pattern.
+    instead
+        Other functions with the same parameters, by symbol, each with the condition of the calls
+        that it takes over. If several conditions hold, the last function is called.
+
+    Returns
+    -------
+    tvm.tirx.PrimFunc
+        The function, ready for `build`.
+    """
+    how = [ir.Var(name, ir.PrimType("int64")) for name in ("flags", "task", "tasks")]
+    flags, *part = how
+    if pattern.elements == 0:
+        return _raw(func, tirx.Evaluate(0), symbol, dim_names, how)
+    marked = leaves(func.body)
+    plain = any(str(leaf.annotations[ANNOTATION]) == PLAIN_LEAF for leaf in marked)
+    spans = [] if plain else [_checked_span(leaf, pattern) for leaf in marked]
+    passes = (*_TO_LOOPS, *_TO_VECTORS) if plain else _TO_LOOPS
+    mod = transform.Sequential([make() for make in passes])(IRModule({"main": func}))
+    flat = mod["main"]
+    # Not in the callback below, because TVM turns an exception in a callback into a RuntimeError.
+    calls = [] if plain else [(leaf, _call_span(leaf, flags)) for leaf in leaves(flat.body)]
+    body = tvm_ffi.structural_map(
+        flat.body,
+        (tirx.For, lambda loop: next((c for at, c in calls if at.same_as(loop)), loop)),
+        order="pre",
+    )
+    body = tvm_ffi.structural_map(body, (tirx.For, _without_notes), order="post")
+    body = _shared(body, *part)
+    for name in sorted({span.symbol for span in spans}):
+        text = ir.StringImm(span_source(name))
+        body = tirx.AttrStmt(tirx.IntImm("int32", 0), "pragma_import_llvm", text, body)
+    return _raw(flat, body, symbol, dim_names, how, instead)
+
+
+def build(functions: Sequence[tirx.PrimFunc], target: Target) -> Any:
+    """Generate code for lowered functions.
+
+    Parameters
+    ----------
+    functions
+        Functions that `lower` made, with different symbols.
+    target
+        The TVM target.
+
+    Returns
+    -------
+    tvm.runtime.Module
+        One LLVM module.
+    """
+    mod = IRModule({str(f.attrs["global_symbol"]): f for f in functions})
+    mod = tirx.transform.BindTarget(target)(mod)
+    mod = transform.Sequential([make() for make in _TO_CODE])(mod)
+    return tvm_ffi.get_global_func("target.build.llvm")(mod, target)
+
+
+def _checked_span(leaf: tirx.For, pattern: AccessPattern) -> Span:
+    """The span of a leaf, whose operands must move along the leaf as in the definition."""
+    span = Span.from_symbol(str(leaf.annotations[ANNOTATION]))
+    block, loops = block_of(leaf), 1 if span.inner == 1 else 2
+    steps = {operand: along[-loops:] for operand, along in steps_of(block, pattern).items()}
+    moves = {
+        "f": steps["out"],
+        "o": ((), STAYS),
+        "i": (STAYS, ()),
+        "s": (STAYS,) * len(steps["out"]),
+    }
+    letters = {"cond": span.cond, "then": span.then, "else": span.else_}
+    if any(steps[operand] != moves[letter] for operand, letter in letters.items()):
+        raise refused(block.body)
+    return span
+
+
+def _call_span(loop: tirx.For, flags: ir.Var) -> tirx.Stmt:
+    """The call ``span(out, cond, then, else_, n, inner, flags)`` that replaces a leaf."""
+    name = str(loop.annotations[ANNOTATION])
+    variables = [loop.loop_var]
+    limit, inner = loop.extent, tirx.IntImm("int64", 1)
+    body = loop.body
+    while not isinstance(body, tirx.BufferStore):
+        if isinstance(body, tirx.IfThenElse) and body.else_case is None:
+            limit = tirx.min(limit, _rows_left(body.condition, loop.loop_var))
+            body = body.then_case
+        elif isinstance(body, tirx.For) and len(variables) == 1:
+            variables.append(body.loop_var)
+            inner = body.extent
+            body = body.body
+        else:
+            raise refused(body)
+    loads = operands_of(body)
+    pointers = [
+        tirx.address_of(_at_start(loads[operand], variables))
+        for operand in ("out", "cond", "then", "else")
+    ]
+    sizes = [limit.astype("int64"), inner.astype("int64"), flags]
+    return tirx.Evaluate(tirx.call_extern("void", name, *pointers, *sizes))
+
+
+def _without_notes(loop: tirx.For) -> tirx.For:
+    """A plain leaf without the schedule's annotations, so that its code is easy to read."""
+    if ANNOTATION not in loop.annotations:
+        return loop
+    return tirx.For(loop.loop_var, loop.min, loop.extent, loop.kind, loop.body)
+
+
+def _shared(stmt: tirx.Stmt, task: ir.Var, tasks: ir.Var) -> tirx.Stmt:
+    """What a task does: its share of parallel loops; the first one does what is in none of them."""
+    if isinstance(stmt, tirx.SeqStmt):
+        return tirx.SeqStmt([_shared(each, task, tasks) for each in stmt.seq])
+    if isinstance(stmt, tirx.DeclBuffer):
+        return stmt
+    if not (isinstance(stmt, tirx.For) and stmt.kind == tirx.ForKind.PARALLEL):
+        return tirx.IfThenElse(task == 0, stmt, None)
+    begin, count = (ir.Var(name, ir.PrimType("int64")) for name in ("begin", "count"))
+    return tirx.SeqStmt(
+        [
+            tirx.Bind(begin, _share(stmt.extent, task, tasks)),
+            tirx.Bind(count, _share(stmt.extent, task + 1, tasks) - begin),
+            tirx.For(stmt.loop_var, begin, count, tirx.ForKind.SERIAL, stmt.body),
+        ]
+    )
+
+
+def _share(things: ir.Expr, part: ir.Expr, parts: ir.Var) -> ir.Expr:
+    """Where the share of a part begins, as ``te_select_share`` of ``pool.h``."""
+    rest = tirx.truncdiv(tirx.truncmod(things, parts) * part, parts)
+    return tirx.truncdiv(things, parts) * part + rest
+
+
+def _rows_left(condition: ir.Expr, row: ir.Var) -> ir.Expr:
+    """How many rows from row 0 on the guard ``scale * row + first < end`` lets through."""
+    if not isinstance(condition, tirx.LT):
+        raise refused(condition)
+    left = sym.detect_linear_equation(condition.a, [row])
+    right = sym.detect_linear_equation(condition.b, [row])
+    analyzer = sym.Analyzer()
+    if not (left and right and analyzer.can_prove_equal(right[0], 0)):
+        raise refused(condition)
+    scale, first = left
+    if not analyzer.can_prove(scale > 0):
+        raise refused(condition)
+    return tirx.floordiv(condition.b - first + scale - 1, scale)
+
+
+def _at_start(load: tirx.BufferLoad, variables: Sequence[ir.Var]) -> tirx.BufferLoad:
+    zero = tirx.IntImm("int64", 0)
+    return tvm_ffi.structural_map(
+        load, (ir.Var, lambda var: zero if any(var.same_as(v) for v in variables) else var)
+    )
+
+
+def _raw(
+    func: tirx.PrimFunc,
+    body: tirx.Stmt,
+    symbol: str,
+    dim_names: Sequence[str],
+    how: Sequence[ir.Var],
+    instead: Mapping[str, Condition] = MappingProxyType({}),
+) -> tirx.PrimFunc:
+    """Make the buffer parameters plain pointers, followed by the named dims and ``how``."""
+    pointers: list[ir.Var] = []
+    declarations: list[tirx.Stmt] = []
+    dims: dict[str, ir.Var] = {}
+    for param in func.params:
+        t = param.ty
+        pointer = ir.Var(f"{param.name}_data", ir.PointerType(t.dtype))
+        pointers.append(pointer)
+        declarations.append(tirx.DeclBuffer(param, data=pointer))
+        dims.update({dim.name: dim for dim in t.shape if isinstance(dim, ir.Var)})
+    parameters = [*pointers, *(dims[name] for name in dim_names), *how]
+    named_flags = {
+        name: tirx.bitwise_and(how[0], tirx.const(bit, "int64")) for name, bit in FLAGS.items()
+    }
+    for other, applies in instead.items():
+        call = tirx.call_extern("int32", other, *parameters)
+        body = tirx.IfThenElse(applies(dims, named_flags), tirx.Evaluate(call), body)
+    # An explicit calling convention keeps TVM from wrapping the function in its packed ABI.
+    attrs = {"global_symbol": symbol, "calling_conv": 2}
+    return tirx.PrimFunc(
+        parameters,
+        tirx.SeqStmt([*declarations, body]),
+        ir.PrimType("int32"),
+    ).with_attr(attrs)

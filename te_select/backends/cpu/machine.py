@@ -1,0 +1,158 @@
+"""CPUs: LLVM makes object files, and a C compiler links them with the checks and the threads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import tvm
+from tvm import tirx
+
+from te_select.backends import limits
+from te_select.backends.cpu import link, listing, lowering, objects
+from te_select.backends.cpu.target import CpuTarget
+from te_select.backends.scheduled import Scheduled, symbol
+from te_select.backends.select_leaf import leaves
+from te_select.operator.access import access_pattern
+from te_select.operator.workload import Workload
+from te_select.runtime.artifact import scratch
+from te_select.runtime.artifact.component import Component
+from te_select.runtime.artifact.manifest import Manifest
+from te_select.runtime.call.cpu import features
+from te_select.runtime.call.cpu.decisions import Decisions
+from te_select.schedules.annotations import ANNOTATION, PLAIN_LEAF
+from te_select.schedules.cpu.span import Span
+from te_select.schedules.variant import Condition
+
+
+def build(
+    chosen: Sequence[Scheduled],
+    target: CpuTarget,
+    manifest: Manifest,
+    path: Path,
+    places: Mapping[Workload, str] | None = None,
+    archive: Path | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> None:
+    """Write the shared library of scheduled workloads.
+
+    Parameters
+    ----------
+    chosen
+        Different workloads, each scheduled for every level of the target.
+    target
+        The target that they were scheduled for.
+    manifest
+        Describes the library; it is stored inside it.
+    path
+        The ``.so`` to write; its folder exists.
+    places
+        For kernels of the family that serves operands of any shapes: the place of each in its
+        table. None if there are none.
+    archive
+        A static library of the same to write beside it, or None.
+    progress
+        Called with the number of steps done and of all steps, if there are many kernels.
+    """
+    made: list[Path] = []
+    versions: dict[Workload, list[link.Version]] = {one.workload: [] for one in chosen}
+    with scratch.folder(scratch.ROOM + len(chosen) * scratch.KERNEL_ROOM) as folder:
+        for k, level in enumerate(target.levels):
+            suffix = f"_l{k}" if len(target.levels) > 1 else ""
+            functions = []
+            of_level = [one for one in chosen if one.level == level.name]
+            for i, one in enumerate(of_level):
+                name = symbol(i) + suffix
+                functions += lower(one, name)
+                decisions = Decisions.of(access_pattern(one.workload), vars(one.config))
+                versions[one.workload].append(link.Version(name, decisions))
+            with limits.tvm_errors_as_ours(*(one.workload for one in of_level)):
+                # Lowest level first: every level has the same helpers of TVM, and the linker takes
+                # those that come first, so these must run on every CPU.
+                told = partial(_tell, progress, k, len(target.levels))
+                made += objects.write(functions, level.tvm, folder / f"kernels{k}", told)
+        entries = [link.KernelEntry(work, tuple(found)) for work, found in versions.items()]
+        levels = [link.Level(level.name, level.cpu_features) for level in target.levels]
+        link.link(made, entries, levels, manifest, path, target.isa.triple, places, archive)
+
+
+def _tell(
+    progress: Callable[[int, int], None] | None, level: int, levels: int, done: int, files: int
+) -> None:
+    if progress is not None:
+        progress(level * files + done, levels * files)
+
+
+def requirements(target: CpuTarget) -> dict[str, Any]:
+    """The instruction set, and the CPU features that the code uses."""
+    needed = {
+        "kind": target.kind,
+        "architecture": target.isa.machine,
+        "cpu_features": list(target.cpu_features),
+    }
+    if not target.several:
+        return needed
+    return needed | {"levels": {level.name: list(level.cpu_features) for level in target.several}}
+
+
+def missing(target: CpuTarget) -> list[str]:
+    """The features that this CPU lacks; or the instruction set, if this CPU has another."""
+    return features.lacking(target.isa.machine, target.cpu_features)
+
+
+def versions() -> dict[str, str]:
+    """The version of LLVM."""
+    return {"llvm": str(tvm.target.codegen.llvm_version_major())}
+
+
+def components() -> tuple[Component, ...]:
+    """LLVM."""
+    number = str(tvm.target.codegen.llvm_version_major())
+    return (Component("LLVM", number, "compiler", "Apache-2.0 WITH LLVM-exception"),)
+
+
+def source(one: Scheduled, target: CpuTarget, form: str) -> str:
+    """The code in one form: TIR that calls span kernels, LLVM IR, or assembly."""
+    lowered = lower(one, symbol(0))
+    if form == "tir":
+        return "\n\n".join([*_spans_in_words(one), *(str(func.script()) for func in lowered)])
+    with limits.tvm_errors_as_ours(one.workload):
+        module = lowering.build(lowered, target.tvm)
+    if form == "llvm":
+        return str(module.inspect_source("ll"))
+    return listing.without_notes(str(module.inspect_source("asm")))
+
+
+def _spans_in_words(one: Scheduled) -> list[str]:
+    """A comment for each span that the functions call: what the span computes."""
+    marked = (leaf for func in one.functions.values() for leaf in leaves(func.body))
+    names = dict.fromkeys(str(leaf.annotations[ANNOTATION]) for leaf in marked)
+    texts = (Span.from_symbol(name).in_words() for name in names if name != PLAIN_LEAF)
+    return ["\n".join(f"# {line}" for line in text.splitlines()) for text in texts]
+
+
+def device() -> str:
+    """The CPU's name, and how many threads this process may use."""
+    return f"{features.cpu_name()}, {len(os.sched_getaffinity(0))} threads"
+
+
+def tuned_on(_target: CpuTarget) -> tuple[str, int | None]:
+    """The CPU's name, and how many CPUs this process may use."""
+    return features.cpu_name(), len(os.sched_getaffinity(0))
+
+
+def lower(one: Scheduled, name: str) -> list[tirx.PrimFunc]:
+    """Lower to a raw C function ``name``, and to the functions that take over some of its calls."""
+    of = (one.workload.dim_names, access_pattern(one.workload))
+    instead: dict[str, Condition] = {}
+    others = []
+    with limits.tvm_errors_as_ours(one.workload):
+        for variant, func in reversed(list(one.functions.items())):  # the last is asked first
+            if variant.applies is not None:
+                other = f"{name}_{variant.name}"
+                instead[other] = variant.applies
+                others.append(lowering.lower(func, other, *of))
+        return [lowering.lower(one.func, name, *of, instead), *others]

@@ -1,0 +1,278 @@
+"""Targets that are CPUs: their names, their TVM targets, and the features that they need."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import json
+import platform
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import tvm_ffi
+from tvm.target import Target, codegen
+
+from te_select.backends.targets import ResolvedTarget
+from te_select.errors import TargetError
+from te_select.levels import NAMES as LEVELS
+from te_select.operator.broadcast import shown
+from te_select.runtime.call.cpu import features
+from te_select.schedules.cpu import isa
+from te_select.schedules.cpu.isa import ISAS, X86_64, Isa
+
+FIELDS = (
+    *("kind", "mcpu", "mattr", "mtriple", "mabi", "num-cores", "keys", "tag"),
+    # TVM adds these to targets of aarch64, and computes them anew each time.
+    *(f"feature.{name}" for name in ("is_aarch64", "has_asimd", "has_sve", "has_sme")),
+    *(f"feature.{name}" for name in ("has_dotprod", "has_matmul_i8", "has_fp16_simd")),
+)
+"""The fields of a TVM target that are accepted. LLVM ends the process over some others."""
+
+
+@dataclass(frozen=True)
+class CpuTarget(ResolvedTarget):
+    """A CPU, or several levels of x86-64.
+
+    Parameters
+    ----------
+    isa
+        Its instruction set.
+    cpu_features
+        Features that it must have, as /proc/cpuinfo spells them. If there are several levels,
+        those of the lowest.
+    several
+        The levels, lowest first, if there are several. ``tvm`` is then the target of the best one.
+    """
+
+    kind: str = "cpu"
+    isa: Isa = X86_64
+    cpu_features: tuple[str, ...] = ()
+    several: tuple[CpuTarget, ...] = ()
+
+    @property
+    def levels(self) -> tuple[CpuTarget, ...]:
+        """The levels, the best last; the target itself if there is only one."""
+        return self.several or (self,)
+
+    @property
+    def triple(self) -> str:
+        """What the C compiler makes code for, such as aarch64-linux-gnu."""
+        return self.isa.triple
+
+    @property
+    def model(self) -> str:
+        """LLVM's name of the CPU; empty for a level, which many CPUs have."""
+        cpu = str(self.tvm.attrs.get("mcpu", ""))
+        return "" if cpu in (*LEVELS, self.isa.cpu) else cpu
+
+    @property
+    def records(self) -> str:
+        """The name under which tuning records know it."""
+        return self.name.replace(":", "-") if self.name.startswith(self.isa.name) else self.name
+
+
+def takes(text: str) -> bool:
+    """Whether a name is that of a CPU, or begins a list of CPUs."""
+    first = text.partition(",")[0].strip()
+    return first == "native" or first.partition(":")[0] in ISAS or _is_x86_64(first)
+
+
+_MCPU = re.compile(r"-mcpu[= ](\S+)")
+_OTHER_NAMES = {
+    "amd64": X86_64.name,
+    "x64": X86_64.name,
+    "x86-64-v1": X86_64.name,
+    "arm64": isa.AARCH64.name,
+    "armv8": isa.AARCH64.name,
+    "riscv64gc": isa.RISCV64.name,
+    "rv64gc": isa.RISCV64.name,
+}
+
+
+def suggestions(text: str) -> list[str]:
+    """Names of CPUs that are close to one that is not known."""
+    text = text.lower()
+    if mcpu := _MCPU.search(text):  # of a target as older TVMs write it
+        text = mcpu[1]
+    if text in _OTHER_NAMES:
+        return [_OTHER_NAMES[text]]
+    known = {cpu: cpu for cpu in _cpus(X86_64)}
+    known |= {cpu: f"{isa.AARCH64.name}:{cpu}" for cpu in _cpus(isa.AARCH64) if cpu not in known}
+    exact = [cpu for cpu in {text, text.replace("_", "-")} if cpu in known]
+    close = exact or difflib.get_close_matches(text, known, n=3)
+    return [known[cpu] for cpu in close if known[cpu] != cpu or _is_x86_64(cpu)]
+
+
+def from_name(text: str) -> CpuTarget:
+    """Resolve ``native``, one level or several, or the name of a CPU."""
+    if "," in text:
+        return _several(text)
+    if text == "native":
+        return _native()
+    name, colon, cpu = text.partition(":")
+    if name in ISAS and ISAS[name] is not X86_64:
+        return _of_cpu(ISAS[name], cpu if colon else ISAS[name].cpu)
+    if colon:
+        raise TargetError(
+            f"target {text!r} is not known; expected a CPU of x86-64 by its name alone, such as "
+            "znver5"
+        )
+    return _of_cpu(X86_64, text)
+
+
+def from_fields(fields: Mapping[str, Any], tvm_target: Target) -> CpuTarget:
+    """Resolve a TVM target of kind llvm from the fields that the user wrote."""
+    own = isa.of(tvm_target)
+    cpu = str(tvm_target.attrs.get("mcpu", own.cpu))
+    if own is X86_64 and not _is_x86_64(cpu):
+        raise TargetError(f"target {shown(dict(fields))} is not supported; expected an x86-64 mcpu")
+    asked = {key: value for key, value in fields.items() if key not in _DERIVED}
+    plain, full = _of_cpu(own, cpu), _tvm_target(own, cpu, asked)
+    if str(full) == str(plain.tvm):
+        return plain
+    name = json.dumps(asked, sort_keys=True)
+    return CpuTarget(name, full, isa=own, cpu_features=_cpu_features(own, full))
+
+
+def check_fields(fields: Mapping[str, Any]) -> None:
+    """Refuse fields over which LLVM would end the process, or which it would not follow."""
+    triples = {each.triple: each for each in ISAS.values()}
+    triple = fields.get("mtriple", X86_64.triple)
+    if not isinstance(triple, str) or triple not in triples:
+        raise TargetError(
+            f"mtriple {shown(triple)} is not supported; expected {' or '.join(triples)}"
+        )
+    own = triples[triple]
+    mattr = fields.get("mattr", [])
+    if not isinstance(mattr, list):
+        raise TargetError(f"mattr {shown(mattr)} is no list; expected one such as ['-avx512f']")
+    known = {sign + feature for sign in "+-" for feature in own.features}
+    known |= {*own.attributes, *(f"-{feature}" for feature in own.switched_off)}
+    if wrong := [attribute for attribute in mattr if attribute not in known]:
+        names = ", ".join(own.features) or f"none but {', '.join(own.attributes)}"
+        raise TargetError(
+            f"mattr {shown(wrong)} is not supported; expected + or - and one of {names}"
+        )
+    if fields.get("mabi", own.abi) != own.abi:
+        raise TargetError(f"mabi {shown(fields['mabi'])} is not supported; expected {own.abi!r}")
+    if own is not X86_64 and isinstance(fields.get("mcpu"), str):
+        _check_cpu(own, fields["mcpu"])
+
+
+_DERIVED = tuple(name for name in FIELDS if name.startswith("feature."))
+
+
+def _of_cpu(own: Isa, cpu: str) -> CpuTarget:
+    """The target of one CPU of an instruction set, without changes to its features."""
+    if own is not X86_64:
+        _check_cpu(own, cpu)
+    full = _tvm_target(own, cpu, {})
+    name = cpu if own is X86_64 else own.name if cpu == own.cpu else f"{own.name}:{cpu}"
+    return CpuTarget(name, full, isa=own, cpu_features=_cpu_features(own, full))
+
+
+def _tvm_target(own: Isa, cpu: str, fields: Mapping[str, Any]) -> Target:
+    """The TVM target of some fields, completed with what the instruction set needs."""
+    made: dict[str, Any] = {"kind": "llvm", **fields, "mcpu": cpu}
+    if own is not X86_64 or platform.machine() != X86_64.machine:
+        made["mtriple"] = own.triple
+    if own.abi:
+        made["mabi"] = own.abi
+    mattr = [*fields.get("mattr", ()), *own.attributes]
+    if own.switched_off:
+        present = isa.features_of(Target(made))
+        mattr += [f"-{feature}" for feature in own.switched_off if feature in present]
+    if mattr:
+        made["mattr"] = list(dict.fromkeys(mattr))
+    return Target(made)
+
+
+def _check_cpu(own: Isa, cpu: str) -> None:
+    """Refuse a CPU that LLVM does not know; LLVM would print a line and take another one."""
+    known = _cpus(own) if own.features else (own.cpu,)
+    if cpu in known:
+        return
+    close = difflib.get_close_matches(cpu, known, n=3) or list(known)[-3:]
+    named = " or ".join(f"{own.name}:{each}" for each in close if each != own.cpu)
+    raise TargetError(
+        f"{cpu!r} is no CPU of {own.name} that is known; expected {own.name}"
+        + (f", or a CPU such as {named}" if named else " alone")
+    )
+
+
+def _several(text: str) -> CpuTarget:
+    """Resolve a list of levels."""
+    names = [name.strip() for name in text.split(",")]
+    expected = f"a list is of {', '.join(LEVELS)}, each at most once"
+    foreign = [name for name in names if name.partition(":")[0] in ISAS and name not in LEVELS]
+    if foreign:
+        raise TargetError(
+            f"target {text!r} holds {foreign[0]!r}, and a library is for one instruction set; "
+            f"{expected}"
+        )
+    for name in names:
+        if name not in LEVELS:
+            raise TargetError(f"target {text!r} holds {name!r}, which is no level; {expected}")
+        if names.count(name) > 1:
+            raise TargetError(f"target {text!r} holds {name!r} twice; {expected}")
+    levels = tuple(_of_cpu(X86_64, name) for name in LEVELS if name in names)
+    lowest, best = levels[0], levels[-1]
+    return CpuTarget(
+        ",".join(level.name for level in levels),
+        best.tvm,
+        cpu_features=lowest.cpu_features,
+        several=levels,
+    )
+
+
+def _native() -> CpuTarget:
+    """Resolve this CPU, less the features that its name implies but a hypervisor hides."""
+    machine = platform.machine()
+    own = next((each for each in ISAS.values() if each.machine == machine), None)
+    if own is None:
+        raise TargetError(f"target 'native' is {machine} here; expected one of {', '.join(ISAS)}")
+    cpu = str(codegen.llvm_get_system_cpu())
+    if own is not X86_64 and (not own.features or cpu not in _cpus(own)):
+        cpu = own.cpu
+    hidden = _hidden(own, _of_cpu(own, cpu).tvm)
+    if hidden:
+        fields = {"kind": "llvm", "mcpu": cpu, "mattr": hidden}
+        if own is not X86_64:
+            fields["mtriple"] = own.triple
+        return from_fields(fields, Target(fields))
+    return _of_cpu(own, cpu)
+
+
+def _hidden(own: Isa, named: Target) -> list[str]:
+    """The ``mattr`` that switches off features which the name implies but this CPU lacks."""
+    implied = list(map(str, codegen.llvm_get_cpu_features(named)))
+    if own is X86_64:
+        present = tvm_ffi.get_global_func("tvm.codegen.llvm.GetHostCPUFeatures")()
+        shows = {feature for feature in implied if present.get(feature, False)}
+    else:  # LLVM detects only some features of other CPUs
+        shows = {name for name, spelt in own.features.items() if spelt in features.features()}
+    return [
+        f"-{feature}" for feature in implied if feature in own.features and feature not in shows
+    ]
+
+
+@functools.cache
+def _cpus(own: Isa) -> tuple[str, ...]:
+    """The CPUs of an instruction set that LLVM knows, sorted; for x86-64 also CPUs of 32 bits."""
+    generic = Target({"kind": "llvm", "mtriple": own.triple, "mcpu": own.cpu})
+    return tuple(sorted(map(str, codegen.llvm_get_cpu_archlist(generic))))
+
+
+def _is_x86_64(cpu: str) -> bool:
+    if cpu not in _cpus(X86_64):
+        return False
+    target = Target({"kind": "llvm", "mtriple": X86_64.triple, "mcpu": cpu})
+    return "64bit" in isa.features_of(target)
+
+
+def _cpu_features(own: Isa, target: Target) -> tuple[str, ...]:
+    """The features that a CPU must have for a target's code, as /proc/cpuinfo spells them."""
+    present = isa.features_of(target)
+    return tuple(sorted(name for llvm, name in own.features.items() if llvm in present))

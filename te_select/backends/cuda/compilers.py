@@ -1,0 +1,139 @@
+"""The CUDA compiler: from CUDA C++ to machine code, PTX and a listing of machine code.
+
+It is ``nvcc`` if that is installed, otherwise NVRTC from the package index (``te-select[cuda]``).
+Neither needs a GPU or a driver.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from te_select.backends.cuda import nvcc, nvrtc
+from te_select.errors import TargetError, ToolchainError
+
+Compiler = Literal["nvcc", "nvrtc"]
+_ARCH = re.compile(r"sm_(\d{2,3})")
+_KEPT = 8  # results; who asks for one level of a kernel's source often asks for another
+_INSTALL = (
+    "install the CUDA toolkit, or NVRTC from the package index: pip install 'te-select[cuda]'"
+)
+
+
+@dataclass(frozen=True)
+class CudaBinary:
+    """The result of compiling a translation unit.
+
+    Parameters
+    ----------
+    cubins
+        Machine code, an ELF file, by arch, in the order in which the archs were given.
+    ptx
+        PTX of the newest arch, for archs that come after it.
+    """
+
+    cubins: dict[str, bytes]
+    ptx: str
+
+
+def is_arch(name: str) -> bool:
+    """Whether ``name`` has the form of an arch, ``sm_90``."""
+    return _ARCH.fullmatch(name) is not None
+
+
+def archs() -> tuple[str, ...]:
+    """List the archs that the compiler knows, oldest first; empty without a compiler."""
+    found = find()
+    if found is None:
+        return ()
+    listed = nvcc.archs() if found == "nvcc" else nvrtc.archs()
+    return tuple(sorted(filter(is_arch, listed), key=number))
+
+
+def find() -> Compiler | None:
+    """Find the CUDA compiler that `compile_cuda` uses, or None."""
+    return next(filter(_is_installed, get_args(Compiler)), None)
+
+
+def _is_installed(compiler: Compiler) -> bool:
+    found = nvcc.utility("nvcc") if compiler == "nvcc" else nvrtc.bindings()
+    return found is not None
+
+
+@functools.cache
+def describe() -> str | None:
+    """Name and version of the compiler, or None if there is none."""
+    found = find()
+    if found == "nvcc":
+        return f"nvcc {nvcc.version()}"
+    return None if found is None else f"NVRTC {nvrtc.version()}"
+
+
+def compile_cuda(source: str, archs: Sequence[str], compiler: Compiler | None = None) -> CudaBinary:
+    """Compile CUDA C++.
+
+    Parameters
+    ----------
+    source
+        A translation unit without includes.
+    archs
+        The archs to make machine code for, such as ``["sm_80", "sm_90"]``; at least one.
+    compiler
+        ``"nvcc"`` or ``"nvrtc"``; None for the compiler that `find` finds.
+
+    Returns
+    -------
+    CudaBinary
+        Machine code for every arch, and PTX of the newest.
+
+    Raises
+    ------
+    TargetError
+        If a name is not the name of an arch.
+    ToolchainError
+        If there is no compiler, or it refuses the source or an arch.
+    """
+    wrong = [arch for arch in archs if not is_arch(arch)]
+    if wrong or not archs:
+        raise TargetError(f"CUDA archs {list(archs)} are not known; expected names such as sm_90")
+    chosen = compiler or find()
+    if chosen is None or not _is_installed(chosen):
+        raise ToolchainError(f"no CUDA compiler is found ({chosen or 'nvcc, NVRTC'}); {_INSTALL}")
+    return _compiled(source, tuple(archs), chosen)
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def _compiled(source: str, archs: tuple[str, ...], compiler: Compiler) -> CudaBinary:
+    compile_for = nvcc.compile_for if compiler == "nvcc" else nvrtc.compile_for
+    made = {arch: compile_for(source, arch) for arch in archs}
+    cubins = {arch: cubin for arch, (cubin, _) in made.items()}
+    return CudaBinary(cubins, made[max(archs, key=number)][1])
+
+
+def sass(cubin: bytes) -> str:
+    """List machine code.
+
+    Parameters
+    ----------
+    cubin
+        Machine code of one arch.
+
+    Returns
+    -------
+    str
+        The instructions, as nvdisasm prints them.
+
+    Raises
+    ------
+    ToolchainError
+        If there is no nvdisasm, or it fails.
+    """
+    return nvcc.disassemble(cubin)
+
+
+def number(arch: str) -> int:
+    """The number of an arch, by which archs are ordered."""
+    return int(arch.removeprefix("sm_"))

@@ -1,0 +1,151 @@
+"""Links machine code for CUDA devices, and the host half that launches it, to a shared library."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from te_select.backends.c_compiler import CHECKS, HostHalf, link_stub
+from te_select.backends.cuda.compilers import CudaBinary, number
+from te_select.backends.stub import exported_functions, plain_function, shape_tables, signature
+from te_select.operator.workload import Workload
+from te_select.runtime.artifact import scratch
+from te_select.runtime.artifact.manifest import Manifest
+
+CUDA = HostHalf((*CHECKS, "cuda/host_cuda.c"), ("-pthread", "-ldl"))
+_ALIGNMENT = 64  # bytes; the driver reads the header of a cubin in place
+_MAX_DEVICES = "TE_SELECT_MAX_DEVICES"
+
+
+@dataclass(frozen=True)
+class CudaEntry:
+    """One kernel that a library is to export.
+
+    Parameters
+    ----------
+    workload
+        The workload; the exported function is called ``workload.name``.
+    symbol
+        The kernel in the machine code: ``void (const void* cond, const void* then,
+        const void* else_, void* out, int64_t..., te_select_scalars)``, with the sizes of
+        `Workload.dim_names` in that order.
+    threads
+        Threads of a block; blocks have one dimension and no shared memory.
+    blocks
+        The number of blocks: a C expression over ``sizes[k]``, from 0 (nothing to launch) to
+        2^31 - 1.
+    """
+
+    workload: Workload
+    symbol: str
+    threads: int
+    blocks: str
+
+
+def stub_source(
+    entries: Sequence[CudaEntry],
+    archs: Sequence[str],
+    folder: Path,
+    c_functions: Mapping[Workload, str] = MappingProxyType({}),
+) -> str:
+    """Write the C code that embeds machine code and describes and exports kernels.
+
+    Parameters
+    ----------
+    entries
+        The kernels of one library; each has a workload of its own.
+    archs
+        The architectures, oldest first, such as ``"sm_90"``. The PTX is of the last.
+    folder
+        The folder with ``<arch>.cubin`` and ``newest.ptx``.
+    c_functions
+        The names of the plain C functions, for the kernels that have one.
+
+    Returns
+    -------
+    str
+        For every kernel a description and the two exported functions ``<workload.name>`` (strict
+        types) and ``<workload.name>__bits`` (any type of the width); then its plain C function.
+    """
+    blobs = [_embedded(f"cubin_{arch}", folder / f"{arch}.cubin") for arch in archs]
+    blobs.append(_embedded("newest_ptx", folder / "newest.ptx"))
+    images = ", ".join(f"{{.arch = {number(arch)}, .cubin = cubin_{arch}}}" for arch in archs)
+    library = f"""
+static void *contexts[{_MAX_DEVICES}], *modules[{_MAX_DEVICES}];
+static const te_select_image images[] = {{{images}}};
+static te_select_cuda_library library = {{
+    .archs = "{", ".join(archs)}", .num_images = {len(archs)}, .images = images,
+    .ptx_arch = {number(archs[-1])}, .ptx = newest_ptx,
+    .contexts = contexts, .modules = modules}};
+"""
+    kernels = (
+        _stub(i, entry, c_functions.get(entry.workload, "")) for i, entry in enumerate(entries)
+    )
+    return '#include "host_cuda.h"\n' + "".join(blobs) + library + "".join(kernels)
+
+
+def link(
+    binary: CudaBinary,
+    entries: Sequence[CudaEntry],
+    manifest: Manifest,
+    out: Path,
+    archive: Path | None = None,
+) -> None:
+    """Link machine code, PTX, the argument checks and the launch to a shared library.
+
+    Parameters
+    ----------
+    binary
+        Machine code that defines the ``symbol`` of every entry, for each architecture.
+    entries
+        The kernels to export.
+    manifest
+        What the library holds, which goes into it.
+    out
+        The library to write. It appears complete or not at all. The same input gives the same
+        bytes.
+    archive
+        A static library of the same to write beside it, or None.
+
+    Raises
+    ------
+    ToolchainError
+        If there is no C compiler, or it fails.
+    """
+    archs = sorted(binary.cubins, key=number)
+    with scratch.folder() as folder:
+        for arch, cubin in binary.cubins.items():
+            (folder / f"{arch}.cubin").write_bytes(cubin)
+        (folder / "newest.ptx").write_text(binary.ptx)
+        source = stub_source(entries, archs, folder, manifest.c_functions)
+        link_stub(source, [], CUDA, manifest, out, archive=archive)
+
+
+def _embedded(symbol: str, path: Path) -> str:
+    """Write C for an array ``symbol`` with a file's bytes and a 0 after them."""
+    return f"""
+extern const char {symbol}[] __attribute__((visibility("hidden")));
+__asm__(
+    ".section .rodata\\n.balign {_ALIGNMENT}\\n.globl {symbol}\\n.hidden {symbol}\\n{symbol}:\\n"
+    ".incbin \\"{path}\\"\\n.byte 0\\n.previous\\n");
+"""
+
+
+def _stub(i: int, entry: CudaEntry, c_function: str) -> str:
+    call = "te_select_call_plain_cuda"
+    plain = plain_function(i, entry.workload, c_function, call, streams=True)
+    return f"""
+static int64_t blocks_{i}(const int64_t* sizes) {{
+  (void)sizes;
+  return {entry.blocks};
+}}
+static void* functions_{i}[{_MAX_DEVICES}];
+{shape_tables(i, entry.workload)}
+static const te_select_cuda_kernel kernel_{i} = {{
+    .common = {signature(i, entry.workload, on_cuda=True)},
+    .library = &library, .symbol = "{entry.symbol}", .threads = {entry.threads},
+    .blocks = blocks_{i}, .functions = functions_{i}}};
+{exported_functions(i, entry.workload, "te_select_call_cuda")}
+{plain}"""

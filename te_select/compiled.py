@@ -1,0 +1,129 @@
+"""The function `te_select.compile`: a library from the cache, else from the compiler."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from te_select import forks, kinds, notices
+from te_select.backends import build_key
+from te_select.errors import ArtifactError, not_installed
+from te_select.operator.workload import Workload
+from te_select.records import folders
+from te_select.records.snapshot import PENDING, RECORDS, SESSIONS, WORKLOADS
+from te_select.runtime.artifact import cache, files, stored
+from te_select.runtime.call import loading
+from te_select.runtime.call.kernel import Kernel
+
+if TYPE_CHECKING:
+    from te_select.compiler import TuningLogs
+
+_LOGS = (WORKLOADS, RECORDS, SESSIONS, PENDING)
+
+
+@forks.no_fork_during()
+def compile(
+    workload: Workload,
+    target: str | dict[str, Any] = "native",
+    tuning_logs: TuningLogs = None,
+    *,
+    config: Mapping[str, Any] | None = None,
+) -> Kernel:
+    """Compile a workload to a kernel.
+
+    What was compiled before, by this process or another, comes from the cache, without TVM. An
+    entry is found only if everything is as it was: the workload, the target, the config and the
+    records, te-select, TVM, tvm-ffi, the C compiler and the CPU.
+
+    Parameters
+    ----------
+    workload
+        What to compile.
+    target
+        ``"native"``, a level such as ``"x86-64-v3"``, an LLVM CPU name, ``"cuda"`` (the GPUs of
+        this machine), ``"cuda:sm_80,sm_90"``, or a TVM target as JSON.
+    tuning_logs
+        None for the user's own records and those shipped with the package, a folder for those in
+        it only, False for none. The workload's own record is taken, else the nearest, else the
+        default config.
+    config
+        Knobs of the schedule by hand, such as ``{"piece": 4096}``. The others are those of the
+        default config; records are not used.
+
+    Returns
+    -------
+    Kernel
+        The kernel, ready to be called.
+
+    Raises
+    ------
+    TargetError
+        If the target is not known, or this CPU lacks what it needs; `export` cross-compiles.
+    ToolchainError
+        If there is no working C compiler, or no CUDA compiler for a CUDA target.
+    ArtifactError
+        If there is no room for temporary files.
+    TuningError
+        If the folder of tuning logs is missing, or holds no record that can be used.
+    ArgumentError
+        If the schedule has no such knob, or cannot follow it for this workload.
+
+    Warns
+    -----
+    RuntimeWarning
+        If the cache cannot be written, once in a process.
+    """
+    name = _entry(workload, target, tuning_logs, config)
+    if name is not None and (found := _from_cache(name, workload)) is not None:
+        return found
+    with notices.shown("te_select.compile: building a kernel, once ..."):
+        try:
+            import te_select.compiler  # noqa: PLC0415 - imports tvm
+        except ModuleNotFoundError as error:
+            raise not_installed("te_select.compile", error) from error
+
+        made = te_select.compiler.compile(workload, target, tuning_logs, config=config)
+    # Records may have been added meanwhile.
+    after = _entry(workload, target, tuning_logs, config)
+    if name is not None and name == after and kinds.kind(made.kind).cached:
+        cache.keep(name, stored.read(made.path).image)
+    return made
+
+
+def _entry(workload: Any, target: Any, tuning_logs: Any, config: Any) -> str | None:
+    """The name of the entry; None if the compiler is to judge the arguments."""
+    if not isinstance(workload, Workload) or (config and tuning_logs not in (None, False)):
+        return None
+    try:
+        asked = json.dumps([workload.to_json(), target, config], sort_keys=True)
+        records = ["no records"] if tuning_logs is False else _records(tuning_logs)
+    except (TypeError, ValueError, RecursionError, OSError, ArtifactError):
+        return None
+    return cache.name_of(workload.name, build_key.digest(asked, *records))
+
+
+def _records(tuning_logs: Any) -> list[str | bytes]:
+    """The logs of all targets: the nearest record may be that of another one."""
+    given = folders.default_folders() if tuning_logs is None else [Path(tuning_logs)]
+    found: list[str | bytes] = []
+    for folder in given:
+        found.append("folder")
+        for path in sorted(path for name in _LOGS for path in folder.glob(f"*/{name}")):
+            found += [path.relative_to(folder).as_posix(), files.read(path)]
+    if tuning_logs is not None and len(found) == 1:
+        raise FileNotFoundError(given[0])
+    return found
+
+
+def _from_cache(name: str, workload: Workload) -> Kernel | None:
+    image = cache.read(name)
+    if image is None:
+        return None
+    try:
+        made = loading.load_image(image, cache.folder() / name)
+    except ArtifactError:
+        cache.discard(name)
+        return None
+    return made if isinstance(made, Kernel) and made.workload == workload else None

@@ -1,1 +1,0 @@
-"""Select as a function of arrays, and what is made with it."""

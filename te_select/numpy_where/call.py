@@ -1,0 +1,155 @@
+"""The callable `te_select.where`."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from te_select.errors import not_installed
+from te_select.numpy_where.kernels import library
+from te_select.numpy_where.numpy_rules import left, numpy_fallback, numpys_where, pieces
+from te_select.numpy_where.tensor_libraries import by_type
+from te_select.operator import family
+
+_DOC = """Select element by element: ``out[i] = x[i] if cond[i] else y[i]``, as numpy.where does.
+
+The results are those of ``numpy.where``, bit for bit, with the same type, shape and layout. Kernels
+that are compiled for this CPU do the work. Calls that they do not serve go to ``numpy.where``.
+
+Parameters
+----------
+cond
+    An array of any type; nonzero is true. Without x and y, the result is ``numpy.nonzero(cond)``.
+x, y
+    Arrays or numbers that broadcast with cond, what NumPy makes arrays of, or tensors of torch, JAX
+    or CuPy.
+out
+    The array to write, of the result's type and shape, with any strides; it may be x or y. None
+    for a new one.
+
+Returns
+-------
+ndarray
+    out, or a new array. For tensors of another library, a tensor of that library.
+
+Raises
+------
+TypeError
+    If out has another element type, or the element types have no common type.
+ValueError
+    If the shapes do not broadcast, or out has another shape or is read-only.
+
+Notes
+-----
+``numpy.where``; "NEP 50", for numbers. ``te_select.where.stats()`` says what kernels have served.
+"""
+
+
+@dataclass(frozen=True)
+class Stats:
+    """How the calls of this process were served.
+
+    Parameters
+    ----------
+    calls, elements
+        How many calls kernels have served, and how many elements they have written.
+    large_calls
+        How many of these calls had more than 4,096 elements.
+    left
+        How many calls were left to numpy.where, by the reason.
+    """
+
+    calls: int
+    elements: int
+    large_calls: int
+    left: Mapping[str, int]
+
+
+class Where(Protocol):
+    """The type of `te_select.where`."""
+
+    def __call__(self, cond: Any, x: Any = ..., y: Any = ..., /, *, out: Any = None) -> Any:
+        """Select; see `te_select.where`."""
+
+    def stats(self) -> Stats:
+        """How many calls kernels have served, and how many numpy.where."""
+
+    def build(self, path: str | None = None, target: str = "native") -> Path:
+        """Build all kernels, into the cache or a library to ship."""
+
+    def use(self, path: str) -> None:
+        """Take the kernels of a library that was shipped."""
+
+
+def build(path: str | None = None, target: str = "native") -> Path:
+    """Build all kernels of `te_select.where`; see `building.build`."""
+    try:
+        from te_select.numpy_where.kernels import building  # noqa: PLC0415 - imports tvm
+    except ModuleNotFoundError as error:
+        raise not_installed("te_select.where.build", error) from error
+    return building.build(path, target)
+
+
+def _load_kernels(width: int) -> bool:
+    """Load the kernels for elements of this many bytes."""
+    return library.fetch(family.part_of_width(width))
+
+
+def _traced(function: Any, *args: Any, out: Any = None) -> Any:
+    """What torch.compile traces in the place of a call, which goes to the extension."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.compiler.is_compiling():
+        return function(*args, out=out)
+    if len(args) != 3:  # noqa: PLR2004 - cond, x, y
+        return torch.where(*args)
+    from te_select.numpy_where import torch_operator  # noqa: PLC0415 - imports torch
+
+    return torch_operator.where(*args, out=out)
+
+
+def _without_extension(*args: Any, **options: Any) -> Any:
+    """What NumPy, or the library of the tensors, makes of a call; the first call warns."""
+    _load_kernels(1)
+    found = numpy_fallback("no extension", *args, **options)
+    return numpys_where(*args) if found is NotImplemented else found
+
+
+def _make() -> Any:
+    """The callable."""
+    if library.extension is None:
+        return _without_extension
+    return library.extension.make(
+        numpy_fallback, _load_kernels, library.fetch_missing_kernel, by_type, _traced
+    )
+
+
+def _stats() -> Stats:
+    extension = library.extension
+    calls, elements, large, reasons = (0, 0, 0, {}) if extension is None else extension.counts()
+    calls, large = calls - pieces["calls"], large - pieces["large_calls"]
+    return Stats(calls, elements, large, dict(left + Counter(reasons)))
+
+
+def _signature() -> inspect.Signature:
+    def where(cond: Any, x: Any = ..., y: Any = ..., /, *, out: Any = None) -> Any: ...
+
+    return inspect.signature(where)
+
+
+where: Where = _make()
+for _name, _value in (
+    ("__name__", "where"),
+    ("__qualname__", "where"),
+    ("__module__", "te_select"),
+    ("__doc__", _DOC),
+    ("__signature__", _signature()),
+    ("stats", _stats),
+    ("build", build),
+    ("use", library.use),
+):
+    setattr(where, _name, _value)

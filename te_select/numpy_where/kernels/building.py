@@ -1,0 +1,92 @@
+"""Building the family; imports tvm."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from te_select import forks, kinds
+from te_select.backends.targets import resolve
+from te_select.compiler.family import build_family
+from te_select.errors import TargetError
+from te_select.numpy_where.kernels import key
+from te_select.operator import family
+from te_select.runtime.artifact import cache, scratch, stored
+
+
+def image(names: Iterable[str], target: str) -> bytes:
+    """Build parts of the family.
+
+    Parameters
+    ----------
+    names
+        The parts, see `te_select.operator.family.parts`.
+    target
+        The target, a CPU.
+
+    Returns
+    -------
+    bytes
+        The library.
+
+    Raises
+    ------
+    TargetError
+        If the target is no CPU.
+    """
+    return _built(names, target).image
+
+
+def build(
+    path: str | os.PathLike[str] | None = None,
+    target: str = "native",
+    progress: Callable[[int, int], None] | None = None,
+) -> Path:
+    """Build the whole family.
+
+    Parameters
+    ----------
+    path
+        The ``.so`` to write, with its manifest beside it; None for an entry of the cache, for this
+        CPU.
+    target
+        A CPU target, or several levels of one, for a library to ship.
+    progress
+        Called with the number of steps done and of all steps.
+
+    Returns
+    -------
+    Path
+        Where it lies.
+
+    Raises
+    ------
+    TargetError
+        If the target is no CPU, or not this one if it goes into the cache.
+    ArtifactError
+        If the path or the cache cannot be written, or the path has the name of a module of Python's
+        standard library.
+    """
+    if path is None:
+        if target != "native":
+            raise TargetError(f"target is {target!r}; expected native, or a path to write to")
+        built = _built(family.parts(), target, progress)
+        return cache.write(key.entry(key.WHOLE), built.image)
+    path = stored.check_path(path, [".json"])
+    return stored.write(_built(family.parts(), target, progress), path)
+
+
+@forks.no_fork_during()
+def _built(
+    names: Iterable[str], target: str, progress: Callable[[int, int], None] | None = None
+) -> stored.Stored:
+    resolved = resolve(target)
+    if not kinds.kind(resolved.kind).family:
+        raise TargetError(f"target {resolved.name!r} is no CPU; the family of where() is for CPUs")
+    chosen = list(names)
+    kernels = sum(len(family.parts()[name]) for name in chosen) * len(resolved.levels)
+    with scratch.folder(scratch.ROOM + kernels * scratch.KERNEL_ROOM) as folder:
+        path = folder / "where.so"
+        build_family(chosen, path, resolved, progress)
+        return stored.read(path)

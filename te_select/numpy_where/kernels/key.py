@@ -1,0 +1,19 @@
+"""The names of the family's entries in the cache."""
+
+from __future__ import annotations
+
+from te_select.backends import build_key
+from te_select.runtime.artifact import cache
+
+WHOLE = "all"
+
+
+def entry(part: str) -> str:
+    """The file name of a part that is built here, for this CPU."""
+    return cache.name_of(f"where_{part}", build_key.digest())
+
+
+def holds(name: str, part: str) -> bool:
+    """Whether an entry of whatever digest holds a part."""
+    digest = name.removesuffix(".so").rpartition("-")[2]
+    return name in (cache.name_of(f"where_{each}", digest) for each in (part, WHOLE))

@@ -1,0 +1,254 @@
+"""The libraries of the family that this process has, and where they come from.
+
+In this order: one that was given by `use`; the cache; the one that the wheel brings; a build, which
+goes into the cache. Without a compiler, the newest entry of the cache that this CPU can run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gzip
+import os
+import threading
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import te_select
+from te_select import notices
+from te_select.errors import (
+    ArtifactError,
+    SelectError,
+    broken_torch_explained,
+    not_installed,
+    warn,
+)
+from te_select.numpy_where.kernels import key
+from te_select.operator import family
+from te_select.runtime.artifact import cache, files, stored
+from te_select.runtime.artifact.manifest import Manifest
+from te_select.runtime.call.cpu import features
+from te_select.runtime.call.image import call_for_int, load_bytes
+
+try:
+    from te_select.runtime.call import _extension  # type: ignore[attr-defined,unused-ignore]
+except ImportError:
+    _extension = None  # type: ignore[assignment,unused-ignore]
+
+extension: Any = _extension
+"""What calls the kernels; None if it was not built."""
+PREBUILT = Path(te_select.__file__).parent / "prebuilt" / "where.so.gz"
+"""A library of several levels, which only wheels have (``make wheel``).
+
+Compressed it takes 2.7 MB instead of 6.0, and 24 ms to read (Zen 5)."""
+_MOST_BYTES = 64 << 20  # ten times as many as the library has
+_STACK = 8 << 20  # bytes, as the first thread has; importing TVM in 64 KB ends the process
+_lock = threading.RLock()
+_loaded: set[str] = set()  # the parts that are there
+_failed: set[str] = set()  # and those that cannot be had
+_warned = False
+_first: ctypes.CDLL | None = None  # it is given the kernels of all others
+
+
+def _renew_lock() -> None:
+    global _lock  # noqa: PLW0603 - a forked child has one of its own: its parent's may be held
+    _lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)
+
+
+def function_of_tensors(name: str, type_of_tensors: type) -> Any:
+    """A function of the loaded kernels, for tensors of one type; it counts its calls.
+
+    None if there are no kernels, or the tensors do not have DLPack's exchange API.
+    """
+    if _first is None:
+        return None
+    if not hasattr(type_of_tensors, "__dlpack_c_exchange_api__"):
+        import tvm_ffi  # noqa: F401, PLC0415 - it gives the API to releases of torch without it
+    address = ctypes.cast(_first[f"__tvm_ffi_{name}"], ctypes.c_void_p).value
+    try:
+        return extension.tensor_entry(address, type_of_tensors)
+    except (AttributeError, ValueError):
+        return None
+
+
+def fetch(part: str) -> bool:
+    """Load a part of the family, building it if that is needed.
+
+    Parameters
+    ----------
+    part
+        Its name, see `te_select.operator.family.parts`.
+
+    Returns
+    -------
+    bool
+        Whether it is there. Where it cannot be had, one warning says why.
+    """
+    with _lock:
+        if part in _loaded:
+            return True
+        if part in _failed:
+            return False
+        try:
+            _check_extension()
+            image = _from_cache(part) or _prebuilt(part) or _build(part)
+            _load(image, *_checked(image, part))
+        except (SelectError, ImportError) as error:
+            _failed.add(part)
+            _warn(f"te_select.where has no kernels, and leaves the work to NumPy: {error}")
+            return False
+        return True
+
+
+def use(path: str | os.PathLike[str]) -> None:
+    """Take the kernels of a library that `te-select where build -o` has written.
+
+    Parameters
+    ----------
+    path
+        The ``.so``. No compiler is needed.
+
+    Raises
+    ------
+    ArtifactError
+        If it is no such library, is damaged, or this CPU cannot run it; or if te-select was
+        installed without a C compiler.
+    """
+    _check_extension()
+    path = files.library_path(path)
+    image = files.read(path, "a library as te-select where build makes it")
+    manifest, sha256 = _checked(image, str(path))
+    if not _held(manifest):
+        raise ArtifactError(
+            f"{path} holds no kernels of where(); build it by te-select where build"
+        )
+    with _lock:
+        _load(image, manifest, sha256)
+
+
+def fetch_missing_kernel(number: int) -> bool:
+    """Load a kernel of rows that would have served many elements, by the C half's number of it."""
+    return fetch(family.part_of_missing_kernel(number))
+
+
+def _check_extension() -> None:
+    """Refuse to load kernels that nothing could call."""
+    if extension is None:
+        raise ArtifactError(
+            "the extension that calls them is missing; install te-select again on a machine with "
+            "a C compiler"
+        )
+
+
+def _held(manifest: Manifest) -> list[str]:
+    """The parts that a library holds as a whole."""
+    return family.held(record.workload for record in manifest.kernels)
+
+
+def _load(image: bytes, manifest: Manifest, sha256: str) -> None:
+    global _first  # noqa: PLW0603 - the first of a process
+    library = load_bytes(image, sha256, Path("te_select-where"))
+    address = call_for_int(library, "te_select_where_library")
+    try:
+        extension.install(address)
+    except ValueError as error:
+        raise ArtifactError(str(error)) from error
+    _first = _first or library
+    _loaded.update(_held(manifest))
+
+
+def _checked(image: bytes, place: str) -> tuple[Manifest, str]:
+    """The manifest and the digest of an image that is as it was sealed, for this CPU."""
+    found = stored.from_bytes(image, place)
+    if lacking := features.missing(found.manifest.target.get("cpu_features", ())):
+        raise ArtifactError(f"{place} needs {', '.join(lacking)}, which this CPU lacks")
+    return found.manifest, found.sha256
+
+
+def _from_cache(part: str) -> bytes | None:
+    for name in (key.entry(key.WHOLE), key.entry(part)):
+        image = cache.read(name)
+        if image is None:
+            continue
+        try:
+            manifest, _ = _checked(image, name)
+        except ArtifactError:
+            cache.discard(name)
+            continue
+        if part in _held(manifest):
+            return image
+    return None
+
+
+def _prebuilt(part: str) -> bytes | None:
+    """The library that the wheel brings, if it has a part and this CPU can run it."""
+    if files.is_missing(PREBUILT):
+        return None
+    try:
+        with gzip.open(PREBUILT) as file:
+            image = file.read(_MOST_BYTES)
+        manifest, _ = _checked(image, str(PREBUILT))
+    except (ArtifactError, OSError, EOFError, zlib.error, MemoryError) as error:
+        _warn(f"{PREBUILT} cannot be used, install te-select-runtime again: {error}")
+        return None
+    return image if part in _held(manifest) else None
+
+
+def _build(part: str) -> bytes:
+    """Build a part, and put it into the cache."""
+    try:
+        with (
+            notices.shown(f"te_select.where: building {family.in_words(part)}, once ..."),
+            broken_torch_explained(),
+        ):
+            image = _built(part)
+    except ModuleNotFoundError as error:
+        return _newest(part, not_installed("to build kernels", error))
+    except (SelectError, ImportError) as error:
+        return _newest(part, error)
+    cache.keep(key.entry(part), image)
+    return image
+
+
+def _built(part: str) -> bytes:
+    """Build a part. A thread's stack may be too small for TVM, so a thread of its own does it."""
+    if threading.current_thread() is threading.main_thread():
+        return _build_here(part)
+    with ThreadPoolExecutor(1) as another:
+        before = threading.stack_size(_STACK)
+        try:
+            built = another.submit(_build_here, part)
+        finally:
+            threading.stack_size(before)
+        return built.result()
+
+
+def _build_here(part: str) -> bytes:
+    from te_select.numpy_where.kernels import building  # noqa: PLC0415 - imports tvm
+
+    return building.image([part], "native")
+
+
+def _newest(part: str, why: Exception) -> bytes:
+    """The newest entry that holds a part and fits; ``why`` there is none to build."""
+    for entry in cache.entries():
+        if not key.holds(entry.path.name, part):
+            continue
+        image = cache.read(entry.path.name)
+        with contextlib.suppress(ArtifactError):
+            if image is not None and part in _held(_checked(image, entry.path.name)[0]):
+                return image
+    raise why
+
+
+def _warn(text: str) -> None:
+    """One warning in a process, whatever fails."""
+    global _warned  # noqa: PLW0603 - once in a process
+    if not _warned:
+        _warned = True
+        warn(text)

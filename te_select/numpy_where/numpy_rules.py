@@ -1,0 +1,137 @@
+"""Calls that the C half leaves to Python: promotion, unusual outputs, and numpy.where itself."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from te_select.numpy_where import tensor_libraries
+from te_select.numpy_where.kernels import library
+from te_select.operator import family
+
+numpys_where = np.where  # it stays, if a program sets numpy.where to te_select.where
+left: Counter[str] = Counter()
+"""How many calls were left to numpy.where, by the reason."""
+pieces: Counter[str] = Counter()
+"""How many ``calls`` and ``large_calls`` kernels have served as pieces of others."""
+_PIECE = 1 << 14  # elements, which stay in the cache
+_NUMBERS = (int, float, complex)
+
+Array = np.ndarray[Any, Any]
+
+
+def numpy_fallback(reason: str, /, *args: Any, **options: Any) -> Any:
+    """Do a call that the C half has left.
+
+    Parameters
+    ----------
+    reason
+        Why it was left, in a word or two.
+    args, options
+        The arguments of `te_select.where`.
+
+    Returns
+    -------
+    Any
+        The result, or NotImplemented if the caller must call numpy.where, or make arrays of the
+        operands. The caller does, so that NumPy's warnings name the line of the user.
+
+    Raises
+    ------
+    TypeError
+        If there is another keyword than ``out``, or out is not an array of the result's type.
+    ValueError
+        If out has another shape, or cannot be written.
+    Exception
+        Whatever numpy.where raises.
+    """
+    out = options.pop("out", None)
+    if options:
+        name = next(iter(options))
+        raise TypeError(f"where() got an unexpected keyword argument {name!r}; expected out")
+    if (of := tensor_libraries.find((*args, out))) is not None:
+        return of(*args, out=out)
+    if reason == "conversion":  # the C half makes arrays, so that warnings name the user's line
+        return NotImplemented
+    if len(args) != 3 or reason == "arguments":  # noqa: PLR2004 - cond, x, y
+        if out is not None:
+            raise TypeError("where() takes out only with cond, x and y")
+        return _leave("arguments")
+    if out is not None:
+        return _into(out, *args)
+    return _promoted(*args) if reason == "promotion" else _leave(reason)
+
+
+def _leave(reason: str) -> Any:
+    left[reason] += 1
+    return NotImplemented
+
+
+def _where(*args: Any, out: Any = None) -> Any:
+    from te_select.numpy_where import where  # noqa: PLC0415 - it imports this module
+
+    return where(*args, out=out)
+
+
+def _into(out: Any, cond: Any, x: Any, y: Any) -> Any:
+    """Write the result to an array that the C half does not write."""
+    if not isinstance(out, np.ndarray):
+        raise TypeError(f"out is a {type(out).__name__}; expected an array")
+    result = _where(cond, x, y)
+    if out.dtype != result.dtype:
+        raise TypeError(f"out has element type {out.dtype}; expected {result.dtype}")
+    if out.shape != result.shape:
+        raise ValueError(f"out has shape {out.shape}; expected {result.shape}")
+    np.copyto(out, result)
+    return out
+
+
+def _promoted(cond: Any, *sides: Any) -> Any:
+    """Select what the C half knows to be numbers, or arrays of which some are to be converted.
+
+    A number becomes an array of the result's type, and the call starts anew.
+    """
+    given = [side if type(side) in _NUMBERS else np.asarray(side) for side in sides]
+    dtype = np.result_type(*given)
+    if dtype.kind in "mM":  # NumPy 2.4 crashes in some conversions of their units
+        return _leave("promotion")
+    try:
+        x, y = (_of_number(side, dtype) if type(side) in _NUMBERS else side for side in given)
+    except (FloatingPointError, OverflowError):  # which numpy.where is to tell of
+        return _leave("promotion")
+    if x is not given[0] or y is not given[1]:
+        return _where(cond, x, y)
+    if not library.fetch(family.part_of_width(dtype.itemsize)):
+        return _leave("no kernel")
+    return _in_pieces(np.asarray(bool(cond) if type(cond) in _NUMBERS else cond), x, y, dtype)
+
+
+def _of_number(value: Any, dtype: np.dtype[Any]) -> Array:
+    """A number as an array of a type; an error of NumPy if that loses more than digits."""
+    with np.errstate(all="raise"):
+        own = np.asarray(value, np.int64 if type(value) is int else None)
+        return np.asarray(own.astype(dtype))
+
+
+def _in_pieces(cond: Array, x: Array, y: Array, dtype: np.dtype[Any]) -> Array:
+    """Select arrays that NumPy converts piece by piece, in the layout that numpy.where chooses."""
+    large = library.extension.LARGE
+    nditer: Any = np.nditer  # its type stubs know no types of single operands
+    with np.errstate(all="ignore"):  # numpy.where says nothing of a signalling NaN
+        iterator = nditer(
+            [None, cond, x, y],
+            flags=["external_loop", "buffered", "zerosize_ok"],
+            op_flags=[["writeonly", "allocate", "no_subtype"], *[["readonly"]] * 3],
+            op_dtypes=[dtype, np.dtype(bool), dtype, dtype],
+            casting="unsafe",
+            buffersize=_PIECE,
+        )
+        with iterator:
+            out: Array = iterator.operands[0]
+            pieces.subtract({"calls": 1, "large_calls": int(out.size > large)})
+            for piece, *given in iterator:
+                _where(*given, out=piece)
+                pieces.update({"calls": 1, "large_calls": int(piece.size > large)})
+    return out

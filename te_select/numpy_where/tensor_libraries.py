@@ -1,0 +1,41 @@
+"""Finds the library of a call whose operands are tensors of torch, JAX or CuPy."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+_MODULES = {
+    "torch": ("Tensor", "te_select.numpy_where.torch_operator"),
+    "jax": ("Array", "te_select.numpy_where.of_jax"),
+    "cupy": ("ndarray", "te_select.numpy_where.of_cupy"),
+}
+_PROTOCOL = "__torch_function__"  # what stands for a tensor has it, such as a proxy of torch.fx
+
+by_type: dict[type, Callable[..., Any]] = {}
+"""Functions of cond, x, y and out for the common calls, by the types of tensors met so far.
+
+They return None for other calls, which the function that `find` returns then does."""
+_all_calls: dict[type, Callable[..., Any]] = {}
+
+
+def find(values: Iterable[Any]) -> Callable[..., Any] | None:
+    """The function that selects tensors of the library of one of the values; None for arrays."""
+    given = [value for value in values if value is not None]
+    for value in given:
+        if type(value) in _all_calls:
+            return _all_calls[type(value)]
+    for name, (kind, path) in _MODULES.items():
+        library = sys.modules.get(name)
+        tensor = getattr(library, kind, None)  # a library that is being imported lacks it
+        kinds = [type(v) for v in given if tensor is not None and isinstance(v, tensor)]
+        found = kinds or [type(v) for v in given if name == "torch" and hasattr(type(v), _PROTOCOL)]
+        if found:
+            module = importlib.import_module(path)
+            in_kind: Callable[..., Any] = module.in_kind
+            _all_calls.update(dict.fromkeys(found, in_kind))
+            by_type.update(dict.fromkeys(found, getattr(module, "common_call", in_kind)))
+            return in_kind
+    return None

@@ -1,0 +1,175 @@
+"""Select by kernels for torch tensors on the CPU, in calls that torch does not record."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import torch
+
+from te_select.numpy_where.kernels import library
+from te_select.numpy_where.shapes import joined
+from te_select.numpy_where.torch_layout import is_ordinary, strides
+from te_select.operator import family
+from te_select.runtime.call.torch_state import STATE
+
+_TENSOR = torch.Tensor
+_NUMBERS = (int, float, complex, bool)
+_WIDTHS = (1, 2, 4, 8, 16)
+
+STATE.find()
+# These functions are not public. The public ones take ten times as long.
+_tracing, _modes = torch._C._is_tracing, torch._C._len_torch_dispatch_stack
+_interpreters = torch._C._functorch.peek_interpreter_stack
+_forward_ad = torch.autograd.forward_ad
+_in_inference_mode = torch.is_inference_mode_enabled
+
+_mark_written = STATE.mark_written
+_empty, _empty_like = torch.empty, torch.empty_like  # the latter takes half the time
+
+# The numbers that yield to an element type: beside such a tensor they become of its type.
+_YIELDING = {True: (bool, int, float), False: (bool, int)}
+_NO_ENTRY = (None, ())
+
+_entries: dict[Any, Any] = {}
+"""The functions that have served a call, with the numbers that yield, by element type."""
+
+
+def by_kernels(cond: Any, x: Any, y: Any, out: Any) -> Any:
+    """Select by kernels; None if they do not take the operands, or if torch records the call."""
+    found = common_call(cond, x, y, out)
+    return after_all_checks(cond, x, y, out) if found is None else found
+
+
+def is_recorded(*sides: Any) -> bool:
+    """Whether torch may record a call with these sides, for gradients or for a tracer."""
+    tensors = [side for side in sides if type(side) is _TENSOR]
+    return STATE.may_watch(*tensors) or _interpreters() is not None
+
+
+def common_call(cond: Any, x: Any, y: Any, out: Any = None) -> Any:  # noqa: PLR0911 - for speed
+    """Do a common call with the fewest checks, else return None; the C half checks the rest.
+
+    What a call with out= needs is in one function: five calls of others would take a sixth of it.
+    """
+    side = x if type(x) is _TENSOR else y
+    if type(cond) is not _TENSOR or type(side) is not _TENSOR:
+        return None
+    entry, numbers = _entries.get(side.dtype, _NO_ENTRY)
+    if (
+        entry is None
+        or (side.requires_grad or side.is_neg() or _tracing() or _modes())
+        or (_interpreters() is not None or _forward_ad._current_level >= 0)
+    ):
+        return None
+    if type(x) is not type(y):
+        if type(x) is _TENSOR:
+            y = _converted(y, side.dtype) if type(y) in numbers else None
+        else:
+            x = _converted(x, side.dtype) if type(x) in numbers else None
+        if x is None or y is None:
+            return None
+    elif y.dtype is not x.dtype or y.requires_grad or y.is_neg():
+        return None
+    if out is None:
+        return _called(entry, cond, x, y, None)
+    if type(out) is not _TENSOR or out.requires_grad or out.is_neg():
+        return None
+    try:
+        # A tensor of inference mode has no version, and is closed outside of that mode.
+        if (_in_inference_mode() or out._version >= 0) and entry(cond, x, y, out) >= 0:
+            _mark_written((out,))
+            return out
+    except (TypeError, ValueError, BufferError, RuntimeError):  # it refuses, for example a device
+        pass
+    return None
+
+
+def _made_for(cond: Any, x: Any, y: Any) -> Any:
+    """A tensor for the result of operands of one type; None if they do not broadcast."""
+    compact = x.is_contiguous() and y.is_contiguous() and cond.is_contiguous()
+    shape = x.shape
+    # Along an axis of extent 1, a compact tensor may have any stride, which torch looks at.
+    if compact and cond.shape == shape and y.numel() <= x.numel() and 1 not in shape:
+        return _empty_like(x)  # the C half refuses it if y is of a shape that does not fit
+    shape = joined(cond.shape, shape, y.shape)
+    if shape is None:
+        return None
+    if compact and (1 not in shape or all(map(is_ordinary, (cond, x, y)))):
+        return _empty(shape, dtype=x.dtype)
+    return torch.empty_strided(shape, strides(shape, (cond, x, y)), dtype=x.dtype)
+
+
+def _called(entry: Any, cond: Any, x: Any, y: Any, out: Any) -> Any:
+    """Call the function; None if it refuses the tensors, for example those on a device."""
+    try:
+        made = _made_for(cond, x, y) if out is None else out
+        if made is None or entry(cond, x, y, made) < 0:
+            return None
+    except (TypeError, ValueError, BufferError, RuntimeError):
+        return None
+    if out is not None:
+        _mark_written((out,))
+    return made
+
+
+@functools.cache
+def _entry() -> Any:
+    """The function of the kernels, which must be there; None if torch cannot pass tensors on."""
+    return library.function_of_tensors(family.FUNCTION, _TENSOR)
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a tensor is in memory of the CPU, and its bits are its elements."""
+    return (
+        type(value) is _TENSOR
+        and value.device.type == "cpu"
+        and value.layout is torch.strided
+        and not value.is_conj()
+        and not value.is_neg()
+        and not value.is_quantized
+        and not value.is_nested
+    )
+
+
+def after_all_checks(cond: Any, x: Any, y: Any, out: Any) -> Any:
+    """Select by kernels after all checks; None if they do not take the operands."""
+    tensors = [side for side in (x, y) if type(side) is _TENSOR]
+    odd = [side for side in (x, y) if type(side) not in (_TENSOR, *_NUMBERS)]
+    # Numbers alone are left to torch, which has rules of its own for them.
+    if not tensors or odd or not all(map(_is_plain, (cond, *tensors))):
+        return None
+    dtype = torch.result_type(x, y)
+    if is_recorded(*tensors) or cond.dtype is not torch.bool or dtype.itemsize not in _WIDTHS:
+        return None
+    then, else_ = _converted(x, dtype), _converted(y, dtype)
+    if then is None or else_ is None or not (out is None or _may_be_written(out)):
+        return None
+    if not library.fetch(family.part_of_width(dtype.itemsize)) or (entry := _entry()) is None:
+        return None
+    found = _called(entry, cond, _bare(then), _bare(else_), out)
+    if found is not None and not dtype.is_complex:  # a complex tensor may be a conjugated view
+        yields = _YIELDING[dtype.is_floating_point] if dtype is not torch.bool else (bool,)
+        _entries[dtype] = entry, yields
+    return found
+
+
+def _converted(side: Any, dtype: torch.dtype) -> torch.Tensor | None:
+    """An operand in the element type of the result; None for a number that torch refuses."""
+    if type(side) is _TENSOR:
+        return side if side.dtype is dtype else side.to(dtype)
+    try:
+        return torch.scalar_tensor(side, dtype=dtype)
+    except (RuntimeError, OverflowError):  # out of range, or of a type that no number has
+        return None
+
+
+def _may_be_written(out: Any) -> bool:
+    """Whether the C half may write to a tensor, if its type and shape are right."""
+    if not _is_plain(out) or out.requires_grad:
+        return False
+    return not out.is_inference() or _in_inference_mode()  # torch forbids it outside of that mode
+
+
+def _bare(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach() if tensor.requires_grad else tensor

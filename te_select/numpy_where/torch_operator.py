@@ -1,0 +1,272 @@
+"""The PyTorch operator ``te_select::where``: Select with gradients, vmap and tracing.
+
+The derivative of Select is Select: ``where(cond, grad, 0)`` for x, ``where(cond, 0, grad)`` for y,
+summed over the axes along which they were broadcast. ``grad * mask`` would be wrong: an inf in the
+gradient that is not selected would become NaN.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch._functorch.utils import enable_single_level_autograd_function
+from torch.autograd.function import _SingleLevelFunction
+
+from te_select.numpy_where.torch_kernels import (
+    after_all_checks,
+    by_kernels,
+    common_call,
+    is_recorded,
+)
+
+__all__ = ["common_call", "in_kind", "where"]
+
+_library = torch.library.Library("te_select", "DEF")
+_library.define(
+    "where(Tensor cond, Tensor x, Tensor y) -> Tensor", tags=torch.Tag.pt2_compliant_tag
+)
+_library.define("where.out(Tensor cond, Tensor x, Tensor y, *, Tensor(a!) out) -> ()")
+_operator, _operator_out = torch.ops.te_select.where.default, torch.ops.te_select.where.out
+
+
+def where(cond: Any, x: Any, y: Any, *, out: Any = None, opaque: bool = False) -> Any:
+    """Select element by element: ``out[i] = x[i] if cond[i] else y[i]``, as torch.where does.
+
+    Parameters
+    ----------
+    cond
+        A boolean tensor, of any shape that broadcasts with the others.
+    x, y
+        Tensors, or numbers; ``torch.result_type`` of them is the element type of the result.
+    out
+        The tensor to write, or None. As with torch.where, no gradient passes through it.
+    opaque
+        Whether torch.compile and torch.export keep the operator, so that a kernel of te-select
+        runs. By default they see ``aten.where``, which Inductor fuses with other operations.
+
+    Returns
+    -------
+    torch.Tensor
+        out, or a new tensor.
+
+    Raises
+    ------
+    Exception
+        Whatever torch.where raises.
+
+    Notes
+    -----
+    ``torch.where``; the operator is ``torch.ops.te_select.where``.
+    """
+    compiling = torch.compiler.is_compiling()
+    if not compiling:
+        found = by_kernels(cond, x, y, out)
+        if found is not None:
+            return found
+    if out is not None:
+        return _into_out(cond, x, y, out)
+    in_forward_mode = torch.autograd.forward_ad._current_level >= 0  # which leaves it to torch
+    if (compiling and not opaque) or in_forward_mode or not _is_taken(cond, x, y):
+        return torch.where(cond, x, y)
+    if not compiling and _has_escaped(cond, x, y):
+        return torch.where(cond, x, y)  # which says so
+    return _operator(cond, _tensor(x, y), _tensor(y, x))
+
+
+def in_kind(*args: Any, out: Any = None) -> Any:
+    """Do a call of `te_select.where` with tensors as torch.where does.
+
+    Parameters
+    ----------
+    args
+        cond, or cond, x and y. They are tensors; x and y may be numbers.
+    out
+        The tensor to write, or None.
+
+    Returns
+    -------
+    torch.Tensor
+        out, or a new tensor. torch.where itself does calls that torch records, and calls with
+        tensors that are on a device, or whose bits are not their values.
+
+    Raises
+    ------
+    Exception
+        Whatever torch.where raises.
+
+    Notes
+    -----
+    ``torch.where``; ``torch.result_type`` for the element type.
+    """
+    if len(args) != 3:  # noqa: PLR2004 - cond, x, y
+        return torch.where(*args) if out is None else torch.where(*args, out=out)
+    cond, x, y = args
+    found = after_all_checks(cond, x, y, out)
+    if found is not None:
+        return found
+    if out is not None:
+        return _into_out(cond, x, y, out)
+    return where(cond, x, y, opaque=True) if is_recorded(x, y) else torch.where(cond, x, y)
+
+
+def _into_out(cond: Any, x: Any, y: Any, out: Any) -> Any:
+    """Call torch.where with out, which takes tensors only."""
+    if _is_taken(cond, x, y):
+        x, y = _tensor(x, y), _tensor(y, x)
+    return torch.where(cond, x, y, out=out)
+
+
+def _has_escaped(*values: Any) -> bool:
+    """Whether one is a tensor from inside of torch.func.vmap or jvp, and this is outside."""
+    functorch = torch._C._functorch
+    wrapped = any(
+        isinstance(value, torch.Tensor) and functorch.is_functorch_wrapped_tensor(value)
+        for value in values
+    )
+    return wrapped and functorch.peek_interpreter_stack() is None
+
+
+def _is_taken(cond: Any, x: Any, y: Any) -> bool:
+    """Whether these are tensors, and a number at most; of other numbers torch has its own rules."""
+    tensors = [isinstance(value, torch.Tensor) for value in (cond, x, y)]
+    numbers = [isinstance(side, (bool, int, float, complex)) for side in (x, y)]
+    return tensors[0] and (tensors[1] or tensors[2]) and sum(tensors) + sum(numbers) == len(tensors)
+
+
+def _tensor(side: Any, other: Any) -> torch.Tensor:
+    """A number as a tensor, of the type that the number has beside the other tensor."""
+    if isinstance(side, torch.Tensor):
+        return side
+    return torch.full((), side, dtype=type_beside(side, other.dtype), device=other.device)
+
+
+def type_beside(number: complex, dtype: torch.dtype) -> torch.dtype:
+    """As ``torch.result_type`` of a number and a tensor, but torch.compile can trace it."""
+    if isinstance(number, bool) or dtype.is_complex:
+        return dtype
+    if isinstance(number, int):
+        return torch.int64 if dtype is torch.bool else dtype
+    real = dtype if dtype.is_floating_point else torch.get_default_dtype()
+    return real if isinstance(number, float) else real.to_complex()
+
+
+# ---- what it computes ----------------------------------------------------------------------------
+
+
+def _on_cpu(cond: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    found = by_kernels(cond, x, y, None)
+    return (torch.where(cond, x, y) if found is None else found).contiguous()
+
+
+def _on_device(cond: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """Select on a device, or for tracing, which takes the shape and the type."""
+    return torch.where(cond, x, y).contiguous()
+
+
+def _into(cond: torch.Tensor, x: torch.Tensor, y: torch.Tensor, *, out: torch.Tensor) -> None:
+    if by_kernels(cond, x, y, out) is None:
+        torch.where(cond, x, y, out=out)
+
+
+def _shape_of_out(
+    cond: torch.Tensor, x: torch.Tensor, y: torch.Tensor, *, out: torch.Tensor
+) -> None:
+    torch.where(cond, x, y, out=out)
+
+
+# ---- derivatives ---------------------------------------------------------------------------------
+
+
+class _Where(_SingleLevelFunction):  # type: ignore[misc] # of one level of torch.func's transformations
+    """Select with its gradients."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, keys: Any, cond: torch.Tensor, x: torch.Tensor, y: torch.Tensor
+    ) -> torch.Tensor:
+        """Select without recording gradients; keep cond, and the shapes and types of the sides."""
+        ctx.save_for_backward(cond)
+        ctx.sides = [(side.shape, side.dtype) for side in (x, y)]
+        output: torch.Tensor = _below(keys, cond, x, y)
+        return output
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        """Select the gradient for each side."""
+        (cond,) = ctx.saved_tensors
+        zero = torch.zeros((), dtype=grad.dtype, device=grad.device)
+        selected = ((grad, zero), (zero, grad))
+        gradients = [
+            _of_type(_operator(cond, *pair), dtype).sum_to_size(shape).to(dtype) if needed else None
+            for needed, pair, (shape, dtype) in zip(
+                ctx.needs_input_grad[2:], selected, ctx.sides, strict=True
+            )
+        ]
+        return None, None, *gradients
+
+
+def _of_type(grad: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """The part of a gradient that a side of this element type has."""
+    return grad.real if grad.is_complex() and not dtype.is_complex else grad
+
+
+def _below(keys: Any, *operands: torch.Tensor) -> torch.Tensor:
+    """Call the operator's implementation below autograd."""
+    with torch._C._AutoDispatchBelowAutograd():
+        found: torch.Tensor = _operator.redispatch(
+            keys & torch._C._after_autograd_keyset, *operands
+        )
+    return found
+
+
+def _with_gradients(
+    keys: Any, cond: torch.Tensor, x: torch.Tensor, y: torch.Tensor
+) -> torch.Tensor:
+    if torch.autograd.forward_ad._current_level >= 0:
+        # Tangents may have tangents of an outer level, which only torch's own operators see.
+        return torch.where(cond, x, y).contiguous()
+    if not (torch.is_grad_enabled() and torch._C._any_requires_grad(x, y)):
+        return _below(keys, cond, x, y)
+    with enable_single_level_autograd_function():
+        found: torch.Tensor = _Where.apply(keys, cond, x, y)
+    return found
+
+
+def _into_without_gradients(
+    keys: Any, cond: torch.Tensor, x: torch.Tensor, y: torch.Tensor, *, out: torch.Tensor
+) -> None:
+    """Write to out, through which no gradient passes; torch.where refuses to record the call."""
+    recorded = torch.is_grad_enabled() and torch._C._any_requires_grad(x, y, out)
+    if recorded or torch.autograd.forward_ad._current_level >= 0:
+        torch.where(cond, x, y, out=out)
+        return
+    with torch._C._AutoDispatchBelowAutograd():
+        _operator_out.redispatch(keys & torch._C._after_autograd_keyset, cond, x, y, out=out)
+
+
+def _batched(
+    info: Any, in_dims: tuple[int | None, ...], *inputs: torch.Tensor
+) -> tuple[torch.Tensor, int]:
+    """Select with the batch as the first axis of every operand that has one."""
+    rank = max(value.ndim - (dim is not None) for value, dim in zip(inputs, in_dims, strict=True))
+    aligned = []
+    for value, dim in zip(inputs, in_dims, strict=True):
+        if dim is None:
+            aligned.append(value)
+            continue
+        moved = value.movedim(dim, 0)
+        between = (1,) * (rank - moved.ndim + 1)
+        aligned.append(moved.reshape(moved.shape[:1] + between + moved.shape[1:]))
+    return _operator(*aligned), 0
+
+
+_library.impl("where", _on_cpu, "CPU")
+_library.impl("where", _on_device, "CUDA")
+for _key in ("CPU", "CUDA"):
+    _library.impl("where.out", _into, _key)
+_library.impl("where", _with_gradients, "Autograd", with_keyset=True)
+_library.impl("where.out", _into_without_gradients, "Autograd", with_keyset=True)
+torch.library.register_fake("te_select::where", _on_device, lib=_library)
+torch.library.register_fake("te_select::where.out", _shape_of_out, lib=_library)
+torch.library.register_vmap("te_select::where", _batched, lib=_library)

@@ -1,0 +1,1 @@
+"""What a library is: its manifest, the files it lies in, and the cache."""

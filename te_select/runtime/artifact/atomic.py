@@ -1,0 +1,131 @@
+"""Files that appear as a whole: written beside the file that they replace, synced, and renamed."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from te_select.errors import ArtifactError
+from te_select.runtime.artifact import files, temporary
+
+_EXECUTABLE, _ORDINARY = 0o777, 0o666  # permissions before the umask
+
+
+def replace(path: Path, data: bytes) -> None:
+    """Write a file as `replace_all` does."""
+    replace_all({path: data})
+
+
+def replace_all(contents: Mapping[Path, bytes], mode: int | None = None) -> None:
+    """Write temporary files, and rename all at the end; a loaded library keeps its old file.
+
+    Parameters
+    ----------
+    contents
+        The bytes of each file, in the order in which they appear. Missing folders are made.
+    mode
+        Permissions before the umask; None for those of a library or of an ordinary file.
+
+    Raises
+    ------
+    ArtifactError
+        If one cannot be written; then none of them is replaced.
+    """
+    folders = {path.parent for path in contents}
+    with contextlib.ExitStack() as temporaries:
+        written = []
+        for path, data in contents.items():
+            with _explained(path):
+                _check_replaceable(path)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                written.append((temporaries.enter_context(_temporary(path, data, mode)), path))
+        for name, path in written:
+            with _explained(path):
+                name.replace(path)
+        for folder in folders:
+            with contextlib.suppress(OSError):  # the files are there; some systems sync no folders
+                sync_folder(folder)
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            temporary.clear(folder, temporary.HIDDEN)
+
+
+def remove(path: Path) -> None:
+    """Remove a file; one that is gone is no error.
+
+    Raises
+    ------
+    ArtifactError
+        If it cannot be removed.
+    """
+    with _explained(path):
+        path.unlink(missing_ok=True)
+
+
+def write_output(path: Path, data: bytes) -> None:
+    """Write an output of the user's choice; a regular file is replaced as a whole.
+
+    Raises
+    ------
+    ArtifactError
+        If it cannot be written.
+    """
+    with _explained(path):
+        if path.exists() and not path.is_file():  # such as /dev/stdout, which must stay
+            with path.open("wb") as file:
+                file.write(data)
+            return
+        target = path.resolve()
+    replace(target, data)
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring a folder's list of files to the disk; raises OSError if the system cannot."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def _temporary(path: Path, data: bytes, mode: int | None) -> Iterator[Path]:
+    """A file beside ``path`` with these bytes, on the disk, locked while this process lives."""
+    if mode is None:
+        mode = _EXECUTABLE if path.suffix == ".so" else _ORDINARY
+    # Its name is not made of the path's, which may be as long as a name can be.
+    name, handle = temporary.make(
+        path.parent, lambda new: os.open(new, temporary.NEW, mode), temporary.HIDDEN
+    )
+    try:
+        with os.fdopen(os.dup(handle), "wb") as file:  # closed before it is renamed, and may fail
+            file.write(data)
+            file.flush()
+            os.fsync(handle)
+        yield name
+    finally:
+        with contextlib.suppress(OSError):
+            name.unlink(missing_ok=True)
+        os.close(handle)
+
+
+def _check_replaceable(path: Path) -> None:
+    """Find out what a rename would refuse, while nothing has been renamed."""
+    files.check_parent(path)
+    with contextlib.suppress(FileNotFoundError):
+        if stat.S_ISDIR(path.lstat().st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+
+
+@contextlib.contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ArtifactError(
+            f"{path} cannot be written: {error.strerror or error} (folder {path.parent})"
+        ) from error

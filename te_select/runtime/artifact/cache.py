@@ -1,0 +1,233 @@
+"""The cache: libraries that were built, by a key of everything that they depend on.
+
+One entry is one file, which is whole or not there (`te_select.runtime.artifact.atomic`). Who loses
+a race replaces an entry by an equal one. Loading an entry runs its code, so the folder must belong
+to the user, and nobody else may write into it. What an entry holds is checked by whoever reads it
+(`te_select.runtime.artifact.stored`), and thrown away if it is damaged. Files that do not have the
+name of an entry are not the cache's, and are left alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from te_select.errors import ArtifactError, warn
+from te_select.runtime.artifact import atomic, files, temporary, user_folders
+
+FOLDER, SIZE = "TE_SELECT_CACHE_DIR", "TE_SELECT_CACHE_SIZE"
+DEFAULT_MIB = 512  # a family takes 4 MiB
+_OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
+DIGITS = 24  # of a digest; 96 bits
+_NAME = re.compile(rf"te_select-\w+-[0-9a-f]{{{DIGITS}}}\.so", re.ASCII)  # as `name_of` makes it
+_ADVICE = f"set {FOLDER} to a folder that you may write"
+_warned = False
+
+
+class CacheError(ArtifactError):
+    """The cache cannot be used."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One file of the cache.
+
+    Parameters
+    ----------
+    path
+        The file.
+    size
+        Its bytes.
+    used
+        When it was last used, in seconds since 1970.
+    """
+
+    path: Path
+    size: int
+    used: float
+
+
+def folder() -> Path:
+    """Where the cache lies: ``TE_SELECT_CACHE_DIR``, else in the user's cache folder."""
+    wanted = os.environ.get(FOLDER)
+    try:
+        return Path(wanted).expanduser().absolute() if wanted else user_folders.cache()
+    except RuntimeError as error:
+        what = f"{FOLDER} is {wanted!r}" if wanted else "there is no cache folder"
+        raise CacheError(f"{what}: {error}; expected a folder") from error
+
+
+def limit() -> int:
+    """The most bytes that the cache may have: ``TE_SELECT_CACHE_SIZE``, in MiB.
+
+    Raises
+    ------
+    CacheError
+        If that is no whole number.
+    """
+    text = os.environ.get(SIZE, "").strip()
+    if not text:
+        return DEFAULT_MIB << 20
+    if not (text.isascii() and text.isdigit()):
+        raise CacheError(f"{SIZE} is {text!r}; expected a whole number of MiB")
+    return int(text) << 20
+
+
+def name_of(what: str, digest: str) -> str:
+    """The name of an entry: what it holds, as an identifier, and a digest of what it depends on."""
+    return f"te_select-{what}-{digest}.so"
+
+
+def read(name: str) -> bytes | None:
+    """Read an entry; None if there is none that may be trusted.
+
+    Parameters
+    ----------
+    name
+        The name of the file.
+
+    Returns
+    -------
+    bytes or None
+        What the file holds. Whoever uses it checks it, and calls `discard` if it is damaged.
+    """
+    try:
+        path = folder() / name
+        _check(path.parent)
+        with files.opened(path, "an entry", os.O_NOFOLLOW) as file:
+            if not _is_mine(os.fstat(file.fileno())):
+                return None
+            data = file.read()
+    except (OSError, ArtifactError):
+        return None
+    with contextlib.suppress(OSError):  # when it was last used
+        os.utime(path)
+    return data
+
+
+def write(name: str, data: bytes) -> Path:
+    """Write an entry, and remove the least recently used ones if there are too many.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    CacheError
+        If the folder is not the user's own, or cannot be written.
+    """
+    where = folder()
+    most = limit()
+    if len(data) > most:
+        raise CacheError(f"{name} has {len(data)} bytes, more than {SIZE} allows")
+    try:
+        where.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _check(where)
+    except OSError as error:
+        raise CacheError(f"{where} cannot be made: {error.strerror or error}; {_ADVICE}") from error
+    _shrink(most - len(data))
+    try:
+        atomic.replace_all({where / name: data}, mode=0o600)
+    except ArtifactError as error:
+        raise CacheError(f"{error}; {_ADVICE}") from error
+    return where / name
+
+
+def keep(name: str, data: bytes) -> None:
+    """Write an entry; if that fails, one warning in a process says so."""
+    global _warned  # noqa: PLW0603 - once in a process
+    try:
+        write(name, data)
+    except CacheError as error:
+        if not _warned:
+            _warned = True
+            warn(f"te_select cannot keep what it has built: {error}")
+
+
+def discard(name: str) -> None:
+    """Remove an entry, which is damaged."""
+    with contextlib.suppress(OSError):
+        (folder() / name).unlink()
+
+
+def problem() -> str:
+    """Why the cache is not used, in one line; empty if it is."""
+    try:
+        limit()
+        _check(folder())
+    except FileNotFoundError:
+        return ""  # it is made when it is needed
+    except (OSError, CacheError) as error:
+        return str(error)
+    return ""
+
+
+def entries() -> list[Entry]:
+    """The entries, the most recently used first."""
+    found = []
+    with contextlib.suppress(OSError):
+        for path in folder().iterdir():
+            if _NAME.fullmatch(path.name):
+                with contextlib.suppress(OSError):
+                    about = path.lstat()
+                    if stat.S_ISREG(about.st_mode):
+                        found.append(Entry(path, about.st_size, about.st_mtime))
+    return sorted(found, key=lambda entry: (-entry.used, entry.path.name))
+
+
+def clear() -> list[Entry]:
+    """Remove all entries, and what was left of writing some.
+
+    Returns
+    -------
+    list[Entry]
+        What was removed.
+
+    Raises
+    ------
+    CacheError
+        If one cannot be removed.
+    """
+    removed = []
+    try:
+        for entry in entries():
+            entry.path.unlink(missing_ok=True)
+            removed.append(entry)
+        with contextlib.suppress(FileNotFoundError):
+            temporary.clear(folder(), temporary.HIDDEN)
+    except OSError as error:
+        raise CacheError(f"{folder()} cannot be cleared: {error.strerror or error}") from error
+    return removed
+
+
+def _is_mine(found: os.stat_result) -> bool:
+    return found.st_uid in (os.geteuid(), 0) and not found.st_mode & _OTHERS_MAY_WRITE
+
+
+def _check(where: Path) -> None:
+    """Refuse a folder into which others may put code."""
+    found = where.stat()
+    if not stat.S_ISDIR(found.st_mode):
+        raise CacheError(f"{where} is no folder; set {FOLDER} to one")
+    if not _is_mine(found):
+        raise CacheError(
+            f"{where} may be written by others, and what lies in it would be run; expected a "
+            f"folder of your own with mode 0700 (chmod 700), or another in {FOLDER}"
+        )
+
+
+def _shrink(room: int) -> None:
+    """Remove the least recently used entries, until the others take no more than ``room``."""
+    kept = entries()
+    total = sum(entry.size for entry in kept)
+    while kept and total > room:
+        last = kept.pop()
+        with contextlib.suppress(OSError):
+            last.path.unlink(missing_ok=True)
+        total -= last.size

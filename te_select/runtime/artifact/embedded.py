@@ -1,0 +1,196 @@
+"""The manifest inside a shared library: a read-only ELF note, sealed by a digest of the whole file.
+
+The note's owner is ``te-select``, its type 1. Its text is the manifest as JSON. The first field is
+the SHA-256 of the library. To compute it, the digest's own 64 characters count as zeros. So one
+file holds code and manifest, and a change to either is noticed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Iterator
+
+from te_select.errors import ArtifactError
+from te_select.runtime.artifact.manifest import Manifest, parse
+
+OWNER = b"te-select\0"
+NOTE_TYPE = 1
+_UNSEALED = "0" * 64
+_DIGEST_AT = len('{"sha256": "')
+_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")  # Elf64_Ehdr
+_SEGMENT = struct.Struct("<IIQQQQQQ")  # Elf64_Phdr
+_NOTE = struct.Struct("<III")  # Elf64_Nhdr
+_IDENTITY = b"\x7fELF\x02\x01"  # 64 bits, little-endian
+_PT_NOTE = 4
+
+
+def assembly(manifest: Manifest) -> str:
+    """Assembly of the note that holds a manifest, and of a symbol for where its text begins."""
+    text = _unsealed(manifest)
+    padded = text + b" " * (-len(text) % 4)
+    lines = [padded[i : i + 64] for i in range(0, len(padded), 64)]
+    octal = "\n".join(
+        '.ascii "' + "".join(f"\\{byte:03o}" for byte in line) + '"' for line in lines
+    )
+    owner = OWNER.decode().replace("\0", "\\000")
+    return f"""\
+.section .note.te_select,"a",%note
+.balign 4
+.long {len(OWNER)}
+.long {len(padded)}
+.long {NOTE_TYPE}
+.ascii "{owner}"
+.balign 4
+.globl te_select_manifest_text
+.hidden te_select_manifest_text
+te_select_manifest_text:
+{octal}
+.section .note.GNU-stack,"",%progbits
+"""
+
+
+def seal(image: bytes) -> bytes:
+    """Put the digest into the manifest of a library that has just been linked.
+
+    Raises
+    ------
+    ArtifactError
+        If it holds no manifest.
+    """
+    place = _place(image)
+    if place is None:
+        raise ArtifactError("the linked library holds no manifest; expected one in an ELF note")
+    return _with_digest(image, place[0])
+
+
+def replace(image: bytes, manifest: Manifest) -> bytes:
+    """The same code with another manifest, which must not be longer than the old one.
+
+    Raises
+    ------
+    ArtifactError
+        If it is longer, or the library holds no manifest.
+    """
+    place = _place(image)
+    text = _unsealed(manifest)
+    if place is None or len(text) > place[1]:
+        raise ArtifactError("the library has no room for this manifest; export it again")
+    start, size = place
+    return _with_digest(image[:start] + text.ljust(size) + image[start + size :], start)
+
+
+def read(image: bytes, place: str, *, check: bool = True) -> tuple[Manifest, str]:
+    """Read a library's manifest, and check that the library has not changed since it was sealed.
+
+    Parameters
+    ----------
+    image
+        The bytes of the file.
+    place
+        The file, for messages.
+    check
+        Whether to check it.
+
+    Returns
+    -------
+    tuple
+        The manifest and its digest.
+
+    Raises
+    ------
+    ArtifactError
+        If the library or its manifest was changed or cut, or it holds no manifest.
+    """
+    found = _place(image)
+    if found is None:
+        reason = _damage(image) or "was not made by te-select 0.2 or later: it holds no manifest"
+        raise ArtifactError(f"{place} {reason}; expected a library as te_select.export makes it")
+    start, size = found
+    digest = image[start + _DIGEST_AT : start + _DIGEST_AT + len(_UNSEALED)]
+    if check and digest != _digest(image, start):
+        raise ArtifactError(
+            f"{place} is not the library that was exported (the SHA-256 differs): it "
+            f"{_damage(image) or 'was changed'}; export it again"
+        )
+    return parse(image[start : start + size], f"the manifest in {place}")
+
+
+def _damage(image: bytes) -> str:
+    """Why some bytes are no whole library, as the end of a sentence; empty if they may be one."""
+    if not image:
+        return "is empty"
+    if not image.startswith(_IDENTITY):
+        return "is no ELF file of 64 bits, as shared libraries are"
+    header = _HEADER.unpack_from(image.ljust(_HEADER.size, b"\0"))
+    at, entry_size, count = header[6], header[11], header[12]  # of the sections, which end the file
+    size = max(_HEADER.size, at + entry_size * count)
+    if len(image) < size:
+        return f"was cut: its ELF header says {size} bytes, and there are {len(image)}"
+    return ""
+
+
+def digest_of(image: bytes) -> str:
+    """The digest that a sealed library holds."""
+    start, _ = _place(image) or (0, 0)
+    at = start + _DIGEST_AT
+    return image[at : at + len(_UNSEALED)].decode("ascii", "replace")
+
+
+def _unsealed(manifest: Manifest) -> bytes:
+    """The text before the digest is known; one space is in it, before the digest."""
+    text = json.dumps(manifest.to_json(_UNSEALED, short=True), separators=(",", ":"))
+    return text.replace(":", ": ", 1).encode()
+
+
+def _with_digest(image: bytes, start: int) -> bytes:
+    at = start + _DIGEST_AT
+    return image[:at] + _digest(image, start) + image[at + len(_UNSEALED) :]
+
+
+def _digest(image: bytes, start: int) -> bytes:
+    at = start + _DIGEST_AT
+    whole = hashlib.sha256(memoryview(image)[:at])
+    whole.update(_UNSEALED.encode())
+    whole.update(memoryview(image)[at + len(_UNSEALED) :])
+    return whole.hexdigest().encode()
+
+
+def _place(image: bytes) -> tuple[int, int] | None:
+    """Where the text of the manifest begins, and how many bytes it has."""
+    found = (_note(image, *segment) for segment in _note_segments(image))
+    return next(filter(None, found), None)
+
+
+def _note(image: bytes, offset: int, size: int) -> tuple[int, int] | None:
+    """Where the text of the manifest begins in a segment of notes, and how many bytes it has."""
+    at, end = offset, min(offset + size, len(image))
+    while at + _NOTE.size <= end:
+        owner_size, text_size, kind = _NOTE.unpack_from(image, at)
+        owner_at = at + _NOTE.size
+        text_at = owner_at + owner_size + -owner_size % 4
+        if text_at + text_size > end:
+            break
+        if kind == NOTE_TYPE and image[owner_at : owner_at + owner_size] == OWNER:
+            fits = text_size >= _DIGEST_AT + len(_UNSEALED)
+            return (text_at, text_size) if fits else None
+        at = text_at + text_size + -text_size % 4
+    return None
+
+
+def _note_segments(image: bytes) -> Iterator[tuple[int, int]]:
+    """Offset and size of the note segments of a 64-bit ELF file."""
+    if len(image) < _HEADER.size or not image.startswith(_IDENTITY):
+        return
+    header = _HEADER.unpack_from(image)
+    table, entry_size, count = header[5], header[9], header[10]
+    if entry_size < _SEGMENT.size:
+        return
+    for i in range(count):
+        at = table + i * entry_size
+        if at + _SEGMENT.size > len(image):
+            return
+        kind, _, offset, _, _, size, _, _ = _SEGMENT.unpack_from(image, at)
+        if kind == _PT_NOTE:
+            yield offset, size

@@ -1,0 +1,136 @@
+"""The C header of a library: its kernels as plain functions, for C11 and C++17."""
+
+from __future__ import annotations
+
+import hashlib
+
+from te_select.operator.broadcast import Shape, format_shape
+from te_select.operator.workload import Workload
+from te_select.runtime.artifact.manifest import Manifest
+from te_select.runtime.c import FOLDER
+
+_MARK = b"/* Kernels of te-select"
+_C_TYPES = {  # where C has no such type, one of its width; the others are intN_t and uintN_t
+    "bool": "uint8_t",
+    "float16": "uint16_t",
+    "bfloat16": "uint16_t",
+    "float32": "float",
+    "float64": "double",
+    "float8_e4m3fn": "uint8_t",
+    "float8_e5m2": "uint8_t",
+    "complex64": "float",
+    "complex128": "double",
+}
+_RULES = {
+    "none": "none, all shapes are equal",
+    "numpy": "numpy, then with else_, and cond to their result; shapes are aligned right",
+    "pdpd": "pdpd, else_ and cond to then, from its axis {axis} on",
+    "multidirectional": "multidirectional, all three with each other; shapes are aligned right",
+}
+_CPU = "Pointers are to memory of the CPU. A call returns when out is written."
+_DEVICE = """\
+Pointers are to memory of one CUDA device; of an input of one element, also of the CPU. A call
+ * puts the kernel on the stream (0 is the default one) and does not wait for it."""
+
+
+def is_header(text: bytes) -> bool:
+    """Whether a text is a header that te-select has written."""
+    return text.startswith(_MARK)
+
+
+def text(manifest: Manifest) -> bytes | None:
+    """Write the header of a library.
+
+    Parameters
+    ----------
+    manifest
+        What the library holds.
+
+    Returns
+    -------
+    bytes or None
+        The C source; None if the library has no plain functions, as older ones and the family of
+        `te_select.where`.
+    """
+    if not manifest.c_functions:
+        return None
+    stream = manifest.kind.c_stream
+    functions = "\n".join(
+        _function(*kernel, stream, _served(manifest, kernel[0]))
+        for kernel in manifest.c_functions.items()
+    )
+    guard = hashlib.sha256(functions.encode()).hexdigest()[:16].upper()
+    version = _in_comment(manifest.versions.get("te_select", "of an unknown version"))
+    target = _in_comment(str(manifest.target["name"]))
+    declared = f"{stream.removesuffix('*')};\n" if stream else ""
+    return f"""\
+{_MARK.decode()} {version}, for {target}. C11 and C++17.
+ *
+ * Arrays are compact and row-major, and pointers aligned as their type is; a pointer to no elements
+ * may be null. A size_NAME is the extent of every axis NAME. A function may be called from several
+ * threads. {_DEVICE if stream else _CPU} */
+#ifndef TE_SELECT_{guard}_H_
+#define TE_SELECT_{guard}_H_
+
+#include <stdint.h>
+
+{(FOLDER / "status.h").read_text()}
+#ifdef __cplusplus
+extern "C" {{
+#endif
+
+{declared}{functions}
+#ifdef __cplusplus
+}}
+#endif
+
+#endif
+""".encode()
+
+
+def _served(manifest: Manifest, workload: Workload) -> list[str]:
+    """The lines of a comment that list the nodes of the model that a kernel serves."""
+    nodes = [node for node in manifest.nodes if node.symbol == workload.name]
+    listed = [f"{node.name} ({node.place})" if node.name else node.place for node in nodes]
+    return [" * Nodes of the model:"] * bool(nodes) + [f" *   {_in_comment(one)}" for one in listed]
+
+
+def _in_comment(text: str) -> str:
+    """A text of somebody else's for a comment: in ASCII, on one line, and not its end."""
+    return ascii(text)[1:-1].replace("*/", "* /").replace("/*", "/ *")
+
+
+def _function(workload: Workload, name: str, stream: str, served: list[str]) -> str:
+    """The declaration of one function, below what it computes."""
+    rule = _RULES[workload.auto_broadcast].format(axis=workload.axis)
+    element = _C_TYPES.get(workload.dtype, f"{workload.dtype}_t")
+    parameters = [
+        "const uint8_t* cond",
+        *(f"const {element}* {operand}" for operand in ("then", "else_")),
+        f"{element}* out",
+        *(f"int64_t size_{dim}" for dim in workload.dim_names),
+        *([f"{stream} stream"] if stream else ()),
+    ]
+    lines = [
+        "/* out = cond ? then : else_",
+        f" *   cond   {_operand('bool', workload.cond_shape)}; any nonzero byte is true",
+        f" *   then   {_operand(workload.dtype, workload.then_shape)}",
+        f" *   else_  {_operand(workload.dtype, workload.else_shape)}",
+        f" *   out    {_operand(workload.dtype, workload.out_shape)}",
+        *served,
+        " * out may be then or else_ itself, of as many elements; it overlaps no input otherwise.",
+        f" * Broadcast: {rule}. */",
+        f"te_select_status {name}(",
+        *(f"    {parameter}," for parameter in parameters[:-1]),
+        f"    {parameters[-1]});",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _operand(dtype: str, shape: Shape) -> str:
+    how = ""
+    if _C_TYPES.get(dtype, "").startswith("uint") and dtype != "bool":
+        how = " (its bits)"
+    elif dtype.startswith("complex"):
+        how = " (real and imaginary part)"
+    return f"{dtype}{how} {format_shape(shape) if shape else 'scalar, one element'}"

@@ -1,0 +1,225 @@
+"""Artifacts on the disk: read and checked without being loaded, and written as a whole.
+
+The library ``NAME.so`` holds its manifest. ``NAME.json`` beside it is a copy of the manifest for
+people and other tools. ``NAME.h`` declares the plain C functions, and ``NAME.a`` holds them, where
+an export wrote one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from te_select.errors import ArtifactError
+from te_select.runtime.artifact import atomic, embedded, files, header
+from te_select.runtime.artifact.manifest import Manifest, is_manifest, manifest_path
+
+MEMBER = "te_select.o"
+"""The name of the object file in a static library."""
+_AR_MAGIC, _AR_HEADER, _AR_SIZE_AT = b"!<arch>\n", 60, 48  # of static libraries; bytes
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A library on the disk.
+
+    Parameters
+    ----------
+    image
+        The bytes of the file.
+    manifest
+        Its manifest.
+    sha256
+        Its digest.
+    archive
+        The bytes of a static library of the same build, to be written with it; or None.
+    """
+
+    image: bytes
+    manifest: Manifest
+    sha256: str
+    archive: bytes | None = None
+
+    def alone(self, manifest: Manifest) -> Stored:
+        """The same code with another manifest, of some of its kernels, inside."""
+        image = embedded.replace(self.image, manifest)
+        return Stored(image, manifest, embedded.digest_of(image))
+
+    def beside(self) -> bytes:
+        """The text of the file beside the library."""
+        return self.manifest.to_text(self.sha256)
+
+
+def read(path: str | os.PathLike[str], *, check: bool = True) -> Stored:
+    """Read a library once, and check that it has not changed since it was sealed.
+
+    Parameters
+    ----------
+    path
+        The ``.so``.
+    check
+        False to read the manifest of a library even if it was changed; such a library must not be
+        loaded.
+
+    Returns
+    -------
+    Stored
+        The bytes that were checked, with their manifest.
+
+    Raises
+    ------
+    ArtifactError
+        If a file is missing, damaged or of another format version.
+    """
+    path = files.library_path(path)
+    image = files.read(path, "a library as te_select.export makes it")
+    return from_bytes(image, str(path), check=check)
+
+
+def from_bytes(image: bytes, place: str, *, check: bool = True) -> Stored:
+    """A library that came by another way than a file, as `read` does; ``place`` is for messages.
+
+    Raises
+    ------
+    ArtifactError
+        If the bytes are damaged, or hold no manifest.
+    """
+    return Stored(image, *embedded.read(image, place, check=check))
+
+
+def check_path(path: str | os.PathLike[str], endings: Iterable[str]) -> Path:
+    """Check the path of a library before the work of a build, as `write` does after it.
+
+    Parameters
+    ----------
+    path
+        The ``.so`` that is to be written.
+    endings
+        Of the files that will be written beside it: ``".json"``, ``".h"``, ``".a"``.
+
+    Returns
+    -------
+    Path
+        The path.
+
+    Raises
+    ------
+    ArtifactError
+        As `write`.
+    """
+    checked = files.new_library_path(path)
+    files.check_parent(checked)
+    for ending in endings:
+        _check_replaceable(checked.with_suffix(ending))
+    return checked
+
+
+def write(stored: Stored, path: str | os.PathLike[str]) -> Path:
+    """Write a library and the files beside it; each appears as a whole.
+
+    Parameters
+    ----------
+    stored
+        The library.
+    path
+        The path to write, which ends in .so. Missing folders are made. An old file is replaced,
+        even if it is loaded. ``NAME.json``, ``NAME.h`` and ``NAME.a`` are replaced only if an
+        export wrote them. One that an earlier export wrote, and this one does not, is removed.
+
+    Returns
+    -------
+    Path
+        The path of the library.
+
+    Raises
+    ------
+    ArtifactError
+        If the path does not end in .so or has the name of a module of Python's standard library,
+        a file cannot be written, or a file beside it exists that no export wrote.
+    """
+    path = files.library_path(path)
+    beside = {**_derived(stored, path), path.with_suffix(".a"): stored.archive}
+    wanted = {other: data for other, data in beside.items() if data is not None}
+    check_path(path, [other.suffix for other in wanted])
+    atomic.replace_all({path: stored.image, **wanted})
+    for other in beside.keys() - wanted.keys():
+        if files.is_there(other) and _is_ours(other):
+            atomic.remove(other)  # of an earlier export: it would not fit
+    return path
+
+
+def write_beside(stored: Stored, path: str | os.PathLike[str]) -> list[str]:
+    """Write ``NAME.json`` and ``NAME.h`` again if they differ from what the library holds.
+
+    Parameters
+    ----------
+    stored
+        The library that `read` returned.
+    path
+        The ``.so``.
+
+    Returns
+    -------
+    list of str
+        The names of the files that were written. A file that no export wrote, or that cannot be
+        written, is left unchanged.
+    """
+    written = []
+    for beside, data in _derived(stored, files.library_path(path)).items():
+        if data is None:
+            continue
+        with contextlib.suppress(ArtifactError):
+            if files.is_missing(beside) or (_is_ours(beside) and files.read(beside) != data):
+                atomic.replace(beside, data)
+                written.append(beside.name)
+    return written
+
+
+def _derived(stored: Stored, path: Path) -> dict[Path, bytes | None]:
+    """The files beside a library that follow from its manifest; None for one that it has not."""
+    return {
+        manifest_path(path): stored.beside(),
+        path.with_suffix(".h"): header.text(stored.manifest),
+    }
+
+
+def _check_replaceable(path: Path) -> None:
+    """Refuse to replace what no export has written."""
+    if files.is_folder(path):
+        raise ArtifactError(f"{path} cannot be written: it is a folder")
+    if files.is_there(path) and not _is_ours(path):
+        what, _ = _BESIDE[path.suffix]
+        raise ArtifactError(
+            f"{path} is no {what} of te-select, and is not replaced by one; expected a library "
+            "of another name"
+        )
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a file beside a library was written by an export, and may be replaced."""
+    what, recognized = _BESIDE[path.suffix]
+    try:
+        return recognized(files.read(path, f"a {what}"))
+    except ArtifactError:
+        return False
+
+
+def _is_archive(data: bytes) -> bool:
+    """Whether a file is a static library that te-select has written."""
+    if not data.startswith(_AR_MAGIC + b"/ "):  # the index of symbols comes first
+        return False
+    size = data[len(_AR_MAGIC) + _AR_SIZE_AT :][:10].strip()
+    if not size.isdigit():
+        return False
+    member = len(_AR_MAGIC) + _AR_HEADER + int(size) + int(size) % 2
+    return data[member:].startswith(f"{MEMBER}/ ".encode())
+
+
+_BESIDE: dict[str, tuple[str, Callable[[bytes], bool]]] = {
+    ".json": ("manifest", is_manifest),
+    ".h": ("header", header.is_header),
+    ".a": ("static library", _is_archive),
+}

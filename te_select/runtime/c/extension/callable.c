@@ -1,0 +1,58 @@
+/* The type of `te_select.where`, which looks like a function. */
+#include "callable.h"
+
+#include <stddef.h>
+
+typedef struct {
+  PyObject_HEAD vectorcallfunc call;
+  PyObject *attributes, *weak_references;
+} where_object;
+
+static PyObject* represent(PyObject* self) {
+  (void)self;
+  return PyUnicode_FromString("<function te_select.where>");
+}
+
+/* It is pickled by its name, as functions are. */
+static PyObject* reduce(PyObject* self, PyObject* unused) {
+  (void)self, (void)unused;
+  return PyUnicode_FromString("where");
+}
+
+static void drop(PyObject* self) {
+  PyObject_ClearWeakRefs(self);
+  Py_XDECREF(((where_object*)self)->attributes);
+  PyObject_Free(self);
+}
+
+static PyMethodDef methods[] = {
+    {"__reduce__", reduce, METH_NOARGS, "The name under which it is found again."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyTypeObject type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "te_select.numpy_where.Where",
+    .tp_basicsize = sizeof(where_object),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
+    .tp_vectorcall_offset = offsetof(where_object, call),
+    .tp_dictoffset = offsetof(where_object, attributes),
+    .tp_weaklistoffset = offsetof(where_object, weak_references),
+    .tp_call = PyVectorcall_Call,
+    .tp_dealloc = drop,
+    .tp_repr = represent,
+    .tp_methods = methods,
+    .tp_getattro = PyObject_GenericGetAttr,
+    .tp_setattro = PyObject_GenericSetAttr,
+};
+
+PyObject* te_select_make_callable(vectorcallfunc call, PyObject* traced) {
+  if (PyType_Ready(&type) < 0) return NULL;
+  /* torch.compile traces the attribute; calls go by the type's slots. */
+  if (PyDict_SetItemString(type.tp_dict, "__call__", traced)) return NULL;
+  PyType_Modified(&type);
+  where_object* made = PyObject_New(where_object, &type);
+  if (!made) return NULL;
+  made->call = call;
+  made->attributes = made->weak_references = NULL;
+  return (PyObject*)made;
+}

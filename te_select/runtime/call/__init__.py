@@ -1,0 +1,1 @@
+"""How a library is loaded and called; imports neither tvm nor a compiler."""

@@ -1,0 +1,308 @@
+"""A kernel for CPUs: what `compile` and `load` return for a CPU."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tvm_ffi
+
+from te_select.errors import ArgumentError, ArtifactError, SelectError
+from te_select.operator.access import access_pattern
+from te_select.operator.broadcast import shown
+from te_select.runtime.call import jax_memory, operands, outputs, raised
+from te_select.runtime.call.cpu import features
+from te_select.runtime.call.cpu.decisions import Decisions
+from te_select.runtime.call.cpu.profile import EXPECTED, Profile, problem_of_threads
+from te_select.runtime.call.kernel import FORCED_LEVEL, Kernel
+from te_select.runtime.call.torch_state import STATE as torch_state
+from te_select.runtime.call.torch_state import check_unwatched
+
+# Every call looks these up, and a name of the module is found faster than an attribute.
+_ARRAY, _TENSOR, _empty, _modules = np.ndarray, tvm_ffi.Tensor, np.empty, sys.modules
+
+try:
+    from te_select.runtime.call import _extension  # type: ignore[attr-defined,unused-ignore]
+except ImportError:  # it was not built
+    _extension = None  # type: ignore[assignment,unused-ignore]
+
+_in_forked_child = False
+
+
+def _takes_nothing(_cond: Any, _then: Any, _else: Any, _out: Any) -> bool:
+    return False
+
+
+def _mark_child() -> None:
+    global _in_forked_child  # noqa: PLW0603 - the state of the process
+    _in_forked_child = True
+
+
+# A library that is loaded in a forked child cannot know that the pool's threads have died.
+os.register_at_fork(after_in_child=_mark_child)
+
+
+class CpuKernel(Kernel):
+    """One Select compiled for CPUs; see `Kernel`."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        direct = _extension is not None and self._address and self._numpy_dtype is not None
+        # The extension takes NumPy arrays and numbers; by DLPack a call takes three times as long.
+        self._entry = _extension.entry(self._address) if direct else _takes_nothing
+
+    def __call__(  # noqa: PLR0911, PLR0912 - the ways in, in one place: a call is a tenth
+        self, cond: Any, then: Any, else_: Any, out: Any = None
+    ) -> Any:
+        """Select.
+
+        Parameters
+        ----------
+        cond
+            Booleans of the workload's cond shape; any nonzero byte is true.
+        then, else_
+            Tensors of the workload's shapes and element type. An operand is a NumPy array, a torch
+            or JAX tensor, or anything else with ``__dlpack__``. An operand of rank 0 may also be a
+            Python scalar.
+        out
+            The tensor to write, or None for a new one. A new one is of the same library as then; as
+            else_ if then is a scalar, or as cond if both are.
+
+        Returns
+        -------
+        Any
+            ``out``, or the new tensor.
+
+        Raises
+        ------
+        ArgumentError
+            If a shape, device or layout is wrong, or ``out`` cannot be written.
+        DTypeError
+            If an element type is not exactly the workload's.
+        """
+        # The compiled code is tried first. It checks everything before it writes, so operands that
+        # it refuses can still be adapted, or refused with a message about the caller's tensors.
+        if type(out) is _ARRAY and self._entry(cond, then, else_, out):
+            return out
+        kind = type(then)
+        if kind is type(cond) and kind is type(else_):
+            try:
+                if kind is _ARRAY:
+                    if self._numpy_dtype is not None:
+                        if out is None:
+                            shape = self._static_shape or self._shape_of(cond, then, else_)
+                            out = _empty(shape, self._numpy_dtype)
+                            if self._entry(cond, then, else_, out):
+                                return out
+                        if type(out) is kind and self._try(cond, then, else_, out):
+                            return out
+                elif isinstance(then, _TENSOR):  # or a class of tvm derived from it
+                    if (
+                        type(out) is kind
+                        and ("jax" not in _modules or not jax_memory.holds(out))
+                        and self._try(cond, then, else_, out)
+                    ):
+                        return out
+                elif kind is torch_state.tensor and not (
+                    # DLPack drops a pending negation, and the conjugation of a complex tensor.
+                    self._is_complex
+                    or then.is_neg()
+                    or else_.is_neg()
+                    # If torch may be recording, `_adapt` decides.
+                    or ((then.requires_grad or else_.requires_grad) and torch_state.records())
+                    or torch_state.is_tracing()
+                    or torch_state.active_modes()
+                    or torch_state.forward_ad._current_level >= 0
+                ):
+                    if out is None:
+                        shape = self._static_shape or self._shape_of(cond, then, else_)
+                        new = torch_state.empty(shape, dtype=then.dtype)
+                        if self._try(cond, then, else_, new):
+                            return new
+                    elif (
+                        type(out) is kind
+                        and not (out.requires_grad or out.is_neg())
+                        and self._try(cond, then, else_, out)
+                    ):
+                        torch_state.mark_written((out,))
+                        return out
+            except Exception as error:
+                if not (raised.is_refusal(error) or raised.is_of_allocation(error)):
+                    raise  # from a signal handler, or from a kernel that has failed
+        return self._adapt(cond, then, else_, out)
+
+    @staticmethod
+    def missing(target: Mapping[str, Any]) -> list[str]:
+        """The CPU features that this machine's CPU lacks, or the instruction set."""
+        return features.lacking(target["architecture"], target["cpu_features"])
+
+    @staticmethod
+    def needs(target: Mapping[str, Any]) -> dict[str, str]:
+        """The architecture and the CPU features; if there are several levels, of each of them."""
+        needed = {"architecture": target["architecture"]}
+        if "levels" not in target:
+            return needed | {"CPU features": " ".join(target["cpu_features"]) or "(baseline)"}
+        return needed | {
+            f"level {name}": " ".join(listed) or "(baseline)"
+            for name, listed in target["levels"].items()
+        }
+
+    @staticmethod
+    def level_here(target: Mapping[str, Any]) -> str:
+        """The best level whose features this CPU has, or else the one of ``TE_SELECT_LEVEL``.
+
+        Raises
+        ------
+        ArgumentError, ArtifactError
+            As `level_of`.
+        """
+        levels = target.get("levels", {target["name"]: target["cpu_features"]})
+        forced = os.environ.get(FORCED_LEVEL) if len(levels) > 1 else None
+        if forced and forced not in levels:
+            expected = " or ".join(levels)
+            raise ArgumentError(f"{FORCED_LEVEL} is {shown(forced)}; expected {expected}")
+        asked = [forced] if forced else list(levels)
+        lacking = {name: features.missing(levels[name]) for name in asked}
+        if lacking[asked[0]]:
+            raise ArtifactError(
+                f"the library was compiled for {asked[0]}, and this CPU lacks "
+                f"{', '.join(lacking[asked[0]])}"
+            )
+        return str([name for name in asked if not lacking[name]][-1])
+
+    @staticmethod
+    def level_of(target: Mapping[str, Any], function: Callable[[str], Callable[..., Any]]) -> str:
+        """The level that the library has chosen.
+
+        Raises
+        ------
+        ArgumentError
+            If ``TE_SELECT_LEVEL`` names a level that the library does not have.
+        ArtifactError
+            If this CPU runs none of them.
+        """
+        if "levels" not in target:
+            return str(target["name"])
+        try:
+            return str(list(target["levels"])[function("te_select_level")()])
+        except ValueError as error:
+            raise ArgumentError(str(error)) from error
+        except RuntimeError as error:
+            raise ArtifactError(str(error)) from error
+
+    @staticmethod
+    def prepare(function: Callable[[str], Callable[..., Any]]) -> dict[str, str]:
+        """Check the settings that every call would refuse, and make a forked child serial.
+
+        Returns
+        -------
+        dict[str, str]
+            What the library decides on this machine, in words.
+
+        Raises
+        ------
+        ArgumentError
+            If ``TE_SELECT_NUM_THREADS`` is no positive whole number, or ``TE_SELECT_PROFILE`` no
+            list of decisions.
+        """
+        if problem := problem_of_threads():
+            raise ArgumentError(problem)
+        if _in_forked_child:
+            function("te_select_run_serially")()
+        profile = Profile.of_library(function)
+        if profile.is_refused:
+            raise ArgumentError(f"{profile.problem}; expected {EXPECTED}")
+        return profile.in_effect
+
+    def plan(self) -> dict[str, int | bool]:
+        """See `Kernel.plan`. Nothing is known if dims have names."""
+        if self._static_shape is None or 0 in self._static_shape:
+            return {}
+        cond, *others = (math.prod(map(int, shape)) for shape in (*self._shapes, self._out_shape))
+        sizes = [cond, *(count * self._element.width for count in others)]
+        told = Decisions.of(access_pattern(self.workload), self.config).numbers
+        found = self._find("te_select_plan")(*sizes, others[-1], *told)
+        return {
+            "threads": found >> 2,
+            "stores_past_the_cache": bool(found & 2),
+            "looks_at_cond": bool(found & 1),
+        }
+
+    def _adapt(self, cond: Any, then: Any, else_: Any, out: Any) -> Any:
+        """Check the operands one by one, and call with views or copies of them."""
+        torch_state.find()
+        check_unwatched({"cond": cond, "then": then, "else_": else_, "out": out})
+        try:
+            inputs, target, finish = self._prepare(cond, then, else_, out)
+            views, direct = _compact(inputs, target)
+            written = target if direct else np.empty(target.shape, target.dtype)
+        except SelectError:
+            raise
+        except Exception as error:  # from NumPy or the operands' libraries, or for lack of memory
+            if raised.is_of_signal_handler(error):
+                raise
+            raise raised.of_operands(error) from error
+        try:
+            self._bits(*views, written)
+        except (TypeError, ValueError) as error:
+            if not raised.is_refusal(error):
+                raise
+            raise ArgumentError(str(error)) from error
+        if not direct:
+            target[...] = written
+        return finish()
+
+    def _prepare(
+        self, cond: Any, then: Any, else_: Any, out: Any
+    ) -> tuple[list[npt.NDArray[Any]], npt.NDArray[Any], Callable[[], Any]]:
+        """Views of the inputs and of the output, and a function that returns the call's result."""
+        element = self._element
+        types = (operands.BOOL, element, element)
+        sizes: dict[str, int] = {}
+        views = [
+            operands.describe(value, name, kind, shape, sizes).view
+            for value, name, kind, shape in zip(
+                (cond, then, else_), ("cond", "then", "else_"), types, self._shapes, strict=True
+            )
+        ]
+        if out is None:
+            inputs = (then, else_, cond)
+            like = next((value for value in inputs if not operands.is_scalar(value)), None)
+            extents = tuple(sizes[dim] if isinstance(dim, str) else dim for dim in self._out_shape)
+            new, finish = outputs.allocate(like, element, extents)
+            return views, operands.describe(new, "out", element, extents, sizes).view, finish
+        if operands.is_scalar(out):
+            raise ArgumentError(
+                f"out is the scalar {shown(out)}; expected a tensor that can be written"
+            )
+        target = operands.describe(out, "out", element, self._out_shape, sizes)
+        outputs.check_writable(target, out)
+
+        def finish_given() -> Any:
+            outputs.mark_written(out)
+            return out
+
+        return views, target.view, finish_given
+
+
+def _compact(
+    inputs: list[npt.NDArray[Any]], target: npt.NDArray[Any]
+) -> tuple[list[npt.NDArray[Any]], bool]:
+    """Inputs as compact memory, and whether the kernel can write to the target itself."""
+    direct = target.flags.c_contiguous
+    views: list[npt.NDArray[Any]] = []
+    for view in inputs:
+        if not view.flags.c_contiguous:
+            views.append(view.copy(order="C"))
+            continue
+        if np.may_share_memory(view, target) and (
+            not views or not outputs.is_same_memory(view, target)
+        ):
+            direct = False  # only then and else may be out itself, and cond comes first
+        views.append(view)
+    return views, direct

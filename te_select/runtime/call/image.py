@@ -1,0 +1,191 @@
+"""The images of a process: libraries loaded from bytes, one for each content.
+
+Exactly the bytes that were checked run, whatever happens to the file. They go into memory that has
+a file descriptor (memfd) and is sealed against changes. If such memory cannot be executed, they go
+into a private copy. Only `load` and `open_again` import tvm-ffi, which is slow.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import fcntl
+import functools
+import os
+import threading
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from te_select.errors import ArtifactError
+from te_select.runtime.artifact import scratch
+
+if TYPE_CHECKING:
+    import tvm_ffi
+
+    from te_select.runtime.artifact.stored import Stored
+
+PRIVATE_COPY = "TE_SELECT_PRIVATE_COPY"
+"""If set to any value, images are files, so that profilers such as perf can read their symbols."""
+TESTED = "0.1.14"
+"""The release of apache-tvm-ffi that every test has run with; pyproject.toml asks for it."""
+_LOCATOR = "te_select_manifest"  # the function that returns the address of an image's manifest
+_SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
+_LONGEST_NAME = 200  # bytes of a memfd's name; the system takes 249
+
+_images: dict[str, tuple[tvm_ffi.Module, ctypes.CDLL]] = {}
+_lock = threading.Lock()
+
+
+class _Any(ctypes.Structure):
+    """A TVMFFIAny, of which only ints are read."""
+
+    _fields_ = (("type_index", ctypes.c_int32), ("pad", ctypes.c_int32), ("value", ctypes.c_int64))
+
+
+def _renew_lock() -> None:
+    global _lock  # noqa: PLW0603 - a forked child needs a new one: its parent's may be held
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)
+
+
+def load(library: Stored, path: Path) -> tuple[tvm_ffi.Module, ctypes.CDLL]:
+    """Load a library; equal libraries are loaded once.
+
+    Parameters
+    ----------
+    library
+        The library, which was checked.
+    path
+        The file from which it was read, for names and messages.
+
+    Returns
+    -------
+    tuple of tvm_ffi.Module and ctypes.CDLL
+        The library, as tvm-ffi opens it and as ctypes does; it stays loaded until the process ends.
+
+    Raises
+    ------
+    ArtifactError
+        If the system cannot load it.
+    """
+    with _lock:
+        if library.sha256 not in _images:
+            loaded = load_bytes(library.image, library.sha256, path)
+            _images[library.sha256] = open_again(loaded), loaded
+        return _images[library.sha256]
+
+
+def open_again(library: ctypes.CDLL) -> tvm_ffi.Module:
+    """Open by tvm-ffi what `load_bytes` has loaded."""
+    # The loader by its name, as the file's own may have any ending.
+    loader = _ffi().get_global_func("ffi.Module.load_from_file.so")
+    module: tvm_ffi.Module = loader(library._name, "so")
+    return module
+
+
+def warn_of_untested(version: str) -> None:
+    """Warn if this is another release of apache-tvm-ffi than the tested one.
+
+    Warns
+    -----
+    RuntimeWarning
+        If it is.
+    """
+    if version != TESTED and not version.startswith(f"{TESTED}."):
+        warnings.warn(
+            f"apache-tvm-ffi is {version}; te-select was tested with {TESTED}, and expects it",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
+@functools.cache
+def _ffi() -> Any:
+    import tvm_ffi  # noqa: PLC0415 - as this module says
+
+    warn_of_untested(tvm_ffi.__version__)
+    return tvm_ffi
+
+
+def load_bytes(image: bytes, sha256: str, path: Path) -> ctypes.CDLL:
+    """Load a library from its bytes, which have this digest, as `load` does without tvm-ffi."""
+    found = _from_memory(image, sha256, path)
+    return _from_copy(image, path) if found is None else found
+
+
+def call_for_int(library: ctypes.CDLL, function: str) -> int:
+    """Call an exported function without arguments, which returns an int.
+
+    Raises
+    ------
+    ArtifactError
+        If the library has no such function.
+    """
+    try:
+        found = library[f"__tvm_ffi_{function}"]
+    except AttributeError as error:
+        raise ArtifactError(f"the library has no function {function}; build it again") from error
+    found.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32, ctypes.POINTER(_Any))
+    result = _Any()
+    found(None, None, 0, ctypes.byref(result))
+    return int(result.value)
+
+
+def _from_memory(image: bytes, sha256: str, path: Path) -> ctypes.CDLL | None:
+    """Load from a memfd; None if that cannot be, and then the copy says why."""
+    if os.environ.get(PRIVATE_COPY):
+        return None
+    try:
+        name = os.fsencode(path.name)[:_LONGEST_NAME].decode(errors="ignore")
+        handle = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    except OSError:
+        return None
+    try:
+        # The number of the process instead of "self", so that a debugger finds the symbols, too.
+        with open(handle, "wb", closefd=False) as file:
+            file.write(image)
+        fcntl.fcntl(handle, fcntl.F_ADD_SEALS, _SEALS)
+        library = ctypes.CDLL(f"/proc/{os.getpid()}/fd/{handle}")
+    except OSError:
+        os.close(handle)
+        return None
+    if _digest_in_memory(library) != sha256:
+        # The loader takes equal paths for equal files, and somebody closed a descriptor of ours.
+        os.close(handle)
+        return None
+    return library  # the descriptor stays open: its number is the library's name
+
+
+def _digest_in_memory(library: ctypes.CDLL) -> str:
+    """The digest that a loaded library holds."""
+    try:
+        address = call_for_int(library, _LOCATOR)
+    except ArtifactError:
+        return ""
+    head = len('{"sha256": "')
+    return ctypes.string_at(address + head, 64).decode("ascii", "replace")
+
+
+def _from_copy(image: bytes, path: Path) -> ctypes.CDLL:
+    """Load a file of our own, which lies in a folder of its own until the process ends."""
+    try:
+        folder = scratch.make(len(image) + scratch.ROOM)
+    except scratch.NoRoomError as error:
+        raise scratch.NoRoomError(f"{path} cannot be loaded: {error}") from error
+    try:
+        copy = folder / path.name
+        copy.write_bytes(image)
+        copy.chmod(0o500)
+        library = ctypes.CDLL(str(copy))
+    except OSError as error:
+        scratch.remove(folder)
+        reason = " ".join(str(error).split()).replace(str(folder), str(path.parent))
+        advice = "export it again for this machine"
+        if "failed to map" in reason or "not permitted" in reason:
+            advice = "set TMPDIR to a folder from which programs may be run"
+        raise ArtifactError(f"{path} cannot be loaded: {reason}; {advice}") from error
+    atexit.register(scratch.remove, folder)
+    return library

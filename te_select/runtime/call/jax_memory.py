@@ -1,0 +1,60 @@
+"""Whether a tensor of tvm-ffi is the memory of a JAX array, which must not be written.
+
+JAX passes its memory on by a DLPack struct that does not say whether it may be written. After
+tvm-ffi has wrapped it, one trace is left: the struct's function that releases the memory is JAX's.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+from typing import Any
+
+import numpy as np
+import tvm_ffi
+
+from te_select.runtime.call.dlpack import DLTensor, capsule_pointer
+
+_POINTER = ctypes.sizeof(ctypes.c_void_p)
+_OBJECT = 3 * 8  # bytes of TVMFFIObject: reference counts, type, and the function that deletes it
+_DELETER_AT = 2 * 8
+_MANAGED_AT = _OBJECT + ctypes.sizeof(DLTensor)  # offset of the DLPack struct in a tensor, in bytes
+
+
+def holds(tensor: Any) -> bool:
+    """Whether a `tvm_ffi.Tensor` is the memory of a JAX array."""
+    jax = sys.modules.get("jax")
+    if jax is None or not hasattr(jax, "numpy"):  # not imported, or just being imported
+        return False
+    of_dlpack, of_jax = _known()
+    address = tensor.__chandle__()
+    if _pointer(address + _DELETER_AT) != of_dlpack:
+        return False
+    return _deleter(_pointer(address + _MANAGED_AT)) == of_jax
+
+
+@functools.cache
+def _known() -> tuple[int, int]:
+    """The function by which tvm-ffi deletes a tensor, and that by which JAX releases memory.
+
+    Both are read from an example. They are 0 if the structs have another layout.
+    """
+    jax = sys.modules["jax"]
+    sample = np.zeros(1, np.uint8)
+    wrapped = tvm_ffi.from_dlpack(sample)
+    address = wrapped.__chandle__()
+    managed = DLTensor.from_address(_pointer(address + _MANAGED_AT))
+    if managed.data != sample.ctypes.data:
+        return 0, 0
+    capsule = jax.numpy.zeros(1, np.uint8, device=jax.devices("cpu")[0]).__dlpack__()
+    return _pointer(address + _DELETER_AT), _deleter(capsule_pointer(capsule))
+
+
+def _deleter(managed: int) -> int:
+    """The function of a ``DLManagedTensor`` that releases its memory."""
+    return _pointer(managed + ctypes.sizeof(DLTensor) + _POINTER)
+
+
+def _pointer(address: int) -> int:
+    return ctypes.c_void_p.from_address(address).value or 0

@@ -1,0 +1,250 @@
+"""A kernel, as `compile` and `load` return it. Each kind of machine has its own class for calls."""
+
+from __future__ import annotations
+
+import abc
+import importlib
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from te_select.errors import ArgumentError, ArtifactError
+from te_select.operator.broadcast import Shape, shown
+from te_select.operator.dtypes import numpy_dtype
+from te_select.operator.workload import Workload
+from te_select.runtime.artifact.manifest import KernelRecord, Manifest
+
+FORCED_LEVEL = "TE_SELECT_LEVEL"
+"""The level that a library of several takes, instead of the best that the machine runs."""
+
+
+class Kernel(abc.ABC):
+    """One compiled Select: ``out[i] = then[i] if cond[i] else else_[i]``, after broadcasting.
+
+    Parameters
+    ----------
+    record
+        Its entry in the manifest.
+    manifest
+        The manifest of its library.
+    function, bits, attempt
+        The exported functions ``<name>``, ``<name>__bits`` and ``<name>__try``.
+    path
+        The shared library that it was loaded from.
+    level
+        The level of the library that this machine runs, or the target if there is one level.
+    exporter
+        Writes the library and its manifest to another path.
+    packed
+        Makes what pickle takes for the kernel: the bytes of its library.
+    address
+        Where ``<name>__try`` lies in memory; 0 if that is not known.
+    in_effect
+        What the library decides on this machine: names and values, in words.
+    find
+        Finds an exported function of the library by its name.
+
+    Attributes
+    ----------
+    function
+        The exported function itself, ``function(cond, then, else_, out)``. It takes compact tensors
+        of exactly the workload's shapes and types, and raises TypeError or ValueError. On tvm-ffi
+        tensors it is the fastest way to run a kernel from Python. It does not check for gradients,
+        nor whether a library forbids writing to its tensors.
+    """
+
+    workload: Workload
+    target: str
+    level: str
+    levels: tuple[str, ...]
+    config: Mapping[str, Any]
+    origin: str
+    kind: str
+    path: Path
+    function: Callable[..., Any]
+    in_effect: Mapping[str, str]
+
+    def __init__(  # noqa: PLR0913 - what a library is loaded from
+        self,
+        record: KernelRecord,
+        manifest: Manifest,
+        *,
+        function: Callable[..., Any],
+        bits: Callable[..., Any],
+        attempt: Callable[..., Any],
+        path: Path,
+        level: str,
+        exporter: Callable[[str | os.PathLike[str]], Path],
+        packed: Callable[[], tuple[Any, ...]],
+        find: Callable[[str], Callable[..., Any]],
+        in_effect: Mapping[str, str] = MappingProxyType({}),
+        address: int = 0,
+    ) -> None:
+        workload = record.workload
+        self.workload = workload
+        self.target = manifest.target["name"]
+        self.kind = manifest.kind.name
+        self.level = level
+        self._record = record
+        self.levels = tuple(manifest.target.get("levels", (self.target,)))
+        chosen = record.at(level)
+        self.config = MappingProxyType(dict(chosen.config))
+        self.origin = chosen.origin
+        self.path = path
+        self.function = function
+        self.in_effect = in_effect
+        self._find = find
+        self._bits = bits
+        self._try = attempt  # True where the arguments were taken, and no exception where not
+        self._exporter = exporter
+        self._packed = packed
+        self._address = address
+        self._element = workload.element
+        self._shapes = (workload.cond_shape, workload.then_shape, workload.else_shape)
+        self._out_shape = workload.out_shape
+        # None if NumPy cannot hand over the type itself: those arrays always go as bits.
+        in_numpy = workload.element.in_numpy
+        self._numpy_dtype = numpy_dtype(workload.dtype) if in_numpy else None
+        self._is_complex = workload.dtype.startswith("complex")
+        self._sources = _sources(workload)
+        self._static_shape = _static(workload.out_shape)
+
+    @abc.abstractmethod
+    def __call__(self, cond: Any, then: Any, else_: Any, out: Any = None) -> Any:
+        """Select; see the class of the kind of machine."""
+
+    @staticmethod
+    def missing(_target: Mapping[str, Any]) -> list[str]:
+        """What a manifest's ``target`` needs and this machine lacks; the code would crash here."""
+        return []
+
+    @staticmethod
+    @abc.abstractmethod
+    def needs(target: Mapping[str, Any]) -> dict[str, str]:
+        """What a machine must have for a manifest's ``target``: names and values, in words."""
+
+    @staticmethod
+    def level_here(target: Mapping[str, Any]) -> str:
+        """The level that a library would choose on this machine, as `level_of` finds it later."""
+        return str(target["name"])
+
+    @staticmethod
+    def level_of(target: Mapping[str, Any], _function: Callable[[str], Callable[..., Any]]) -> str:
+        """The level that a library has chosen; the target's name if it has one level."""
+        return str(target["name"])
+
+    @staticmethod
+    def prepare(_function: Callable[[str], Callable[..., Any]]) -> dict[str, str]:
+        """Prepare a library that has just been loaded; its functions are found by their names.
+
+        The result becomes `in_effect`.
+        """
+        return {}
+
+    def plan(self) -> dict[str, int | bool]:
+        """What is decided of a call on this machine before it is made; empty if nothing is known.
+
+        Returns
+        -------
+        dict
+            ``threads``, the most that a call runs on; ``stores_past_the_cache``; and
+            ``looks_at_cond``, whether it may look at cond first, and leave a side unread.
+        """
+        return {}
+
+    def export(self, path: str | os.PathLike[str]) -> Path:
+        """Write the shared library and its manifest, atomically.
+
+        Parameters
+        ----------
+        path
+            The path to write, which ends in .so. The manifest goes beside it and ends in .json.
+
+        Returns
+        -------
+        Path
+            The path of the new library.
+
+        Raises
+        ------
+        ArtifactError
+            If the path does not end in .so, or cannot be written.
+        """
+        return self._exporter(path)
+
+    def source(self, form: str, level: str | None = None) -> str:
+        """The kernel's code in one form, rebuilt from its manifest.
+
+        Parameters
+        ----------
+        form
+            ``"te"``, ``"tir"``, ``"scheduled"``, ``"llvm"``, ``"asm"``, ``"cuda"``, ``"ptx"`` or
+            ``"sass"``.
+        level
+            One of the library's levels; None for the one that runs here.
+
+        Returns
+        -------
+        str
+            The code.
+
+        Raises
+        ------
+        ArtifactError
+            If the compiler is not installed.
+        ArgumentError
+            If the target has no such form, or the library no such level.
+        """
+        of_level = self.level if level is None else level
+        if of_level not in self.levels:
+            raise ArgumentError(
+                f"level {shown(level)} is not in the library; expected {' or '.join(self.levels)}"
+            )
+        try:
+            compiler = importlib.import_module("te_select.compiler")
+        except ImportError as error:
+            raise ArtifactError(
+                f"the source of a kernel is rebuilt by the compiler, which cannot be imported "
+                f"({error}); install te-select"
+            ) from error
+        config = dict(self._record.at(of_level).config)
+        text: str = compiler.source(self.workload, of_level, config, form)
+        return text
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The bytes of its library; the process that unpickles it loads them."""
+        return self._packed()
+
+    def __repr__(self) -> str:
+        """The workload, the target and where the config comes from."""
+        return f"Kernel({self.workload}, target {self.target!r}, {self.origin})"
+
+    def _shape_of(self, cond: Any, then: Any, else_: Any) -> tuple[int, ...]:
+        """Shape of the output for these inputs."""
+        if self._static_shape is not None:
+            return self._static_shape
+        shapes = (cond.shape, then.shape, else_.shape)
+        return tuple(
+            source if isinstance(source, int) else shapes[source[0]][source[1]]
+            for source in self._sources
+        )
+
+
+def _static(shape: Shape) -> tuple[int, ...] | None:
+    """A shape without names, or None."""
+    extents = tuple(dim for dim in shape if isinstance(dim, int))
+    return extents if len(extents) == len(shape) else None
+
+
+def _sources(workload: Workload) -> tuple[int | tuple[int, int], ...]:
+    """For every axis of out its extent, or the input (cond, then, else) and axis that has it."""
+    shapes = (workload.cond_shape, workload.then_shape, workload.else_shape)
+    places = {
+        dim: (operand, axis)
+        for operand, shape in enumerate(shapes)
+        for axis, dim in enumerate(shape)
+        if isinstance(dim, str)
+    }
+    return tuple(places[dim] if isinstance(dim, str) else dim for dim in workload.out_shape)

@@ -1,0 +1,136 @@
+"""Calls a CUDA kernel with NumPy arrays, so that it can be compared with NumPy.
+
+It needs only the driver. The memory around ``out`` is copied with it, so that a stray store is
+detected.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from te_select.errors import ArtifactError, SelectError
+from te_select.operator.dtypes import ELEMENT_TYPES, element_type, numpy_dtype
+from te_select.operator.workload import Workload
+from te_select.runtime.call.cuda.device_array import DeviceArray
+from te_select.runtime.call.cuda.driver import CudaError, Memory
+from te_select.runtime.call.cuda.kernel import CudaKernel
+from te_select.verify.reference import Array
+
+_ALIGNMENT = 256  # bytes; the alignment of cuMemAlloc
+_LARGEST_ALIGNMENT = 8  # bytes; the alignment that a kernel expects of its widest elements
+_failed: dict[int, str] = {}  # by device, how a kernel failed there
+
+
+class OnDevice:
+    """A CUDA kernel that takes NumPy arrays.
+
+    Parameters
+    ----------
+    kernel
+        The kernel.
+    device
+        The number of the device to run it on.
+    """
+
+    copies = True
+    """Memory of the device ends elsewhere than the arrays."""
+
+    def __init__(self, kernel: CudaKernel, device: int = 0) -> None:
+        self._kernel = kernel
+        self._device = device
+
+    @property
+    def workload(self) -> Workload:
+        """The workload that it computes."""
+        return self._kernel.workload
+
+    @property
+    def path(self) -> Path:
+        """The library that it was loaded from."""
+        return self._kernel.path
+
+    def __call__(self, cond: Any, then: Any, else_: Any, *, out: Array | None = None) -> Array:
+        """Copy the operands to the device, select, and copy back the memory that holds ``out``.
+
+        Parameters
+        ----------
+        cond, then, else_
+            NumPy arrays of any layout, or scalars.
+        out
+            A compact array, or None for a new one. Its address on the device is the same as here
+            modulo 256 bytes. So are those of the inputs, unless their elements must be aligned.
+
+        Returns
+        -------
+        array
+            ``out``, or the new array.
+
+        Raises
+        ------
+        ArtifactError
+            If there is no device, or not enough memory on it.
+        SelectError
+            Any other error of the kernel. If it fails while it runs, for example at an address, the
+            device serves this process no more, and every later call raises the same.
+        """
+        if self._device in _failed:
+            raise SelectError(_failed[self._device])
+        try:
+            on_cond, on_then, on_else = (self._placed(value) for value in (cond, then, else_))
+            if out is None:
+                out = self._like(cond, then, else_)
+            whole = _whole(out)
+            shift = whole.ctypes.data % _ALIGNMENT
+            memory = Memory(whole.nbytes + shift, self._device)
+            image = DeviceArray(memory, ELEMENT_TYPES["uint8"], whole.shape, shift)
+            image.write(whole)
+            place = shift + out.ctypes.data - whole.ctypes.data
+            on_out = DeviceArray(memory, element_type(out.dtype), out.shape, place)
+            self._kernel(on_cond, on_then, on_else, out=on_out)
+        except CudaError as error:
+            raise ArtifactError(f"the kernel cannot be run here: {error}") from error
+        try:
+            image.read(whole)
+        except CudaError as error:
+            _failed[self._device] = f"{self.workload.name} failed on the device: {error}"
+            raise SelectError(_failed[self._device]) from error
+        return out
+
+    def _like(self, cond: Any, then: Any, else_: Any) -> Array:
+        """A new output for these inputs, whose shapes the kernel checks."""
+        sizes: dict[str, int] = {}
+        shapes = (self.workload.cond_shape, self.workload.then_shape, self.workload.else_shape)
+        for value, shape in zip((cond, then, else_), shapes, strict=True):
+            for dim, extent in zip(shape, np.shape(value), strict=False):
+                if isinstance(dim, str):
+                    sizes.setdefault(dim, extent)
+        out_shape = self.workload.out_shape
+        extents = (sizes.get(dim, 0) if isinstance(dim, str) else dim for dim in out_shape)
+        return np.empty(tuple(extents), numpy_dtype(self.workload.dtype))
+
+    def _placed(self, value: Any) -> Any:
+        """An array on the device; a scalar as it is, and an array of rank 0 at an odd address.
+
+        The kernel takes these by value. So both ways are checked if the address changes.
+        """
+        if not isinstance(value, np.ndarray) or (not value.ndim and value.ctypes.data % 2):
+            return value
+        array = np.asarray(value, order="C")
+        element = element_type(array.dtype)
+        aligned = min(element.width, _LARGEST_ALIGNMENT)
+        shift = array.ctypes.data % _ALIGNMENT // aligned * aligned
+        made = DeviceArray(Memory(array.nbytes + shift, self._device), element, array.shape, shift)
+        made.write(array)
+        return made
+
+
+def _whole(array: Array) -> Array:
+    """All bytes of the memory of which an array is a view."""
+    base: Any = array
+    while isinstance(base.base, np.ndarray):
+        base = base.base
+    whole: Array = base.reshape(-1).view(np.uint8)
+    return whole

@@ -1,0 +1,347 @@
+"""Libraries for other instruction sets: cross-linked here, and called under an emulator."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import te_select
+from te_select import Workload, compiler
+from te_select.backends import cross_compiler
+from te_select.backends.c_compiler import compiler_for
+from te_select.backends.targets import resolve
+from te_select.errors import ArtifactError, TargetError, ToolchainError
+from te_select.operator.access import access_pattern
+from te_select.runtime.artifact.manifest import c_name, manifest_path
+from te_select.schedules.cpu import schedule as cpu
+from te_select.schedules.cpu.isa import ISAS, PLAIN, SPAN
+from te_select.verify.verify import verify_kernel
+from tests.support import foreign
+
+pytestmark = pytest.mark.slow
+
+TARGETS = {"aarch64": "cortex-a53", "aarch64:neoverse-n1": "neoverse-n1", "riscv64": "rv64"}
+DTYPES = ("bool", "int8", "float16", "bfloat16", "float32", "float64", "complex128")
+N = 4099
+WORKLOADS = [
+    *(Workload((N,), (N,), (N,), dtype) for dtype in DTYPES),
+    *(Workload((n,), (n,), (), "float32") for n in (0, 1, 3, 7, 31, 63, 64, 65, 255, 70001)),
+    *(Workload((999, 1), (999, n), (999, n)) for n in (2, 3, 5, 8, 48, 63, 700)),
+    *(Workload((99, 1), (99, n), (n,), "uint8") for n in (3, 100)),
+    Workload((1, N), (16, N), ()),
+    Workload((1, 300), (200, 1), (200, 300), "float16"),
+    Workload((), (N,), (N,)),
+    Workload((), (), (), "int16"),
+    Workload(("n",), ("n",), ("n",), "int16"),
+    Workload(("r", 1), ("r", "n"), ("r", "n")),
+    Workload((8, 1, 1, 33), (8, 12, 33, 33), ()),
+]
+has_gcc = pytest.mark.skipif(
+    cross_compiler.shutil.which("aarch64-linux-gnu-gcc") is None,
+    reason="aarch64-linux-gnu-gcc is not installed",
+)
+
+
+def compiled_for(target, path, workloads=WORKLOADS):
+    """A library; a skip if this machine cannot link it."""
+    try:
+        return te_select.export(workloads, path, target, tuning_logs=False)
+    except ToolchainError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module", params=TARGETS)
+def library(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("foreign")
+    return request.param, compiled_for(request.param, folder / "lib.so")
+
+
+@pytest.fixture(scope="module")
+def host(library):
+    """The emulator and the program that calls the library."""
+    target, path = library
+    isa = target.partition(":")[0]
+    command = foreign.emulator(isa)
+    if command is None:
+        pytest.skip(f"no emulator of {isa} is installed")
+    return *command, "-cpu", TARGETS[target], foreign.build_host(isa, path.parent), path
+
+
+@pytest.mark.parametrize("threads", ["1", "3"])
+def test_every_pattern_and_width_computes_what_numpy_does(host, threads):
+    with foreign.Host(*host, TE_SELECT_NUM_THREADS=threads) as process:
+        results = [r for kernel in process.kernels() for r in verify_kernel(kernel)]
+    assert {result.kernel for result in results} == {workload.name for workload in WORKLOADS}
+    assert [(r.kernel, r.check, r.message) for r in results if not r.passed] == []
+
+
+def test_forced_decisions_compute_what_numpy_does(host):
+    """Stores past the cache, skipping, several threads; the machine does not decide."""
+    profile = "stream_per_thread=0,stream_per_l3=0,fill_per_thread=0,fill_per_l3=0,skip=2"
+    environment = {"TE_SELECT_PROFILE": f"{profile},bytes_per_thread=1024"}
+    with foreign.Host(*host, TE_SELECT_NUM_THREADS="2", **environment) as process:
+        results = [r for kernel in process.kernels() for r in verify_kernel(kernel, 1)]
+    assert [(r.kernel, r.check, r.message) for r in results if not r.passed] == []
+
+
+def test_errors_of_arguments_arrive_at_a_foreign_caller(host):
+    with foreign.Host(*host) as process:
+        kernel = next(iter(process.kernels()))
+        wrong = [np.zeros(N + 1, np.uint8) for _ in range(4)]
+        with pytest.raises(RuntimeError, match=r"ValueError: .*cond has shape \[4100\]; expected"):
+            kernel(*wrong[:3], out=wrong[3])
+
+
+C_CALLER = """
+#include <stdio.h>
+#include "mask.h"
+int main(void) {
+  uint8_t cond[3] = {1, 0, 5};
+  int16_t then[6] = {1, 2, 3, 4, 5, 6}, e = -1, out[6];
+  if (NAME(cond, then, &e, out, 2, 3)) return 1;
+  for (int i = 0; i < 6; ++i) printf("%d ", out[i]);
+  return NAME(cond, then, &e, then + 1, 2, 3) != TE_SELECT_INVALID_ARGUMENT;
+}
+"""
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("ending", [".so", ".a"])
+def test_c_program_calls_a_library_by_its_header(tmp_path, target, ending):
+    isa = target.partition(":")[0]
+    command = foreign.emulator(isa)
+    if command is None:
+        pytest.skip(f"no emulator of {isa} is installed")
+    workload = Workload(("r", 1), ("r", "n"), (), "int16")
+    try:
+        te_select.export([workload], tmp_path / "mask.so", target, static=True)
+    except ToolchainError as error:
+        pytest.skip(str(error))
+    (tmp_path / "main.c").write_text(C_CALLER.replace("NAME", c_name(workload)))
+    compiler = compiler_for(ISAS[isa].triple)
+    library = (tmp_path / "mask").with_suffix(ending)
+    options = [library, f"-Wl,-rpath,{tmp_path}", "-pthread", "-ldl", "-o", tmp_path / "main"]
+    subprocess.run([*compiler, "-Wall", "-Werror", tmp_path / "main.c", *options], check=True)
+    words = [*command, "-cpu", TARGETS[target], tmp_path / "main"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "1 2 -1 -1 5 6 "), done.stderr
+
+
+def test_library_needs_only_the_c_library(library):
+    _, path = library
+    listed = subprocess.run(["readelf", "-dW", path], capture_output=True, text=True, check=True)
+    needed = re.findall(r"NEEDED.*\[(\S+)\]", listed.stdout)
+    own = {"libc.so.6", "libpthread.so.0", "libdl.so.2"}  # older C libraries have three files
+    assert {name for name in needed if not name.startswith("ld-linux-")} <= own
+
+
+def test_loading_it_here_is_one_clear_line(library):
+    target, path = library
+    with pytest.raises(ArtifactError) as caught:
+        te_select.load(path)
+    machine = target.partition(":")[0]
+    said = f"was compiled for {target} and this CPU lacks the {machine} instruction set"
+    assert said in str(caught.value) and "\n" not in str(caught.value)
+    with pytest.raises(TargetError, match=f"needs the {machine} instruction set"):
+        te_select.compile(WORKLOADS[0], target)
+    manifest = json.loads(manifest_path(path).read_text())
+    assert manifest["target"]["architecture"] == machine
+
+
+INNERMOST = re.compile(r"(?:b|b\.\w+|cbz|cbnz|tbz|tbnz)\s.*?(\.LBB\w+)$")
+
+
+def innermost_loops(assembly):
+    """Instructions of each innermost loop of the kernels, without functions of TVM."""
+    functions = re.split(r"\.type\s+(?=\S+,@function)", assembly)[1:]
+    kernels = [text for text in functions if re.match(r"te_select_kernel|\.L__tvm", text)]
+    lines = [line.strip() for line in "".join(kernels).splitlines()]
+    labels = {line[:-1]: i for i, line in enumerate(lines) if re.fullmatch(r"\.LBB\w+:", line)}
+    spans = []
+    for i, line in enumerate(lines):
+        match = INNERMOST.match(line)
+        if match and labels.get(match[1], i) < i:
+            spans.append((labels[match[1]], i))
+    inner = [s for s in spans if not any(s[0] <= a and b <= s[1] and (a, b) != s for a, b in spans)]
+    return [[x for x in lines[a : b + 1] if x and x[0] != "."] for a, b in inner]
+
+
+@pytest.mark.parametrize("target", ["aarch64", "aarch64:neoverse-n1", "aarch64:neoverse-v2"])
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "float64"])
+@pytest.mark.parametrize("sides", [((1 << 20,), (1 << 20,)), ((1 << 20,), ())])
+def test_inner_loops_are_neon_selects_of_four_vectors(target, dtype, sides):
+    workload = Workload((1 << 20,), *sides, dtype)
+    loops = innermost_loops(compiler.source(workload, target, None, "asm"))
+    selects = [sum(bool(re.match(r"(bit|bif|bsl)\s", x)) for x in loop) for loop in loops]
+    assert max(selects) >= 8  # at least two vectors of four registers are selected
+    assert sum(count >= 4 for count in selects) >= 2  # one loop looks at cond first, one does not
+    for loop in loops:
+        assert any(re.search(r"\bq\d+", line) for line in loop), "a scalar loop"
+        assert not any("[sp" in line for line in loop), "registers are put on the stack"
+        assert not any(re.search(r"\bz\d+\.", line) for line in loop), "SVE"
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_source_says_what_the_leaf_computes(target):
+    workload = Workload((300, 1), (300, 700), (700,))
+    text = compiler.source(workload, target, None, "tir")
+    if resolve(target).isa.leaf == SPAN:
+        assert "#       out[r * inner + x] = " in text
+    else:
+        assert "T.Select(" in text and "te_select_span" not in text
+        assert "te_select." not in text
+
+
+def plain(workload, target):
+    """The workload's default config with a plain leaf."""
+    pattern = access_pattern(workload)
+    default = cpu.default_config(pattern, resolve("riscv64").tvm)
+    assert default.leaf == PLAIN
+    return compiler.schedule(workload, target, config=vars(default))
+
+
+def test_plain_leaf_computes_what_numpy_does(tmp_path):
+    target = resolve("native")
+    chosen = [plain(workload, target) for workload in WORKLOADS]
+    compiler.build_scheduled(chosen, tmp_path / "plain.so", target)
+    loaded = te_select.load(tmp_path / "plain.so")
+    results = [r for kernel in loaded.values() for r in verify_kernel(kernel)]
+    assert [(r.kernel, r.check, r.message) for r in results if not r.passed] == []
+    assert {kernel.config["leaf"] for kernel in loaded.values()} == {PLAIN}
+
+
+def test_plain_leaf_is_vectors_and_a_short_rest():
+    workload = Workload(((1 << 20) + 7,), ((1 << 20) + 7,), ())
+    text = compiler.source(workload, "riscv64", None, "tir")
+    assert text.count("T.Ramp") >= 2
+    assert re.search(r"if \w+ < T.int64\(3\)", text)  # the rest behind vectors of four
+
+
+def test_knob_leaf_has_two_values():
+    pattern = access_pattern(Workload(("r", 1), ("r", 3), ("r", 3)))
+    default = cpu.default_config(pattern, resolve("x86-64-v3").tvm)
+    assert cpu.Config(**{**vars(default), "leaf": PLAIN}).checked(pattern).leaf == PLAIN
+    for wrong in (2, -1, True, "span"):
+        with pytest.raises(ValueError, match="leaf must be 0 or 1"):
+            cpu.Config(**{**vars(default), "leaf": wrong}).checked(pattern)
+
+
+def test_record_without_the_knob_has_a_span():
+    pattern = access_pattern(WORKLOADS[0])
+    knobs = {k: int(v) for k, v in vars(cpu.default_config(pattern, resolve("native").tvm)).items()}
+    del knobs["leaf"]
+    assert cpu.config_from(knobs).leaf == SPAN
+
+
+def found_with(monkeypatch, *programs, zig=False, cc=""):
+    """The compiler for aarch64 that is found if only these programs are installed."""
+    monkeypatch.setattr(cross_compiler.shutil, "which", lambda name: name in programs or None)
+    spec = object() if zig else None
+    monkeypatch.setattr(cross_compiler.importlib.util, "find_spec", lambda _name: spec)
+    monkeypatch.setattr(cross_compiler, "_links", lambda _command: "sysroot" in programs)
+    dumped = {"mine": "aarch64-poky-linux", "cc": "x86_64-linux-gnu"}
+    monkeypatch.setattr(cross_compiler, "first_line", lambda name, *_: dumped.get(name))
+    monkeypatch.setenv("CC", cc)
+    cross_compiler._find.cache_clear()
+    try:
+        return cross_compiler.cross_compiler("aarch64-linux-gnu")
+    finally:
+        cross_compiler._find.cache_clear()
+
+
+def test_cross_compiler_is_the_first_that_is_there(monkeypatch):
+    gcc, clang = "aarch64-linux-gnu-gcc", ("clang", "ld.lld", "sysroot")
+    assert found_with(monkeypatch, gcc, *clang, zig=True) == (gcc,)
+    assert found_with(monkeypatch, *clang, zig=True)[0] == "clang"
+    assert "--target=aarch64-linux-gnu" in found_with(monkeypatch, *clang)
+    for lacking in clang:
+        left = [program for program in clang if program != lacking]
+        assert "ziglang" in found_with(monkeypatch, *left, zig=True)
+
+
+def test_cc_is_taken_where_it_makes_code_for_the_target(monkeypatch):
+    gcc = "aarch64-linux-gnu-gcc"
+    assert found_with(monkeypatch, gcc, cc="mine -O3") == ("mine", "-O3")
+    assert found_with(monkeypatch, gcc, cc="cc") == (gcc,)
+    assert found_with(monkeypatch, gcc, cc="'") == (gcc,)
+
+
+def test_missing_cross_compiler_names_all_three(monkeypatch):
+    with pytest.raises(ToolchainError) as caught:
+        found_with(monkeypatch)
+    for name in ("aarch64-linux-gnu-gcc", "clang and lld", "te-select[cross]"):
+        assert name in str(caught.value)
+
+
+@has_gcc
+def test_equal_input_gives_equal_bytes(tmp_path):
+    paths = [
+        te_select.export(WORKLOADS[:3], tmp_path / name / "lib.so", "aarch64", False)
+        for name in ("one", "two")
+    ]
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+
+
+@pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="ziglang is not installed")
+def test_ziglang_links_where_no_other_compiler_is(tmp_path):
+    """In a process whose PATH has no programs."""
+    code = (
+        "import sys, te_select; w = te_select.Workload((99,), (99,), ()); "
+        "te_select.export([w], sys.argv[1], 'aarch64', False)"
+    )
+    path = tmp_path / "zig.so"
+    environment = {"PATH": str(tmp_path), "HOME": str(Path.home())}
+    subprocess.run([sys.executable, "-c", code, path], env=environment, check=True)
+    command = foreign.emulator("aarch64")
+    if command is not None:
+        with foreign.Host(*command, foreign.build_host("aarch64", tmp_path), path) as process:
+            results = [r for kernel in process.kernels() for r in verify_kernel(kernel)]
+        assert results and all(result.passed for result in results)
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("aarch64:nope", "'nope' is no CPU of aarch64 that is known; expected aarch64, or a CPU"),
+        ("aarch64:neoverse-n9", "such as aarch64:neoverse-n3"),
+        ("aarch64:znver5", "is no CPU of aarch64"),
+        ("aarch64:", "'' is no CPU of aarch64"),
+        ("riscv64:sifive-x280", "expected riscv64 alone"),
+        ("neoverse-n1", "did you mean aarch64:neoverse-n1"),
+        ("x86-64:znver5", "expected a CPU of x86-64 by its name alone"),
+        ("x86-64-v2,x86-64-v2", "holds 'x86-64-v2' twice; a list is of x86-64, x86-64-v2"),
+        ("x86-64-v2,aarch64", "holds 'aarch64', and a library is for one instruction set"),
+        ("aarch64,x86-64-v2", "holds 'aarch64', and a library is for one instruction set"),
+        ("x86-64-v2,znver5", "holds 'znver5', which is no level"),
+        ("x86-64-v2,", "holds '', which is no level"),
+        ("native,x86-64-v2", "holds 'native', which is no level"),
+        ({"kind": "llvm", "mtriple": "aarch64-linux-gnu", "mcpu": "x"}, "'x' is no CPU of aarch64"),
+        ({"kind": "llvm", "mtriple": "aarch64-linux-gnu", "mattr": ["+sve"]}, "mattr"),
+        ({"kind": "llvm", "mtriple": "riscv64-linux-gnu", "mabi": "ilp32"}, "expected 'lp64d'"),
+    ],
+)
+def test_wrong_name_is_one_clear_line(target, said):
+    with pytest.raises(TargetError) as caught:
+        resolve(target)
+    assert said in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["aarch64", "aarch64:neoverse-v2", "aarch64:apple-m4", "riscv64"])
+def test_target_is_made_from_its_name_and_a_records_json(name):
+    target = resolve(name)
+    assert target.name == name
+    for form in (target.name, json.loads(str(target.tvm))):
+        again = resolve(form)
+        assert (again.name, str(again.tvm)) == (target.name, str(target.tvm))
+    assert "sve" not in " ".join(target.cpu_features)
+
+
+def test_order_of_levels_does_not_matter():
+    assert resolve("x86-64-v4, x86-64-v2").name == "x86-64-v2,x86-64-v4"

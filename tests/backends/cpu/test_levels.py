@@ -1,0 +1,339 @@
+"""Libraries of several levels: the one that a CPU runs, and the message if it runs none."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tvm_ffi
+from tvm_ffi import libinfo
+
+import te_select
+from te_select import Workload, compiler
+from te_select.backends.cpu import link
+from te_select.backends.targets import resolve
+from te_select.errors import ArgumentError, ArtifactError, TuningError
+from te_select.runtime.artifact import stored
+from te_select.runtime.call import loading
+from te_select.runtime.call.cpu import features
+from te_select.runtime.call.cpu.kernel import CpuKernel
+from te_select.schedules.cpu import isa
+from tests.support import cli
+from tests.support.runtime_standin import build, manifest
+
+ROOT = Path(__file__).parents[3]
+LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")
+NAME = ",".join(LEVELS)
+HERE = [name for name in LEVELS if not features.missing(resolve(name).cpu_features)]
+EXAMPLE = Workload((4, 1), (4, 8), (), "float32")  # what examples/tvm_ffi/main.cc calls
+WORKLOADS = [EXAMPLE, Workload(("n",), ("n",), ("n",), "int8"), Workload((99, 1), (99, 5), (99, 5))]
+EMULATOR = shutil.which("qemu-x86_64")
+CPUS = {"Conroe": None, "Nehalem": "x86-64-v2", "Haswell": "x86-64-v3"}
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    return te_select.export(WORKLOADS, tmp_path_factory.mktemp("levels") / "lib.so", NAME)
+
+
+def at_level(path, level):
+    """What a process with this TE_SELECT_LEVEL prints about the kernels of a library."""
+    code = (
+        "import json, sys, te_select; k = te_select.load(sys.argv[1]); "
+        "print(json.dumps({n: [v.level, v.config['vector_bytes']] for n, v in k.items()}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, path],
+        env={**os.environ, "TE_SELECT_LEVEL": level},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done
+
+
+def test_library_takes_the_best_level_that_this_cpu_runs(library):
+    loaded = te_select.load(library)
+    assert {kernel.level for kernel in loaded.values()} == {HERE[-1]}
+    assert {kernel.levels for kernel in loaded.values()} == {LEVELS}
+    assert {kernel.target for kernel in loaded.values()} == {NAME}
+
+
+@pytest.mark.parametrize("level", HERE)
+def test_every_level_computes_what_numpy_does(library, level):
+    words = ["verify", library, "--level", level, "--json"]
+    command = [sys.executable, "-c", "from te_select.cli import main; main()", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr + done.stdout
+    document = json.loads(done.stdout)
+    assert document["passed"] and document["level"] == level
+    assert {result["kernel"] for result in document["results"]} == {w.name for w in WORKLOADS}
+    assert all(result["command"].endswith(f"--level {level}") for result in document["results"])
+
+
+def test_verify_names_the_levels_that_it_could_check(library):
+    done = cli.run("verify", library, "--level", "x86-64-v5")
+    assert done.exit_code == 2
+    assert f"--level 'x86-64-v5' is not in {library}; expected {' or '.join(LEVELS)}" in done.stderr
+    others = ", ".join(level for level in LEVELS if level != HERE[-1])
+    words = ("verify", library, "--check", "bytes")
+    assert f"this was level {HERE[-1]}; give --level for {others}" in cli.run(*words).stdout
+
+
+@pytest.mark.parametrize("level", HERE)
+def test_forced_level_runs_with_its_own_config(library, level):
+    done = at_level(library, level)
+    assert done.returncode == 0, done.stderr
+    vector_bytes = {"x86-64-v2": 16, "x86-64-v3": 64, "x86-64-v4": 64}[level]
+    for seen in json.loads(done.stdout).values():
+        assert seen == [level, vector_bytes]
+
+
+@pytest.mark.parametrize("level", ["x86-64-v5", "x86-64", "x86-64-v33", "native", "v3\n", "é" * 99])
+def test_level_that_the_library_lacks_is_refused(library, level):
+    done = at_level(library, level)
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert "TE_SELECT_LEVEL is '" in last
+    assert "expected x86-64-v2 or x86-64-v3 or x86-64-v4" in last
+
+
+@pytest.mark.parametrize("forced", [None, *LEVELS, "x86-64-v5"])
+def test_level_is_known_without_the_code(library, forced, monkeypatch):
+    """What is read of the manifest is what the library chooses as it is loaded."""
+    monkeypatch.delenv("TE_SELECT_LEVEL", raising=False)
+    if forced is not None:
+        monkeypatch.setenv("TE_SELECT_LEVEL", forced)
+    target = stored.read(library).manifest.target
+    done = at_level(library, forced or "")
+    if done.returncode == 0:
+        chosen = {level for level, _ in json.loads(done.stdout).values()}
+        assert chosen == {CpuKernel.level_here(target)}
+    else:
+        with pytest.raises((ArgumentError, ArtifactError)) as caught:
+            CpuKernel.level_here(target)
+        assert str(caught.value).partition("lacks")[0] in done.stderr
+
+
+def test_library_of_one_level_has_nothing_to_choose(tmp_path):
+    path = te_select.export(WORKLOADS[1:], tmp_path / "one.so", HERE[0])
+    done = at_level(path, "x86-64-v4")
+    assert done.returncode == 0, done.stderr
+    assert {seen[0] for seen in json.loads(done.stdout).values()} == {HERE[0]}
+
+
+def test_compiled_kernel_runs_at_the_best_level_here():
+    kernel = te_select.compile(EXAMPLE, f"{HERE[0]},x86-64")
+    assert (kernel.target, kernel.level) == (f"x86-64,{HERE[0]}", HERE[0])
+    then = np.arange(32, dtype="f4").reshape(4, 8)
+    cond = np.array([[1], [0], [0], [1]], bool)
+    assert (kernel(cond, then, np.float32(5)) == np.where(cond, then, np.float32(5))).all()
+
+
+def test_source_is_that_of_the_level_that_is_asked_for(library):
+    kernel = te_select.load(library)[WORKLOADS[2].name]
+    assert "zmm" in kernel.source("asm", "x86-64-v4")
+    assert "ymm" in kernel.source("asm", "x86-64-v3")
+    assert "zmm" not in kernel.source("asm", "x86-64-v3")
+    assert "ymm" not in kernel.source("asm", "x86-64-v2")
+    assert kernel.source("asm") == kernel.source("asm", HERE[-1])
+    with pytest.raises(ArgumentError, match="level 'x' is not in the library; expected x86-64-v2"):
+        kernel.source("asm", "x")
+    with pytest.raises(ArgumentError, match="has several levels; expected x86-64-v2 or x86-64-v3"):
+        compiler.source(EXAMPLE, NAME, None, "asm")
+
+
+def test_inspect_shows_every_level(library):
+    document = json.loads(cli.run("inspect", library, "--json").stdout)
+    assert document["level_here"] == HERE[-1]
+    assert list(document["target"]["levels"]) == list(LEVELS)
+    for kernel in document["kernels"]:
+        assert list(kernel["levels"]) == list(LEVELS)
+        assert kernel["levels"]["x86-64-v4"]["config"] == kernel["config"]
+    shown = cli.run("inspect", library).stdout
+    assert f"level here    {HERE[-1]}" in shown.replace(":", " ") or HERE[-1] in shown
+    for level in LEVELS:
+        assert f"level {level}" in shown
+    of_level = ("inspect", library, "--kernel", WORKLOADS[2].name, "--source", "asm", "--level")
+    assert "ymm" in cli.run(*of_level, "x86-64-v3").stdout
+    assert "expected x86-64-v2 or x86-64-v3" in cli.run(*of_level, "v3").stderr
+
+
+def test_one_kernel_of_the_library_is_exported_with_every_level(library, tmp_path):
+    kernel = te_select.load(library)[WORKLOADS[1].name]
+    alone = te_select.load(kernel.export(tmp_path / "alone.so"))
+    assert (alone.level, alone.levels, alone.config) == (kernel.level, LEVELS, kernel.config)
+
+
+def test_levels_are_tuned_one_by_one(tmp_path):
+    with pytest.raises(TuningError, match="tune them one by one: x86-64-v2, x86-64-v3"):
+        te_select.tune(EXAMPLE, "x86-64-v2,x86-64-v3", tuning_logs=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (lambda m: m["target"].update(levels=3), "levels is 3, expected a dict"),
+        (lambda m: m["target"].update(levels={"x": []}), "expected two or more"),
+        (lambda m: m["target"]["levels"].update({"x86-64-v2": 3}), "expected a list"),
+        (lambda m: m["target"]["levels"].update({"x86-64-v2": [3]}), "holds 3"),
+        (lambda m: m["target"].update(architecture=3), "architecture is 3"),
+        (lambda m: m["kernels"][0].update(levels={}), "has the levels"),
+        (lambda m: m["kernels"][0].pop("levels"), "has the levels"),
+    ],
+)
+def test_damaged_levels_are_explained(library, change, text):
+    from te_select.runtime.artifact.manifest import parse
+
+    found = stored.read(library)
+    data = found.manifest.to_json(found.sha256)
+    assert parse(json.dumps(data).encode(), "it")[0] == found.manifest
+    change(data)
+    with pytest.raises(ArtifactError, match=text):
+        parse(json.dumps(data).encode(), "it")
+
+
+def standin(folder, levels):
+    """A library of C code that claims to be for these levels, and what to call it with."""
+    workload = Workload((4,), (4,), (4,), "int32")
+    first = build([workload], folder / "standin.so")
+    objects = first.with_suffix(".o")
+    entry = link.KernelEntry(workload, (link.Version("te_select_kernel_0"),) * len(levels))
+    given = [link.Level(name, needed) for name, needed in levels]
+    link.link([objects], [entry], given, manifest([workload]), folder / "levels.so")
+    arguments = [np.ones(4, bool), np.ones(4, "i4"), np.zeros(4, "i4"), np.full(4, 7, "i4")]
+    return folder / "levels.so", workload.name, arguments
+
+
+@pytest.mark.parametrize(
+    ("levels", "said"),
+    [
+        ([("moon", ("cheese",))], "was compiled for moon, and this CPU lacks cheese"),
+        ([("a", ("cheese",)), ("b", ("cheese", "x"))], "compiled for a, and this CPU lacks cheese"),
+    ],
+)
+def test_cpu_without_the_features_gets_a_message_at_the_call(tmp_path, levels, said):
+    path, name, arguments = standin(tmp_path, levels)
+    select = tvm_ffi.load_module(str(path)).get_function(name)
+    with pytest.raises(RuntimeError, match=said):
+        select(*arguments)
+    assert (arguments[3] == 7).all()
+
+
+def test_level_that_lacks_a_feature_is_passed_over(tmp_path):
+    path, name, arguments = standin(tmp_path, [("low", ()), ("mid", ()), ("best", ("cheese",))])
+    module = tvm_ffi.load_module(str(path))
+    module.get_function(name)(*arguments)
+    assert (arguments[3] == 1).all()
+    assert module.get_function("te_select_level")() == 1
+
+
+def test_feature_left_out_of_a_manifest_is_no_sigill(tmp_path):
+    """A manifest that asks for the feature would be refused when the library is loaded."""
+    path, _, arguments = standin(tmp_path, [("moon", ("cheese",))])
+    kernel = loading.load(path)  # the manifest asks for no feature
+    with pytest.raises(RuntimeError, match="this CPU lacks cheese"):
+        kernel(*arguments[:3])
+
+
+def test_every_feature_a_target_may_ask_for_is_detected():
+    source = (ROOT / "te_select/runtime/c/cpu/cpu_features.c").read_text()
+    asked = [name for each in isa.ISAS.values() for name in each.features.values()]
+    assert len(asked) > 30
+    assert [name for name in asked if f'"{name}"' not in source] == []
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    """The example of a C++ caller. It does not use te_select."""
+    folder = tmp_path_factory.mktemp("cpp")
+    ffi = Path(libinfo.find_libtvm_ffi()).parent
+    options = [f"-I{path}" for path in libinfo.include_paths()]
+    options += ["-std=c++17", f"-L{ffi}", "-ltvm_ffi", f"-Wl,-rpath,{ffi}"]
+    source = ROOT / "examples/tvm_ffi/main.cc"
+    subprocess.run(["c++", source, "-o", folder / "main", *options], check=True)
+    return folder / "main"
+
+
+def emulated(cpu, *command):
+    words = [EMULATOR, "-cpu", cpu, *map(str, command)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    # qemu prints the features of a CPU that it cannot emulate, and runs without them.
+    errors = [line for line in done.stderr.splitlines() if "TCG doesn't support" not in line]
+    return done.returncode, done.stdout, "\n".join(errors)
+
+
+@pytest.mark.skipif(EMULATOR is None, reason="qemu-x86_64 is not installed")
+@pytest.mark.parametrize("cpu", CPUS)
+def test_cpp_caller_gets_a_level_that_the_cpu_runs_or_a_message(library, program, cpu):
+    status, out, errors = emulated(cpu, program, library)
+    if CPUS[cpu] is None:
+        assert status == 1
+        assert "compiled for x86-64-v2, and this CPU lacks" in errors
+    else:
+        assert (status, out) == (0, "32 elements selected from C++\n"), errors
+
+
+@pytest.mark.skipif(EMULATOR is None, reason="qemu-x86_64 is not installed")
+@pytest.mark.parametrize("target", ["x86-64-v3", "x86-64-v4", "emeraldrapids"])
+def test_cpp_caller_on_an_old_cpu_is_no_illegal_instruction(program, tmp_path, target):
+    path = te_select.export([EXAMPLE], tmp_path / "one.so", target)
+    status, _, errors = emulated("Nehalem", program, path)
+    assert status == 1
+    assert f"RuntimeError: {EXAMPLE.name}: the library was compiled for {target}" in errors
+    assert "and this CPU lacks" in errors
+
+
+C_CALLER = """
+#include <stdio.h>
+#include "lib.h"
+int main(void) {
+  uint8_t cond[4] = {1, 0, 0, 1};
+  float then[32] = {0}, e = 1, out[32];
+  te_select_status status = te_select_float32_numpy_c4x1_t4x8_e(cond, then, &e, out);
+  printf("%d %s\\n", status, te_select_error());
+  return 0;
+}
+"""
+
+
+@pytest.mark.skipif(EMULATOR is None, reason="qemu-x86_64 is not installed")
+@pytest.mark.parametrize("language", [("cc", "-std=c11", "-xc"), ("c++", "-std=c++17", "-xc++")])
+@pytest.mark.parametrize("ending", [".so", ".a"])
+def test_c_caller_on_an_old_cpu_gets_a_status_and_a_message(tmp_path, language, ending):
+    te_select.export([EXAMPLE], tmp_path / "lib.so", "x86-64-v3", static=True)
+    (tmp_path / "main").write_text(C_CALLER)
+    library = (tmp_path / "lib").with_suffix(ending)
+    options = ["-xnone", str(library), f"-Wl,-rpath,{tmp_path}", "-pthread", "-ldl"]
+    words = [*language, str(tmp_path / "main"), *options, "-o", str(tmp_path / "program")]
+    subprocess.run(words, check=True)
+    status, out, errors = emulated("Nehalem", tmp_path / "program")
+    said = f"2 {EXAMPLE.name}: the library was compiled for x86-64-v3, and this CPU lacks "
+    assert status == 0 and out.startswith(said), errors
+    assert emulated("Haswell", tmp_path / "program")[:2] == (0, "0 \n")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(EMULATOR is None, reason="qemu-x86_64 is not installed")
+def test_python_on_an_old_cpu_gets_a_message(tmp_path):
+    """The library's own check: the emulator shows the features of this CPU in /proc/cpuinfo."""
+    path = te_select.export([EXAMPLE], tmp_path / "lib.so", "x86-64-v3")
+    code = """if True:
+        import sys
+        import numpy as np
+        from te_select.runtime.call.loading import load
+        load(sys.argv[1])(np.ones((4, 1), bool), np.ones((4, 8), "f4"), np.float32(0))
+    """
+    interpreter = Path(sys.executable).resolve()
+    where = f"PYTHONPATH={':'.join(filter(None, sys.path))}"
+    detect = "OPENBLAS_CORETYPE="  # NumPy's BLAS is to ask the emulated CPU, too
+    words = ["-E", where, "-E", detect, interpreter, "-c", code, path]
+    status, _, errors = emulated("Nehalem", *words)
+    assert status == 1
+    assert "the library was compiled for x86-64-v3, and this CPU lacks" in errors.splitlines()[-1]

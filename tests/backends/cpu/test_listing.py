@@ -1,0 +1,66 @@
+"""Assembly as `Kernel.source` shows it: the code, without what is for debuggers."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from te_select import Workload, compiler
+from te_select.backends.cpu.listing import without_notes
+
+SOURCE = """\
+\t.file\t"TVMMod"
+\t.text
+kernel:
+.Lfunc_begin0:
+\t.loc\t1 0 0
+\t.cfi_startproc
+.Ltmp0:
+\tje\t.Ltmp12
+\t.section\t.rodata,"a"
+.Ltmp1:
+\t.long\t1
+\t.section\t.debug_info,"",@progbits
+\t.quad\t.Ltmp0
+\t.section\t".note.GNU-stack","",@progbits
+\t.text
+.Ltmp12:
+\tretq
+.Lfunc_end0:
+\t.size\tkernel, .Lfunc_end0-kernel
+"""
+
+
+def test_only_code_data_and_the_labels_in_use_are_left():
+    assert (
+        without_notes(SOURCE)
+        == """\
+\t.text
+kernel:
+\tje\t.Ltmp12
+\t.section\t.rodata,"a"
+\t.long\t1
+\t.section\t".note.GNU-stack","",@progbits
+\t.text
+.Ltmp12:
+\tretq
+.Lfunc_end0:
+\t.size\tkernel, .Lfunc_end0-kernel
+"""
+    )
+
+
+@pytest.mark.parametrize("target", ["x86-64", "x86-64-v4", "aarch64"])
+def test_listing_of_a_kernel_is_assembled_to_the_same_code(target, tmp_path):
+    text = compiler.source(Workload((8, 1), (8, 300), ()), target, None, "asm")
+    assert not re.search(r"\.loc|\.cfi|\.debug|\.Ltmp\d+:", text)
+    machine = "" if target.startswith("x86") else f"{target}-linux-gnu-"
+    if shutil.which(f"{machine}as") is None:
+        pytest.skip(f"no {machine}as")
+    (tmp_path / "kernel.s").write_text(text)
+    command = [f"{machine}as", "kernel.s", "-o", "kernel.o"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,70 @@
+"""The lowered function: what each task of a call does."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+
+import numpy as np
+import pytest
+
+from te_select import Workload, compiler
+from te_select.backends.c_compiler import c_compiler
+from te_select.backends.cpu import lowering, machine
+from te_select.backends.targets import resolve
+from te_select.operator.access import access_pattern
+from te_select.schedules.cpu import schedule as cpu
+from te_select.schedules.cpu.isa import PLAIN
+
+THREADS = {"bytes_per_thread": 1024}
+SIZES = {"m": 40, "n": 1030}
+
+
+def extents(shape):
+    return [dim if isinstance(dim, int) else SIZES[dim] for dim in shape]
+
+
+def compiled(folder, workload, config):
+    """The raw function of a workload."""
+    target = resolve("native")
+    default = cpu.default_config(access_pattern(workload), target.tvm)
+    one = compiler.schedule(workload, target, config=vars(default) | THREADS | config)
+    module = lowering.build(machine.lower(one, "kernel"), target.tvm)
+    module.write_to_file(str(folder / "kernel.o"), "o")
+    # TVM's own way to run a parallel loop, by a pointer that all its objects share.
+    assert b"TVMBackend" not in (folder / "kernel.o").read_bytes()
+    path = folder / "kernel.so"
+    command = [*c_compiler(), "-shared", folder / "kernel.o", "-nostdlib", "-o", path]
+    subprocess.run(command, check=True)
+    return ctypes.CDLL(str(path)).kernel
+
+
+@pytest.mark.parametrize("config", [{}, {"piece": 64}, {"piece": 64, "leaf": PLAIN}])
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        [(20_011,)] * 3,
+        [("n",)] * 3,
+        [(999, 1), (999, 3), (999, 3)],
+        [("m", 1), ("m", "n"), ("m", "n")],
+        [(1, 100), (7, 5, 100), ()],
+        [(5,), (5,), ()],  # it has no loop outside of the leaf
+        [(), (), ()],
+    ],
+)
+def test_every_element_is_written_by_one_task(tmp_path, shapes, config):
+    workload = Workload(*shapes)
+    kernel = compiled(tmp_path, workload, config)
+    cond = np.arange(np.prod(extents(shapes[0]), dtype=int)) % 3 == 0
+    then = np.ones(np.prod(extents(shapes[1]), dtype=int), "f4")
+    else_ = np.full(np.prod(extents(shapes[2]), dtype=int), 2, "f4")
+    out = np.zeros(extents(workload.out_shape), "f4")
+    pointers = [ctypes.c_void_p(array.ctypes.data) for array in (cond, then, else_, out)]
+    sizes = [ctypes.c_int64(SIZES[name]) for name in workload.dim_names]
+    for tasks in (1, 2, 3, 64, 1000):
+        times = np.zeros(out.shape, int)
+        for task in range(tasks):
+            out[...] = 0
+            assert kernel(*pointers, *sizes, *map(ctypes.c_int64, (0, task, tasks))) == 0
+            times += out != 0
+        assert (times == 1).all()

@@ -1,0 +1,59 @@
+"""What the build of a library for CPUs passes on: configs and required features."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from te_select import Workload
+from te_select.backends.cpu import link
+from te_select.backends.targets import resolve
+from te_select.compiler import build_scheduled, schedule
+from te_select.operator.access import access_pattern
+from te_select.schedules.cpu import schedule as cpu
+
+V3 = resolve("x86-64-v3")
+
+
+def test_config_of_each_kernel_reaches_the_library(tmp_path, monkeypatch):
+    workloads = [Workload((n,), (n,), (), "int8") for n in (5, 1 << 22)] + [
+        Workload(["n"], ["n"], ["n"])
+    ]
+    entries = []
+    monkeypatch.setattr(link, "link", lambda _object, given, *_: entries.extend(given))
+    configs = []
+    for k, workload in enumerate(workloads):
+        default = cpu.default_config(access_pattern(workload), V3.tvm)
+        knobs = {"bytes_per_thread": 1000 * k, "stream_from": 7 * k, "skip": -(k % 2)}
+        configs.append(dataclasses.replace(default, **knobs, backwards=k % 2))
+    chosen = [
+        schedule(workload, V3, config=dataclasses.asdict(config))
+        for workload, config in zip(workloads, configs, strict=True)
+    ]
+    build_scheduled(chosen, tmp_path / "x.so", V3)
+    assert [entry.workload for entry in entries] == workloads
+    versions = [version for entry in entries for version in entry.versions]
+    assert [dataclasses.astuple(version.decisions) for version in versions] == [
+        (0, 0, 0, 0, False, True),
+        (1000, 7, -1, 1, False, True),
+        (2000, 14, 0, 0, False, True),
+    ]
+    assert len({version.symbol for version in versions}) == 3
+
+
+@pytest.mark.parametrize(
+    ("target", "has", "lacks"),
+    [
+        ("x86-64", set(), {"sse4_2", "avx2"}),
+        ("x86-64-v2", {"ssse3", "sse4_2", "popcnt"}, {"avx2"}),
+        ("x86-64-v3", {"sse4_2", "avx2", "bmi2", "fma", "f16c"}, {"avx512bw"}),
+        ("x86-64-v4", {"avx2", "avx512f", "avx512bw", "avx512vl"}, {"avx512vbmi"}),
+        ("znver5", {"avx2", "avx512vbmi2", "avx512_vpopcntdq"} - {"avx512vbmi2"}, {"xop"}),
+    ],
+)
+def test_manifest_asks_for_what_code_generation_may_use(target, has, lacks):
+    """Names are those of /proc/cpuinfo. A feature that is missing here ends a process by SIGILL."""
+    found = set(resolve(target).cpu_features)
+    assert has <= found
+    assert not lacks & found

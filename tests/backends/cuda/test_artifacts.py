@@ -1,0 +1,196 @@
+"""From a workload to a library for CUDA devices, run on a stand-in for the driver."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+import te_select
+from te_select import Workload
+from te_select.backends.cuda import compilers, lowering, machine
+from te_select.backends.scheduled import symbol
+from te_select.backends.targets import resolve
+from te_select.compiler import schedule
+from te_select.kinds import KINDS
+from te_select.verify.checks import CHECKS
+from te_select.verify.numpy_calls import with_numpy
+from te_select.verify.on_device import OnDevice
+from te_select.verify.verify import verify_kernel
+from tests.support import cli, cuda_emulation
+from tests.support.cuda_standin import fake_driver
+
+WORKLOADS = (
+    Workload((4099,), (4099,), (4099,)),
+    Workload((1, 1, 33, 40), (2, 3, 33, 40), (), "bfloat16"),
+    Workload((97, 1), (97, 3), (97, 3), "uint8"),
+    Workload((33, 1, 40), (33, 6, 1), (6, 40), "float64"),
+    Workload(("n", 1), ("n", 63), ("n", 63), "float16"),
+    Workload((8, 1, 1), (8, 31, 17), (1, 31, 17), "complex128"),
+)
+ARCHS = ("sm_80", "sm_90", "sm_100")
+TARGET = f"cuda:{','.join(ARCHS)}"
+TYPICAL = {
+    "te": "then_b",
+    "scheduled": "threadIdx.x",
+    "tir": "call_extern",
+    "cuda": "__global__",
+    "ptx": ".visible .entry",
+    "sass": "EXIT",
+}
+
+pytestmark = pytest.mark.skipif(compilers.find() is None, reason="needs nvcc or NVRTC")
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    return te_select.export(WORKLOADS, tmp_path_factory.mktemp("cuda") / "lib.so", TARGET)
+
+
+@contextlib.contextmanager
+def emulating(folder, arch=90):
+    """A device that runs the source of the library's kernels on the CPU."""
+    chosen = [schedule(workload, resolve(TARGET)) for workload in WORKLOADS]
+    functions = [machine._lower(one, symbol(i)) for i, one in enumerate(chosen)]
+    names = [function.symbol for function in functions]
+    source = lowering.translation_unit(functions)
+    emulator = ctypes.CDLL(str(cuda_emulation.build(source, names, folder)))
+    emulator.te_select_emulator_error.restype = ctypes.c_char_p
+    emulator.te_select_emulator_reset()
+    with fake_driver(arch) as fake:
+        for name in names:
+            fake.fake_runner(name.encode(), getattr(emulator, f"te_select_emulated_{name}"))
+        yield emulator
+
+
+def test_kernels_of_a_library_write_the_right_bits_only(library, tmp_path):
+    with emulating(tmp_path) as emulator:
+        for kernel in te_select.load(library).values():
+            results = verify_kernel(OnDevice(kernel))
+            assert {result.check for result in results} == set(CHECKS) - {"bounds"}
+            assert [result for result in results if not result.passed] == []
+        assert emulator.te_select_emulator_error() == b""
+
+
+def test_verify_of_the_command_line_runs_on_the_device(library, tmp_path):
+    with emulating(tmp_path):
+        done = cli.run("verify", library, "--check", "random", "--json")
+        assert done.exit_code == 0, done.output
+        assert json.loads(done.stdout)["passed"]
+
+
+def test_arrays_of_any_layout_are_taken_to_the_device(tmp_path):
+    with emulating(tmp_path):
+        kernel = te_select.compile(WORKLOADS[0], TARGET)
+        on_device = with_numpy(kernel)
+        rng = np.random.default_rng(0)
+        cond = rng.integers(0, 2, 4099).astype(bool)
+        sides = rng.random((4099, 2), np.float32)
+        out = on_device(cond, sides[:, 0], sides[::-1, 1])
+        assert np.array_equal(out, np.where(cond, sides[:, 0], sides[::-1, 1]))
+        with pytest.raises(te_select.DTypeError, match="cond != 0"):
+            on_device(cond.astype("f4"), sides[:, 0], sides[:, 1])
+        with pytest.raises(te_select.ArgumentError, match="then has shape"):
+            on_device(cond, sides, sides[:, 1])
+
+
+def test_verify_without_a_device_fails_and_says_why(library):
+    with fake_driver():
+        done = cli.run("verify", library)
+        assert done.exit_code == 1
+        assert done.output.startswith(
+            "te-select: error: the kernel cannot be run here: the NVIDIA driver does not start"
+        )
+        assert done.output.count("\n") == 1
+
+
+def test_library_holds_machine_code_for_each_arch_and_no_source(library):
+    image = library.read_bytes()
+    for i, workload in enumerate(WORKLOADS):
+        assert b".visible .entry " + symbol(i).encode() in image  # PTX, of the newest
+        assert workload.name.encode() in image
+    assert image.count(b".target sm_100") == 1
+    elf = image.count(b"\x7fELF")
+    assert elf == 1 + len(ARCHS)  # the library itself, and machine code for each
+    for text in (b"__global__", b"te_select_scalars", b"#pragma", b"template"):
+        assert text not in image
+    manifest = json.loads(library.with_suffix(".json").read_text(encoding="utf-8"))
+    assert manifest["target"] == {
+        "name": TARGET,
+        "kind": "cuda",
+        "archs": list(ARCHS),
+        "cpu_features": [],
+    }
+    assert manifest["versions"]["cuda_compiler"] == compilers.describe()
+
+
+def test_library_needs_no_tvm_no_compiler_and_no_driver(library):
+    script = f"""
+        import sys
+        for name in ("tvm", "cuda", "triton", "cupy"):
+            sys.modules[name] = None
+        import te_select
+        library = te_select.load({str(library)!r})
+        maps = open("/proc/self/maps").read()
+        print(len(library), "libcuda" in maps, "libtvm_compiler" in maps, "nvrtc" in maps)
+    """
+    run = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PATH": "/nonexistent", "CC": ""},
+    )
+    assert run.stdout.strip() == f"{len(WORKLOADS)} False False False", run.stderr
+    needed = subprocess.run(["ldd", str(library)], capture_output=True, text=True, check=True)
+    assert "libcud" not in needed.stdout and "libgomp" not in needed.stdout
+
+
+def test_same_workloads_give_the_same_bytes(tmp_path):
+    paths = [
+        te_select.export(WORKLOADS[:2], tmp_path / name / "lib.so", "cuda:sm_90") for name in "ab"
+    ]
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+
+
+@pytest.mark.parametrize("level", KINDS["cuda"].sources)
+def test_source_is_shown_in_each_form(level, library):
+    kernel = te_select.load(library)[WORKLOADS[1].name]
+    if level == "sass":
+        try:
+            text = kernel.source(level)
+        except te_select.ToolchainError as error:
+            pytest.skip(str(error))
+    text = kernel.source(level)
+    assert TYPICAL[level] in text
+    if level == "sass":
+        assert all(f"// {arch}" in text for arch in ARCHS)
+    assert text == te_select.compile(WORKLOADS[1], TARGET, tuning_logs=False).source(level)
+
+
+def test_level_of_another_kind_of_machine_is_refused():
+    kernel = te_select.compile(WORKLOADS[0], "cuda:sm_90")
+    with pytest.raises(te_select.ArgumentError, match=r"cuda:sm_90; expected one of te, .* sass"):
+        kernel.source("asm")
+    with pytest.raises(te_select.ArgumentError, match=r"expected one of te, .*, asm"):
+        te_select.compile(WORKLOADS[0], "x86-64").source("ptx")
+
+
+def test_inspect_says_for_which_devices_there_is_code(library):
+    done = cli.run("inspect", library)
+    assert done.exit_code == 0, done.output
+    assert "sm_80, sm_90, sm_100" in done.output and "sm_100, for newer devices" in done.output
+
+
+def test_missing_cuda_compiler_is_a_toolchain_error(monkeypatch, tmp_path):
+    monkeypatch.setattr(compilers, "find", lambda: None)
+    with pytest.raises(te_select.ToolchainError, match="te-select\\[cuda\\]"):
+        te_select.export(WORKLOADS[:1], tmp_path / "lib.so", "cuda:sm_90")
+    assert not (tmp_path / "lib.so").exists()

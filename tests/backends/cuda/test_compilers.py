@@ -1,0 +1,66 @@
+"""Which CUDA compiler is used, and what is asked of it; none need be installed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from te_select.backends.cuda import compilers, nvcc, nvrtc
+from te_select.backends.targets import resolve
+from te_select.errors import TargetError
+from tests.support.cuda_standin import fake_driver
+
+
+@pytest.fixture
+def recorded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The archs that NVRTC is asked for; it makes texts of them."""
+    asked: list[str] = []
+
+    def compile_for(_source: str, arch: str) -> tuple[bytes, str]:
+        asked.append(arch)
+        return f"cubin {arch}".encode(), f"ptx {arch}"
+
+    monkeypatch.setattr(compilers, "_is_installed", lambda name: name == "nvrtc")
+    monkeypatch.setattr(nvrtc, "compile_for", compile_for)
+    monkeypatch.setattr(nvrtc, "archs", lambda: ("sm_100", "sm_90", "sm_90a", "sm_120"))
+    compilers._compiled.cache_clear()
+    return asked
+
+
+def test_ptx_is_of_the_newest_arch_in_whatever_order(recorded: list[str]) -> None:
+    made = compilers.compile_cuda("source", ["sm_100", "sm_90"])
+    assert made.ptx == "ptx sm_100"
+    assert made.cubins == {"sm_100": b"cubin sm_100", "sm_90": b"cubin sm_90"}
+    assert compilers.compile_cuda("source", ["sm_100", "sm_90"]) is made
+    assert recorded == ["sm_100", "sm_90"]  # the second time nothing is compiled
+
+
+@pytest.mark.usefixtures("recorded")
+def test_known_archs_are_listed_oldest_first() -> None:
+    assert compilers.archs() == ("sm_90", "sm_100", "sm_120")
+
+
+@pytest.mark.usefixtures("recorded")
+def test_devices_that_the_compiler_does_not_know_are_left_out() -> None:
+    with fake_driver(90, 75, 120):
+        assert resolve("cuda").archs == ("sm_90", "sm_120")
+    with fake_driver(75), pytest.raises(TargetError, match=r"is Fake GPU here, .* sm_75; expected"):
+        resolve("cuda")
+
+
+@pytest.mark.parametrize("variable", ["CUDA_HOME", "CUDA_PATH"])
+def test_programs_are_found_where_the_toolkit_is(
+    variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("CUDA_HOME", "CUDA_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    program = tmp_path / "toolkit" / "bin" / "nvcc"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv(variable, str(tmp_path / "toolkit"))
+    nvcc.utility.cache_clear()
+    assert nvcc.utility(program.name) == str(program)
+    nvcc.utility.cache_clear()

@@ -1,0 +1,362 @@
+"""CUDA kernels on the CPU against NumPy, bit for bit, with every access checked."""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from te_select import Workload
+from te_select.backends.cuda import lowering
+from te_select.operator.access import access_pattern
+from te_select.schedules.cuda import schedule as cuda
+from tests.support import strategies as s
+from tests.support.cuda_emulation import WIDTHS, Emulated, lowered
+
+AROUND_VECTORS = (0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 255, 257, 1023, 4097, 8195)
+
+
+def emulate(workloads: list[Workload], folder, **knobs) -> tuple[Emulated, dict[str, Workload]]:
+    symbols = {f"kernel_{k}": workload for k, workload in enumerate(workloads)}
+    functions = [lowered(workload, symbol, **knobs) for symbol, workload in symbols.items()]
+    return Emulated.of(functions, folder), symbols
+
+
+def placed(array: np.ndarray, offset: int) -> np.ndarray:
+    """The same values, ``offset`` elements after an address that 64 divides."""
+    step = min(array.dtype.itemsize, 8)
+    memory = np.zeros(array.nbytes + offset * step + 64, np.uint8)
+    start = -memory.ctypes.data % 64 + offset * step
+    moved = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    moved[...] = array
+    return moved
+
+
+def check(emulated, symbol, workload, sizes=None, *, seed=0, offsets=(0, 0, 0, 0), **how):
+    """Run one kernel; an offset is an operand's distance from a 64-byte boundary, in elements."""
+    bound = workload.bind(sizes) if sizes else workload
+    rng = np.random.default_rng(seed)
+    cond = how.pop("cond", None)
+    operands = [
+        s.random_cond(rng, bound.cond_shape) if cond is None else cond,
+        s.random_bits(rng, bound.then_shape, bound.dtype),
+        s.random_bits(rng, bound.else_shape, bound.dtype),
+        s.random_bits(rng, bound.out_shape, bound.dtype),
+    ]
+    operands = [placed(a, offset) for a, offset in zip(operands, offsets, strict=True)]
+    want = s.expected(bound, *operands[:3])
+    emulated.run(symbol, workload, sizes or {}, operands, **how)
+    assert np.array_equal(s.as_bytes(operands[3]), want), (bound, offsets)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", WIDTHS)
+def test_element_type_by_every_access_pattern_of_two_loops(dtype, tmp_path):
+    shapes = [(1, 1), (37, 1), (1, 5), (37, 5)]
+    wide = [(1, 1), (19, 1), (1, 48), (19, 48)]
+    workloads = [
+        Workload(*each, dtype, "multidirectional")
+        for extents in (shapes, wide)
+        for each in itertools.product(extents, repeat=3)
+    ]
+    unique = {str(access_pattern(workload)): workload for workload in workloads}
+    emulated, symbols = emulate(list(unique.values()), tmp_path)
+    for symbol, workload in symbols.items():
+        check(emulated, symbol, workload)
+        check(emulated, symbol, workload, offsets=(1, 0, 0, 0))
+        check(emulated, symbol, workload, offsets=(0, 1, 0, 0))
+        check(emulated, symbol, workload, offsets=(0, 0, 1, 0))
+        check(emulated, symbol, workload, offsets=(1, 1, 1, 1))
+        check(emulated, symbol, workload, offsets=(3, 0, 5, 7))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", WIDTHS)
+def test_named_sizes_around_the_vector_and_the_tile(dtype, tmp_path):
+    workloads = [
+        Workload(["n"], ["n"], ["n"], dtype),
+        Workload(["r", 1], ["r", "n"], ["n"], dtype),
+        Workload(["r", "n"], ["r", 1], [], dtype, "multidirectional"),
+        Workload(["n"], ["r", "n"], ["r", 1], dtype, "multidirectional"),
+    ]
+    emulated, symbols = emulate(workloads, tmp_path, vectors=2)
+    for symbol, workload in symbols.items():
+        for n, rows in itertools.product(AROUND_VECTORS, (1, 3)):
+            sizes = {"n": n, "r": rows}
+            named = {name: sizes[name] for name in workload.dim_names}
+            for offsets in ((0, 0, 0, 0), (0, 0, 0, 1), (2, 1, 1, 1)):
+                check(emulated, symbol, workload, named, seed=n, offsets=offsets)
+
+
+OFFSETS = (  # whole vectors at each address, then one operand that is not aligned, then several
+    *((0, 0, 0, 0), (16, 32, 16, 48)),
+    *((1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1)),
+    *((1, 1, 0, 1), (1, 1, 1, 1), (3, 16, 5, 16)),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("inner", [2, 3, 4, 5, 6, 7, 12, 16, 31, 33, 48, 63, 100])
+def test_short_rows_of_named_and_literal_count(inner, tmp_path):
+    named = [
+        Workload(*each, dtype, "multidirectional")
+        for each in (
+            (["r", 1], ["r", inner], ["r", inner]),
+            (["r", 1], ["r", inner], [inner]),
+            (["r", inner], ["r", 1], [inner]),
+            ([inner], ["r", 1], ["r", inner]),
+        )
+        for dtype in ("uint8", "float32", "complex128")
+    ]
+    literal = [w.bind({"r": rows}) for w in named for rows in (7, 65)]
+    emulated, symbols = emulate([*named, *literal], tmp_path)
+    for symbol, workload in symbols.items():
+        for rows in (0, 1, 3, 16, 65, 200) if workload.dim_names else (None,):
+            sizes = {"r": rows} if rows is not None else {}
+            for offsets in OFFSETS:
+                check(emulated, symbol, workload, sizes, offsets=offsets)
+
+
+@pytest.mark.parametrize("dims", [(40, 64), ("r", "n")])
+def test_aligned_rows_of_whole_vectors_take_their_own_way(dims, tmp_path):
+    """That way reads a cond of one value a row once for a vector, not for each element."""
+    rows, row = dims
+    workload = Workload([rows, 1], [rows, row], [row])
+    emulated, _ = emulate([workload], tmp_path, vectors=1)
+    sizes = {"r": 40, "n": 64} if workload.dim_names else {}
+    cond = np.ones((40, 1), bool)
+    read = {}
+    for offsets in OFFSETS:
+        check(emulated, "kernel_0", workload, sizes, cond=cond, offsets=offsets)
+        read[offsets] = emulated.loaded["then"] / emulated.loaded["cond"]
+    whole = {offsets for offsets, ratio in read.items() if ratio == 16}  # bytes of a vector
+    # Neither then, which moves along every loop, nor else_ nor out may be off a vector's address.
+    assert whole == {o for o in OFFSETS if not any(offset % 4 for offset in o[1:])}
+    assert {read[offsets] for offsets in set(OFFSETS) - whole} == {4}  # bytes of an element
+
+
+@pytest.mark.slow
+def test_any_workload_at_any_offset_equals_numpy(tmp_path_factory):
+    @settings(
+        max_examples=5,
+        deadline=None,
+        phases=[Phase.explicit, Phase.generate],  # each try compiles for seconds
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(st.lists(s.workloads(), min_size=16, max_size=16), st.integers(0, 2**32 - 1))
+    def run(workloads, seed):
+        unique = list(dict.fromkeys(workloads))
+        emulated, symbols = emulate(unique, tmp_path_factory.mktemp("any"))
+        rng = np.random.default_rng(seed)
+        for symbol, workload in symbols.items():
+            drawn = rng.integers(0, 17, (8, 4))
+            whole = 16 * rng.integers(0, 2, (8, 4))  # every vector at its address
+            one_off = whole + np.eye(4, dtype=int)[rng.integers(0, 4, 8)]
+            for offsets in (*OFFSETS, *drawn, *whole, *one_off):
+                check(emulated, symbol, workload, seed=seed, offsets=tuple(offsets))
+
+    run()
+
+
+@pytest.mark.slow
+def test_rank_12_with_named_and_unit_axes(tmp_path):
+    shape = (2, 1, "a", 1, 3, 1, 1, "b", 1, 2, 1, 5)
+    cond = (2, 1, "a", 1, 1, 1, 1, "b", 1, 1, 1, 5)
+    workload = Workload(cond, shape, (1,) * 7 + ("b", 1, 1, 1, 1), "int16")
+    emulated, _ = emulate([workload], tmp_path)
+    for a, b in ((1, 1), (4, 3), (1, 9), (0, 3)):
+        check(emulated, "kernel_0", workload, {"a": a, "b": b})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        [(70_001,)] * 3,
+        [(9_001, 1), (9_001, 3), (3,)],
+        [(401, 1), (401, 76), (76,)],
+        [(5, 1, 65), (1, 131, 1), (5, 131, 65)],
+    ],
+)
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "complex128"])
+def test_configs_of_the_space_select_the_same_bits(shapes, dtype, tmp_path):
+    workload = Workload(*shapes, dtype, "multidirectional")
+    pattern = access_pattern(workload)
+    space = cuda.space(pattern, None)
+    assert set(space) == {field.name for field in dataclasses.fields(cuda.Config)}
+    rng = np.random.default_rng(0)
+    draws = [{k: v[rng.integers(len(v))] for k, v in space.items()} for _ in range(6)]
+    draws.append({**draws[0], "max_blocks": 3})
+    functions = [lowered(workload, f"kernel_{k}", **knobs) for k, knobs in enumerate(draws)]
+    emulated = Emulated.of(functions, tmp_path)
+    cond = s.random_cond(rng, workload.cond_shape)
+    cond.reshape(-1)[: cond.size // 3] = True
+    cond.reshape(-1)[cond.size // 2 : cond.size // 2 + cond.size // 4] = False
+    for function in functions:
+        check(emulated, function.symbol, workload, cond=cond)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", WIDTHS)
+def test_operands_of_one_element_may_come_by_value(dtype, tmp_path):
+    workloads = [
+        Workload((), (513,), (), dtype),
+        Workload((513,), (), (), dtype, "multidirectional"),
+        Workload((), (), (), dtype),
+        Workload((33, 1), (33, 7), (), dtype),
+    ]
+    emulated, symbols = emulate(workloads, tmp_path)
+    for symbol, workload in symbols.items():
+        for seed, offset in itertools.product(range(3), (0, 1)):
+            offsets = (offset,) * 4
+            check(emulated, symbol, workload, seed=seed, offsets=offsets, by_value=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "complex128"])
+def test_indices_of_64_bits_select_the_same_bits(dtype, tmp_path):
+    """Test 64-bit indices on short runs: the kernel is told that no run is short."""
+    workloads = [
+        Workload((9_001,), (9_001,), (), dtype),
+        Workload((501, 1), (501, 48), (48,), dtype),
+        Workload(["a", 1, "b"], ["a", 5, 1], [5, "b"], dtype, "multidirectional"),
+    ]
+    functions = [lowered(w, f"kernel_{k}", vectors=8) for k, w in enumerate(workloads)]
+
+    def edit(source: str) -> str:
+        assert "SHORT = 0x7fffffff" in source
+        return source.replace("SHORT = 0x7fffffff", "SHORT = 0")
+
+    emulated = Emulated.of(functions, tmp_path, edit)
+    for function, workload in zip(functions, workloads, strict=True):
+        for inner in (7, 64):
+            sizes = {"a": 33, "b": inner} if workload.dim_names else {}
+            check(emulated, function.symbol, workload, sizes, seed=inner)
+            check(emulated, function.symbol, workload, sizes, offsets=(1, 1, 0, 1))
+
+
+@pytest.mark.parametrize("extent", ["n", 2**31 - 1, 2**31])
+def test_indices_have_64_bits_from_2_to_the_31_elements_on(extent, tmp_path):
+    def edit(source: str) -> str:
+        """Record which way is taken, without taking it."""
+        for bits in (32, 64):
+            call = f"span<K, u{bits}>(loops, operands);"
+            assert call in source
+            source = source.replace(call, f'emulator::error = "{bits}";')
+        return source
+
+    function = lowered(Workload((extent,), (extent,), (), "uint8"))
+    library = Emulated.of([function], tmp_path, edit).library
+    for n in (1000, 2**31 - 1, 2**31, 2**40) if extent == "n" else (extent,):
+        pointers = [ctypes.c_void_p() for _ in range(4)]
+        values = [*pointers, *([ctypes.c_int64(n)] if extent == "n" else [])]
+        values.append((ctypes.c_uint8 * 48)())
+        params = (ctypes.c_void_p * len(values))(*(ctypes.addressof(v) for v in values))
+        library.te_select_emulated_kernel(ctypes.c_int64(1), 1, params)
+        assert library.te_select_emulator_error() == (b"32" if n < 2**31 else b"64")
+
+
+def test_named_size_of_more_tiles_than_a_grid_is_done_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr(lowering, "LARGEST_GRID", 3)
+    workload = Workload(["n"], ["n"], ["n"])
+    emulated, _ = emulate([workload], tmp_path, vectors=1, threads=128)
+    tile = 128 * 4
+    for tiles in (1, 3, 4, 10):
+        check(emulated, "kernel_0", workload, {"n": tiles * tile + 5})
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_named_rows_of_whole_vectors_are_read_as_literal(dtype, tmp_path):
+    named = [
+        Workload(["r", 1], ["r", "n"], ["n"], dtype),
+        Workload(["r", "n"], ["r", 1], ["n"], dtype, "multidirectional"),
+        Workload(["r", "n"], ["n"], ["r", 1], dtype, "multidirectional"),
+    ]
+    sizes = {"r": 40, "n": 64}
+    literal = [workload.bind(sizes) for workload in named]
+    emulated, symbols = emulate([*named, *literal], tmp_path, vectors=1)
+    loaded = []
+    for symbol, workload in symbols.items():
+        shape = workload.bind(sizes).cond_shape
+        cond = (np.arange(np.prod(shape)) % 2 == 0).reshape(shape)
+        check(emulated, symbol, workload, sizes if workload.dim_names else {}, cond=cond)
+        loaded.append(dict(emulated.loaded))
+    assert loaded[: len(named)] == loaded[len(named) :]
+
+
+@pytest.mark.parametrize("side", ["then", "else_"])
+def test_output_in_place_of_a_branch(side, tmp_path):
+    workload = Workload(["n"], ["n"], ["n"])
+    emulated, _ = emulate([workload], tmp_path, vectors=2)
+    for n in (5, 1000, 20_001):
+        rng = np.random.default_rng(n)
+        branches = {name: s.random_bits(rng, (n,), "float32") for name in ("then", "else_")}
+        cond = s.random_cond(rng, (n,))
+        want = s.expected(workload.bind({"n": n}), cond, *branches.values())
+        out = branches[side]
+        others = [a for a in branches.values() if a is not out]
+        order = [out, *others] if side == "then" else [*others, out]
+        emulated.run("kernel_0", workload, {"n": n}, [cond, *order, out])
+        assert np.array_equal(s.as_bytes(out), want)
+
+
+def test_side_that_a_row_or_a_block_does_not_select_is_not_read(tmp_path):
+    rows = Workload((64, 1), (64, 512), (64, 512))
+    blocks = Workload((64, 512), (64, 512), (64, 512))
+    emulated, _ = emulate([rows, blocks], tmp_path)
+    for symbol, workload in (("kernel_0", rows), ("kernel_1", blocks)):
+        for value, unread in ((True, "else_"), (False, "then")):
+            check(emulated, symbol, workload, cond=np.full(workload.cond_shape, value))
+            other = "then" if unread == "else_" else "else_"
+            assert emulated.loaded[unread] == 0
+            assert emulated.loaded[other] == 64 * 512 * 4
+
+
+def test_what_is_used_once_is_the_first_to_leave_the_caches(tmp_path):
+    blend = Workload((64, 512), (64, 512), (512,))
+    rows = Workload((64, 1), (64, 512), (512,))
+    whole = 64 * 512
+    emulated, _ = emulate([blend, rows], tmp_path, stream=True)
+    check(emulated, "kernel_0", blend, cond=(np.arange(whole) % 2 == 0).reshape(64, 512))
+    used_again = {"else_": 0}
+    assert emulated.streamed == {"cond": whole, "then": 4 * whole, "out": 4 * whole, **used_again}
+    check(emulated, "kernel_1", rows, cond=np.zeros((64, 1), bool))
+    assert emulated.loaded["else_"] == 4 * whole
+    assert emulated.streamed == {"cond": 0, "then": 0, "out": 4 * whole, **used_again}
+
+
+def test_masks_in_blocks_are_read_once_and_half_of_each_side(tmp_path):
+    workload = Workload((65_536,), (65_536,), (65_536,))
+    emulated, _ = emulate([workload], tmp_path)
+    cond = (np.arange(65_536) // 256) % 2 == 0
+    check(emulated, "kernel_0", workload, cond=cond)
+    assert emulated.loaded["cond"] == 65_536
+    assert emulated.loaded["then"] == emulated.loaded["else_"] == 65_536 * 4 // 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("right", "wrong", "message"),
+    [
+        ("address % (width * LANES) == 0", "address != 0", "not aligned"),
+        ("index < vectors ? index : vectors - 1", "index", "out of bounds"),
+        ("head ? threadIdx.x : vectors * LANES +", "head ? 0 :", "stored twice"),
+        ("blockIdx.x == 0 &&", "blockIdx.x == 7 &&", "array_equal"),
+    ],
+)
+def test_harness_notices_what_is_wrong(right, wrong, message, tmp_path):
+    workload = Workload((66,), (66,), (66,))
+
+    def edit(source: str) -> str:
+        assert right in source
+        return source.replace(right, wrong)
+
+    emulated = Emulated.of([lowered(workload)], tmp_path, edit)
+    with pytest.raises(AssertionError, match=message):
+        check(emulated, "kernel", workload, offsets=(1, 0, 0, 0))
+        check(emulated, "kernel", workload)

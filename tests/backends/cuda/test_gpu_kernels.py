@@ -1,0 +1,269 @@
+"""Kernels on a real CUDA device: ``pytest -m gpu``. Skipped if there is none."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+import tvm_ffi
+
+import te_select
+from te_select import ArgumentError, ArtifactError, Workload
+from te_select.runtime.call.cuda import driver
+from te_select.verify.on_device import OnDevice
+from te_select.verify.verify import verify_kernel
+
+pytestmark = pytest.mark.gpu
+
+SHAPES = (
+    ((100_003,), (100_003,), (100_003,)),
+    ((1, 1, 65, 64), (2, 3, 65, 64), ()),
+    ((4, 1, 1, 129), (4, 3, 17, 129), ()),
+    ((300, 1), (300, 1021), (300, 1021)),
+    ((4099, 1), (4099, 3), (4099, 3)),
+    ((64, 7, 1), (64, 7, 32), (32,)),
+    ((33, 1, 40), (33, 6, 1), (6, 40)),
+    ((8, 1, 1), (8, 33, 17), (1, 33, 17)),
+    ((), (1000,), (1000,)),
+    ((5000,), (), ()),
+    (("n", 1), ("n", "m"), ("m",)),
+)
+DTYPES = ("uint8", "bfloat16", "float32", "float64", "complex128")
+W = Workload((64, 1), (64, 65), (64, 65))
+
+
+@functools.cache
+def kernel(workload):
+    return te_select.compile(workload, "cuda")
+
+
+@functools.cache
+def libtorch():
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("torch sees no CUDA device")
+    return torch
+
+
+def tensors(workload=W, seed=0):
+    torch = libtorch()
+    generator = torch.Generator("cuda").manual_seed(seed)
+
+    def random(shape):
+        return torch.randn(shape, device="cuda", generator=generator)
+
+    return random(workload.cond_shape) > 0, random(workload.then_shape), random(workload.else_shape)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_pattern_is_right_bit_for_bit(dtype, tmp_path):
+    workloads = [Workload(*shapes, dtype, "multidirectional") for shapes in SHAPES]
+    library = te_select.load(te_select.export(workloads, tmp_path / "lib.so", "cuda"))
+    for each in library.values():
+        failed = [result for result in verify_kernel(OnDevice(each)) if not result.passed]
+        assert not failed
+
+
+def test_more_than_2_to_the_31_elements():
+    torch = libtorch()
+    count = (1 << 31) + 77
+    if torch.cuda.mem_get_info()[0] < 5 * count:
+        pytest.skip("needs 10 GiB of device memory")
+    workload = Workload((count,), (count,), (), "uint8")
+    cond = torch.ones(count, dtype=torch.bool, device="cuda")
+    then = torch.full((count,), 3, dtype=torch.uint8, device="cuda")
+    cond[-5:] = False
+    out = kernel(workload)(cond, then, 9)
+    assert out[-6:].tolist() == [3, 9, 9, 9, 9, 9]
+    assert int((out == 3).sum()) == count - 5
+
+
+def test_torch_tensors_of_any_layout_and_outputs():
+    torch = libtorch()
+    cond, then, else_ = tensors()
+    want = torch.where(cond, then, else_)
+    k = kernel(W)
+    assert torch.equal(k(cond, then, else_), want)
+    assert k(cond, then, else_).device == then.device
+    out = torch.empty_like(want)
+    assert k(cond, then, else_, out=out) is out and torch.equal(out, want)
+    strided = then.t().contiguous().t()
+    assert torch.equal(k(cond, strided, else_), want)
+    into = torch.zeros(64, 130, device="cuda")[:, ::2]
+    assert torch.equal(k(cond, then, else_, out=into), want)
+    shifted = torch.empty(then.numel() + 1, device="cuda")[1:].view_as(then).copy_(then)
+    assert torch.equal(k(cond, shifted, else_), want)
+    memory = torch.randn(65 * 65, device="cuda")
+    inside, beside = memory[: 64 * 65].view(64, 65), memory[65:].view(64, 65)
+    wanted = torch.where(cond, inside, else_)
+    assert torch.equal(k(cond, inside, else_, out=beside), wanted)
+    version = then._version
+    assert torch.equal(k(cond, then, else_, out=then), want) and then._version > version
+
+
+def test_scalars_and_memory_of_the_cpu_of_rank_0():
+    torch = libtorch()
+    workload = Workload((64, 65), (64, 65), (), "bfloat16")
+    cond, then, _ = tensors(Workload((64, 65), (64, 65), ()))
+    then = then.bfloat16()
+    for value in (-1.5, torch.tensor(-1.5, dtype=torch.bfloat16), np.float32(-1.5).item()):
+        out = kernel(workload)(cond, then, value)
+        assert torch.equal(out, torch.where(cond, then, -1.5))
+    there = torch.tensor(-1.5, dtype=torch.bfloat16, device="cuda")
+    assert torch.equal(kernel(workload)(cond, then, there), torch.where(cond, then, there))
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128", "float8_e4m3fn", "uint16"])
+def test_torch_tensors_of_unusual_element_types(dtype):
+    torch = libtorch()
+    workload = Workload((64, 65), (64, 65), (64, 65), dtype)
+    cond, then, else_ = tensors(Workload((64, 65), (64, 65), (64, 65)))
+    kind = getattr(torch, dtype)
+    then, else_ = (side.mul(100).abs().to(kind) for side in (then, else_))
+
+    def bits(tensor):
+        return tensor.contiguous().view(torch.uint8).cpu()
+
+    def expected(then, else_):
+        width = then.element_size()
+        sides = (
+            side.contiguous().view(torch.uint8).reshape(64, 65, width) for side in (then, else_)
+        )
+        return torch.where(cond[..., None], *sides).reshape(64, 65 * width).cpu()
+
+    k = kernel(workload)
+    assert torch.equal(bits(k(cond, then, else_)), expected(then, else_))
+    turned = then.t().contiguous().t()
+    assert torch.equal(bits(k(cond, turned, else_)), expected(then, else_))
+    if then.is_complex():
+        lazy = then.conj()
+        assert torch.equal(bits(k(cond, lazy, else_)), expected(lazy.resolve_conj(), else_))
+
+
+def test_kernel_runs_on_the_callers_stream():
+    torch = libtorch()
+    cond, then, else_ = tensors()
+    want = torch.where(cond, then, else_)
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        late = torch.zeros_like(then)
+        torch.cuda._sleep(50_000_000)
+        late.copy_(then)
+        out = kernel(W)(cond, late, else_)
+    stream.synchronize()
+    assert torch.equal(out, want)
+
+
+def test_graph_replays_the_launch():
+    torch = libtorch()
+    cond, then, else_ = tensors()
+    out = torch.empty_like(then)
+    workload = Workload((64, 1), (64, 65), ())
+    k, with_scalar = kernel(W), kernel(workload)
+    k(cond, then, else_, out=out)
+    with_scalar(cond, then, 2.0, out=out)
+    graph = torch.cuda.CUDAGraph()
+    masked = torch.empty_like(then)
+    with torch.cuda.graph(graph):
+        k(cond, then, else_, out=out)
+        with_scalar(cond, then, 2.0, out=masked)
+    then.add_(1)
+    graph.replay()
+    torch.cuda.synchronize()
+    assert torch.equal(out, torch.where(cond, then, else_))
+    assert torch.equal(masked, torch.where(cond, then, 2.0))
+
+
+def test_cupy_arrays():
+    cupy = pytest.importorskip("cupy")
+    cond, then, else_ = (
+        cupy.random.random(shape, dtype="float32")
+        for shape in (W.cond_shape, W.then_shape, W.else_shape)
+    )
+    cond = cond > 0.5
+    want = cupy.where(cond, then, else_)
+    k = kernel(W)
+    out = k(cond, then, else_)
+    assert type(out) is cupy.ndarray and bool((out == want).all())
+    ready = cupy.cuda.get_current_stream().record()
+    with cupy.cuda.Stream(non_blocking=True) as stream:
+        stream.wait_event(ready)
+        assert bool((k(cond, cupy.asfortranarray(then), else_) == want).all())
+    target = cupy.zeros((64, 130), "float32")[:, ::2]
+    assert k(cond, then, else_, out=target) is target and bool((target == want).all())
+
+
+def test_jax_arrays():
+    jax = pytest.importorskip("jax")
+    try:
+        device = jax.devices("gpu")[0]
+    except RuntimeError as error:
+        pytest.skip(str(error))
+    rng = np.random.default_rng(0)
+    then, else_ = (jax.device_put(rng.random(W.then_shape, "f4"), device) for _ in range(2))
+    cond = jax.device_put(rng.random(W.cond_shape) > 0.5, device)
+    out = kernel(W)(cond, then, else_)
+    assert isinstance(out, jax.Array) and out.devices() == {device}
+    assert np.array_equal(np.asarray(out), np.where(cond, then, else_))
+    with pytest.raises(ArgumentError, match="immutable"):
+        kernel(W)(cond, then, else_, out=then)
+
+
+def test_code_for_older_generations_runs_by_way_of_ptx():
+    arch = int(driver.devices()[0].arch.removeprefix("sm_"))
+    if arch < 90:
+        pytest.skip("needs a device newer than sm_8x")
+    k = te_select.compile(W, "cuda:sm_80")
+    assert not [r for r in verify_kernel(OnDevice(k), checks=["random"]) if not r.passed]
+
+
+def test_library_without_code_for_the_device_says_so():
+    arch = driver.devices()[0].arch
+    if arch in ("sm_120", "sm_121"):
+        pytest.skip("needs a device older than sm_120")
+    k = te_select.compile(W, "cuda:sm_120")
+    with pytest.raises(ArtifactError, match=f"holds code for sm_120 .* device 0 is {arch}"):
+        k(*tensors())
+
+
+def test_tensors_of_two_libraries_are_ordered():
+    cupy = pytest.importorskip("cupy")
+    torch = libtorch()
+    cond, then, _ = tensors()
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        torch.cuda._sleep(50_000_000)
+        late = then.clone()
+        out = kernel(W)(cond, cupy.from_dlpack(then), late)
+    assert type(out) is cupy.ndarray
+    assert torch.equal(torch.from_dlpack(out), then)
+
+
+def test_memory_of_the_cpu_and_two_devices_are_refused():
+    torch = libtorch()
+    cond, then, else_ = tensors()
+    with pytest.raises(ArgumentError, match=r"then is a .* tensor on cpu; .*pass then.cuda\(\)"):
+        kernel(W)(cond, then.cpu(), else_)
+    with pytest.raises(ArgumentError, match=r"expected a strided tensor on the CPU"):
+        te_select.compile(W)(cond, then, else_)
+    if torch.cuda.device_count() > 1:
+        with pytest.raises(ArgumentError, match="one device"):
+            kernel(W)(cond, then, else_.to("cuda:1"))
+        moved = [tensor.to("cuda:1") for tensor in (cond, then, else_)]
+        assert torch.equal(kernel(W)(*moved), torch.where(*moved))
+
+
+def test_launch_of_tvm_ffi_tensors_is_on_its_stream():
+    torch = libtorch()
+    cond, then, else_ = tensors()
+    out = torch.empty_like(then)
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    given = [tvm_ffi.from_dlpack(tensor) for tensor in (cond, then, else_, out)]
+    with tvm_ffi.use_raw_stream(tvm_ffi.device("cuda", 0), stream.cuda_stream):
+        kernel(W)(*given[:3], out=given[3])
+    stream.synchronize()
+    assert torch.equal(out, torch.where(cond, then, else_))

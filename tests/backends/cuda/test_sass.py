@@ -1,0 +1,170 @@
+"""CUDA kernels compiled for each arch, read from their machine code. Needs no GPU."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+
+import pytest
+
+from te_select import Workload
+from te_select.backends.cuda.compilers import archs, compile_cuda, describe, find, is_arch, sass
+from te_select.backends.cuda.lowering import translation_unit
+from te_select.errors import TargetError, ToolchainError
+from te_select.operator.access import access_pattern
+from te_select.schedules.cuda import schedule as cuda
+from tests.support.cubin import usage
+from tests.support.cuda_emulation import WIDTHS, lowered
+
+pytestmark = pytest.mark.slow
+
+ARCHS = ("sm_80", "sm_90", "sm_100")
+ROWS, INNER = 4096, 1024
+WIDE = re.compile(r"\b(LDG|STG)\.E[\w.]*\.128\b")
+LOCAL = re.compile(r"\b(LDL|STL)\b")
+
+compiler = pytest.mark.skipif(find() is None, reason="needs nvcc or NVRTC")
+
+
+def patterns(dtype: str) -> dict[str, Workload]:
+    """One workload of two loops for every way in which three operands can move along them."""
+    shapes = [(1, 1), (ROWS, 1), (1, INNER), (ROWS, INNER)]
+    found = {}
+    for each in itertools.product(shapes, repeat=3):
+        workload = Workload(*each, dtype, "multidirectional")
+        pattern = access_pattern(workload)
+        span = cuda.span_of(pattern, cuda.default_config(pattern, None))
+        found[span.symbol] = workload
+    return found
+
+
+def listings(workloads: list[Workload], arch: str) -> dict[Workload, str]:
+    """The machine code of each kernel, which uses no local memory."""
+    functions = [lowered(workload, f"kernel_{k}") for k, workload in enumerate(workloads)]
+    cubin = compile_cuda(translation_unit(functions), [arch]).cubins[arch]
+    used = usage(cubin)
+    for function, workload in zip(functions, workloads, strict=True):
+        assert used[function.symbol].frame == 0, workload
+        assert 0 < used[function.symbol].registers * function.threads <= 65_536 // 2, workload
+    text = sass(cubin)
+    assert not LOCAL.search(text)
+    parts = re.split(r"^\.text\.(kernel_\d+):", text, flags=re.MULTILINE)
+    code = dict(zip(parts[1::2], parts[2::2], strict=True))
+    return {w: code[f.symbol] for f, w in zip(functions, workloads, strict=True)}
+
+
+@compiler
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("dtype", WIDTHS)
+def test_every_pattern_compiles_to_wide_accesses_without_spills(dtype, arch):
+    for workload, text in listings(list(patterns(dtype).values()), arch).items():
+        accesses = {match.group(1) for match in WIDE.finditer(text)}
+        assert "STG" in accesses or workload.out_shape == (1, 1), workload
+        along = workload.broadcast
+        whole = len(workload.out_shape) if workload.out_shape != (1, 1) else -1
+        wide_sides = [
+            axes
+            for axes in (along.then_axes, along.else_axes)
+            if sum(axis is not None for axis in axes) == whole
+        ]
+        assert not wide_sides or "LDG" in accesses, workload
+
+
+@compiler
+@pytest.mark.parametrize(
+    ("dtype", "width"), [("uint8", "128"), ("bfloat16", "64"), ("float32", ""), ("float64", "U16")]
+)
+def test_cond_is_loaded_by_a_byte_per_element_of_a_vector(dtype, width):
+    text = listing(Workload((1 << 26,), (), (), dtype, "multidirectional"))
+    loads = re.findall(r"LDG\.E\.EF(?:\.(\w+))? ", text)
+    assert loads and set(loads) == {width}
+
+
+@compiler
+def test_every_load_of_a_thread_precedes_its_first_store():
+    text = listing(Workload(*[(1 << 25,)] * 3))
+    order = re.findall(r"(LDG|STG)\.E\.EF[\w.]*", text)
+    main = order[order.index("LDG") :]
+    assert main.index("STG") >= 3 * 4 and main[-4:] == ["STG"] * 4
+
+
+@compiler
+@pytest.mark.parametrize(
+    "workload",
+    [
+        Workload(["n"], ["n"], ["n"]),
+        Workload(["a", 1], ["a", "b"], ["b"], "uint8"),
+        Workload((1 << 20, 1), (1 << 20, 3), (3,), "bfloat16"),
+        Workload((100, 1, 63), (100, 77, 1), (77, 63), "uint8", "multidirectional"),
+        Workload(["a", 1, "b"], ["a", 5, 1], [5, "b"], "complex128", "multidirectional"),
+        Workload((1 << 32,), (1 << 32,), (), "uint8"),
+        Workload((), (), (), "float64"),
+        Workload((0, 3), (0, 3), (3,)),
+    ],
+)
+def test_named_odd_and_huge_sizes_use_no_local_memory(workload):
+    for arch in ARCHS[1:]:
+        listings([workload], arch)
+
+
+def listing(workload: Workload) -> str:
+    (text,) = listings([workload], "sm_90").values()
+    return text
+
+
+@functools.cache
+def small() -> str:
+    return lowered(Workload((64,), (64,), ())).source
+
+
+@pytest.mark.parametrize("which", ["nvcc", "nvrtc"])
+def test_either_compiler_makes_sass_per_arch_and_newest_ptx(which):
+    try:
+        binary = compile_cuda(small(), ["sm_90", "sm_80"], which)
+    except ToolchainError as error:
+        pytest.skip(str(error))
+    assert list(binary.cubins) == ["sm_90", "sm_80"]
+    assert all(cubin.startswith(b"\x7fELF") for cubin in binary.cubins.values())
+    assert binary.cubins["sm_90"] != binary.cubins["sm_80"]
+    assert ".target sm_90" in binary.ptx and ".entry kernel(" in binary.ptx
+    assert compile_cuda(small(), ["sm_90", "sm_80"], which) == binary
+
+
+@compiler
+def test_wrong_source_is_refused_with_the_compilers_words():
+    with pytest.raises(ToolchainError, match="mistake"):
+        compile_cuda("__global__ void kernel() { mistake(); }", ["sm_90"])
+
+
+@compiler
+def test_arch_that_the_compiler_does_not_know_is_refused():
+    with pytest.raises(ToolchainError, match="sm_11"):
+        compile_cuda(small(), ["sm_11"])
+
+
+@pytest.mark.parametrize("wrong", [[], ["90"], ["sm_90", "volta"], ["compute_90"], ["sm_90;rm"]])
+def test_names_of_no_arch_are_refused(wrong):
+    with pytest.raises(TargetError, match="expected names such as sm_90"):
+        compile_cuda(small(), wrong)
+
+
+def test_missing_compiler_is_named_with_what_to_install(monkeypatch):
+    monkeypatch.setattr("te_select.backends.cuda.nvcc.utility", lambda name: None)
+    monkeypatch.setattr("te_select.backends.cuda.nvrtc.bindings", lambda: None)
+    with pytest.raises(ToolchainError, match=r"te-select\[cuda\]"):
+        compile_cuda(small(), ["sm_90"])
+    assert find() is None and archs() == ()
+
+
+def test_missing_disassembler_is_named_with_what_to_install(monkeypatch):
+    monkeypatch.setattr("te_select.backends.cuda.nvcc.utility", lambda name: None)
+    with pytest.raises(ToolchainError, match="nvdisasm"):
+        sass(b"")
+
+
+@compiler
+def test_compiler_says_what_it_is_and_what_it_knows():
+    assert re.match(r"(nvcc|NVRTC) \d+\.\d+", describe() or "")
+    assert set(ARCHS) <= set(archs())
+    assert is_arch("sm_90") and not is_arch("sm_9") and not is_arch("native")

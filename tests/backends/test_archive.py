@@ -1,0 +1,127 @@
+"""Static libraries: which names they have, and several of them in one program."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import pytest
+
+import te_select
+from te_select import Workload
+from te_select.backends import archive
+from te_select.errors import ToolchainError
+from te_select.runtime.artifact.manifest import c_name
+from tests.support import c_programs
+
+SHARED = Workload((4, 1), (4, 8), ())
+ONE = Workload((4,), (4,), (4,), "int32")
+TWO = Workload((1 << 20,), (1 << 20,), (1 << 20,), "uint8")
+PROGRAM = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "one.h"
+#include "two.h"
+
+int main(void) {{
+  uint8_t cond[] = {{1, 0, 0, 1}};
+  int32_t x[] = {{1, 2, 3, 4}}, y[] = {{5, 6, 7, 8}}, z[4];
+  if ({one}(cond, x, y, z)) return 1;
+  printf("%d %d %d %d\\n", z[0], z[1], z[2], z[3]);
+  uint8_t* large = calloc(4, 1 << 20);
+  memset(large, 1, 2 << 20);
+  if ({two}(large, large + (1 << 20), large + (2 << 20), large + (3 << 20))) return 2;
+  if (large[3 << 20] != 1 || large[(4 << 20) - 1] != 1) return 3;
+  float then[32] = {{0}}, e = 2, out[32];
+  if ({shared}(cond, then, &e, out) || out[0] != 0 || out[8] != 2) return 4;
+  if ({two}(large, NULL, large, large) != TE_SELECT_INVALID_ARGUMENT) return 5;
+  if (!strstr(te_select_error(), "then has a null data pointer")) return 6;
+  if ({one}(cond, NULL, y, z) != TE_SELECT_INVALID_ARGUMENT) return 7;
+  return !strstr(te_select_error(), "16 bytes");
+}}
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("archives")
+    te_select.export([SHARED, ONE], made / "one.so", static=True)
+    te_select.export([TWO, SHARED], made / "two.so", "x86-64-v2,x86-64-v3", static=True)
+    names = {"one": c_name(ONE), "two": c_name(TWO), "shared": c_name(SHARED)}
+    (made / "main.c").write_text(PROGRAM.format(**names))
+    return made
+
+
+def linked(folder, out, *files):
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    words = [compiler, "-Wall", "-Werror", "main.c", *files, "-pthread", "-ldl", "-o", out]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    done = subprocess.run([folder / out], capture_output=True, text=True, check=False, cwd=folder)
+    assert (done.returncode, done.stdout) == (0, "1 6 7 4\n")
+
+
+@pytest.mark.parametrize("files", [("one.a", "two.a"), ("two.a", "one.a"), ("two.a", "./one.so")])
+def test_two_libraries_share_a_kernel_and_the_message(folder, files):
+    linked(folder, "-".join(file.strip("./") for file in files), *files)
+
+
+def test_program_without_shared_libraries_runs(folder):
+    linked(folder, "static", "-static", "one.a", "two.a", "-w", "-Wl,--no-warnings")
+
+
+@pytest.mark.parametrize("config", [None, {"bytes_per_thread": 0}])
+def test_objects_of_tvm_in_one_program_keep_their_launcher(tmp_path, config):
+    """TVM's loader sets the pointer that its objects share; ours may have threads or not."""
+    sizes = Workload(("n",), ("n",), ("n",))
+    kernel = c_programs.export(tmp_path, sizes, config)
+    kernel.compile("tvm_neighbour.c", "neighbour.o", "-c")
+    for order in (
+        ("mask.a", "neighbour.o"),
+        ("neighbour.o", "mask.a"),
+        ("neighbour.o", "./mask.so"),
+    ):
+        program = kernel.compile("beside_tvm.c", "beside_tvm", *order)
+        assert c_programs.output(program) == "1 1 0\n"
+    for library in ("mask.a", "mask.so"):
+        assert b"TVMBackend" not in (tmp_path / library).read_bytes()
+
+
+def test_only_the_functions_of_the_header_can_be_called(folder):
+    listed = subprocess.run(
+        ["nm", "-g", folder / "two.a"], capture_output=True, text=True, check=True
+    ).stdout
+    defined = {line.split()[2] for line in listed.splitlines() if len(line.split()) == 3}
+    assert defined == {c_name(TWO), c_name(SHARED), *archive.SHARED}
+
+
+def test_same_workloads_give_the_same_bytes(folder, tmp_path):
+    te_select.export([SHARED, ONE], tmp_path / "other.so", static=True)
+    assert (tmp_path / "other.a").read_bytes() == (folder / "one.a").read_bytes()
+    assert (tmp_path / "other.h").read_bytes() == (folder / "one.h").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "message"),
+    [
+        ("OBJCOPY", "no-such-program", "OBJCOPY is 'no-such-program', not a program; set it to"),
+        ("AR", "'", 'AR is "\'", not a program; set it to ar'),
+        ("AR", "false", "false failed with exit code 1"),
+    ],
+)
+def test_missing_tools_are_named_and_nothing_is_written(
+    tmp_path, monkeypatch, variable, value, message
+):
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(ToolchainError, match=message):
+        te_select.export([ONE], tmp_path / "mask.so", static=True)
+    assert not list(tmp_path.iterdir())
+
+
+def test_tools_of_another_machine_are_those_of_its_triple(monkeypatch):
+    monkeypatch.setattr(archive.shutil, "which", lambda name: name if "llvm" in name else None)
+    assert archive._tool("ar", "AR", "riscv64-linux-gnu") == ("llvm-ar",)
+    monkeypatch.setattr(archive.shutil, "which", lambda _name: None)
+    with pytest.raises(ToolchainError, match="riscv64-linux-gnu-ar or llvm-ar, which is not found"):
+        archive._tool("ar", "AR", "riscv64-linux-gnu")

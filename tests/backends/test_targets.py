@@ -1,0 +1,238 @@
+import pytest
+import tvm_ffi
+
+from te_select import Workload, compiler
+from te_select.backends import targets
+from te_select.backends.cpu import target as cpu_target
+from te_select.backends.targets import resolve
+from te_select.errors import TargetError
+from te_select.schedules.cpu import isa
+from tests.support.cuda_standin import fake_driver
+
+
+def test_native_is_this_cpu_with_features_that_it_has():
+    from pathlib import Path
+
+    native = resolve("native")
+    flags = (
+        Path("/proc/cpuinfo").read_text(encoding="ascii").split("flags")[1].split("\n")[0].split()
+    )
+    assert native.name != "native"
+    assert set(native.cpu_features) <= set(flags)
+
+
+def test_higher_levels_need_more_features():
+    needed = [set(resolve(f"x86-64{level}").cpu_features) for level in ("", "-v2", "-v3", "-v4")]
+    assert needed[0] == set()
+    assert needed[0] < needed[1] < needed[2] < needed[3]
+    assert "avx2" in needed[2] and "avx512f" not in needed[2] and "avx512bw" in needed[3]
+
+
+@pytest.mark.parametrize(
+    "form", ['{"kind": "llvm", "mcpu": "znver5"}', {"kind": "llvm", "mcpu": "znver5"}]
+)
+def test_json_target_equals_the_cpu_name(form):
+    assert resolve(form).name == "znver5"
+    assert resolve(form).cpu_features == resolve("znver5").cpu_features
+
+
+def test_json_target_with_attributes_keeps_them_in_its_name():
+    target = resolve({"kind": "llvm", "mcpu": "x86-64-v3", "mattr": ["-bmi2"]})
+    assert "bmi2" not in target.cpu_features
+    assert resolve(target.name).cpu_features == target.cpu_features
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "",
+        "znver55",
+        "i386",
+        "nonsense",
+        "{",
+        '{"kind": "nope"}',
+        '{"kind": "c"}',
+        "cudax",
+        "cuda:",
+        "cuda:sm_1",
+        "cuda:sm_80;sm_90",
+        "cuda:90",
+        '{"kind": "cuda"}',
+        '{"kind": "cuda", "arch": "nope"}',
+        None,
+        3,
+        [],
+    ],
+)
+def test_unknown_target_is_an_error_that_lists_what_is_known(wrong):
+    with pytest.raises(TargetError) as error:
+        resolve(wrong)
+    assert "\n" not in str(error.value)
+    assert "expected" in str(error.value) or "is not a TVM target" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("target", "model"),
+    [
+        ("aarch64", ""),
+        ("riscv64", ""),
+        ("x86-64", ""),
+        ("x86-64-v3", ""),
+        ("x86-64-v2,x86-64-v3", ""),
+        ("znver4", "znver4"),
+        ("aarch64:neoverse-n1", "neoverse-n1"),
+        ("cuda:sm_90", ""),
+    ],
+)
+def test_target_of_many_machines_is_no_model(target, model):
+    """Knobs that a machine decides are left to it, unless there is one model of machine."""
+    assert resolve(target).model == model
+
+
+def test_misspelt_cpu_gets_a_suggestion():
+    with pytest.raises(TargetError, match=r"did you mean.*znver5"):
+        resolve("znver55")
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("amd64", "x86-64"),
+        ("x86-64-v1", "x86-64"),
+        ("x86_64", "x86-64"),
+        ("ARM64", "aarch64"),
+        ("riscv64gc", "riscv64"),
+        ("ZNVER5", "znver5"),
+    ],
+)
+def test_other_names_of_what_is_known_are_suggested(text, meant):
+    with pytest.raises(TargetError, match=rf"did you mean {meant}( or .*)?\?"):
+        resolve(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("llvm -mcpu=znver4", "znver4"),
+        ("llvm -keys=cpu -mcpu=Znver4 -num-cores=2", "znver4"),
+        ("llvm -mcpu=neoverse-n1", "aarch64:neoverse-n1"),
+        ("llvm -mcpu=x86-64-v3", "x86-64-v3"),
+        ("x86_64-v3", "x86-64-v3"),
+        ("x86_64_v3", "x86-64-v3"),
+        ("ZNVER5", "znver5"),
+        ("sm_90", "cuda:sm_90"),
+    ],
+)
+def test_other_spelling_of_a_target_suggests_that_one_alone(text, meant):
+    with pytest.raises(TargetError, match=rf"; did you mean {meant}\?$"):
+        resolve(text)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"mtriple": "garbage"},
+        {"mtriple": "x86_64-pc-windows-msvc"},
+        {"mattr": ["-64bit"]},
+        {"mattr": ["+nope"]},
+        {"mattr": ["avx2"]},
+    ],
+)
+def test_what_would_end_the_process_inside_llvm_is_refused(fields):
+    with pytest.raises(TargetError, match="expected"):
+        resolve({"kind": "llvm", **fields})
+
+
+@pytest.mark.parametrize(
+    ("name", "archs"),
+    [
+        ("cuda:sm_80", ("sm_80",)),
+        ("cuda:sm_90,sm_80, sm_100", ("sm_80", "sm_90", "sm_100")),
+        ("cuda:sm_90,sm_90", ("sm_90",)),
+        ('{"kind": "cuda", "arch": "sm_90"}', ("sm_90",)),
+        ({"kind": "cuda", "arch": "sm_86", "max_num_threads": 1024}, ("sm_86",)),
+    ],
+)
+def test_cuda_targets_name_their_architectures_oldest_first(name, archs):
+    target = resolve(name)
+    assert (target.kind, target.archs) == ("cuda", archs)
+    assert target.name == f"cuda:{','.join(archs)}"
+    assert str(target.tvm.attrs["arch"]) == archs[-1]
+    assert resolve(target.name).archs == archs
+
+
+def test_cuda_is_the_local_gpus():
+    with fake_driver(90, 80, 90):
+        assert resolve("cuda").name == "cuda:sm_80,sm_90"
+
+
+def test_cuda_without_a_gpu_says_what_to_do():
+    with fake_driver(), pytest.raises(TargetError, match=r"has none: .*such as cuda:sm_90"):
+        resolve("cuda")
+
+
+def test_cuda_with_a_gpu_that_is_not_supported_names_it():
+    with fake_driver(3), pytest.raises(TargetError, match=r"Fake GPU here, of .* sm_03; expected"):
+        resolve("cuda")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"kind": "llvm", "mattr": 3},
+        {"kind": "llvm", "mattr": "+avx2"},
+        {"kind": "llvm", "mcpu": ["x"]},
+        {"kind": "llvm", "num-cores": "many"},
+        {"kind": ["llvm"]},
+        {"mcpu": "x86-64"},
+        {"kind": "cuda", "arch": 3},
+        {3: 4},
+    ],
+)
+def test_fields_of_the_wrong_type_are_refused(fields):
+    with pytest.raises(TargetError):
+        resolve(fields)
+
+
+def test_fields_are_checked_before_tvm_sees_them(monkeypatch):
+    monkeypatch.setattr(targets, "Target", None)
+    with pytest.raises(TargetError, match="has the fields"):
+        resolve({"kind": "llvm", "mfloat-abi": "hard"})
+
+
+def test_native_without_hidden_features_is_made_from_its_name(monkeypatch):
+    present = tvm_ffi.get_global_func("tvm.codegen.llvm.GetHostCPUFeatures")()
+
+    def hypervisor(_name):
+        return lambda: {k: v for k, v in present.items() if not str(k).startswith("avx")}
+
+    monkeypatch.setattr(cpu_target.codegen, "llvm_get_system_cpu", lambda: "x86-64-v4")
+    with monkeypatch.context() as hidden:
+        hidden.setattr(cpu_target.tvm_ffi, "get_global_func", hypervisor)
+        native = resolve("native")
+        assert "avx2" not in native.cpu_features
+    again = resolve(native.name)
+    assert (again.cpu_features, str(again.tvm)) == (native.cpu_features, str(native.tvm))
+    workload = Workload((64,), (64,), (64,))
+    text = compiler.source(workload, native.name, None, "asm")
+    assert "ymm" not in text and "zmm" not in text
+    assert "mm" in compiler.source(workload, "x86-64-v4", None, "asm").replace("xmm", "")
+
+
+@pytest.mark.parametrize("cpu", ["sapphirerapids", "graniterapids", "znver5", "diamondrapids"])
+def test_manifest_names_every_feature_that_code_may_use(cpu):
+    """LLVM has no others that touch vectors or general registers but for what is listed here."""
+    target = resolve(cpu)
+    llvm = isa.features_of(target.tvm)
+    named = {name for name, spelt in isa.X86_64.features.items() if spelt in target.cpu_features}
+    assert named == llvm & set(isa.X86_64.features)
+    assert not llvm & set(isa.X86_64.switched_off)
+    rest = {name for name in llvm - named if name.startswith(("avx", "sse", "bmi", "egpr", "n"))}
+    arithmetic = {"avx512vnni", "avx512ifma", "avx512bf16", "avx512vp2intersect", "avxvnni"}
+    arithmetic |= {"avxifma", "avxneconvert", "avxvnniint8", "avxvnniint16", "avx10.1"}
+    assert rest - arithmetic - {"sse", "sse2", "nopl"} <= {n for n in rest if n.startswith("no-")}
+
+
+def test_halves_moved_by_avx512_fp16_need_it():
+    assert "avx512_fp16" in resolve("sapphirerapids").cpu_features
+    assert "avx512_fp16" not in resolve("x86-64-v4").cpu_features

@@ -1,0 +1,238 @@
+"""Where the kernels come from: the cache, a build, or an older entry; and if there are none."""
+
+import ctypes
+import dataclasses
+import gzip
+import json
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from te_select.runtime.artifact import cache, stored
+from tests.support.where_calls import path_of_python
+
+FROM_A_FILE = {"calls": 3, "tvm": False, "tvm_ffi": False, "warnings": []}
+USE = """
+    import sys, warnings
+    import numpy as np
+    import te_select
+    {before}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        c = np.arange(5000) % 3 == 0
+        x = np.arange(5000, dtype="f4")
+        for _ in range(3):
+            assert (te_select.where(c, x, -1) == np.where(c, x, -1)).all()
+    import json
+    print(json.dumps({{"calls": te_select.where.stats().calls, "tvm": "tvm" in sys.modules,
+          "tvm_ffi": "tvm_ffi" in sys.modules, "warnings": [str(w.message) for w in caught]}}))
+"""
+NO_BUILD = """
+    from te_select.numpy_where.kernels import library
+    from te_select.errors import ToolchainError
+    def refuse(part):
+        return library._newest(part, ToolchainError("no C compiler is found"))
+    library._build = refuse
+"""
+
+
+def use(folder, before="", **environment):
+    code = textwrap.dedent(USE).format(before=textwrap.dedent(before))
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+        env=os.environ
+        | {"TE_SELECT_CACHE_DIR": str(folder), "PYTHONPATH": path_of_python(), **environment},
+    )
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)
+
+
+@pytest.fixture(scope="module")
+def entry(family):
+    from te_select.numpy_where.kernels import key
+
+    return family / key.entry(key.WHOLE)
+
+
+@pytest.fixture
+def folder(tmp_path, entry):
+    made = tmp_path / "cache"
+    made.mkdir(mode=0o700)
+    shutil.copy(entry, made)
+    return made
+
+
+def test_a_warm_cache_needs_no_tvm(family):
+    assert use(family, NO_BUILD) == FROM_A_FILE
+
+
+def test_an_older_entry_serves_where_nothing_can_be_built(folder, entry):
+    (folder / entry.name).rename(folder / cache.name_of("where_all", "0123456789abcdef01234567"))
+    assert use(folder, NO_BUILD) == FROM_A_FILE
+
+
+def test_without_any_kernel_numpy_does_it_with_one_warning(tmp_path):
+    found = use(tmp_path / "none", NO_BUILD)
+    assert found["calls"] == 0
+    (text,) = found["warnings"]
+    assert "leaves the work to NumPy" in text and "no C compiler is found" in text
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "text"])
+def test_a_damaged_entry_is_not_run(folder, entry, damage):
+    path = folder / entry.name
+    image = path.read_bytes()
+    middle = len(image) // 2
+    path.write_bytes(
+        {
+            "cut": image[:middle],
+            "flipped": image[:middle] + bytes([image[middle] ^ 1]) + image[middle + 1 :],
+            "empty": b"",
+            "text": b"no library",
+        }[damage]
+    )
+    found = use(folder, NO_BUILD)
+    assert found["calls"] == 0 and len(found["warnings"]) == 1
+    assert not path.exists()
+
+
+def test_every_bit_of_an_entry_is_checked(folder, entry):
+    from te_select.errors import ArtifactError
+    from te_select.numpy_where.kernels import library
+
+    image = (folder / entry.name).read_bytes()
+    for place in range(0, len(image), len(image) // 50):
+        for changed in (
+            image[:place],
+            image[:place] + bytes([image[place] ^ 0x10]) + image[place + 1 :],
+        ):
+            with pytest.raises(ArtifactError):
+                library._checked(changed, "it")
+
+
+def test_a_missing_entry_is_built_and_kept(tmp_path):
+    before = """
+        from te_select.numpy_where.kernels import building
+    """
+    folder = tmp_path / "cold"
+    found = use(folder, before)
+    assert found == {"calls": 3, "tvm": True, "tvm_ffi": True, "warnings": []}
+    (path,) = folder.iterdir()
+    assert path.name.startswith("te_select-where_w4-")
+    assert not use(folder)["tvm"]
+
+
+def test_a_setting_that_kernels_refuse(family):
+    found = use(family, TE_SELECT_NUM_THREADS="many")
+    assert found["calls"] == 0
+    assert "TE_SELECT_NUM_THREADS" in found["warnings"][0]
+
+
+def test_a_library_that_was_shipped(folder, entry, tmp_path):
+    before = f"te_select.where.use({str(folder / entry.name)!r})"
+    found = use(tmp_path / "nothing", before)
+    assert found == FROM_A_FILE
+
+
+def test_library_of_another_version_is_refused(folder, entry, monkeypatch):
+    import te_select
+    from te_select.errors import ArtifactError
+    from te_select.numpy_where.kernels import library
+
+    offered = ctypes.c_int64(99)  # the version comes first
+    monkeypatch.setattr(library, "call_for_int", lambda *_: ctypes.addressof(offered))
+    with pytest.raises(ArtifactError, match="version 99; expected 2: build them again"):
+        te_select.where.use(folder / entry.name)
+
+
+def test_use_refuses_other_libraries(tmp_path):
+    import te_select
+    from te_select.errors import ArtifactError
+
+    other = te_select.export([te_select.Workload((4,), (4,), ())], tmp_path / "other.so")
+    with pytest.raises(ArtifactError, match="no kernels of where"):
+        te_select.where.use(other)
+    with pytest.raises(ArtifactError, match="is missing"):
+        te_select.where.use(tmp_path / "missing.so")
+    found = stored.read(other)
+    target = {"name": "cuda", "kind": "cuda", "archs": ["sm_80"]}
+    for_cuda = found.alone(dataclasses.replace(found.manifest, target=target)).image
+    for data, said in (
+        (for_cuda, "no kernels of where"),
+        (b"", "is empty"),
+        (found.image[:-1], "was cut"),
+    ):
+        other.write_bytes(data)
+        with pytest.raises(ArtifactError, match=said):
+            te_select.where.use(other)
+    other.write_bytes(found.image[:-1])
+    with pytest.raises(ArtifactError):
+        te_select.where.use(other)
+
+
+def test_load_takes_a_library_of_the_family(folder, entry):
+    import numpy as np
+
+    import te_select
+
+    library = te_select.load(folder / entry.name)
+    kernel = next(k for k in library.values() if k.workload.out_shape == ("n",))
+    assert kernel.workload.dtype in ("uint8", "uint16", "uint32", "uint64", "complex128")
+    like = [np.ones(7 if s else (), kernel.workload.dtype) for s in (kernel._shapes[1:])]
+    assert (kernel(np.ones(7 if kernel._shapes[0] else (), bool), *like) == 1).all()
+
+
+@pytest.fixture
+def wheel(tmp_path, family):
+    """Code that makes a file of a wheel, and lets nothing be built."""
+    from te_select.numpy_where.kernels import key
+
+    path = tmp_path / "where.so.gz"
+    path.write_bytes(gzip.compress((family / key.entry(key.WHOLE)).read_bytes(), 1))
+    before = """
+        import pathlib
+        from te_select.numpy_where.kernels import library
+        library.PREBUILT = pathlib.Path({!r})
+        sys.modules["te_select.compiler.family"] = None
+    """
+    return path, before.format(str(path))
+
+
+def test_library_of_the_wheel_serves(wheel, tmp_path):
+    assert use(tmp_path / "cache", wheel[1]) == FROM_A_FILE
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda data: data[:5000],
+        lambda data: b"",
+        lambda data: data[:3000] + bytes([data[3000] ^ 255]) + data[3001:],
+        lambda data: gzip.compress(gzip.decompress(data)[:-1], 1),
+        lambda data: gzip.compress(bytes(200 << 20), 1),  # more than is read
+    ],
+    ids=["cut", "empty", "flipped", "another", "endless"],
+)
+def test_damaged_library_of_the_wheel_is_named(wheel, tmp_path, spoil):
+    path, before = wheel
+    path.write_bytes(spoil(path.read_bytes()))
+    found = use(tmp_path / "cache", before)
+    assert found["calls"] == 0
+    (warning,) = found["warnings"]
+    assert warning.startswith(f"{path} cannot be used, install te-select-runtime again: ")
+
+
+def test_missing_compiler_is_named_where_nothing_is_built(wheel, tmp_path):
+    path, before = wheel
+    path.unlink()
+    (warning,) = use(tmp_path / "cache", before)["warnings"]
+    assert "to build kernels needs te_select.compiler.family" in warning
+    assert warning.endswith("which is not installed; install te-select")

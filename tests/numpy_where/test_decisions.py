@@ -1,0 +1,253 @@
+"""What the extension asks of kernels and of Python, written down by stand-ins for both."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+import te_select
+from te_select.numpy_where import numpy_rules
+from tests.support import c_half
+from tests.support.documents import ROOT
+
+pytest.importorskip("te_select.runtime.call._extension")
+
+ODD = np.array([1, "a"], object)
+F4, C = np.ones(2, "f4"), np.array([True, False])
+MASK = np.ones(20_000, bool)
+
+HEAD = """
+    import ctypes, sys
+    import numpy as np
+    from te_select.runtime.call import _extension as extension
+
+    class Note(ctypes.Structure):
+        _fields_ = (("width", ctypes.c_int32), ("has_lock", ctypes.c_int32))
+        _fields_ += (("elements", ctypes.c_int64), ("out_strides", ctypes.c_int64 * 2))
+
+    half = ctypes.CDLL(sys.argv[1])
+    address = lambda name: ctypes.addressof(ctypes.c_char.in_dll(half, name))
+    answer, asked = (ctypes.c_int32.in_dll(half, name) for name in ("answer", "asked"))
+    def notes():
+        found = (Note * 64).in_dll(half, "notes")[: asked.value]
+        asked.value = 0
+        return found
+
+    left, fetched, rows, can_fetch = [], [], [], True
+    def numpy_fallback(reason, *args, **options):
+        left.append(reason)
+        return NotImplemented
+    def load_kernels(width):
+        fetched.append(width)
+        return can_fetch
+    where = extension.make(numpy_fallback, load_kernels, rows.append, {}, None)
+    NO_KERNEL, REFUSED, FAILED, MISSING = -1, -2, -3, 1
+    cond, x = np.ones(8, bool), np.ones(8, np.float32)
+"""
+
+
+@pytest.fixture(scope="module")
+def stand_in(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("stand_in")
+    return c_half.build(folder, "where_stand_in.c", [], "-ldl")
+
+
+def run(stand_in, code, **environment):
+    code = textwrap.dedent(HEAD) + textwrap.dedent(code)
+    done = subprocess.run(
+        [sys.executable, "-c", code, stand_in],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        env={**os.environ, **environment},
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_interpreters_lock_is_given_away_from_8192_elements(stand_in):
+    run(
+        stand_in,
+        """
+        extension.install(address("library"))
+        entry = extension.entry(ctypes.cast(half.function, ctypes.c_void_p).value)
+        for size in (1, 8191, 8192, 100_000):
+            cond, x = np.ones(size, bool), np.ones(size, np.float32)
+            where(cond, x, x)
+            where(cond, x, x, out=x)
+            assert [(n.elements, n.has_lock) for n in notes()] == 2 * [(size, size < 8192)]
+            assert entry(cond, x, x, x)
+            assert [(n.width, n.has_lock) for n in notes()] == [(4, size < 8192)]
+        """,
+    )
+
+
+def test_tensors_of_8192_elements_are_selected_without_gil(stand_in):
+    pytest.importorskip("torch")
+    run(
+        stand_in,
+        """
+        import torch
+        function = ctypes.cast(half.function, ctypes.c_void_p).value
+        entry = extension.tensor_entry(function, torch.Tensor)
+        for size in (1, 8191, 8192, 100_000):
+            x = torch.ones(size)
+            assert entry(x > 0, x, x, torch.ones(size)) == 0
+            assert [n.has_lock for n in notes()] == [size < 8192]
+        """,
+        PYTHONPATH=str(ROOT),  # without what hides torch
+    )
+
+
+def test_kernels_are_fetched_when_a_width_is_missing(stand_in):
+    run(
+        stand_in,
+        """
+        assert where(cond, x, 2.0).tolist() == [1] * 8  # there is no library
+        assert (fetched, left) == ([4], ["no kernel"])
+        extension.install(address("library"))
+        for dtype, width in (("u1", 1), ("f2", 2), ("M8[s]", 8), ("c16", 16), ("V12", 12)):
+            where(cond, x.astype(dtype), x.astype(dtype))
+            assert [n.width for n in notes()] == [width]
+        assert fetched == [4]
+        answer.value = NO_KERNEL
+        where(cond, x, 2.0)
+        assert (len(notes()), fetched, left) == (2, [4, 4], 2 * ["no kernel"])
+        can_fetch = False
+        where(cond, x, 2.0)
+        assert (len(notes()), fetched, left) == (1, [4, 4, 4], 3 * ["no kernel"])
+        """,
+    )
+
+
+def test_call_that_kernels_refuse_is_left_and_not_counted(stand_in):
+    run(
+        stand_in,
+        """
+        extension.install(address("library"))
+        for answer.value in (REFUSED, FAILED):
+            left.clear()
+            assert where(cond, x, 2.0).tolist() == [1] * 8
+            where(cond, x, 2.0, out=np.empty(8, np.float32))
+            assert left == 2 * ["no kernel"] and not fetched
+        out = np.empty(8, np.float32)
+        before = sys.getrefcount(out), sys.getrefcount(x.dtype)
+        for _ in range(1000):
+            where(cond, x, 2.0)
+            where(cond, x, 2.0, out=out)
+        after = sys.getrefcount(out), sys.getrefcount(x.dtype)
+        assert np.abs(np.subtract(after, before)).max() < 200
+        assert extension.counts()[:3] == (0, 0, 0)
+        answer.value = 0
+        where(cond, x, 2.0)
+        assert extension.counts()[:3] == (1, 8, 0)
+        """,
+    )
+
+
+def test_kernel_of_rows_is_asked_for_once(stand_in):
+    run(
+        stand_in,
+        """
+        extension.install(address("library"))
+        size = 1 << 20
+        cond, x, out = np.ones(size, bool), np.ones(size, "u1"), np.ones(size, "u1")
+        asked_for = []
+        for number in (5, 7):
+            answer.value = MISSING + number
+            for _ in range(9):
+                where(cond, x, x, out=out)
+                asked_for.append(list(rows))
+        assert asked_for == 3 * [[]] + 9 * [[5]] + 6 * [[5, 7]]
+        """,
+    )
+
+
+def test_strides_of_out_are_passed(stand_in):
+    run(
+        stand_in,
+        """
+        extension.install(address("library"))
+        x = np.ones((6, 8), np.float32)
+        wide, column = np.ones((6, 16), np.float32)[:, ::2], np.ones((6, 1), bool)
+        where(column, x.T.copy().T, 1.0)
+        where(column, x, 1.0, out=wide)
+        where(column, x, 1.0, out=x[::-1])
+        assert [tuple(n.out_strides) for n in notes()] == [(4, 24), (64, 8)]
+        assert left == ["out"]  # it overlaps x
+        """,
+    )
+
+
+@pytest.mark.parametrize("size, in_python", [(16_384, 0), (16_385, 1)])
+def test_arrays_over_16384_elements_are_converted_by_python(size, in_python, monkeypatch):
+    asked = []
+    promoted = numpy_rules._promoted
+    monkeypatch.setattr(
+        numpy_rules, "_promoted", lambda *given: asked.append(given) or promoted(*given)
+    )
+    floats, ints, cond = np.ones(size, "f4"), np.ones(size, "u1"), np.ones(size, bool)
+    for given in ((cond, floats, ints), (cond, ints, floats), (ints, floats, floats)):
+        assert te_select.where(*given).tolist() == [1] * size
+        assert len(asked) == in_python
+        asked.clear()
+
+
+def test_out_of_an_equal_type_is_written_in_place(monkeypatch):
+    monkeypatch.setattr(numpy_rules, "_into", None)  # which makes a temporary array
+    x = np.zeros(2, np.dtype("M8[s]"))
+    for dtype in (np.dtype("M8[s]"), np.dtype("<M8[s]")):
+        out = np.ones(2, dtype)
+        assert te_select.where(C, x, x, out=out) is out and (out == x).all()
+
+
+def test_out_that_is_written_back_later_is_written_in_place(monkeypatch):
+    monkeypatch.setattr(numpy_rules, "_into", None)
+    given = np.zeros(4, ">f4")
+    with np.nditer(
+        [given], [], [["readwrite", "updateifcopy"]], op_dtypes=["f4"], casting="equiv"
+    ) as iterator:
+        out = iterator.operands[0]
+        assert out.flags.writebackifcopy
+        te_select.where(np.arange(4) % 2 == 0, np.full(4, 5, "f4"), np.float32(7), out=out)
+    assert given.tolist() == [5, 7, 5, 7]
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+@pytest.mark.parametrize(
+    "reason, given",
+    [
+        ("arguments", (C,)),
+        ("element type", (C, ODD, ODD)),
+        ("element type", (C, F4, None)),
+        ("element type", (C, F4.astype(">f4"), F4)),
+        ("element type", (C, np.ones(2, "S4"), np.ones(2, "U2"))),
+        ("element type", (C, np.ones(2, "S4"), F4)),
+        ("element type", (np.array(["a", ""]), F4, F4)),
+        ("element type", (C, np.ones(2, "M8[s]"), np.array(["NaT", "NaT"]))),
+        ("number", (C, F4, 1e300)),
+        ("number", (C, np.ones(2, "f2"), 2049)),
+        ("number", (C, np.ones(2, "f2"), -2049)),
+        ("number", (C, np.ones(2, "u1"), 2**63)),
+        ("promotion", (C, np.ones(2, "M8[s]"), np.ones(2, "M8[ms]"))),
+        ("promotion", (MASK, np.ones(20_000, "M8[s]"), np.ones(20_000, "M8[ms]"))),
+        ("promotion", (C, np.ones(2, "m8[s]"), 1)),
+        ("shape", (C[:0], F4[:0], 1.0)),
+        ("shape", (C, F4, np.ones(0, "f4"))),
+    ],
+)
+def test_reason_of_a_call_that_is_left(reason, given):
+    def left():
+        return te_select.where.stats().left
+
+    before = left()
+    try:
+        te_select.where(*given)
+    except Exception as error:
+        with pytest.raises(type(error)):
+            np.where(*given)
+    changed = {name: left()[name] - before.get(name, 0) for name in left()}
+    assert {name: count for name, count in changed.items() if count} == {reason: 1}

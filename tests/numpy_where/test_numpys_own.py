@@ -1,0 +1,78 @@
+"""NumPy's own tests of where, and the corpus, with te_select.where in the place of numpy.where."""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import te_select
+from te_select.operator.access import access_pattern
+from te_select.verify.corpus import run as run_module
+from te_select.verify.corpus.cases import read_corpus
+from te_select.verify.reference import placed
+from tests.support.where_calls import HAS_EXTENSION, difference, outcome, path_of_python
+
+NO_EXTENSION = Path(__file__).parents[1] / "support" / "no_extension"
+
+
+@pytest.mark.parametrize(
+    "has_extension",
+    [True, pytest.param(False, marks=pytest.mark.slow)] if HAS_EXTENSION else [False],
+)
+def test_numpys_own_tests_pass(has_extension, tmp_path):
+    spec = importlib.util.find_spec("numpy._core.tests.test_multiarray")
+    if spec is None or importlib.util.find_spec("hypothesis") is None:
+        pytest.skip("NumPy is installed without its tests")
+    paths = [path_of_python()] if has_extension else [str(NO_EXTENSION), path_of_python()]
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider"),
+            *("-c", "/dev/null", "--rootdir", tmp_path, "-p", "tests.support.numpy_where_replaced"),
+            *("-k", "TestWhere", spec.origin),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    passed = re.search(r"(\d+) passed", done.stdout)
+    calls = re.search(r"te_select.where: (\d+) calls", done.stdout)
+    assert passed and calls and int(passed[1]) >= 10, done.stdout
+    assert int(calls[1]) > 100 or not has_extension, done.stdout
+
+
+def operands(run, random):
+    """The arrays of a run, as its system's rule lines them up."""
+    workload = run_module._workload(run)
+    if isinstance(workload, te_select.SelectError):
+        shapes = run.shapes.values()
+        if any(isinstance(dim, str) for shape in shapes for dim in shape):
+            return None
+        return [
+            np.ones(shape, dtype) for shape, dtype in zip(shapes, ("?", "f4", "f4"), strict=True)
+        ]
+    bound = workload.bind(run.sizes)
+    if access_pattern(bound).bytes_moved() > 1 << 26:
+        return None
+    return placed(bound, *run_module._operands(run, bound, random))
+
+
+@pytest.mark.skipif("TE_SELECT_CORPUS" not in os.environ, reason="TE_SELECT_CORPUS is not set")
+def test_the_corpus_passes():
+    files = sorted(Path(os.environ["TE_SELECT_CORPUS"]).glob("*.json"))
+    runs = [run for path in files for run in read_corpus(path) if not run.skip]
+    done = 0
+    for number, run in enumerate(runs):
+        given = operands(run, np.random.default_rng(number))
+        if given is not None:
+            found = difference(outcome(te_select.where, given), outcome(np.where, given))
+            assert found is None, (run.case_id, run.label, found)
+            done += 1
+    assert done > len(runs) // 2 > 100

@@ -1,0 +1,153 @@
+"""The family's function, called with torch tensors by the extension."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from contextlib import nullcontext
+
+import pytest
+
+import te_select
+from te_select.numpy_where.kernels import library
+from te_select.operator import family
+from tests.support.where_calls import ROOT
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("te_select.runtime.call._extension")
+
+from te_select.numpy_where import torch_kernels  # noqa: E402 - it imports torch
+
+
+@pytest.fixture(scope="module")
+def entry():
+    cond, x = torch.ones(3, dtype=torch.bool), torch.ones(3)
+    te_select.where(cond, x, x)  # loads the kernels
+    return library.function_of_tensors(family.FUNCTION, torch.Tensor)
+
+
+def tensors(*shape):
+    cond = torch.rand(shape) < 0.5
+    return cond, torch.rand(shape), torch.rand(shape), torch.zeros(shape)
+
+
+@pytest.mark.parametrize("shape", [(), (5,), (3, 7, 5), (300, 400)])
+def test_it_selects(entry, shape):
+    cond, x, y, out = tensors(*shape)
+    assert entry(cond, x, y, out) >= 0
+    assert torch.equal(out, torch.where(cond, x, y))
+
+
+def test_strides_and_broadcasts_are_followed(entry):
+    cond, x, _, out = tensors(6, 8)
+    y = torch.rand(8)
+    assert entry(cond[::2], x.T[:, :3].T, y[None], out[1::2]) >= 0
+    assert torch.equal(out[1::2], torch.where(cond[::2], x[:3], y))
+    assert not out[::2].any()
+
+
+def test_what_it_cannot_take_is_refused_and_nothing_is_written(entry):
+    cond, x, y, out = tensors(8)
+
+    class Own(torch.Tensor):
+        pass
+
+    cases = [
+        (cond, x, y),
+        (cond, x, y, out, out),
+        (cond, x, 1.0, out),
+        (cond, x, None, out),
+        (cond, x, y.numpy(), out),
+        (cond, x, y.as_subclass(Own), out),
+        (cond, x, torch.nn.Parameter(y), out),
+        (cond.float(), x, y, out),
+        (cond, x.double(), y, out),
+        (cond, x, y, out[:4]),
+        (cond, x, y[:3], out),
+        (cond, out[1:], y[1:], out[:-1]),
+        (cond, x.to_sparse(), y, out),
+        (cond, x, y, torch.empty(8, device="meta")),
+        (cond, torch.quantize_per_tensor(x, 0.1, 0, torch.qint8), y, out),
+    ]
+    for given in cases:
+        assert entry(*given) < 0, given
+    assert not out.any()
+
+
+ROWS_OF_THREE = """
+import torch, te_select
+from te_select.numpy_where import call, tensor_libraries
+from te_select.runtime.call import _extension
+asked = []
+fallback, by_type = call.numpy_fallback, tensor_libraries.by_type
+_extension.make(fallback, call._load_kernels, asked.append, by_type, call._traced)
+cond, x, y = torch.rand(40000, 1) < 0.5, torch.rand(40000, 3), torch.rand(40000, 1)
+for _ in range(40):
+    te_select.where(cond, x, y, out=torch.empty(40000, 3))
+print(asked, te_select.where.stats())
+"""
+
+
+def test_calls_are_counted_and_a_kernel_of_rows_is_fetched():
+    done = subprocess.run(
+        [sys.executable, "-c", ROWS_OF_THREE],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},  # without what hides torch
+    )
+    number = 2 * 27 + 10  # width 4, rows[10]: cond and y move from row to row
+    expected = f"[{number}] Stats(calls=40, elements=4800000, large_calls=40, left={{}})\n"
+    assert done.stdout == expected, done.stderr
+
+
+def test_tensors_without_the_exchange_api_are_left_to_torch(monkeypatch):
+    monkeypatch.setattr(torch_kernels, "_entry", lambda: None)
+    monkeypatch.setattr(torch_kernels, "_entries", {})
+    cond, x, y, out = tensors(300, 3)
+    before = te_select.where.stats()
+    for _ in range(2):
+        assert torch.equal(te_select.where(cond, x, y), torch.where(cond, x, y))
+        assert te_select.where(cond, x, y, out=out) is out
+    assert torch.equal(out, torch.where(cond, x, y))
+    assert te_select.where.stats() == before
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (1, 3), (0, 3), (0,), (4,)])
+def test_out_of_another_shape_is_resized_as_torch_does(entry, shape):
+    cond, x, y, _ = tensors(3)
+    assert entry(cond, x, y, torch.zeros(shape)) < 0
+    for given in ((cond, x, y), (cond[:1], x[:1], y[:1]), (cond[0], x[0], y[0])):
+        with pytest.warns(UserWarning, match="resized") if 0 not in shape else nullcontext():
+            found = te_select.where(*given, out=torch.zeros(shape))
+        assert torch.equal(found, torch.where(*given))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "number"), [("float32", 1e300), ("complex64", 1e300), ("int8", 300)]
+)
+def test_number_beyond_the_type_is_refused_as_torch_does(dtype, number):
+    cond, x = torch.ones(3, dtype=torch.bool), torch.ones(3, dtype=getattr(torch, dtype))
+    for select in (torch.where, te_select.where):
+        with pytest.raises(RuntimeError, match="without overflow"):
+            select(cond, x, number)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "complex64"])
+@pytest.mark.parametrize("number", [float("inf"), float("nan"), 65504, 1e-300])
+def test_other_numbers_are_converted_as_torch_does(dtype, number):
+    cond, x = torch.tensor([True, False]), torch.ones(2, dtype=getattr(torch, dtype))
+    found, expected = te_select.where(cond, x, number), torch.where(cond, x, number)
+    assert found.numpy().tobytes() == expected.numpy().tobytes()
+
+
+def test_tensors_with_layouts_of_their_own_are_left_to_torch():
+    cond, x, y, _ = tensors(4, 5)
+    nested = torch.nested.nested_tensor([x[0], x[1]])
+    for odd in (nested, x.to_sparse_csr(), x.to_mkldnn()):
+        with pytest.raises(RuntimeError) as expected:
+            torch.where(cond, odd, y)
+        with pytest.raises(RuntimeError) as found:
+            te_select.where(cond, odd, y)
+        assert str(found.value).splitlines()[0] == str(expected.value).splitlines()[0]

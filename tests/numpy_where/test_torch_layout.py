@@ -1,0 +1,107 @@
+"""The layout of a new tensor is the one that torch.where gives."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+import te_select
+
+torch = pytest.importorskip("torch")
+
+from te_select.numpy_where.torch_layout import strides  # noqa: E402
+
+FORMATS = {
+    "contiguous": torch.contiguous_format,
+    "channels last": torch.channels_last,
+}
+
+
+def drawn(draw, shape, dtype):
+    """A tensor whose axes lie in memory in any order, some of them with gaps."""
+    order = draw.sample(range(len(shape)), len(shape))
+    gaps = [draw.choice((1, 1, 2)) for _ in shape]
+    memory = torch.zeros([shape[axis] * gaps[axis] for axis in order], dtype=dtype)
+    tensor = memory.permute([order.index(axis) for axis in range(len(shape))])
+    return tensor[tuple(slice(None, None, gap) for gap in gaps)]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_strides_of_any_inputs_are_those_of_torch(seed):
+    draw = random.Random(seed)
+    for _ in range(100):
+        shape = [draw.choice((2, 3, 4)) for _ in range(draw.randrange(2, 5))]
+
+        def part(dtype, shape=shape):
+            kept = shape[draw.choice((0, 0, 0, 1)) :]
+            return drawn(draw, [draw.choice((1, n, n, n)) for n in kept], dtype)
+
+        inputs = part(torch.bool), part(torch.float32), part(torch.float32)
+        expected = torch.where(*inputs)
+        found = strides(expected.shape, inputs)
+        assert (*found,) == expected.stride(), [(each.shape, each.stride()) for each in inputs]
+
+
+@pytest.mark.parametrize("cond_format", FORMATS)
+@pytest.mark.parametrize("y_format", FORMATS)
+@pytest.mark.parametrize("x_format", FORMATS)
+def test_memory_formats_are_kept(x_format, y_format, cond_format):
+    formats = [FORMATS[name] for name in (cond_format, x_format, y_format)]
+    cond, x, y = (torch.rand(2, 3, 4, 5).contiguous(memory_format=each) for each in formats)
+    channel = torch.rand(3, 1, 1)
+    for given in ((cond > 0.5, x, y), (cond > 0.5, x, -1.0), (cond > 0.5, channel, y)):
+        for _ in range(2):  # the second call takes the path with the fewest checks
+            found, expected = te_select.where(*given), torch.where(*given)
+            assert found.stride() == expected.stride()
+            assert torch.equal(found, expected)
+
+
+def with_odd_strides(draw, tensor):
+    """The same tensor, whose strides along axes of extent 1 may be any."""
+    steps = zip(tensor.shape, tensor.stride(), strict=True)
+    odd = [draw.choice((0, 1, 5, 7, step)) if extent == 1 else step for extent, step in steps]
+    return tensor.as_strided(tensor.shape, odd)
+
+
+@pytest.mark.parametrize("extents", [(1, 1, 2, 3), (1,), (0, 1, 2)], ids=str)
+def test_axes_of_one_or_no_element_have_the_strides_of_torch(extents):
+    draw = random.Random(0)
+    for _ in range(300):
+        shape = [draw.choice(extents) for _ in range(draw.randrange(6))]
+
+        def part(dtype, shape=shape):
+            kept = shape[draw.choice((0, 0, 0, 1)) :]
+            made = drawn(draw, [draw.choice((1, n, n, n)) for n in kept], dtype)
+            if made.ndim == 4 and draw.random() < 0.3:
+                made = made.contiguous(memory_format=torch.channels_last)
+            return with_odd_strides(draw, made)
+
+        x, y = part(torch.float32), draw.choice((part(torch.float32), 2.5, torch.tensor(2.5)))
+        for given in ((part(torch.bool), x, y), (part(torch.bool), y, x)):
+            expected = torch.where(*given).stride()
+            # Which path a call takes depends on the calls before.
+            assert [te_select.where(*given).stride() for _ in range(2)] == [expected] * 2
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 1, 4), (2, 3, 4, 1), (1, 3, 4, 5), (2, 1, 3, 4)], ids=str)
+def test_inputs_of_one_shape_and_order_give_torchs_strides(shape):
+    draw = random.Random(0)
+    last = torch.rand(*shape).contiguous(memory_format=torch.channels_last)
+    reversed_axes = torch.rand(*shape[::-1]).permute(3, 2, 1, 0)
+    for tensor in [last, reversed_axes] * 50:
+        x, y, cond = (with_odd_strides(draw, each) for each in (tensor, tensor, tensor > 0.5))
+        same = cond.as_strided(shape, x.stride())
+        for given in ((cond, x, y), (same, x, x)):
+            assert te_select.where(*given).stride() == torch.where(*given).stride()
+
+
+@pytest.mark.parametrize("shape, steps", [((1, 8), (3, 1)), ((8,), (1,)), ((1, 1), (5, 7))])
+def test_out_that_is_a_restrided_input_is_refused_as_by_torch(shape, steps):
+    cond, x, y = torch.ones(1, 8) > 0, torch.ones(1, 8), torch.zeros(1, 8)
+    out = x.as_strided(shape, steps)
+    for given in ((cond, x, y), (cond, y, x)):
+        for where in (torch.where, te_select.where):
+            with pytest.raises(RuntimeError, match="single memory location"):
+                where(*(each[..., : shape[-1]] for each in given), out=out)
+    assert te_select.where(cond, x, y, out=x) is x

@@ -1,0 +1,130 @@
+"""Files that appear as a whole: planted files, long names, and disks that fail."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from te_select.errors import ArtifactError
+from te_select.runtime.artifact import atomic
+
+LEFT = f".te_select-{0:016x}"
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("name", [LEFT, ".mask.so.te_select-00000000"])
+def test_pipe_named_as_a_temporary_file_is_not_waited_for(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    atomic.replace(tmp_path / "mask.so", b"new")
+    assert names(tmp_path) == {"mask.so", name}
+
+
+def test_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "precious").write_bytes(b"precious")
+    (tmp_path / "mask.so").symlink_to(tmp_path / "precious")
+    atomic.replace(tmp_path / "mask.so", b"new")
+    assert (tmp_path / "precious").read_bytes() == b"precious"
+    assert (tmp_path / "mask.so").read_bytes() == b"new"
+
+
+def test_longest_name_of_a_file_is_written(tmp_path: Path) -> None:
+    path = tmp_path / ("x" * 252 + ".so")
+    atomic.replace(path, b"new")
+    assert path.read_bytes() == b"new"
+
+
+@pytest.mark.parametrize("other", ["x" * 256, "folder"])
+def test_no_file_is_replaced_if_another_cannot_be(tmp_path: Path, other: str) -> None:
+    (tmp_path / "folder").mkdir()
+    path = tmp_path / "mask.so"
+    path.write_bytes(b"old")
+    with pytest.raises(ArtifactError, match=r"cannot be written: (File name too long|Is a dir)"):
+        atomic.replace_all({path: b"new", tmp_path / other: b"new"})
+    assert path.read_bytes() == b"old"
+    assert names(tmp_path) == {"mask.so", "folder"}
+
+
+def test_file_in_the_place_of_a_folder_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    said = f"{tmp_path / 'file'} is a file, not a folder"
+    for path in (tmp_path / "file" / "b.so", tmp_path / "file" / "c" / "b.so"):
+        with pytest.raises(ArtifactError, match=said):
+            atomic.replace(path, b"")
+
+
+FAULTS = {
+    "fsync": errno.EIO,
+    "write": errno.ENOSPC,
+    "close": errno.EDQUOT,
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_disk_that_fails_leaves_the_old_file_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    path = tmp_path / "mask.so"
+    path.write_bytes(b"old")
+    before = len([*Path("/proc/self/fd").iterdir()])
+
+    def failing(*_: object) -> None:
+        raise OSError(FAULTS[fault], os.strerror(FAULTS[fault]))
+
+    if fault == "fsync":
+        monkeypatch.setattr(os, "fsync", failing)
+    else:
+        fdopen = os.fdopen
+
+        class Failing:
+            """A file of which one function fails; the descriptor is closed all the same."""
+
+            def __init__(self, *of: object) -> None:
+                self.file = fdopen(*of)  # type: ignore[call-overload]
+
+            def __enter__(self) -> Failing:
+                return self
+
+            def __exit__(self, *_: object) -> None:
+                self.file.close()
+                if fault == "close":
+                    failing()
+
+            def write(self, data: bytes) -> None:
+                if fault == "write":
+                    failing()
+                self.file.write(data)
+
+            def flush(self) -> None:
+                self.file.flush()
+
+        monkeypatch.setattr(os, "fdopen", Failing)
+    with pytest.raises(ArtifactError, match=f"cannot be written: {os.strerror(FAULTS[fault])}"):
+        atomic.replace(path, b"new")
+    monkeypatch.undo()
+    assert path.read_bytes() == b"old"
+    assert names(tmp_path) == {"mask.so"}
+    assert len([*Path("/proc/self/fd").iterdir()]) == before
+
+
+def test_folder_that_cannot_be_synced_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files are there already."""
+    fsync, synced = os.fsync, []
+
+    def only_files(handle: int) -> None:
+        synced.append(handle)
+        if Path(f"/proc/self/fd/{handle}").is_dir():
+            raise OSError(errno.EIO, "Input/output error")
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", only_files)
+    atomic.replace(tmp_path / "mask.so", b"new")
+    assert len(synced) == 2
+    assert names(tmp_path) == {"mask.so"}

@@ -1,0 +1,181 @@
+"""The cache: whole entries, of the user's own, no more than may be."""
+
+import multiprocessing
+import os
+import stat
+import time
+from concurrent.futures import ProcessPoolExecutor
+
+import pytest
+
+from te_select import Workload
+from te_select.backends import build_key
+from te_select.runtime.artifact import cache
+
+
+def named(what):
+    return cache.name_of(what, "0123456789abcdef01234567")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    path = tmp_path / "cache"
+    monkeypatch.setenv("TE_SELECT_CACHE_DIR", str(path))
+    monkeypatch.delenv("TE_SELECT_CACHE_SIZE", raising=False)
+    return path
+
+
+def test_what_was_written_is_read(folder):
+    assert cache.read(named("a")) is None
+    path = cache.write(named("a"), b"code")
+    assert cache.read(named("a")) == b"code"
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [entry.path.name for entry in cache.entries()] == [named("a")]
+
+
+def test_the_users_cache_folder_by_default(monkeypatch, tmp_path):
+    monkeypatch.delenv("TE_SELECT_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache.folder() == tmp_path / "te-select"
+
+
+@pytest.mark.parametrize("variable", ["", "  "])
+def test_cache_lies_in_the_home_folder_without_the_variable(monkeypatch, tmp_path, variable):
+    monkeypatch.delenv(cache.FOLDER, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", variable)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert cache.folder() == tmp_path / ".cache" / "te-select"
+
+
+def test_a_folder_that_others_may_write_is_refused(folder):
+    cache.write(named("a"), b"code")
+    folder.chmod(0o770)
+    assert cache.read(named("a")) is None
+    assert "may be written by others" in cache.problem()
+    with pytest.raises(cache.CacheError, match="chmod 700"):
+        cache.write(named("b"), b"code")
+
+
+def test_an_entry_that_others_may_write_is_not_read():
+    cache.write(named("a"), b"code").chmod(0o606)
+    assert cache.read(named("a")) is None
+
+
+def test_links_and_pipes_are_not_read(folder, tmp_path):
+    cache.write(named("a"), b"code")
+    (folder / named("b")).symlink_to(folder / named("a"))
+    os.mkfifo(folder / named("c"))
+    assert cache.read(named("b")) is None
+    assert cache.read(named("c")) is None
+
+
+def test_the_least_recently_used_goes_first(folder, monkeypatch):
+    monkeypatch.setenv("TE_SELECT_CACHE_SIZE", "1")
+    third = b"x" * (400 << 10)
+    for age, name in ((30, named("a")), (20, named("b"))):
+        path = cache.write(name, third)
+        os.utime(path, (time.time() - age,) * 2)
+    assert cache.read(named("a")) == third  # used just now
+    cache.write(named("c"), third)
+    assert {entry.path.name for entry in cache.entries()} == {named("a"), named("c")}
+    with pytest.raises(cache.CacheError, match="more than TE_SELECT_CACHE_SIZE allows"):
+        cache.write(named("d"), b"x" * (2 << 20))
+
+
+def test_entries_that_fill_the_cache_to_the_last_byte_stay(monkeypatch):
+    monkeypatch.setenv("TE_SELECT_CACHE_SIZE", "1")
+    for name in (named("a"), named("b")):
+        cache.write(name, b"x" * (512 << 10))
+    assert {entry.path.name for entry in cache.entries()} == {named("a"), named("b")}
+
+
+def test_a_size_that_is_no_number_is_refused(monkeypatch):
+    monkeypatch.setenv("TE_SELECT_CACHE_SIZE", "1GB")
+    with pytest.raises(cache.CacheError, match="expected a whole number of MiB"):
+        cache.write(named("a"), b"")
+
+
+def test_a_folder_that_cannot_be_written(folder):
+    folder.write_text("a file")
+    with pytest.raises(cache.CacheError, match=r"cannot be made|is no folder"):
+        cache.write(named("a"), b"code")
+    assert cache.read(named("a")) is None
+    assert cache.entries() == []
+
+
+def test_what_killed_writers_have_left_goes(folder):
+    left = folder / f".te_select-{0:016x}"
+    for next_one in (lambda: cache.write(named("b"), b"code"), cache.clear):
+        cache.write(named("a"), b"code")
+        left.write_bytes(b"half")
+        next_one()
+        assert not left.exists()
+    assert list(folder.iterdir()) == []
+
+
+OTHERS = (
+    "mask.so",
+    "foo-1234.so",
+    "kernel-select-0123456789abcdef01234567.so",
+    "te_select-0123456789abcdef01234567.so",
+    "te_select-a-0123456789ABCDEF01234567.so",
+    "te_select-a-0123456789abcdef0123456.so",
+    "te_select-a-0123456789abcdef01234567.so.old",
+    ".te_select-a-0123456789abcdef01234567.so",
+    ".hidden.so",
+    ".mask.so.te_select-0123456789abcdef",
+    "notes.txt",
+)
+
+
+def test_files_of_others_are_never_counted_nor_removed(folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("TE_SELECT_CACHE_SIZE", "1")
+    precious = tmp_path / "precious.so"
+    precious.write_bytes(b"precious")
+    cache.write(named("a"), b"")
+    for name in OTHERS:
+        (folder / name).write_bytes(bytes(300 << 10))
+    (folder / named("link")).symlink_to(precious)
+    (folder / named("folder")).mkdir()
+    os.mkfifo(folder / named("pipe"))
+    before = {path.name for path in folder.iterdir()} - {named("a")}
+    monkeypatch.setattr(os, "fsync", lambda handle: None)  # a thousand take a minute on a slow disk
+    for number in range(1000):
+        cache.write(named(f"n{number}"), bytes(400 << 10))
+    assert {entry.path.name for entry in cache.entries()} == {named("n998"), named("n999")}
+    assert len(cache.clear()) == 2
+    assert cache.entries() == []
+    assert {path.name for path in folder.iterdir()} == before
+    assert precious.read_bytes() == b"precious"
+
+
+def test_entries_of_the_longest_names_are_kept():
+    """Such as those of six named dims of 52 characters."""
+    dims = tuple(letter * 52 for letter in "abcdef")
+    workload = Workload(dims, dims, dims)
+    name = cache.name_of(workload.name, build_key.digest())
+    assert len(name) > 240
+    cache.write(name, b"code")
+    assert [entry.path.name for entry in cache.entries()] == [name]
+
+
+def test_warning_of_a_bad_cache_names_caller_and_variable(folder, monkeypatch):
+    folder.write_text("a file")
+    monkeypatch.setattr(cache, "_warned", False)
+    with pytest.warns(RuntimeWarning, match=r"cannot keep .* TE_SELECT_CACHE_DIR") as caught:
+        cache.keep(named("a"), b"code")
+    assert caught[0].filename == __file__
+
+
+def _write(number):
+    for _ in range(30):
+        cache.write(named("same"), bytes([number]) * 100_000)
+        found = cache.read(named("same"))
+        assert found is not None and len(set(found)) == 1 and len(found) == 100_000
+    return True
+
+
+def test_processes_write_one_entry_at_once():
+    with ProcessPoolExecutor(4, multiprocessing.get_context("spawn")) as pool:
+        assert all(pool.map(_write, range(4)))

@@ -1,0 +1,61 @@
+"""The choices of a kernel's levels, in full and in short."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from te_select.operator.workload import Workload
+from te_select.runtime.artifact import choices, manifest
+from te_select.runtime.artifact.choices import Choice
+from te_select.runtime.artifact.manifest import KernelRecord, Manifest
+from tests.support.runtime_standin import HERE
+
+BEST = Choice({"lanes": 16, "leaf": 0}, "tuned:x", "measured")
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        BEST,
+        Choice({"lanes": 4, "leaf": 0}, "tuned:x", "measured"),
+        Choice({"lanes": 16, "leaf": 0}, "default", ""),
+        Choice({"lanes": 16, "leaf": 0, "more": None}, "tuned:x", "measured"),
+        Choice({"lanes": 16}, "tuned:x", "measured"),
+        Choice({}, "default", "none was near"),
+    ],
+)
+def test_what_is_said_of_a_choice_after_another_is_read_again(choice):
+    said = choices.to_json(choice, BEST)
+    assert choices.parse(said, BEST) == choice
+    assert choices.parse(choices.to_json(choice), BEST) == choice
+    assert choices.parse(choices.to_json(choice)) == choice
+
+
+def test_only_what_differs_is_said():
+    assert choices.to_json(BEST, BEST) == {}
+    assert choices.to_json(Choice({"lanes": 4, "leaf": 0}, "tuned:x", "measured"), BEST) == {
+        "changes": {"lanes": 4}
+    }
+
+
+@pytest.mark.parametrize("item", [{"config": 3}, {"changes": 3}, {"origin": None}, {"why": 1}])
+def test_field_of_another_type_is_refused(item):
+    with pytest.raises(TypeError, match="expected a"):
+        choices.parse(item, BEST)
+
+
+def test_short_manifest_says_what_the_full_one_says():
+    levels = {"v2": Choice({"lanes": 4, "leaf": 0}), "v3": Choice({"lanes": 8, "leaf": 0})}
+    record = KernelRecord(Workload((4,), (4,), ()), *vars(BEST).values(), levels=levels)
+    target = {
+        "name": "v2,v3,v4",
+        **HERE,
+        "cpu_features": [],
+        "levels": {"v2": [], "v3": [], "v4": []},
+    }
+    whole = Manifest((record,), target, {})
+    for short in (False, True):
+        text = json.dumps(whole.to_json("0" * 64, short=short)).encode()
+        assert manifest.parse(text, "it")[0] == whole

@@ -1,0 +1,58 @@
+"""The note of a library among those of others, in ELF files made by hand."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from te_select.errors import ArtifactError
+from te_select.runtime.artifact import embedded
+
+TEXT = b'{"sha256": "' + b"0" * 64 + b'"}'
+
+
+def note(owner, text, kind):
+    """A note, whose owner and text are padded to four bytes."""
+    sizes = struct.pack("<III", len(owner), len(text), kind)
+    return sizes + owner + bytes(-len(owner) % 4) + text + bytes(-len(text) % 4)
+
+
+def elf(*notes, kind=4, cut=0):
+    """A 64-bit ELF file of one segment, which holds notes if its kind is 4."""
+    inside = b"".join(notes)
+    header = struct.pack(
+        "<16sHHIQQQIHHHHHH", b"\x7fELF\x02\x01", 3, 62, 1, 0, 64, 0, 0, 64, 56, 1, 0, 0, 0
+    )
+    segment = struct.pack("<IIQQQQQQ", kind, 4, 120, 0, 0, len(inside) - cut, len(inside), 4)
+    return header + segment + inside
+
+
+OURS = note(embedded.OWNER, TEXT, embedded.NOTE_TYPE)
+
+
+@pytest.mark.parametrize("length", range(5))
+def test_note_is_found_behind_others_of_any_length(length):
+    others = note(b"GNU\0", b"x" * length, 3), note(b"stapsdt\0"[: length + 1], b"", 1)
+    image = elf(*others, OURS)
+    sealed = embedded.seal(image)
+    assert len(sealed) == len(image)
+    assert embedded.digest_of(sealed) not in ("", "0" * 64)
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        elf(),
+        elf(note(b"GNU\0", TEXT, embedded.NOTE_TYPE)),
+        elf(note(embedded.OWNER, TEXT, 2)),
+        elf(note(embedded.OWNER, TEXT[:70], embedded.NOTE_TYPE)),  # without room for a digest
+        elf(OURS, cut=8),
+        elf(OURS, kind=1),
+        b"\x7fELF\x01" + elf(OURS)[5:],
+    ],
+    ids=["none", "owner", "type", "short", "cut", "segment", "32 bits"],
+)
+def test_what_is_no_note_of_ours_is_none(image):
+    with pytest.raises(ArtifactError, match=r"^x\.so .*expected a library as te_select.export"):
+        embedded.read(image, "x.so")

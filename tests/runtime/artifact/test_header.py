@@ -1,0 +1,148 @@
+"""The C header of a library: what compilers say of it, and what it says of a kernel."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+import subprocess
+
+import pytest
+
+from te_select.errors import ArtifactError
+from te_select.operator.dtypes import ELEMENT_TYPES
+from te_select.operator.workload import Workload
+from te_select.runtime.artifact import header
+from te_select.runtime.artifact.manifest import NodeRecord, c_name, parse
+from tests.support.runtime_standin import manifest
+
+COMPILERS = {
+    "C11": ("gcc", "-std=c11", "-x", "c"),
+    "C++17": ("g++", "-std=c++17", "-x", "c++"),
+}
+STRICT = ("-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only")
+RULES = [
+    Workload((), (), ()),
+    Workload((4, 1), (4, 8), (8,), "float16"),
+    Workload((3,), (3,), (3,), "int8", "none"),
+    Workload((3,), (2, 3, 4), (3,), "int64", "pdpd", 1),
+    Workload((2, 1), (3,), (1,), "bfloat16", "multidirectional"),
+    Workload(("class", "int"), ("class", "int"), ("int",), "complex64"),
+    Workload(("cond", "out"), (), (), "bool", "multidirectional"),
+]
+
+
+def described(workloads, **target):
+    plain = manifest(workloads)
+    return dataclasses.replace(
+        plain,
+        kernels=tuple(dataclasses.replace(r, c_function=c_name(r.workload)) for r in plain.kernels),
+        target={**plain.target, **target},
+    )
+
+
+CUDA = {"kind": "cuda", "archs": ["sm_90"], "cpu_features": []}
+LIBRARIES = {
+    "every type": described([Workload((5,), (5,), (5,), name) for name in ELEMENT_TYPES]),
+    "every rule": described(RULES),
+    "CUDA": described(RULES, **CUDA),
+    "a target with the end of a comment": described(RULES[:1], name='{"mcpu": "*/"}'),
+}
+
+
+HOSTILE = ["*/ int x; /*", "a\nb", "/*/", "**//", "ä\u202e中", "\ud800", "a\\", "??/", "\"'", "\0"]
+
+
+def of_model(*nodes):
+    """A library of two kernels for these nodes: name, place and number of the kernel."""
+    library = described(RULES[:2])
+    symbols = [record.workload.name for record in library.kernels]
+    records = [
+        NodeRecord(place, name, "Where-16", "compiled", "", symbols[kernel])
+        for name, place, kernel in nodes
+    ]
+    return dataclasses.replace(library, nodes=tuple(records))
+
+
+LIBRARIES["hostile names"] = of_model(*((name, f"graph#{name}", 1) for name in ["", *HOSTILE]))
+
+
+def check(language, source, folder):
+    command = COMPILERS[language]
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"{command[0]} is not installed")
+    file = folder / "main"
+    file.write_text(source)
+    words = [*command, *STRICT, f"-I{folder}", str(file)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("language", COMPILERS)
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_header_is_c11_and_cpp17_without_a_warning(language, name, tmp_path):
+    (tmp_path / "lib.h").write_bytes(header.text(LIBRARIES[name]))
+    check(language, '#include "lib.h"\n#include "lib.h"\nint used;\n', tmp_path)
+
+
+@pytest.mark.parametrize("language", COMPILERS)
+def test_headers_that_share_kernels_are_included_together(language, tmp_path):
+    for name, workloads in {"a": RULES[:2], "b": RULES[1:], "c": RULES[:2]}.items():
+        (tmp_path / f"{name}.h").write_bytes(header.text(described(workloads)))
+    source = '#include "a.h"\n#include "b.h"\n#include "c.h"\n'
+    check(language, source + "const char* used(void) { return te_select_error(); }\n", tmp_path)
+
+
+def test_header_names_shapes_types_rule_and_sizes():
+    text = header.text(LIBRARIES["every rule"]).decode()
+    assert " *   then   float16 (its bits) [4,8]\n *   else_  float16 (its bits) [8]\n" in text
+    assert "scalar, one element" in text
+    assert "Broadcast: pdpd, else_ and cond to then, from its axis 1 on." in text
+    name = c_name(RULES[5])
+    parameters = (
+        "const uint8_t* cond,\n    const float* then,\n    const float* else_,\n    float* out"
+    )
+    sizes = "int64_t size_class,\n    int64_t size_int"
+    assert f"te_select_status {name}(\n    {parameters},\n    {sizes});" in text
+
+
+def test_header_names_the_nodes_that_a_function_serves():
+    nodes = ("attn", "graph#3", 1), ("", "graph#7", 1), ("attn", "graph/2:If.then_branch#0", 1)
+    text = header.text(of_model(*nodes)).decode()
+    first, second = text.split("/* out = cond ? then : else_")[1:]
+    assert "Nodes" not in first
+    listed = ["attn (graph#3)", "graph#7", "attn (graph/2:If.then_branch#0)"]
+    assert " * Nodes of the model:\n" + "".join(f" *   {one}\n" for one in listed) in second
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_name_of_a_node_stays_in_its_line_of_the_comment(name):
+    text = header.text(of_model((name, "graph#0", 0))).decode()
+    plain = header.text(of_model(("name", "graph#0", 0))).decode()
+    assert text.isascii() and text.count("\n") == plain.count("\n")
+    assert text.count("/*") == plain.count("/*") and text.count("*/") == plain.count("*/")
+
+
+def test_cuda_kernel_takes_streams_of_driver_and_runtime():
+    text = header.text(LIBRARIES["CUDA"]).decode()
+    assert "struct CUstream_st;\n" in text
+    assert text.count("struct CUstream_st* stream);") == len(RULES)
+    assert "memory of one CUDA device" in text
+    assert "CUstream" not in header.text(LIBRARIES["every rule"]).decode()
+
+
+def test_library_without_plain_functions_has_no_header():
+    assert header.text(manifest(RULES)) is None
+
+
+def test_header_knows_itself_and_nothing_else():
+    assert header.is_header(header.text(LIBRARIES["CUDA"]))
+    assert not header.is_header(b"/* mask.h */\n#define MASK\n")
+
+
+def test_manifest_names_the_functions_and_only_by_their_names():
+    document = LIBRARIES["every rule"].to_json("0" * 64)
+    assert parse(json.dumps(document).encode(), "x")[0] == LIBRARIES["every rule"]
+    document["kernels"][0]["c_function"] = "system"
+    with pytest.raises(ArtifactError, match=r"c_function 'system' is not 'te_select_float32_"):
+        parse(json.dumps(document).encode(), "x")

@@ -1,0 +1,98 @@
+"""Manifests: what is read back, and what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from te_select.errors import ArtifactError
+from te_select.operator.workload import Workload
+from te_select.runtime.artifact.manifest import (
+    KernelRecord,
+    Manifest,
+    is_manifest,
+    parse,
+)
+
+W = Workload((8, "n"), (8, "n"), (), "bfloat16")
+RECORD = KernelRecord(W, {"lanes": 8, "rows": True}, "tuned:znver5/w2_8cte", "it was tuned")
+MANIFEST = Manifest(
+    (RECORD, KernelRecord(Workload((), (), ()), {})),
+    {"name": "znver5", "kind": "cpu", "architecture": "x86_64", "cpu_features": ["avx2", "fma"]},
+    {"te_select": "1", "llvm": "20"},
+)
+DIGEST = "5" * 64
+TEXTS = ("place", "name", "op", "status", "reason")
+SERVED = {"symbol": "select_gone"}
+
+
+def changed(**fields):
+    return json.dumps(MANIFEST.to_json(DIGEST) | fields).encode()
+
+
+def test_what_was_written_is_read_back():
+    assert parse(MANIFEST.to_text(DIGEST), "x.json") == (MANIFEST, DIGEST)
+    assert MANIFEST.kind.name == "cpu"
+
+
+@pytest.mark.parametrize("form", [1, 3, "2", None, True])
+def test_manifest_of_another_format_is_refused(form):
+    with pytest.raises(ArtifactError, match=rf"has format {form!r}; this te_select reads format 2"):
+        parse(changed(format=form), "x.json")
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"target": {**MANIFEST.target, "kind": "rocm"}}, "kind is 'rocm', expected cpu or cuda"),
+        ({"target": {"name": "cuda:sm_90", "kind": "cuda"}}, "archs is None, expected a list"),
+        ({"target": {"name": "x"}}, "kind is None, expected a str"),
+        ({"target": {"name": "x", "kind": "cpu"}}, "architecture is None, expected a str"),
+        (
+            {"target": {**MANIFEST.target, "cpu_features": "x"}},
+            "cpu_features is 'x', expected a list",
+        ),
+        ({"sha256": 3}, "sha256 is 3, expected a str"),
+        ({"target": {"kind": "cpu", "cpu_features": []}}, "name is None, expected a str"),
+        ({"versions": {"llvm": 20}}, "versions holds 20"),
+        ({"versions": []}, r"versions is \[\], expected a dict"),
+        ({"kernels": [3]}, "kernel 3 is not an object"),
+        ({"nodes": [3]}, "node 3 is not an object"),
+        ({"nodes": [{"place": "graph#1"}]}, "name is None, expected a str"),
+        (
+            {"nodes": [dict.fromkeys(TEXTS, "x") | SERVED]},
+            "node 'x' is served by 'select_gone', which is not there",
+        ),
+        (
+            {"nodes": [dict.fromkeys(TEXTS, "x") | {"symbol": "te_select_where"}]},
+            "nodes are served by 'te_select_where', whose kernels are not there",
+        ),
+    ],
+)
+def test_what_is_no_manifest_is_said_in_one_line(fields, text):
+    with pytest.raises(ArtifactError, match=rf"^x\.json is not a manifest: .*{text}") as caught:
+        parse(changed(**fields), "x.json")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("field", ["workload", "symbol", "config", "origin", "why"])
+def test_kernel_that_lacks_a_field_is_refused(field):
+    data = MANIFEST.to_json(DIGEST)
+    del data["kernels"][0][field]
+    with pytest.raises(ArtifactError, match=f"{field} is None, expected"):
+        parse(json.dumps(data).encode(), "x.json")
+
+
+def test_reason_is_text():
+    data = MANIFEST.to_json(DIGEST)
+    data["kernels"][0]["why"] = 3
+    with pytest.raises(ArtifactError, match="why is 3, expected a str"):
+        parse(json.dumps(data).encode(), "x.json")
+
+
+def test_file_of_others_is_no_manifest():
+    assert is_manifest(MANIFEST.to_text(DIGEST))
+    assert is_manifest(changed(format=99, kernels=[]))
+    for text in (b"", b"{", b"[]", b"3", b'{"name": "package"}', b"[" * 100_000, b"\xff"):
+        assert not is_manifest(text)

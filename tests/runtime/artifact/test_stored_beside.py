@@ -1,0 +1,108 @@
+"""The header and the static library beside a library: whole, replaced only where they are ours."""
+
+from __future__ import annotations
+
+import dataclasses
+import stat
+
+import pytest
+
+from te_select import Workload
+from te_select.errors import ArtifactError
+from te_select.runtime.artifact import stored
+from te_select.runtime.artifact.manifest import c_name
+from tests.support.runtime_standin import build
+
+W = Workload((8,), (8,), (8,), "float32")
+OTHER = Workload((8,), (8,), (8,), "int32")
+AR = b"!<arch>\n" + b"/".ljust(48) + b"4".ljust(10) + b"`\n" + b"\0" * 4
+ARCHIVE = AR + b"te_select.o/ " + bytes(100)
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory):
+    """Two libraries that differ in their results and in their sizes."""
+    folder = tmp_path_factory.mktemp("pair")
+    many = [OTHER, *(Workload((n,), (n,), (n,), "int32") for n in range(9, 40))]
+    return build([W], folder / "one.so"), build(many, folder / "two.so")
+
+
+@pytest.fixture
+def with_c(pair):
+    """A library with plain C functions, and a static library of the same build."""
+    library = stored.read(pair[0])
+    kernel = dataclasses.replace(library.manifest.kernels[0], c_function=c_name(W))
+    manifest = dataclasses.replace(library.manifest, kernels=(kernel,))
+    return dataclasses.replace(library, manifest=manifest, archive=ARCHIVE)
+
+
+def listed(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_header_and_static_library_lie_beside_the_library(with_c, tmp_path):
+    path = stored.write(with_c, tmp_path / "mask.so")
+    assert listed(tmp_path) == ["mask.a", "mask.h", "mask.json", "mask.so"]
+    assert path.with_suffix(".a").read_bytes() == ARCHIVE
+    assert c_name(W).encode() in path.with_suffix(".h").read_bytes()
+    assert not path.with_suffix(".h").stat().st_mode & stat.S_IXUSR
+
+
+def test_those_of_an_earlier_export_are_replaced_or_removed(with_c, pair, tmp_path):
+    path = stored.write(with_c, tmp_path / "mask.so")
+    stored.write(dataclasses.replace(with_c, archive=ARCHIVE + b"new"), path)
+    assert path.with_suffix(".a").read_bytes() == ARCHIVE + b"new"
+    stored.write(dataclasses.replace(with_c, archive=None), path)
+    assert listed(tmp_path) == ["mask.h", "mask.json", "mask.so"]
+    stored.write(stored.read(pair[0]), path)  # as an older te-select has built it
+    assert listed(tmp_path) == ["mask.json", "mask.so"]
+
+
+@pytest.mark.parametrize(
+    ("ending", "text", "what"),
+    [
+        (".h", b"#define MASK 1\n", "header"),
+        (".a", b"!<arch>\nmask.o/", "static library"),
+        (".a", AR + b"mask.o/ ", "static library"),
+        (".a", b"", "static library"),
+    ],
+)
+def test_file_that_no_export_has_written_is_not_replaced(with_c, tmp_path, ending, text, what):
+    other = tmp_path / f"mask{ending}"
+    other.write_bytes(text)
+    expected = rf"mask\{ending} is no {what} of te-select, and is not replaced by one"
+    with pytest.raises(ArtifactError, match=expected):
+        stored.write(with_c, tmp_path / "mask.so")
+    assert listed(tmp_path) == [other.name]
+    assert other.read_bytes() == text
+
+
+@pytest.mark.parametrize("ending", [".h", ".a", ".json"])
+def test_folder_of_such_a_name_is_refused(with_c, tmp_path, ending):
+    (tmp_path / f"mask{ending}").mkdir()
+    with pytest.raises(ArtifactError, match=rf"mask\{ending} cannot be written: it is a folder"):
+        stored.write(with_c, tmp_path / "mask.so")
+    assert listed(tmp_path) == [f"mask{ending}"]
+
+
+def test_file_that_is_not_written_stays_where_it_is_no_ones(pair, tmp_path):
+    """The library has no plain functions, and the header and the archive are the user's."""
+    for ending in (".h", ".a"):
+        (tmp_path / f"mask{ending}").write_text("mine")
+    stored.write(stored.read(pair[0]), tmp_path / "mask.so")
+    assert listed(tmp_path) == ["mask.a", "mask.h", "mask.json", "mask.so"]
+    assert (tmp_path / "mask.a").read_text() == "mine"
+
+
+def test_header_of_another_library_is_written_again(with_c, tmp_path):
+    """As where an export was killed between the library and its header."""
+    path = stored.write(with_c, tmp_path / "mask.so")
+    header = path.with_suffix(".h")
+    right = header.read_bytes()
+    for wrong in (right.replace(b"8", b"9"), None):
+        header.unlink() if wrong is None else header.write_bytes(wrong)
+        assert stored.write_beside(with_c, path) == ["mask.h"]
+        assert header.read_bytes() == right
+    header.write_bytes(b"#define MASK 1\n")
+    assert stored.write_beside(with_c, path) == []
+    assert header.read_bytes() == b"#define MASK 1\n"

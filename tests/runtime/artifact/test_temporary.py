@@ -1,0 +1,172 @@
+"""Temporary files and folders: those of killed processes go, and nothing else does."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from te_select.runtime.artifact import atomic, temporary
+
+LEFT = f"{temporary.HIDDEN}{'0' * 16}"
+
+
+def create(path: Path) -> int:
+    return os.open(path, temporary.NEW, 0o600)
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def killed(folder: Path) -> None:
+    """A process that is killed with a temporary file and a folder."""
+    code = """
+import os, signal, sys
+from pathlib import Path
+from te_select.runtime.artifact import temporary
+from te_select.runtime.artifact.scratch import _create
+def create(path):
+    return os.open(path, temporary.NEW, 0o600)
+temporary.make(Path(sys.argv[1]), create, temporary.HIDDEN)
+made, _ = temporary.make(Path(sys.argv[1]), _create, temporary.VISIBLE)
+(made / "kernels.o").touch()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    done = subprocess.run([sys.executable, "-c", code, str(folder)], check=False)
+    assert done.returncode == -signal.SIGKILL
+
+
+def test_what_a_killed_process_has_left_is_removed(tmp_path: Path) -> None:
+    killed(tmp_path)
+    assert len(names(tmp_path)) == 2
+    temporary.clear(tmp_path, temporary.HIDDEN)
+    (folder,) = tmp_path.iterdir()
+    assert folder.is_dir()
+    temporary.clear(tmp_path, temporary.VISIBLE)
+    assert names(tmp_path) == set()
+
+
+def test_folder_of_the_user_beside_an_output_stays(tmp_path: Path) -> None:
+    """Such as a checkout that is named by its commit."""
+    checkout = tmp_path / f"{temporary.VISIBLE}{'0' * 16}"
+    (checkout / "src").mkdir(parents=True)
+    atomic.replace(tmp_path / "mask.so", b"")
+    assert (checkout / "src").is_dir()
+
+
+@pytest.mark.parametrize("prefix", [temporary.HIDDEN, temporary.VISIBLE])
+def test_only_what_is_made_with_a_prefix_is_removed(tmp_path: Path, prefix: str) -> None:
+    as_file, as_folder = tmp_path / "files", tmp_path / "folders"
+    for parent in (as_file, as_folder):
+        parent.mkdir()
+    (as_file / f"{prefix}{'0' * 16}").touch()
+    (as_folder / f"{prefix}{'0' * 16}").mkdir()
+    for parent in (as_file, as_folder):
+        temporary.clear(parent, prefix)
+    assert bool(names(as_file)) == (prefix == temporary.VISIBLE)
+    assert bool(names(as_folder)) == (prefix == temporary.HIDDEN)
+
+
+def test_what_a_living_process_has_made_stays(tmp_path: Path) -> None:
+    path, handle = temporary.make(tmp_path, create, temporary.HIDDEN)
+    temporary.clear(tmp_path, temporary.HIDDEN)
+    assert path.exists()
+    os.close(handle)
+    temporary.clear(tmp_path, temporary.HIDDEN)
+    assert not path.exists()
+
+
+def refuse(*_: int) -> None:
+    raise OSError(errno.ENOLCK, "No locks available")
+
+
+@pytest.mark.parametrize("flock", [lambda *_: None, refuse], ids=["idle", "none"])
+def test_nothing_is_removed_without_locks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flock: object
+) -> None:
+    """Another machine may be writing what lies there."""
+    (tmp_path / LEFT).touch()
+    monkeypatch.setattr(fcntl, "flock", flock)
+    path, handle = temporary.make(tmp_path, create, temporary.HIDDEN)
+    os.close(handle)
+    temporary.clear(tmp_path, temporary.HIDDEN)
+    assert names(tmp_path) == {LEFT, path.name}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "te_select-older",
+        "te_select-scratch-notes",
+        f".mask.so{LEFT}",
+        f"{LEFT}0",
+        LEFT.upper(),
+        f".{LEFT}",
+        f"{LEFT}.so",
+        LEFT[:-1],
+    ],
+)
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_other_names_stay(tmp_path: Path, name: str, kind: str) -> None:
+    (tmp_path / name).touch() if kind == "file" else (tmp_path / name).mkdir()
+    temporary.clear(tmp_path, temporary.HIDDEN)
+    temporary.clear(tmp_path, temporary.VISIBLE)
+    assert names(tmp_path) == {name}
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket", "link", "link to a folder", "broken link"])
+def test_neither_file_nor_folder_stays_and_is_not_waited_for(tmp_path: Path, kind: str) -> None:
+    folder, precious = tmp_path / "folder", tmp_path / "precious"
+    folder.mkdir()
+    precious.mkdir()
+    (precious / "file").touch()
+    planted = folder / LEFT
+    if kind == "pipe":
+        os.mkfifo(planted)
+    elif kind == "socket":
+        os.mknod(planted, 0o600 | 0o140000)
+    else:
+        ends = {"link": "file", "link to a folder": ".", "broken link": "missing"}
+        planted.symlink_to(precious / ends[kind])
+    temporary.clear(folder, temporary.HIDDEN)
+    assert names(folder) == {LEFT}
+    assert names(precious) == {"file"}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of other users")
+def test_what_another_user_has_left_stays(tmp_path: Path) -> None:
+    (tmp_path / LEFT).touch()
+    os.chown(tmp_path / LEFT, 65534, 65534)
+    temporary.clear(tmp_path, temporary.HIDDEN)
+    assert names(tmp_path) == {LEFT}
+
+
+def test_folder_that_takes_no_files_is_an_error(tmp_path: Path) -> None:
+    for folder in (tmp_path / "missing", Path("/proc")):
+        with pytest.raises(FileNotFoundError):
+            temporary.make(folder, create, temporary.HIDDEN)
+
+
+def test_what_is_removed_as_it_is_made_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process may look between making and locking."""
+    made: list[Path] = []
+
+    def taken_at_once(handle: int, operation: int) -> None:
+        made.append(Path(f"/proc/self/fd/{handle}").readlink())
+        if len(made) == 1:
+            made[0].unlink()
+
+    monkeypatch.setattr(fcntl, "flock", taken_at_once)
+    path, handle = temporary.make(tmp_path, create, temporary.HIDDEN)
+    os.close(handle)
+    assert path == made[1]
+    assert path.exists()

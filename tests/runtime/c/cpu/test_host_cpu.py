@@ -1,0 +1,264 @@
+"""What a call gives a kernel: pointers, sizes, flags and threads."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from te_select.backends.cpu.link import Level
+from tests.support import cpu_probe
+
+THREADS = 4
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("probe")
+    cpu_probe.build(made)
+    return made
+
+
+@pytest.fixture
+def probe(folder, monkeypatch):
+    monkeypatch.setenv("TE_SELECT_NUM_THREADS", str(THREADS))
+    return lambda **how: cpu_probe.Probe(folder, **how)
+
+
+def test_pointers_and_sizes_are_those_of_the_operands(probe):
+    made = probe()
+    arrays = made(5, 7)
+    assert list(made.seen.sizes) == [7, 5]  # by name, whatever their order in the shapes
+    assert list(made.seen.pointers) == [array.ctypes.data for array in arrays]
+
+
+def test_stores_past_the_cache_begin_at_the_bytes_asked_for(probe):
+    made = probe(stream_from=64)
+    streams = []
+    for n in (15, 16, 17):
+        made(n)
+        streams.append(made.seen.has("stream"))
+    assert streams == [False, True, True]
+    never = probe()
+    never(1 << 16)
+    assert not never.seen.has("stream")
+
+
+def test_threads_are_as_many_as_the_bytes_moved_are_worth(probe):
+    made = probe(bytes_per_thread=100)
+    # 13, 195, 208, 299, 312 and 13,000 bytes
+    for n, tasks in {1: 1, 15: 1, 16: 2, 23: 2, 24: 3, 1000: THREADS}.items():
+        made.on(tasks, n)
+        assert made.seen.ran == sum(1 << (8 * k) for k in range(tasks))  # each of them once
+
+
+def test_every_thread_has_as_many_tasks_of_256_kb(probe):
+    made = probe(bytes_per_thread=100)
+    for n, tasks in {90_000: THREADS, 110_000: 2 * THREADS, 200_000: 3 * THREADS}.items():
+        made.on(tasks, n)  # 1.2, 1.4 and 2.6 MB
+    assert made.seen.ran == 3 * THREADS
+
+
+def test_small_call_after_a_large_one_has_one_thread_again(probe):
+    made = probe(bytes_per_thread=100)
+    made.on(THREADS, 1000)
+    made(1)
+    assert made.seen.tasks == 1
+
+
+def test_kernel_without_a_parallel_loop_is_given_one_thread(probe):
+    made = probe()
+    made(1 << 16)
+    assert (made.seen.tasks, made.seen.has("small")) == (1, True)
+
+
+def test_call_of_one_thread_inside_the_caches_is_small(probe):
+    made = probe(bytes_per_thread=100, stream_from=256)
+    small = []
+    for n in (15, 16, 63, 64):
+        made(n)
+        small.append(made.seen.has("small"))
+    assert small == [True, False, False, False]
+    streamed = probe(stream_from=64)
+    streamed(16)
+    assert not streamed.seen.has("small")
+
+
+def test_threads_that_stored_past_the_cache_order_stores(probe):
+    serial = probe(stream_from=64)
+    serial(15)
+    assert serial.fences.value == 0
+    serial(16)
+    assert serial.fences.value == 1
+
+
+def test_every_helper_orders_its_stores_too(folder):
+    """In a new process: helpers run the code of the library that starts them.
+
+    Until none of them came too late, and did nothing.
+    """
+    code = f"""
+        from pathlib import Path
+        from tests.support.cpu_probe import Probe
+        probe = Probe(Path({str(folder)!r}), stream_from=64, bytes_per_thread=100)
+        probe.seen.meet = 1
+        fences = 0
+        for _ in range(500):
+            probe(1000)
+            assert fences <= {THREADS}
+            fences = probe.fences.value
+            if fences == {THREADS}:
+                break
+        print(fences)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env={**os.environ, "TE_SELECT_NUM_THREADS": str(THREADS)},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=True,
+    )
+    assert done.stdout == f"{THREADS}\n"
+
+
+@pytest.mark.parametrize(
+    ("knob", "profile", "skips"),
+    [(0, 2, False), (1, 0, True), (-1, 0, False), (-1, 1, True), (-1, 2, True)],
+)
+def test_knob_or_machine_says_to_look_at_cond_first(probe, monkeypatch, knob, profile, skips):
+    """Only calls for several threads look; a small call would take a tenth longer."""
+    monkeypatch.setenv("TE_SELECT_PROFILE", f"skip={profile}")
+    made = probe(bytes_per_thread=100, skip=knob)
+    made(1000)
+    assert made.seen.has("skip") == skips
+    made(1)
+    assert not made.seen.has("skip")
+
+
+@pytest.mark.parametrize(("profile", "skips"), [(1, False), (2, True)])
+def test_machine_decides_if_reread_cond_is_looked_at_first(probe, monkeypatch, profile, skips):
+    monkeypatch.setenv("TE_SELECT_PROFILE", f"skip={profile}")
+    made = probe(bytes_per_thread=100, skip=-1, reads_cond_once=False)
+    made(1000)
+    assert made.seen.has("skip") == skips
+
+
+@pytest.mark.parametrize("knob", [-1, 0, 1])
+@pytest.mark.parametrize("profile", [0, 1])
+def test_knob_or_machine_says_that_spans_walk_backwards(probe, monkeypatch, knob, profile):
+    monkeypatch.setenv("TE_SELECT_PROFILE", f"backwards={profile}")
+    made = probe(backwards=knob)
+    made(1)
+    assert made.seen.has("backwards") == bool(profile if knob < 0 else knob)
+
+
+@pytest.mark.parametrize(("is_fill", "first"), [(False, 100), (True, 150)])
+def test_machine_decides_from_where_stores_pass_its_caches(probe, monkeypatch, is_fill, first):
+    """By the bytes moved, 13 for each element; by the bytes written, 4, if much less is read."""
+    monkeypatch.setenv("TE_SELECT_NUM_THREADS", "1")
+    sizes = "stream_per_thread=1000,stream_per_l3=300,fill_per_thread=400,fill_per_l3=200"
+    monkeypatch.setenv("TE_SELECT_PROFILE", sizes)
+    made = probe(stream_from=-1, is_fill=is_fill)
+    for n in (first - 1, first):
+        made(n)
+        assert made.seen.has("stream") == (n == first)
+
+
+def test_stores_go_past_the_caches_of_all_threads(probe, monkeypatch):
+    monkeypatch.setenv("TE_SELECT_PROFILE", "stream_per_thread=1300,stream_per_l3=0")
+    made = probe(stream_from=-1, bytes_per_thread=100)
+    for n in (99 * THREADS, 100 * THREADS):
+        made.on(THREADS, n)
+        assert made.seen.has("stream") == (n == 100 * THREADS)
+
+
+def test_machine_decides_what_a_thread_is_worth(probe, monkeypatch):
+    monkeypatch.setenv("TE_SELECT_PROFILE", "bytes_per_thread=6500")
+    made = probe(bytes_per_thread=-1)
+    made(999)
+    assert made.seen.tasks == 1
+    made.on(2, 1000)
+
+
+@pytest.mark.parametrize("profile", ["skip=1", "skip=2,stream_per_thread=1000,stream_per_l3=0"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        {},
+        {"bytes_per_thread": 100},
+        {"bytes_per_thread": 100, "stream_from": 256, "skip": 1},
+        {"bytes_per_thread": -1, "stream_from": -1, "skip": -1, "backwards": -1},
+        {"bytes_per_thread": -1, "stream_from": -1, "skip": -1, "is_fill": True},
+        {"bytes_per_thread": 100, "skip": -1, "reads_cond_once": False},
+    ],
+)
+def test_plan_is_what_a_call_does(probe, monkeypatch, profile, how):
+    monkeypatch.setenv("TE_SELECT_PROFILE", f"bytes_per_thread=6500,{profile}")
+    made = probe(**how)
+    for n in (1, 16, 64, 99, 100, 308, 999, 1000, 2500):
+        threads, streams, looks = made.plan(n)
+        made.on(threads, n)
+        assert (streams, looks) == (made.seen.has("stream"), made.seen.has("skip")), n
+    made.plan(2500)
+    made(1)
+    assert made.seen.tasks == 1  # the plan has left nothing behind
+
+
+def test_plan_does_not_read_cond(probe, monkeypatch):
+    """Whether a call looks at it may depend on its values; then it may look."""
+    monkeypatch.setenv("TE_SELECT_PROFILE", "skip=1")
+    made = probe(bytes_per_thread=100, skip=-1)
+    assert made.plan(1 << 40)[2]
+    assert made.plan(0) == (1, False, False)
+    assert made._plan() == 4
+
+
+@pytest.mark.parametrize("which", range(1, THREADS + 1))
+def test_failure_of_one_thread_is_that_of_the_call(probe, which):
+    made = probe(bytes_per_thread=100)
+    made.seen.fails = which
+    with pytest.raises(RuntimeError, match="the kernel failed"):
+        made.on(THREADS, 1000)
+    if made.seen.tasks == THREADS:  # if the call runs alone, only the first task can fail
+        assert made.seen.ran == 0x01010101
+    if which == 1:
+        with pytest.raises(RuntimeError, match="the kernel failed"):
+            made(1)
+        assert made.seen.ran == 1
+    made.seen.fails = 0
+    made(1)
+    assert made.seen.tasks == 1
+
+
+def test_library_without_a_level_for_this_cpu_says_why(probe):
+    moon = Level("moon", ("cheese",))
+    made = probe(levels=[moon, Level("far side", ("cheese", "darkness"))])
+    with pytest.raises(RuntimeError, match="compiled for moon, and this CPU lacks cheese"):
+        made(1)
+    assert made.seen.calls == 0
+    lower = probe(levels=[Level("x86-64", ()), moon])
+    lower(1)
+    assert lower.seen.calls == 1
+
+
+def test_nothing_is_called_where_out_has_no_element(probe):
+    made = probe(stream_from=1, bytes_per_thread=1)
+    made(0, 5)
+    assert made.seen.calls == 0
+    made(1)
+    assert made.seen.calls == 1
+
+
+@pytest.mark.parametrize(("first", "streams"), [(9, True), (10, False)])
+def test_one_value_of_cond_reads_one_side(probe, monkeypatch, first, streams):
+    """One element of cond, of one side and of out are moved: 1 + 4 + 4 bytes."""
+    sizes = f"stream_per_thread={first},stream_per_l3=0"
+    monkeypatch.setenv("TE_SELECT_PROFILE", sizes)
+    monkeypatch.setenv("TE_SELECT_NUM_THREADS", "1")
+    made = probe(stream_from=-1)
+    made(1)
+    assert made.seen.has("stream") == streams

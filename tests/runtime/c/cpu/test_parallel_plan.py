@@ -1,0 +1,221 @@
+"""Threads of parallel kernels: how many are started, and by which processes."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from te_select import Workload
+from te_select.runtime.call import loading
+from tests.support import c_half
+from tests.support.runtime_standin import build
+
+ROOT = Path(__file__).parents[4]
+PATHS = {
+    "PATH": "/usr/bin:/bin",
+    "PYTHONPATH": os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), str(ROOT)))),
+}
+
+
+def run_alone(code, *args, **environment):
+    """Run code in a process that must not hang or crash."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code), *map(str, args)],
+        env={**PATHS, "TE_SELECT_NUM_THREADS": "4", **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+PARALLEL = """
+    import os, sys, threading
+    import numpy as np
+    from te_select.runtime.call import loading
+    from te_select.runtime.artifact import stored
+    assert "tvm" not in sys.modules
+    k = loading.load(sys.argv[1])
+    shape = (64, 64)
+    cond = np.random.default_rng(0).integers(0, 2, shape).astype(bool)
+    then, else_ = np.ones(shape, "f4"), np.zeros(shape, "f4")
+    threads = lambda: len(os.listdir("/proc/self/task"))
+    before = threads()
+    assert (k(cond, then, else_) == cond).all()
+    print(threads() - before)
+"""
+
+
+@pytest.fixture(scope="module")
+def parallel(tmp_path_factory):
+    shape = (64, 64)
+    path = tmp_path_factory.mktemp("parallel") / "mask.so"
+    return build([Workload(shape, shape, shape, "float32")], path, bytes_per_thread=1024)
+
+
+def test_parallel_kernel_survives_a_fork(parallel):
+    code = (
+        PARALLEL
+        + """
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if (k(cond, then, else_) == cond).all() else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert (k(cond, then, else_) == cond).all()
+    """
+    )
+    assert run_alone(code, parallel).split() == ["3"]
+
+
+def test_libraries_of_a_forked_child_run_serially(parallel, tmp_path):
+    other = Workload((64, 64), (64, 64), (64, 64), "uint8")
+    path = build([other], tmp_path / "other.so", bytes_per_thread=1024)
+    code = (
+        PARALLEL
+        + """
+    child = os.fork()
+    if child == 0:
+        import signal
+        signal.alarm(30)
+        from pathlib import Path
+        from te_select.operator.workload import Workload
+        from tests.support.runtime_standin import build
+        other = loading.load(sys.argv[2])
+        right = (other(cond, then.astype("u1"), else_.astype("u1")) == cond).all()
+        w = Workload(shape, shape, shape, "float64")
+        made = loading.load(build([w], Path(sys.argv[3]), bytes_per_thread=1024))
+        right &= (made(cond, then.astype("f8"), else_.astype("f8")) == cond).all()
+        os._exit(0 if right else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    """
+    )
+    assert run_alone(code, parallel, path, tmp_path / "made.so").split() == ["3"]
+
+
+@pytest.mark.parametrize(("value", "extra"), [("1", "0"), ("2", "1"), ("4", "3")])
+def test_thread_count_is_read_from_the_environment(parallel, value, extra):
+    out = run_alone(PARALLEL, parallel, TE_SELECT_NUM_THREADS=value)
+    assert out.split() == [extra]
+
+
+@pytest.mark.parametrize(("openmp", "extra"), [("3", "2"), ("2,8", "1"), ("5", "4")])
+def test_empty_thread_count_leaves_it_to_that_of_openmp(parallel, openmp, extra):
+    """A list has one count for each level of nesting, and the first one counts."""
+    out = run_alone(PARALLEL, parallel, TE_SELECT_NUM_THREADS="", OMP_NUM_THREADS=openmp)
+    assert out.split() == [extra]
+
+
+@pytest.mark.parametrize("openmp", ["", "x", "0", "-1", "9" * 40 + "x"])
+def test_openmp_thread_count_that_is_no_number_is_ignored(parallel, openmp):
+    """Then the number of processors counts; this process has one."""
+    one = "import os\nos.sched_setaffinity(0, [min(os.sched_getaffinity(0))])\n"
+    code = one + textwrap.dedent(PARALLEL)
+    out = run_alone(code, parallel, TE_SELECT_NUM_THREADS="", OMP_NUM_THREADS=openmp)
+    assert out.split() == ["0"]
+
+
+REFUSED = """
+    import os, shutil, sys, tvm_ffi
+    import numpy as np
+    from te_select.errors import ArgumentError
+    from te_select.runtime.call import loading
+    path, name, *values = sys.argv[1:]
+    for k, value in enumerate(values):
+        os.environ["TE_SELECT_NUM_THREADS"] = value
+        try:
+            loading.load(path)
+        except ArgumentError as error:
+            print(error)
+        # As a C++ program does, without te_select.load.
+        copy = shutil.copy(path, f"{path[:-3]}{k}.so")
+        out = np.full((64, 64), 7, "f4")
+        select = tvm_ffi.load_module(copy).get_function(name)
+        try:
+            select(np.ones((64, 64), bool), np.ones((64, 64), "f4"), np.ones((64, 64), "f4"), out)
+        except ValueError as error:
+            print(error)
+        assert (out == 7).all()
+"""
+
+
+def test_thread_count_that_is_no_number_is_refused(parallel):
+    values = ["x", "0", "000", "-3", "+3", "1e3", "3x", " ", "\u0664", "x" * 999]
+    out = run_alone(REFUSED, parallel, loading.load(parallel).workload.name, *values)
+    lines = out.splitlines()
+    for value, at_load, calling in zip(values, lines[::2], lines[1::2], strict=True):
+        for said in (at_load, calling):
+            assert "TE_SELECT_NUM_THREADS is '" in said
+            assert "expected a positive whole number" in said
+        if value.isascii():
+            assert f"is '{value[:40]}" in loading and f"is '{value[:40]}" in calling
+
+
+MOST_THREADS = 256  # as in processors.h
+
+
+def test_huge_thread_count_starts_no_more_than_256_threads(tmp_path):
+    shape = (64, 64)
+    path = build([Workload(shape, shape, shape)], tmp_path / "library.so", bytes_per_thread=1)
+    extra = run_alone(PARALLEL, path, TE_SELECT_NUM_THREADS="9" * 30)
+    assert int(extra) == MOST_THREADS - 1
+
+
+def test_work_is_done_whole_by_fewer_threads_than_asked(tmp_path):
+    """The system refuses threads if there is no memory for their stacks."""
+    shape = (64, 64)
+    path = build([Workload(shape, shape, shape)], tmp_path / "library.so", bytes_per_thread=1)
+    limit = """
+    import resource
+    with open("/proc/self/statm") as statm:
+        used = int(statm.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + (16 << 20),) * 2)
+    before = threads()
+"""
+    code = PARALLEL.replace("    before = threads()\n", limit)
+    assert 0 <= int(run_alone(code, path, TE_SELECT_NUM_THREADS="200")) < 60
+
+
+def test_bytes_decide_how_many_threads_are_worth_it(tmp_path):
+    shape = (64, 64)
+    path = tmp_path / "mask.so"
+    build([Workload(shape, shape, shape, "float32")], path, bytes_per_thread=20000)
+    assert run_alone(PARALLEL, path).split() == ["1"]
+
+
+def test_threads_have_equal_tasks_of_256_kb_at_most_65536(tmp_path):
+    tasks_for = ctypes.CDLL(str(c_half.build(tmp_path, "parallel_plan_test.c", []))).tasks_for
+    tasks_for.restype = ctypes.c_int64
+    tasks_for.argtypes = (ctypes.c_int64, ctypes.c_int32)
+    task = 1 << 18
+    for moved, threads, tasks in (
+        (1, 1, 1),
+        (1, 4, 4),
+        (5 * task - 1, 4, 4),
+        (5 * task, 4, 8),
+        (9 * task, 4, 12),
+        (9 * task, 1, 9),
+        (1 << 45, 1, 1 << 16),
+        (1 << 45, 3, (1 << 16) - 1),
+    ):
+        assert tasks_for(moved, threads) == tasks
+
+
+def test_more_libraries_load_than_static_tls_has_room_for(parallel):
+    code = """
+        import shutil, sys, tvm_ffi
+        path, name = sys.argv[1:]
+        modules = []
+        for i in range(600):
+            copy = shutil.copy(path, f"{path[:-3]}-{i}.so")  # a library of its own
+            modules.append(tvm_ffi.load_module(copy))
+            modules[-1].get_function(name)
+    """
+    run_alone(code, parallel, loading.load(parallel).workload.name)

@@ -1,0 +1,248 @@
+"""The pool: every task is done once, and no call waits for a thread that has not come."""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import os
+import subprocess
+import sys
+import textwrap
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.support import c_half
+
+ROOT = Path(__file__).parents[4]
+SOURCES = ["cpu/pool.c", "cpu/pool_backoff.c"]
+OWN = ("-Wl,-Bsymbolic",)  # its pthread_create comes before that of libc
+
+
+@pytest.fixture(autouse=True)
+def watched():
+    """End a process that waits too long for a lost task, and say where it waited."""
+    faulthandler.dump_traceback_later(200, exit=True)
+    yield
+    faulthandler.cancel_dump_traceback_later()
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    return c_half.build(tmp_path_factory.mktemp("pool"), "pool_test.c", SOURCES)
+
+
+@pytest.fixture(scope="module")
+def pool(path):
+    return ctypes.CDLL(str(path))
+
+
+def alone(path, code, timeout=60, **environment):
+    """Run code in a process that must neither hang nor crash."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code), str(path)],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        timeout=timeout,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 7, 64, 10_000])
+@pytest.mark.parametrize("tasks", [1, 2, 3, 8, 63, 1000])
+def test_every_task_is_done_once(pool, tasks, threads):
+    for fails in (0, 1, tasks):
+        assert pool.try_once(tasks, threads, fails, 0, 0) == 0
+
+
+def test_many_jobs_one_after_another(pool):
+    for k in range(500):
+        assert pool.try_once(1 + k % 37, 2 + k % 2, 0, 0, 0) == 0
+
+
+def test_calls_at_once_do_not_mix(pool):
+    """ctypes releases the interpreter's lock, so the calls run at the same time."""
+    with ThreadPoolExecutor(8) as callers:
+        wrong = callers.map(lambda k: pool.try_once(1 + k % 99, 4, 0, 0, 200), range(2000))
+        assert not any(wrong)
+
+
+def test_task_that_runs_tasks_does_those_itself(pool):
+    for _ in range(20):
+        assert pool.try_once(64, 3, 0, 1, 0) == 0
+
+
+def test_no_more_threads_take_part_than_a_call_asked_for(pool):
+    """Although an earlier call has started more threads."""
+    assert 1 <= pool.takers(4) <= 4
+    for _ in range(100):
+        assert 1 <= pool.takers(2) <= 2
+
+
+def test_sleeping_helper_is_woken(pool):
+    """Within some calls, because the processors may be busy with other work."""
+    assert any(pool.both_at_once() for _ in range(200))
+
+
+def test_helper_that_never_starts_is_not_waited_for(tmp_path):
+    never = c_half.build(tmp_path, "pool_test.c", SOURCES, "-DNO_THREAD_EVER_RUNS", *OWN)
+    code = """
+        import ctypes, sys
+        pool = ctypes.CDLL(sys.argv[1])
+        for k in range(200):
+            assert pool.try_once(50, 4, 0, 0, 0) == 0
+    """
+    alone(never, code)
+
+
+def test_refused_threads_are_not_taken_for_late_ones(tmp_path):
+    """Otherwise calls would run alone for a while, as if the cores had other work."""
+    none = c_half.build(tmp_path, "pool_test.c", SOURCES, "-DNO_THREAD_CAN_BE_MADE", *OWN)
+    code = """
+        import ctypes, sys
+        pool = ctypes.CDLL(sys.argv[1])
+        for k in range(20):
+            assert pool.at_hand(4) == 4
+            assert pool.try_once(64, 4, 0, 0, 0) == 0
+    """
+    alone(none, code, TE_SELECT_NUM_THREADS="4")
+
+
+def test_forked_child_runs_alone_and_its_parent_goes_on(path):
+    code = """
+        import ctypes, os, sys
+        pool = ctypes.CDLL(sys.argv[1])
+        for k in range(20):
+            assert pool.try_once(64, 4, 0, 0, 100) == 0
+            child = os.fork()
+            if not child:
+                right = pool.at_hand(4) == 1 and not any(
+                    pool.try_once(64, 4, 0, 0, 0) for _ in range(50)
+                )
+                os._exit(not right)
+            assert os.waitpid(child, 0)[1] == 0
+    """
+    alone(path, code)
+
+
+def test_library_that_a_forked_child_loads_runs_alone_too(path, tmp_path):
+    copy = tmp_path / "copy.so"
+    copy.write_bytes(path.read_bytes())
+    code = f"""
+        import ctypes, os, sys
+        pool = ctypes.CDLL(sys.argv[1])
+        assert pool.try_once(64, 4, 0, 0, 100) == 0
+        child = os.fork()
+        if not child:
+            other = ctypes.CDLL({str(copy)!r})
+            os._exit(other.at_hand(4) != 1 or other.try_once(64, 4, 0, 0, 0))
+        assert os.waitpid(child, 0)[1] == 0
+    """
+    alone(path, code)
+
+
+def test_fork_while_others_call_leaves_a_child_that_works(path):
+    code = """
+        import ctypes, os, sys, threading
+        pool = ctypes.CDLL(sys.argv[1])
+        stop = []
+        def call():
+            while not stop:
+                assert pool.try_once(64, 4, 0, 0, 1000) == 0
+        threads = [threading.Thread(target=call) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for k in range(60):
+            child = os.fork()
+            if not child:
+                os._exit(any(pool.try_once(64, 4, 0, 0, 0) for _ in range(20)))
+            assert os.waitpid(child, 0)[1] == 0
+        stop.append(1)
+        for thread in threads:
+            thread.join()
+    """
+    alone(path, code)
+
+
+def test_signals_go_to_the_threads_of_the_program(path):
+    """Python runs handlers in its main thread, and a helper must not receive the signal instead."""
+    code = """
+        import ctypes, os, signal, sys
+        pool = ctypes.CDLL(sys.argv[1])
+        seen = []
+        signal.signal(signal.SIGALRM, lambda *_: seen.append(1))
+        signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+        while len(seen) < 100:
+            assert pool.try_once(64, 4, 0, 0, 100) == 0
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for task in os.listdir("/proc/self/task"):
+            status = open(f"/proc/self/task/{task}/status").read()
+            if "Name:\\tte_select\\n" in status:
+                blocked = int(status.split("SigBlk:\\t")[1].split()[0], 16)
+                assert blocked >> (signal.SIGALRM - 1) & 1
+    """
+    alone(path, code)
+
+
+def test_two_libraries_share_one_pool(path, tmp_path):
+    """Threads of several pools would hinder each other."""
+    copy = tmp_path / "copy.so"
+    copy.write_bytes(path.read_bytes())
+    code = f"""
+        import ctypes, os, sys
+        first, second = ctypes.CDLL(sys.argv[1]), ctypes.CDLL({str(copy)!r})
+        before = len(os.listdir("/proc/self/task"))
+        for k in range(50):
+            assert first.try_once(64, 3, 0, 0, 100) == second.try_once(64, 3, 0, 0, 100) == 0
+        assert len(os.listdir("/proc/self/task")) == before + 2
+    """
+    alone(path, code)
+
+
+def test_process_ends_though_helpers_sleep(path):
+    code = """
+        import ctypes, sys
+        pool = ctypes.CDLL(sys.argv[1])
+        assert pool.try_once(64, 8, 0, 0, 0) == 0
+    """
+    alone(path, code, timeout=20)
+
+
+AFFINITY = """
+    import time
+    mine = os.sched_getaffinity(0)
+
+    def call():
+        time.sleep(0.02)  # the helpers sleep then
+        assert pool.try_once(64, 3, 0, 0, 100) == 0
+"""
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is one CPU")
+def test_helpers_wake_on_other_cpus_than_the_callers(path):
+    code = """
+        for cpu in (min(mine), max(mine)):
+            for k in range(5):
+                os.sched_setaffinity(0, {cpu})  # moves this thread there
+                os.sched_setaffinity(0, mine)
+                call()
+        for each in map(os.sched_getaffinity, helpers(2)):
+            assert each < mine and len(each) == len(mine) - 1, (each, mine)
+        assert os.sched_getaffinity(0) == mine
+    """
+    c_half.run(path, AFFINITY, code)
+
+
+def test_helpers_of_a_single_cpu_stay_where_they_may_run(path):
+    code = """
+        os.sched_setaffinity(0, {min(mine)})
+        for k in range(5):
+            call()
+        assert [os.sched_getaffinity(id) for id in helpers(2)] == [{min(mine)}] * 2
+    """
+    c_half.run(path, AFFINITY, code)

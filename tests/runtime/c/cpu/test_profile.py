@@ -1,0 +1,297 @@
+"""Profiles: by the machine, by the user's file, by the environment; and their description."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+
+import numpy as np
+import pytest
+import tvm_ffi
+
+import te_select
+from te_select import Workload
+from te_select.runtime.call.cpu.profile import DECISIONS, NEVER, Profile
+from tests.support import c_half
+from tests.support.runtime_standin import build
+
+KB, MB = 1 << 10, 1 << 20
+EMERALD_RAPIDS = (b"GenuineIntel", 6, 0xCF, 2 * MB, 300 * MB, 128)
+ZEN_4 = (b"AuthenticAMD", 25, 17, MB, 32 * MB, 2)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("profile")
+    return c_half.build(
+        folder, "profile_test.c", ["cpu/profile.c", "cpu/processors.c", "cpu/sysfs.c"]
+    )
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """An empty home folder, and no variable that changes the profile."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.delenv("TE_SELECT_PROFILE", raising=False)
+    return tmp_path / "config"
+
+
+@pytest.fixture
+def library(built, home, tmp_path):
+    loaded = c_half.copied(built, tmp_path)
+    loaded.pretend.restype = loaded.find.restype = ctypes.c_char_p
+    loaded.pretend.argtypes = (
+        *(ctypes.c_char_p, ctypes.c_int, ctypes.c_int),
+        *(ctypes.c_int64, ctypes.c_int64, ctypes.c_int),
+    )
+    loaded.streams.argtypes = (ctypes.c_int64, ctypes.c_int64, ctypes.c_int, ctypes.c_int)
+    return loaded
+
+
+def pretend(library, machine):
+    return Profile.parse(library.pretend(*machine).decode())
+
+
+def test_this_machine_is_described(library):
+    found = Profile.parse(library.find().decode())
+    assert found.machine["l2"] >= 64 * KB
+    assert found.machine["l3"] >= MB
+    assert found.machine["threads"] >= 1
+    assert found.origin.startswith(("measured: ", "reasoned: "))
+    assert set(found.decisions) == set(DECISIONS)
+    assert (found.problem, found.is_refused) == ("", False)
+
+
+def test_mesh_server_stores_past_the_cache_beyond_its_l2(library):
+    found = pretend(library, EMERALD_RAPIDS)
+    assert found.origin == "measured: emeraldrapids"
+    assert (found.decisions["skip"], found.decisions["backwards"]) == (2, 1)
+    for threads, first in ((1, 2 * MB), (2, 4 * MB), (32, 64 * MB)):
+        more = first + MB
+        assert not library.streams(first, 0, 0, threads)
+        assert library.streams(more, 0, 0, threads)
+    assert not library.streams(300 * MB, 15 * MB, 1, 2)
+    assert library.streams(0, 16 * MB, 1, 2)
+
+
+def test_zen_4_stores_past_the_cache_beyond_its_l3(library):
+    found = pretend(library, ZEN_4)
+    assert found.origin == "measured: znver4"
+    assert (found.decisions["skip"], found.decisions["backwards"]) == (1, 0)
+    assert found.decisions["bytes_per_thread"] == 256 * KB
+    for threads in (1, 2):  # they share a cache
+        assert not library.streams(32 * MB - 1, 0, 0, threads)
+        assert library.streams(32 * MB, 0, 0, threads)
+    assert not library.streams(64 * MB - 1, 0, 0, 3)  # two caches
+    assert library.streams(64 * MB, 0, 0, 3)
+    assert library.streams(0, 24 * MB, 1, 2)
+    assert not library.streams(1 << 40, 24 * MB - 1, 1, 2)
+
+
+def test_zen_5_stores_past_the_cache_earlier_on_one_thread(library):
+    found = pretend(library, (b"AuthenticAMD", 26, 2, MB, 32 * MB, 8))
+    assert found.origin == "measured: znver5"
+    assert (found.decisions["skip"], found.decisions["backwards"]) == (1, 0)
+    assert found.decisions["bytes_per_thread"] == 384 * KB
+    for threads, first in ((1, 0.6), (2, 1.2), (3, 1.25), (8, 1.25), (9, 2.5)):
+        size = round(32 * MB * first)
+        assert not library.streams(size - 100, 0, 0, threads)
+        assert library.streams(size + 100, 0, 0, threads)
+    for threads, first in ((1, 0.7), (2, 1.25), (8, 1.25)):
+        size = round(32 * MB * first)
+        assert not library.streams(1 << 40, size - 100, 1, threads)
+        assert library.streams(1 << 40, size + 100, 1, threads)
+
+
+@pytest.mark.parametrize(
+    ("machine", "origin"),
+    [
+        ((b"GenuineIntel", 6, 0x8F, 2 * MB, 105 * MB, 96), "reasoned: sapphirerapids"),
+        ((b"GenuineIntel", 6, 0x97, 1280 * KB, 30 * MB, 24), "reasoned: intel"),
+        ((b"AuthenticAMD", 26, 0x24, MB, 32 * MB, 16), "reasoned: amd"),
+        ((b"HygonGenuine", 24, 1, 512 * KB, 8 * MB, 8), "reasoned: x86-64"),
+        ((b"", 0, 0, 0, 0, 0), "reasoned: x86-64"),
+    ],
+)
+def test_machine_that_was_not_measured_says_so(library, machine, origin):
+    assert pretend(library, machine).origin == origin
+
+
+@pytest.mark.parametrize("size", [0, 3 * KB, -1, 1 << 62])
+def test_impossible_size_of_a_cache_is_ignored(library, size):
+    found = pretend(library, (b"AuthenticAMD", 25, 17, size, size, 0))
+    machine = found.machine
+    assert (machine["l2"], machine["l3"], machine["threads_per_l3"]) == (MB, 32 * MB, 1)
+    assert all(0 <= value <= NEVER for value in found.decisions.values())
+
+
+def test_largest_and_smallest_caches_that_are_taken_as_they_are(library):
+    def caches(l2, l3):
+        machine = pretend(library, (b"AuthenticAMD", 25, 17, l2, l3, 1)).machine
+        return machine["l2"], machine["l3"]
+
+    for l2, l3 in ((64 * KB, MB), (256 * MB, 2048 * MB)):
+        assert caches(l2, l3) == (l2, l3)
+    for l2, l3 in ((64 * KB - 1, MB - 1), (256 * MB + 1, 2048 * MB + 1)):
+        assert caches(l2, l3) == (MB, 32 * MB)
+
+
+def test_large_cache_of_a_whole_package_is_taken_as_it_is(library):
+    assert pretend(library, (b"AuthenticAMD", 25, 17, MB, 320 * MB, 2)).machine["l3"] == 320 * MB
+
+
+def test_sums_of_thresholds_do_not_wrap_around(library, monkeypatch):
+    largest = ",".join(f"{key}={NEVER}" for key in DECISIONS[:4])
+    monkeypatch.setenv("TE_SELECT_PROFILE", largest)
+    pretend(library, (b"AuthenticAMD", 25, 17, MB, 32 * MB, 1))
+    assert not library.streams((1 << 63) - 1, 0, 0, 2**31 - 1)
+
+
+@pytest.mark.parametrize(
+    ("size", "said"),
+    [
+        (1023, "1023 bytes"),
+        (KB, "1 KB"),
+        (MB - KB, "1.02e+03 KB"),
+        (MB, "1 MB"),
+        (5 << 29, "2.5 GB"),
+    ],
+)
+def test_bytes_are_said_in_the_largest_whole_unit(size, said):
+    decisions = dict.fromkeys(DECISIONS, 0) | {"stream_per_thread": size, "fill_per_l3": NEVER}
+    machine = {"threads": 1, "threads_per_l3": 1, "l3": 4 << 30}
+    profile = Profile(machine, "", decisions, "", "", False)
+    assert profile.in_effect["stores_past_the_cache"] == f"from {said} moved on"
+    assert profile.in_effect["fills_past_the_cache"] == "never"
+
+
+def test_file_of_the_user_replaces_what_it_names(library, home):
+    before = pretend(library, EMERALD_RAPIDS)
+    path = home / "te-select" / "machines" / f"GenuineIntel-6-207-{300 * MB // KB}"
+    assert before.file == str(path)
+    path.parent.mkdir(parents=True)
+    path.write_text("# measured\n\n  skip = 0\r\nstream_per_l3=77\n")
+    after = pretend(library, EMERALD_RAPIDS)
+    assert after.origin == "measured by the user"
+    assert after.decisions == {**before.decisions, "skip": 0, "stream_per_l3": 77}
+    assert pretend(library, ZEN_4).origin == "measured: znver4"  # it has another file
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "it is empty"),
+        ("# nothing\n", "it is empty"),
+        ("skip = 1\nstream", "line 2 has no '='"),
+        ("skip = x\n", "line 1 has a value that is no whole number"),
+        ("skip = -1\n", "line 1 has a value that is no whole number"),
+        ("skip = 1 2\n", "line 1 has a value that is no whole number"),
+        ("skip = 3\n", "line 1 has a value that is out of range"),
+        ("bytes_per_thread = 0\n", "line 1 has a value that is out of range"),
+        (f"skip = {10**40}\n", "line 1 has a value that is out of range"),
+        ("skipp = 1\n", "line 1 has a key that is not known"),
+        ("\0" * 4000, "line 1 has more than 254 bytes"),
+        ("# " + "x" * 400 + "\nskip = 1\n", "line 1 has more than 254 bytes"),
+        ("x" * 70_000, "it is no regular file of at most 64 KB"),
+    ],
+    ids=range(13),
+)
+def test_damaged_file_of_the_user_is_left_out_whole_and_named(library, home, text, problem):
+    table = pretend(library, EMERALD_RAPIDS).decisions
+    path = home / "te-select" / "machines" / f"GenuineIntel-6-207-{300 * MB // KB}"
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    found = pretend(library, EMERALD_RAPIDS)
+    assert found.origin == "measured: emeraldrapids"
+    assert found.decisions == table
+    assert found.problem.startswith(f"{path} is left out: ")
+    assert problem in found.problem
+    assert not found.is_refused
+
+
+def test_pipe_or_endless_file_in_its_place_is_left_out(library, home):
+    path = home / "te-select" / "machines" / f"GenuineIntel-6-207-{300 * MB // KB}"
+    path.parent.mkdir(parents=True)
+    os.mkfifo(path)
+    assert "it is no regular file" in pretend(library, EMERALD_RAPIDS).problem
+    path.unlink()
+    path.symlink_to("/dev/zero")
+    assert "it is no regular file" in pretend(library, EMERALD_RAPIDS).problem
+
+
+def test_folder_in_the_place_of_the_file_is_passed_over(library, home):
+    (home / "te-select" / "machines" / f"GenuineIntel-6-207-{300 * MB // KB}").mkdir(parents=True)
+    assert pretend(library, EMERALD_RAPIDS).origin == "measured: emeraldrapids"
+
+
+@pytest.mark.parametrize("base", ["", "relative", "x" * 5000])
+def test_without_a_home_there_is_no_file(library, monkeypatch, base):
+    monkeypatch.setenv("XDG_CONFIG_HOME", base)
+    monkeypatch.setenv("HOME", f"/{base}" if len(base) > 1000 else base)
+    assert pretend(library, EMERALD_RAPIDS).file == ""
+
+
+def test_environment_overrides_the_file(library, home, monkeypatch):
+    path = home / "te-select" / "machines" / f"GenuineIntel-6-207-{300 * MB // KB}"
+    path.parent.mkdir(parents=True)
+    path.write_text("skip = 0\nbackwards = 0\n")
+    monkeypatch.setenv("TE_SELECT_PROFILE", " skip = 1 ,fill_per_l3=9")
+    found = pretend(library, EMERALD_RAPIDS)
+    assert found.origin == "TE_SELECT_PROFILE"
+    decisions = found.decisions
+    assert (decisions["skip"], decisions["backwards"], decisions["fill_per_l3"]) == (1, 0, 9)
+
+
+@pytest.fixture(scope="module")
+def artifact(tmp_path_factory):
+    shape = (64, 64)
+    path = tmp_path_factory.mktemp("artifact") / "library.so"
+    return build([Workload(shape, shape, shape)], path)
+
+
+@pytest.mark.parametrize(
+    "text", ["skip", "skip=", "skip=3", "x=1", "skip=1,,x", "skip=1;", "=", "é=1", "x" * 9999]
+)
+def test_profile_that_is_none_is_refused_by_load(artifact, monkeypatch, home, text):
+    monkeypatch.setenv("TE_SELECT_PROFILE", text)
+    monkeypatch.setenv("TE_SELECT_PRIVATE_COPY", "1")
+    # The bytes differ from those of other tests, so that this library is loaded anew.
+    with pytest.raises(te_select.ArgumentError, match=r"^TE_SELECT_PROFILE.*expected a comma list"):
+        te_select.load(fresh(artifact))
+
+
+def test_bad_profile_is_refused_by_a_call_from_c(artifact, tmp_path, monkeypatch, home):
+    """It loads the library without te_select.load."""
+    monkeypatch.setenv("TE_SELECT_PROFILE", "skip=7")
+    copy = tmp_path / "copy.so"
+    copy.write_bytes(artifact.read_bytes())
+    shape = (64, 64)
+    select = tvm_ffi.load_module(str(copy)).get_function(Workload(shape, shape, shape).name)
+    out = np.full(shape, 7, "f4")
+    zeros = np.zeros(shape, "f4")
+    with pytest.raises(ValueError, match="TE_SELECT_PROFILE: 'skip=7' has a value that is out of"):
+        select(np.ones(shape, bool), zeros, zeros, out)
+    assert (out == 7).all()
+
+
+def test_kernel_says_what_its_library_decides_here(artifact, monkeypatch, home):
+    monkeypatch.setenv("TE_SELECT_PROFILE", "stream_per_thread=0,stream_per_l3=5242880,skip=0")
+    monkeypatch.setenv("TE_SELECT_NUM_THREADS", "3")
+    shown = te_select.load(fresh(artifact)).in_effect
+    assert shown["threads"] == "3"
+    assert shown["look_at_cond_first"] == "never"
+    assert shown["stores_past_the_cache"].startswith("from ")
+
+
+def fresh(artifact):
+    """A library with bytes of its own, because a process loads the same bytes only once."""
+    names = [f"v{len(list(artifact.parent.glob('*')))}"]
+    shape = (names[0], 64)
+    return build([Workload(shape, shape, shape)], artifact.parent / f"{names[0]}.so")
+
+
+def test_effect_is_no_more_than_the_caches_hold():
+    machine = {"threads": 4, "threads_per_l3": 2, "l3": 8 * MB}
+    decisions = dict.fromkeys(DECISIONS, 0) | {"stream_per_thread": 6 * MB, "stream_per_l3": MB}
+    profile = Profile(machine, "", decisions, "", "", False)
+    assert profile.in_effect["stores_past_the_cache"] == "from 22 MB moved on"

@@ -1,0 +1,55 @@
+"""Libraries that are opened and closed: many of them, and while their threads wait or work."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import te_select
+from tests.support.plain_c_caller import SHAPE
+from tests.support.runtime_standin import build
+
+CALLER = Path(__file__).parents[3] / "support/plain_c_caller.py"
+WORKLOAD = te_select.Workload(SHAPE, SHAPE, SHAPE)
+
+
+def run(*paths):
+    done = subprocess.run(
+        [sys.executable, CALLER, WORKLOAD.name, *paths],
+        env={**os.environ, "TE_SELECT_NUM_THREADS": "3"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "every call was right\n"), done.stderr
+
+
+@pytest.fixture(scope="module")
+def standin(tmp_path_factory):
+    """A small library that uses threads."""
+    path = tmp_path_factory.mktemp("standin") / "standin.so"
+    return build([WORKLOAD], path, bytes_per_thread=256)
+
+
+def copies(path, folder, count):
+    """Copies of a file; each is loaded as a library of its own."""
+    return [shutil.copy(path, folder / f"{i}.so") for i in range(count)]
+
+
+def test_library_is_closed_while_its_threads_wait_and_work(standin):
+    run(standin)
+
+
+def test_five_hundred_libraries_are_opened_called_and_closed(standin, tmp_path):
+    run(*copies(standin, tmp_path, 500))
+
+
+def test_libraries_of_several_levels_share_a_process(tmp_path):
+    path = te_select.export([WORKLOAD], tmp_path / "levels.so", "x86-64,x86-64-v2")
+    run(*copies(path, tmp_path, 20))

@@ -1,0 +1,34 @@
+"""where() of tensors under sanitizers, where a pointer may be null because nothing is there."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+from tvm_ffi import libinfo
+
+from te_select.backends.c_compiler import c_compiler
+from te_select.backends.cpu import link
+from tests.support import c_programs
+from tests.support.c_half import RUNTIME
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    path = tmp_path_factory.mktemp("where") / "program"
+    includes = (RUNTIME, RUNTIME / "cpu", *libinfo.include_paths())
+    command = (
+        *(*c_compiler(), "-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror"),
+        *("-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
+        *(f"-I{path}" for path in includes),
+        str(c_programs.SOURCES / "where_of_nothing.c"),
+        *(str(RUNTIME / name) for name in link.FAMILY.sources),
+        *("-pthread", "-ldl", "-o", str(path)),
+    )
+    subprocess.run(command, check=True)
+    return path
+
+
+@pytest.mark.parametrize("what", ["rank 0", "no elements", "no elements behind an offset"])
+def test_null_pointers_are_not_stepped_from(program, what):
+    assert c_programs.output(program, what) == "0\n"

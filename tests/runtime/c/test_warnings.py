@@ -1,0 +1,71 @@
+"""The C half and the stubs that are written for it: no compiler warns of any of it."""
+
+from __future__ import annotations
+
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tvm_ffi import libinfo
+
+from te_select import Workload
+from te_select.backends.c_compiler import c_compiler
+from te_select.backends.cpu import link
+from te_select.backends.cuda import link as cuda_link
+from te_select.runtime.artifact.manifest import c_name
+from tests.support.c_half import RUNTIME, WARNINGS
+
+PACKAGE = RUNTIME.parent
+WORKLOADS = [Workload(("n", 3), ("n", 3), ()), Workload((), (4,), (4,), "complex128")]
+LEVELS = [link.Level("x86-64-v2", ("ssse3", "popcnt")), link.Level("x86-64-v3", ("avx2",))]
+
+
+def compile_strictly(folder, *sources):
+    outside = (*libinfo.include_paths(), np.get_include(), sysconfig.get_paths()["include"])
+    own = sorted({path.parent for path in RUNTIME.rglob("*.h")})
+    command = (
+        *(*c_compiler(), "-std=gnu11", "-O2", "-fPIC", "-fopenmp", *WARNINGS, "-Werror", "-S"),
+        *(f"-I{path}" for path in own),
+        *(f"-isystem{path}" for path in outside),
+        *map(str, sources),
+    )
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_c_files_compile_without_a_warning(tmp_path):
+    compile_strictly(tmp_path, *(path.resolve() for path in PACKAGE.rglob("*.c")))
+
+
+def test_stub_for_cpus_compiles_without_a_warning(tmp_path):
+    entries = [
+        link.KernelEntry(workload, tuple(link.Version(f"kernel_{i}_{k}") for k in range(2)))
+        for i, workload in enumerate(WORKLOADS)
+    ]
+    functions = {each: c_name(each) for each in WORKLOADS}
+    places = {WORKLOADS[0]: "runs[2][7]", WORKLOADS[1]: "rows[4][5]"}
+    for name, placed in (("kernels.c", None), ("where.c", places)):
+        (tmp_path / name).write_text(link.stub_source(entries, LEVELS, functions, placed))
+        compile_strictly(tmp_path, name)
+
+
+def test_stub_for_cuda_compiles_without_a_warning(tmp_path):
+    for name in ("sm_80.cubin", "newest.ptx"):
+        (tmp_path / name).write_bytes(b"")
+    entries = [
+        cuda_link.CudaEntry(workload, f"kernel_{i}", 128, "1")
+        for i, workload in enumerate(WORKLOADS)
+    ]
+    functions = {each: c_name(each) for each in WORKLOADS}
+    source = cuda_link.stub_source(entries, ["sm_80"], tmp_path, functions)
+    (tmp_path / "stub.c").write_text(source)
+    compile_strictly(tmp_path, "stub.c")
+
+
+@pytest.mark.parametrize("fault", ["int a; long long b = 1; a = b;", "int a = 1; { int a = 2; }"])
+def test_warning_is_an_error(tmp_path, fault):
+    (tmp_path / "faulty.c").write_text(f"void f(void) {{ {fault} }}\n")
+    with pytest.raises(AssertionError, match=r"\[-Werror="):
+        compile_strictly(tmp_path, Path("faulty.c"))

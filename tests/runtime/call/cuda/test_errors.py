@@ -1,0 +1,248 @@
+"""Calls of CUDA kernels that fail, on a stand-in for the driver."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+import tvm_ffi
+
+import te_select
+from te_select.errors import ArgumentError, ArtifactError, DTypeError
+from te_select.operator.workload import Workload
+from te_select.runtime.artifact import stored
+from te_select.runtime.call.cuda.device_array import DeviceArray
+from tests.support import cuda_standin, runtime_standin
+from tests.support.cuda_standin import (
+    SHAPE,
+    Strided,
+    data,
+    empty_on_device,
+    fake_driver,
+    on_device,
+    read,
+    running,
+)
+from tests.support.libraries import edit_inside
+
+W = Workload(SHAPE, SHAPE, SHAPE)
+
+
+def test_strided_tensors_of_unknown_libraries_are_refused():
+    with running(W):
+        k = cuda_standin.kernel(W)
+        inputs = [on_device(array) for array in data()]
+        transposed = Strided(inputs[1], (1, 3), SHAPE)
+        with pytest.raises(ArgumentError, match=r"then has strides.*compact row-major"):
+            k(inputs[0], transposed, inputs[2])
+        with pytest.raises(ArgumentError, match=r"out has strides.*compact"):
+            k(*inputs, out=transposed)
+        with pytest.raises(ArgumentError, match="elements share memory"):
+            k(*inputs, out=Strided(inputs[1], (0, 1), SHAPE))
+
+
+def test_misaligned_elements_are_refused_before_the_launch():
+    with running(W) as fake:
+        k = cuda_standin.kernel(W)
+        inputs = [on_device(array) for array in data()]
+        buffer = on_device(np.zeros(100, "u1"))
+        with pytest.raises(ArgumentError, match=r"then begins at .*divisible by 4"):
+            k(inputs[0], DeviceArray(buffer.memory, W.element, SHAPE, 2), inputs[2])
+        with pytest.raises(ArgumentError, match=r"out begins at .*divisible by 4"):
+            k(*inputs, out=DeviceArray(buffer.memory, W.element, SHAPE, 2))
+        assert fake.fake_launches() == 0
+
+
+def test_tensor_without_memory_is_refused():
+    with running(W):
+        k = cuda_standin.kernel(W)
+        cond, then, else_ = (on_device(array) for array in data())
+        address, then.memory.address = then.memory.address, 0
+        with pytest.raises(ArgumentError, match=r"then has no memory \(a null data pointer\)"):
+            k(cond, then, else_)
+        then.memory.address = address
+
+
+def test_stride_of_a_single_row_is_of_no_importance():
+    row = Workload((1, 5), (1, 5), (1, 5))
+    with running(row):
+        cond, then, else_ = (on_device(array) for array in data(shape=(1, 5)))
+        out = empty_on_device(row)
+        cuda_standin.kernel(row)(cond, Strided(then, (99, 1), (1, 5)), else_, out=out)
+        bits = (side.view("u4") for side in data(shape=(1, 5))[1:])
+        assert read(out).tobytes() == np.where(data(shape=(1, 5))[0], *bits).tobytes()
+
+
+def test_cpu_memory_is_refused_with_what_to_do():
+    torch = pytest.importorskip("torch")
+    with running(W):
+        k = cuda_standin.kernel(W)
+        cond, then, else_ = data()
+        inputs = [on_device(array) for array in (cond, then, else_)]
+        with pytest.raises(ArgumentError, match=r"then is in memory of the CPU; expected.*CUDA"):
+            k(inputs[0], then, inputs[2])
+        with pytest.raises(ArgumentError, match=r"then is a .* on cpu; .* pass then.cuda\(\)"):
+            k(inputs[0], torch.from_numpy(then), inputs[2])
+        with pytest.raises(ArgumentError, match="out is in memory of the CPU"):
+            k(*inputs, out=np.zeros(SHAPE, "f4"))
+        with pytest.raises(ArgumentError, match="then is a list"):
+            k(inputs[0], [1], inputs[2])
+        with pytest.raises(ArgumentError, match="out is the scalar 3"):
+            k(*inputs, out=3)
+
+
+def test_cuda_memory_is_refused_by_a_kernel_of_the_cpu():
+    with running(W):
+        inputs = [on_device(array) for array in data()]
+        with pytest.raises(ArgumentError, match="on device 0 of CUDA; expected memory of the CPU"):
+            runtime_standin.kernel(W)(*inputs)
+
+
+def test_two_devices_are_refused():
+    with fake_driver(90, 90) as fake:
+        k = cuda_standin.kernel(W)
+        cond, then, else_ = data()
+        mixed = (on_device(cond), on_device(then), on_device(else_, device=1))
+        with pytest.raises(ArgumentError, match=r"else_ is on CUDA device 1, and out on 0; .* one"):
+            k(*mixed)
+        with pytest.raises(ArgumentError, match="one device"):
+            k(*(on_device(array) for array in (cond, then, else_)), out=empty_on_device(W, 1))
+        tensors = [tvm_ffi.from_dlpack(each) for each in (*mixed, empty_on_device(W))]
+        with pytest.raises(ValueError, match="else_ is on CUDA device 1 and out on 0"):
+            k.function(*tensors)
+        assert fake.fake_launches() == 0
+
+
+def test_other_shapes_and_element_types_are_refused():
+    with running(W):
+        k = cuda_standin.kernel(W)
+        inputs = [on_device(array) for array in data()]
+        with pytest.raises(DTypeError, match="cond != 0"):
+            k(inputs[1], inputs[1], inputs[2])
+        with pytest.raises(ArgumentError, match=r"then has shape \[2\]"):
+            k(inputs[0], on_device(np.zeros(2, "f4")), inputs[2])
+        with pytest.raises(DTypeError, match="else_ has element type float64"):
+            k(inputs[0], inputs[1], on_device(np.zeros(SHAPE)))
+
+
+@pytest.mark.parametrize(
+    ("device", "archs"), [(75, ("sm_80", "sm_90")), (80, ("sm_86",)), (80, ("sm_90", "sm_100"))]
+)
+def test_device_without_code_is_told_what_is_embedded(device, archs):
+    with fake_driver(device) as fake:
+        k = cuda_standin.fresh_kernel(W, archs=archs)
+        with pytest.raises(ArtifactError) as error:
+            k(*(on_device(a) for a in data()))
+        for text in (", ".join(archs), f"device 0 is sm_{device}", f"cuda:sm_{device}"):
+            assert text in str(error.value)
+        assert fake.fake_launches() == 0
+
+
+@pytest.mark.parametrize(
+    ("function", "code", "text"),
+    [
+        ("cuModuleLoadData", 209, "holds code for sm_80, sm_90"),
+        ("cuModuleLoadData", 222, "driver is older than the compiler"),
+        ("cuModuleLoadData", 2, "cannot be loaded to the device: CUDA error 2"),
+        ("cuModuleGetFunction", 500, "does not hold the kernel"),
+        ("cuLaunchKernel", 700, "cannot be launched: CUDA error 700, CUDA_ERROR_OF_THE_FAKE"),
+        ("cuLaunchKernel", 3, "forked child"),
+        ("cuModuleLoadData", 900, "call once before the capture"),
+        ("cuDevicePrimaryCtxRetain", 2, "device cannot be used"),
+        ("cuDeviceGetAttribute", 1, "architecture of the device is not known"),
+    ],
+)
+def test_failure_of_the_driver_is_named_and_passes(function, code, text):
+    with fake_driver(90) as fake:
+        k = cuda_standin.fresh_kernel(W)
+        inputs, out = [on_device(a) for a in data()], empty_on_device(W)
+        fake.fake_fail(function.encode(), code)
+        with pytest.raises(ArtifactError, match=text):
+            k(*inputs, out=out)
+        assert fake.fake_depth() == 0
+        fake.fake_fail(b"", 0)
+        assert k(*inputs, out=out) is out
+
+
+def test_output_that_cannot_be_allocated_is_an_argument_error():
+    with fake_driver(90) as fake:
+        k, inputs = cuda_standin.kernel(W), [on_device(a) for a in data()]
+        fake.fake_fail(b"cuMemAlloc_v2", 2)
+        with pytest.raises(ArgumentError, match="60 bytes on CUDA device 0, cannot be allocated"):
+            k(*inputs)
+
+
+@pytest.mark.parametrize(
+    ("device", "said"), [(5, "there are 1"), (64, "at most 64 devices are supported")]
+)
+def test_device_that_is_not_there_is_an_error(device, said):
+    with fake_driver(90) as fake:
+        k = cuda_standin.fresh_kernel(W)
+        arrays = [on_device(a) for a in data()]
+        for array in arrays:
+            array.memory.device = device
+        out = empty_on_device(W)
+        out.memory.device = device
+        with pytest.raises(ArgumentError, match=f"on CUDA device {device}; {said}"):
+            k(*arrays, out=out)
+        for array in (*arrays, out):
+            array.memory.device = 0
+        assert fake.fake_launches() == 0
+
+
+def test_library_loads_without_a_driver_and_its_call_says_so(tmp_path):
+    path = cuda_standin.build([W], tmp_path / "mask.so")
+    script = f"""
+        import sys
+        sys.modules["tvm"] = None
+        import numpy as np, te_select
+        kernel = te_select.load({str(path)!r})
+        class OnCuda:
+            def __init__(self, array):
+                self.array = array
+            def __dlpack_device__(self):
+                return 2, 0
+            def __dlpack__(self, **options):
+                import ctypes, tvm_ffi
+                from te_select.runtime.call import dlpack
+                capsule = self.array.__dlpack__()
+                tensor = dlpack.DLTensor.from_address(dlpack._get_pointer(capsule, b"dltensor"))
+                tensor.device_type = 2
+                return capsule
+        arrays = [np.ones((3, 5), bool), *(np.ones((3, 5), "f4") for _ in range(3))]
+        try:
+            kernel(*map(OnCuda, arrays[:3]), out=OnCuda(arrays[3]))
+        except te_select.ArtifactError as error:
+            print(error)
+        try:
+            kernel(*map(OnCuda, arrays[:3]))
+        except te_select.ArgumentError as error:
+            print(error)
+    """
+    if cuda_standin.real_driver() and not cuda_standin.fake_library.cache_info().currsize:
+        pytest.skip("a real NVIDIA driver is installed")
+    run = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=dict(os.environ),
+    )
+    lines = run.stdout.splitlines()
+    assert len(lines) == 2, run.stderr
+    assert "no NVIDIA driver" in lines[0] and "libcuda.so.1" in lines[0]
+    assert "cannot be allocated: there is no NVIDIA driver" in lines[1]
+
+
+def test_manifest_says_what_the_library_needs(tmp_path):
+    path = cuda_standin.build([W], tmp_path / "mask.so")
+    manifest = stored.read(path).manifest
+    assert manifest.kind.name == "cuda"
+    assert manifest.target["archs"] == ["sm_80", "sm_90"]
+    edit_inside(path, '"kind":"cuda"', '"kind":"abac"')
+    with pytest.raises(ArtifactError, match="kind is 'abac', expected cpu or cuda"):
+        te_select.load(path)

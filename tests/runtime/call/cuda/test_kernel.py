@@ -1,0 +1,314 @@
+"""Calls of CUDA kernels on a stand-in for the driver: the launch and the result."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+import tvm_ffi
+
+import te_select
+from te_select.errors import ArgumentError, DTypeError
+from te_select.operator.dtypes import ELEMENT_TYPES
+from te_select.operator.workload import Workload
+from te_select.runtime.call.cuda.device_array import DeviceArray
+from tests.support import cuda_standin
+from tests.support.cuda_standin import (
+    SHAPE,
+    data,
+    empty_on_device,
+    fake_driver,
+    on_device,
+    read,
+    running,
+)
+
+W = Workload(SHAPE, SHAPE, SHAPE)
+
+
+def expected(cond, then, else_):
+    words = f"V{then.dtype.itemsize}"
+    shape = np.broadcast_shapes(cond.shape, then.shape, else_.shape)
+    out = np.broadcast_to(else_.view(words), shape).copy()
+    np.copyto(out, np.broadcast_to(then.view(words), shape), where=cond)
+    return out.tobytes()
+
+
+def launched(fake):
+    return fake.fake_last().contents
+
+
+@pytest.mark.parametrize("dtype", sorted(ELEMENT_TYPES))
+def test_every_element_type_is_handed_to_the_kernel_and_back(dtype):
+    workload = Workload(SHAPE, SHAPE, SHAPE, dtype)
+    arrays = data(dtype)
+    with running(workload):
+        k = cuda_standin.kernel(workload)
+        inputs = [on_device(arrays[0], "bool"), *(on_device(a, dtype) for a in arrays[1:])]
+        out = empty_on_device(workload)
+        assert k(*inputs, out=out) is out
+        assert read(out).tobytes() == expected(*arrays)
+
+
+def test_launch_has_the_calls_grid_pointers_and_stream():
+    with running(W) as fake:
+        k = cuda_standin.fresh_kernel(W, blocks="3")
+        inputs = [on_device(array) for array in data()]
+        out = empty_on_device(W)
+        with tvm_ffi.use_raw_stream(tvm_ffi.device("cuda", 0), 0x5000):
+            k(*inputs, out=out)
+        last = launched(fake)
+        assert last.symbol == b"te_select_kernel_0"
+        assert (last.blocks, last.threads, last.stream) == (3, cuda_standin.THREADS, 0x5000)
+        assert list(last.pointers) == [array.memory.address for array in (*inputs, out)]
+        k(*inputs, out=out)
+        assert launched(fake).stream is None
+
+
+def test_named_dims_reach_the_grid_and_the_kernel():
+    workload = Workload(("n", 1), ("n", "m"), ("m",))
+    cond, then, else_ = (
+        np.arange(6)[:, None] % 2 == 0,
+        np.arange(24, dtype="f4").reshape(6, 4),
+        -np.ones(4, "f4"),
+    )
+    with running(workload) as fake:
+        k = cuda_standin.kernel(workload, blocks="sizes[0] * 100 + sizes[1]")
+        out = k(*(on_device(array) for array in (cond, then, else_)))
+        order = dict(zip(workload.dim_names, (0, 1), strict=True))
+        sizes = {"n": 6, "m": 4}
+        grid = [sizes[name] for name in sorted(order, key=order.get)]
+        assert launched(fake).blocks == grid[0] * 100 + grid[1]
+        result = DeviceArray.empty(workload.element, (6, 4))
+        k(*(on_device(array) for array in (cond, then, else_)), out=result)
+        assert read(result).tobytes() == np.where(cond, then, else_).tobytes()
+        assert tuple(out.shape) == (6, 4)
+
+
+def test_tensors_that_hand_over_versioned_dlpack_are_taken():
+    cond, then, else_ = data()
+    with running(W):
+        k = cuda_standin.kernel(W)
+        tensors = [tvm_ffi.from_dlpack(on_device(array)) for array in (cond, then, else_)]
+        out = empty_on_device(W)
+        k(*tensors, out=out)
+        assert read(out).tobytes() == expected(cond, then, else_)
+        out = empty_on_device(W)
+        target = tvm_ffi.from_dlpack(out)
+        assert k(*tensors, out=target) is target
+        assert read(out).tobytes() == expected(cond, then, else_)
+        assert isinstance(k(*tensors), tvm_ffi.Tensor)
+
+
+def test_output_is_allocated_on_the_device_of_the_inputs():
+    with fake_driver(90, 90):
+        k = cuda_standin.fresh_kernel(W)
+        out = k(*(on_device(array, device=1) for array in data()))
+        assert isinstance(out, tvm_ffi.Tensor)
+        assert tuple(out.__dlpack_device__()) == (2, 1)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64", "bool", "complex128"])
+def test_scalars_of_rank_0_go_with_the_launch(dtype):
+    workload = Workload(SHAPE, SHAPE, (), dtype)
+    cond, then, _ = data(dtype)
+    value = {"bool": True, "complex128": 1 - 2j}.get(dtype, 7)
+    with running(workload) as fake:
+        k = cuda_standin.kernel(workload)
+        inputs = (on_device(cond), on_device(then, dtype))
+        want = expected(cond, then, np.array(value, then.dtype))
+        for scalar in (value, np.array(value, then.dtype), np.array(value, then.dtype)[()]):
+            out = empty_on_device(workload)
+            k(*inputs, scalar, out=out)
+            assert launched(fake).pointers[2] is None
+            assert read(out).tobytes() == want
+        there = on_device(np.array(value, then.dtype), dtype)
+        k(*inputs, there, out=out)
+        assert launched(fake).pointers[2] == there.memory.address
+        assert read(out).tobytes() == want
+
+
+def test_all_operands_may_be_scalars_where_out_says_the_device():
+    workload = Workload((), (), ())
+    with running(workload):
+        k = cuda_standin.kernel(workload)
+        out = empty_on_device(workload)
+        k(True, -0.0, 2.0, out=out)
+        assert read(out).tobytes() == np.float32(-0.0).tobytes()
+        with pytest.raises(ArgumentError, match=r"no operand is on a CUDA device.*pass out"):
+            k(True, 1.0, 2.0)
+
+
+@pytest.mark.parametrize("dtype", sorted(set(ELEMENT_TYPES) - {"complex64", "complex128"}))
+def test_scalars_beside_torch_tensors_are_kept_as_tensors(dtype):
+    torch = pytest.importorskip("torch")
+    workload = Workload((), (), (), dtype)
+    unsigned = dtype == "bool" or dtype.startswith("uint")
+    value = True if dtype == "bool" else 3 if unsigned else -3
+    with running(workload):
+        k = cuda_standin.kernel(workload)
+        inputs = k._torch_inputs(True, value, value)
+        assert all(type(each) is torch.Tensor and each.dim() == 0 for each in inputs)
+        assert k._torch_inputs(True, value, value)[1] is inputs[1]
+        out = empty_on_device(workload)
+        k.function(*inputs, tvm_ffi.from_dlpack(out))
+        assert read(out).tobytes() == np.array(value, read(out).dtype).tobytes()
+
+
+def test_kept_scalars_are_told_apart_by_bits_and_do_not_pile_up():
+    pytest.importorskip("torch")
+    k = cuda_standin.fresh_kernel(Workload((), (), ()))
+    signs = [k._torch_inputs(True, zero, 1.0)[1].signbit().item() for zero in (0.0, -0.0)]
+    assert signs == [False, True]
+    for value in range(1000):
+        k._torch_inputs(True, float(value), 1.0)
+    assert len(k._scalars) <= 64
+    with pytest.raises(DTypeError):
+        k._torch_inputs(1, 1.0, 1.0)
+
+
+def test_in_place_is_taken_and_partial_overlap_refused():
+    with running(W):
+        k = cuda_standin.kernel(W)
+        cond, then, else_ = data()
+        inputs = [on_device(array) for array in (cond, then, else_)]
+        k(*inputs, out=inputs[1])
+        assert read(inputs[1]).tobytes() == expected(cond, then, else_)
+        memory = on_device(np.zeros(20, "f4"))
+        shifted = DeviceArray(memory.memory, W.element, SHAPE, 4)
+        inside = DeviceArray(memory.memory, W.element, SHAPE)
+        before = read(memory).tobytes()
+        with pytest.raises(ArgumentError, match="overlaps an input in part"):
+            k(inputs[0], inside, inputs[2], out=shifted)
+        assert read(memory).tobytes() == before
+
+
+@pytest.mark.parametrize(("first", "second"), [("then", "out"), ("out", "then")])
+def test_output_right_beside_an_input_does_not_overlap_it(first, second):
+    with running(W):
+        cond, then, else_ = data()
+        memory = on_device(np.zeros(2 * then.size, "f4")).memory
+        at = {first: 0, second: then.nbytes}
+        moved, out = (DeviceArray(memory, W.element, SHAPE, at[name]) for name in ("then", "out"))
+        moved.write(then)
+        cuda_standin.kernel(W)(on_device(cond), moved, on_device(else_), out=out)
+        assert read(out).tobytes() == expected(cond, then, else_)
+
+
+def test_output_over_cond_or_over_a_repeated_side_is_refused():
+    masks = Workload(SHAPE, SHAPE, SHAPE, "bool")
+    column = Workload(SHAPE, (3, 1), SHAPE)
+    with running(masks):
+        cond, then, else_ = (on_device(array) for array in data("bool"))
+        with pytest.raises(ArgumentError, match="overlaps an input in part"):
+            cuda_standin.kernel(masks)(cond, then, else_, out=cond)
+    with running(column):
+        cond, out, else_ = (on_device(array) for array in data())
+        then = DeviceArray(out.memory, column.element, (3, 1))
+        with pytest.raises(ArgumentError, match="overlaps an input in part"):
+            cuda_standin.kernel(column)(cond, then, else_, out=out)
+
+
+def test_sixteen_byte_elements_need_eight_byte_alignment_only():
+    workload = Workload((3,), (3,), (3,), "complex128")
+    cond, then, else_ = data("complex128", (3,))
+    with running(workload):
+        buffer = on_device(np.zeros(100, "u1"))
+        moved = DeviceArray(buffer.memory, workload.element, (3,), 8)
+        moved.write(then)
+        out = empty_on_device(workload)
+        cuda_standin.kernel(workload)(
+            on_device(cond), moved, on_device(else_, "complex128"), out=out
+        )
+        assert read(out).tobytes() == expected(cond, then, else_)
+
+
+def test_each_device_loads_its_code_once_also_from_many_threads():
+    with fake_driver(80, 90) as fake:
+        k = cuda_standin.fresh_kernel(W)
+        places = [[on_device(a, device=d) for a in data()] for d in (0, 1)]
+        outs = [empty_on_device(W, d) for d in (0, 1)]
+        failed = []
+
+        def calls(device):
+            try:
+                for _ in range(50):
+                    k(*places[device], out=outs[device])
+            except Exception as error:
+                failed.append(error)
+
+        threads = [threading.Thread(target=calls, args=(i % 2,)) for i in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not failed
+        assert fake.fake_launches() == 400
+        assert fake.fake_modules() == 2
+        assert fake.fake_depth() == 0
+
+
+def test_kernels_of_a_library_share_its_code(tmp_path):
+    other = Workload(SHAPE, SHAPE, ())
+    library = te_select.load(cuda_standin.build([W, other], tmp_path / "two.so"))
+    with fake_driver(90) as fake:
+        cond, then, else_ = (on_device(a) for a in data())
+        library[W.name](cond, then, else_)
+        library[other.name](cond, then, 1.0)
+        assert (fake.fake_launches(), fake.fake_modules()) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("device", "archs", "image"),
+    [
+        (80, ("sm_80", "sm_90"), b"cubin sm_80"),
+        (86, ("sm_80", "sm_90"), b"cubin sm_80"),
+        (89, ("sm_80", "sm_86", "sm_90"), b"cubin sm_86"),
+        (90, ("sm_80", "sm_90"), b"cubin sm_90"),
+        (100, ("sm_80", "sm_90"), b"ptx sm_90"),
+        (103, ("sm_80", "sm_100"), b"cubin sm_100"),
+        (121, ("sm_90", "sm_120"), b"cubin sm_120"),
+    ],
+)
+def test_code_is_chosen_by_the_architecture_of_the_device(device, archs, image):
+    with fake_driver(device) as fake:
+        cuda_standin.fresh_kernel(W, archs=archs)(*(on_device(a) for a in data()))
+        assert fake.fake_image() == image
+
+
+def test_nothing_is_launched_for_an_empty_output_or_grid():
+    empty = Workload((0, 5), (0, 5), (5,))
+    with fake_driver(90) as fake:
+        k = cuda_standin.fresh_kernel(empty)
+        k(*(on_device(np.zeros(s, t)) for s, t in (((0, 5), "?"), ((0, 5), "f4"), (5, "f4"))))
+        assert fake.fake_launches() == fake.fake_modules() == 0
+        cuda_standin.fresh_kernel(W, blocks="0")(*(on_device(a) for a in data()))
+        assert fake.fake_launches() == 0
+
+
+def test_callers_context_is_left_as_it_was():
+    with fake_driver(90, 90) as fake:
+        import ctypes
+
+        k = cuda_standin.fresh_kernel(W)
+        inputs, out = [on_device(a, device=1) for a in data()], empty_on_device(W, 1)
+        fake.cuCtxPushCurrent_v2(ctypes.c_void_p(0x1000))
+        k(*inputs, out=out)
+        assert launched(fake).device == 1
+        current = ctypes.c_void_p()
+        fake.cuCtxGetCurrent(ctypes.byref(current))
+        assert (current.value, fake.fake_depth()) == (0x1000, 1)
+
+
+def test_memory_of_outputs_is_freed():
+    from te_select.runtime.call.cuda import device_array
+
+    with running(W):
+        k, inputs = cuda_standin.kernel(W), [on_device(a) for a in data()]
+        before = len(device_array._exported)
+        for _ in range(5):
+            k(*inputs)
+        assert len(device_array._exported) == before
+        inputs[0].__dlpack__()
+        assert len(device_array._exported) == before

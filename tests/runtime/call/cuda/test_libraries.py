@@ -1,0 +1,101 @@
+"""Tensors of torch, CuPy and JAX in calls of CUDA kernels, without a GPU."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from te_select.errors import ArgumentError
+from te_select.operator.dtypes import ELEMENT_TYPES
+from te_select.operator.workload import Workload
+from te_select.runtime.call.cuda.operands import torch_bits
+from tests.support import cuda_libraries, cuda_standin
+from tests.support.cuda_libraries import STREAM, CupyArray, JaxArray
+from tests.support.cuda_standin import SHAPE, data, empty_on_device, read, running
+
+W = Workload(SHAPE, SHAPE, SHAPE)
+COND, THEN, ELSE = data()
+WANT = np.where(COND, THEN, ELSE)
+
+
+def test_cupy_arrays_are_handed_over_for_the_launchs_stream(monkeypatch):
+    cuda_libraries.install(monkeypatch)
+    with running(W) as fake:
+        arrays = [CupyArray(array) for array in (COND, THEN, ELSE)]
+        out = cuda_standin.kernel(W)(*arrays)
+        assert fake.fake_last().contents.stream == STREAM
+        assert type(out) is CupyArray and out.values.tobytes() == WANT.tobytes()
+        assert all(array.streams == [STREAM] for array in (*arrays, out))
+        assert fake.fake_waits() == 0
+
+
+def test_default_stream_of_cupy_is_none_to_dlpack(monkeypatch):
+    cuda_libraries.install(monkeypatch, stream=0)
+    with running(W) as fake:
+        arrays = [CupyArray(array) for array in (COND, THEN, ELSE)]
+        cuda_standin.kernel(W)(*arrays)
+        assert fake.fake_last().contents.stream is None
+        assert all(array.streams == [None] for array in arrays)
+
+
+def test_strided_cupy_arrays_are_copied_and_written(monkeypatch):
+    cuda_libraries.install(monkeypatch)
+    with running(W):
+        k = cuda_standin.kernel(W)
+        cond, else_ = CupyArray(COND), CupyArray(ELSE)
+        assert k(cond, CupyArray(THEN, step=2), else_).values.tobytes() == WANT.tobytes()
+        out = CupyArray(np.zeros(SHAPE, "f4"), step=3)
+        assert k(cond, CupyArray(THEN), else_, out=out) is out
+        assert np.array_equal(out.values, WANT)
+
+
+def test_jax_arrays_are_waited_for_and_the_result_is_complete(monkeypatch):
+    cuda_libraries.install(monkeypatch)
+    with running(W) as fake:
+        arrays = [JaxArray(array) for array in (COND, THEN, ELSE)]
+        out = cuda_standin.kernel(W)(*arrays)
+        assert isinstance(out, JaxArray) and out.values.tobytes() == WANT.tobytes()
+        assert all(array.waited == 1 for array in (*arrays, out))
+        assert fake.fake_waits() == 1
+        with pytest.raises(ArgumentError, match="immutable"):
+            cuda_standin.kernel(W)(*arrays, out=arrays[1])
+
+
+def test_jax_inputs_may_be_dropped_after_a_call(monkeypatch):
+    cuda_libraries.install(monkeypatch)
+    with running(W) as fake:
+        out = empty_on_device(W)
+        cuda_standin.kernel(W)(*(JaxArray(array) for array in (COND, THEN, ELSE)), out=out)
+        assert fake.fake_waits() == 1
+        assert read(out).tobytes() == WANT.tobytes()
+
+
+def test_two_libraries_in_one_call_are_waited_for(monkeypatch):
+    cuda_libraries.install(monkeypatch)
+    with running(W) as fake:
+        out = cuda_standin.kernel(W)(CupyArray(COND), JaxArray(THEN), CupyArray(ELSE))
+        assert isinstance(out, JaxArray) and out.values.tobytes() == WANT.tobytes()
+        assert fake.fake_waits() == 2
+
+
+@pytest.mark.parametrize("dtype", sorted(ELEMENT_TYPES))
+def test_torch_tensors_are_handed_over_as_bits(dtype):
+    torch = pytest.importorskip("torch")
+    element = ELEMENT_TYPES[dtype]
+    words = torch.arange(6 * element.width, dtype=torch.uint8)
+    tensor = words.remainder(2).view(getattr(torch, dtype)).reshape(2, 3)
+    bits = torch_bits(tensor, element.width)
+    assert bits.data_ptr() == tensor.data_ptr()
+    assert bits.numel() * bits.element_size() == words.numel()
+    assert bits.dtype.is_floating_point == (element.width == 16)
+
+
+def test_lazily_conjugated_torch_tensors_are_resolved():
+    torch = pytest.importorskip("torch")
+    workload = Workload((3,), (3,), (3,), "complex64")
+    with running(workload):
+        k = cuda_standin.kernel(workload)
+        cond, side = torch.ones(3, dtype=torch.bool), torch.ones(3, dtype=torch.complex64)
+        assert k._torch_inputs(cond, side, side) is not None
+        assert k._torch_inputs(cond, side, side.conj()) is None
+        assert k._torch_inputs(cond, side.conj().imag, side) is None

@@ -1,0 +1,131 @@
+"""The plain C functions of kernels for CUDA, on a stand-in for the driver."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+import pytest
+
+from te_select.backends.cuda import link
+from te_select.backends.cuda.compilers import CudaBinary
+from te_select.operator.workload import Workload
+from te_select.runtime.artifact.manifest import KernelRecord, Manifest, c_name
+from tests.support import cuda_standin
+from tests.support.cuda_standin import fake_driver, on_device, read, running
+
+OK, INVALID, CANNOT_RUN = 0, 1, 2
+W = Workload(("n", 4), ("n", 4), ())
+
+
+def build(workload, folder):
+    """A library that no device has seen."""
+    archs = cuda_standin.ARCHS
+    target = {"name": "cuda", "kind": "cuda", "archs": list(archs), "cpu_features": []}
+    record = KernelRecord(workload, {}, c_function=c_name(workload))
+    entry = link.CudaEntry(workload, "te_select_kernel_0", cuda_standin.THREADS, "7")
+    binary = CudaBinary({arch: b"cubin" for arch in archs}, "ptx")
+    path = folder / "lib.so"
+    link.link(binary, [entry], Manifest((record,), target, {}), path)
+    library = ctypes.CDLL(str(path))
+    library.te_select_error.restype = ctypes.c_char_p
+    return library
+
+
+@pytest.fixture
+def library(tmp_path):
+    return build(W, tmp_path)
+
+
+def call(library, workload, *operands, sizes=(), stream=0):
+    pointers = [ctypes.c_void_p(address(operand)) for operand in operands]
+    extents = (ctypes.c_int64(size) for size in sizes)
+    status = library[c_name(workload)](*pointers, *extents, ctypes.c_void_p(stream))
+    return status, library.te_select_error().decode().removeprefix(f"{workload.name}: ")
+
+
+def address(operand):
+    if isinstance(operand, np.ndarray):
+        return operand.ctypes.data
+    return operand if operand is None or isinstance(operand, int) else operand.memory.address
+
+
+def arrays():
+    then = np.arange(12, dtype="f4").reshape(3, 4)
+    return then % 2 == 0, then, np.array(-1, "f4"), np.zeros((3, 4), "f4")
+
+
+def test_kernel_runs_on_the_stream_and_the_device_of_the_memory(library):
+    with running(W) as fake:
+        fake.fake_device(90)
+        cond, then, else_, out = (on_device(array, device=1) for array in arrays())
+        assert call(library, W, cond, then, else_, out, sizes=(3,), stream=0x5000)[0] == OK
+        launch = fake.fake_last().contents
+        assert (launch.device, launch.stream) == (1, 0x5000)
+        expected = np.where(*arrays()[:3])
+        assert read(out).tobytes() == expected.tobytes()
+
+
+def test_input_of_one_element_may_be_in_memory_of_the_cpu(library):
+    with running(W):
+        cond, then, else_, out = arrays()
+        moved = on_device(cond), on_device(then), else_, on_device(out)
+        assert call(library, W, *moved, sizes=(3,))[0] == OK
+        assert read(moved[3]).tobytes() == np.where(cond, then, else_).tobytes()
+
+
+@pytest.mark.parametrize("which", [0, 1, 3])
+def test_memory_of_the_cpu_is_refused_and_not_touched(library, which):
+    with running(W) as fake:
+        operands = [on_device(array) for array in arrays()]
+        operands[which] = arrays()[which]
+        status, message = call(library, W, *operands, sizes=(3,))
+        assert status == INVALID
+        assert message.endswith("is on DLPack device (1,0); expected memory of a CUDA device")
+        assert fake.fake_launches() == 0
+
+
+def test_null_and_overlap_and_sizes_are_refused_as_on_cpus(library):
+    with running(W):
+        cond, then, else_, out = (on_device(array) for array in arrays())
+        for operands, size, said in (
+            ((cond, None, else_, out), 3, "then has a null data pointer; expected 48 bytes"),
+            ((cond, then, else_, address(then) + 4), 3, "out overlaps then"),
+            ((cond, then, else_, address(out) + 2), 2, "out begins at"),
+            ((cond, then, else_, out), -3, "the size of n is -3; expected 0 or more"),
+        ):
+            status, message = call(library, W, *operands, sizes=(size,))
+            assert status == INVALID and message.startswith(said)
+
+
+def test_two_devices_are_refused(library):
+    with fake_driver(90, 90):
+        cond, then, else_, out = (on_device(a, device=k % 2) for k, a in enumerate(arrays()))
+        status, message = call(library, W, cond, then, else_, out, sizes=(3,))
+        assert status == INVALID
+        assert message == "cond is on CUDA device 0 and out on 1; expected one device"
+
+
+def test_no_element_needs_no_driver(library):
+    with fake_driver():
+        assert call(library, W, None, None, None, None, sizes=(0,))[0] == INVALID  # else_
+    with fake_driver(90):
+        else_ = np.array(-1, "f4")
+        assert call(library, W, None, None, else_, None, sizes=(0,))[0] == OK
+
+
+def test_machine_without_a_device_is_a_status(library):
+    cuda_standin.fake_library()
+    with fake_driver():
+        status, message = call(library, W, *arrays(), sizes=(3,))
+    assert status == CANNOT_RUN
+    assert message.startswith("the driver does not start: CUDA error 100, CUDA_ERROR_NO_DEVICE")
+
+
+@pytest.mark.parametrize("failing", ["cuLaunchKernel", "cuModuleLoadData", "cuPointerGetAttribute"])
+def test_failure_of_the_driver_is_a_status(library, failing):
+    with running(W) as fake:
+        operands = [on_device(array) for array in arrays()]
+        fake.fake_fail(failing.encode(), 700)
+        status, message = call(library, W, *operands, sizes=(3,))
+    assert status == CANNOT_RUN and "CUDA error 700" in message

@@ -1,0 +1,107 @@
+"""Reading tensors that other libraries pass on by DLPack."""
+
+from __future__ import annotations
+
+import weakref
+
+import numpy as np
+import pytest
+
+from te_select.errors import ArgumentError, DTypeError
+from te_select.operator.dtypes import ELEMENT_TYPES
+from te_select.operator.workload import Workload
+from te_select.runtime.call import dlpack, operands
+from tests.support.hand_made import CUDA, READ_ONLY, HandMade
+from tests.support.runtime_standin import kernel
+
+SAME = Workload((3, 4), (3, 4), (3, 4), "float32")
+COND, THEN, ELSE = (
+    np.ones((3, 4), bool),
+    np.arange(12, dtype="f4").reshape(3, 4),
+    -np.ones((3, 4), "f4"),
+)
+
+
+def test_address_is_that_of_the_first_element():
+    for offset in (0, 16):
+        found = dlpack.read(HandMade(THEN, offset=offset))
+        assert found.address == THEN.ctypes.data
+        assert (found.shape, found.strides, found.dtype) == ((3, 4), (4, 1), (2, 32, 1))
+        assert not found.readonly
+    assert dlpack.read(HandMade(THEN, data=0, offset=16)).address == 0
+
+
+def test_strides_are_taken_as_they_are():
+    turned = HandMade(THEN, shape=(4, 3), strides=(1, 4))
+    assert dlpack.read(turned).strides == (1, 4)
+    out = kernel(Workload((4, 3), (4, 3), (4, 3)))(COND.T, turned, ELSE.T)
+    assert (out == THEN.T).all()
+
+
+@pytest.mark.parametrize("flags", [0, READ_ONLY, READ_ONLY | 2])
+def test_out_may_not_be_read_only(flags):
+    out = np.full((3, 4), 7, "f4")
+    handed = HandMade(out, flags=flags)
+    assert dlpack.read(handed).readonly == bool(flags & READ_ONLY)
+    if flags:
+        with pytest.raises(ArgumentError, match="out is a HandMade that cannot be written"):
+            kernel(SAME)(COND, THEN, ELSE, out=handed)
+        assert (out == 7).all()
+    else:
+        assert kernel(SAME)(COND, THEN, ELSE, out=handed) is handed
+        assert (out == THEN).all()
+
+
+def test_input_may_be_read_only():
+    out = kernel(SAME)(COND, HandMade(THEN, flags=READ_ONLY), HandMade(ELSE))
+    assert (out == THEN).all()
+
+
+def test_version_that_is_not_known_is_refused():
+    then = HandMade(THEN, flags=0)
+    then.managed.major = 2
+    with pytest.raises(ArgumentError, match=r"then is a HandMade .*DLPack 2\.0 is not understood"):
+        kernel(SAME)(COND, then, ELSE)
+
+
+def test_what_is_no_capsule_is_refused():
+    class Wrong(HandMade):
+        def __dlpack__(self, **options):
+            return "capsule"
+
+    with pytest.raises(ArgumentError, match="then is a Wrong that __dlpack__ does not hand over"):
+        kernel(SAME)(COND, Wrong(THEN), ELSE)
+
+
+def test_lanes_are_no_element_type():
+    with pytest.raises(DTypeError, match=r"then has element type .*\(2, 16, 2\) of DLPack"):
+        kernel(SAME)(COND, HandMade(THEN, dtype=(2, 16, 2)), ELSE)
+
+
+def test_memory_of_another_device_is_named():
+    with pytest.raises(ArgumentError, match="then is on device 0 of CUDA; expected memory of the"):
+        kernel(SAME)(COND, HandMade(THEN, device=CUDA), ELSE)
+    assert dlpack.read(HandMade(THEN, device=CUDA), dlpack.CUDA_DEVICES).device == 0
+    with pytest.raises(dlpack.WrongDeviceError, match="in memory of the CPU"):
+        dlpack.read(HandMade(THEN), dlpack.CUDA_DEVICES)
+
+
+class Fresh:
+    """Hands over new memory at each call, which only the capsule keeps."""
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+    def __dlpack__(self, **options):
+        array = THEN.copy()
+        self.memory = weakref.ref(array)
+        return array.__dlpack__(**options)
+
+
+def test_view_keeps_what_only_the_capsule_keeps():
+    value = Fresh()
+    view = operands.describe(value, "then", ELEMENT_TYPES["float32"], (3, 4), {}).view
+    assert value.memory() is not None
+    assert view.tobytes() == THEN.tobytes()
+    del view
+    assert value.memory() is None

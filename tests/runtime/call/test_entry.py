@@ -1,0 +1,120 @@
+"""Kernels called by NumPy's C API: what they take, and what goes another way."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from te_select import Workload
+from te_select.errors import ArgumentError, DTypeError
+from tests.support.runtime_standin import kernel
+
+extension = pytest.importorskip("te_select.runtime.call._extension")
+
+
+@pytest.fixture(scope="module")
+def masked():
+    return kernel(Workload((4, 1), (4, 5), (), "float32"))
+
+
+@pytest.fixture
+def operands():
+    cond = np.array([[True], [False], [True], [False]])
+    return cond, np.arange(20, dtype="f4").reshape(4, 5), np.empty((4, 5), "f4")
+
+
+def test_arrays_and_numbers_are_taken(masked, operands):
+    cond, then, out = operands
+    for number in (2.5, -0.0, float("nan"), float("inf"), 3):
+        assert masked._entry(cond, then, number, out) is True
+        assert out.tobytes() == np.where(cond, then, np.float32(number)).tobytes()
+    then.flags.writeable = False
+    assert masked._entry(cond, then, np.float32(1)[...], out) is True
+
+
+@pytest.mark.parametrize("number", [1e300, 1e-45, 2**70, True, 1j, "1", None, np.float64(1)])
+def test_numbers_that_are_not_exact_go_another_way(masked, operands, number):
+    cond, then, out = operands
+    out[...] = 7
+    assert masked._entry(cond, then, number, out) is False
+    assert (out == 7).all()
+
+
+@pytest.mark.parametrize(
+    "dtype, yes, no",
+    [
+        ("uint8", [0, 255], [-1, 256, 1.0, True]),
+        ("int8", [-128, 127], [-129, 128, 2**64]),
+        ("int64", [-(2**63), 2**63 - 1], [2**63]),
+        ("uint64", [2**63 - 1], [-1, 2**64]),
+        ("bool", [True, False], [0, 1]),
+        ("float16", [0.5, 2048], [1e5, 4097]),
+    ],
+)
+def test_which_numbers_are_exact(dtype, yes, no):
+    k = kernel(Workload((3,), (3,), (), dtype))
+    cond, then, out = np.zeros(3, bool), np.zeros(3, dtype), np.zeros(3, dtype)
+    for number in yes:
+        assert k._entry(cond, then, number, out) is True
+        assert (out == np.dtype(dtype).type(number)).all()
+    for number in no:
+        assert k._entry(cond, then, number, out) is False
+
+
+def test_what_is_not_compact_or_writable_goes_another_way(masked, operands):
+    cond, then, out = operands
+    assert masked._entry(cond, np.asfortranarray(then), 1.0, out) is False
+    assert masked._entry(cond, then.astype(">f4"), 1.0, out) is False
+    assert masked._entry(cond, np.ma.array(then), 1.0, out) is False
+    assert masked._entry(cond, then, 1.0, out[:3]) is False
+    assert masked._entry(cond, then, 1.0, [1.0]) is False
+    assert masked._entry(cond, then, 1.0) is False
+    out.flags.writeable = False
+    assert masked._entry(cond, then, 1.0, out) is False
+    with pytest.raises(ArgumentError, match="read-only"):
+        masked(cond, then, 1.0, out)
+    with pytest.raises(DTypeError):
+        masked(cond.astype("u1"), then, 1.0, np.empty((4, 5), "f4"))
+
+
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "uint16", "int64", "float16", "float32", "float64", "complex128"]
+)
+def test_scalars_of_numpy_are_taken_if_of_the_very_type(dtype):
+    k = kernel(Workload((3,), (3,), (), dtype))
+    cond, then, out = np.zeros(3, bool), np.zeros(3, dtype), np.zeros(3, dtype)
+    bits = np.arange(1, 1 + out.itemsize, dtype=np.uint8)
+    if dtype == "bool":
+        bits = np.ones(1, np.uint8)
+    scalar = bits.view(dtype)[0]
+    assert k._entry(cond, then, scalar, out) is True
+    assert out.tobytes() == scalar.tobytes() * 3
+    others = {np.float32, np.int16, np.datetime64, np.str_} - {type(scalar)}
+    for other in others:
+        assert (
+            k._entry(cond, then, other(1) if other is not np.datetime64 else other("NaT"), out)
+            is False
+        )
+
+
+def test_scalar_of_numpy_may_be_cond(operands):
+    k = kernel(Workload((), (4, 5), (4, 5), "float32"))
+    _, then, out = operands
+    for cond in (np.True_, np.False_):
+        assert k._entry(cond, then, then + 1, out) is True
+        assert out.tobytes() == np.where(cond, then, then + 1).tobytes()
+    assert k._entry(np.int8(1), then, then, out) is False
+
+
+@pytest.mark.parametrize("cond", [np.True_, True, np.int8(1)])
+@pytest.mark.parametrize("then", [np.float32(1), 1.0, np.float64(1)])
+def test_call_keeps_no_reference(cond, then):
+    k = kernel(Workload((), (), (4, 5), "float32"))
+    else_, out = np.ones((4, 5), "f4"), np.ones((4, 5), "f4")
+    types = [np.dtype(name) for name in ("?", "i1", "f4", "f8")]
+    things = (*types, cond, then, else_, out, None, True, False)
+    before = [sys.getrefcount(thing) for thing in things]
+    for _ in range(1000):
+        k._entry(cond, then, else_, out)
+    after = [sys.getrefcount(thing) for thing in things]
+    assert np.abs(np.subtract(after, before)).max() < 200

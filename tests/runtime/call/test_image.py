@@ -1,0 +1,208 @@
+"""Images: loaded from the bytes that were checked, one for each content."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tvm_ffi
+
+from te_select import Workload
+from te_select.errors import ArtifactError
+from te_select.runtime.artifact import scratch, stored
+from te_select.runtime.call import image, loading
+from tests.support.runtime_standin import build
+
+W = Workload((8,), (8,), (8,), "float32")
+ARGS = np.array([1, 0] * 4, bool), np.ones(8, "f4"), np.zeros(8, "f4")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    return build([W], tmp_path_factory.mktemp("image") / "mask.so")
+
+
+@pytest.fixture(scope="module")
+def swapped(tmp_path_factory):
+    """A library of the same workload, and of the same size, whose code takes the other side."""
+    path = tmp_path_factory.mktemp("swapped") / "mask.so"
+    return build([W], path, edit=lambda text: text.replace("j->c[at[0]] ?", "!j->c[at[0]]?"))
+
+
+def alone(code, *args, **environment):
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code), *map(str, args)],
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(__file__).parents[3])}
+        | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+LOADING = """
+    import os, sys
+    import numpy as np
+    from te_select.runtime.call import loading
+    args = np.array([1, 0] * 4, bool), np.ones(8, "f4"), np.zeros(8, "f4")
+    kernels = [loading.load(sys.argv[1]) for _ in range(3)]
+    assert all((k(*args) == args[0]).all() for k in kernels)
+    maps = open("/proc/self/maps").read()
+    print(len({line.split()[-1] for line in maps.splitlines() if "mask.so" in line}))
+    print(next(line for line in maps.splitlines() if "mask.so" in line).split(None, 5)[5])
+"""
+
+
+def test_image_is_sealed_memory_named_like_the_library(built):
+    count, name = alone(LOADING, built)
+    assert count == "1" or name.startswith("/memfd:")
+    assert name == "/memfd:mask.so (deleted)"
+
+
+def test_profilers_can_have_a_file(built, tmp_path):
+    count, name = alone(LOADING, built, TE_SELECT_PRIVATE_COPY="1", TMPDIR=str(tmp_path))
+    assert count == "1"
+    assert name.startswith(str(tmp_path)) and name.endswith("/mask.so")
+    assert not list(tmp_path.iterdir())  # the copy was removed at the end of the process
+
+
+def test_file_overwritten_in_place_does_not_change_the_image(built, swapped, tmp_path):
+    path = tmp_path / "mask.so"
+    path.write_bytes(built.read_bytes())
+    first = loading.load(path)
+    with path.open("r+b") as file:  # the same inode
+        file.write(swapped.read_bytes())
+        file.truncate()
+    second = loading.load(path)
+    assert (first(*ARGS) == ARGS[0]).all()
+    assert (second(*ARGS) != ARGS[0]).all()
+
+
+def test_what_was_read_runs_though_the_file_is_replaced(built, swapped, tmp_path, monkeypatch):
+    path = stored.write(stored.read(built), tmp_path / "mask.so")
+    read = stored.read
+
+    def read_then_replaced(*args):
+        found = read(*args)
+        stored.write(read(swapped), path)
+        return found
+
+    monkeypatch.setattr(stored, "read", read_then_replaced)
+    kernel = loading.load(path)
+    assert (kernel(*ARGS) == ARGS[0]).all()
+
+
+def test_image_cannot_be_written_any_more(built):
+    code = """
+        import os, sys
+        from te_select.runtime.call import loading
+        loading.load(sys.argv[1])
+        for handle in range(3, 64):
+            place = f"/proc/self/fd/{handle}"
+            if os.path.islink(place) and "memfd:mask.so" in os.readlink(place):
+                for change in (lambda: os.pwrite(handle, b"x", 0), lambda: os.ftruncate(handle, 9)):
+                    try:
+                        change()
+                    except PermissionError:
+                        print("refused")
+    """
+    assert alone(code, built) == ["refused"] * 2
+
+
+@pytest.mark.parametrize("is_library", [True, False])
+def test_descriptor_of_memory_that_is_not_used_is_closed(built, is_library):
+    """What cannot be loaded, and what turns out to be another library than was asked for."""
+    opened = Path("/proc/self/fd")
+    before = len([*opened.iterdir()])
+    data = built.read_bytes() if is_library else b"no library"
+    for _ in range(3):
+        assert image._from_memory(data, "0" * 64, built) is None
+    assert len([*opened.iterdir()]) == before
+
+
+def test_copy_that_cannot_be_loaded_is_removed(built):
+    before = dict(scratch._held)
+    with pytest.raises(ArtifactError, match=f"{built} cannot be loaded: "):
+        image._from_copy(b"no library", built)
+    assert scratch._held == before
+
+
+def test_one_content_is_one_image(built, tmp_path):
+    paths = [stored.write(stored.read(built), tmp_path / f"{i}.so") for i in range(20)]
+    before = len(image._images)
+    kernels = [loading.load(path) for path in paths]
+    assert len(image._images) <= before + 1
+    assert [kernel.path for kernel in kernels] == paths
+
+
+def test_reused_descriptors_do_not_bring_back_an_old_image(built, swapped):
+    """Descriptors that somebody closed: new memory has the number, and so the path, of the old."""
+    code = """
+        import os, sys
+        import numpy as np
+        from te_select.runtime.call import loading
+        args = np.array([1, 0] * 4, bool), np.ones(8, "f4"), np.zeros(8, "f4")
+        first = loading.load(sys.argv[1])
+        os.closerange(3, 256)
+        second = loading.load(sys.argv[2])
+        assert (first(*args) == args[0]).all()
+        print((second(*args) != args[0]).all())
+    """
+    assert alone(code, built, swapped) == ["True"]
+
+
+def test_without_executable_memory_a_copy_is_loaded(built, monkeypatch):
+    code = """
+        import os, sys
+        import numpy as np
+        def refused(*_):
+            raise PermissionError(1, "not here")
+        os.memfd_create = refused
+        from te_select.runtime.call import loading
+        args = np.array([1, 0] * 4, bool), np.ones(8, "f4"), np.zeros(8, "f4")
+        print((loading.load(sys.argv[1])(*args) == args[0]).all())
+    """
+    assert alone(code, built) == ["True"]
+
+
+def test_threads_and_a_forked_child_load_at_once(built, tmp_path):
+    code = """
+        import os, sys, threading
+        import numpy as np
+        from te_select.runtime.call import loading, image
+        args = np.array([1, 0] * 4, bool), np.ones(8, "f4"), np.zeros(8, "f4")
+        results = []
+        threads = [
+            threading.Thread(target=lambda: results.append(loading.load(sys.argv[1])(*args)))
+            for _ in range(8)
+        ]
+        [t.start() for t in threads]
+        [t.join() for t in threads]
+        assert len(image._images) == 1 and all((r == args[0]).all() for r in results)
+        image._lock.acquire()  # held as if by another thread at the fork
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if (loading.load(sys.argv[1])(*args) == args[0]).all() else 1)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    """
+    assert alone(code, built) == ["0"]
+
+
+@pytest.mark.parametrize("version", ["0.1.13", "0.2.0", "0.1.140"])
+def test_untested_release_of_tvm_ffi_warns(version):
+    with pytest.warns(RuntimeWarning, match=rf"apache-tvm-ffi is {version}; .* 0\.1\.14"):
+        image.warn_of_untested(version)
+
+
+def test_tested_release_of_tvm_ffi_is_the_one_that_is_asked_for():
+    image.warn_of_untested(tvm_ffi.__version__)
+    text = Path(__file__).parents[3].joinpath("pyproject.toml").read_text("utf-8")
+    assert f'"apache-tvm-ffi>={image.TESTED},<' in text

@@ -1,0 +1,306 @@
+"""Linking, exporting and loading: whole files or clear errors."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import tempfile
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from te_select import Workload
+from te_select.backends.c_compiler import c_compiler
+from te_select.backends.cpu import link
+from te_select.errors import ArtifactError, ToolchainError
+from te_select.runtime.artifact import embedded, stored
+from te_select.runtime.call import image, loading
+from te_select.runtime.call.loading import Library
+from tests.support.libraries import edit_fields, without_manifest
+from tests.support.runtime_standin import build, manifest
+from tests.support.runtime_standin import entry as entry_of
+
+W = Workload((8,), (8,), (8,), "float32")
+LEVELS = [link.Level("x86-64", ())]
+TARGET = {"name": "x", "kind": "cpu", "architecture": platform.machine(), "cpu_features": []}
+ARGS = np.array([1, 0] * 4, bool), np.ones(8, "f4"), np.zeros(8, "f4")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    return build([W], tmp_path_factory.mktemp("built") / "mask.so")
+
+
+@pytest.fixture
+def copied(built, tmp_path):
+    return stored.write(stored.read(built), tmp_path / "new" / "folder" / "mask.so")
+
+
+@pytest.fixture
+def roomy(tmp_path):
+    """A library whose manifest may become longer."""
+    described = replace(manifest([W]), versions={"room": "x" * 9999})
+    return build([W], tmp_path / "roomy.so", described=described)
+
+
+def test_loaded_kernel_says_what_it_is(copied):
+    k = loading.load(copied)
+    assert (k.workload, k.target, k.origin, k.path) == (W, "x86-64", "default", copied)
+    assert dict(k.config) == {"lanes": 8}
+    assert (k(*ARGS) == ARGS[0]).all()
+
+
+def test_config_of_a_kernel_cannot_be_changed(copied):
+    k = loading.load(copied)
+    with pytest.raises(TypeError):
+        k.config["lanes"] = 4
+    assert dict(loading.load(copied).config) == dict(k.config) == {"lanes": 8}
+
+
+def test_library_of_many_kernels(tmp_path):
+    workloads = [W, Workload(("n",), ("n",), (), "uint16"), Workload((), (), (), "bool")]
+    library = loading.load(build(workloads, tmp_path / "many.so", bytes_per_thread=1))
+    assert isinstance(library, Library)
+    assert list(library) == [w.name for w in workloads]
+    assert (library[W.name](*ARGS) == ARGS[0]).all()
+    one = loading.load(library[W.name].export(tmp_path / "one.so"))
+    assert (one(*ARGS) == ARGS[0]).all()
+
+
+def test_missing_kernel_is_a_key_error_with_names_near_it(tmp_path):
+    library = loading.load(build([W, Workload((9,), (9,), (9,), "int8")], tmp_path / "two.so"))
+    name = Workload((9,), (9,), (9,), "int8").name
+    with pytest.raises(KeyError, match=rf"none of the 2 kernels of .*expected one such as {name}"):
+        library[name[:-1]]
+    with pytest.raises(KeyError, match=r"'foo' is none .*such as select_"):
+        library["foo"]
+    assert library.get("foo") is None and "foo" not in library and name in library
+
+
+def test_same_input_gives_the_same_bytes(built, tmp_path):
+    assert build([W], tmp_path / "again.so").read_bytes() == built.read_bytes()
+
+
+def test_only_tvm_ffi_functions_are_exported(built):
+    symbols = subprocess.run(
+        ["nm", "-D", "--defined-only", built], capture_output=True, text=True, check=True
+    ).stdout.split()[2::3]
+    names = [
+        W.name,
+        f"{W.name}__bits",
+        f"{W.name}__try",
+        "te_select_level",
+        "te_select_machine",
+        "te_select_manifest",
+        "te_select_plan",
+        "te_select_run_serially",
+    ]
+    assert sorted(symbols) == [*(f"__tvm_ffi_{name}" for name in names), "te_select_pool_v5"]
+
+
+def test_export_over_a_loaded_library_harms_nobody(copied, tmp_path):
+    old = loading.load(copied)
+    other = Workload((8,), (8,), (8,), "int32")
+    loading.load(build([other], tmp_path / "other.so")).export(copied)
+    assert loading.load(copied).workload == other
+    # The same symbols with other code: swapped operands make the difference visible.
+    swapped = tmp_path / "swapped.so"
+    build([W], swapped)
+    source = swapped.with_suffix(".c")
+    source.write_text(source.read_text().replace("j->c[at[0]] ?", "!j->c[at[0]] ?"))
+    subprocess.run(["cc", "-fPIC", "-c", source, "-o", swapped.with_suffix(".o")], check=True)
+    entry = entry_of(W)
+    link.link([swapped.with_suffix(".o")], [entry], LEVELS, manifest([W]), swapped)
+    stored.write(stored.read(swapped), copied)
+    assert (loading.load(copied)(*ARGS) != ARGS[0]).all()
+    assert (old(*ARGS) == ARGS[0]).all()
+    assert not list(copied.parent.glob(".*"))
+
+
+def test_kernel_is_exported_after_its_file_is_gone(copied, tmp_path):
+    k = loading.load(copied)
+    copied.unlink()
+    assert (loading.load(k.export(tmp_path / "saved.so"))(*ARGS) == ARGS[0]).all()
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"format": 1}, "has format 1; this te_select reads format 2: export it again"),
+        ({"format": True}, "has format True"),
+        ({"format": 2.0}, "has format 2.0"),
+        ({"kernels": []}, "kernels is empty"),
+        ({"kernels": [{"symbol": "x"}]}, "workload is None, expected a dict"),
+        ({"kernels": "x"}, "kernels is 'x', expected a list"),
+        ({"target": {**TARGET, "cpu_features": [1]}}, "cpu_features holds 1"),
+        ({"target": {**TARGET, "cpu_features": ["a\nb"]}}, "strings of one line"),
+        ({"target": {**TARGET, "archs": 5}}, "archs is 5, expected a list"),
+        ({"target": {**TARGET, "archs": [1]}}, "archs holds 1"),
+        ({"target": {**TARGET, "kind": []}}, r"kind is \[\], expected a str"),
+        (
+            {"target": {**TARGET, "name": "moon", "cpu_features": ["fpu", "cheese"]}},
+            "compiled for moon and this CPU lacks cheese; compile it for a target",
+        ),
+    ],
+)
+def test_bad_manifest_is_explained(roomy, fields, text):
+    edit_fields(roomy, lambda found: found.update(fields))
+    with pytest.raises(ArtifactError, match=text) as caught:
+        loading.load(roomy)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (lambda found: found.update(symbol="other"), "'other' is not the name of its workload"),
+        (lambda found: found["workload"].update(shape=1), "is not a manifest"),
+    ],
+)
+def test_symbol_of_another_workload_is_refused(roomy, change, text):
+    edit_fields(roomy, lambda found: change(found["kernels"][0]))
+    with pytest.raises(ArtifactError, match=text):
+        loading.load(roomy)
+
+
+def test_two_kernels_of_one_symbol_are_refused(roomy):
+    edit_fields(roomy, lambda found: found.update(kernels=found["kernels"] * 2))
+    with pytest.raises(ArtifactError, match="two kernels have one symbol"):
+        loading.load(roomy)
+
+
+@pytest.mark.parametrize("path", [None, 5, b"x.so", "a\0.so", "\ud800.so"])
+def test_what_is_no_path_is_refused(built, path):
+    for call in (loading.load, loading.load(built).export):
+        with pytest.raises(
+            ArtifactError, match=r"is not a path of valid text; expected one ending in \.so"
+        ):
+            call(path)
+    with pytest.raises(ArtifactError):
+        stored.write(stored.read(built), path)
+
+
+def test_name_too_long_for_its_manifest_is_refused(built, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ArtifactError, match="cannot be written: File name too long"):
+        loading.load(built).export("a" * 252 + ".so")
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(ArtifactError, match="cannot be read: File name too long"):
+        loading.load("a" * 253 + ".so")
+
+
+def test_pipe_is_refused_and_not_read(copied):
+    kernel = loading.load(copied)
+    for path, said in (
+        (copied.with_suffix(".json"), r"mask\.json is no manifest of te-select"),
+        (copied, r"mask\.so is not a regular file"),
+    ):
+        path.unlink()
+        os.mkfifo(path)
+        with pytest.raises(ArtifactError, match=said):
+            kernel.export(copied) if path != copied else loading.load(copied)
+
+
+def test_folder_in_the_place_of_the_manifest(built, tmp_path):
+    (tmp_path / "x.json").mkdir()
+    with pytest.raises(ArtifactError, match=r"x\.json cannot be written: it is a folder"):
+        loading.load(built).export(tmp_path / "x.so")
+    assert [path.name for path in tmp_path.iterdir()] == ["x.json"]
+
+
+def test_file_beyond_memory_is_named(tmp_path):
+    path = tmp_path / "huge.so"
+    with path.open("wb") as file:
+        file.truncate(1 << 42)
+    with pytest.raises(ArtifactError, match=r"huge.so is larger than the memory; expected a lib"):
+        loading.load(path)
+
+
+def test_temporary_folder_that_is_missing(built, tmp_path, monkeypatch):
+    monkeypatch.setenv(image.PRIVATE_COPY, "1")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nonexistent"))
+    monkeypatch.setattr(image, "_images", {})  # another test may have loaded the same bytes
+    with pytest.raises(ArtifactError, match=r"cannot be loaded: .*nonexistent"):
+        loading.load(built)
+    entry = entry_of(W)
+    monkeypatch.setenv("CC", "cc -O1")  # nothing was compiled with this one
+    with pytest.raises(ArtifactError, match=r"no temporary folder can be made: .*nonexistent"):
+        link.link([built.with_suffix(".o")], [entry], LEVELS, manifest([W]), tmp_path / "x.so")
+    monkeypatch.undo()
+    with pytest.raises(ToolchainError, match=r"cannot be linked: .*missing"):
+        link.link(
+            [built.with_suffix(".o")], [entry], LEVELS, manifest([W]), tmp_path / "missing" / "x.so"
+        )
+
+
+def test_function_that_the_library_lacks(tmp_path):
+    other = Workload((9,), (9,), (9,), "float32")
+    path = build([W], tmp_path / "lacks.so", described=manifest([other]))
+    with pytest.raises(ArtifactError, match=f"has no function {other.name}"):
+        loading.load(path)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda b: b[:1000], "was cut"),
+        (lambda b: b[:-1], "the SHA-256 differs.*: it was cut"),
+        (lambda b: b"", "is empty"),
+        (lambda b: b[:9000] + bytes([b[9000] ^ 1]) + b[9001:], "the SHA-256 differs"),
+    ],
+)
+def test_damaged_library_is_refused(copied, spoil, said):
+    copied.write_bytes(spoil(copied.read_bytes()))
+    with pytest.raises(ArtifactError, match=said):
+        loading.load(copied)
+
+
+def test_library_that_the_system_cannot_load(built, tmp_path):
+    path = tmp_path / "text.so"
+    library = bytearray(built.read_bytes())
+    library[16] = 1  # an object file
+    path.write_bytes(embedded.seal(bytes(library)))
+    with pytest.raises(
+        ArtifactError, match=r"text\.so cannot be loaded: .*export it again"
+    ) as caught:
+        loading.load(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_files_and_bad_paths(copied, tmp_path):
+    with pytest.raises(ArtifactError, match=r"does not end in \.so"):
+        loading.load(tmp_path / "mask.json")
+    with pytest.raises(ArtifactError, match=r"does not end in \.so"):
+        loading.load(copied).export(tmp_path / "mask.dll")
+    with pytest.raises(ArtifactError, match="cannot be written"):
+        loading.load(copied).export(copied / "mask.so")
+    without_manifest(copied)
+    with pytest.raises(ArtifactError, match=r"mask\.so was not made by te-select 0\.2 or later"):
+        loading.load(copied)
+    copied.unlink()
+    with pytest.raises(ArtifactError, match=r"mask\.so is missing"):
+        loading.load(copied)
+
+
+def test_compiler_that_is_missing_or_fails(built, tmp_path, monkeypatch):
+    entry = link.KernelEntry(W, (link.Version("no_such_symbol"),))
+    with pytest.raises(ToolchainError, match="no_such_symbol") as caught:
+        link.link([built.with_suffix(".o")], [entry], LEVELS, manifest([W]), tmp_path / "x.so")
+    assert "\n" not in str(caught.value)
+    monkeypatch.setenv("CC", "echo")
+    with pytest.raises(ToolchainError, match="echo wrote no file; set CC to a C compiler"):
+        link.link([built.with_suffix(".o")], [entry], LEVELS, manifest([W]), tmp_path / "x.so")
+    monkeypatch.setenv("CC", "false")
+    said = "false failed with exit code 1: it printed nothing; set CC to a C compiler that works"
+    with pytest.raises(ToolchainError, match=said):
+        link.link([built.with_suffix(".o")], [entry], LEVELS, manifest([W]), tmp_path / "x.so")
+    monkeypatch.setenv("CC", "no-such-compiler -O2")
+    with pytest.raises(ToolchainError, match="CC is 'no-such-compiler -O2', not a program"):
+        c_compiler()
+    monkeypatch.delenv("CC")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ToolchainError, match=r"no C compiler is found .* set CC"):
+        c_compiler()
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,84 @@
+"""Kernels and libraries are pickled and copied as the bytes of their artifacts."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from te_select.errors import ArtifactError
+from te_select.operator.workload import Workload
+from te_select.runtime.artifact import stored
+from te_select.runtime.call import loading
+from tests.support import cuda_standin
+from tests.support.cuda_standin import on_device, read, running
+from tests.support.runtime_standin import build, kernel
+
+W = Workload((4, 1), (4, 5), ())
+ARGS = np.array([[1], [0], [0], [1]], bool), np.ones((4, 5), "f4"), np.float32(-1)
+WAYS = {"pickle": lambda k: pickle.loads(pickle.dumps(k)), "deepcopy": copy.deepcopy}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_copy_computes_the_same_and_says_the_same(way):
+    first = kernel(W)
+    second = WAYS[way](first)
+    assert second is not first
+    assert second(*ARGS).tobytes() == first(*ARGS).tobytes()
+    for name in ("workload", "target", "level", "config", "origin", "path"):
+        assert getattr(second, name) == getattr(first, name)
+
+
+def test_another_process_loads_the_kernel_without_its_file(tmp_path):
+    path = build([W], tmp_path / "mask.so")
+    packed = pickle.dumps(loading.load(path))
+    path.unlink()
+    code = "import pickle, sys; k = pickle.load(sys.stdin.buffer); print(k.workload.name)"
+    command = [sys.executable, "-c", f"{code}; assert 'tvm' not in sys.modules"]
+    done = subprocess.run(command, input=packed, capture_output=True, check=True)
+    assert done.stdout.decode().strip() == W.name
+
+
+def test_copy_of_a_copy_is_exported_as_the_first_is(tmp_path):
+    again = WAYS["pickle"](WAYS["deepcopy"](kernel(W)))
+    path = again.export(tmp_path / "mask.so")
+    assert path.read_bytes() == kernel(W).export(tmp_path / "other.so").read_bytes()
+
+
+def test_kernel_of_several_takes_only_its_own_record_along(tmp_path):
+    library = loading.load(build([W, Workload((3,), (3,), (3,))], tmp_path / "lib.so"))
+    alone = WAYS["pickle"](library[W.name])
+    assert (alone(*ARGS) == library[W.name](*ARGS)).all()
+    assert [r.workload for r in stored.read(alone.export(tmp_path / "x.so")).manifest.kernels] == [
+        W
+    ]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_library_is_copied_with_all_its_kernels(tmp_path, way):
+    library = loading.load(build([W, Workload((3,), (3,), (3,))], tmp_path / "lib.so"))
+    again = WAYS[way](library)
+    assert list(again) == list(library) and repr(again) == repr(library)
+    assert (again[W.name](*ARGS) == library[W.name](*ARGS)).all()
+
+
+def test_kernel_for_cuda_is_pickled():
+    with running(W):
+        k = WAYS["pickle"](cuda_standin.kernel(W))
+        out = on_device(np.zeros((4, 5), "f4"))
+        k(on_device(ARGS[0]), on_device(ARGS[1]), ARGS[2], out=out)
+        assert read(out).tobytes() == np.where(*ARGS).astype("f4").tobytes()
+
+
+def test_bytes_that_were_changed_are_refused():
+    make, (image, path) = kernel(W).__reduce__()
+    spoilt = bytearray(image)
+    spoilt[len(image) // 2] ^= 1
+    with pytest.raises(ArtifactError, match="the SHA-256 differs"):
+        make(bytes(spoilt), path)
+    with pytest.raises(ArtifactError, match="is empty"):
+        make(b"", path)

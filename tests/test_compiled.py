@@ -1,0 +1,292 @@
+"""compile through the cache: what is found, what is built anew, and what is never kept."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+import te_select
+from te_select import compiled, compiler, kinds
+from te_select.backends import build_key
+from te_select.errors import ArgumentError, TuningError
+from te_select.records import folders
+from te_select.runtime.artifact import cache
+from tests.support.where_calls import path_of_python
+
+W = te_select.Workload((4, 1), (4, 8), ())
+COND = np.array([[1], [0], [0], [1]], bool)
+THEN = np.arange(32, dtype="f4").reshape(4, 8)
+EXPECTED = np.where(COND, THEN, np.float32(5))
+AGAIN = """
+import json, sys
+import numpy as np
+import te_select
+kernel = te_select.compile(te_select.Workload((4, 1), (4, 8), ()))
+has_tvm = "tvm" in sys.modules
+cond = np.array([[1], [0], [0], [1]], bool)
+then = np.arange(32, dtype="f4").reshape(4, 8)
+out = kernel(cond, then, np.float32(5)).tolist()
+lines = len(kernel.source("asm").splitlines())
+path = kernel.export(sys.argv[1])
+same = te_select.load(path)(cond, then, np.float32(5)).tolist() == out
+print(json.dumps([has_tvm, out, str(kernel.path), kernel.origin, lines, same]))
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    path = tmp_path / "cache"
+    monkeypatch.setenv(cache.FOLDER, str(path))
+    monkeypatch.delenv(cache.SIZE, raising=False)
+    monkeypatch.setattr(cache, "_warned", False)
+    return path
+
+
+@pytest.fixture
+def builds(monkeypatch):
+    """What the compiler was asked for."""
+    asked = []
+    build = compiler.compile
+
+    def noted(*args, **options):
+        asked.append(args)
+        return build(*args, **options)
+
+    monkeypatch.setattr(compiler, "compile", noted)
+    return asked
+
+
+def selects(kernel):
+    return kernel(COND, THEN, np.float32(5)).tobytes() == EXPECTED.tobytes()
+
+
+def test_another_process_finds_it_and_needs_no_tvm(folder, tmp_path):
+    assert selects(te_select.compile(W))
+    (entry,) = cache.entries()
+    assert entry.path.name.startswith(f"te_select-{W.name}-")
+    done = subprocess.run(
+        [sys.executable, "-c", AGAIN, tmp_path / "exported.so"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": path_of_python()},
+    )
+    assert done.returncode == 0, done.stderr
+    has_tvm, out, path, origin, lines, same = json.loads(done.stdout)
+    assert (has_tvm, out, same) == (False, EXPECTED.tolist(), True)
+    assert (path, origin) == (str(entry.path), te_select.compile(W).origin)
+    assert lines > 20
+
+
+def test_it_is_the_kernel_that_the_compiler_makes(builds):
+    made, found = te_select.compile(W), te_select.compile(W)
+    assert len(builds) == 1
+    for name in ("workload", "target", "level", "levels", "config", "origin", "kind"):
+        assert getattr(found, name) == getattr(made, name)
+    assert selects(made) and selects(found)
+
+
+def test_a_kernel_outlives_its_entry(folder, tmp_path):
+    te_select.compile(W)
+    kernel = te_select.compile(W)
+    assert kernel.path.parent == folder
+    cache.clear()
+    assert selects(kernel)
+    assert selects(te_select.load(kernel.export(tmp_path / "kept.so")))
+
+
+def entry(workload=W, target="native", tuning_logs=None, config=None):
+    name = compiled._entry(workload, target, tuning_logs, config)
+    assert name is not None
+    return name
+
+
+@pytest.fixture
+def logs(tmp_path):
+    place = tmp_path / "logs" / "some-cpu"
+    place.mkdir(parents=True)
+    (place / "database_tuning_record.json").write_text("[1]\n")
+    return place.parent
+
+
+def test_everything_that_is_asked_for_is_in_the_key(logs):
+    found = [
+        entry(),
+        entry(te_select.Workload((4, 1), (4, 8), (), "int32")),
+        entry(te_select.Workload((4, 1), (4, 8), (), auto_broadcast="multidirectional")),
+        entry(target="x86-64"),
+        entry(target={"kind": "llvm", "mcpu": "x86-64"}),
+        entry(tuning_logs=False),
+        entry(tuning_logs=logs),
+        entry(config={"piece": 4096}),
+        entry(config={"piece": 8192}),
+    ]
+    assert len(set(found)) == len(found)
+    assert [entry(), entry(tuning_logs=str(logs))] == [found[0], found[6]]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "database_tuning_record.json",
+        "database_workload.json",
+        "sessions.json",
+        ".pending.json",
+    ],
+)
+def test_a_change_of_records_is_another_key(logs, name):
+    before = entry(tuning_logs=logs)
+    (logs / "some-cpu" / name).write_text("[2]\n")
+    assert entry(tuning_logs=logs) != before
+
+
+def test_records_of_another_target_are_in_the_key(logs):
+    before = entry(tuning_logs=logs)
+    (logs / "some-cpu").rename(logs / "other-cpu")
+    assert entry(tuning_logs=logs) != before
+
+
+def test_the_shipped_records_and_the_users_own_are_in_the_key(monkeypatch, logs, tmp_path):
+    found = [entry()]
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    shutil.copytree(logs, folders.user_folder())
+    found.append(entry())
+    monkeypatch.setattr(folders, "SHIPPED", logs)
+    found.append(entry())
+    assert len(set(found)) == 3
+
+
+def test_what_builds_is_in_the_key(monkeypatch, tmp_path):
+    def fresh():
+        build_key._of_what_builds.cache_clear()
+        return entry()
+
+    found = [fresh()]
+    compiler_program = tmp_path / "mycc"
+    compiler_program.write_text("#!/bin/sh\nexec cc $@\n")
+    compiler_program.chmod(0o755)
+    monkeypatch.setenv("CC", str(compiler_program))
+    found.append(fresh())
+    monkeypatch.setenv("CC", f"{compiler_program} -O1")
+    found.append(fresh())
+    monkeypatch.setattr(build_key.features, "features", lambda: frozenset({"sse2"}))
+    found.append(fresh())
+    monkeypatch.setattr(build_key.features, "cpu_name", lambda: "another")
+    found.append(fresh())
+    for package in build_key._PACKAGES:
+        versions = build_key.packages.version
+        monkeypatch.setattr(
+            build_key.packages, "version", lambda p, q=package, v=versions: "9" if p == q else v(p)
+        )
+        found.append(fresh())
+    sources = build_key._sources()
+    names = {path.name for path in sources}
+    assert {"compiled.py", "pool.c", "where.h", "lookup.py", "building.py", "kinds.py"} <= names
+    assert any("schedules" in path.parts for path in sources)
+    monkeypatch.setattr(build_key, "_sources", lambda: sources[1:])
+    found.append(fresh())
+    build_key._of_what_builds.cache_clear()
+    assert len(set(found)) == len(found)
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "another"])
+def test_a_damaged_entry_is_built_again(builds, folder, damage):
+    te_select.compile(W)
+    (found,) = cache.entries()
+    image = found.path.read_bytes()
+    half = len(image) // 2
+    other = te_select.Workload((3,), (3,), ())
+    found.path.write_bytes(
+        {
+            "cut": image[:half],
+            "flipped": image[:half] + bytes([image[half] ^ 1]) + image[half + 1 :],
+            "empty": b"",
+            "another": te_select.compile(other).path.read_bytes(),
+        }[damage]
+    )
+    builds.clear()
+    assert selects(te_select.compile(W))
+    assert len(builds) == 1
+    assert found.path.read_bytes() == image
+    assert te_select.compile(W).path == found.path
+
+
+def test_records_that_come_during_a_build_are_seen_as_new(monkeypatch, logs):
+    build = compiler.compile
+
+    def slow(workload, target, tuning_logs, *, config):
+        made = build(workload, target, False, config=config)
+        (logs / "some-cpu" / "database_tuning_record.json").write_text("[3]\n")
+        return made
+
+    monkeypatch.setattr(compiler, "compile", slow)
+    te_select.compile(W, tuning_logs=logs)
+    assert cache.entries() == []
+
+
+def test_errors_are_the_same_when_there_is_an_entry(tmp_path):
+    te_select.compile(W, config={"piece": 4096})
+    with pytest.raises(ArgumentError, match="expected one of them"):
+        te_select.compile(W, tuning_logs=tmp_path, config={"piece": 4096})
+    with pytest.raises(TuningError, match="is missing"):
+        te_select.compile(W, tuning_logs=tmp_path / "none")
+    with pytest.raises(
+        ArgumentError,
+        match=r"not a te_select\.Workload; expected te_select\.Workload\(cond_shape, ",
+    ):
+        te_select.compile("mask")
+    with pytest.raises(ArgumentError, match="expected a mapping"):
+        te_select.compile(W, config=[1])
+
+
+def test_a_cache_that_cannot_be_written_is_one_warning(folder, builds):
+    folder.write_text("a file")
+    with pytest.warns(RuntimeWarning, match="cannot keep what it has built") as caught:
+        assert selects(te_select.compile(W))
+        assert selects(te_select.compile(W))
+    assert len(caught) == 1 and len(builds) == 2
+
+
+def test_a_workload_of_long_names_is_kept():
+    dims = tuple(letter * 52 for letter in "abcdef")
+    workload = te_select.Workload(dims, dims, dims)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made = te_select.compile(workload, tuning_logs=False)
+    assert made.workload == workload
+    assert [each.path for each in cache.entries()] == [
+        te_select.compile(workload, tuning_logs=False).path
+    ]
+
+
+def test_a_cache_whose_disk_fails_is_a_warning(monkeypatch):
+    monkeypatch.setattr(cache, "_warned", False)
+
+    def failing(handle):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", failing)
+    with pytest.warns(RuntimeWarning, match="Input/output error") as caught:
+        assert selects(te_select.compile(W))
+    assert caught[0].filename == __file__
+    assert cache.entries() == []
+
+
+def test_a_small_cache_keeps_the_last_kernel(monkeypatch):
+    monkeypatch.setenv(cache.SIZE, "1")
+    old = cache.write(cache.name_of("where_all", "0" * 24), bytes(1000 << 10))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        te_select.compile(W)
+    assert not old.exists()
+    assert [each.path for each in cache.entries()] == [te_select.compile(W).path]
+
+
+def test_libraries_for_cuda_are_not_kept():
+    """They depend on the CUDA compiler and on the GPUs, which the key does not name."""
+    assert [kind.name for kind in kinds.KINDS.values() if kind.cached] == ["cpu"]

@@ -1,0 +1,53 @@
+"""Kernels for CUDA devices that are checked with NumPy arrays, on a stand-in for the driver."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from te_select import Workload
+from te_select.errors import ArtifactError, SelectError
+from te_select.verify import on_device
+from te_select.verify.on_device import OnDevice
+from te_select.verify.verify import verify_kernel
+from tests.support import cuda_standin
+
+WORKLOAD = Workload((5,), (5,), ())
+
+
+@pytest.fixture(autouse=True)
+def no_failure_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(on_device, "_failed", {})
+
+
+def test_kernel_that_fails_on_the_device_fails_its_checks() -> None:
+    with cuda_standin.running(WORKLOAD) as fake:
+        kernel = OnDevice(cuda_standin.kernel(WORKLOAD))
+        assert all(result.passed for result in verify_kernel(kernel))
+        fake.fake_fail(b"cuMemcpyDtoH_v2", 700)
+        results = verify_kernel(kernel)
+        assert results and not any(result.passed for result in results)
+        assert all(f"{WORKLOAD.name} failed on the device" in r.message for r in results)
+        fake.fake_fail(b"cuMemAlloc_v2", 700)  # the driver refuses all that follows
+        other = OnDevice(cuda_standin.kernel(Workload((3,), (3,), ())))
+        with pytest.raises(SelectError, match=f"{WORKLOAD.name} failed on the device"):
+            other(np.ones(3, np.bool_), np.ones(3, np.float32), np.float32(0))
+
+
+def test_device_without_memory_cannot_run_a_kernel() -> None:
+    with cuda_standin.running(WORKLOAD) as fake:
+        fake.fake_fail(b"cuMemAlloc_v2", 2)
+        with pytest.raises(ArtifactError, match="cannot be run here"):
+            verify_kernel(OnDevice(cuda_standin.kernel(WORKLOAD)))
+
+
+def test_operands_of_rank_0_are_checked_by_value_and_by_address() -> None:
+    ways = set()
+    with cuda_standin.running(WORKLOAD) as fake:
+        kernel = OnDevice(cuda_standin.kernel(WORKLOAD))
+        memory = np.zeros(9, np.uint8)
+        for offset in (0, 1):
+            number = memory[offset : offset + 4].view(np.float32).reshape(())
+            kernel(np.ones(5, np.bool_), np.ones(5, np.float32), number)
+            ways.add(fake.fake_last().contents.pointers[2] is None)
+    assert ways == {False, True}

@@ -1,0 +1,167 @@
+"""Faults of one expression, planted in kernels: `verify` finds each of them."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import te_select
+from te_select import Workload
+from te_select.backends.cuda.lowering import translation_unit
+from te_select.backends.targets import resolve
+from te_select.operator.access import access_pattern
+from te_select.runtime.call.cuda.kernel import CudaKernel
+from te_select.schedules.cpu import schedule as cpu
+from te_select.schedules.cpu.span_source import span_source
+from te_select.verify import on_device
+from te_select.verify.on_device import OnDevice
+from te_select.verify.verify import verify_kernel
+from tests.support import cuda_standin
+from tests.support.cuda_emulation import build, lowered
+from tests.support.llvm_functions import compiled
+
+ON_CUDA = [
+    Workload((1,), (1,), (1,)),
+    Workload((2051,), (2051,), (2051,)),  # all move
+    Workload((1043,), (1043,), (), "uint8"),
+    Workload((3, 1, 64), (3, 5, 64), (64,)),  # a mask over heads
+    Workload((67, 1), (67, 32), (32,), "int16"),  # one cond per row
+    Workload((301, 1), (301, 3), (3,)),  # short rows
+    Workload((9, 1), (9, 77), (), "complex128"),
+    Workload((), (77,), (), "complex128"),
+    Workload(("n", 1), ("n", "m"), ("m",)),
+]
+CUDA_FAULTS = [
+    "threadIdx.x < {rest => rest + 1}",  # the guard of the elements behind the last vector
+    "vectors * LANES + {threadIdx.x => threadIdx.x + 1}",
+    "{threadIdx.x < head => threadIdx.x + 1 < head} ?",
+    "before = {(VECTOR_BYTES - behind) % VECTOR_BYTES => behind}",
+    "head = {before < total ? before : total => before};",
+    "vectors = {(total - head) / LANES => (total - head) / LANES + 1}",
+    "u64 at = {blockIdx.x => blockIdx.x + 1}",
+    "here = address % {(width * LANES) => (width * LANES / 2)}",
+    "found.flats &= {here => true}",
+    "found.rows &= {here => true}",
+    "found.rows &= {head == 0 => true}",
+    "if ({moves != FLAT && moves != FIXED => moves == INNER || moves == OUTER}) found.rows",
+    "found.rows = {loops.inner() % LANES == 0 => true}",
+    "high << (8 * ({lane % 4 => lane / 4}))",
+    "put<K::WIDTH>(vector, {lane => 0}, element",
+    "index = truth ? {at.template offset<THEN>() => at.template offset<ELSE>()}",
+    "(0x80u << (8 * lane)) ? {then => else_}",
+    "(then & {bits => ~bits})",
+    "| bytes) & {0x80808080u => 0x00808080u}",
+    "return {element<K, COND, u8>(cond, index) != 0 => element<K, COND, u8>(cond, index) & 1}",
+    "const bool truth = {element<K, COND, u8>(cond, at.template offset<COND>()) != 0 => true}",
+    "!K::SKIP || {masks[i].any() => masks[i].all()}",
+    "(int lane = {0 => 1}; lane < VECTOR_BYTES / WIDTH",
+    "{element >> 32 => element >> 31}",
+    "static_cast<T>({index != 0 ? +source.high : +source.low => +source.low})",
+    "head + {number[i] * LANES => i * LANES})",
+    "      i1 = {0 => 1};",
+    "ELSE) return {i1 => i0};",
+    "static_cast<Index>({64ull => 63ull})",
+]
+"""The text of the kernels, with what stands there and what takes its place in braces."""
+
+
+@pytest.fixture(scope="module")
+def emulated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ctypes.CDLL]:
+    """A library for CUDA devices, and its kernels on the CPU, with a variable for the faults."""
+    folder = tmp_path_factory.mktemp("emulated")
+    functions = [lowered(w, f"kernel_{k}", threads=128) for k, w in enumerate(ON_CUDA)]
+    source = "int te_select_fault;\n" + translation_unit(functions)
+    for number, fault in enumerate(CUDA_FAULTS, 1):
+        before, right, wrong, after = re.split(r"\{(.*) => (.*)\}", fault)
+        assert before + right + after in source, fault
+        choice = f"(te_select_fault == {number} ? ({wrong}) : ({right}))"
+        source = source.replace(before + right + after, before + choice + after)
+    library = cuda_standin.build(ON_CUDA, folder / "lib.so", functions=functions)
+    return library, ctypes.CDLL(str(build(source, [f.symbol for f in functions], folder)))
+
+
+@pytest.fixture
+def kernels(
+    emulated: tuple[Path, ctypes.CDLL], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[list[OnDevice]]:
+    """The kernels, on a device that is no stricter than a real one."""
+    path, emulator = emulated
+    monkeypatch.setattr(on_device, "_failed", {})
+    loaded = te_select.load(path)
+    assert isinstance(loaded, te_select.Library)
+    with cuda_standin.fake_driver(90) as fake:
+        emulator.te_select_emulator_ask(fake.fake_knows)
+        for k in range(len(ON_CUDA)):
+            run = getattr(emulator, f"te_select_emulated_kernel_{k}")
+            fake.fake_runner(f"kernel_{k}".encode(), run)
+        yield [OnDevice(kernel) for kernel in loaded.values() if isinstance(kernel, CudaKernel)]
+
+
+def test_verify_passes_kernels_for_cuda_without_a_fault(kernels: list[OnDevice]) -> None:
+    assert len(kernels) == len(ON_CUDA)
+    assert [r for kernel in kernels for r in verify_kernel(kernel) if not r.passed] == []
+
+
+@pytest.mark.parametrize("fault", CUDA_FAULTS)
+def test_verify_finds_a_fault_in_a_kernel_for_cuda(
+    fault: str, kernels: list[OnDevice], emulated: tuple[Path, ctypes.CDLL]
+) -> None:
+    planted = ctypes.c_int.in_dll(emulated[1], "te_select_fault")
+    planted.value = CUDA_FAULTS.index(fault) + 1
+    try:
+        assert any(not r.passed for kernel in kernels for r in verify_kernel(kernel))
+    finally:
+        planted.value = 0
+
+
+class SpanKernel:
+    """One span of the CPU as a kernel, with another text in the place of what a regex finds."""
+
+    path = None
+
+    def __init__(self, workload: Workload, right: str, wrong: str, folder: Path) -> None:
+        pattern = access_pattern(workload)
+        config = cpu.default_config(pattern, resolve("x86-64-v3").tvm)
+        span = cpu.span_of(pattern, config)
+        text, found = re.subn(right, wrong, span_source(span.symbol))
+        assert found
+        self.workload = workload
+        self._rows, self._inner = (pattern.elements or 0) // span.inner, span.inner
+        self._run = compiled(text, span.symbol, ("ptr",) * 4 + ("i64",) * 3, folder)
+
+    def __call__(self, cond: Any, then: Any, else_: Any, *, out: Any = None) -> None:
+        addresses = (array.ctypes.data for array in (out, cond, then, else_))
+        self._run(*addresses, self._rows, self._inner, 0)
+
+
+LONG = Workload((1043,), (1043,), ())
+SHORT = Workload((9,), (9,), ())
+THREES = Workload((301, 1), (301, 3), (3,))
+LOADED = r"entry:\n  %x = getelementptr i8, ptr %cond, i64 {}\n  %y = load volatile i8, ptr %x"
+SPAN_FAULTS = {
+    "truth by the sign": (LONG, r"icmp ne (<16 x i8> %\w+), zero", r"icmp sgt \1, zero"),
+    "the last element is left out": (LONG, "sub i64 %n, 16", "sub i64 %n, 17"),
+    "a vector begins early": (LONG, r"add i64 (%\w+), 48", r"add i64 \1, 47"),
+    "the number is another": (LONG, "ptr %else, i64 0", "ptr %else, i64 1"),
+    "cond is read past its end": (LONG, "entry:", LOADED.format("%n")),
+    "cond is read before its begin": (LONG, "entry:", LOADED.format("-1")),
+    "whole vectors of too few": (SHORT, "icmp uge i64 %n, 16", "icmp uge i64 %n, 8"),
+    "a part behind the last element": (SHORT, "sub i64 %n, 8", "sub i64 %n, 7"),
+    "a lane of another row": (THREES, "i32 5, i32 5, i32 6", "i32 5, i32 6, i32 6"),
+}
+
+
+@pytest.mark.parametrize("fault", SPAN_FAULTS)
+def test_verify_finds_a_fault_in_a_span_of_the_cpu(fault: str, tmp_path: Path) -> None:
+    kernel = SpanKernel(*SPAN_FAULTS[fault], tmp_path)
+    assert [r for r in verify_kernel(kernel) if not r.passed]
+
+
+@pytest.mark.parametrize("workload", [LONG, SHORT, THREES], ids=str)
+def test_verify_passes_spans_of_the_cpu_without_a_fault(workload: Workload, tmp_path: Path) -> None:
+    assert [r for r in verify_kernel(SpanKernel(workload, "^", "", tmp_path)) if not r.passed] == []

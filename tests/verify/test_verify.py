@@ -1,0 +1,304 @@
+"""Tests of the checks of kernels against NumPy: a wrong kernel must be found."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from te_select.errors import ArgumentError
+from te_select.operator.dtypes import ELEMENT_TYPES
+from te_select.operator.workload import Workload
+from te_select.verify import checks, reference, verify
+from te_select.verify.checks import CHECKS
+
+
+class NumPyKernel:
+    """A kernel that computes with NumPy, with a fault that ``spoil`` names."""
+
+    path = Path("build/mask.so")
+
+    def __init__(self, workload: Workload, spoil: Callable[..., None] | None = None) -> None:
+        self.workload = workload
+        self.spoil = spoil
+
+    def __call__(self, cond: Any, then: Any, else_: Any, *, out: Any = None) -> Any:
+        workload = self.workload
+        if workload.dim_names:
+            workload = Workload(cond.shape, then.shape, else_.shape, workload.dtype)
+        views = reference.placed(workload, cond, then, else_)
+        mask = views[0].view(np.uint8) != 0
+        words = [reference.bits(view) for view in views[1:]]
+        target = reference.bits(out)
+        target[...] = np.where(mask[..., None] if target.ndim > out.ndim else mask, *words)
+        if self.spoil:
+            self.spoil(cond, then, else_, out)
+        return out
+
+
+SMALL = Workload((4, 1, 5), (4, 3, 5), (), "float32")
+
+
+def failed(kernel: NumPyKernel, seed: int = 0) -> set[str]:
+    return {r.check for r in verify.verify_kernel(kernel, seed) if not r.passed}
+
+
+@pytest.mark.parametrize("dtype", ELEMENT_TYPES)
+def test_every_element_type_passes_every_check(dtype: str) -> None:
+    kernel = NumPyKernel(Workload((4, 1, 5), (4, 3, 5), (1,), dtype))
+    results = verify.verify_kernel(kernel)
+    assert [r.check for r in results] == list(CHECKS)
+    assert all(r.passed for r in results), results
+
+
+@pytest.mark.parametrize(
+    "workload",
+    [
+        Workload((), (), ()),
+        Workload((3,), (0, 3), ()),
+        Workload((), (), (), "complex128"),
+        Workload((3,), (2, 3, 4), (3, 1), "int8", "pdpd", 1),
+    ],
+    ids=str,
+)
+def test_awkward_shapes_pass(workload: Workload) -> None:
+    assert not failed(NumPyKernel(workload))
+
+
+def test_one_wrong_element_is_found_with_its_index_and_bits() -> None:
+    def spoil(_cond: Any, _then: Any, _else: Any, out: Any) -> None:
+        reference.bits(out)[3, 2, 4] ^= 1 << 31
+
+    result = verify.verify_kernel(NumPyKernel(SMALL, spoil), seed=7, checks=["all_false"])[0]
+    assert not result.passed
+    assert result.message.startswith("out[3,2,4] is 0x")
+    got, expected = (int(word, 16) for word in _patterns(result.message))
+    assert got ^ expected == 1 << 31
+    assert result.command == (
+        f"te-select verify build/mask.so --kernel {SMALL.name} --seed 7 --check all_false"
+    )
+
+
+def test_a_float_copy_that_quiets_nans_is_found() -> None:
+    def spoil(_cond: Any, _then: Any, _else: Any, out: Any) -> None:
+        out[np.isnan(out)] = np.nan
+
+    assert "special" in failed(NumPyKernel(SMALL, spoil))
+
+
+def test_a_lost_negative_zero_is_found() -> None:
+    def spoil(_cond: Any, _then: Any, _else: Any, out: Any) -> None:
+        out[out == 0] = 0
+
+    assert "special" in failed(NumPyKernel(SMALL, spoil))
+
+
+def test_truth_by_the_lowest_bit_is_found() -> None:
+    def spoil(cond: Any, then: Any, else_: Any, out: Any) -> None:
+        out[...] = np.where(cond.view(np.uint8) & 1, then, else_)
+
+    assert failed(NumPyKernel(Workload((64,), (64,), (64,), "int32"), spoil)) == {"bytes"}
+
+
+@pytest.mark.parametrize("past", [-1, 60 * 4])
+def test_a_byte_written_outside_out_is_found(past: int) -> None:
+    def spoil(_cond: Any, _then: Any, _else: Any, out: Any) -> None:
+        base = out
+        while base.base is not None and isinstance(base.base, np.ndarray):
+            base = base.base
+        start = out.__array_interface__["data"][0] - base.__array_interface__["data"][0]
+        base[start + past] ^= 1
+
+    results = verify.verify_kernel(NumPyKernel(SMALL, spoil), checks=["random"])
+    assert results[0].message == "bytes outside out were written"
+
+
+def test_unwritten_elements_are_found() -> None:
+    class Lazy(NumPyKernel):
+        def __call__(self, cond: Any, then: Any, else_: Any, *, out: Any = None) -> Any:
+            return out
+
+    assert failed(Lazy(SMALL)) == set(CHECKS) - {"bounds"}
+
+
+def test_an_exception_of_the_kernel_is_a_failure() -> None:
+    def spoil(*_: Any) -> None:
+        raise ValueError("no")
+
+    results = verify.verify_kernel(NumPyKernel(SMALL, spoil), checks=["random"])
+    assert results[0].message == "ValueError: no"
+
+
+def test_named_dims_run_at_each_size() -> None:
+    kernel = NumPyKernel(Workload(("batch", 1), ("batch", "width"), ()))
+    results = verify.verify_kernel(kernel, checks=["random"])
+    tried = [tuple(r.sizes.values()) for r in results]
+    assert tried[:-2] == [(1, 1), (0, 1), (1, 7), (7, 16), (16, 33), (33, 65), (65, 511)]
+    assert tried[-2:] == [(255, 156), (20_001, 0)]
+    assert all(r.passed for r in results)
+
+
+def test_named_dims_stay_within_the_memory_limit() -> None:
+    workload = Workload(tuple("abcdefgh"), tuple("abcdefgh"), tuple("abcdefgh"), "float64")
+    for sizes in verify.dim_sizes(workload):
+        assert math.prod(sizes.values()) * 25 <= verify.MEMORY_LIMIT
+
+
+def test_a_check_sees_the_same_data_alone_and_in_company() -> None:
+    seen: list[bytes] = []
+
+    def spoil(cond: Any, then: Any, _else: Any, _out: Any) -> None:
+        seen.append(cond.tobytes() + then.tobytes())
+
+    kernel = NumPyKernel(SMALL, spoil)
+    verify.verify_kernel(kernel, 3)
+    company = list(seen)
+    seen.clear()
+    verify.verify_kernel(kernel, 3, ["misaligned"])
+    before = list(CHECKS).index("misaligned")
+    assert seen and seen == company[before : before + len(seen)]
+
+
+def test_each_check_has_the_mask_that_it_is_named_for() -> None:
+    masks: list[np.ndarray[Any, Any]] = []
+    kernel = NumPyKernel(
+        Workload((1 << 18,), (1 << 18,), (), "int8"), lambda cond, *_: masks.append(cond.copy())
+    )
+    seen = {}
+    for name in set(CHECKS) - {"bounds"}:
+        verify.verify_kernel(kernel, checks=[name])
+        seen[name] = masks[-1].view(np.uint8)
+    assert (seen["all_true"] == 1).all()
+    assert not seen["all_false"].any()
+    for name in ("random", "misaligned", "special"):
+        assert set(seen[name]) == {0, 1}
+        assert seen[name].mean() == pytest.approx(0.5, abs=0.01)
+        assert np.count_nonzero(np.diff(seen[name])) == pytest.approx(1 << 17, rel=0.02)
+    assert set(seen["bytes"]) == set(range(256))
+    assert np.mean(seen["bytes"] == 0) == pytest.approx(0.5, abs=0.01)
+    assert set(seen["blocked"]) == {0, 1}
+    assert np.count_nonzero(np.diff(seen["blocked"])) < 1 << 9
+
+
+def test_an_unknown_check_is_named() -> None:
+    with pytest.raises(ArgumentError, match="'masks' does not exist; expected random, all_true"):
+        verify.verify_kernel(NumPyKernel(SMALL), checks=["masks"])
+
+
+def places(workload: Workload) -> set[tuple[int, ...]]:
+    """Where the check of misaligned operands puts cond, then, else and out: bytes past a line."""
+    found = set()
+
+    def record(*arrays: Any) -> None:
+        found.add(tuple(a.__array_interface__["data"][0] % 64 for a in arrays))
+
+    results = verify.verify_kernel(NumPyKernel(workload, record), checks=["misaligned"])
+    assert [r.message for r in results] == [""]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("dtype", "element"),
+    [("int8", 1), ("float16", 2), ("float32", 4), ("float64", 8), ("complex128", 8)],
+)
+def test_operands_are_misaligned_alone_and_together(dtype: str, element: int) -> None:
+    found = places(Workload((8,), (8,), (8,), dtype))
+    assert (3, 1, 5, element) in found  # the inputs off their elements
+    half = 8 // element
+    for k in (1, half):
+        for alone in range(4):
+            offsets = [0] * 4
+            offsets[alone] = k * (element if alone else 1)
+            assert tuple(offsets) in found
+    for k in (1, 2, 4, 8, 13, 32):
+        assert tuple(k * size % 64 for size in (1, element, element, element)) in found
+
+
+def test_large_operands_are_misaligned_in_fewer_places() -> None:
+    large = 1 << 21
+    assert len(places(Workload((large,), (large,), (large,)))) == 6
+    assert len(places(SMALL)) > 12
+
+
+@pytest.mark.parametrize("operand", range(4))
+@pytest.mark.parametrize(("end", "name"), [(-1, "before"), (0, "behind")])
+def test_memory_right_outside_an_operand_is_not_used(operand: int, end: int, name: str) -> None:
+    def stray(*arrays: Any) -> None:
+        array = arrays[operand]
+        if array.size > 6:
+            ctypes.string_at(array.ctypes.data + (end or array.nbytes), 1)
+
+    kernel = NumPyKernel(Workload(("n",), ("n",), ("n",), "int16"), stray)
+    (result,) = verify.verify_kernel(kernel, checks=["bounds"])
+    assert result.message == f"memory right {name} an operand was used (SIGSEGV)"
+    assert result.sizes == {"n": 7}
+
+
+def test_process_that_ends_otherwise_is_told_and_does_not_go_on() -> None:
+    def spoil(*_: Any) -> None:
+        raise KeyboardInterrupt  # no Exception, as an error of the check's own would be
+
+    (result,) = verify.verify_kernel(NumPyKernel(SMALL, spoil), checks=["bounds"])
+    assert result.message == "a process of its own ended with exit status 1"
+
+
+@pytest.mark.parametrize(("slow_children", "passed"), [(0, True), (1, True), (2, False)])
+def test_child_that_does_not_end_is_tried_once_more(
+    slow_children: int, passed: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The child of a process with threads may wait for a lock that nobody will release."""
+    begun = tmp_path / "begun"
+    begun.touch()
+
+    def be_slow(*_: Any) -> None:
+        with begun.open("a") as file:
+            file.write("a child\n")
+        if len(begun.read_text().splitlines()) <= slow_children:
+            time.sleep(60)
+
+    monkeypatch.setattr(verify, "_PATIENCE", 1)
+    monkeypatch.setattr(verify, "_run_at_ends", be_slow)
+    (result,) = verify.verify_kernel(NumPyKernel(SMALL), checks=["bounds"])
+    assert result.passed == passed
+    assert result.message == ("" if passed else "a process of its own took longer than 1 s")
+
+
+def test_kernel_that_works_on_copies_has_no_bounds() -> None:
+    kernel = NumPyKernel(SMALL)
+    kernel.copies = True  # type: ignore[attr-defined]
+    assert "bounds" not in {r.check for r in verify.verify_kernel(kernel)}
+
+
+def test_runs_are_alternating_blocks_of_every_length() -> None:
+    mask = checks.runs(np.random.default_rng(0), 1 << 22)
+    edges = np.flatnonzero(np.diff(mask))
+    lengths = np.diff(edges)
+    assert mask.size == 1 << 22
+    assert lengths.min() < 8
+    assert 1 << 14 < lengths.max() <= checks.LONGEST_RUN
+
+
+@pytest.mark.parametrize("shape", [(1, 5, 7), (3, 40), (200,), (2, 3, 4, 5)])
+def test_a_difference_is_found_in_every_chunk(
+    shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reference, "_CHUNK", 6)
+    then = np.zeros(shape, np.int16)
+    cond = np.ones(shape, np.bool_)
+    for index in np.ndindex(*shape):
+        out = then.copy()
+        out[index] = 1
+        message = reference.first_difference(out, cond, then, then)
+        place = ",".join(map(str, index))
+        assert message == f"out[{place}] is 0x0001, NumPy selects 0x0000"
+    assert not reference.first_difference(then, cond, then, then)
+
+
+def _patterns(message: str) -> list[str]:
+    return [word.strip(",") for word in message.split() if word.startswith("0x")]
