@@ -15,6 +15,7 @@ RETIRED = {
     r"\bfree_cores\.[ch]\b": "pool_backoff",
     r"\bkinds_of_tensors\b": "tensor_libraries",
     r"\bseam\.(family|alike|portable|effect)\b": "the name that schedules/seam.py has",
+    r"\bte_select\.(machines|checking|functional)\b": "backends, verify or numpy_where",
     r"\b(none|None|empty|Empty|false|False) where\b": "if",
     r"\bwhere (there (is|are|was|were)|that is|it is not)\b": "if",
 }
