@@ -43,6 +43,7 @@ for package in sys.argv[1:]:
 """
 
 
+@pytest.mark.slow
 def test_modules_are_imported_without_each_package() -> None:
     done = subprocess.run(
         [sys.executable, "-c", IMPORT_ALL, *OPTIONAL],

@@ -51,6 +51,7 @@ def has_where(proto):
     return False
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_every_model_of_onnx_with_a_where_gives_the_same_bits(calls):
     """Models with Where, and with expanded functions of ONNX whose bodies have one."""

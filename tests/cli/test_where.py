@@ -50,6 +50,7 @@ def test_info_shows_the_newest_entries_unless_all_are_wanted(tmp_path: Path) -> 
     assert names[3] in every and "more;" not in every
 
 
+@pytest.mark.slow
 def test_build_tells_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(objects, "MANY", 1)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})  # one process for each level

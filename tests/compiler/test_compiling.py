@@ -252,6 +252,7 @@ def test_named_and_zero_extents_together_give_an_empty_output(shapes):
     assert out.shape == (3, 0)
 
 
+@pytest.mark.slow
 def test_many_loops_of_named_sizes_compile_and_are_right():
     names = [f"d{i}" for i in range(24)]
     cond = [name if i % 2 else 1 for i, name in enumerate(names)]

@@ -80,6 +80,7 @@ def run_page(page: str, folder: Path, *marks: str) -> None:
     assert ran == wanted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", pages_with(""))
 def test_blocks_of_a_page_run_in_its_order(page: str, tmp_path: Path) -> None:
     run_page(page, tmp_path)
