@@ -17,7 +17,7 @@ int te_select_has_own_rule(PyObject* value) {
 }
 
 int te_select_as_arrays(PyObject* const* args, PyObject** arrays) {
-  for (int i = 0; i < INPUTS; ++i) {
+  for (int i = 0; i < TE_SELECT_INPUTS; ++i) {
     arrays[i] = te_select_is_number(args[i])
                     ? Py_NewRef(args[i])
                     : PyArray_FromAny(args[i], NULL, 0, 0, NPY_ARRAY_ENSUREARRAY, NULL);

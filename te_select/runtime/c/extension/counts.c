@@ -27,7 +27,7 @@ static int note_missing_kernel(int64_t number, int64_t elements) {
 int te_select_count(int64_t outcome, int64_t elements) {
   ++calls;
   all_elements += elements;
-  large_calls += elements > LARGE;
+  large_calls += elements > TE_SELECT_LARGE;
   return outcome < TE_SELECT_WHERE_MISSING_KERNEL
              ? 0
              : note_missing_kernel(outcome - TE_SELECT_WHERE_MISSING_KERNEL, elements);

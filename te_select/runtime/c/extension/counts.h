@@ -4,7 +4,7 @@
 
 #include "numpy_api.h"
 
-enum { LARGE = 4096 }; /* elements; calls of more are counted as large */
+enum { TE_SELECT_LARGE = 4096 }; /* elements; calls of more are counted as large */
 
 /* Sets the function of Python that fetches a kernel of rows, by its number. */
 void te_select_fetch_missing_kernel_by(PyObject* function);

@@ -13,20 +13,20 @@
 
 static const te_select_where_library* library;
 static PyObject *numpy_fallback, *load_kernels, *numpy_where; /* functions of Python */
-static PyObject* by_type;       /* a dict: for tensors of a type, a function for common calls */
-static long long left[REASONS]; /* calls of numpy.where from here */
+static PyObject* by_type; /* a dict: for tensors of a type, a function for common calls */
+static long long left[TE_SELECT_REASONS]; /* calls of numpy.where from here */
 
 /* ---- shapes ------------------------------------------------------------------------------------- */
 
 /* The shape to which the inputs broadcast; the number of its elements, or -1. */
-static int64_t join_shapes(const operands* found, te_select_where_call* call) {
+static int64_t join_shapes(const te_select_operands* found, te_select_where_call* call) {
   call->ndim = 0;
-  for (int i = 0; i < INPUTS; ++i) {
+  for (int i = 0; i < TE_SELECT_INPUTS; ++i) {
     const PyArrayObject* array = found->in[i].array;
     if (array && PyArray_NDIM(array) > call->ndim) call->ndim = PyArray_NDIM(array);
   }
   for (int32_t axis = 0; axis < call->ndim; ++axis) call->shape[axis] = 1;
-  for (int i = 0; i < INPUTS; ++i) {
+  for (int i = 0; i < TE_SELECT_INPUTS; ++i) {
     const PyArrayObject* array = found->in[i].array;
     if (!array) continue;
     int32_t ndim = PyArray_NDIM(array), before = call->ndim - ndim;
@@ -44,7 +44,7 @@ static int64_t join_shapes(const operands* found, te_select_where_call* call) {
   return elements;
 }
 
-static void set_input(te_select_where_call* call, const operand* in, int i) {
+static void set_input(te_select_where_call* call, const te_select_operand* in, int i) {
   if (!in->elements) {
     call->data[i] = (char*)in->element;
     te_select_broadcast(call, i, 0, NULL, NULL);
@@ -58,13 +58,13 @@ static void set_input(te_select_where_call* call, const operand* in, int i) {
 
 static void set_out(te_select_where_call* call, const PyArrayObject* out) {
   for (int32_t axis = 0; axis < call->ndim; ++axis) {
-    call->strides[INPUTS][axis] = PyArray_STRIDE(out, axis);
+    call->strides[TE_SELECT_INPUTS][axis] = PyArray_STRIDE(out, axis);
   }
-  call->data[INPUTS] = PyArray_BYTES(out);
+  call->data[TE_SELECT_INPUTS] = PyArray_BYTES(out);
 }
 
-static int are_in_c_order(const operands* found) {
-  for (int i = 0; i < INPUTS; ++i) {
+static int are_in_c_order(const te_select_operands* found) {
+  for (int i = 0; i < TE_SELECT_INPUTS; ++i) {
     const PyArrayObject* array = found->in[i].array;
     if (array && !PyArray_IS_C_CONTIGUOUS(array)) return 0;
   }
@@ -73,12 +73,12 @@ static int are_in_c_order(const operands* found) {
 
 /* ---- the result --------------------------------------------------------------------------------- */
 
-static PyArrayObject* new_result(const operands* found, te_select_where_call* call) {
+static PyArrayObject* new_result(const te_select_operands* found, te_select_where_call* call) {
   npy_intp* strides = NULL;
   if (!are_in_c_order(found)) {
-    int64_t came[INPUTS][TE_SELECT_WHERE_RANK];
+    int64_t came[TE_SELECT_INPUTS][TE_SELECT_WHERE_RANK];
     te_select_where_call as_given = *call; /* what was converted has other strides */
-    for (int i = 0; i < INPUTS; ++i) {
+    for (int i = 0; i < TE_SELECT_INPUTS; ++i) {
       const PyArrayObject* array = found->in[i].array;
       te_select_broadcast(&as_given, i, array ? PyArray_NDIM(array) : 0,
                           array ? (const int64_t*)PyArray_DIMS(array) : NULL,
@@ -86,7 +86,7 @@ static PyArrayObject* new_result(const operands* found, te_select_where_call* ca
       memcpy(came[i], as_given.strides[i], sizeof(came[i]));
     }
     te_select_keep_order(call, came);
-    strides = (npy_intp*)call->strides[INPUTS];
+    strides = (npy_intp*)call->strides[TE_SELECT_INPUTS];
   }
   Py_INCREF(found->type);
   PyArrayObject* made = (PyArrayObject*)PyArray_NewFromDescr(
@@ -96,24 +96,26 @@ static PyArrayObject* new_result(const operands* found, te_select_where_call* ca
   return made;
 }
 
-static verdict take_out(PyObject* out, const operands* found, te_select_where_call* call) {
-  if (!PyArray_Check(out) || te_select_has_own_rule(out)) return FALLBACK_OUT;
+static te_select_verdict take_out(PyObject* out, const te_select_operands* found,
+                                  te_select_where_call* call) {
+  if (!PyArray_Check(out) || te_select_has_own_rule(out)) return TE_SELECT_FALLBACK_OUT;
   PyArrayObject* array = (PyArrayObject*)out;
   if (PyArray_DESCR(array) != found->type && !PyArray_EquivTypes(PyArray_DESCR(array), found->type))
-    return FALLBACK_OUT;
-  if (!PyArray_ISWRITEABLE(array) || PyArray_NDIM(array) != call->ndim) return FALLBACK_OUT;
+    return TE_SELECT_FALLBACK_OUT;
+  if (!PyArray_ISWRITEABLE(array) || PyArray_NDIM(array) != call->ndim)
+    return TE_SELECT_FALLBACK_OUT;
   for (int32_t axis = 0; axis < call->ndim; ++axis) {
-    if (PyArray_DIM(array, axis) != call->shape[axis]) return FALLBACK_OUT;
+    if (PyArray_DIM(array, axis) != call->shape[axis]) return TE_SELECT_FALLBACK_OUT;
   }
   set_out(call, array);
-  return te_select_where_overlaps(call) ? FALLBACK_OUT : TAKEN;
+  return te_select_where_overlaps(call) ? TE_SELECT_FALLBACK_OUT : TE_SELECT_TAKEN;
 }
 
 /* ---- the call ----------------------------------------------------------------------------------- */
 
 static int32_t run(const te_select_where_call* call, int64_t elements) {
   if (!library) return TE_SELECT_WHERE_NO_KERNEL;
-  if (elements < KEEP_LOCK) return library->call(call);
+  if (elements < TE_SELECT_KEEP_LOCK) return library->call(call);
   int32_t outcome;
   Py_BEGIN_ALLOW_THREADS;
   outcome = library->call(call);
@@ -121,32 +123,33 @@ static int32_t run(const te_select_where_call* call, int64_t elements) {
   return outcome;
 }
 
-static verdict select_into(const te_select_where_call* call, int64_t elements) {
+static te_select_verdict select_into(const te_select_where_call* call, int64_t elements) {
   int32_t outcome = run(call, elements);
   if (outcome == TE_SELECT_WHERE_NO_KERNEL) {
     PyObject* found = PyObject_CallFunction(load_kernels, "i", call->width);
-    if (!found) return RAISED;
+    if (!found) return TE_SELECT_RAISED;
     int is_there = PyObject_IsTrue(found);
     Py_DECREF(found);
     if (is_there > 0) outcome = run(call, elements);
   }
-  if (outcome < 0) return FALLBACK_NO_KERNEL;
-  return te_select_count(outcome, elements) ? RAISED : TAKEN;
+  if (outcome < 0) return TE_SELECT_FALLBACK_NO_KERNEL;
+  return te_select_count(outcome, elements) ? TE_SELECT_RAISED : TE_SELECT_TAKEN;
 }
 
-static verdict select_operands(operands* found, PyObject* out, PyObject** result) {
+static te_select_verdict select_operands(te_select_operands* found, PyObject* out,
+                                         PyObject** result) {
   te_select_where_call call;
   int64_t elements = join_shapes(found, &call);
-  if (elements <= 0) return FALLBACK_SHAPE;
+  if (elements <= 0) return TE_SELECT_FALLBACK_SHAPE;
   call.width = (int32_t)PyDataType_ELSIZE(found->type);
-  for (int i = 0; i < INPUTS; ++i) set_input(&call, &found->in[i], i);
+  for (int i = 0; i < TE_SELECT_INPUTS; ++i) set_input(&call, &found->in[i], i);
   if (out) {
-    verdict taken = take_out(out, found, &call);
-    if (taken != TAKEN) return taken;
+    te_select_verdict taken = take_out(out, found, &call);
+    if (taken != TE_SELECT_TAKEN) return taken;
     *result = Py_NewRef(out);
   } else {
     *result = (PyObject*)new_result(found, &call);
-    if (!*result) return RAISED;
+    if (!*result) return TE_SELECT_RAISED;
   }
   return select_into(&call, elements);
 }
@@ -165,7 +168,7 @@ static PyObject* call_by_type(PyObject* const* args, Py_ssize_t count, PyObject*
 }
 
 /* The call by Python's function, which has one more argument, the reason, in front. */
-static PyObject* call_fallback(verdict reason, PyObject* const* args, Py_ssize_t count,
+static PyObject* call_fallback(te_select_verdict reason, PyObject* const* args, Py_ssize_t count,
                                PyObject* names) {
   size_t given = (size_t)count + (names ? (size_t)PyTuple_GET_SIZE(names) : 0);
   PyObject* all[8] = {NULL};
@@ -182,30 +185,30 @@ static PyObject* call_fallback(verdict reason, PyObject* const* args, Py_ssize_t
 
 /* The call again, with arrays in the place of what NumPy makes arrays of. */
 static PyObject* call_with_arrays(PyObject* self, PyObject* const* args, PyObject* names) {
-  PyObject* arrays[INPUTS + 1];
+  PyObject* arrays[TE_SELECT_INPUTS + 1];
   if (te_select_as_arrays(args, arrays)) return NULL;
-  if (names) arrays[INPUTS] = args[INPUTS];
-  PyObject* result = where_call(self, arrays, INPUTS, names);
-  for (int i = 0; i < INPUTS; ++i) Py_DECREF(arrays[i]);
+  if (names) arrays[TE_SELECT_INPUTS] = args[TE_SELECT_INPUTS];
+  PyObject* result = where_call(self, arrays, TE_SELECT_INPUTS, names);
+  for (int i = 0; i < TE_SELECT_INPUTS; ++i) Py_DECREF(arrays[i]);
   return result;
 }
 
 /* A call that the kernels have not done. It is apart, so that the others take less time. */
-static PyObject* call_others(PyObject* self, verdict reason, PyObject* const* args,
+static PyObject* call_others(PyObject* self, te_select_verdict reason, PyObject* const* args,
                              Py_ssize_t count, PyObject* names) {
   PyObject* result;
-  if (reason == FALLBACK_OPERAND_KIND) {
+  if (reason == TE_SELECT_FALLBACK_OPERAND_KIND) {
     result = call_by_type(args, count, names);
     if (result != Py_None) return result;
     Py_DECREF(result);
     int own = 0;
-    for (int i = 0; i < INPUTS; ++i) own |= te_select_has_own_rule(args[i]);
-    if (!own) reason = FALLBACK_CONVERSION;
+    for (int i = 0; i < TE_SELECT_INPUTS; ++i) own |= te_select_has_own_rule(args[i]);
+    if (!own) reason = TE_SELECT_FALLBACK_CONVERSION;
   }
   result = call_fallback(reason, args, count, names);
   if (result != Py_NotImplemented) return result;
   Py_DECREF(result);
-  if (reason == FALLBACK_CONVERSION) return call_with_arrays(self, args, names);
+  if (reason == TE_SELECT_FALLBACK_CONVERSION) return call_with_arrays(self, args, names);
   return PyObject_Vectorcall(numpy_where, args, (size_t)count, NULL);
 }
 
@@ -213,22 +216,23 @@ static PyObject* where_call(PyObject* self, PyObject* const* args, size_t flagge
                             PyObject* names) {
   Py_ssize_t count = PyVectorcall_NARGS(flagged), named = names ? PyTuple_GET_SIZE(names) : 0;
   PyObject *out = NULL, *result = NULL;
-  verdict found = FALLBACK_ARGUMENTS;
-  if (count == INPUTS && (!named || (named == 1 && !PyUnicode_CompareWithASCIIString(
-                                                       PyTuple_GET_ITEM(names, 0), "out")))) {
-    if (named && args[INPUTS] != Py_None) out = args[INPUTS];
-    operands taken;
+  te_select_verdict found = TE_SELECT_FALLBACK_ARGUMENTS;
+  if (count == TE_SELECT_INPUTS &&
+      (!named ||
+       (named == 1 && !PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "out")))) {
+    if (named && args[TE_SELECT_INPUTS] != Py_None) out = args[TE_SELECT_INPUTS];
+    te_select_operands taken;
     found = te_select_take(args, &taken);
-    if (found == TAKEN) found = select_operands(&taken, out, &result);
+    if (found == TE_SELECT_TAKEN) found = select_operands(&taken, out, &result);
     te_select_release(&taken);
-    if (found == TAKEN) return result;
+    if (found == TE_SELECT_TAKEN) return result;
     Py_CLEAR(result);
-    if (found == RAISED) return NULL;
+    if (found == TE_SELECT_RAISED) return NULL;
   }
-  if (!out &&
-      (found == FALLBACK_ELEMENT_TYPE || found == FALLBACK_NUMBER || found == FALLBACK_SHAPE)) {
+  if (!out && (found == TE_SELECT_FALLBACK_ELEMENT_TYPE || found == TE_SELECT_FALLBACK_NUMBER ||
+               found == TE_SELECT_FALLBACK_SHAPE)) {
     ++left[found]; /* from here, so that warnings name the line of the caller */
-    return PyObject_Vectorcall(numpy_where, args, INPUTS, NULL);
+    return PyObject_Vectorcall(numpy_where, args, TE_SELECT_INPUTS, NULL);
   }
   return call_others(self, found, args, count, names);
 }
@@ -269,7 +273,7 @@ static PyObject* install(PyObject* self, PyObject* address) {
 static PyObject* counts(PyObject* self, PyObject* unused) {
   (void)self, (void)unused;
   PyObject* reasons = PyDict_New();
-  for (int i = TAKEN + 1; reasons && i < REASONS; ++i) {
+  for (int i = TE_SELECT_TAKEN + 1; reasons && i < TE_SELECT_REASONS; ++i) {
     PyObject* count = PyLong_FromLongLong(left[i]);
     if (!count || PyDict_SetItemString(reasons, te_select_reasons[i], count)) Py_CLEAR(reasons);
     Py_XDECREF(count);
@@ -310,6 +314,6 @@ PyMODINIT_FUNC PyInit__extension(void) {
   Py_DECREF(numpy);
   if (!numpy_where) return NULL;
   PyObject* made = PyModule_Create(&module);
-  if (made && PyModule_AddIntConstant(made, "LARGE", LARGE)) Py_CLEAR(made);
+  if (made && PyModule_AddIntConstant(made, "LARGE", TE_SELECT_LARGE)) Py_CLEAR(made);
   return made;
 }

@@ -5,11 +5,10 @@
 
 #include "operands.h"
 
-enum { OPERANDS = INPUTS + 1, OUT = INPUTS };
 enum {
-  NONE = 0,
-  INTEGER = 1,
-  TENSOR_POINTER = 7
+  TE_SELECT_FFI_NONE = 0,
+  TE_SELECT_FFI_INT = 1,
+  TE_SELECT_FFI_TENSOR = 7
 }; /* kTVMFFINone, kTVMFFIInt, kTVMFFIDLTensorPtr */
 
 typedef struct {
@@ -20,7 +19,7 @@ typedef struct {
   uint16_t lanes;
   int64_t *shape, *strides;
   uint64_t byte_offset;
-} tensor;
+} te_select_tensor;
 
 typedef struct {
   int32_t type_index;
@@ -29,16 +28,18 @@ typedef struct {
     void* pointer;
     int64_t number;
   };
-} any;
+} te_select_any;
 
-typedef int (*ffi_function)(void* self, const any* args, int32_t count, any* result);
+typedef int (*te_select_ffi_function)(void* self, const te_select_any* args, int32_t count,
+                                      te_select_any* result);
 
 /* Calls a function with all operands, without the interpreter's lock if there are many elements. */
-static inline int call_ffi(ffi_function function, const any* given, int64_t elements, any* result) {
-  if (elements < KEEP_LOCK) return function(NULL, given, OPERANDS, result);
+static inline int te_select_call_ffi(te_select_ffi_function function, const te_select_any* given,
+                                     int64_t elements, te_select_any* result) {
+  if (elements < TE_SELECT_KEEP_LOCK) return function(NULL, given, TE_SELECT_OPERANDS, result);
   int failed;
   Py_BEGIN_ALLOW_THREADS;
-  failed = function(NULL, given, OPERANDS, result);
+  failed = function(NULL, given, TE_SELECT_OPERANDS, result);
   Py_END_ALLOW_THREADS;
   return failed;
 }

@@ -18,20 +18,21 @@ static int code_of(const PyArray_Descr* type) {
   return PyTypeNum_ISCOMPLEX(number) ? CODE_COMPLEX : -1;
 }
 
-static int describe(tensor* t, void* data, PyArray_Descr* type, int ndim, npy_intp* shape) {
+static int describe(te_select_tensor* t, void* data, PyArray_Descr* type, int ndim,
+                    npy_intp* shape) {
   int code = code_of(type);
   if (code < 0) return 0;
-  *t = (tensor){.data = data,
-                .device_type = ON_CPU,
-                .ndim = ndim,
-                .code = (uint8_t)code,
-                .bits = (uint8_t)(8 * PyDataType_ELSIZE(type)),
-                .lanes = 1,
-                .shape = (int64_t*)shape};
+  *t = (te_select_tensor){.data = data,
+                          .device_type = ON_CPU,
+                          .ndim = ndim,
+                          .code = (uint8_t)code,
+                          .bits = (uint8_t)(8 * PyDataType_ELSIZE(type)),
+                          .lanes = 1,
+                          .shape = (int64_t*)shape};
   return 1;
 }
 
-static int from_array(tensor* t, PyObject* value) {
+static int from_array(te_select_tensor* t, PyObject* value) {
   if (!PyArray_CheckExact(value)) return 0;
   PyArrayObject* array = (PyArrayObject*)value;
   return PyArray_IS_C_CONTIGUOUS(array) && describe(t, PyArray_DATA(array), PyArray_DESCR(array),
@@ -39,7 +40,7 @@ static int from_array(tensor* t, PyObject* value) {
 }
 
 /* Takes a scalar of NumPy that has the type itself, or a number of Python. */
-static int from_number(tensor* t, PyObject* value, PyArray_Descr* type, char* element) {
+static int from_number(te_select_tensor* t, PyObject* value, PyArray_Descr* type, char* element) {
   if (!PyArray_IsScalar(value, Generic)) {
     return te_select_exact_number(value, type, element) && describe(t, element, type, 0, NULL);
   }
@@ -52,27 +53,30 @@ static int from_number(tensor* t, PyObject* value, PyArray_Descr* type, char* el
 }
 
 static PyObject* call_kernel(PyObject* self, PyObject* const* args, Py_ssize_t count) {
-  ffi_function function = (ffi_function)PyCapsule_GetPointer(self, capsule_name);
+  te_select_ffi_function function =
+      (te_select_ffi_function)PyCapsule_GetPointer(self, capsule_name);
   if (!function) return NULL;
-  tensor tensors[OPERANDS];
-  char elements[INPUTS][16];
-  if (count != OPERANDS || !from_array(&tensors[OUT], args[OUT])) Py_RETURN_FALSE;
-  PyArrayObject* out = (PyArrayObject*)args[OUT];
+  te_select_tensor tensors[TE_SELECT_OPERANDS];
+  char elements[TE_SELECT_INPUTS][16];
+  if (count != TE_SELECT_OPERANDS || !from_array(&tensors[TE_SELECT_OUT], args[TE_SELECT_OUT]))
+    Py_RETURN_FALSE;
+  PyArrayObject* out = (PyArrayObject*)args[TE_SELECT_OUT];
   if (!PyArray_ISWRITEABLE(out)) Py_RETURN_FALSE;
   PyArray_Descr* boolean = NULL;
-  any given[OPERANDS], result = {NONE, 0, {NULL}};
+  te_select_any given[TE_SELECT_OPERANDS], result = {TE_SELECT_FFI_NONE, 0, {NULL}};
   int taken = 1;
-  for (int i = 0; taken && i < INPUTS; ++i) {
+  for (int i = 0; taken && i < TE_SELECT_INPUTS; ++i) {
     if (from_array(&tensors[i], args[i])) continue;
-    if (i == IN_COND) boolean = PyArray_DescrFromType(NPY_BOOL);
-    PyArray_Descr* type = i == IN_COND ? boolean : PyArray_DESCR(out);
+    if (i == TE_SELECT_COND) boolean = PyArray_DescrFromType(NPY_BOOL);
+    PyArray_Descr* type = i == TE_SELECT_COND ? boolean : PyArray_DESCR(out);
     taken = from_number(&tensors[i], args[i], type, elements[i]);
   }
-  for (int i = 0; i < OPERANDS; ++i) given[i] = (any){TENSOR_POINTER, 0, {&tensors[i]}};
-  if (taken) taken = !call_ffi(function, given, PyArray_SIZE(out), &result);
+  for (int i = 0; i < TE_SELECT_OPERANDS; ++i)
+    given[i] = (te_select_any){TE_SELECT_FFI_TENSOR, 0, {&tensors[i]}};
+  if (taken) taken = !te_select_call_ffi(function, given, PyArray_SIZE(out), &result);
   Py_XDECREF(boolean);
   if (PyErr_Occurred()) return NULL;
-  return PyBool_FromLong(taken && result.type_index != NONE);
+  return PyBool_FromLong(taken && result.type_index != TE_SELECT_FFI_NONE);
 }
 
 static PyMethodDef definition = {"entry", (PyCFunction)(void (*)(void))call_kernel, METH_FASTCALL,

@@ -12,17 +12,17 @@ enum { SMALL = 1 << 14 }; /* elements; larger arrays are converted in pieces, by
 enum { EXACT_IN_HALF = 2048 };
 static const double HALF_MAX = 65504.0, HALF_MIN = 0x1p-14; /* of normal numbers */
 
-const char* const te_select_reasons[REASONS] = {
-    [TAKEN] = "none",
-    [FALLBACK_ARGUMENTS] = "arguments",
-    [FALLBACK_CONVERSION] = "conversion",
-    [FALLBACK_OPERAND_KIND] = "kind of operand",
-    [FALLBACK_ELEMENT_TYPE] = "element type",
-    [FALLBACK_PROMOTION] = "promotion",
-    [FALLBACK_NUMBER] = "number",
-    [FALLBACK_SHAPE] = "shape",
-    [FALLBACK_OUT] = "out",
-    [FALLBACK_NO_KERNEL] = "no kernel",
+const char* const te_select_reasons[TE_SELECT_REASONS] = {
+    [TE_SELECT_TAKEN] = "none",
+    [TE_SELECT_FALLBACK_ARGUMENTS] = "arguments",
+    [TE_SELECT_FALLBACK_CONVERSION] = "conversion",
+    [TE_SELECT_FALLBACK_OPERAND_KIND] = "kind of operand",
+    [TE_SELECT_FALLBACK_ELEMENT_TYPE] = "element type",
+    [TE_SELECT_FALLBACK_PROMOTION] = "promotion",
+    [TE_SELECT_FALLBACK_NUMBER] = "number",
+    [TE_SELECT_FALLBACK_SHAPE] = "shape",
+    [TE_SELECT_FALLBACK_OUT] = "out",
+    [TE_SELECT_FALLBACK_NO_KERNEL] = "no kernel",
 };
 
 /* Whether elements can be moved as bits, and nothing about the type is lost by it. */
@@ -50,75 +50,75 @@ static int moves_as_bits(const PyArray_Descr* type) {
 
 /* Takes a value that is no plain array: a scalar of NumPy, or an array of a subclass, of which a
  * plain one is made, so that no code of the subclass runs when it is converted. */
-static verdict take_other(PyObject* value, operand* found) {
+static te_select_verdict take_other(PyObject* value, te_select_operand* found) {
   int is_array = PyArray_Check(value);
   if (is_array ? te_select_has_own_rule(value)
                : !PyBool_Check(value) && !PyArray_IsScalar(value, Generic)) {
-    return FALLBACK_OPERAND_KIND;
+    return TE_SELECT_FALLBACK_OPERAND_KIND;
   }
   found->array = (PyArrayObject*)PyArray_FromAny(value, NULL, 0, 0, NPY_ARRAY_ENSUREARRAY, NULL);
-  if (!found->array) return RAISED;
+  if (!found->array) return TE_SELECT_RAISED;
   /* A subclass of a scalar may have an __array_function__. */
   int is_known =
       is_array || PyBool_Check(value) || PyArray_DESCR(found->array)->typeobj == Py_TYPE(value);
-  return is_known ? TAKEN : FALLBACK_OPERAND_KIND;
+  return is_known ? TE_SELECT_TAKEN : TE_SELECT_FALLBACK_OPERAND_KIND;
 }
 
-static verdict take_array(PyObject* value, operand* found) {
+static te_select_verdict take_array(PyObject* value, te_select_operand* found) {
   if (!PyArray_CheckExact(value)) return take_other(value, found);
   found->array = (PyArrayObject*)Py_NewRef(value);
-  return TAKEN;
+  return TE_SELECT_TAKEN;
 }
 
 /* Converts a small array. Where NumPy is set to raise an error of a signalling NaN, Python does it:
  * numpy.where says nothing of these. */
-static verdict cast(operand* found, PyArray_Descr* type) {
+static te_select_verdict cast(te_select_operand* found, PyArray_Descr* type) {
   Py_INCREF(type);
   found->elements = (PyArrayObject*)PyArray_CastToType(found->array, type, 0);
-  if (found->elements) return TAKEN;
-  if (!PyErr_ExceptionMatches(PyExc_FloatingPointError)) return RAISED;
+  if (found->elements) return TE_SELECT_TAKEN;
+  if (!PyErr_ExceptionMatches(PyExc_FloatingPointError)) return TE_SELECT_RAISED;
   PyErr_Clear();
-  return FALLBACK_PROMOTION;
+  return TE_SELECT_FALLBACK_PROMOTION;
 }
 
-static verdict take_cond(PyObject* value, operand* found) {
+static te_select_verdict take_cond(PyObject* value, te_select_operand* found) {
   if (te_select_is_number(value)) {
     int truth = PyObject_IsTrue(value);
-    if (truth < 0) return RAISED;
+    if (truth < 0) return TE_SELECT_RAISED;
     found->number = value;
     found->element[0] = (char)truth;
-    return TAKEN;
+    return TE_SELECT_TAKEN;
   }
-  verdict taken = take_array(value, found);
-  if (taken != TAKEN) return taken;
+  te_select_verdict taken = take_array(value, found);
+  if (taken != TE_SELECT_TAKEN) return taken;
   int type = PyArray_TYPE(found->array);
   if (type == NPY_BOOL) {
     found->elements = (PyArrayObject*)Py_NewRef((PyObject*)found->array);
-    return TAKEN;
+    return TE_SELECT_TAKEN;
   }
-  if (!PyTypeNum_ISNUMBER(type)) return FALLBACK_ELEMENT_TYPE;
-  if (PyArray_SIZE(found->array) > SMALL) return FALLBACK_PROMOTION;
+  if (!PyTypeNum_ISNUMBER(type)) return TE_SELECT_FALLBACK_ELEMENT_TYPE;
+  if (PyArray_SIZE(found->array) > SMALL) return TE_SELECT_FALLBACK_PROMOTION;
   PyArray_Descr* boolean = PyArray_DescrFromType(NPY_BOOL);
   taken = cast(found, boolean);
   Py_DECREF(boolean);
   return taken;
 }
 
-static verdict take_side(PyObject* value, operand* found) {
+static te_select_verdict take_side(PyObject* value, te_select_operand* found) {
   if (te_select_is_number(value)) {
     found->number = value;
-    return TAKEN;
+    return TE_SELECT_TAKEN;
   }
   return take_array(value, found);
 }
 
 /* ---- numbers ------------------------------------------------------------------------------------ */
 
-static verdict from_long(PyObject* number, const PyArray_Descr* type, char* element) {
+static te_select_verdict from_long(PyObject* number, const PyArray_Descr* type, char* element) {
   int overflow;
   long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
-  if (overflow) return FALLBACK_NUMBER;
-  if (value == -1 && PyErr_Occurred()) return RAISED;
+  if (overflow) return TE_SELECT_FALLBACK_NUMBER;
+  if (value == -1 && PyErr_Occurred()) return TE_SELECT_RAISED;
   int kind = type->type_num;
   if (PyTypeNum_ISINTEGER(kind)) { /* wraps, as NumPy's does */
     memcpy(element, &value, (size_t)PyDataType_ELSIZE(type));
@@ -129,11 +129,12 @@ static verdict from_long(PyObject* number, const PyArray_Descr* type, char* elem
     double parts[2] = {(double)value, 0};
     memcpy(element, parts, (size_t)PyDataType_ELSIZE(type));
   } else if (kind == NPY_HALF && value >= -EXACT_IN_HALF && value <= EXACT_IN_HALF) {
-    return PyArray_Pack((PyArray_Descr*)type, element, number) < 0 ? RAISED : TAKEN;
+    return PyArray_Pack((PyArray_Descr*)type, element, number) < 0 ? TE_SELECT_RAISED
+                                                                   : TE_SELECT_TAKEN;
   } else {
-    return FALLBACK_NUMBER;
+    return TE_SELECT_FALLBACK_NUMBER;
   }
-  return TAKEN;
+  return TE_SELECT_TAKEN;
 }
 
 /* Whether converting a number raises none of the flags that NumPy looks at. */
@@ -145,32 +146,32 @@ static int is_quiet(double value, double lowest, double highest) {
   return bits >> 51 & 1; /* a quiet NaN */
 }
 
-static verdict from_complex(double real, double imaginary, const PyArray_Descr* type,
-                            char* element) {
+static te_select_verdict from_complex(double real, double imaginary, const PyArray_Descr* type,
+                                      char* element) {
   size_t size = (size_t)PyDataType_ELSIZE(type);
   if (type->type_num == NPY_FLOAT || type->type_num == NPY_CFLOAT) {
     float parts[2] = {(float)real, (float)imaginary};
     if (!is_quiet(real, FLT_MIN, FLT_MAX) || !is_quiet(imaginary, FLT_MIN, FLT_MAX)) {
-      return FALLBACK_NUMBER;
+      return TE_SELECT_FALLBACK_NUMBER;
     }
     memcpy(element, parts, size);
   } else {
     double parts[2] = {real, imaginary};
     memcpy(element, parts, size);
   }
-  return TAKEN;
+  return TE_SELECT_TAKEN;
 }
 
-static verdict from_float(PyObject* number, PyArray_Descr* type, char* element) {
+static te_select_verdict from_float(PyObject* number, PyArray_Descr* type, char* element) {
   double value = PyFloat_AS_DOUBLE(number);
   if (type->type_num == NPY_HALF) {
-    if (!is_quiet(value, HALF_MIN, HALF_MAX)) return FALLBACK_NUMBER;
-    return PyArray_Pack(type, element, number) < 0 ? RAISED : TAKEN;
+    if (!is_quiet(value, HALF_MIN, HALF_MAX)) return TE_SELECT_FALLBACK_NUMBER;
+    return PyArray_Pack(type, element, number) < 0 ? TE_SELECT_RAISED : TE_SELECT_TAKEN;
   }
   return from_complex(value, 0, type, element);
 }
 
-static verdict to_element(operand* found, PyArray_Descr* type) {
+static te_select_verdict to_element(te_select_operand* found, PyArray_Descr* type) {
   PyObject* number = found->number;
   if (PyLong_CheckExact(number)) return from_long(number, type, found->element);
   if (PyFloat_CheckExact(number)) return from_float(number, type, found->element);
@@ -205,38 +206,39 @@ static PyArray_Descr* of_arrays(PyArrayObject* x, PyArrayObject* y) {
   return PyArray_ResultType(2, arrays, 0, NULL);
 }
 
-static verdict convert(operand* found, PyArray_Descr* type) {
+static te_select_verdict convert(te_select_operand* found, PyArray_Descr* type) {
   PyArray_Descr* own = PyArray_DESCR(found->array);
   if (own == type || PyArray_EquivTypes(own, type)) {
     found->elements = (PyArrayObject*)Py_NewRef((PyObject*)found->array);
-    return TAKEN;
+    return TE_SELECT_TAKEN;
   }
-  if (!moves_as_bits(own)) return FALLBACK_ELEMENT_TYPE;
+  if (!moves_as_bits(own)) return TE_SELECT_FALLBACK_ELEMENT_TYPE;
   /* Bytes to text may fail, and NumPy converts what is selected only. */
   if (PyTypeNum_ISFLEXIBLE(type->type_num) && own->type_num != type->type_num)
-    return FALLBACK_ELEMENT_TYPE;
+    return TE_SELECT_FALLBACK_ELEMENT_TYPE;
   /* NumPy 2.4 crashes if it converts 600 dates of generic units to years. */
-  if (PyTypeNum_ISDATETIME(type->type_num)) return FALLBACK_PROMOTION;
-  if (PyArray_SIZE(found->array) > SMALL) return FALLBACK_PROMOTION;
+  if (PyTypeNum_ISDATETIME(type->type_num)) return TE_SELECT_FALLBACK_PROMOTION;
+  if (PyArray_SIZE(found->array) > SMALL) return TE_SELECT_FALLBACK_PROMOTION;
   return cast(found, type);
 }
 
-static verdict find_type(operands* found) {
-  operand *x = &found->in[IN_THEN], *y = &found->in[IN_ELSE];
+static te_select_verdict find_type(te_select_operands* found) {
+  te_select_operand *x = &found->in[TE_SELECT_THEN], *y = &found->in[TE_SELECT_ELSE];
   if (x->array && y->array) {
     found->type = of_arrays(x->array, y->array);
     if (!found->type) { /* NumPy itself is to say why */
       PyErr_Clear();
-      return FALLBACK_ELEMENT_TYPE;
+      return TE_SELECT_FALLBACK_ELEMENT_TYPE;
     }
   } else if (x->number && y->number) {
     found->type = of_numbers(x->number, y->number);
   } else {
     PyArray_Descr* type = PyArray_DESCR(x->array ? x->array : y->array);
-    if (!yields(x->array ? y->number : x->number, type->type_num)) return FALLBACK_PROMOTION;
+    if (!yields(x->array ? y->number : x->number, type->type_num))
+      return TE_SELECT_FALLBACK_PROMOTION;
     found->type = (PyArray_Descr*)Py_NewRef((PyObject*)type);
   }
-  return moves_as_bits(found->type) ? TAKEN : FALLBACK_ELEMENT_TYPE;
+  return moves_as_bits(found->type) ? TE_SELECT_TAKEN : TE_SELECT_FALLBACK_ELEMENT_TYPE;
 }
 
 int te_select_exact_number(PyObject* number, PyArray_Descr* type, char* element) {
@@ -246,7 +248,7 @@ int te_select_exact_number(PyObject* number, PyArray_Descr* type, char* element)
     return kind == NPY_BOOL;
   }
   if (PyFloat_CheckExact(number) && PyTypeNum_ISFLOAT(kind)) {
-    return from_float(number, type, element) == TAKEN;
+    return from_float(number, type, element) == TE_SELECT_TAKEN;
   }
   if (!PyLong_CheckExact(number)) return 0;
   int overflow;
@@ -260,33 +262,39 @@ int te_select_exact_number(PyObject* number, PyArray_Descr* type, char* element)
   } else if (bits < 64 && (value >> (bits - has_sign)) != 0 && (value >> (bits - 1)) != -1) {
     return 0;
   }
-  return !overflow && from_long(number, type, element) == TAKEN;
+  return !overflow && from_long(number, type, element) == TE_SELECT_TAKEN;
 }
 
 /* Of two verdicts the one that holds. Python promotes only operands that are right otherwise. */
-static verdict worse_of(verdict one, verdict other) {
-  return one == TAKEN || (one == FALLBACK_PROMOTION && other != TAKEN) ? other : one;
+static te_select_verdict worse_of(te_select_verdict one, te_select_verdict other) {
+  return one == TE_SELECT_TAKEN || (one == TE_SELECT_FALLBACK_PROMOTION && other != TE_SELECT_TAKEN)
+             ? other
+             : one;
 }
 
-static int may_be_taken(verdict taken) { return taken == TAKEN || taken == FALLBACK_PROMOTION; }
+static int may_be_taken(te_select_verdict taken) {
+  return taken == TE_SELECT_TAKEN || taken == TE_SELECT_FALLBACK_PROMOTION;
+}
 
-verdict te_select_take(PyObject* const* args, operands* found) {
+te_select_verdict te_select_take(PyObject* const* args, te_select_operands* found) {
   memset(found, 0, sizeof(*found));
-  verdict taken = take_side(args[IN_THEN], &found->in[IN_THEN]);
-  if (may_be_taken(taken)) taken = worse_of(taken, take_side(args[IN_ELSE], &found->in[IN_ELSE]));
+  te_select_verdict taken = take_side(args[TE_SELECT_THEN], &found->in[TE_SELECT_THEN]);
+  if (may_be_taken(taken))
+    taken = worse_of(taken, take_side(args[TE_SELECT_ELSE], &found->in[TE_SELECT_ELSE]));
   /* cond is last: of a type that NumPy would refuse, another library may say something else. */
-  if (may_be_taken(taken)) taken = worse_of(taken, take_cond(args[IN_COND], &found->in[IN_COND]));
+  if (may_be_taken(taken))
+    taken = worse_of(taken, take_cond(args[TE_SELECT_COND], &found->in[TE_SELECT_COND]));
   if (may_be_taken(taken)) taken = worse_of(taken, find_type(found));
-  for (int i = IN_THEN; may_be_taken(taken) && found->type && i < INPUTS; ++i) {
-    operand* each = &found->in[i];
+  for (int i = TE_SELECT_THEN; may_be_taken(taken) && found->type && i < TE_SELECT_INPUTS; ++i) {
+    te_select_operand* each = &found->in[i];
     taken =
         worse_of(taken, each->array ? convert(each, found->type) : to_element(each, found->type));
   }
   return taken;
 }
 
-void te_select_release(operands* found) {
-  for (int i = 0; i < INPUTS; ++i) {
+void te_select_release(te_select_operands* found) {
+  for (int i = 0; i < TE_SELECT_INPUTS; ++i) {
     Py_XDECREF(found->in[i].array);
     Py_XDECREF(found->in[i].elements);
   }

@@ -3,9 +3,11 @@
 #define TE_SELECT_OPERANDS_H_
 
 #include "numpy_api.h"
+#include "operand_order.h"
 
-enum { IN_COND, IN_THEN, IN_ELSE, INPUTS };
-enum { KEEP_LOCK = 1 << 13 }; /* elements: giving the interpreter's lock away costs 50 ns */
+enum {
+  TE_SELECT_KEEP_LOCK = 1 << 13
+}; /* elements: giving the interpreter's lock away costs 50 ns */
 
 /* An argument: an array, or a Python number whose type yields to that of an array. */
 typedef struct {
@@ -13,34 +15,34 @@ typedef struct {
   PyArrayObject* elements; /* owned, or NULL: the array with elements of the result's type */
   PyObject* number;        /* borrowed, or NULL */
   char element[16];        /* the number as an element of the result */
-} operand;
+} te_select_operand;
 
 typedef struct {
-  operand in[INPUTS];
+  te_select_operand in[TE_SELECT_INPUTS];
   PyArray_Descr* type; /* owned; of the result */
-} operands;
+} te_select_operands;
 
 /* Why a call is left to numpy.where; an index of `reasons`, or a failure. */
 typedef enum {
-  TAKEN,
-  RAISED = -1, /* an exception is set */
-  FALLBACK_ARGUMENTS = 1,
-  FALLBACK_CONVERSION, /* an operand is no array, and NumPy makes one of it */
-  FALLBACK_OPERAND_KIND,
-  FALLBACK_ELEMENT_TYPE,
-  FALLBACK_PROMOTION,
-  FALLBACK_NUMBER,
-  FALLBACK_SHAPE,
-  FALLBACK_OUT,
-  FALLBACK_NO_KERNEL,
-  REASONS
-} verdict;
+  TE_SELECT_TAKEN,
+  TE_SELECT_RAISED = -1, /* an exception is set */
+  TE_SELECT_FALLBACK_ARGUMENTS = 1,
+  TE_SELECT_FALLBACK_CONVERSION, /* an operand is no array, and NumPy makes one of it */
+  TE_SELECT_FALLBACK_OPERAND_KIND,
+  TE_SELECT_FALLBACK_ELEMENT_TYPE,
+  TE_SELECT_FALLBACK_PROMOTION,
+  TE_SELECT_FALLBACK_NUMBER,
+  TE_SELECT_FALLBACK_SHAPE,
+  TE_SELECT_FALLBACK_OUT,
+  TE_SELECT_FALLBACK_NO_KERNEL,
+  TE_SELECT_REASONS
+} te_select_verdict;
 
-extern const char* const te_select_reasons[REASONS];
+extern const char* const te_select_reasons[TE_SELECT_REASONS];
 
 /* Finds out what the arguments are. Whatever it returns, `release` must follow. */
-verdict te_select_take(PyObject* const* args, operands* found);
-void te_select_release(operands* found);
+te_select_verdict te_select_take(PyObject* const* args, te_select_operands* found);
+void te_select_release(te_select_operands* found);
 
 /* Whether a value is a number of Python, whose type yields to that of an array. */
 static inline int te_select_is_number(PyObject* value) {

@@ -13,12 +13,13 @@ typedef struct {
   uint32_t major, minor;
   void* previous;
   void *allocate, *managed_from_object, *managed_to_object;
-  int (*from_object)(void* object, tensor* to); /* borrows the memory of shape and strides */
+  int (*from_object)(void* object,
+                     te_select_tensor* to); /* borrows the memory of shape and strides */
   void* stream;
 } exchange;
 
 typedef struct {
-  ffi_function function;
+  te_select_ffi_function function;
   const exchange* api;
   PyTypeObject* type; /* owned */
 } tensor_entry;
@@ -26,7 +27,7 @@ typedef struct {
 static const char capsule_name[] = "te_select.tensor_entry";
 
 /* How many elements a tensor has, or some number of at least `most`. */
-static int64_t elements(const tensor* t, int64_t most) {
+static int64_t elements(const te_select_tensor* t, int64_t most) {
   int64_t product = 1;
   for (int32_t i = 0; i < t->ndim && product < most; ++i) product *= t->shape[i];
   return product;
@@ -34,7 +35,7 @@ static int64_t elements(const tensor* t, int64_t most) {
 
 /* Whether an input begins where out does, but has other strides. Torch refuses that, even if they
  * differ only along an axis of extent 1. */
-static int is_out_otherwise(const tensor* input, const tensor* out) {
+static int is_out_otherwise(const te_select_tensor* input, const te_select_tensor* out) {
   if (input->data != out->data) return 0;
   size_t bytes = (size_t)out->ndim * sizeof(*out->strides);
   return input->ndim != out->ndim || memcmp(input->strides, out->strides, bytes) != 0;
@@ -43,27 +44,27 @@ static int is_out_otherwise(const tensor* input, const tensor* out) {
 static PyObject* call_with_tensors(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   const tensor_entry* entry = PyCapsule_GetPointer(self, capsule_name);
   if (!entry) return NULL;
-  tensor tensors[OPERANDS];
-  any given[OPERANDS], result = {NONE, 0, {NULL}};
-  if (count != OPERANDS) return PyLong_FromLong(REFUSED);
-  for (int i = 0; i < OPERANDS; ++i) {
+  te_select_tensor tensors[TE_SELECT_OPERANDS];
+  te_select_any given[TE_SELECT_OPERANDS], result = {TE_SELECT_FFI_NONE, 0, {NULL}};
+  if (count != TE_SELECT_OPERANDS) return PyLong_FromLong(REFUSED);
+  for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
     if (Py_TYPE(args[i]) != entry->type) return PyLong_FromLong(REFUSED);
     if (entry->api->from_object(args[i], &tensors[i])) {
       if (!PyErr_ExceptionMatches(PyExc_Exception)) return NULL;
       PyErr_Clear(); /* a tensor without memory, for example */
       return PyLong_FromLong(REFUSED);
     }
-    given[i] = (any){TENSOR_POINTER, 0, {&tensors[i]}};
+    given[i] = (te_select_any){TE_SELECT_FFI_TENSOR, 0, {&tensors[i]}};
   }
-  const tensor* out = &tensors[OUT];
-  int64_t count_of_out = elements(out, KEEP_LOCK);
+  const te_select_tensor* out = &tensors[TE_SELECT_OUT];
+  int64_t count_of_out = elements(out, TE_SELECT_KEEP_LOCK);
   /* The strides of a result without elements are torch's own affair. */
-  if (!count_of_out || is_out_otherwise(&tensors[IN_THEN], out) ||
-      is_out_otherwise(&tensors[IN_ELSE], out)) {
+  if (!count_of_out || is_out_otherwise(&tensors[TE_SELECT_THEN], out) ||
+      is_out_otherwise(&tensors[TE_SELECT_ELSE], out)) {
     return PyLong_FromLong(REFUSED);
   }
-  int failed = call_ffi(entry->function, given, count_of_out, &result);
-  if (failed || result.type_index != INTEGER || result.number < 0) {
+  int failed = te_select_call_ffi(entry->function, given, count_of_out, &result);
+  if (failed || result.type_index != TE_SELECT_FFI_INT || result.number < 0) {
     return PyLong_FromLong(REFUSED);
   }
   if (te_select_count(result.number, elements(out, INT64_MAX))) return NULL;
@@ -103,7 +104,7 @@ PyObject* te_select_make_tensor_entry(PyObject* module, PyObject* const* args, P
   if (!api) return NULL;
   tensor_entry* entry = PyMem_Malloc(sizeof(*entry));
   if (!entry) return PyErr_NoMemory();
-  *entry = (tensor_entry){(ffi_function)function, api, (PyTypeObject*)Py_NewRef(args[1])};
+  *entry = (tensor_entry){(te_select_ffi_function)function, api, (PyTypeObject*)Py_NewRef(args[1])};
   PyObject* capsule = PyCapsule_New(entry, capsule_name, drop);
   if (!capsule) {
     Py_DECREF(entry->type);
