@@ -71,7 +71,7 @@ def cold_starts(folder: Path, count: int, found: Found) -> None:
     for process in begun:
         found.tried("cold starts at one moment")
         _judge("a cold start", process, found)
-    left = sorted(path.name for path in folder.iterdir())
+    left = sorted(path.name for path in folder.glob("*"))
     if len(left) != 1 or not left[0].startswith("te_select-where_w4-"):
         found.failed(f"after {count} cold starts the cache holds {', '.join(left)}")
 

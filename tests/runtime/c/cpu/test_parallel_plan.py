@@ -155,7 +155,7 @@ def test_thread_count_that_is_no_number_is_refused(parallel):
             assert "TE_SELECT_NUM_THREADS is '" in said
             assert "expected a positive whole number" in said
         if value.isascii():
-            assert f"is '{value[:40]}" in loading and f"is '{value[:40]}" in calling
+            assert f"is '{value[:40]}" in at_load and f"is '{value[:40]}" in calling
 
 
 MOST_THREADS = 256  # as in processors.h
