@@ -93,7 +93,7 @@ def test_fork_waits_for_what_another_thread_compiles():
     """)
 
 
-def test_thread_that_begins_to_compile_waits_for_a_fork():
+def test_thread_that_begins_to_compile_waits_until_a_fork_ends():
     run("""
         done = holding()
         fork = threading.Thread(target=forked, args=(whole,))
@@ -105,8 +105,9 @@ def test_thread_that_begins_to_compile_waits_for_a_fork():
         late.join(0.3)
         assert late.is_alive()
         done.set()
-        late.join()
         fork.join()
+        late.join(forks.LONGEST_WAIT / 2)
+        assert not late.is_alive()
     """)
 
 

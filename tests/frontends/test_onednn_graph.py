@@ -37,6 +37,12 @@ def test_open_dim_is_a_name(tmp_path):
     assert found.dims == {"t1_0": "dim 0 of tensor 1"}
 
 
+def test_open_dim_of_a_tensor_has_one_name_wherever_it_is_met(tmp_path):
+    also = op("SoftMax", [tensor(1, [OPEN, 4])], [tensor(8, [OPEN, 4])])
+    found = only([also, select([1, 1], [OPEN, 4], [])], tmp_path)
+    assert (found.then_shape, found.dims) == (("t1_0", 4), {"t1_0": "dim 0 of tensor 1"})
+
+
 def test_tensor_is_known_by_what_the_file_says_of_it_anywhere(tmp_path):
     made = op("MatMul", [tensor(8, [2, 3]), tensor(9, [3, 4])], [tensor(1, [2, 4])])
     found = only([made, select([4], [OPEN], [])], tmp_path)

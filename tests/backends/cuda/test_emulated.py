@@ -140,6 +140,15 @@ def test_aligned_rows_of_whole_vectors_take_their_own_way(dims, tmp_path):
     assert {read[offsets] for offsets in set(OFFSETS) - whole} == {4}  # bytes of an element
 
 
+def test_rows_that_begin_within_a_vector_select_the_same_bits(tmp_path):
+    """Vectors begin where out is aligned, and the other operands may be aligned there, too."""
+    of_rows = Workload((40, 1), (40, 64), (40, 64))
+    pair = Workload((), (), (99,), "complex128", "multidirectional")
+    emulated, symbols = emulate([of_rows, pair], tmp_path, vectors=1)
+    for (symbol, workload), offset in itertools.product(symbols.items(), (0, 1, 2, 3)):
+        check(emulated, symbol, workload, offsets=(0, offset, offset, offset))
+
+
 @pytest.mark.slow
 def test_any_workload_at_any_offset_equals_numpy(tmp_path_factory):
     @settings(

@@ -102,6 +102,7 @@ def test_handful_of_ints_that_makes_shapes_is_shape():
     makes = Site("node", "graph#0", "Where-16", "Equal", makes_shapes=True)
     for elements in (4, 64):
         assert judged((elements,), (elements,), (), "int64", site=makes).status == "shape"
+    assert judged((4,), (4,), (), "int64").status == "compiled"  # no shape is made from it
     assert judged((4,), (4,), (4,), "float32", site=makes).status == "compiled"
     assert judged((4, 4), (4,), (4,), "int64", site=makes).status == "compiled"
     assert judged((N,), (N,), (N,), "int64", site=makes).status == "compiled"

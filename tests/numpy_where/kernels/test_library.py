@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
+import threading
 
 import pytest
 
@@ -236,3 +237,14 @@ def test_missing_compiler_is_named_where_nothing_is_built(wheel, tmp_path):
     (warning,) = use(tmp_path / "cache", before)["warnings"]
     assert "to build kernels needs te_select.compiler.family" in warning
     assert warning.endswith("which is not installed; install te-select")
+
+
+def test_build_in_a_thread_leaves_the_size_of_other_stacks(monkeypatch):
+    from te_select.functional.where.kernels import library
+
+    monkeypatch.setattr(library, "_build_here", str.encode)
+    before, built = threading.stack_size(), []
+    thread = threading.Thread(target=lambda: built.append(library._built("w4")))
+    thread.start()
+    thread.join()
+    assert (built, threading.stack_size()) == ([b"w4"], before)

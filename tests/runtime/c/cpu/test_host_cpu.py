@@ -95,15 +95,16 @@ def test_threads_that_stored_past_the_cache_order_stores(probe):
     assert serial.fences.value == 1
 
 
-def test_every_helper_orders_its_stores_too(folder):
+def test_every_helper_orders_its_stores_too(tmp_path):
     """In a new process: helpers run the code of the library that starts them.
 
     Until none of them came too late, and did nothing.
     """
+    cpu_probe.build(tmp_path)  # the process would write over the libraries that are loaded here
     code = f"""
         from pathlib import Path
         from tests.support.cpu_probe import Probe
-        probe = Probe(Path({str(folder)!r}), stream_from=64, bytes_per_thread=100)
+        probe = Probe(Path({str(tmp_path)!r}), stream_from=64, bytes_per_thread=100)
         probe.seen.meet = 1
         fences = 0
         for _ in range(500):

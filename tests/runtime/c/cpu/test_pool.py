@@ -130,6 +130,19 @@ def test_forked_child_runs_alone_and_its_parent_goes_on(path):
     alone(path, code)
 
 
+def test_child_forked_before_the_first_call_runs_alone_too(path):
+    code = """
+        import ctypes, os, sys
+        pool = ctypes.CDLL(sys.argv[1])
+        child = os.fork()
+        if not child:
+            os._exit(pool.at_hand(4) != 1 or pool.takers(4) != 1)
+        assert os.waitpid(child, 0)[1] == 0
+        assert pool.at_hand(4) == 4
+    """
+    alone(path, code)
+
+
 def test_library_that_a_forked_child_loads_runs_alone_too(path, tmp_path):
     copy = tmp_path / "copy.so"
     copy.write_bytes(path.read_bytes())

@@ -73,6 +73,16 @@ def test_four_calls_with_little_help_make_the_next_run_alone(pool):
     assert [pool.teach(1, little, 0) for _ in range(4)] == [0, 0, 0, 2 * MS]
 
 
+def test_cores_that_are_busy_again_are_noticed_again(pool):
+    little = FAIR // 4 - 1
+    for _ in range(3):
+        assert [pool.teach(1, little, 0) for _ in range(4)] == [0, 0, 0, 2 * MS]
+        pool.let_pass(2 * MS)
+        assert not pool.are_free()
+        answer(pool)
+        assert pool.are_free()
+
+
 def test_helpers_that_had_to_be_woken_are_not_blamed(pool):
     assert [pool.teach(0, 0, 0) for _ in range(9)] == [0] * 9
 

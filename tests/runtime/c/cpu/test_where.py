@@ -154,6 +154,13 @@ def test_tile_has_16_kb_whatever_the_width(alone, dtype):
     assert kernels(asked) == [(f"w{width} cte", 1, columns)] and len(asked) == 2 * 32
 
 
+def test_tile_of_rows_of_64_kb_has_16_of_them_too(alone):
+    """Longer rows that need no copies are done one by one."""
+    turned = bits(16 * KB, 16).T
+    asked = alone.asked(mask(16, 16 * KB), turned, bits(16, 16 * KB))
+    assert kernels(asked) == [("w4 cte", 1, 256)] and len(asked) == 16 * 64
+
+
 # ---- threads ------------------------------------------------------------------------------------
 
 
