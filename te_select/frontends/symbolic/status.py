@@ -9,7 +9,7 @@ from typing import Literal
 from te_select.errors import BroadcastError, DTypeError, ModelError
 from te_select.frontends.symbolic.expressions import Dim, Expression, Unknown
 from te_select.frontends.symbolic.names import Named, Names
-from te_select.frontends.symbolic.tensors import Dims, Sizes, Tensor, broadcast_dims, is_cut
+from te_select.frontends.symbolic.tensors import Dims, Sizes, Tensor, broadcast_dims, is_cut, join
 from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.operator.node import ModelNode, Status
 from te_select.operator.workload import Workload
@@ -91,23 +91,12 @@ def one_view(views: Sequence[Operands], sizes: Sizes) -> Operands:
         return first
     joined: dict[tuple[Dim, ...], Dim] = {}
 
-    def one_dim(dims: tuple[Dim, ...]) -> Dim:
-        if all(dim == dims[0] for dim in dims):
-            return dims[0]
+    def differing(_axis: int, dims: tuple[Dim, ...]) -> Dim:
         if dims not in joined:
             joined[dims] = sizes.fresh("one of " + ", ".join(sorted({str(dim) for dim in dims})))
         return joined[dims]
 
-    def one_tensor(tensors: tuple[Tensor, ...]) -> Tensor:
-        dtypes = {tensor.dtype for tensor in tensors}
-        shapes = [tensor.shape for tensor in tensors if tensor.shape is not None]
-        shape = None
-        if len(shapes) == len(tensors) and len({len(shape) for shape in shapes}) == 1:
-            shape = tuple(one_dim(dims) for dims in zip(*shapes, strict=True))
-        constant = all(tensor.constant for tensor in tensors)
-        return Tensor(dtypes.pop() if len(dtypes) == 1 else None, shape, constant=constant)
-
-    cond, then, else_ = (one_tensor(tensors) for tensors in zip(*views, strict=True))
+    cond, then, else_ = (join(tensors, differing) for tensors in zip(*views, strict=True))
     return cond, then, else_
 
 
@@ -155,11 +144,9 @@ class Judge:
 
 def _model_node(site: Site, operands: Operands, rule: Rule, names: Names) -> ModelNode:
     shapes: Sequence[Dims | None] = [tensor.shape for tensor in operands]
-    if rule.auto_broadcast == "none" and None not in shapes:
-        shapes = _one_shape([shape for shape in shapes if shape is not None])
     known = [shape for shape in shapes if shape is not None]
     if len(known) == len(shapes):
-        shapes = known = _uncut(known, rule)
+        shapes = known = _uncut(_one_shape(known) if rule.auto_broadcast == "none" else known, rule)
     named = names.of_node(known)
     dtype = _dtype(site, operands)
     texts = [None if shape is None else named.shape(shape) for shape in shapes]
@@ -243,25 +230,25 @@ def _dtype(site: Site, operands: Operands) -> str | None:
 
 
 def _is_handful(shapes: Sequence[Dims | None]) -> bool:
-    for shape in shapes:
-        if shape is None or len(shape) > 1 or any(isinstance(dim, Expression) for dim in shape):
-            return False
-    dims = [dim for shape in shapes if shape is not None for dim in shape]
-    return all(isinstance(dim, int) and dim <= MOST_SHAPE_ELEMENTS for dim in dims)
+    return all(shape is not None and len(shape) <= 1 for shape in shapes) and all(
+        isinstance(dim, int) and dim <= MOST_SHAPE_ELEMENTS
+        for shape in shapes
+        for dim in shape or ()
+    )
 
 
-def _one_shape(shapes: Sequence[Dims]) -> list[Dims | None]:
+def _one_shape(shapes: Sequence[Dims]) -> list[Dims]:
     """Give shapes that must be equal the same dims: an int if one of the shapes has one."""
-    if len({len(shape) for shape in shapes}) > 1:
+    if len(set(map(len, shapes))) > 1:
         return list(shapes)
-    one: list[Dims] = []
-    for dims in zip(*shapes, strict=True):
-        ints = [dim for dim in dims if isinstance(dim, int)]
-        same = ints[0] if ints else dims[0]
-        one.append(tuple(same if isinstance(dim, Expression) else dim for dim in dims))
-    if not one:
-        return list(shapes)
-    return [tuple(dims) for dims in zip(*one, strict=True)]
+    same = [
+        next((dim for dim in dims if isinstance(dim, int)), dims[0])
+        for dims in zip(*shapes, strict=True)
+    ]
+    return [
+        tuple(q if isinstance(p, Expression) else p for p, q in zip(shape, same, strict=True))
+        for shape in shapes
+    ]
 
 
 def _uncut(shapes: Sequence[Dims], rule: Rule) -> list[Dims]:
