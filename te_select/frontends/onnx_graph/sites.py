@@ -9,7 +9,7 @@ value of an input.
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -82,8 +82,7 @@ class _Search:
         shape_names = _shape_names(nodes)
         for index, node in enumerate(nodes):
             if node.op_type == "Where" and is_default(node.domain):
-                site = _site(node, f"{path}#{index}", self.opset)
-                site = replace(site, makes_shapes=node.output[0] in shape_names)
+                site = _site(node, f"{path}#{index}", self.opset, shape_names)
                 self.found.append((site, node.input[0], names))
             for attribute, graph in bodies(node):
                 inside = f"{path}/{index}:{node.op_type}.{attribute}"
@@ -130,7 +129,7 @@ def _define(names: _Names, name: str, what: str, producer: str) -> None:
     names[name] = what, producer
 
 
-def _site(node: NodeProto, place: str, opset: int) -> Site:
+def _site(node: NodeProto, place: str, opset: int, shape_names: Container[str]) -> Site:
     if len(node.input) != 3 or len(node.output) != 1:  # noqa: PLR2004 - condition, X and Y
         raise ModelError(
             f"Where at {place} has {len(node.input)} inputs and {len(node.output)} outputs; "
@@ -141,7 +140,8 @@ def _site(node: NodeProto, place: str, opset: int) -> Site:
             f"Where at {place} stands in opset {opset}, which has none; expected 9 or above"
         )
     version = _WHERE_16 if opset >= _WHERE_16 else FIRST_OPSET
-    return Site(text(node.name), place, f"Where-{version}")
+    makes_shapes = node.output[0] in shape_names
+    return Site(text(node.name), place, f"Where-{version}", makes_shapes=makes_shapes)
 
 
 def _shape_names(nodes: Sequence[NodeProto]) -> set[str]:
