@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
-from te_select.errors import ModelError, ToolchainError
+import defusedxml.sax
+from defusedxml.common import DefusedXmlException
+
+from te_select.errors import ModelError
 
 _DEEPEST = 32  # nested bodies
 _MOST_LAYERS = 100_000
@@ -91,16 +94,7 @@ def read_document(file: BinaryIO) -> Net:
     ------
     ModelError
         If the file is not XML, declares entities or a document type, or is not an IR.
-    ToolchainError
-        If the defusedxml package is missing.
     """
-    try:
-        import defusedxml.sax  # noqa: PLC0415 - optional
-        from defusedxml.common import DefusedXmlException  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        raise ToolchainError(
-            "OpenVINO IR files are read with defusedxml; pip install 'te-select[models]'"
-        ) from error
     handler = _Handler()
     parser = defusedxml.sax.make_parser()
     parser.forbid_dtd = True
