@@ -9,7 +9,7 @@ value of an input.
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -28,21 +28,12 @@ _INTEGER_ARITHMETIC = words(
     "ReduceMax ReduceMin ReduceProd ReduceSum Reshape ScatterElements ScatterND Slice Split "
     "Squeeze Sub Tile Transpose Unsqueeze Where"
 )
-_READS_SHAPES: dict[str, tuple[int, ...]] = {
-    "CenterCropPad": (1,),
-    "Col2Im": (1, 2),
-    "ConstantOfShape": (0,),
-    "Expand": (1,),
-    "OneHot": (1,),
-    "Pad": (1,),
-    "Range": (0, 1, 2),
-    "Reshape": (1,),
-    "Resize": (3,),
-    "Slice": (1, 2),
-    "Split": (1,),
-    "Tile": (1,),
-    "TopK": (1,),
-}
+_READS_SHAPES = (  # for each input: the operators that take a shape, or a part of one, there
+    words("ConstantOfShape Range"),
+    words("CenterCropPad Col2Im Expand OneHot Pad Range Reshape Slice Split Tile TopK"),
+    words("Col2Im Range Slice"),
+    words("Resize"),
+)
 
 
 _Names = ChainMap[str, tuple[str, str]]
@@ -152,8 +143,8 @@ def _shape_names(nodes: Sequence[NodeProto]) -> set[str]:
             names |= _shape_names(graph.node)
         if not is_default(node.domain):
             continue
-        taken: Iterable[int] = _READS_SHAPES.get(node.op_type, ())
-        names |= {node.input[i] for i in taken if i < len(node.input)}
+        pairs = zip(node.input, _READS_SHAPES, strict=False)
+        names |= {name for name, readers in pairs if node.op_type in readers}
         if node.op_type in _INTEGER_ARITHMETIC and not names.isdisjoint(node.output):
             names |= set(node.input)
     return names - {""}

@@ -34,19 +34,11 @@ _INTEGER_ARITHMETIC = words(
     "ScatterNDUpdate ScatterUpdate Select Slice Split Squeeze StridedSlice Subtract Tile "
     "Unsqueeze VariadicSplit"
 )
-_READS_SHAPES: dict[str, tuple[int, ...]] = {
-    "Broadcast": (1,),
-    "Interpolate": (1,),
-    "Pad": (1, 2),
-    "RandomUniform": (0,),
-    "Range": (0, 1, 2),
-    "Reshape": (1,),
-    "Slice": (1, 2),
-    "StridedSlice": (1, 2),
-    "Tile": (1,),
-    "TopK": (1,),
-    "VariadicSplit": (2,),
-}
+_READS_SHAPES = (  # for each input: the operators that take a shape, or a part of one, there
+    words("RandomUniform Range"),
+    words("Broadcast Interpolate Pad Range Reshape Slice StridedSlice Tile TopK"),
+    words("Pad Range Slice StridedSlice VariadicSplit"),
+)
 
 
 @dataclass(frozen=True)
@@ -262,7 +254,8 @@ def _shape_layers(net: Net) -> set[str]:
         ports = [port.id for port in layer.inputs]
         feeds = [net.edges[layer.id, port][0] for port in ports if (layer.id, port) in net.edges]
         sources[layer.id] = feeds if layer.type in _INTEGER_ARITHMETIC else []
-        ids |= {feeds[i] for i in _READS_SHAPES.get(layer.type, ()) if i < len(feeds)}
+        pairs = zip(feeds, _READS_SHAPES, strict=False)
+        ids |= {source for source, readers in pairs if layer.type in readers}
     waiting = list(ids)
     while waiting:
         for source in sources.get(waiting.pop(), ()):
