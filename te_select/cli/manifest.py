@@ -11,8 +11,7 @@ from te_select.operator import family
 from te_select.operator.access import access_pattern
 from te_select.operator.broadcast import format_shape
 from te_select.operator.workload import Workload
-from te_select.records.origin import explain
-from te_select.runtime.artifact import stored
+from te_select.runtime import stored
 
 
 def read_manifest(path: Path, *, check: bool = True) -> dict[str, Any]:
@@ -58,7 +57,6 @@ def describe(entry: dict[str, Any], target: dict[str, Any]) -> dict[str, Any]:
     workload = Workload.from_json(entry["workload"])
     pattern = access_pattern(workload)
     choice = {key: entry[key] for key in ("config", "origin", "why")}
-    choice["why"] = choice["why"] or explain(entry["origin"], workload)
     best = list(target.get("levels", ()))[-1:]
     levels = {**entry.get("levels", {}), **dict.fromkeys(best, choice)}
     return {

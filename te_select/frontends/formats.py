@@ -6,10 +6,12 @@ record names its reader by a dotted path, which is imported only when it is used
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass
 from typing import BinaryIO
 
 from te_select import kinds
+from te_select.errors import ToolchainError
 from te_select.operator.node import ModelNode
 
 
@@ -29,6 +31,9 @@ class Format:
         Bytes of the largest file that is read.
     begins
         The first bytes of its files, by which a file with another ending is recognized.
+    package, needs
+        The package without which its reader cannot be imported, and how to say so; empty if the
+        reader needs none.
     """
 
     suffix: str
@@ -36,9 +41,16 @@ class Format:
     reader: str
     largest: int
     begins: tuple[bytes, ...] = ()
+    package: str = ""
+    needs: str = ""
 
     def read(self, file: BinaryIO, *, expand: bool) -> list[ModelNode]:
         """Read an opened file of the format; the rest is as for `te_select.read_model`."""
+        if self.package:
+            try:
+                importlib.import_module(self.package)
+            except ModuleNotFoundError as error:
+                raise ToolchainError(f"{self.needs}; pip install 'te-select[models]'") from error
         nodes: list[ModelNode] = kinds.load(self.reader)(file, expand=expand)
         return nodes
 
@@ -49,6 +61,8 @@ FORMATS = [  # the first is that of a file whose name and bytes tell none
         "an ONNX file",
         "te_select.frontends.onnx:read_onnx",
         (1 << 31) - 1,  # the longest message of protobuf
+        package="onnx",
+        needs="ONNX files are read with the onnx package",
     ),
     Format(
         ".xml",
@@ -56,6 +70,8 @@ FORMATS = [  # the first is that of a file whose name and bytes tell none
         "te_select.frontends.openvino:read_openvino",
         64 << 20,  # 100,000 layers, the most that are read, take as much
         (b"<",),
+        package="defusedxml",
+        needs="OpenVINO IR files are read with defusedxml",
     ),
     Format(
         ".json",

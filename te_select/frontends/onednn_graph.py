@@ -9,12 +9,12 @@ from typing import Any, BinaryIO
 
 from te_select.errors import ModelError
 from te_select.frontends.order import in_order
-from te_select.frontends.symbolic.expressions import UNKNOWN
+from te_select.frontends.symbolic.expressions import Dim
 from te_select.frontends.symbolic.names import Names
 from te_select.frontends.symbolic.rules import shape_of
 from te_select.frontends.symbolic.status import Judge, Rule, Site
-from te_select.frontends.symbolic.tensors import Dims, Sizes, Tensor
-from te_select.operator.broadcast import Shape, format_shape, shown
+from te_select.frontends.symbolic.tensors import Sizes, Tensor, agree
+from te_select.operator.broadcast import format_shape, shown
 from te_select.operator.node import ModelNode
 from te_select.operator.systems import TYPE_NAMES
 
@@ -66,14 +66,12 @@ class _Graph:
         self._judge = Judge(names)
         self._makers = {t["id"]: str(op["kind"]) for op in ops for t in op["outputs"]}
         self._tensors: dict[int, Tensor] = {}
-        self._texts: list[tuple[Any, str, str]] = []
+        self._texts: list[tuple[Dim, str, str]] = []
         for index, op in enumerate(ops):
             for tensor in (*op["inputs"], *op["outputs"]):
                 self._state(tensor, index)
         names.give(self._texts)
-        self._stated_out = [
-            self._tensors[op["outputs"][0]["id"]].shape if op["outputs"] else None for op in ops
-        ]
+        self._stated = dict(self._tensors)
 
     def infer(self, index: int) -> None:
         """Add what follows from an operation's inputs to what the file says about its output."""
@@ -84,9 +82,8 @@ class _Graph:
             return
         tensor_id = op["outputs"][0]["id"]
         known = self._tensors[tensor_id]
-        said = (UNKNOWN,) * len(shape) if known.shape is None else known.shape
-        if len(said) == len(shape):
-            dims = self._sizes.dims(shape, f"tensor {tensor_id}", said)
+        if known.shape is None or len(known.shape) == len(shape):
+            dims = self._sizes.dims(shape, f"tensor {tensor_id}", known.shape)
             self._tensors[tensor_id] = Tensor(known.dtype, dims)
 
     def node(self, index: int) -> ModelNode:
@@ -106,52 +103,41 @@ class _Graph:
         site = Site(str(op.get("name", "")), place, "Select", self._makers.get(cond, "graph input"))
         operands = (self._tensors[cond], self._tensors[then], self._tensors[else_])
         node = self._judge.node(site, operands, Rule("onednn_select", mode))
-        stated = self._stated_out[index]
-        if node.workload is not None and not _agree(node.workload.out_shape, stated):
-            raise ModelError(
-                f"the output of Select {place} is {list(stated or ())}, and its inputs make "
-                f"{format_shape(node.workload.out_shape)}"
-            )
+        stated = self._stated[op["outputs"][0]["id"]].shape
+        if node.workload is not None and stated is not None:
+            out = node.workload.out_shape
+            if not agree(out, stated):
+                raise ModelError(
+                    f"the output of Select {place} is {list(stated)}, and its inputs make "
+                    f"{format_shape(out)}"
+                )
         return node
 
     def _state(self, stated: Mapping[str, Any], index: int) -> None:
         """Take what the file says about a tensor in one place."""
-        shape = stated["shape"]
-        dims = None if shape == [_OPEN] else tuple(shape)
-        dtype = None if stated["dtype"] == "undef" else _NAMES.get(stated["dtype"], stated["dtype"])
-        tensor_id = stated["id"]
-        if dims is None:
-            self._merge(tensor_id, Tensor(dtype), index)
-            return
-        known = self._tensors.get(tensor_id, Tensor()).shape
-        known = known if known is not None and len(known) == len(dims) else None
-        sized = []
-        for axis, dim in enumerate(dims):
-            if dim >= 0:
-                sized.append(dim)
-            elif known is not None:
-                sized.append(known[axis])
-            else:
-                text = f"dim {axis} of tensor {tensor_id}"
-                sized.append(self._sizes.fresh(text))
-                if tensor_id not in self._makers:
-                    self._texts.append((sized[-1], text, f"t{tensor_id}_{axis}"))
-        self._merge(tensor_id, Tensor(dtype, tuple(sized)), index)
-
-    def _merge(self, tensor_id: int, said: Tensor, index: int) -> None:
-        """Combine two statements about one tensor; ints and known types win."""
+        tensor_id, shape = stated["id"], stated["shape"]
         known = self._tensors.get(tensor_id, Tensor())
-        if known.dtype and said.dtype and known.dtype != said.dtype:
-            self._contradiction(tensor_id, index, known.dtype, said.dtype)
-        shape = said.shape if known.shape is None else known.shape
-        if known.shape is not None and said.shape is not None:
-            if len(known.shape) != len(said.shape):
-                self._contradiction(tensor_id, index, known.shape, said.shape)
-            pairs = list(zip(known.shape, said.shape, strict=True))
-            if any(isinstance(p, int) and isinstance(q, int) and p != q for p, q in pairs):
-                self._contradiction(tensor_id, index, known.shape, said.shape)
-            shape = tuple(p if isinstance(p, int) else q for p, q in pairs)
-        self._tensors[tensor_id] = Tensor(known.dtype or said.dtype, shape)
+        dtype = None if stated["dtype"] == "undef" else _NAMES.get(stated["dtype"], stated["dtype"])
+        if known.dtype and dtype and known.dtype != dtype:
+            self._contradiction(tensor_id, index, known.dtype, dtype)
+        dims = known.shape
+        if shape != [_OPEN]:
+            before = dims if dims is not None and len(dims) == len(shape) else None
+            dims = tuple(
+                dim if dim >= 0 else before[axis] if before else self._open(tensor_id, axis)
+                for axis, dim in enumerate(shape)
+            )
+            if known.shape is not None and not agree(known.shape, dims):
+                self._contradiction(tensor_id, index, known.shape, dims)
+        self._tensors[tensor_id] = Tensor(known.dtype or dtype, dims)
+
+    def _open(self, tensor_id: int, axis: int) -> Dim:
+        """A size about which the file says nothing; it has a name if it is one of an input."""
+        text = f"dim {axis} of tensor {tensor_id}"
+        dim = self._sizes.fresh(text)
+        if tensor_id not in self._makers:
+            self._texts.append((dim, text, f"t{tensor_id}_{axis}"))
+        return dim
 
     @staticmethod
     def _contradiction(tensor_id: int, index: int, known: Any, said: Any) -> None:
@@ -165,15 +151,6 @@ class _Graph:
 def _attribute(op: Mapping[str, Any], name: str) -> Any:
     value = op["attrs"].get(name)
     return value.get("value") if isinstance(value, Mapping) else value
-
-
-def _agree(shape: Shape, stated: Dims | None) -> bool:
-    if stated is None:
-        return True
-    pairs = list(zip(shape, stated, strict=False))
-    return len(shape) == len(stated) and not any(
-        isinstance(p, int) and isinstance(q, int) and p != q for p, q in pairs
-    )
 
 
 def _operations(file: BinaryIO) -> list[Mapping[str, Any]]:

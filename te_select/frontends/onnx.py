@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
-from te_select.errors import ModelError, ToolchainError
+import onnx
+from google.protobuf.message import DecodeError
+
+from te_select.errors import ModelError
+from te_select.frontends.onnx_graph.interpreter import Interpreter
+from te_select.frontends.onnx_graph.scopes import opsets_of
+from te_select.frontends.onnx_graph.sites import sites
+from te_select.frontends.onnx_graph.wire import check_parts
 from te_select.frontends.symbolic.status import Judge, Rule, Site, one_view
 from te_select.operator.node import ModelNode
-
-if TYPE_CHECKING:
-    from onnx import ModelProto
-
-    from te_select.frontends.onnx_graph.interpreter import Interpreter
 
 
 def read_onnx(file: BinaryIO, *, expand: bool) -> list[ModelNode]:
@@ -35,24 +37,12 @@ def read_onnx(file: BinaryIO, *, expand: bool) -> list[ModelNode]:
     ------
     ModelError
         If the file is not an ONNX model, or contradicts itself.
-    ToolchainError
-        If the onnx package is missing.
 
     Notes
     -----
     ONNX operators, Where-9 and Where-16. ONNX IR specification, "Static tensor shapes": a name is
     one size wherever the inputs of the graph have it.
     """
-    try:
-        import onnx  # noqa: PLC0415 - optional, and slow to import
-    except ModuleNotFoundError as error:
-        raise ToolchainError(
-            "ONNX files are read with the onnx package; pip install 'te-select[models]'"
-        ) from error
-    from te_select.frontends.onnx_graph import interpreter  # noqa: PLC0415
-    from te_select.frontends.onnx_graph.scopes import opsets_of  # noqa: PLC0415
-    from te_select.frontends.onnx_graph.sites import sites  # noqa: PLC0415
-
     model = _parsed(file)
     newest = onnx.defs.onnx_opset_version()
     opset = opsets_of(model.opset_import).get("", 0)
@@ -62,21 +52,16 @@ def read_onnx(file: BinaryIO, *, expand: bool) -> list[ModelNode]:
             "install a newer onnx"
         )
     found = sites(model)
-    walk = interpreter.Interpreter(model, expand=expand)
+    walk = Interpreter(model, expand=expand)
     walk.run()
     judge = Judge(walk.names)
     return [_node(site, walk, judge) for site in (*found, *walk.inside_operators)]
 
 
-def _parsed(file: BinaryIO) -> ModelProto:
-    from google.protobuf.message import DecodeError  # noqa: PLC0415
-    from onnx import ModelProto  # noqa: PLC0415
-
-    from te_select.frontends.onnx_graph.wire import check_parts  # noqa: PLC0415
-
+def _parsed(file: BinaryIO) -> onnx.ModelProto:
     data = file.read()
     check_parts(data)
-    model = ModelProto()
+    model = onnx.ModelProto()
     try:
         model.ParseFromString(data)
     except DecodeError as error:

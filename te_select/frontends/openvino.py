@@ -33,8 +33,6 @@ def read_openvino(file: BinaryIO, *, expand: bool = False) -> list[ModelNode]:
     ------
     ModelError
         If the file is not an IR, or contradicts itself.
-    ToolchainError
-        If the defusedxml package is missing.
 
     Notes
     -----

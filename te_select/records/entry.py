@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from te_select import kinds
@@ -151,23 +150,20 @@ def read_session(text: str) -> Session:
     session = fields.parse(text)
     if not isinstance(session, dict) or not isinstance(session.get("record"), str):
         raise ValueError("expected an object with the name of a record")
-    for name, check in _SESSION.items():
+    for name, form in _SESSION.items():
         if name in session:
-            check(session[name])
+            fields.check(name, session[name], form)
     return session
 
 
-_SESSION: Mapping[str, Callable[[Any], None]] = {
-    "config": fields.check_config,
-    "default_seconds": partial(fields.check_seconds, "default_seconds"),
-    **{name: partial(fields.check_share, name) for name in ("busy_cores", "spread")},
-    **{name: partial(fields.check_count, name) for name in ("trials", "failed")},
-    **{
-        name: partial(fields.check_text, name)
-        for name in ("workload", "machine", "command", "unsure", "digest")
-    },
+_SESSION: Mapping[str, str] = {
+    "config": "config",
+    "default_seconds": "seconds",
+    **dict.fromkeys(("busy_cores", "spread"), "share"),
+    **dict.fromkeys(("trials", "failed"), "count"),
+    **dict.fromkeys(("workload", "machine", "command", "unsure", "digest"), "text"),
 }
-"""The check of each field that some code reads; any of them may be missing."""
+"""The form of each field that some code reads; any of them may be missing."""
 
 
 def _annotations(trace: Any) -> dict[str, Any]:

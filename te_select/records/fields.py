@@ -7,11 +7,26 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from te_select.operator.broadcast import shown
 
 _LARGEST = (1 << 63) - 1
+_FORMS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "seconds": (lambda v: type(v) is float and 0 < v < math.inf, "a positive float"),
+    "share": (
+        lambda v: v is None or (type(v) is float and 0 <= v < math.inf),
+        "a float of 0 or more, or null",
+    ),
+    "count": (lambda v: type(v) is int and 0 <= v <= _LARGEST, f"an int of 0 to {_LARGEST}"),
+    "text": (lambda v: isinstance(v, str), "a string"),
+    "config": (
+        lambda v: isinstance(v, dict) and all(type(knob) in (int, bool) for knob in v.values()),
+        "an object of ints and booleans",
+    ),
+}
+"""By a field's form: whether a value has it, and what to expect instead."""
 
 
 def parse(text: str | bytes) -> Any:
@@ -19,34 +34,20 @@ def parse(text: str | bytes) -> Any:
     return json.loads(text, parse_constant=_refuse)
 
 
-def check_seconds(name: str, value: Any) -> None:
-    """Check a time."""
-    if type(value) is not float or not 0 < value < math.inf:
-        raise ValueError(f"{name} is {shown(value)}; expected a positive float")
+def check(name: str, value: Any, form: str) -> None:
+    """Check a field.
 
-
-def check_share(name: str, value: Any) -> None:
-    """Check a share, or a number of cores."""
-    if value is not None and (type(value) is not float or not 0 <= value < math.inf):
-        raise ValueError(f"{name} is {shown(value)}; expected a float of 0 or more, or null")
-
-
-def check_count(name: str, value: Any) -> None:
-    """Check a number of trials, or another count that fits a machine's int."""
-    if type(value) is not int or not 0 <= value <= _LARGEST:
-        raise ValueError(f"{name} is {shown(value)}; expected an int of 0 to {_LARGEST}")
-
-
-def check_text(name: str, value: Any) -> None:
-    """Check a string."""
-    if not isinstance(value, str):
-        raise ValueError(f"{name} is {shown(value)}; expected a string")
-
-
-def check_config(value: Any) -> None:
-    """Check knobs and their values, of any schedule."""
-    if not isinstance(value, dict) or not all(type(knob) in (int, bool) for knob in value.values()):
-        raise ValueError(f"config is {shown(value)}; expected an object of ints and booleans")
+    Parameters
+    ----------
+    name, value
+        The field.
+    form
+        ``"seconds"``, ``"share"`` (also a number of cores), ``"count"`` (of trials, or of something
+        else that fits a machine's int), ``"text"``, or ``"config"``: the knobs of any schedule.
+    """
+    fits, expected = _FORMS[form]
+    if not fits(value):
+        raise ValueError(f"{name} is {shown(value)}; expected {expected}")
 
 
 def check_arguments(value: Any) -> None:
@@ -57,7 +58,7 @@ def check_arguments(value: Any) -> None:
         match argument:
             case ["TENSOR", str(), list(shape)]:
                 for extent in shape:
-                    check_count(f"an extent of argument {shown(argument)}", extent)
+                    check(f"an extent of argument {shown(argument)}", extent, "count")
             case _:
                 raise ValueError(
                     f"argument {shown(argument)} is malformed; expected [TENSOR, dtype, shape]"

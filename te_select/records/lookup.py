@@ -32,6 +32,7 @@ from te_select.records.origin import (
     NEAREST,
     NONE_NEAR,
     NOT_ASKED,
+    OF_SCHEDULE,
     TUNED,
     explain,
     outcome,
@@ -121,7 +122,7 @@ def find(
             f"{folders[0]} holds no record that this te_select can use; expected "
             f"TARGET/{snapshot.RECORDS}, as te-select tune writes it"
         )
-    return Found(None, DEFAULT, explain(DEFAULT, workload) + unsure if unsure else NONE_NEAR)
+    return Found(None, DEFAULT, OF_SCHEDULE + unsure if unsure else NONE_NEAR)
 
 
 def _given(logs: str | Path) -> Path:
@@ -183,4 +184,4 @@ def _near(
         origin = f"{TUNED if own else NEAREST}{place}/{entry.key}"
         by_hand = "edited by hand since it was tuned"
         found = by_hand if entry.edited else outcome(entry.seconds, entry.session)
-        yield entry, Found(config, origin, explain(origin, workload, found))
+        yield entry, Found(config, origin, explain(place, workload, None if own else factor, found))

@@ -71,29 +71,6 @@ def entry(
     return replace(written, session=said)
 
 
-@forks.no_fork_during()
-def replay(record: Entry) -> s_tir.Schedule:
-    """Have MetaSchedule load a record and apply its trace to its workload.
-
-    Parameters
-    ----------
-    record
-        The record. Ask `problem` first, because some records crash TVM.
-
-    Returns
-    -------
-    tvm.s_tir.Schedule
-        The schedule.
-
-    Raises
-    ------
-    TuningError
-        If the trace does not fit the workload.
-    """
-    with scratch.folder() as folder:
-        return _replay(record, folder)
-
-
 def problem(record: Entry) -> str | None:
     """Say why a record cannot be replayed; None if it can be.
 
@@ -119,12 +96,31 @@ def _tried(record: Entry) -> int:
             silence = os.open(os.devnull, os.O_WRONLY)
             os.dup2(silence, 1)
             os.dup2(silence, 2)
-            _replay(record, folder)
+            replay(record, folder)
 
         return forks.try_in_child(replay_in_silence, _PATIENCE)
 
 
-def _replay(record: Entry, folder: Path) -> s_tir.Schedule:
+def replay(record: Entry, folder: Path) -> s_tir.Schedule:
+    """Have MetaSchedule load a record and apply its trace to its workload.
+
+    Parameters
+    ----------
+    record
+        The record. Ask `problem` first, because some records crash TVM.
+    folder
+        An empty folder, for the files of a log.
+
+    Returns
+    -------
+    tvm.s_tir.Schedule
+        The schedule.
+
+    Raises
+    ------
+    TuningError
+        If the trace does not fit the workload.
+    """
     (folder / snapshot.WORKLOADS).write_text(f"{record.workload}\n")
     (folder / snapshot.RECORDS).write_text(f"[0,{record.body}]\n")
     try:

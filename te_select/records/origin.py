@@ -11,8 +11,9 @@ from te_select.operator.workload import Workload
 DEFAULT = "default"
 BY_HAND = "by hand"
 TUNED, NEAREST = "tuned:", "nearest:"
-NOT_ASKED = "records were not to be used: the schedule's default config"
-NONE_NEAR = "not tuned for such shapes: the schedule's default config"
+OF_SCHEDULE = "the schedule's default config"
+NOT_ASKED = f"records were not to be used: {OF_SCHEDULE}"
+NONE_NEAR = f"not tuned for such shapes: {OF_SCHEDULE}"
 
 
 def ratio(pattern: AccessPattern, other: AccessPattern) -> float | None:
@@ -65,15 +66,17 @@ def outcome(seconds: float, session: Mapping[str, Any]) -> str:
     return f"{default / seconds:.2f} times as fast as the default, the best of {trials} configs"
 
 
-def explain(origin: str, workload: Workload, found: str = "") -> str:
-    """Say in one line why a kernel has the config it has.
+def explain(place: str, workload: Workload, factor: float | None, found: str) -> str:
+    """Say in one line why a kernel has the config of a record.
 
     Parameters
     ----------
-    origin
-        The kernel's origin.
+    place
+        The target of the record, as its folder is called.
     workload
         The kernel's workload.
+    factor
+        How far the record's pattern lies apart in size; None if it is the workload's own record.
     found
         The `outcome` of the record's session.
 
@@ -82,20 +85,11 @@ def explain(origin: str, workload: Workload, found: str = "") -> str:
     str
         The line.
     """
-    kind, _, record = origin.partition(":")
-    target, _, key = record.rpartition("/")
-    if origin == DEFAULT or not key:
-        return "the schedule's default config"
     result = f": {found}" if found else ""
-    if kind == TUNED.rstrip(":"):
-        return f"this access pattern was tuned for {target}{result}"
-    pattern = access_pattern(workload)
-    sizes = "sizes known at call time" if workload.dim_names else f"{pattern.elements:,} elements"
-    try:
-        factor = ratio(pattern, AccessPattern.from_key(key))
-    except ValueError:
-        factor = None
-    apart = "" if factor is None else f", {factor:.3g} times apart in size ({sizes})"
-    distance = f" ({sizes})" if workload.dim_names else apart
-    near = f"tuned for {target} with the same loops and element width{distance}"
-    return f"{near}{result}"
+    if factor is None:
+        return f"this access pattern was tuned for {place}{result}"
+    apart = " (sizes known at call time)"
+    if not workload.dim_names:
+        elements = access_pattern(workload).elements
+        apart = f", {factor:.3g} times apart in size ({elements:,} elements)"
+    return f"tuned for {place} with the same loops and element width{apart}{result}"

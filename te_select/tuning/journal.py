@@ -56,9 +56,9 @@ def _parse(line: bytes) -> tuple[Trial, Any]:
     read = fields.parse(line)
     if not isinstance(read, dict) or set(read) != {"config", "seconds", "failure", "versions"}:
         raise ValueError("expected an object of config, seconds, failure and versions")
-    fields.check_config(read["config"])
+    fields.check("config", read["config"], "config")
     if read["seconds"] is not None:
-        fields.check_seconds("seconds", read["seconds"])
+        fields.check("seconds", read["seconds"], "seconds")
     if not isinstance(read["failure"], str | None):
         raise ValueError(f"failure is {shown(read['failure'])}; expected a string or null")
     versions = read.pop("versions")

@@ -109,10 +109,10 @@ def test_every_trial_of_a_large_space_is_another_config():
 
 
 @pytest.mark.parametrize("workload", [FEW, ROWS, BIG, flat(4099, "complex128")], ids=str)
-def test_record_rebuilds_exactly_the_function_that_was_measured(workload):
+def test_record_rebuilds_exactly_the_function_that_was_measured(workload, tmp_path):
     for each in random.Random(0).sample(candidates(workload, SM90), 5):
         entry = metaschedule.entry(workload, SM90, each, 1e-3, {})
-        replayed = metaschedule.replay(entry).mod["main"]
+        replayed = metaschedule.replay(entry, tmp_path).mod["main"]
         measured = schedule(workload, SM90, config=dataclasses.asdict(each)).func
         assert tvm_ffi.structural_equal(replayed, measured)
         assert cuda.config_from(entry.knobs) == each == cuda.config_of(replayed)

@@ -77,22 +77,19 @@ def _if(
     if isinstance(taken, bool):
         return then if taken else else_
     met = f"an output of {scopes['then_branch'].path}"
-    return [
-        replace(
-            join(a, b, walker.sizes, met),
-            constant=cond.constant and a.constant and b.constant,
-        )
-        for a, b in zip(then, else_, strict=False)
-    ]
+    joined = [join(pair, _fresh(walker.sizes, met)) for pair in zip(then, else_, strict=False)]
+    return [replace(tensor, constant=cond.constant and tensor.constant) for tensor in joined]
+
+
+def _fresh(sizes: Sizes, met: str) -> Callable[[int, tuple[Dim, ...]], Dim]:
+    """Names each dim in which the shapes of a tensor differ."""
+    return lambda axis, _dims: sizes.fresh(f"dim {axis} of {met}")
 
 
 def _loop(walker: Walker, graph: GraphProto, scope: Scope, given: list[Tensor]) -> list[Tensor]:
     """``M, cond, state... -> state..., scan outputs...``."""
     counted = [Tensor("int64", ()), Tensor("bool", ())]
-
-    def trips() -> Dim:
-        return walker.sizes.fresh(f"the trips of {scope.path}")
-
+    trips = walker.sizes.fresh(f"the trips of {scope.path}")
     return _repeated(walker, graph, scope, given[2:], lambda state: [*counted, *state], 1, trips)
 
 
@@ -108,10 +105,7 @@ def _scan(
     scanned = [_row(tensor, axis) for tensor, axis in zip(given[count:], axes, strict=False)]
     rows = [row for row, _ in scanned]
     lengths = [length for _, length in scanned if length is not None]
-
-    def trips() -> Dim:
-        return lengths[0] if lengths else walker.sizes.fresh(f"the length of {scope.path}")
-
+    trips = lengths[0] if lengths else walker.sizes.fresh(f"the length of {scope.path}")
     out_axes = node.get("scan_output_axes", ())
     return _repeated(
         walker, graph, scope, given[:count], lambda state: [*state, *rows], 0, trips, out_axes
@@ -125,7 +119,7 @@ def _repeated(
     first: Sequence[Tensor],
     inputs: Callable[[list[Tensor]], list[Tensor]],
     skip: int,
-    trips: Callable[[], Dim],
+    trips: Dim,
     axes: Sequence[int] = (),
 ) -> list[Tensor]:
     """Walk a body until the knowledge about its state holds for every trip; the node's outputs.
@@ -146,37 +140,27 @@ def _repeated(
     mark = walker.sizes.mark()
     state = [Tensor(tensor.dtype, tensor.shape) for tensor in first]
     wide: set[Dim] = set()
+
+    def widened(axis: int, dims: tuple[Dim, ...]) -> Dim:
+        """A dim that changes from trip to trip becomes a new size, which then stays."""
+        if dims[0] not in wide:
+            dims = (walker.sizes.fresh(f"dim {axis} of a state of {scope.path}"),)
+            wide.add(dims[0])
+        return dims[0]
+
     for trip in range(_MOST_ROUNDS + 1):
         scope.tensors.clear()
         found = walker.run_body(graph, scope, inputs(state))
         after = found[skip : skip + len(state)]
         after += [Tensor()] * (len(state) - len(after))
-        met = f"a state of {scope.path}"
-        merged = [_widened(p, q, wide, walker, met) for p, q in zip(state, after, strict=True)]
+        merged = [join(pair, widened) for pair in zip(state, after, strict=True)]
         if merged == state or trip == _MOST_ROUNDS:
             break
         state = [Tensor() for _ in state] if trip == _MOST_ROUNDS - 1 else merged
     rows = [_leaving(walker, row, mark, scope) for row in found[skip + len(state) :]]
-    count = trips()
     return [_leaving(walker, tensor, mark, scope) for tensor in state] + [
-        _stacked(row, count, axis) for row, axis in zip(rows, _padded(axes), strict=False)
+        _stacked(row, trips, axis) for row, axis in zip(rows, _padded(axes), strict=False)
     ]
-
-
-def _widened(before: Tensor, after: Tensor, wide: set[Dim], walker: Walker, met: str) -> Tensor:
-    """What holds for a state before and after a trip; a dim that changes becomes a new size."""
-    dtype = before.dtype if before.dtype == after.dtype else None
-    if before.shape is None or after.shape is None or len(before.shape) != len(after.shape):
-        return Tensor(dtype)
-    dims: list[Dim] = []
-    for axis, (p, q) in enumerate(zip(before.shape, after.shape, strict=True)):
-        if p == q or p in wide:
-            dims.append(p)
-        else:
-            fresh = walker.sizes.fresh(f"dim {axis} of {met}")
-            wide.add(fresh)
-            dims.append(fresh)
-    return Tensor(dtype, tuple(dims))
 
 
 def _leaving(walker: Walker, tensor: Tensor, mark: int, scope: Scope) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -18,7 +18,7 @@ from te_select.frontends.onnx_graph.schema import (
     outputs_of,
     schema_of,
 )
-from te_select.frontends.onnx_graph.scopes import Scope, Stated, declared, in_order, opsets_of
+from te_select.frontends.onnx_graph.scopes import Scope, declared, in_order, opsets_of, refined
 from te_select.frontends.onnx_graph.shapes import shapes_of
 from te_select.frontends.onnx_graph.sites import function_path, of_function
 from te_select.frontends.onnx_graph.values import in_range, values_of
@@ -60,7 +60,7 @@ class Interpreter:
         self._gave_up = False
         self.surely_run: set[str] = set()
         self.inside_operators: list[Site] = []
-        self.main = Scope(_MAIN, {})
+        self.main = Scope(_MAIN, opsets_of(model.opset_import))
         self._expand = expand
         self._model = model
         self._functions = {(f.domain, f.name, f.overload): f for f in model.functions}
@@ -72,13 +72,13 @@ class Interpreter:
     def run(self) -> None:
         """Walk the main graph, and from there everything that it calls."""
         graph = self._model.graph
-        scope = self.main = Scope(_MAIN, opsets_of(self._model.opset_import))
+        scope = self.main
         defaults = {tensor.name for tensor in graph.initializer}
         overridable = self._model.ir_version >= _IR_WITH_CONSTANTS
         inputs = [i for i in graph.input if overridable or i.name not in defaults]
         self._declare(inputs, scope)
         self._initializers(graph, scope)
-        self._nodes(graph.node, scope, Stated(graph.value_info))
+        self._nodes(graph.node, scope, graph.value_info)
 
     def views(self, place: str) -> list[Operands]:
         """What is known about the operands of a Where, for each call of it.
@@ -107,7 +107,7 @@ class Interpreter:
             dtype = given.dtype or declared(info.type, info.name, self.sizes).dtype
             scope.tensors[info.name] = replace(given, dtype=dtype)
         self._initializers(graph, scope)
-        self._nodes(graph.node, scope, Stated(graph.value_info))
+        self._nodes(graph.node, scope, graph.value_info)
         reader = f"{scope.path} as an output"
         return [scope.look_up(info.name, reader) or Tensor() for info in graph.output]
 
@@ -123,14 +123,20 @@ class Interpreter:
                 given.append((dim, words, said or f"{info.name}_{axis}"))
         self.names.give(given)
 
-    def _initializers(self, graph: GraphProto, scope: Scope) -> None:
+    @staticmethod
+    def _initializers(graph: GraphProto, scope: Scope) -> None:
+        own = scope.tensors.maps[0]  # a body may hide names of the graphs around it
         for proto in graph.initializer:
-            scope.tensors.setdefault(proto.name, tensor_of(proto))
+            own.setdefault(proto.name, tensor_of(proto))
         for sparse in graph.sparse_initializer:
             held = replace(tensor_of(sparse.values), shape=tuple(sparse.dims), values=None)
-            scope.tensors.setdefault(sparse.values.name, held)
+            own.setdefault(sparse.values.name, held)
 
-    def _nodes(self, nodes: Sequence[NodeProto], scope: Scope, stated: Stated) -> None:
+    def _nodes(
+        self, nodes: Sequence[NodeProto], scope: Scope, infos: Iterable[ValueInfoProto]
+    ) -> None:
+        """Walk the nodes of a graph, about whose tensors the file says something, too."""
+        stated = {info.name: info.type for info in infos}
         if scope.path not in self._orders:
             self._orders[scope.path] = in_order(nodes, scope.path)
         for index in self._orders[scope.path]:
@@ -139,7 +145,10 @@ class Interpreter:
             for i, name in enumerate(proto.output):
                 if name:
                     tensor = found[i] if i < len(found) else Tensor()
-                    scope.tensors[name] = stated.refine(name, tensor, mark, self.sizes)
+                    if name in stated:
+                        said = declared(stated[name], repr(name), self.sizes)
+                        tensor = refined(tensor, said, repr(name), mark, self.sizes)
+                    scope.tensors[name] = tensor
 
     def _outputs(self, index: int, proto: NodeProto, scope: Scope) -> list[Tensor]:
         """What is known about the outputs of a node; nothing about missing ones."""
@@ -226,7 +235,7 @@ class Interpreter:
             tensor = inputs[i] if i < len(inputs) else None
             scope.tensors[name] = Tensor() if tensor is None else tensor
         self._calls.append(path)
-        self._nodes(function.node, scope, Stated(function.value_info))
+        self._nodes(function.node, scope, function.value_info)
         self._calls.pop()
         return scope
 
@@ -237,8 +246,7 @@ class Interpreter:
             return []
         if node.op == "Constant" and "value" in node.attributes:
             with contextlib.suppress(Exception):  # it may be no tensor
-                held = node.held
-                name = node.proto.output[0]
+                held, name = tensor_of(node.get("value")), node.proto.output[0]
                 return [self._tensor(name, held.dtype, held.shape, held.values, constant=True)]
         known = outputs_of(node, schema, inputs)
         shapes = shapes_of(node, inputs, [dims for _, dims in known])

@@ -62,12 +62,6 @@ class Node:
         attribute = self.attributes.get(name)
         return default if attribute is None else helper.get_attribute_value(attribute)
 
-    @cached_property
-    def held(self) -> Tensor:
-        """What is known about the tensor in the attribute ``value``."""
-        proto = self.get("value")
-        return Tensor() if proto is None else tensor_of(proto)
-
     @property
     def bodies(self) -> list[tuple[str, GraphProto]]:
         """The graphs among its attributes, with their names in places."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from onnx import AttributeProto, GraphProto, NodeProto, TypeProto, ValueInfoProto
+from onnx import AttributeProto, GraphProto, NodeProto, OperatorSetIdProto, TypeProto
 
 from te_select.errors import ModelError
 from te_select.frontends.onnx_graph.nodes import DTYPES, bodies, is_default, text
 from te_select.frontends.order import in_order as sorted_nodes
-from te_select.frontends.symbolic.expressions import Dim
+from te_select.frontends.symbolic.expressions import UNKNOWN, Dim
 from te_select.frontends.symbolic.tensors import Sizes, Tensor, is_open, newer
 from te_select.frontends.symbolic.text import parse
 
@@ -26,9 +27,7 @@ class Scope:
     opsets
         Version of each domain's operator set.
     tensors
-        What is known about each tensor.
-    outer
-        The graph around it.
+        What is known about each tensor; the tensors of the graphs around it come last.
     given
         Inside a function: the attributes of the call.
     conditional
@@ -37,8 +36,7 @@ class Scope:
 
     path: str
     opsets: Mapping[str, int]
-    tensors: dict[str, Tensor] = field(default_factory=dict)
-    outer: Scope | None = None
+    tensors: ChainMap[str, Tensor] = field(default_factory=ChainMap)
     given: Mapping[str, AttributeProto] | None = None
     conditional: bool = False
 
@@ -52,11 +50,8 @@ class Scope:
         """
         if not name:
             return None
-        scope: Scope | None = self
-        while scope is not None:
-            if name in scope.tensors:
-                return scope.tensors[name]
-            scope = scope.outer
+        if name in self.tensors:
+            return self.tensors[name]
         raise ModelError(f"{reader} reads {name!r}, which nothing before it makes")
 
     def inside(self, body: str, *, conditional: bool) -> Scope:
@@ -64,8 +59,7 @@ class Scope:
         return replace(
             self,
             path=f"{self.path}/{body}",
-            tensors={},
-            outer=self,
+            tensors=self.tensors.new_child(),
             conditional=self.conditional or conditional,
         )
 
@@ -74,10 +68,9 @@ class Scope:
         return self.opsets.get("" if is_default(domain) else domain, 0)
 
 
-def opsets_of(imports: Iterable[object]) -> dict[str, int]:
+def opsets_of(imports: Iterable[OperatorSetIdProto]) -> dict[str, int]:
     """Version of each imported operator set by domain; ONNX's own domain is the empty name."""
-    pairs = [(str(getattr(i, "domain", "")), int(getattr(i, "version", 0))) for i in imports]
-    return {"" if is_default(domain) else domain: version for domain, version in pairs}
+    return {"" if is_default(each.domain) else each.domain: each.version for each in imports}
 
 
 def declared(proto: TypeProto, met: str, sizes: Sizes) -> Tensor:
@@ -99,47 +92,35 @@ def declared(proto: TypeProto, met: str, sizes: Sizes) -> Tensor:
     return Tensor(dtype, tuple(dims))
 
 
-class Stated:
-    """What a graph states about the tensors inside it, as far as that is trusted.
+def refined(tensor: Tensor, said: Tensor, met: str, mark: int, sizes: Sizes) -> Tensor:
+    """Add what a graph states about a tensor inside it, as far as that is trusted.
 
     Element types and ints are trusted. Names are not: TorchScript names a size after the operator
     that made it, so one name may stand for two sizes. A correct name follows from the inputs.
+
+    Parameters
+    ----------
+    tensor
+        What is known about it.
+    said
+        What the graph states.
+    met
+        The tensor, for people.
+    mark
+        Only sizes named after this mark are replaced. Others are known to equal those of another
+        tensor.
+    sizes
+        The file's sizes.
     """
-
-    def __init__(self, infos: Iterable[ValueInfoProto]) -> None:
-        self._types = {info.name: info.type for info in infos}
-
-    def refine(self, name: str, tensor: Tensor, mark: int, sizes: Sizes) -> Tensor:
-        """Add what the graph states about a tensor to what is known about it.
-
-        Parameters
-        ----------
-        name
-            The tensor.
-        tensor
-            What is known about it.
-        mark
-            Only sizes named after this mark are replaced. Others are known to equal those of
-            another tensor.
-        sizes
-            The file's sizes.
-        """
-        proto = self._types.get(name)
-        if proto is None:
-            return tensor
-        said = declared(proto, repr(name), sizes)
-        tensor = replace(tensor, dtype=tensor.dtype or said.dtype)
-        if said.shape is None:
-            return tensor
-        dims = tensor.shape
-        if dims is None:
-            dims = tuple(sizes.fresh(f"dim {axis} of {name!r}") for axis in range(len(said.shape)))
-        if len(dims) == len(said.shape):
-            dims = tuple(
-                q if isinstance(q, int) and is_open(p) and newer(p, mark) else p
-                for p, q in zip(dims, said.shape, strict=True)
-            )
-        return replace(tensor, shape=dims)
+    dims = tensor.shape
+    if dims is None and said.shape is not None:
+        dims = sizes.dims([UNKNOWN] * len(said.shape), met, said.shape)
+    elif dims is not None and said.shape is not None and len(dims) == len(said.shape):
+        dims = tuple(
+            q if isinstance(q, int) and is_open(p) and newer(p, mark) else p
+            for p, q in zip(dims, said.shape, strict=True)
+        )
+    return replace(tensor, dtype=tensor.dtype or said.dtype, shape=dims)
 
 
 def in_order(nodes: Sequence[NodeProto], path: str) -> Sequence[int]:

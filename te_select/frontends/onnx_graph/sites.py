@@ -9,7 +9,7 @@ value of an input.
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -28,21 +28,12 @@ _INTEGER_ARITHMETIC = words(
     "ReduceMax ReduceMin ReduceProd ReduceSum Reshape ScatterElements ScatterND Slice Split "
     "Squeeze Sub Tile Transpose Unsqueeze Where"
 )
-_READS_SHAPES: dict[str, tuple[int, ...]] = {
-    "CenterCropPad": (1,),
-    "Col2Im": (1, 2),
-    "ConstantOfShape": (0,),
-    "Expand": (1,),
-    "OneHot": (1,),
-    "Pad": (1,),
-    "Range": (0, 1, 2),
-    "Reshape": (1,),
-    "Resize": (3,),
-    "Slice": (1, 2),
-    "Split": (1,),
-    "Tile": (1,),
-    "TopK": (1,),
-}
+_READS_SHAPES = (  # for each input: the operators that take a shape, or a part of one, there
+    words("ConstantOfShape Range"),
+    words("CenterCropPad Col2Im Expand OneHot Pad Range Reshape Slice Split Tile TopK"),
+    words("Col2Im Range Slice"),
+    words("Resize"),
+)
 
 
 _Names = ChainMap[str, tuple[str, str]]
@@ -82,8 +73,7 @@ class _Search:
         shape_names = _shape_names(nodes)
         for index, node in enumerate(nodes):
             if node.op_type == "Where" and is_default(node.domain):
-                site = _site(node, f"{path}#{index}", self.opset)
-                site = replace(site, makes_shapes=node.output[0] in shape_names)
+                site = _site(node, f"{path}#{index}", self.opset, shape_names)
                 self.found.append((site, node.input[0], names))
             for attribute, graph in bodies(node):
                 inside = f"{path}/{index}:{node.op_type}.{attribute}"
@@ -130,7 +120,7 @@ def _define(names: _Names, name: str, what: str, producer: str) -> None:
     names[name] = what, producer
 
 
-def _site(node: NodeProto, place: str, opset: int) -> Site:
+def _site(node: NodeProto, place: str, opset: int, shape_names: Container[str]) -> Site:
     if len(node.input) != 3 or len(node.output) != 1:  # noqa: PLR2004 - condition, X and Y
         raise ModelError(
             f"Where at {place} has {len(node.input)} inputs and {len(node.output)} outputs; "
@@ -141,7 +131,8 @@ def _site(node: NodeProto, place: str, opset: int) -> Site:
             f"Where at {place} stands in opset {opset}, which has none; expected 9 or above"
         )
     version = _WHERE_16 if opset >= _WHERE_16 else FIRST_OPSET
-    return Site(text(node.name), place, f"Where-{version}")
+    makes_shapes = node.output[0] in shape_names
+    return Site(text(node.name), place, f"Where-{version}", makes_shapes=makes_shapes)
 
 
 def _shape_names(nodes: Sequence[NodeProto]) -> set[str]:
@@ -152,8 +143,8 @@ def _shape_names(nodes: Sequence[NodeProto]) -> set[str]:
             names |= _shape_names(graph.node)
         if not is_default(node.domain):
             continue
-        taken: Iterable[int] = _READS_SHAPES.get(node.op_type, ())
-        names |= {node.input[i] for i in taken if i < len(node.input)}
+        pairs = zip(node.input, _READS_SHAPES, strict=False)
+        names |= {name for name, readers in pairs if node.op_type in readers}
         if node.op_type in _INTEGER_ARITHMETIC and not names.isdisjoint(node.output):
             names |= set(node.input)
     return names - {""}

@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
-from te_select.errors import ModelError, ToolchainError
+import defusedxml.sax
+from defusedxml.common import DefusedXmlException
+
+from te_select.errors import ModelError
 
 _DEEPEST = 32  # nested bodies
 _MOST_LAYERS = 100_000
@@ -31,7 +34,7 @@ class Port:
 
     id: str
     precision: str
-    dims: tuple[int, ...] = ()
+    dims: list[int] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -91,16 +94,7 @@ def read_document(file: BinaryIO) -> Net:
     ------
     ModelError
         If the file is not XML, declares entities or a document type, or is not an IR.
-    ToolchainError
-        If the defusedxml package is missing.
     """
-    try:
-        import defusedxml.sax  # noqa: PLC0415 - optional
-        from defusedxml.common import DefusedXmlException  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        raise ToolchainError(
-            "OpenVINO IR files are read with defusedxml; pip install 'te-select[models]'"
-        ) from error
     handler = _Handler()
     parser = defusedxml.sax.make_parser()
     parser.forbid_dtd = True
@@ -113,9 +107,7 @@ def read_document(file: BinaryIO) -> Net:
         ) from error
     except (xml.sax.SAXException, LookupError, ValueError) as error:  # the last two: its encoding
         raise ModelError(f"the file is no OpenVINO IR: {_text(error)}") from error
-    if handler.main is None:
-        raise ModelError("the file is no OpenVINO IR: it holds no net")
-    return handler.main
+    return handler.nets[0]
 
 
 def _text(error: Exception) -> str:
@@ -130,9 +122,8 @@ class _Handler(xml.sax.handler.ContentHandler):
 
     def __init__(self) -> None:
         super().__init__()
-        self.main: Net | None = None
+        self.nets: list[Net] = []  # the main one first, and then those around what is read now
         self._tags: list[str] = []
-        self._nets: list[Net] = []
         self._layers: list[Layer] = []
         self._port: Port | None = None
         self._dims: list[int] = []
@@ -148,8 +139,7 @@ class _Handler(xml.sax.handler.ContentHandler):
         if not parent:
             if name != "net":
                 raise ModelError(f"the XML holds <{name}>; expected an OpenVINO IR's <net>")
-            self.main = Net()
-            self._nets.append(self.main)
+            self.nets.append(Net())
         elif name == "dim":
             self._text = []
         elif name == "port" and self._layers:
@@ -165,25 +155,25 @@ class _Handler(xml.sax.handler.ContentHandler):
         elif parent.endswith("port_map") and self._layers:
             self._layers[-1].maps.append((parent, name, dict(attrs)))
         elif parent == "layer" and name.endswith("body"):
-            if len(self._nets) > _DEEPEST:
+            if len(self.nets) > _DEEPEST:
                 raise ModelError(f"bodies lie in each other more than {_DEEPEST} deep")
             self._layers[-1].bodies[name] = Net()
-            self._nets.append(self._layers[-1].bodies[name])
+            self.nets.append(self._layers[-1].bodies[name])
 
     def endElement(self, name: str) -> None:
         """End an element."""
         self._tags.pop()
         parent = self._tags[-1] if self._tags else ""
         if name == "dim" and self._text is not None:
-            self._dims.append(_int("".join(self._text), "dim"))
+            self._dims.append(_size("".join(self._text)))
             self._text = None
         elif name == "port" and self._port is not None:
-            self._port.dims = tuple(self._dims)
+            self._port.dims = self._dims
             self._dims, self._port = [], None
         elif name == "layer":
             self._layers.pop()
         elif parent == "layer" and name.endswith("body"):
-            self._nets.pop()
+            self.nets.pop()
 
     def characters(self, content: str) -> None:
         """Collect the text of a dim."""
@@ -197,7 +187,7 @@ class _Handler(xml.sax.handler.ContentHandler):
             attrs.get("type", ""),
             attrs.get("version", ""),
         )
-        net = self._nets[-1]
+        net = self.nets[-1]
         if layer.id in net.layers:
             raise ModelError(f"two layers have the id {layer.id!r}; expected one of each")
         net.layers[layer.id] = layer
@@ -211,13 +201,13 @@ class _Handler(xml.sax.handler.ContentHandler):
             self._layers[-1].carried.add(attrs.get("to-layer", ""))
         elif parent == "edges":
             to = attrs.get("to-layer", ""), attrs.get("to-port", "")
-            if to in self._nets[-1].edges:
+            if to in self.nets[-1].edges:
                 raise ModelError(f"two edges lead to port {to[1]} of layer {to[0]}; expected one")
-            self._nets[-1].edges[to] = attrs.get("from-layer", ""), attrs.get("from-port", "")
+            self.nets[-1].edges[to] = attrs.get("from-layer", ""), attrs.get("from-port", "")
 
 
-def _int(text: str, what: str) -> int:
+def _size(text: str) -> int:
     try:
         return int(text)
     except ValueError as error:
-        raise ModelError(f"{what} {text.strip()[:40]!r} is no int") from error
+        raise ModelError(f"dim {text.strip()[:40]!r} is no int") from error

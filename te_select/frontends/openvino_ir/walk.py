@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from te_select.errors import ModelError
 from te_select.frontends.openvino_ir.document import Layer, Net, Port
@@ -13,7 +14,7 @@ from te_select.frontends.symbolic.expressions import UNKNOWN, Dim
 from te_select.frontends.symbolic.names import Names
 from te_select.frontends.symbolic.rules import COMPARES, RULES, SAME_AS_FIRST, shape_of
 from te_select.frontends.symbolic.status import Operands, Site
-from te_select.frontends.symbolic.tensors import Dims, Sizes, Tensor
+from te_select.frontends.symbolic.tensors import Sizes, Tensor, agree
 from te_select.frontends.words import words
 from te_select.operator.systems import TYPE_NAMES
 
@@ -33,19 +34,11 @@ _INTEGER_ARITHMETIC = words(
     "ScatterNDUpdate ScatterUpdate Select Slice Split Squeeze StridedSlice Subtract Tile "
     "Unsqueeze VariadicSplit"
 )
-_READS_SHAPES: dict[str, tuple[int, ...]] = {
-    "Broadcast": (1,),
-    "Interpolate": (1,),
-    "Pad": (1, 2),
-    "RandomUniform": (0,),
-    "Range": (0, 1, 2),
-    "Reshape": (1,),
-    "Slice": (1, 2),
-    "StridedSlice": (1, 2),
-    "Tile": (1,),
-    "TopK": (1,),
-    "VariadicSplit": (2,),
-}
+_READS_SHAPES = (  # for each input: the operators that take a shape, or a part of one, there
+    words("RandomUniform Range"),
+    words("Broadcast Interpolate Pad Range Reshape Slice StridedSlice Tile TopK"),
+    words("Pad Range Slice StridedSlice VariadicSplit"),
+)
 
 
 @dataclass(frozen=True)
@@ -86,26 +79,20 @@ class Walker:
             Whether it may never run.
         """
         known: dict[tuple[str, str], Tensor] = {}
-        found: dict[str, list[Found]] = {}
+        found: dict[str, list[Found]] = {layer_id: [] for layer_id in net.layers}
         makes_shapes = _shape_layers(net)
         for layer in _order(net, path):
             inputs = [self._input(net, layer, port, known, path) for port in layer.inputs]
             outputs = self._outputs(layer, inputs, path, fed)
             known.update({(layer.id, port.id): outputs[i] for i, port in enumerate(layer.outputs)})
             if layer.type == "Select" and layer.version in ("", "opset1"):
-                site = replace(
-                    _site(net, layer, path),
-                    makes_shapes=layer.id in makes_shapes,
-                    conditional=conditional,
-                )
-                found[layer.id] = [Found(site, layer, (inputs[0], inputs[1], inputs[2]))]
-            found.setdefault(layer.id, [])
+                site = _site(net, layer, path, layer.id in makes_shapes, conditional)
+                found[layer.id].append(Found(site, layer, (inputs[0], inputs[1], inputs[2])))
             for tag, body in layer.bodies.items():
                 place = f"{path}/{layer.id}:{layer.type}.{tag}"
                 passed = _passed(layer, tag, inputs)
                 found[layer.id] += self.walk(body, place, passed, conditional=True)
-        for layer_id in net.layers:
-            yield from found[layer_id]
+        yield from chain.from_iterable(found.values())
 
     def _input(
         self, net: Net, layer: Layer, port: Port, known: dict[tuple[str, str], Tensor], path: str
@@ -118,7 +105,8 @@ class Walker:
         if source not in known:
             raise ModelError(f"{place} reads port {source[1]} of layer {source[0]}, which has none")
         tensor = known[source]
-        if tensor.shape is not None and port.dims and not _agree(tensor.shape, port.dims):
+        said = [UNKNOWN if dim == -1 else dim for dim in port.dims]
+        if tensor.shape is not None and said and not agree(tensor.shape, said):
             raise ModelError(
                 f"input {port.id} of layer {place} is {list(port.dims)}, and what feeds it is "
                 f"[{', '.join(map(str, tensor.shape))}]; expected the same shape"
@@ -149,13 +137,12 @@ class Walker:
             follows = shape_of(layer.type, layer.data.get, [tensor.shape for tensor in inputs])
         if not port.dims and (layer.type == "Const" or (not follows and _is_scalar(layer, inputs))):
             follows = ()
-        stated = port.dims or (None if follows is None else (-1,) * len(follows))
-        if stated is None:
+        stated = [UNKNOWN if dim < 0 else dim for dim in port.dims]
+        if follows is None or (stated and len(follows) != len(stated)):
+            follows = stated
+        if not stated and follows is stated:
             return Tensor(dtype)
-        if follows is None or len(follows) != len(stated):
-            follows = (UNKNOWN,) * len(stated)
-        said = [UNKNOWN if dim < 0 else dim for dim in stated]
-        return Tensor(dtype, self.sizes.dims(follows, f"layer {layer.name!r}", said))
+        return Tensor(dtype, self.sizes.dims(follows, f"layer {layer.name!r}", stated or None))
 
     def _parameter(self, layer: Layer, fed: dict[str, Tensor] | None) -> Tensor:
         """What is known about an input of the network or of a body."""
@@ -193,21 +180,15 @@ class Walker:
         return Tensor(dtype, tuple(dims))
 
 
-def _agree(shape: Dims, stated: Sequence[int]) -> bool:
-    """Whether the dims of a port agree with what is known about the tensor."""
-    return len(shape) == len(stated) and all(
-        q in (p, -1) for p, q in zip(shape, stated, strict=True) if isinstance(p, int)
-    )
-
-
-def _site(net: Net, layer: Layer, path: str) -> Site:
+def _site(net: Net, layer: Layer, path: str, makes_shapes: bool, conditional: bool) -> Site:
     if len(layer.inputs) != 3:  # noqa: PLR2004 - cond, then and else
         raise ModelError(f"Select {path}#{layer.id} has {len(layer.inputs)} inputs; expected three")
     maker = net.layers[net.edges[layer.id, layer.inputs[0].id][0]].type
     if maker == "Parameter":
         maker = "graph input" if path == "net" else "body input"
     maker = "initializer" if maker == "Const" else maker
-    return Site(layer.name, f"{path}#{layer.id}", "Select-1", maker)
+    place = f"{path}#{layer.id}"
+    return Site(layer.name, place, "Select-1", maker, makes_shapes, conditional)
 
 
 def _passed(layer: Layer, tag: str, inputs: Sequence[Tensor]) -> dict[str, Tensor]:
@@ -215,9 +196,7 @@ def _passed(layer: Layer, tag: str, inputs: Sequence[Tensor]) -> dict[str, Tenso
     by_port = {port.id: tensor for port, tensor in zip(layer.inputs, inputs, strict=True)}
     wanted = f"{tag.removesuffix('body')}port_map"
     return {
-        entry.get("internal_layer_id", ""): replace(
-            by_port[entry["external_port_id"]], constant=False
-        )
+        entry.get("internal_layer_id", ""): by_port[entry["external_port_id"]]
         for place, direction, entry in layer.maps
         if place == wanted
         and direction == "input"
@@ -275,7 +254,8 @@ def _shape_layers(net: Net) -> set[str]:
         ports = [port.id for port in layer.inputs]
         feeds = [net.edges[layer.id, port][0] for port in ports if (layer.id, port) in net.edges]
         sources[layer.id] = feeds if layer.type in _INTEGER_ARITHMETIC else []
-        ids |= {feeds[i] for i in _READS_SHAPES.get(layer.type, ()) if i < len(feeds)}
+        pairs = zip(feeds, _READS_SHAPES, strict=False)
+        ids |= {source for source, readers in pairs if layer.type in readers}
     waiting = list(ids)
     while waiting:
         for source in sources.get(waiting.pop(), ()):

@@ -178,18 +178,14 @@ def subtract(a: Scalar, b: Scalar) -> Scalar:
 
 def product(values: Iterable[Scalar]) -> Scalar:
     """Multiply all of them."""
-    result: Scalar = 1
-    for value in values:
-        result = multiply(result, value)
-    return result
+    one: Scalar = 1
+    return functools.reduce(multiply, values, one)
 
 
 def total(values: Iterable[Scalar]) -> Scalar:
     """Add all of them."""
-    result: Scalar = 0
-    for value in values:
-        result = add(result, value)
-    return result
+    zero: Scalar = 0
+    return functools.reduce(add, values, zero)
 
 
 @known

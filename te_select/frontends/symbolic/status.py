@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from te_select.errors import BroadcastError, DTypeError, ModelError
 from te_select.frontends.symbolic.expressions import Dim, Expression, Unknown
 from te_select.frontends.symbolic.names import Named, Names
-from te_select.frontends.symbolic.tensors import Dims, Sizes, Tensor, broadcast_dims, is_cut
+from te_select.frontends.symbolic.tensors import Dims, Sizes, Tensor, broadcast_dims, is_cut, join
 from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.operator.node import ModelNode, Status
 from te_select.operator.workload import Workload
@@ -17,6 +17,8 @@ from te_select.operator.workload import Workload
 Operands = tuple[Tensor, Tensor, Tensor]
 """cond, then and else."""
 
+_Met = list[tuple[int, list[tuple[str, Dim]]]]
+"""The dims of all operands on each axis, with the operands' names."""
 _OPERANDS = ("cond", "then", "else")
 _OF_TEXT = "string"
 MOST_SHAPE_ELEMENTS = 64  # a shape has at most so many dims
@@ -91,23 +93,12 @@ def one_view(views: Sequence[Operands], sizes: Sizes) -> Operands:
         return first
     joined: dict[tuple[Dim, ...], Dim] = {}
 
-    def one_dim(dims: tuple[Dim, ...]) -> Dim:
-        if all(dim == dims[0] for dim in dims):
-            return dims[0]
+    def differing(_axis: int, dims: tuple[Dim, ...]) -> Dim:
         if dims not in joined:
             joined[dims] = sizes.fresh("one of " + ", ".join(sorted({str(dim) for dim in dims})))
         return joined[dims]
 
-    def one_tensor(tensors: tuple[Tensor, ...]) -> Tensor:
-        dtypes = {tensor.dtype for tensor in tensors}
-        shapes = [tensor.shape for tensor in tensors if tensor.shape is not None]
-        shape = None
-        if len(shapes) == len(tensors) and len({len(shape) for shape in shapes}) == 1:
-            shape = tuple(one_dim(dims) for dims in zip(*shapes, strict=True))
-        constant = all(tensor.constant for tensor in tensors)
-        return Tensor(dtypes.pop() if len(dtypes) == 1 else None, shape, constant=constant)
-
-    cond, then, else_ = (one_tensor(tensors) for tensors in zip(*views, strict=True))
+    cond, then, else_ = (join(tensors, differing) for tensors in zip(*views, strict=True))
     return cond, then, else_
 
 
@@ -155,16 +146,16 @@ class Judge:
 
 def _model_node(site: Site, operands: Operands, rule: Rule, names: Names) -> ModelNode:
     shapes: Sequence[Dims | None] = [tensor.shape for tensor in operands]
-    if rule.auto_broadcast == "none" and None not in shapes:
-        shapes = _one_shape([shape for shape in shapes if shape is not None])
     known = [shape for shape in shapes if shape is not None]
+    met: _Met = []
     if len(known) == len(shapes):
-        shapes = known = _uncut(known, rule)
+        shapes = known = _uncut(_one_shape(known) if rule.auto_broadcast == "none" else known, rule)
+        met = _aligned(known, rule)
     named = names.of_node(known)
     dtype = _dtype(site, operands)
-    texts = [None if shape is None else named.shape(shape) for shape in shapes]
-    out = _out_shape(known, rule, named) if len(known) == len(shapes) else None
-    status, reason = _status(site, operands, dtype, shapes, rule, named)
+    cond, then, else_ = (None if shape is None else named.shape(shape) for shape in shapes)
+    found = _obstacles(site, operands, dtype, shapes, met, named)
+    status, reason = next(found, ("compiled", ""))
     node = ModelNode(
         site.name,
         site.place,
@@ -173,50 +164,47 @@ def _model_node(site: Site, operands: Operands, rule: Rule, names: Names) -> Mod
         None,
         reason,
         site.cond_producer,
-        cond_shape=texts[0],
-        then_shape=texts[1],
-        else_shape=texts[2],
-        out_shape=out,
+        cond_shape=cond,
+        then_shape=then,
+        else_shape=else_,
+        out_shape=_out_shape(known, rule, named) if len(known) == len(shapes) else None,
         dtype=dtype,
         dims=named.texts,
     )
     return _compiled(node, site, rule) if status == "compiled" else node
 
 
-def _status(
+def _obstacles(
     site: Site,
     operands: Operands,
     dtype: str | None,
     shapes: Sequence[Dims | None],
-    rule: Rule,
+    met: _Met,
     named: Named,
-) -> tuple[Status, str]:
-    """The status and the reason, before a workload is tried."""
+) -> Iterator[tuple[Status, str]]:
+    """Statuses other than ``"compiled"`` that a node may have, with reasons; the first one counts.
+
+    This is before a workload is tried.
+    """
     if dtype == _OF_TEXT:
-        return "refused", "strings have no kernel; NumPy selects them on the host"
+        yield "refused", "strings have no kernel; NumPy selects them on the host"
     if dtype is not None and dtype not in ELEMENT_TYPES:
-        return "refused", f"{dtype} has no kernel: its elements are no whole bytes of a known type"
+        yield "refused", f"{dtype} has no kernel: its elements are no whole bytes of a known type"
     if site.makes_shapes and dtype in SHAPE_TYPES and _is_handful(shapes):
-        return "shape", f"a few {dtype} elements from which shapes are made"
+        yield "shape", f"a few {dtype} elements from which shapes are made"
     if all(tensor.constant for tensor in operands):
-        return "folded", "all three operands are constant, so the output is"
-    known = [shape for shape in shapes if shape is not None]
-    if len(known) == len(shapes) and (contradiction := _contradiction(known, rule)):
+        yield "folded", "all three operands are constant, so the output is"
+    if contradiction := _contradiction(met):
         if not site.conditional:
             raise ModelError(f"{site.op} at {site.place}: {contradiction}")
-        return "dispatched", f"if it ever runs: {contradiction}"
-    reason = _open(dtype, shapes, rule, named)
-    return ("dispatched", reason) if reason else ("compiled", "")
-
-
-def _open(dtype: str | None, shapes: Sequence[Dims | None], rule: Rule, named: Named) -> str:
-    """A fact that a kernel needs but that is known only at the call; empty if there is none."""
+        yield "dispatched", f"if it ever runs: {contradiction}"
     if dtype is None:
-        return "the element type is known only at the call"
+        yield "dispatched", "the element type is known only at the call"
     for operand, shape in zip(_OPERANDS, shapes, strict=True):
         if shape is None:
-            return f"the rank of {operand} is known only at the call"
-    return _clash([shape for shape in shapes if shape is not None], rule, named)
+            yield "dispatched", f"the rank of {operand} is known only at the call"
+    if clash := _clash(met, named):
+        yield "dispatched", clash
 
 
 def _compiled(node: ModelNode, site: Site, rule: Rule) -> ModelNode:
@@ -243,53 +231,52 @@ def _dtype(site: Site, operands: Operands) -> str | None:
 
 
 def _is_handful(shapes: Sequence[Dims | None]) -> bool:
-    for shape in shapes:
-        if shape is None or len(shape) > 1 or any(isinstance(dim, Expression) for dim in shape):
-            return False
-    dims = [dim for shape in shapes if shape is not None for dim in shape]
-    return all(isinstance(dim, int) and dim <= MOST_SHAPE_ELEMENTS for dim in dims)
+    return all(shape is not None and len(shape) <= 1 for shape in shapes) and all(
+        isinstance(dim, int) and dim <= MOST_SHAPE_ELEMENTS
+        for shape in shapes
+        for dim in shape or ()
+    )
 
 
-def _one_shape(shapes: Sequence[Dims]) -> list[Dims | None]:
+def _one_shape(shapes: Sequence[Dims]) -> list[Dims]:
     """Give shapes that must be equal the same dims: an int if one of the shapes has one."""
-    if len({len(shape) for shape in shapes}) > 1:
+    if len(set(map(len, shapes))) > 1:
         return list(shapes)
-    one: list[Dims] = []
-    for dims in zip(*shapes, strict=True):
-        ints = [dim for dim in dims if isinstance(dim, int)]
-        same = ints[0] if ints else dims[0]
-        one.append(tuple(same if isinstance(dim, Expression) else dim for dim in dims))
-    if not one:
-        return list(shapes)
-    return [tuple(dims) for dims in zip(*one, strict=True)]
+    same = [
+        next((dim for dim in dims if isinstance(dim, int)), dims[0])
+        for dims in zip(*shapes, strict=True)
+    ]
+    return [
+        tuple(q if isinstance(p, Expression) else p for p, q in zip(shape, same, strict=True))
+        for shape in shapes
+    ]
 
 
 def _uncut(shapes: Sequence[Dims], rule: Rule) -> list[Dims]:
     """Replace ``min(n, size)`` by ``size`` where the two must be equal."""
     met = dict(_aligned(shapes, rule))
-    found: list[Dims] = []
-    for start, shape in zip(_starts(shapes, rule), shapes, strict=True):
-        dims = list(shape)
-        for i, dim in enumerate(dims):
-            others = [other for _, other in met[start + i]]
-            dims[i] = next((other for other in others if is_cut(dim, other)), dim)
-        found.append(tuple(dims))
-    return found
+    return [
+        tuple(
+            next((other for _, other in met[axis] if is_cut(dim, other)), dim)
+            for axis, dim in enumerate(shape, start)
+        )
+        for start, shape in zip(_starts(shapes, rule), shapes, strict=True)
+    ]
 
 
-def _contradiction(shapes: Sequence[Dims], rule: Rule) -> str:
+def _contradiction(met: _Met) -> str:
     """The axis on which two ints do not broadcast, in words; empty if there is none."""
-    for axis, dims in _aligned(shapes, rule):
+    for axis, dims in met:
         ints = {dim: operand for operand, dim in dims if isinstance(dim, int) and dim != 1}
         if len(ints) > 1:
-            (a, one), (b, two) = list(ints.items())[:2]
+            (a, one), (b, two), *_ = ints.items()
             return f"axis {axis} is {a} of {one} and {b} of {two}, which do not broadcast"
     return ""
 
 
-def _clash(shapes: Sequence[Dims], rule: Rule, named: Named) -> str:
+def _clash(met: _Met, named: Named) -> str:
     """The axis on which only the call tells which dim broadcasts; empty if there is none."""
-    for axis, dims in _aligned(shapes, rule):
+    for axis, dims in met:
         wide = {dim: operand for operand, dim in dims if dim != 1}
         sized = [dim for dim in wide if isinstance(dim, Expression)]
         if sized and len(wide) > 1:
@@ -307,8 +294,7 @@ def _starts(shapes: Sequence[Dims], rule: Rule) -> list[int]:
     ]
 
 
-def _aligned(shapes: Sequence[Dims], rule: Rule) -> list[tuple[int, list[tuple[str, Dim]]]]:
-    """The dims of all operands on each axis, with the operands' names."""
+def _aligned(shapes: Sequence[Dims], rule: Rule) -> _Met:
     met: dict[int, list[tuple[str, Dim]]] = {}
     for operand, start, shape in zip(_OPERANDS, _starts(shapes, rule), shapes, strict=True):
         for axis, dim in enumerate(shape, start=start):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import functools
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -160,29 +161,39 @@ def broadcast_dims(shapes: Sequence[Dims]) -> tuple[Scalar, ...]:
     )
 
 
-def join(a: Tensor, b: Tensor, sizes: Sizes, met: str) -> Tensor:
-    """What holds for a tensor that is one of two.
+def agree(shape: Sequence[object], other: Sequence[object]) -> bool:
+    """Whether two shapes may be those of one tensor: equal ranks, and no two ints that differ."""
+    return len(shape) == len(other) and all(
+        p == q
+        for p, q in zip(shape, other, strict=True)
+        if isinstance(p, int) and isinstance(q, int)
+    )
+
+
+def join(tensors: Sequence[Tensor], differing: Callable[[int, tuple[Dim, ...]], Dim]) -> Tensor:
+    """What holds for a tensor that is one of several.
 
     Parameters
     ----------
-    a, b
-        The two tensors.
-    sizes
-        Names the dims that differ.
-    met
-        A name of the tensor, for people.
+    tensors
+        The tensors.
+    differing
+        Names the dim of an axis, given the dims that differ there.
     """
-    dtype = a.dtype if a.dtype == b.dtype else None
-    if a.shape is None or b.shape is None or len(a.shape) != len(b.shape):
-        return Tensor(dtype)
-    shape = tuple(
-        p if p == q else sizes.fresh(f"dim {axis} of {met}")
-        for axis, (p, q) in enumerate(zip(a.shape, b.shape, strict=True))
+    dtypes = {tensor.dtype for tensor in tensors}
+    dtype = dtypes.pop() if len(dtypes) == 1 else None
+    constant = all(tensor.constant for tensor in tensors)
+    shapes = [tensor.shape for tensor in tensors if tensor.shape is not None]
+    if len(shapes) < len(tensors) or len(set(map(len, shapes))) > 1:
+        return Tensor(dtype, constant=constant)
+    dims = tuple(
+        met[0] if len(set(met)) == 1 else differing(axis, met)
+        for axis, met in enumerate(zip(*shapes, strict=True))
     )
-    values = None
-    if a.values is not None and b.values is not None and a.values.shape == b.values.shape:
-        values = _SAME(a.values, b.values)
-    return Tensor(dtype, shape, np.asarray(values, object) if values is not None else None)
+    held = [tensor.values for tensor in tensors if tensor.values is not None]
+    if len(held) < len(tensors) or len({values.shape for values in held}) > 1:
+        return Tensor(dtype, dims, constant=constant)
+    return Tensor(dtype, dims, np.asarray(functools.reduce(_SAME, held), object), constant)
 
 
 def _same(p: Scalar, q: Scalar) -> Scalar:

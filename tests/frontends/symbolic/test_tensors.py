@@ -26,7 +26,8 @@ def values(*elements):
 
 
 def joined(one, two):
-    return join(one, two, Sizes(), "x")
+    sizes = Sizes()
+    return join([one, two], lambda axis, _: sizes.fresh(f"dim {axis} of x"))
 
 
 @pytest.mark.parametrize(
