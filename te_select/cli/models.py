@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,17 +25,22 @@ _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _SIZE = re.compile(rf"({_NAME.pattern})=(\d{{1,18}})", re.ASCII)
 _NOT_KNOWN = "?"
 
-Model = Annotated[
-    Path | None,
-    typer.Option("--model", help=formats.titles()),
-]
-Sizes = Annotated[
-    list[str] | None, typer.Option("--size", help="Size of a named dim: batch=8; repeatable.")
-]
+Model = Annotated[Path | None, typer.Option(help=formats.titles())]
 Expand = Annotated[
     bool,
     typer.Option("--expand", help="With --model: look into operators that ONNX has as functions."),
 ]
+
+
+@dataclass(frozen=True)
+class ModelFlags:
+    """The flags of a model whose named dims get sizes."""
+
+    model: Model = None
+    size: Annotated[
+        list[str] | None, typer.Option(help="Size of a named dim: batch=8; repeatable.")
+    ] = None
+    expand: Expand = False
 
 
 def read_nodes(path: Path, *, expand: bool = False) -> list[ModelNode]:
@@ -90,17 +96,6 @@ def no_sizes(texts: Sequence[str] | None, expand: bool) -> None:
     if texts or expand:
         flag = "--size" if texts else "--expand"
         raise UsageError(f"{flag} has no meaning without --model; leave it out")
-
-
-def listed(
-    path: Path | None, size: Sequence[str] | None, expand: bool, *, bind: bool
-) -> list[tuple[str, Workload]] | None:
-    """The workloads of ``--model``, in the form of `workloads_of`; None without it."""
-    if path is None:
-        no_sizes(size, expand)
-        return None
-    nodes = read_nodes(path, expand=expand)
-    return workloads_of(nodes, parse_sizes(size, nodes), bind=bind)
 
 
 def workloads_of(
