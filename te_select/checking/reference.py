@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -93,8 +93,8 @@ def first_difference(out: Array, cond: Array, then: Array, else_: Array) -> str:
     parts = 2 if words.ndim > out.ndim else 1
     mask = cond[..., None] if parts > 1 else cond
     begun = 0
-    flags = ("external_loop", "buffered", "zerosize_ok")
     operands = (words, mask.view(np.uint8), bits(then), bits(else_))
+    flags: Final = ("external_loop", "buffered", "zerosize_ok")
     for got, chosen, taken, left in np.nditer(operands, flags, order="C", buffersize=_CHUNK):
         wrong = np.flatnonzero(got != np.where(chosen, taken, left))
         if wrong.size:
