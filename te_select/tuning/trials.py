@@ -15,7 +15,7 @@ from te_select.timing.rounds import Timing
 from te_select.tuning.journal import Journal, Trial, config_key
 from te_select.tuning.measuring import Candidate, Measurement, Measurer
 from te_select.tuning.record import Observer, Progress, UntunableError
-from te_select.tuning.search import Search
+from te_select.tuning.search import Batches
 
 FINALISTS = 4
 ROUNDS, DUEL_ROUNDS = 15, 25
@@ -81,10 +81,14 @@ class Run:
         self._trials: list[tuple[Any, Trial]] = []
         self._progress = Progress(workload)
 
-    def trials(self, search: Search) -> list[Trial]:
-        """Measure the configs that the search proposes, unless an earlier session has done so."""
-        self._progress = replace(self._progress, total=search.total)
-        while batch := search.ask():
+    def seconds_of(self, config: Any) -> float | None:
+        """The median seconds of a config that was measured; None if it failed."""
+        return self._trial(config).seconds
+
+    def trials(self, total: int, batches: Batches) -> list[Trial]:
+        """Measure the configs that a search proposes, unless an earlier session has done so."""
+        self._progress = replace(self._progress, total=total)
+        for batch in batches:
             new = [config for config in batch if config_key(asdict(config)) not in self._known]
             known = [self._trial(config) for config in batch if config not in new]
             self._progress = replace(self._progress, resumed=self._progress.resumed + len(known))
@@ -93,7 +97,6 @@ class Run:
                 self._show(known)
             self._trials += [(config, self._trial(config)) for config in batch]
             self._show()
-            search.tell([trial.seconds for _, trial in self._trials[-len(batch) :]])
         return [trial for _, trial in self._trials]
 
     def finals(self) -> Final:
