@@ -151,28 +151,9 @@ def describe(node: ModelNode, sizes: dict[str, int]) -> dict[str, Any]:
     sizes
         Sizes of named dims, for ``bytes_per_call``.
     """
-    shapes = {
-        name: None if shape is None else list(shape)
-        for name, shape in (
-            ("cond_shape", node.cond_shape),
-            ("then_shape", node.then_shape),
-            ("else_shape", node.else_shape),
-            ("out_shape", node.out_shape),
-        )
-    }
-    return {
-        "place": node.place,
-        "name": node.name,
-        "op": node.op,
-        "status": node.status,
-        "reason": node.reason,
-        "symbol": None if node.workload is None else node.workload.name,
-        "dtype": node.dtype,
-        **shapes,
-        "dims": dict(node.dims),
-        "cond_producer": node.cond_producer,
-        "bytes_per_call": bytes_per_call(node, sizes),
-    }
+    known = vars(node) | {"dims": dict(node.dims), "bytes_per_call": bytes_per_call(node, sizes)}
+    workload = known.pop("workload")
+    return {**known, "symbol": None if workload is None else workload.name}
 
 
 def bytes_per_call(node: ModelNode, sizes: dict[str, int]) -> int | None:

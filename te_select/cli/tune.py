@@ -84,7 +84,7 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
     from te_select.tuning.display import Display, interruption  # noqa: PLC0415 - imports rich
     from te_select.tuning.record import Options  # noqa: PLC0415
 
-    _check(target, runner)
+    _check(runner)
     options = Options(trials, timeout, jobs, seed, force, keep_trials)
     logs = _folder(tuning_logs)
     outcomes: list[Outcome] = []
@@ -111,17 +111,14 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
         raise typer.Exit(FAILED)
 
 
-def _check(target: str, runner: str) -> None:
-    """Refuse a target or a runner that is not valid."""
-    from te_select.machines.targets import resolve  # noqa: PLC0415 - imports tvm
+def _check(runner: str) -> None:
+    """Refuse a runner that is not valid."""
     from te_select.tuning.runners import parse_runner  # noqa: PLC0415 - kept off --help
 
     try:
         parse_runner(runner)
     except TuningError as error:
         raise UsageError(str(error)) from error
-    with without_torch():
-        resolve(target)
 
 
 def _folder(logs: Path | None) -> Path:

@@ -39,7 +39,6 @@ from te_select.tuning.record import (
 from te_select.tuning.runners import LOCAL, open_measurer
 from te_select.tuning.search import Batches, open_search
 from te_select.tuning.trials import Run
-from te_select.tuning.trust import doubt
 
 _BUILDERS = ("te_select", "tvm")  # packages whose versions, with the machine's, decide the build
 
@@ -216,7 +215,7 @@ class Session:
             trials = run.trials(*self._search(run, sized, cpus))
             final = run.finals()
             busy = watch.others()
-            if unsure := doubt(final, busy):
+            if unsure := final.doubt(busy):
                 final = final.without_winner()
             record = Record(
                 asdict(final.config),

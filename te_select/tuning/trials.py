@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from te_select.operator.workload import Workload
+from te_select.timing.cores import BUSY
 from te_select.timing.rounds import Timing
 from te_select.tuning.journal import Journal, Trial, config_key
 from te_select.tuning.measuring import Candidate, Measurement, Measurer
@@ -19,6 +20,7 @@ from te_select.tuning.search import Batches
 
 FINALISTS = 4
 ROUNDS, DUEL_ROUNDS = 15, 25
+SPREAD = 0.5  # the middle half of the rounds, as a share of their median
 GAIN = 1.01  # in three of four turns; a kernel compared with itself won so in 1 of 144 pairs
 
 
@@ -41,6 +43,29 @@ class Final:
     default: Any
     default_seconds: float
     spread: float
+
+    def doubt(self, busy: float) -> str:
+        """Say why it cannot be trusted.
+
+        Parameters
+        ----------
+        busy
+            How many cores other programs used meanwhile, beyond those to spare.
+
+        Returns
+        -------
+        str
+            The reasons, in one line; empty if there is none.
+        """
+        reasons = []
+        if busy > BUSY:
+            reasons.append(f"other programs used {busy:.2f} cores meanwhile")
+        if self.spread > SPREAD:
+            reasons.append(f"the rounds lay {self.spread:.0%} apart")
+        if reasons and self.config != self.default:
+            seemed = self.default_seconds / self.seconds
+            reasons.append(f"a config that seemed {seemed:.2f} times as fast is not recorded")
+        return "; ".join(reasons)
 
     def without_winner(self) -> Final:
         """As if the default had won."""

@@ -26,7 +26,7 @@ from te_select.timing.cuda import clocks
 from te_select.timing.cuda.roof import SETS, sets_for
 from te_select.tuning import session as session_module
 from te_select.tuning import trust
-from te_select.tuning.measuring import building, local
+from te_select.tuning.measuring import local
 from te_select.tuning.measuring.on_cuda import Cuda
 from te_select.tuning.measuring.place import place_of
 from te_select.tuning.measuring.problem import Problem
@@ -247,7 +247,9 @@ def test_fleet_is_refused_for_cuda(tmp_path):
 @pytest.fixture
 def workers(monkeypatch):
     """Workers that need neither a GPU nor a CUDA compiler."""
-    monkeypatch.setattr(building, "BUILD_WORKER", "tests.support.tuning_cuda_builder")
+    monkeypatch.setattr(
+        "te_select.tuning.measuring.measurer.BUILD_WORKER", "tests.support.tuning_cuda_builder"
+    )
     monkeypatch.setattr(local, "RUN_WORKER", "tests.support.tuning_cuda_runner")
     monkeypatch.setattr(clocks, "SHORTEST_SAMPLE", 1e-5)
     monkeypatch.setattr(trust, "SPREAD", math.inf)  # these times are those of a busy machine
