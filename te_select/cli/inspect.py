@@ -227,27 +227,19 @@ def _add_source(document: dict[str, Any], form: str, level: str | None) -> None:
     kernels[0]["source"] = source(workload, of_level, config, form)
 
 
-def _needed(target: dict[str, Any]) -> dict[str, str]:
-    """What a machine must have to run the library."""
-    kernel = kinds.load(kinds.kind(target["kind"]).kernel)
-    needed: dict[str, str] = kernel.needs(target)
-    return needed
-
-
-def _made_by(components: list[dict[str, str]]) -> str:
-    """What a library is made of and by, with licences, in one line."""
-    return ", ".join(f"{c['name']} {c['version']} ({c['license'] or '?'})" for c in components)
-
-
 def _print(document: dict[str, Any]) -> None:
     target = document["target"]
     general = {
         "library": document.get("path", "(compiled here)"),
         "target": target["name"],
-        **_needed(target),
+        **kinds.load(kinds.kind(target["kind"]).kernel).needs(target),
         "versions": ", ".join(f"{k} {v}" for k, v in document["versions"].items()),
-        **({"made by": _made_by(document["components"])} if document["components"] else {}),
     }
+    made_by = [
+        f"{c['name']} {c['version']} ({c['license'] or '?'})" for c in document["components"]
+    ]
+    if made_by:
+        general["made by"] = ", ".join(made_by)
     if "loads_here" in document:
         general["loads here"] = document["loads_here"]
     if "level_here" in document:

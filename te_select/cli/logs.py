@@ -194,7 +194,6 @@ def _row(target: str, entry: Entry) -> dict[str, Any]:
     return {
         "target": target,
         "record": entry.key,
-        "workload": said.get("workload"),
         "microseconds": _microseconds(entry.seconds),
         "default_microseconds": None if default is None else _microseconds(default),
         "config": dict(entry.knobs),
@@ -203,11 +202,8 @@ def _row(target: str, entry: Entry) -> dict[str, Any]:
         "edited": entry.edited,
         "busy_cores": _rounded(said.get("busy_cores")),
         "spread": _rounded(said.get("spread")),
-        "trials": said.get("trials"),
-        "failed": said.get("failed"),
         "tvm": entry.tvm,
-        "machine": said.get("machine"),
-        "command": said.get("command"),
+        **{name: said.get(name) for name in ("workload", "trials", "failed", "machine", "command")},
     }
 
 

@@ -200,14 +200,7 @@ def _document(
         "busy_cores": _busy(outcomes),
         "error": None if end is None else str(end),
         "workloads": [
-            {
-                "name": outcome.name,
-                "error": outcome.error,
-                "fresh": outcome.fresh,
-                "roof_bytes_per_second": outcome.roof,
-                "resumed": outcome.resumed,
-                "record": None if outcome.record is None else _record(outcome.record),
-            }
+            vars(outcome) | {"record": outcome.record and _record(outcome.record)}
             for outcome in outcomes
         ],
     }

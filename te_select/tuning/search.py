@@ -146,18 +146,17 @@ class Evolution:
         self._pattern = access_pattern(workload)
         self._every = list(every)
         self._trials, self._seed, self._cpus = trials, seed, cpus
-        self._mod = IRModule({"main": definition(workload)})
-        self._apply(s_tir.Schedule(self._mod), every[0])  # or there is nothing to be found
-        self._interrupt: KeyboardInterrupt | None = None
+        mod = IRModule({"main": definition(workload)})
+        self._apply(s_tir.Schedule(mod), every[0])  # or there is nothing to be found
         space = self._schedule.space(self._pattern, target.tvm)
         numbers = {name: list(space[name]) for name in self._schedule.NUMBERS}
         self._database = ms.database.MemoryDatabase()
-        self._workload = self._database.commit_workload(self._mod)
+        self._workload = self._database.commit_workload(mod)
         self._context = _context(
-            self._mod,
+            mod,
             self._target,
             ms.space_generator.ScheduleFn(
-                lambda sch: self._kept(self._designs, sch, numbers),
+                lambda sch: sch,  # not called: the designs are made here
                 sch_rules=[],
                 postprocs=[],
                 mutator_probs={_mutator(seed): 1.0},
@@ -170,30 +169,18 @@ class Evolution:
             ),
             seed,
         )
-        try:
-            self._context.pre_tuning(
-                max_trials=trials,
-                num_trials_per_iter=BATCH,
-                design_spaces=self._context.generate_design_space(),
-                database=self._database,
-                cost_model=ms.cost_model.RandomModel(seed=seed),
-            )
-        except RuntimeError as error:
-            if self._interrupt is not None:
-                raise self._interrupt from error
-            raise
-
-    def _kept(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Call a function for TVM, which makes an empty RuntimeError of a KeyboardInterrupt."""
-        try:
-            return function(*args)
-        except KeyboardInterrupt as interrupt:
-            self._interrupt = interrupt
-            raise
+        self._context.pre_tuning(
+            max_trials=trials,
+            num_trials_per_iter=BATCH,
+            design_spaces=self._designs(s_tir.Schedule(mod, seed=seed + 1), numbers),
+            database=self._database,
+            cost_model=ms.cost_model.RandomModel(seed=seed),
+        )
 
     def batches(self, seconds_of: SecondsOf) -> Batches:
         """Propose the default, then what evolution proposes, then others while trials are left."""
         known: dict[tuple[object, ...], float | None] = {}
+        shuffled = random.Random(self._seed).sample(self._every, len(self._every))
         proposed: list[tuple[Any, tuple[object, ...]]] = []
         batch = {self._dedup_key(self._every[0]): self._every[0]}
         while batch or proposed:
@@ -206,7 +193,7 @@ class Evolution:
                     self._notify([(each, known[key]) for each, key in proposed if key in known])
                 found = list(self._context.generate_measure_candidates() or []) if left else []
                 configs = [self._schedule.config_of(each.sch) for each in found]
-            configs = configs or self._shuffled()
+            configs = configs or shuffled
             keys = [self._dedup_key(config) for config in configs]
             proposed = list(zip(found, keys, strict=False))  # none of those that are shuffled
             new = zip(keys, configs, strict=True)
@@ -226,10 +213,6 @@ class Evolution:
                     )
                 )
         self._context.notify_runner_results([each for each, _ in timed], results)
-
-    def _shuffled(self) -> list[Any]:
-        """The configs in the order in which those are tried that evolution does not propose."""
-        return random.Random(self._seed).sample(self._every, len(self._every))
 
     def _dedup_key(self, config: Any) -> tuple[object, ...]:
         key: tuple[object, ...] = self._schedule.dedup_key(self._pattern, config, self._cpus)

@@ -25,7 +25,7 @@ from te_select.schedules.cuda import schedule as cuda
 from te_select.timing.cuda import clocks
 from te_select.timing.cuda.roof import SETS, sets_for
 from te_select.tuning import session as session_module
-from te_select.tuning import trust
+from te_select.tuning import trials
 from te_select.tuning.measuring import local
 from te_select.tuning.measuring.on_cuda import Cuda
 from te_select.tuning.measuring.place import place_of
@@ -252,7 +252,7 @@ def workers(monkeypatch):
     )
     monkeypatch.setattr(local, "RUN_WORKER", "tests.support.tuning_cuda_runner")
     monkeypatch.setattr(clocks, "SHORTEST_SAMPLE", 1e-5)
-    monkeypatch.setattr(trust, "SPREAD", math.inf)  # these times are those of a busy machine
+    monkeypatch.setattr(trials, "SPREAD", math.inf)  # these times are those of a busy machine
     with fake_driver(90):
         yield
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from te_select.bench.peers.base import load
+from te_select.checking.on_device import on_device
 from te_select.checking.reference import Array
 from te_select.operator.access import AccessPattern, access_pattern
 from te_select.operator.dtypes import ELEMENT_TYPES
@@ -18,7 +19,6 @@ from te_select.runtime.cuda.device_array import DeviceArray
 from te_select.timing.operands import Operands
 
 _UINT8 = ELEMENT_TYPES["uint8"]
-_BOOL = ELEMENT_TYPES["bool"]
 
 
 @dataclass(frozen=True)
@@ -61,23 +61,8 @@ def make_sets(host: Operands, count: int) -> list[DeviceSet]:
     CudaError
         If there is no device, or not enough memory.
     """
-    element = host.workload.element
-
-    def copied(array: Array, kind: Any) -> DeviceArray:
-        made = DeviceArray.empty(kind, array.shape)
-        made.write(array)
-        return made
-
-    return [
-        DeviceSet(
-            host,
-            copied(host.cond, _BOOL),
-            copied(host.then, element),
-            copied(host.else_, element),
-            copied(host.out, element),
-        )
-        for _ in range(count)
-    ]
+    arrays = (host.cond, host.then, host.else_, host.out)
+    return [DeviceSet(host, *map(on_device, arrays)) for _ in range(count)]
 
 
 def as_bytes(array: DeviceArray) -> DeviceArray:

@@ -7,12 +7,10 @@ from collections.abc import Callable, Mapping
 
 import tvm_ffi
 
-from te_select.checking.on_device import OnDevice
+from te_select.checking.on_device import OnDevice, on_device
 from te_select.errors import TuningError
 from te_select.operator.access import access_pattern
-from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.runtime.cuda import driver
-from te_select.runtime.cuda.device_array import DeviceArray
 from te_select.runtime.cuda.kernel import CudaKernel
 from te_select.runtime.kernel import Kernel
 from te_select.timing.cuda import clocks
@@ -74,15 +72,5 @@ class Cuda:
 
 def _copied(problem: Problem) -> list[tvm_ffi.Tensor]:
     """Cond, then, else_ and out on the device, in the form that the exported function takes."""
-    element = problem.workload.element
-    tensors = []
-    for array, kind in (
-        (problem.cond, ELEMENT_TYPES["bool"]),
-        (problem.then, element),
-        (problem.else_, element),
-        (problem.out, element),
-    ):
-        there = DeviceArray.empty(kind, array.shape)
-        there.write(array)
-        tensors.append(tvm_ffi.from_dlpack(there))
-    return tensors
+    arrays = (problem.cond, problem.then, problem.else_, problem.out)
+    return [tvm_ffi.from_dlpack(on_device(array)) for array in arrays]
