@@ -14,6 +14,7 @@ from te_select.runtime.artifact.atomic import write_output
 
 _OURS, _PEERS, _ROOF, _SLOWER = "#0b6e4f", "#b0b7bf", "#c44536", "#c44536"
 _DPI = 150
+_PLAIN = "{x:g}"
 _FEW_TICKS = 1000  # ratio of largest to smallest size; above it only powers of ten are labelled
 
 
@@ -91,7 +92,7 @@ def _roofline(axes: Any, rows: Sequence[Row], numbers: Mapping[str, int]) -> Non
     axes.set_xscale("log")
     axes.set_yscale("log")
     _label_ticks(axes.xaxis, _bytes, few=max(sizes) > _FEW_TICKS * min(sizes))
-    _label_ticks(axes.yaxis, _plain)
+    _label_ticks(axes.yaxis, _PLAIN)
     axes.set_xlabel("bytes moved: each input read once, the output written once")
     axes.set_ylabel("GB/s")
     axes.set_title("Bandwidth: higher is better")
@@ -122,22 +123,18 @@ def _bars(axes: Any, rows: Sequence[Row], numbers: Mapping[str, int]) -> None:
     axes.axvline(1, color="black", linewidth=0.8)
     axes.set_xscale("log")
     axes.set_xlim(min(0.8, *values) * 0.95, max(2.0, *values) * 1.9)
-    _label_ticks(axes.xaxis, _plain)
+    _label_ticks(axes.xaxis, _PLAIN)
     axes.set_yticks(list(places), [name for _, name, _ in timed], fontsize=8)
     axes.invert_yaxis()
     axes.set_xlabel("times as fast, logarithmic; red is slower")
 
 
-def _label_ticks(axis: Any, text: Callable[[float, object], str], few: bool = False) -> None:
+def _label_ticks(axis: Any, text: str | Callable[[float, object], str], few: bool = False) -> None:
     """Numbers as people write them, at 1, 2 and 5 of each decade or at 1 alone."""
     ticker = importlib.import_module("matplotlib.ticker")
     axis.set_major_locator(ticker.LogLocator(subs=(1,) if few else (1, 2, 5), numticks=30))
     axis.set_major_formatter(text)
     axis.set_minor_formatter(ticker.NullFormatter())
-
-
-def _plain(value: float, _position: object = None) -> str:
-    return f"{value:g}"
 
 
 def _bytes(value: float, _position: object = None) -> str:

@@ -68,8 +68,9 @@ def _measure(entry: Entry, mask: Mask, options: Options) -> Row:
     calls = contest.contestants | {name: probe.call for name, probe in probes.items()}
     rounds = options.rounds or _affordable(calls)
     turns = functools.partial(take_turns, pause=PAUSE)
+    repeats = {name: probe.repeats for name, probe in probes.items()}
     timings = {
-        name: _per_run(timing, probes[name].repeats if name in probes else 1)
+        name: Timing(tuple(s / repeats.get(name, 1) for s in timing.seconds))
         for name, timing in turns(calls, rounds).items()
     }
     row = contest.row(
@@ -105,10 +106,6 @@ def _own_output(_value: Any, operands: Operands) -> Array:
 def _check(call: Call, operands: Operands, result: Result[Operands]) -> str:
     operands.out.reshape(-1).view("u1")[...] = POISON
     return difference(result(call(), operands), operands)
-
-
-def _per_run(timing: Timing, repeats: int) -> Timing:
-    return Timing(tuple(seconds / repeats for seconds in timing.seconds))
 
 
 def _affordable(calls: Mapping[str, Call]) -> int:

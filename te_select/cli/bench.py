@@ -14,61 +14,46 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from te_select import kinds
-from te_select.cli import INTERRUPTED, models, suites, workloads
+from te_select.cli import INTERRUPTED
 from te_select.cli.console import (
     FAILED,
     JsonFlag,
     LogsOption,
     TargetOption,
-    UsageError,
     parse_with,
     print_json,
     progress,
     tuning_logs,
 )
+from te_select.cli.flags import with_groups
+from te_select.cli.models import ModelFlags
 from te_select.cli.paths import check_folder, check_results
+from te_select.cli.sources import SuiteFlags, entries_of
+from te_select.cli.workloads import WorkloadsFlags
 from te_select.errors import ArgumentError, ArtifactError
-from te_select.operator.workload import Workload
 
 if TYPE_CHECKING:
     from te_select.bench.row import Row
-    from te_select.bench.suite import Entry
 
 _PICTURES = (".png", ".svg", ".pdf")
 
-Suite = Annotated[
-    str | None, typer.Option("--suite", help="default or baselines, instead of a workload.")
-]
-Only = Annotated[str | None, typer.Option("--only", help="A glob: measure only these workloads.")]
-Density = Annotated[str, typer.Option("--density", help="Percent of cond that is true; a list.")]
-Block = Annotated[str, typer.Option("--block", help="Elements of cond drawn together; a list.")]
-PeerNames = Annotated[str, typer.Option("--peers", help="all, none, or a list: numpy,torch.")]
-Rounds = Annotated[
-    int | None, typer.Option("--rounds", min=1, help="Rounds of each row; default 5 to 15.")
-]
+Density = Annotated[str, typer.Option(help="Percent of cond that is true; a list.")]
+Block = Annotated[str, typer.Option(help="Elements of cond drawn together; a list.")]
+PeerNames = Annotated[str, typer.Option(help="all, none, or a list: numpy,torch.")]
+Rounds = Annotated[int | None, typer.Option(min=1, help="Rounds of each row; default 5 to 15.")]
 Named = Annotated[bool, typer.Option("--named", help="Measure with every dim named as well.")]
 Cold = Annotated[bool, typer.Option("--cold", help="Evict the operands between calls.")]
 Csv = Annotated[
-    Path | None, typer.Option("--csv", help="Write one line per row and contestant, row by row.")
+    Path | None, typer.Option(help="Write one line per row and contestant, row by row.")
 ]
-Plot = Annotated[Path | None, typer.Option("--plot", help="Draw the results: PNG, SVG or PDF.")]
+Plot = Annotated[Path | None, typer.Option(help="Draw the results: PNG, SVG or PDF.")]
 
 
+@with_groups
 def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
-    suite: Suite = None,
-    only: Only = None,
-    cond: workloads.Cond = None,
-    then: workloads.Then = None,
-    else_: workloads.Else = None,
-    dtype: workloads.DType = None,
-    op: workloads.Op = None,
-    auto_broadcast: workloads.AutoBroadcast = None,
-    axis: workloads.Axis = None,
-    workload: workloads.WorkloadJson = None,
-    workloads_file: workloads.WorkloadsFile = None,
-    model: models.Model = None,
-    size: models.Sizes = None,
-    expand: models.Expand = False,
+    flags: WorkloadsFlags,
+    suite: SuiteFlags,
+    model: ModelFlags,
     density: Density = "50",
     block: Block = "1",
     peers: PeerNames = "all",
@@ -89,9 +74,12 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
 
     Example: te-select bench --only "attention-*" --peers numpy,torch --plot build/bench.png
     """
-    flags = workloads.fields(cond, then, else_, dtype, op, auto_broadcast, axis)
-    listed = models.listed(model, size, expand, bind=True)
-    entries = _entries(listed, flags, workload, workloads_file, suite, only)
+    entries = entries_of(flags, suite, model, of_bench=True)
+    if sizeless := {name: None for entry in entries for name in entry.workload.dim_names}:
+        raise ArgumentError(
+            f"the dims {', '.join(sizeless)} have no size; give sizes, and --named to measure with "
+            "names in their place"
+        )
     densities = parse_with(_densities, "--density", density)
     blocks = parse_with(_blocks, "--block", block)
     check_results("--csv", csv, ())
@@ -184,35 +172,6 @@ def _check_plot(path: Path | None) -> None:
     check_results("--plot", path, _PICTURES)
     if path is not None and importlib.util.find_spec("matplotlib") is None:
         raise ArtifactError(f"{path} cannot be drawn without matplotlib; pip install matplotlib")
-
-
-def _entries(
-    listed: list[tuple[str, Workload]] | None,
-    flags: dict[str, str | int | None],
-    texts: list[str] | None,
-    file: Path | None,
-    suite: str | None,
-    only: str | None,
-) -> list[Entry]:
-    """The workloads to measure: those of a model, of workload flags, or otherwise of a suite."""
-    from te_select.bench.suite import Entry  # noqa: PLC0415 - kept off --help
-
-    given = any(value is not None for value in (*flags.values(), texts, file))
-    if given + (listed is not None) + (suite is not None or only is not None) > 1:
-        raise UsageError(
-            "more than one of workload flags, --suite or --only, and --model is given; expected one"
-        )
-    if listed is None and not given:
-        return suites.suite(suite, only)
-    if listed is None:
-        listed = workloads.gather_named(flags, texts, file)
-    for _, workload in listed:
-        if names := workload.dim_names:
-            raise ArgumentError(
-                f"the dims {', '.join(names)} have no size; give sizes, and --named to measure "
-                "with names in their place"
-            )
-    return [Entry(name, workload, "given") for name, workload in listed]
 
 
 def _densities(text: str) -> list[float]:

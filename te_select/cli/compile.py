@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import te_select
-from te_select.cli import models, workloads
+from te_select.cli import models
 from te_select.cli.console import (
     ConfigOption,
     JsonFlag,
@@ -22,8 +22,10 @@ from te_select.cli.console import (
     progress,
     tuning_logs,
 )
+from te_select.cli.flags import with_groups
 from te_select.cli.manifest import describe, print_kernels, read_manifest
 from te_select.cli.paths import check_folder, check_output
+from te_select.cli.workloads import WorkloadsFlags, gather
 
 if TYPE_CHECKING:
     from te_select.frontends import ModelNode
@@ -35,16 +37,9 @@ Output = Annotated[
 Static = Annotated[bool, typer.Option("--static", help="Write a static library .a as well.")]
 
 
+@with_groups
 def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
-    cond: workloads.Cond = None,
-    then: workloads.Then = None,
-    else_: workloads.Else = None,
-    dtype: workloads.DType = None,
-    op: workloads.Op = None,
-    auto_broadcast: workloads.AutoBroadcast = None,
-    axis: workloads.Axis = None,
-    workload: workloads.WorkloadJson = None,
-    workloads_file: workloads.WorkloadsFile = None,
+    flags: WorkloadsFlags,
     model: models.Model = None,
     expand: models.Expand = False,
     target: TargetOption = "native",
@@ -66,14 +61,13 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
     """
     output = check_output("-o", output)
     check_folder("--tuning-logs", logs, "none")
-    flags = workloads.fields(cond, then, else_, dtype, op, auto_broadcast, axis)
     nodes: list[ModelNode] = []
     if model is not None:
-        no_meaning("--model", **flags, workload=workload, workloads=workloads_file)
+        no_meaning("--model", **flags.given)
         nodes = models.read_nodes(model, expand=expand)
     else:
         models.no_sizes(None, expand)
-    wanted = nodes or workloads.gather(flags, workload, workloads_file)
+    wanted = nodes or gather(flags.given)
     start = time.perf_counter()
     with progress("compiling") as step:
         export = te_select.export  # imports TVM

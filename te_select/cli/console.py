@@ -33,13 +33,12 @@ _FILE_WIDTH = 200  # columns of a table if stdout is not a terminal
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document and no more.")]
 _TARGET = typer.Option(
-    "--target",
     help=f"{', '.join(kind.targets for kind in kinds.KINDS.values())}, or JSON.",
 )
 TargetOption = Annotated[str, _TARGET]
 OptionalTarget = Annotated[str | None, _TARGET]  # for verbs that also take a library, with a target
 LevelOption = Annotated[
-    str | None, typer.Option("--level", help="Of a library for several, such as x86-64-v3.")
+    str | None, typer.Option(help="Of a library for several, such as x86-64-v3.")
 ]
 
 LogsOption = Annotated[
@@ -50,8 +49,7 @@ LogsOption = Annotated[
 ]
 
 ConfigOption = Annotated[
-    list[str] | None,
-    typer.Option("--config", help="A knob by hand, such as piece=4096; repeatable."),
+    list[str] | None, typer.Option(help="A knob by hand, such as piece=4096; repeatable.")
 ]
 
 
@@ -93,7 +91,8 @@ def no_meaning(beside: str, **flags: Any) -> None:
     """
     for name, value in flags.items():
         if value not in (None, []):
-            raise UsageError(f"--{name} has no meaning beside {beside}; leave it out")
+            flag = name.replace("_", "-")
+            raise UsageError(f"--{flag} has no meaning beside {beside}; leave it out")
 
 
 class UsageError(Exception):

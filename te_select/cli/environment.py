@@ -1,4 +1,4 @@
-"""The report of ``te-select env``: what a machine and its Python installation offer.
+"""``te-select env``: what a machine and its Python installation offer.
 
 Nothing is imported to find a version, so the report also works if tvm is missing or broken.
 """
@@ -10,6 +10,7 @@ import platform
 from typing import Any
 
 from te_select import kinds, variables
+from te_select.cli.console import JsonFlag, print_fields, print_json
 from te_select.runtime.artifact import packages
 
 _PACKAGES = {
@@ -57,3 +58,27 @@ def environment() -> dict[str, Any]:
         for section, values in kinds.load(kind.environment)().items():
             found[section] = {**found.get(section, {}), **values}
     return found
+
+
+def env_command(as_json: JsonFlag = False) -> None:
+    """Show versions, CPU features, caches, GPUs and toolchains.
+
+    Example: te-select env --json
+    """
+    found = environment()
+    if as_json:
+        print_json(found)
+        return
+    for section, values in found.items():
+        print(section)
+        if isinstance(values, dict):
+            missing = "not set" if section == "variables" else "not found"
+            print_fields({k: _shown(v, missing) for k, v in values.items()}, "  ")
+        else:
+            print("\n".join(f"  {value}" for value in values) or "  none")
+
+
+def _shown(value: object, missing: str) -> str:
+    if value is None:
+        return missing
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)

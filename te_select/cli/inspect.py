@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from te_select import kinds
-from te_select.cli import models, workloads
+from te_select.cli import models
 from te_select.cli.console import (
     ConfigOption,
     JsonFlag,
@@ -23,8 +23,10 @@ from te_select.cli.console import (
     print_line,
     tuning_logs,
 )
+from te_select.cli.flags import with_groups
 from te_select.cli.manifest import describe, print_kernels, read_manifest
 from te_select.cli.paths import check_folder, check_library
+from te_select.cli.workloads import WorkloadFlags, gather
 from te_select.errors import ArtifactError, SelectError
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
@@ -34,28 +36,19 @@ if TYPE_CHECKING:
     from te_select.runtime.call.kernel import Kernel
 
 Library = Annotated[Path | None, typer.Argument(help="A library; without it, give workload flags.")]
-Source = Annotated[str | None, typer.Option("--source", help=f"{', '.join(kinds.sources())}.")]
-KernelName = Annotated[
-    str | None, typer.Option("--kernel", help="A kernel of a library with several.")
-]
+Source = Annotated[str | None, typer.Option(help=f"{', '.join(kinds.sources())}.")]
+KernelName = Annotated[str | None, typer.Option(help="A kernel of a library with several.")]
 
 Load = Annotated[
     bool, typer.Option("--load", help="Load the library, which runs its code, and ask it more.")
 ]
 
 
+@with_groups
 def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
+    flags: WorkloadFlags,
+    of_model: models.ModelFlags,
     path: Library = None,
-    cond: workloads.Cond = None,
-    then: workloads.Then = None,
-    else_: workloads.Else = None,
-    dtype: workloads.DType = None,
-    op: workloads.Op = None,
-    auto_broadcast: workloads.AutoBroadcast = None,
-    axis: workloads.Axis = None,
-    model: models.Model = None,
-    size: models.Sizes = None,
-    expand: models.Expand = False,
     target: OptionalTarget = None,
     logs: LogsOption = None,
     config: ConfigOption = None,
@@ -81,15 +74,14 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
     forms = kinds.sources()
     if source not in (None, *forms):
         raise UsageError(f"--source {source!r} is not known; expected one of {', '.join(forms)}")
-    flags = workloads.fields(cond, then, else_, dtype, op, auto_broadcast, axis)
-    if model is not None:
-        other = {"library": path, "tuning-logs": logs, "source": source, "kernel": kernel}
+    if of_model.model is not None:
+        other = {"library": path, "tuning_logs": logs, "source": source, "kernel": kernel}
         no_meaning("--model", level=level, config=config, load=load or None)
-        no_meaning("--model", **flags, **other, target=target)
-        _show_model(model, size, expand, as_json)
+        no_meaning("--model", **flags.given, **other, target=target)
+        _show_model(of_model.model, of_model.size, of_model.expand, as_json)
         return
-    models.no_sizes(size, expand)
-    if path is not None and any(value is not None for value in (*flags.values(), logs)):
+    models.no_sizes(of_model.size, of_model.expand)
+    if path is not None and (flags.given or logs is not None):
         raise UsageError("a library and workload flags are given; expected one or the other")
     if path is not None:
         no_meaning("a library", target=target, config=config)
@@ -99,13 +91,13 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
         document["files_written"] = _write_beside(path)
     else:
         check_folder("--tuning-logs", logs, "none")
-        if not any(value is not None for value in flags.values()):
+        if not flags.given:
             raise UsageError(
                 "nothing to inspect is given; expected a library, --cond, --then and --else, or "
                 "--model"
             )
         no_meaning("workload flags, whose kernel is loaded,", load=load or None)
-        workload = workloads.gather(flags, None, None)[0]
+        workload = gather(flags.given)[0]
         of_target = "native" if target is None else target
         document = _of_workload(workload, of_target, logs, parse_knobs(config))
     document["kernels"] = _chosen(document["kernels"], kernel)
@@ -235,27 +227,19 @@ def _add_source(document: dict[str, Any], form: str, level: str | None) -> None:
     kernels[0]["source"] = source(workload, of_level, config, form)
 
 
-def _needed(target: dict[str, Any]) -> dict[str, str]:
-    """What a machine must have to run the library."""
-    kernel = kinds.load(kinds.kind(target["kind"]).kernel)
-    needed: dict[str, str] = kernel.needs(target)
-    return needed
-
-
-def _made_by(components: list[dict[str, str]]) -> str:
-    """What a library is made of and by, with licences, in one line."""
-    return ", ".join(f"{c['name']} {c['version']} ({c['license'] or '?'})" for c in components)
-
-
 def _print(document: dict[str, Any]) -> None:
     target = document["target"]
     general = {
         "library": document.get("path", "(compiled here)"),
         "target": target["name"],
-        **_needed(target),
+        **kinds.load(kinds.kind(target["kind"]).kernel).needs(target),
         "versions": ", ".join(f"{k} {v}" for k, v in document["versions"].items()),
-        **({"made by": _made_by(document["components"])} if document["components"] else {}),
     }
+    made_by = [
+        f"{c['name']} {c['version']} ({c['license'] or '?'})" for c in document["components"]
+    ]
+    if made_by:
+        general["made by"] = ", ".join(made_by)
     if "loads_here" in document:
         general["loads here"] = document["loads_here"]
     if "level_here" in document:

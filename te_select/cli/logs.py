@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from te_select.cli import workloads
 from te_select.cli.console import (
     FAILED,
     JsonFlag,
@@ -21,14 +20,16 @@ from te_select.cli.console import (
     print_table,
     tuning_logs,
 )
+from te_select.cli.flags import with_groups
 from te_select.cli.paths import check_folder
+from te_select.cli.workloads import WorkloadsFlags, gather
 from te_select.operator.broadcast import printable
 
 if TYPE_CHECKING:
     from te_select.records.entry import Entry
 
-Targets = Annotated[str, typer.Option("--target", help="A glob: only these targets.")]
-Only = Annotated[str, typer.Option("--only", help="A glob: only records with these names.")]
+Targets = Annotated[str, typer.Option(help="A glob: only these targets.")]
+Only = Annotated[str, typer.Option(help="A glob: only records with these names.")]
 Written = Annotated[Path, typer.Option("--tuning-logs", help="The folder to change.")]
 Read = Annotated[
     Path | None,
@@ -83,15 +84,9 @@ def list_command(
 
 
 @logs_app.command("best")
-def best_command(  # noqa: PLR0913, PLR0917 - one per flag
-    cond: workloads.Cond = None,
-    then: workloads.Then = None,
-    else_: workloads.Else = None,
-    dtype: workloads.DType = None,
-    op: workloads.Op = None,
-    auto_broadcast: workloads.AutoBroadcast = None,
-    axis: workloads.Axis = None,
-    workload: workloads.WorkloadJson = None,
+@with_groups
+def best_command(
+    flags: WorkloadsFlags,
     target: TargetOption = "native",
     logs: LogsOption = None,
     as_json: JsonFlag = False,
@@ -100,8 +95,7 @@ def best_command(  # noqa: PLR0913, PLR0917 - one per flag
 
     Example: te-select logs best --cond 4,1,1,512 --then 4,12,512,512 --else "" --target native
     """
-    flags = workloads.fields(cond, then, else_, dtype, op, auto_broadcast, axis)
-    wanted = workloads.gather(flags, workload, None)
+    wanted = gather(flags.given)
     check_folder("--tuning-logs", logs, "none")
     from te_select.backends import schedule_of  # noqa: PLC0415
     from te_select.backends.targets import resolve  # noqa: PLC0415
@@ -200,7 +194,6 @@ def _row(target: str, entry: Entry) -> dict[str, Any]:
     return {
         "target": target,
         "record": entry.key,
-        "workload": said.get("workload"),
         "microseconds": _microseconds(entry.seconds),
         "default_microseconds": None if default is None else _microseconds(default),
         "config": dict(entry.knobs),
@@ -209,11 +202,8 @@ def _row(target: str, entry: Entry) -> dict[str, Any]:
         "edited": entry.edited,
         "busy_cores": _rounded(said.get("busy_cores")),
         "spread": _rounded(said.get("spread")),
-        "trials": said.get("trials"),
-        "failed": said.get("failed"),
         "tvm": entry.tvm,
-        "machine": said.get("machine"),
-        "command": said.get("command"),
+        **{name: said.get(name) for name in ("workload", "trials", "failed", "machine", "command")},
     }
 
 

@@ -11,7 +11,7 @@ from te_select.operator import family
 from te_select.operator.access import access_pattern
 from te_select.operator.broadcast import format_shape
 from te_select.operator.workload import Workload
-from te_select.runtime import stored
+from te_select.runtime.artifact import stored
 
 
 def read_manifest(path: Path, *, check: bool = True) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,17 +25,22 @@ _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _SIZE = re.compile(rf"({_NAME.pattern})=(\d{{1,18}})", re.ASCII)
 _NOT_KNOWN = "?"
 
-Model = Annotated[
-    Path | None,
-    typer.Option("--model", help=formats.titles()),
-]
-Sizes = Annotated[
-    list[str] | None, typer.Option("--size", help="Size of a named dim: batch=8; repeatable.")
-]
+Model = Annotated[Path | None, typer.Option(help=formats.titles())]
 Expand = Annotated[
     bool,
     typer.Option("--expand", help="With --model: look into operators that ONNX has as functions."),
 ]
+
+
+@dataclass(frozen=True)
+class ModelFlags:
+    """The flags of a model whose named dims get sizes."""
+
+    model: Model = None
+    size: Annotated[
+        list[str] | None, typer.Option(help="Size of a named dim: batch=8; repeatable.")
+    ] = None
+    expand: Expand = False
 
 
 def read_nodes(path: Path, *, expand: bool = False) -> list[ModelNode]:
@@ -92,17 +98,6 @@ def no_sizes(texts: Sequence[str] | None, expand: bool) -> None:
         raise UsageError(f"{flag} has no meaning without --model; leave it out")
 
 
-def listed(
-    path: Path | None, size: Sequence[str] | None, expand: bool, *, bind: bool
-) -> list[tuple[str, Workload]] | None:
-    """The workloads of ``--model``, in the form of `workloads_of`; None without it."""
-    if path is None:
-        no_sizes(size, expand)
-        return None
-    nodes = read_nodes(path, expand=expand)
-    return workloads_of(nodes, parse_sizes(size, nodes), bind=bind)
-
-
 def workloads_of(
     nodes: Iterable[ModelNode], sizes: dict[str, int], *, bind: bool
 ) -> list[tuple[str, Workload]]:
@@ -156,28 +151,9 @@ def describe(node: ModelNode, sizes: dict[str, int]) -> dict[str, Any]:
     sizes
         Sizes of named dims, for ``bytes_per_call``.
     """
-    shapes = {
-        name: None if shape is None else list(shape)
-        for name, shape in (
-            ("cond_shape", node.cond_shape),
-            ("then_shape", node.then_shape),
-            ("else_shape", node.else_shape),
-            ("out_shape", node.out_shape),
-        )
-    }
-    return {
-        "place": node.place,
-        "name": node.name,
-        "op": node.op,
-        "status": node.status,
-        "reason": node.reason,
-        "symbol": None if node.workload is None else node.workload.name,
-        "dtype": node.dtype,
-        **shapes,
-        "dims": dict(node.dims),
-        "cond_producer": node.cond_producer,
-        "bytes_per_call": bytes_per_call(node, sizes),
-    }
+    known = vars(node) | {"dims": dict(node.dims), "bytes_per_call": bytes_per_call(node, sizes)}
+    workload = known.pop("workload")
+    return {**known, "symbol": None if workload is None else workload.name}
 
 
 def bytes_per_call(node: ModelNode, sizes: dict[str, int]) -> int | None:

@@ -65,18 +65,17 @@ def check_results(flag: str, path: Path | None, endings: tuple[str, ...]) -> Non
     if endings and path.suffix.lower() not in endings:
         raise UsageError(f"{flag} {path} ends in none of {', '.join(endings)}")
     try:
-        is_folder, has_folder = path.is_dir(), path.resolve().parent.is_dir()
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{flag} {str(path)!r} is no path: {error}; expected a file") from error
-    if is_folder:
-        raise UsageError(f"{flag} {path} is a folder; expected a file")
-    if not has_folder:
-        raise UsageError(f"{flag} {path} cannot be written: its folder is missing; create it first")
-    try:
+        if path.is_dir():
+            raise UsageError(f"{flag} {path} is a folder; expected a file")
         with tempfile.TemporaryFile(dir=path.resolve().parent):
             pass
+    except ValueError as error:
+        raise UsageError(f"{flag} {str(path)!r} is no path: {error}; expected a file") from error
     except OSError as error:
-        raise UsageError(f"{flag} {path} cannot be written: {error.strerror or error}") from error
+        why = error.strerror or error
+        if isinstance(error, (FileNotFoundError, NotADirectoryError)):
+            why = "its folder is missing; create it first"
+        raise UsageError(f"{flag} {path} cannot be written: {why}") from error
 
 
 def check_folder(flag: str, text: str | None, otherwise: str | None = None) -> None:

@@ -11,7 +11,7 @@ import typer
 
 from te_select import kinds
 from te_select.backends.imports import without_torch
-from te_select.cli import INTERRUPTED, models, suites, workloads
+from te_select.cli import INTERRUPTED
 from te_select.cli.console import (
     FAILED,
     JsonFlag,
@@ -19,26 +19,20 @@ from te_select.cli.console import (
     UsageError,
     print_json,
 )
-from te_select.cli.manifest import read_manifest
-from te_select.cli.paths import check_library
+from te_select.cli.flags import with_groups
+from te_select.cli.models import ModelFlags
+from te_select.cli.sources import SuiteFlags, entries_of
+from te_select.cli.workloads import WorkloadsFlags
 from te_select.errors import SelectError, TuningError
 from te_select.operator.workload import Workload
 from te_select.records.snapshot import RECORDS
 
 if TYPE_CHECKING:
+    from te_select.bench.suite import Entry
     from te_select.tuning.display import Display, Outcome
     from te_select.tuning.record import Options, Record
 
-Suite = Annotated[
-    str | None, typer.Option("--suite", help="A suite of the bench: default, baselines.")
-]
-Only = Annotated[
-    str | None,
-    typer.Option("--only", help="A glob: only these of the suite (default: default)."),
-]
-LibraryFile = Annotated[
-    Path | None, typer.Option("--library", help="Tune all workloads of a library.")
-]
+LibraryFile = Annotated[Path | None, typer.Option(help="Tune all workloads of a library.")]
 Logs = Annotated[
     Path | None,
     typer.Option(
@@ -48,37 +42,22 @@ Logs = Annotated[
 KeepTrials = Annotated[
     bool, typer.Option("--keep-trials", help="Keep every trial beside the records.")
 ]
-Trials = Annotated[int, typer.Option("--trials", min=1, help="Configs to measure per workload.")]
-Runner = Annotated[str, typer.Option("--runner", help="local, or rpc://HOST:PORT/KEY for a fleet.")]
-Timeout = Annotated[
-    float, typer.Option("--timeout", min=0.1, max=86400, help="Seconds that a config may take.")
-]
+Trials = Annotated[int, typer.Option(min=1, help="Configs to measure per workload.")]
+Runner = Annotated[str, typer.Option(help="local, or rpc://HOST:PORT/KEY for a fleet.")]
+Timeout = Annotated[float, typer.Option(min=0.1, max=86400, help="Seconds that a config may take.")]
 Jobs = Annotated[
-    int | None,
-    typer.Option("--jobs", min=1, max=1024, help="Configs to build at once; default one per CPU."),
+    int | None, typer.Option(min=1, max=1024, help="Configs to build at once; default one per CPU.")
 ]
-Seed = Annotated[
-    int, typer.Option("--seed", min=0, max=(1 << 30) - 1, help="Same seed, same configs.")
-]
+Seed = Annotated[int, typer.Option(min=0, max=(1 << 30) - 1, help="Same seed, same configs.")]
 Force = Annotated[bool, typer.Option("--force", help="Tune workloads that have a record, too.")]
 
 
+@with_groups
 def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
-    cond: workloads.Cond = None,
-    then: workloads.Then = None,
-    else_: workloads.Else = None,
-    dtype: workloads.DType = None,
-    op: workloads.Op = None,
-    auto_broadcast: workloads.AutoBroadcast = None,
-    axis: workloads.Axis = None,
-    workload: workloads.WorkloadJson = None,
-    workloads_file: workloads.WorkloadsFile = None,
-    suite: Suite = None,
-    only: Only = None,
+    flags: WorkloadsFlags,
+    suite: SuiteFlags,
+    model: ModelFlags,
     library: LibraryFile = None,
-    model: models.Model = None,
-    size: models.Sizes = None,
-    expand: models.Expand = False,
     target: TargetOption = "native",
     tuning_logs: Logs = None,
     trials: Trials = 64,
@@ -100,26 +79,12 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
 
     Example: te-select tune --suite default --only "attention-*" --tuning-logs build/logs
     """
-    flags = workloads.fields(cond, then, else_, dtype, op, auto_broadcast, axis)
-    given = any(value is not None for value in (*flags.values(), workload, workloads_file))
-    sources = (library is not None, model is not None, suite is not None or only is not None)
-    if given + sum(sources) > 1:
-        raise UsageError(
-            "more than one of workload flags, --suite or --only, --model and --library is given; "
-            "expected one"
-        )
-    wanted = models.listed(model, size, expand, bind=False)
-    if wanted is None and library is not None:
-        wanted = _library(library)
-    elif wanted is None and (suite is not None or only is not None):
-        wanted = [(entry.name, entry.workload) for entry in suites.suite(suite, only)]
-    elif wanted is None:
-        wanted = workloads.gather_named(flags, workload, workloads_file)
+    wanted = entries_of(flags, suite, model, of_bench=False, library=library)
 
     from te_select.tuning.display import Display, interruption  # noqa: PLC0415 - imports rich
     from te_select.tuning.record import Options  # noqa: PLC0415
 
-    _check(target, runner)
+    _check(runner)
     options = Options(trials, timeout, jobs, seed, force, keep_trials)
     logs = _folder(tuning_logs)
     outcomes: list[Outcome] = []
@@ -146,17 +111,14 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
         raise typer.Exit(FAILED)
 
 
-def _check(target: str, runner: str) -> None:
-    """Refuse a target or a runner that is not valid."""
-    from te_select.backends.targets import resolve  # noqa: PLC0415 - imports tvm
+def _check(runner: str) -> None:
+    """Refuse a runner that is not valid."""
     from te_select.tuning.runners import parse_runner  # noqa: PLC0415 - kept off --help
 
     try:
         parse_runner(runner)
     except TuningError as error:
         raise UsageError(str(error)) from error
-    with without_torch():
-        resolve(target)
 
 
 def _folder(logs: Path | None) -> Path:
@@ -188,14 +150,8 @@ def _print(outcomes: Sequence[Outcome], logs: Path, rest: str, *, is_own: bool) 
         print(rest)
 
 
-def _library(path: Path) -> list[tuple[str, Workload]]:
-    check_library(path)
-    kernels = read_manifest(path)["kernels"]
-    return [(kernel["symbol"], Workload.from_json(kernel["workload"])) for kernel in kernels]
-
-
 def _tune_all(
-    wanted: Sequence[tuple[str, Workload]],
+    wanted: Sequence[Entry],
     target: str,
     tuning_logs: Path,
     runner: str,
@@ -209,7 +165,8 @@ def _tune_all(
     with without_torch():
         from te_select.tuning.session import Session  # noqa: PLC0415 - imports tvm
     with Session(target, tuning_logs, runner, options) as session, display:
-        for name, workload in wanted:
+        for entry in wanted:
+            workload = entry.workload
             found = None if options.force else session.find(workload)
             fresh = found is None
             measured_here = fresh and runner == "local"
@@ -218,9 +175,9 @@ def _tune_all(
             try:
                 record = found or session.tune(workload, display)
                 resumed = display.progress.resumed if display.progress else 0
-                outcomes.append(Outcome(name, record, None, fresh, roof, resumed))
+                outcomes.append(Outcome(entry.name, record, None, fresh, roof, resumed))
             except UntunableError as error:
-                outcomes.append(Outcome(name, None, str(error)))
+                outcomes.append(Outcome(entry.name, None, str(error)))
             display.progress = None
 
 
@@ -243,14 +200,7 @@ def _document(
         "busy_cores": _busy(outcomes),
         "error": None if end is None else str(end),
         "workloads": [
-            {
-                "name": outcome.name,
-                "error": outcome.error,
-                "fresh": outcome.fresh,
-                "roof_bytes_per_second": outcome.roof,
-                "resumed": outcome.resumed,
-                "record": None if outcome.record is None else _record(outcome.record),
-            }
+            vars(outcome) | {"record": outcome.record and _record(outcome.record)}
             for outcome in outcomes
         ],
     }

@@ -34,20 +34,17 @@ if TYPE_CHECKING:
 Paths = Annotated[
     list[Path] | None, typer.Argument(help="A library; after --corpus, more corpus files.")
 ]
-Corpus = Annotated[
-    list[Path] | None, typer.Option("--corpus", help="A JSON list of cases; repeatable.")
-]
-KernelName = Annotated[str | None, typer.Option("--kernel", help="Check this kernel only.")]
+Corpus = Annotated[list[Path] | None, typer.Option(help="A JSON list of cases; repeatable.")]
+KernelName = Annotated[str | None, typer.Option(help="Check this kernel only.")]
 Check = Annotated[
     list[str] | None,
     typer.Option(
-        "--check",
         help="Run this check: random, all_true, all_false, blocked, bytes, misaligned, special or "
-        "bounds; repeatable.",
+        "bounds; repeatable."
     ),
 ]
-Case = Annotated[str | None, typer.Option("--case", help="Run only this case of the corpus.")]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the random data.")]
+Case = Annotated[str | None, typer.Option(help="Run only this case of the corpus.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of the random data.")]
 
 
 def verify_command(  # noqa: PLR0913, PLR0917 - one per flag

@@ -16,8 +16,7 @@ from te_select.operator import family
 Target = Annotated[
     str,
     typer.Option(
-        "--target",
-        help=f"native, one or several of {NAMES[0]} to {NAMES[-1]}, an LLVM CPU name, or JSON.",
+        help=f"native, one or several of {NAMES[0]} to {NAMES[-1]}, an LLVM CPU name, or JSON."
     ),
 ]
 Output = Annotated[

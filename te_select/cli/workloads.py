@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,67 +18,58 @@ from te_select.operator.workload import Workload
 from te_select.runtime.artifact import files
 
 _DIM = re.compile(r"\s*(?:(\d+)|([A-Za-z_]\w*))\s*", re.ASCII)
-_SHAPES = ("cond_shape", "then_shape", "else_shape")
+_OPERANDS = ("cond", "then", "else")
+_SHAPES = tuple(f"{name}_shape" for name in _OPERANDS)
 _FIELDS = (*_SHAPES, "dtype", "auto_broadcast", "axis", "op", "name")
 
-Cond = Annotated[str | None, typer.Option("--cond", help='Shape of cond: 1,batch,128; "" scalar.')]
-Then = Annotated[str | None, typer.Option("--then", help="Shape of then.")]
-Else = Annotated[str | None, typer.Option("--else", help="Shape of else.")]
-DType = Annotated[str | None, typer.Option("--dtype", help="Element type; default float32.")]
-Op = Annotated[str | None, typer.Option("--op", help="A system's rule: onnx, openvino or onednn.")]
-AutoBroadcast = Annotated[
-    str | None,
-    typer.Option("--auto-broadcast", help="none, numpy, pdpd or multidirectional; default numpy."),
-]
-Axis = Annotated[int | None, typer.Option("--axis", help="Under pdpd, where else and cond start.")]
-WorkloadJson = Annotated[
-    list[str] | None,
-    typer.Option("--workload", help='As JSON: {"cond_shape": [4], "then_shape": ...}; repeatable.'),
-]
-WorkloadsFile = Annotated[
-    Path | None, typer.Option("--workloads", help="A file with a JSON list of workloads.")
-]
+
+@dataclass(frozen=True)
+class WorkloadFlags:
+    """The flags of one workload."""
+
+    cond: Annotated[str | None, typer.Option(help='Shape of cond: 1,batch,128; "" scalar.')] = None
+    then: Annotated[str | None, typer.Option(help="Shape of then.")] = None
+    else_: Annotated[str | None, typer.Option("--else", help="Shape of else.")] = None
+    dtype: Annotated[str | None, typer.Option(help="Element type; default float32.")] = None
+    op: Annotated[str | None, typer.Option(help="A system's rule: onnx, openvino or onednn.")] = (
+        None
+    )
+    auto_broadcast: Annotated[
+        str | None, typer.Option(help="none, numpy, pdpd or multidirectional; default numpy.")
+    ] = None
+    axis: Annotated[int | None, typer.Option(help="Under pdpd, where else and cond start.")] = None
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The values of the flags that are given, by name."""
+        return {name.strip("_"): each for name, each in vars(self).items() if each is not None}
 
 
-def fields(
-    cond: str | None,
-    then: str | None,
-    else_: str | None,
-    dtype: str | None,
-    op: str | None,
-    auto_broadcast: str | None,
-    axis: int | None,
-) -> dict[str, Any]:
-    """Name the values of the plain flags as `gather` takes them."""
-    return {
-        "cond_shape": cond,
-        "then_shape": then,
-        "else_shape": else_,
-        "dtype": dtype,
-        "op": op,
-        "auto_broadcast": auto_broadcast,
-        "axis": axis,
-    }
+@dataclass(frozen=True)
+class WorkloadsFlags(WorkloadFlags):
+    """The flags of one workload or of several."""
+
+    workload: Annotated[
+        list[str] | None,
+        typer.Option(help='As JSON: {"cond_shape": [4], "then_shape": ...}; repeatable.'),
+    ] = None
+    workloads: Annotated[
+        Path | None, typer.Option(help="A file with a JSON list of workloads.")
+    ] = None
 
 
-def gather(flags: dict[str, Any], texts: Sequence[str] | None, file: Path | None) -> list[Workload]:
+def gather(given: dict[str, Any]) -> list[Workload]:
     """The workloads of `gather_named`, without names."""
-    return [workload for _, workload in gather_named(flags, texts, file)]
+    return [workload for _, workload in gather_named(given)]
 
 
-def gather_named(
-    flags: dict[str, Any], texts: Sequence[str] | None, file: Path | None
-) -> list[tuple[str, Workload]]:
+def gather_named(given: dict[str, Any]) -> list[tuple[str, Workload]]:
     """Make all workloads that the command line names.
 
     Parameters
     ----------
-    flags
-        The values of the plain flags, by field name; None if a flag is missing.
-    texts
-        The values of ``--workload``.
-    file
-        The value of ``--workloads``.
+    given
+        The flags of `WorkloadsFlags` that are given, by name.
 
     Returns
     -------
@@ -94,21 +85,20 @@ def gather_named(
         If the values make no workload.
     """
     made: list[tuple[str, Workload]] = []
-    given = {name: value for name, value in flags.items() if value is not None}
-    if given:
-        missing = [f"--{n}" for n in ("cond", "then", "else") if f"{n}_shape" not in given]
+    plain = {name: value for name, value in given.items() if not name.startswith("workload")}
+    if plain:
+        missing = [f"--{name}" for name in _OPERANDS if name not in plain]
         if missing:
             raise UsageError(
                 f'no {", ".join(missing)}; expected a shape such as 1,batch,128, or "" for a scalar'
             )
-        for name in ("cond", "then", "else"):
-            field = f"{name}_shape"
-            given[field] = parse_with(parse_shape, f"--{name}", given[field])
-        workload = _make(given)
+        for name in _OPERANDS:
+            plain[f"{name}_shape"] = parse_with(parse_shape, f"--{name}", plain.pop(name))
+        workload = _make(plain)
         made.append((workload.name, workload))
-    for text in texts or ():
+    for text in given.get("workload", ()):
         made.append(_named(parse_with(_load_json, "--workload", text), "--workload"))
-    if file is not None:
+    if (file := given.get("workloads")) is not None:
         try:
             text = files.read(file, "a JSON list of workloads").decode()
         except ArtifactError as error:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import itertools
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from te_select.backends.c_compiler import open_library
 from te_select.errors import ToolchainError
 from te_select.timing.cores import threads
 from te_select.timing.operands import LINE, aligned_empty
+from te_select.timing.rounds import timed
 from te_select.verify.reference import Array
 
 _SOURCE = Path(__file__).with_name("roof.c")
@@ -152,12 +152,7 @@ def _repeats(run: _Run) -> int:
 def _fastest(run: _Run, repeats: int) -> float:
     """Seconds per run of the fastest of a few calls; the first call is not counted."""
     run(repeats)
-    seconds = []
-    for _ in range(_TRIALS):
-        start = time.perf_counter()
-        run(repeats)
-        seconds.append(time.perf_counter() - start)
-    return min(seconds) / repeats
+    return min(timed(functools.partial(run, repeats)) for _ in range(_TRIALS)) / repeats
 
 
 @functools.cache

@@ -78,7 +78,7 @@ def take_turns(
         Times of each, round by round.
     """
     samples = {
-        name: partial(_sample, call, repeats_for(partial(_time, call), SHORTEST_SAMPLE), pause)
+        name: partial(_sample, call, repeats_for(partial(timed, call), SHORTEST_SAMPLE), pause)
         for name, call in contestants.items()
     }
     return sample_in_turns(samples, rounds)
@@ -102,7 +102,7 @@ def sample_in_turns(samples: Mapping[str, Callable[[], float]], rounds: int) -> 
 def _sample(call: Callable[[], object], repeats: int, pause: float) -> float:
     time.sleep(pause)
     _warm_up(call)
-    return _time(call, repeats)
+    return timed(call, repeats)
 
 
 @contextlib.contextmanager
@@ -143,7 +143,8 @@ def _warm_up(call: Callable[[], object]) -> None:
         call()
 
 
-def _time(call: Callable[[], object], repeats: int) -> float:
+def timed(call: Callable[[], object], repeats: int = 1) -> float:
+    """Seconds per call of so many calls."""
     start = time.perf_counter()
     for _ in range(repeats):
         call()

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable
 
-from te_select.timing.rounds import WARM_UP, no_garbage_collection
+from te_select.timing.rounds import WARM_UP, no_garbage_collection, timed
 
 SHORTEST_SAMPLE = 3e-4  # seconds; a thousand times the clock's own overhead
 FEWEST = 7  # samples; the median of 7 calls of 10 ms was seen to repeat within 2 %
@@ -31,15 +31,9 @@ def time_calls(call: Callable[[], object]) -> tuple[float, ...]:
     """
     repeats = max(1, math.ceil(SHORTEST_SAMPLE / _warmed(call)))
     samples: list[float] = []
-    total = 0.0
     with no_garbage_collection():
-        while not enough(len(samples), total):
-            start = time.perf_counter()
-            for _ in range(repeats):
-                call()
-            taken = time.perf_counter() - start
-            samples.append(taken / repeats)
-            total += taken
+        while not enough(len(samples), sum(samples) * repeats):
+            samples.append(timed(call, repeats))
     return tuple(samples)
 
 
@@ -55,7 +49,5 @@ def _warmed(call: Callable[[], object]) -> float:
     end = time.perf_counter() + WARM_UP
     fastest = math.inf
     while fastest == math.inf or time.perf_counter() < end:
-        start = time.perf_counter()
-        call()
-        fastest = min(fastest, time.perf_counter() - start)
+        fastest = min(fastest, timed(call))
     return max(fastest, 1e-9)

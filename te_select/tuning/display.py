@@ -33,8 +33,8 @@ class Outcome:
         Why it has none.
     fresh
         Whether it was tuned now, rather than before.
-    roof
-        Bytes per second that a probe moved; None if it was not measured.
+    roof_bytes_per_second
+        What a probe moved; None if it was not measured.
     resumed
         How many of its trials an earlier run had measured.
     """
@@ -43,7 +43,7 @@ class Outcome:
     record: Record | None
     error: str | None = None
     fresh: bool = True
-    roof: float | None = None
+    roof_bytes_per_second: float | None = None
     resumed: int = 0
 
 
@@ -123,7 +123,8 @@ def _cells(outcome: Outcome) -> list[str]:
     if record is None:
         return ["-"] * 6 + [f"failed: {outcome.error}"]
     moved = access_pattern(record.workload).bytes_moved()
-    share = moved / record.seconds / outcome.roof if outcome.roof else None
+    roof = outcome.roof_bytes_per_second
+    share = moved / record.seconds / roof if roof else None
     return [
         duration(record.default_seconds),
         duration(record.seconds),

@@ -1,6 +1,6 @@
 """Which configs to try: all of a small space, or else those that MetaSchedule's search proposes.
 
-A search is asked for configs and told their times. With the same seed and the same times it
+A search proposes configs and asks for their times. With the same seed and the same times it
 proposes the same configs, so an interrupted session can be repeated up to where it stopped.
 """
 
@@ -10,8 +10,9 @@ import contextlib
 import itertools
 import logging
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any, TypeAlias
 
 import tvm_ffi
@@ -75,10 +76,21 @@ def candidates(workload: Workload, target: ResolvedTarget, cpus: int | None = No
     return list(distinct.values())
 
 
+Batches: TypeAlias = Iterator[list[Any]]
+"""Proposes configs, the default alone first."""
+SecondsOf: TypeAlias = Callable[[Any], float | None]
+"""The seconds of a config that was proposed; None if it failed."""
+
+
 @forks.no_fork_during()
 def open_search(
-    workload: Workload, target: ResolvedTarget, trials: int, seed: int, cpus: int | None = None
-) -> Search:
+    workload: Workload,
+    target: ResolvedTarget,
+    trials: int,
+    seed: int,
+    seconds_of: SecondsOf,
+    cpus: int | None = None,
+) -> tuple[int, Batches]:
     """Choose how to search a workload's space.
 
     Parameters
@@ -91,13 +103,15 @@ def open_search(
         How many configs may be measured.
     seed
         Decides which configs are measured if the space has more.
+    seconds_of
+        Asked for the configs of a batch before the next batch is proposed.
     cpus
         As for `candidates`.
 
     Returns
     -------
-    Search
-        Its first proposal is the default config alone.
+    tuple
+        The most configs that are proposed, and the batches.
 
     Raises
     ------
@@ -106,29 +120,8 @@ def open_search(
     """
     every = candidates(workload, target, cpus)
     if len(every) <= trials:
-        return Enumeration(every)
-    return Evolution(workload, target, every, trials, seed, cpus)
-
-
-class Enumeration:
-    """Proposes every config.
-
-    Attributes
-    ----------
-    total
-        The most configs that it proposes.
-    """
-
-    def __init__(self, configs: Sequence[Any]) -> None:
-        self.total = len(configs)
-        self._batches = [list(configs[:1]), list(configs[1:])]
-
-    def ask(self) -> list[Any]:
-        """Return the default, then all others, then an empty list."""
-        return self._batches.pop(0) if self._batches else []
-
-    def tell(self, seconds: Sequence[float | None]) -> None:
-        """Learn nothing: everything is tried anyway."""
+        return len(every), filter(None, iter((every[:1], every[1:])))
+    return trials, Evolution(workload, target, every, trials, seed, cpus).batches(seconds_of)
 
 
 class Evolution:
@@ -151,26 +144,19 @@ class Evolution:
         self._target = target.tvm
         self._sized = workload
         self._pattern = access_pattern(workload)
-        self._cpus = cpus
-        self._mod = IRModule({"main": definition(workload)})
-        self._apply(s_tir.Schedule(self._mod), every[0])  # or there is nothing to be found
-        self._interrupt: KeyboardInterrupt | None = None
-        self._known: dict[tuple[object, ...], float | None] = {}
-        self._batch: list[Any] = []
-        self._proposed: list[tuple[Any, tuple[object, ...]]] = []
-        self._left = list(every[1:])
-        random.Random(seed).shuffle(self._left)
-        self._first: list[Any] | None = list(every[:1])
-        self.total = trials
+        self._every = list(every)
+        self._trials, self._seed, self._cpus = trials, seed, cpus
+        mod = IRModule({"main": definition(workload)})
+        self._apply(s_tir.Schedule(mod), every[0])  # or there is nothing to be found
         space = self._schedule.space(self._pattern, target.tvm)
         numbers = {name: list(space[name]) for name in self._schedule.NUMBERS}
         self._database = ms.database.MemoryDatabase()
-        self._workload = self._database.commit_workload(self._mod)
+        self._workload = self._database.commit_workload(mod)
         self._context = _context(
-            self._mod,
+            mod,
             self._target,
             ms.space_generator.ScheduleFn(
-                lambda sch: self._kept(self._designs, sch, every, numbers),
+                lambda sch: sch,  # not called: the designs are made here
                 sch_rules=[],
                 postprocs=[],
                 mutator_probs={_mutator(seed): 1.0},
@@ -183,62 +169,40 @@ class Evolution:
             ),
             seed,
         )
-        self._strategy = self._context.search_strategy
-        try:
-            self._context.pre_tuning(
-                max_trials=trials,
-                num_trials_per_iter=BATCH,
-                design_spaces=self._context.generate_design_space(),
-                database=self._database,
-                cost_model=ms.cost_model.RandomModel(seed=seed),
-            )
-        except RuntimeError as error:
-            if self._interrupt is not None:
-                raise self._interrupt from error
-            raise
+        self._context.pre_tuning(
+            max_trials=trials,
+            num_trials_per_iter=BATCH,
+            design_spaces=self._designs(s_tir.Schedule(mod, seed=seed + 1), numbers),
+            database=self._database,
+            cost_model=ms.cost_model.RandomModel(seed=seed),
+        )
 
-    def _kept(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Call a function for TVM, which makes an empty RuntimeError of a KeyboardInterrupt."""
-        try:
-            return function(*args)
-        except KeyboardInterrupt as interrupt:
-            self._interrupt = interrupt
-            raise
-
-    @forks.no_fork_during()
-    def ask(self) -> list[Any]:
-        """Return the default, then evolution's proposals, then others while trials are left."""
-        if self._first is not None:
-            self._batch, self._first = self._first, None
-            return self._batch
-        while len(self._known) < self.total:
-            proposed = list(self._strategy.generate_measure_candidates() or [])
-            if not proposed:
-                self._batch = self._rest()
-                return self._batch
-            configs = [self._schedule.config_of(each.sch) for each in proposed]
+    def batches(self, seconds_of: SecondsOf) -> Batches:
+        """Propose the default, then what evolution proposes, then others while trials are left."""
+        known: dict[tuple[object, ...], float | None] = {}
+        shuffled = random.Random(self._seed).sample(self._every, len(self._every))
+        proposed: list[tuple[Any, tuple[object, ...]]] = []
+        batch = {self._dedup_key(self._every[0]): self._every[0]}
+        while batch or proposed:
+            if batch:
+                yield list(batch.values())
+                known |= {key: seconds_of(config) for key, config in batch.items()}
+            left = self._trials - len(known)
+            with forks.no_fork_during():
+                if proposed:
+                    self._notify([(each, known[key]) for each, key in proposed if key in known])
+                found = list(self._context.generate_measure_candidates() or []) if left else []
+                configs = [self._schedule.config_of(each.sch) for each in found]
+            configs = configs or shuffled
             keys = [self._dedup_key(config) for config in configs]
-            self._proposed = list(zip(proposed, keys, strict=True))
-            distinct = dict(zip(keys, configs, strict=True))
-            self._batch = [c for key, c in distinct.items() if key not in self._known]
-            self._batch = self._batch[: self.total - len(self._known)]
-            if self._batch:
-                return self._batch
-            self._notify()
-        return []
+            proposed = list(zip(found, keys, strict=False))  # none of those that are shuffled
+            new = zip(keys, configs, strict=True)
+            batch = dict(islice(((k, c) for k, c in dict(new).items() if k not in known), left))
 
-    @forks.no_fork_during()
-    def tell(self, seconds: Sequence[float | None]) -> None:
-        """Learn the times of the last proposal."""
-        for config, time in zip(self._batch, seconds, strict=True):
-            self._known[self._dedup_key(config)] = time
-        if self._proposed:
-            self._notify()
-
-    def _notify(self) -> None:
-        known = [(each, self._known[key]) for each, key in self._proposed if key in self._known]
+    def _notify(self, timed: Sequence[tuple[Any, float | None]]) -> None:
+        """Tell evolution the times of what it has proposed."""
         results = []
-        for each, time in known:
+        for each, time in timed:
             seconds = None if time is None else [time]
             error = "failed" if time is None else None
             results.append(ms.runner.RunnerResult(seconds, error))
@@ -248,30 +212,19 @@ class Evolution:
                         each.sch.trace, self._workload, seconds, self._target, each.args_info
                     )
                 )
-        self._strategy.notify_runner_results([each for each, _ in known], results)
-        self._proposed = []
-
-    def _rest(self) -> list[Any]:
-        """Configs that evolution did not propose, as many as there are trials left."""
-        unknown = [config for config in self._left if self._dedup_key(config) not in self._known]
-        return unknown[: self.total - len(self._known)]
+        self._context.notify_runner_results([each for each, _ in timed], results)
 
     def _dedup_key(self, config: Any) -> tuple[object, ...]:
         key: tuple[object, ...] = self._schedule.dedup_key(self._pattern, config, self._cpus)
         return key
 
-    def _designs(
-        self,
-        sch: s_tir.Schedule,
-        every: Sequence[Any],
-        numbers: dict[str, list[int]],
-    ) -> list[s_tir.Schedule]:
+    def _designs(self, sch: s_tir.Schedule, numbers: dict[str, list[int]]) -> list[s_tir.Schedule]:
         """One schedule for each structure, with random variables for its numbers.
 
         A structure is left out if TVM cannot fuse loops as large as these.
         """
         fixed: dict[str, Any] = dict.fromkeys(numbers, 1)
-        structures = dict.fromkeys(replace(config, **fixed) for config in every)
+        structures = dict.fromkeys(replace(config, **fixed) for config in self._every)
         designs = []
         for structure in structures:
             design = sch.copy()
@@ -287,9 +240,6 @@ class Evolution:
     def _apply(self, sch: s_tir.Schedule, config: Any) -> None:
         with limits.tvm_errors_as_ours(self._sized):
             self._schedule.apply(sch, self._pattern, self._target, config)
-
-
-Search: TypeAlias = Enumeration | Evolution
 
 
 def _mutator(seed: int) -> Any:

@@ -37,9 +37,8 @@ from te_select.tuning.record import (
     recorded,
 )
 from te_select.tuning.runners import LOCAL, open_measurer
-from te_select.tuning.search import Search, open_search
+from te_select.tuning.search import Batches, open_search
 from te_select.tuning.trials import Run
-from te_select.tuning.trust import doubt
 
 _BUILDERS = ("te_select", "tvm")  # packages whose versions, with the machine's, decide the build
 
@@ -213,10 +212,10 @@ class Session:
             run = Run(sized, self._target, self.measurer, journal, observe)
             cpus = self._machine.tuned_on(self.target)[1] if self.runner == LOCAL else None
             watch = self.measurer.watch()
-            trials = run.trials(self._search(sized, cpus))
+            trials = run.trials(*self._search(run, sized, cpus))
             final = run.finals()
             busy = watch.others()
-            if unsure := doubt(final, busy):
+            if unsure := final.doubt(busy):
                 final = final.without_winner()
             record = Record(
                 asdict(final.config),
@@ -246,9 +245,10 @@ class Session:
         entry = metaschedule.entry(record.workload, self.target, config, record.seconds, session)
         store.put(self.folder, [entry], lambda new, old: not new.unsure or bool(old.unsure))
 
-    def _search(self, workload: Workload, cpus: int | None) -> Search:
+    def _search(self, run: Run, workload: Workload, cpus: int | None) -> tuple[int, Batches]:
+        trials, seed = self.options.trials, self.options.seed
         try:
-            return open_search(workload, self.target, self.options.trials, self.options.seed, cpus)
+            return open_search(workload, self.target, trials, seed, run.seconds_of, cpus)
         except ArgumentError as error:
             raise UntunableError(str(error)) from error
 

@@ -11,14 +11,16 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from te_select.operator.workload import Workload
+from te_select.timing.cores import BUSY
 from te_select.timing.rounds import Timing
 from te_select.tuning.journal import Journal, Trial, config_key
 from te_select.tuning.measuring import Candidate, Measurement, Measurer
 from te_select.tuning.record import Observer, Progress, UntunableError
-from te_select.tuning.search import Search
+from te_select.tuning.search import Batches
 
 FINALISTS = 4
 ROUNDS, DUEL_ROUNDS = 15, 25
+SPREAD = 0.5  # the middle half of the rounds, as a share of their median
 GAIN = 1.01  # in three of four turns; a kernel compared with itself won so in 1 of 144 pairs
 
 
@@ -41,6 +43,29 @@ class Final:
     default: Any
     default_seconds: float
     spread: float
+
+    def doubt(self, busy: float) -> str:
+        """Say why it cannot be trusted.
+
+        Parameters
+        ----------
+        busy
+            How many cores other programs used meanwhile, beyond those to spare.
+
+        Returns
+        -------
+        str
+            The reasons, in one line; empty if there is none.
+        """
+        reasons = []
+        if busy > BUSY:
+            reasons.append(f"other programs used {busy:.2f} cores meanwhile")
+        if self.spread > SPREAD:
+            reasons.append(f"the rounds lay {self.spread:.0%} apart")
+        if reasons and self.config != self.default:
+            seemed = self.default_seconds / self.seconds
+            reasons.append(f"a config that seemed {seemed:.2f} times as fast is not recorded")
+        return "; ".join(reasons)
 
     def without_winner(self) -> Final:
         """As if the default had won."""
@@ -81,10 +106,14 @@ class Run:
         self._trials: list[tuple[Any, Trial]] = []
         self._progress = Progress(workload)
 
-    def trials(self, search: Search) -> list[Trial]:
-        """Measure the configs that the search proposes, unless an earlier session has done so."""
-        self._progress = replace(self._progress, total=search.total)
-        while batch := search.ask():
+    def seconds_of(self, config: Any) -> float | None:
+        """The median seconds of a config that was measured; None if it failed."""
+        return self._trial(config).seconds
+
+    def trials(self, total: int, batches: Batches) -> list[Trial]:
+        """Measure the configs that a search proposes, unless an earlier session has done so."""
+        self._progress = replace(self._progress, total=total)
+        for batch in batches:
             new = [config for config in batch if config_key(asdict(config)) not in self._known]
             known = [self._trial(config) for config in batch if config not in new]
             self._progress = replace(self._progress, resumed=self._progress.resumed + len(known))
@@ -93,7 +122,6 @@ class Run:
                 self._show(known)
             self._trials += [(config, self._trial(config)) for config in batch]
             self._show()
-            search.tell([trial.seconds for _, trial in self._trials[-len(batch) :]])
         return [trial for _, trial in self._trials]
 
     def finals(self) -> Final:

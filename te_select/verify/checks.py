@@ -10,7 +10,7 @@ import numpy as np
 
 from te_select.operator.dtypes import numpy_dtype
 from te_select.operator.workload import Workload
-from te_select.verify.guarded import Bytes, Guarded
+from te_select.verify.guarded import Bytes, Guarded, randomize
 from te_select.verify.reference import Array, ints, special_bits
 
 LONGEST_RUN = 1 << 16  # elements; long enough that whole blocks are skipped
@@ -54,8 +54,7 @@ class Operands:
             "out": Guarded(ints(workload.out_shape), dtype),
         }
         for name in ("then", "else_"):
-            memory = self.buffers[name].memory
-            memory[:] = self._random_bytes(memory.size)
+            randomize(self.random, self.buffers[name].memory)
 
     def start(self, check: str, seed: int) -> None:
         """Seed the data, so that it does not depend on the checks that ran before."""
@@ -86,13 +85,13 @@ class Operands:
         """Set cond to an even mix of 0 and of every other byte."""
         self.mask(lambda count: self._random_bytes(count) * (self._random_bytes(count) & _ONE))
 
-    def special_values(self) -> None:
-        """Fill then and else with the values that arithmetic would change."""
+    def special_values(self, most: int | None = None) -> None:
+        """Fill then and else, or their first elements, with what arithmetic would change."""
         self.random_mask()
         values = special_bits(self.workload.dtype)
         _, then, else_, _ = self.arrays()
         for side, shift in ((then, 0), (else_, 1)):
-            words = side.reshape(-1).view(values.dtype)
+            words = side.reshape(-1).view(values.dtype)[:most]
             # Not np.resize: it joins a list of copies, which took 5 s for 128 M elements.
             whole = words.size // values.size * values.size
             pattern = np.roll(values, shift)
@@ -132,8 +131,9 @@ class Operands:
             yield f"no memory is {end} the operands"
 
     def _random_bytes(self, count: int) -> Bytes:
-        words = self.random.integers(0, 2**64, -(-count // 8), np.uint64)
-        return words.view(np.uint8)[:count]
+        drawn = np.empty(count, np.uint8)
+        randomize(self.random, drawn)
+        return drawn
 
 
 def runs(random: np.random.Generator, count: int) -> Bytes:
@@ -175,7 +175,7 @@ CHECKS: dict[str, Callable[[Operands], Iterator[str]]] = {
     "blocked": _once(lambda operands: operands.mask(lambda n: runs(operands.random, n))),
     "bytes": _once(Operands.random_truths),
     "misaligned": Operands.misaligned,
-    "special": _once(Operands.special_values),  # it overwrites the random data
+    "special": _once(lambda operands: operands.special_values()),  # it overwrites the random data
     "bounds": Operands.ends,
 }
 """For each check, what prepares the operands for one run after another, and says how they lie."""

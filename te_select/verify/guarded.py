@@ -18,6 +18,7 @@ Bytes = npt.NDArray[np.uint8]
 PAGE = mmap.PAGESIZE
 GUARD = 4096  # bytes on each side: further than any vector reaches
 FILL = 0xA5  # the value of bytes that are not written
+_PART = 1 << 24  # bytes of random data that are drawn at once
 NOTHING, READ, WRITE = 0, 1, 2  # PROT_NONE, PROT_READ, PROT_WRITE
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -71,6 +72,14 @@ class Guarded:
     def _inside(self) -> Bytes:
         start = GUARD + self._offset
         return self.memory[start : start + self._size]
+
+
+def randomize(random: np.random.Generator, memory: Bytes) -> None:
+    """Fill memory with random bits, part by part, so that little more memory is needed."""
+    for start in range(0, memory.size, _PART):
+        part = memory[start : start + _PART]
+        words = random.integers(0, 2**64, -(-part.size // 8), np.uint64)
+        part[...] = words.view(np.uint8)[: part.size]
 
 
 def between_protected_pages(size: int) -> Bytes:

@@ -127,6 +127,19 @@ class OnDevice:
         return made
 
 
+def on_device(array: Array) -> DeviceArray:
+    """A copy of a compact array on device 0.
+
+    Raises
+    ------
+    CudaError
+        If there is no device, or not enough memory.
+    """
+    made = DeviceArray.empty(element_type(array.dtype), array.shape)
+    made.write(array)
+    return made
+
+
 def _whole(array: Array) -> Array:
     """All bytes of the memory of which an array is a view."""
     base: Any = array

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -91,52 +89,22 @@ def first_difference(out: Array, cond: Array, then: Array, else_: Array) -> str:
     str
         Index and both bit patterns; empty if there is no difference.
     """
-    for part in _chunks(out.shape):
-        chosen = (*part, ...)
-        found = _difference(out[chosen], cond[chosen], then[chosen], else_[chosen])
-        if found is None:
-            continue
-        local, got, expected = found
-        start = [place.start if isinstance(place, slice) else place for place in part]
-        if part and isinstance(part[-1], slice):
-            local = (local[0] + start.pop(), *local[1:])
-        index = ",".join(str(i) for i in (*start, *local))
-        return f"out[{index}] is 0x{got.hex()}, NumPy selects 0x{expected.hex()}"
+    words = bits(out)
+    parts = 2 if words.ndim > out.ndim else 1
+    mask = cond[..., None] if parts > 1 else cond
+    begun = 0
+    operands = (words, mask.view(np.uint8), bits(then), bits(else_))
+    flags: Final = ("external_loop", "buffered", "zerosize_ok")
+    for got, chosen, taken, left in np.nditer(operands, flags, order="C", buffersize=_CHUNK):
+        wrong = np.flatnonzero(got != np.where(chosen, taken, left))
+        if wrong.size:
+            place = np.unravel_index((begun + int(wrong[0])) // parts, out.shape)
+            expected = then if cond.view(np.uint8)[place] else else_
+            found, wanted = (np.asarray(each[place]).tobytes()[::-1] for each in (out, expected))
+            index = ",".join(str(int(i)) for i in place)
+            return f"out[{index}] is 0x{found.hex()}, NumPy selects 0x{wanted.hex()}"
+        begun += got.size
     return ""
-
-
-def _chunks(shape: tuple[int, ...]) -> Iterator[tuple[int | slice, ...]]:
-    """Cut a shape into parts of at most `_CHUNK` elements along its outer axes."""
-    size = math.prod(shape)
-    if size <= _CHUNK:
-        yield ()
-        return
-    inner = size // shape[0]
-    if inner > _CHUNK:
-        for i in range(shape[0]):
-            for rest in _chunks(shape[1:]):
-                yield (i, *rest)
-        return
-    step = _CHUNK // inner
-    for start in range(0, shape[0], step):
-        yield (slice(start, start + step),)
-
-
-def _difference(
-    out: Array, cond: Array, then: Array, else_: Array
-) -> tuple[tuple[int, ...], bytes, bytes] | None:
-    got = bits(out)
-    mask = cond.view(np.uint8) != 0
-    if got.ndim > out.ndim:
-        mask = mask[..., None]
-    expected = np.where(mask, bits(then), bits(else_))
-    wrong = np.asarray(got != expected)
-    if not wrong.any():
-        return None
-    flat = int(np.argmax(wrong))
-    index = tuple(int(i) for i in np.unravel_index(flat, wrong.shape))[: out.ndim]
-    big_endian = [np.asarray(words[index]).tobytes()[::-1] for words in (got, expected)]
-    return index, big_endian[0], big_endian[1]
 
 
 def special_bits(dtype: str) -> Array:

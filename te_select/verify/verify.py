@@ -15,8 +15,7 @@ import shlex
 import signal
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from te_select import forks
 from te_select.errors import ArgumentError, ArtifactError
@@ -30,24 +29,6 @@ DIM_SIZES = (0, 1, 7, 16, 33, 65, 1023, 20_001)
 MEMORY_LIMIT = 1 << 19  # bytes of operands; named dims are made smaller to stay below it
 _BOUNDS = "bounds"
 _PATIENCE = 120  # seconds; the check takes some ms for each set of sizes
-
-
-class SelectKernel(Protocol):
-    """The part of a kernel that `verify_kernel` needs.
-
-    A kernel that works on copies of its operands says so by an attribute ``copies``.
-    """
-
-    @property
-    def workload(self) -> Workload:
-        """The workload that it computes."""
-
-    @property
-    def path(self) -> Path | None:
-        """The library that it was loaded from."""
-
-    def __call__(self, cond: Any, then: Any, else_: Any, *, out: Any = None) -> Any:
-        """Compute into ``out``."""
 
 
 @dataclass(frozen=True)
@@ -79,14 +60,15 @@ class CheckResult:
 
 
 def verify_kernel(
-    kernel: SelectKernel, seed: int = 0, checks: Iterable[str] | None = None
+    kernel: Any, seed: int = 0, checks: Iterable[str] | None = None
 ) -> list[CheckResult]:
     """Compare a kernel with NumPy on every kind of data that can break a Select.
 
     Parameters
     ----------
     kernel
-        The kernel.
+        Has a ``workload`` and a ``path``, which may be None, and takes cond, then, else_ and
+        ``out=``. If it works on copies of its operands, it has a true attribute ``copies``.
     seed
         Seed of the random data.
     checks
@@ -152,7 +134,7 @@ def dim_sizes(workload: Workload) -> list[dict[str, int]]:
     return sets
 
 
-def _check(kernel: SelectKernel, operands: Operands, check: str) -> str:
+def _check(kernel: Any, operands: Operands, check: str) -> str:
     """Run one check; what is wrong, or nothing."""
     for place in CHECKS[check](operands):
         message = _run(kernel, operands)
@@ -163,7 +145,7 @@ def _check(kernel: SelectKernel, operands: Operands, check: str) -> str:
     return ""
 
 
-def _run(kernel: SelectKernel, operands: Operands) -> str:
+def _run(kernel: Any, operands: Operands) -> str:
     buffer = operands.buffers["out"]
     buffer.fill()
     *inputs, out = operands.arrays()
@@ -180,7 +162,7 @@ def _run(kernel: SelectKernel, operands: Operands) -> str:
     return first_difference(out, *placed(operands.workload, *inputs))
 
 
-def _bounds(kernel: SelectKernel, sets: Sequence[dict[str, int]], seed: int) -> CheckResult:
+def _bounds(kernel: Any, sets: Sequence[dict[str, int]], seed: int) -> CheckResult:
     """Run the kernel in a process of its own, which ends if memory outside an operand is used."""
     reached = mmap.mmap(-1, 2)  # shared with the process: the set of sizes, and the end
     run = functools.partial(_run_at_ends, kernel, sets, seed, reached)
@@ -199,7 +181,7 @@ def _bounds(kernel: SelectKernel, sets: Sequence[dict[str, int]], seed: int) -> 
 
 
 def _run_at_ends(
-    kernel: SelectKernel, sets: Sequence[dict[str, int]], seed: int, reached: mmap.mmap
+    kernel: Any, sets: Sequence[dict[str, int]], seed: int, reached: mmap.mmap
 ) -> None:
     faulthandler.disable()  # the message of the result says what it would
     for k, sizes in enumerate(sets):
@@ -212,9 +194,7 @@ def _run_at_ends(
                 kernel(*inputs, out=out)
 
 
-def _result(
-    kernel: SelectKernel, seed: int, check: str, sizes: dict[str, int], message: str
-) -> CheckResult:
+def _result(kernel: Any, seed: int, check: str, sizes: dict[str, int], message: str) -> CheckResult:
     path = "PATH" if kernel.path is None else str(kernel.path)
     name = kernel.workload.name
     words = ("te-select", "verify", path, "--kernel", name, "--seed", str(seed), "--check", check)

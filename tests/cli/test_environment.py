@@ -13,23 +13,11 @@ from te_select.runtime.call.cpu import features
 CPUINFO = """\
 processor : 0
 model name : Fast CPU
-physical id : 0
-core id : 0
 flags : fpu avx2
 
 processor : 1
 model name : Other CPU
-physical id : 0
-core id : 1
 flags : fpu
-
-processor : 2
-physical id : 1
-core id : 0
-
-processor : 3
-physical id : 1
-core id : 0
 """
 
 
@@ -37,7 +25,6 @@ core id : 0
 def cpuinfo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     path = tmp_path / "cpuinfo"
     path.write_text(CPUINFO)
-    monkeypatch.setattr(module, "_CPUINFO", path)
     monkeypatch.setattr(features, "_CPUINFO", path)
     for cached in (features.cpu_info, features.features):
         cached.cache_clear()
@@ -46,13 +33,20 @@ def cpuinfo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         cached.cache_clear()
 
 
-def test_cores_are_counted_in_every_package(cpuinfo: Path) -> None:
-    found = environment()["cpu"]
-    assert found["cores"] == 3  # the last two are threads of one
-    assert found["name"] == "Fast CPU"
+def test_threads_of_one_core_are_counted_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_CPUS", tmp_path)
+    assert environment()["cpu"]["cores"] is None
+    for cpu, threads in enumerate(("0,2", "1,3", "0,2", "1,3", "4")):
+        folder = tmp_path / f"cpu{cpu}" / "topology"
+        folder.mkdir(parents=True)
+        (folder / "thread_siblings_list").write_text(f"{threads}\n")
+    assert environment()["cpu"]["cores"] == 3
 
 
-def test_features_are_those_of_the_first_cpu(cpuinfo: Path) -> None:
+def test_name_and_features_are_those_of_the_first_cpu(cpuinfo: Path) -> None:
+    assert environment()["cpu"]["name"] == "Fast CPU"
     assert features.features() == {"fpu", "avx2"}
     assert features.missing(["fma", "avx2", "avx"]) == ["avx", "fma"]
 
@@ -61,7 +55,6 @@ def test_cpu_that_says_nothing_lacks_everything(cpuinfo: Path) -> None:
     cpuinfo.unlink()
     features.cpu_info.cache_clear()
     assert features.missing(["avx2"]) == ["avx2"]
-    assert environment()["cpu"]["cores"] is None
 
 
 def test_caches_are_named_by_level_and_kind(
@@ -70,11 +63,11 @@ def test_caches_are_named_by_level_and_kind(
     for k, (level, kind, size) in enumerate(
         [("1", "Data", "48K"), ("1", "Instruction", "32K"), ("2", "Unified", "2048K")]
     ):
-        folder = tmp_path / f"index{k}"
-        folder.mkdir()
+        folder = tmp_path / "cpu0" / "cache" / f"index{k}"
+        folder.mkdir(parents=True)
         for name, text in (("level", level), ("type", kind), ("size", size)):
             (folder / name).write_text(f"{text}\n")
-    monkeypatch.setattr(module, "_CACHES", tmp_path)
+    monkeypatch.setattr(module, "_CPUS", tmp_path)
     found = environment()["caches"]
     assert found["L1 Data"] == "48K"
     assert {"48K", "32K", "2048K"} == set(found.values())

@@ -9,7 +9,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from te_select.timing import roof
+from te_select.timing import roof, rounds
 from te_select.timing.operands import LINE
 from tests.support.clock import Clock
 
@@ -66,7 +66,7 @@ def test_bytes_are_those_of_all_operands() -> None:
 
 def test_seconds_are_those_of_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    monkeypatch.setattr(roof, "time", clock)
+    monkeypatch.setattr(rounds, "time", clock)
     ran: list[int] = []
 
     def run(repeats: int) -> None:

@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from te_select.timing import samples
+from te_select.timing import rounds, samples
 from te_select.timing.samples import enough, time_calls
 from tests.support.clock import Clock
 
@@ -14,7 +14,8 @@ from tests.support.clock import Clock
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr(samples, "time", made)
+    for module in (samples, rounds):
+        monkeypatch.setattr(module, "time", made)
     return made
 
 

@@ -25,13 +25,13 @@ from te_select.schedules.cuda import schedule as cuda
 from te_select.timing.cuda import clocks
 from te_select.timing.cuda.roof import SETS, sets_for
 from te_select.tuning import session as session_module
-from te_select.tuning import trust
-from te_select.tuning.measuring import building, local
+from te_select.tuning import trials
+from te_select.tuning.measuring import local
 from te_select.tuning.measuring.on_cuda import Cuda
 from te_select.tuning.measuring.place import place_of
 from te_select.tuning.measuring.problem import Problem
 from te_select.tuning.record import UntunableError
-from te_select.tuning.search import Evolution, candidates, open_search
+from te_select.tuning.search import candidates, open_search
 from tests.support import cli, cuda_standin
 from tests.support.cuda_standin import fake_driver, running
 from tests.support.tuning_fakes import BIG, FEW, ROWS, FakeMeasurer
@@ -94,12 +94,9 @@ def test_configs_make_one_kernel_where_their_effect_is_one(workload):
 
 
 def test_every_trial_of_a_large_space_is_another_config():
-    search = open_search(BIG, SM90, 40, seed=0)
-    assert isinstance(search, Evolution)
-    tried = []
-    while batch := search.ask():
-        tried += batch
-        search.tell([1e-3 / each.vectors for each in batch])
+    assert len(candidates(BIG, SM90)) > 40
+    _, batches = open_search(BIG, SM90, 40, 0, lambda each: 1e-3 / each.vectors)
+    tried = list(itertools.chain.from_iterable(batches))
     assert tried[0] == config(BIG)
     assert len({cuda.dedup_key(access_pattern(BIG), each) for each in tried}) == len(tried) == 40
     assert len({each.threads for each in tried}) == len(cuda.THREADS)
@@ -250,10 +247,12 @@ def test_fleet_is_refused_for_cuda(tmp_path):
 @pytest.fixture
 def workers(monkeypatch):
     """Workers that need neither a GPU nor a CUDA compiler."""
-    monkeypatch.setattr(building, "BUILD_WORKER", "tests.support.tuning_cuda_builder")
+    monkeypatch.setattr(
+        "te_select.tuning.measuring.measurer.BUILD_WORKER", "tests.support.tuning_cuda_builder"
+    )
     monkeypatch.setattr(local, "RUN_WORKER", "tests.support.tuning_cuda_runner")
     monkeypatch.setattr(clocks, "SHORTEST_SAMPLE", 1e-5)
-    monkeypatch.setattr(trust, "SPREAD", math.inf)  # these times are those of a busy machine
+    monkeypatch.setattr(trials, "SPREAD", math.inf)  # these times are those of a busy machine
     with fake_driver(90):
         yield
 

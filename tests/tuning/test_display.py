@@ -55,7 +55,7 @@ def test_rate_is_in_gigabytes_and_of_the_roof() -> None:
 
 
 def test_table_has_the_figures_of_the_record(capsys: pytest.CaptureFixture[str]) -> None:
-    print_outcomes([Outcome("w", RECORD, roof=8 * 2**20 * 1e4)])
+    print_outcomes([Outcome("w", RECORD, roof_bytes_per_second=8 * 2**20 * 1e4)])
     head, line = capsys.readouterr().out.splitlines()
     assert line.split() == ["w", "200", "us", "100", "us", "2.00x", "50%", "64", "3"]
     assert head.split()[:2] == ["workload", "default"]

@@ -16,7 +16,6 @@ from te_select.timing.rounds import Timing
 from te_select.tuning import session as module
 from te_select.tuning.journal import FOLDER, KEPT
 from te_select.tuning.trials import Final
-from te_select.tuning.trust import doubt
 from tests.support.tuning_fakes import SMALL, FakeMeasurer, flat
 
 TARGET = "x86-64-v4"
@@ -120,7 +119,7 @@ def test_drift_that_all_contestants_share_is_no_spread(run):
     ],
 )
 def test_reasons_for_doubt(spread, busy, said):
-    assert doubt(Final("d", 1.0, "d", 1.0, spread), busy) == said
+    assert Final("d", 1.0, "d", 1.0, spread).doubt(busy) == said
 
 
 def test_spread_is_the_middle_half_of_the_rounds():

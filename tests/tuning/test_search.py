@@ -14,7 +14,7 @@ from te_select.operator.access import access_pattern
 from te_select.schedules.cpu import isa
 from te_select.schedules.cpu import schedule as cpu
 from te_select.schedules.cpu.config import BY_MACHINE, GRAINS, OF_MACHINE
-from te_select.tuning.search import BATCH, Enumeration, Evolution, candidates, open_search
+from te_select.tuning.search import BATCH, Evolution, candidates, open_search
 from tests.support.tuning_fakes import BIG, FEW, ROWS
 
 V4, MODEL = resolve("x86-64-v4"), resolve("znver4")
@@ -22,12 +22,11 @@ V4_BYTES = isa.level_of(V4.tvm).register_bytes
 TRIALS = 1 + BATCH + BATCH // 2  # the default, sampled configs, and evolved ones
 
 
-def proposed(search, seconds):
-    """All configs that a search proposes when it is told these times."""
-    configs = []
-    while batch := search.ask():
-        configs += batch
-        search.tell([seconds(config) for config in batch])
+def proposed(workload, trials, seed, seconds):
+    """All configs that a search proposes if these are their times."""
+    total, batches = open_search(workload, V4, trials, seed, seconds)
+    configs = list(itertools.chain.from_iterable(batches))
+    assert len(configs) <= total
     return configs
 
 
@@ -103,53 +102,54 @@ def test_short_rows_are_tried_each_for_itself_too():
     assert {config.rows for config in candidates(BIG, V4)} == {False}
 
 
-def test_small_space_is_enumerated_whole():
-    search = open_search(FEW, V4, 64, seed=0)
-    assert isinstance(search, Enumeration)
-    assert proposed(search, by_piece) == candidates(FEW, V4)
-    every = len(candidates(FEW, V4))
-    assert isinstance(open_search(FEW, V4, every, seed=0), Enumeration)
-    assert isinstance(open_search(FEW, V4, every - 1, seed=0), Evolution)
+def test_small_space_is_enumerated_whole(monkeypatch):
+    every = candidates(FEW, V4)
+    evolved = []
+    monkeypatch.setattr(Evolution, "batches", lambda *_: evolved)
+    assert open_search(FEW, V4, len(every) - 1, 0, by_piece) == (len(every) - 1, evolved)
+    for trials in (len(every), 64):
+        total, batches = open_search(FEW, V4, trials, 0, by_piece)
+        assert (total, list(batches)) == (len(every), [every[:1], every[1:]])
 
 
 @pytest.mark.parametrize("trials", [2, 3, 8])
 def test_no_more_configs_are_proposed_than_there_are_trials(trials):
     """Also where evolution proposes as many as that, and none of them is the default."""
-    configs = proposed(open_search(BIG, V4, trials, seed=0), by_piece)
+    configs = proposed(BIG, trials, 0, by_piece)
     assert len(set(effects(BIG, configs))) == len(configs) == trials
 
 
-def test_each_config_is_told_its_own_time():
-    search = open_search(BIG, V4, BATCH, seed=0)
-    times = {}
-    while batch := search.ask():
-        seconds = [1e-3 + len(times) * 1e-6 + k * 1e-7 for k in range(len(batch))]
-        times |= dict(zip(effects(BIG, batch), seconds, strict=True))
-        search.tell(seconds)
-    assert search._known == times
+def test_evolution_is_told_each_proposal_with_its_own_time(monkeypatch):
+    told, times = {}, {}
+
+    def notify(_, timed):
+        configs = [cpu.config_of(each.sch) for each, _ in timed]
+        told.update(zip(effects(BIG, configs), [seconds for _, seconds in timed], strict=True))
+        assert timed
+
+    def seconds_of(config):
+        return times.setdefault(effects(BIG, [config])[0], 1e-3 + len(times) * 1e-6)
+
+    monkeypatch.setattr(Evolution, "_notify", notify)
+    first = proposed(BIG, BATCH, 0, seconds_of)[:1]
+    assert told.keys() | effects(BIG, first) == times.keys()
+    assert told.items() <= times.items()
 
 
 def test_every_trial_of_a_large_space_is_another_config():
-    search = open_search(BIG, V4, TRIALS, seed=0)
-    assert isinstance(search, Evolution)
-    configs = proposed(search, by_piece)
+    configs = proposed(BIG, TRIALS, 0, by_piece)
     assert configs[0] == candidates(BIG, V4)[0]
     assert len(set(effects(BIG, configs))) == len(configs) == TRIALS
 
 
 def test_same_seed_and_times_propose_the_same_configs():
-    first, second, other = (
-        proposed(open_search(BIG, V4, TRIALS, seed), by_piece) for seed in (3, 3, 4)
-    )
+    first, second, other = (proposed(BIG, TRIALS, seed, by_piece) for seed in (3, 3, 4))
     assert first == second
     assert first != other
 
 
 def test_search_goes_on_where_configs_fail():
-    configs = proposed(
-        open_search(BIG, V4, TRIALS, seed=0),
-        lambda config: None if config.skip else by_piece(config),
-    )
+    configs = proposed(BIG, TRIALS, 0, lambda config: None if config.skip else by_piece(config))
     assert len(configs) == TRIALS
 
 
@@ -157,7 +157,7 @@ def test_space_that_is_barely_larger_than_the_trials_is_used_up():
     workload = Workload((), (17,), (17,))
     every = candidates(workload, V4)
     assert len(every) > 10
-    configs = proposed(open_search(workload, V4, len(every) - 1, seed=0), by_piece)
+    configs = proposed(workload, len(every) - 1, 0, by_piece)
     assert len(set(effects(workload, configs))) == len(every) - 1
 
 
@@ -169,4 +169,4 @@ def test_interrupt_in_a_callback_of_tvm_stays_an_interrupt(monkeypatch):
 
     monkeypatch.setattr(Evolution, "_designs", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        open_search(BIG, MODEL, TRIALS, 0)
+        open_search(BIG, MODEL, TRIALS, 0, by_piece)

@@ -15,8 +15,7 @@ from te_select.errors import ToolchainError
 from te_select.runtime.call.cpu import features
 from te_select.runtime.call.cpu.profile import problem_of_threads
 
-_CPUINFO = Path("/proc/cpuinfo")
-_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+_CPUS = Path("/sys/devices/system/cpu")
 
 
 def environment() -> dict[str, dict[str, Any]]:
@@ -30,14 +29,7 @@ def environment() -> dict[str, dict[str, Any]]:
 
 
 def _cpu() -> dict[str, Any]:
-    cores = set()
-    package = ""
-    for line in _read(_CPUINFO).splitlines():
-        key, _, value = (part.strip() for part in line.partition(":"))
-        if key == "physical id":
-            package = value
-        elif key == "core id":
-            cores.add((package, value))
+    cores = {_read(path) for path in _CPUS.glob("cpu*/topology/thread_siblings_list")}
     return {
         "name": features.cpu_name(),
         "architecture": platform.machine(),
@@ -51,7 +43,7 @@ def _cpu() -> dict[str, Any]:
 def _caches() -> dict[str, str]:
     """Sizes by level, such as ``"L1 Data": "48K"``; empty if the system hides them."""
     found = {}
-    for folder in sorted(_CACHES.glob("index*")):
+    for folder in sorted(_CPUS.glob("cpu0/cache/index*")):
         level, kind, size = (_read(folder / name).strip() for name in ("level", "type", "size"))
         found[f"L{level} {kind}"] = size
     return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +60,11 @@ def build(
     versions: dict[Workload, list[link.Version]] = {one.workload: [] for one in chosen}
     with scratch.folder(scratch.ROOM + len(chosen) * scratch.KERNEL_ROOM) as folder:
         for k, level in enumerate(target.levels):
+
+            def told(done: int, files: int, before: int = k) -> None:
+                if progress is not None:
+                    progress(before * files + done, len(target.levels) * files)
+
             suffix = f"_l{k}" if len(target.levels) > 1 else ""
             functions = []
             of_level = [one for one in chosen if one.level == level.name]
@@ -72,18 +76,10 @@ def build(
             with limits.tvm_errors_as_ours(*(one.workload for one in of_level)):
                 # Lowest level first: every level has the same helpers of TVM, and the linker takes
                 # those that come first, so these must run on every CPU.
-                told = partial(_tell, progress, k, len(target.levels))
                 made += objects.write(functions, level.tvm, folder / f"kernels{k}", told)
         entries = [link.KernelEntry(work, tuple(found)) for work, found in versions.items()]
         levels = [link.Level(level.name, level.cpu_features) for level in target.levels]
         link.link(made, entries, levels, manifest, path, target.isa.triple, places, archive)
-
-
-def _tell(
-    progress: Callable[[int, int], None] | None, level: int, levels: int, done: int, files: int
-) -> None:
-    if progress is not None:
-        progress(level * files + done, levels * files)
 
 
 def requirements(target: CpuTarget) -> dict[str, Any]:

@@ -15,10 +15,10 @@ from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.operator.workload import Workload
 from te_select.runtime.call.cuda.device_array import DeviceArray
 from te_select.timing.operands import Operands
+from te_select.verify.on_device import on_device
 from te_select.verify.reference import Array
 
 _UINT8 = ELEMENT_TYPES["uint8"]
-_BOOL = ELEMENT_TYPES["bool"]
 
 
 @dataclass(frozen=True)
@@ -61,23 +61,8 @@ def make_sets(host: Operands, count: int) -> list[DeviceSet]:
     CudaError
         If there is no device, or not enough memory.
     """
-    element = host.workload.element
-
-    def copied(array: Array, kind: Any) -> DeviceArray:
-        made = DeviceArray.empty(kind, array.shape)
-        made.write(array)
-        return made
-
-    return [
-        DeviceSet(
-            host,
-            copied(host.cond, _BOOL),
-            copied(host.then, element),
-            copied(host.else_, element),
-            copied(host.out, element),
-        )
-        for _ in range(count)
-    ]
+    arrays = (host.cond, host.then, host.else_, host.out)
+    return [DeviceSet(host, *map(on_device, arrays)) for _ in range(count)]
 
 
 def as_bytes(array: DeviceArray) -> DeviceArray:

@@ -27,7 +27,9 @@ class OnnxRuntime(Peer):
     def prepare(self, workload: Workload, sets: Sequence[Operands]) -> list[Call]:
         """Make the model, a session and a binding for each set."""
         onnx, runtime = load("onnx"), load("onnxruntime")
-        kind = onnx.TensorProto.DataType.Value(_onnx_name(workload.dtype))
+        kind = onnx.TensorProto.DataType.Value(
+            _ONNX_NAMES.get(workload.dtype, workload.dtype.upper())
+        )
         kinds = (onnx.TensorProto.BOOL, kind, kind)
         info = onnx.helper.make_tensor_value_info
         shapes = [array.shape for array in sets[0].aligned()]
@@ -105,12 +107,8 @@ class OpenVino(Peer):
         return [bind(operands) for operands in sets]
 
 
+_ONNX_NAMES = {"float32": "FLOAT", "float64": "DOUBLE"}
 _PRECISION = {"float16": "f16", "bfloat16": "bf16"}
 _OPENVINO_NAMES = {  # of several spellings, the first
     ours: theirs for theirs, ours in reversed(list(TYPE_NAMES["openvino"].items()))
 }
-
-
-def _onnx_name(dtype: str) -> str:
-    names = {"float32": "FLOAT", "float64": "DOUBLE"}
-    return names.get(dtype, dtype.upper())

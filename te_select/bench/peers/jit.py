@@ -14,7 +14,6 @@ from te_select.bench.peers.base import Call, Peer, load
 from te_select.bench.peers.libraries import Torch
 from te_select.operator.access import LARGEST_INTEGER
 from te_select.operator.workload import Workload
-from te_select.timing.operands import Operands
 from te_select.verify.reference import Array
 
 
@@ -61,7 +60,10 @@ class Jax(Peer):
         # here: a function that is compiled ahead of time does not read the switch again.
         with jax.enable_x64(True) if wide else contextlib.nullcontext():
             moved = [
-                [jax.device_put(array, device) for array in _of_host(operands).aligned()]
+                [
+                    jax.device_put(array, device)
+                    for array in getattr(operands, "host", operands).aligned()
+                ]
                 for operands in sets
             ]
             if wide:
@@ -77,8 +79,3 @@ class Jax(Peer):
     def result(self, value: Any, operands: Any) -> Array:
         """The array that was allocated."""
         return np.asarray(value)
-
-
-def _of_host(operands: Any) -> Operands:
-    host: Operands = getattr(operands, "host", operands)
-    return host

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import sys
-import time
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,6 +14,7 @@ from te_select.bench.peers.topi import bind_tensors, where_function
 from te_select.operator.workload import Workload
 from te_select.timing.cores import threads
 from te_select.timing.operands import Operands
+from te_select.timing.rounds import timed
 
 TRIALS = 8
 _SAMPLES = 3
@@ -94,7 +94,7 @@ def _tune(function: Any, target: Any, operands: Operands, trials: int) -> tuple[
     context.pre_tuning(
         trials, database=database, cost_model=tuner.cost_model.RandomModel(seed=_SEED)
     )
-    timed: list[tuple[float, Any]] = []
+    ran: list[tuple[float, Any]] = []
     tried = 0
     while candidates := context.generate_measure_candidates():
         results = []
@@ -107,18 +107,18 @@ def _tune(function: Any, target: Any, operands: Operands, trials: int) -> tuple[
                 continue
             call = bind_tensors(main, operands)
             call()
-            seconds = [_seconds(call) for _ in range(_SAMPLES)]
-            timed.append((sum(seconds), main))
+            seconds = [timed(call) for _ in range(_SAMPLES)]
+            ran.append((sum(seconds), main))
             results.append(tuner.runner.RunnerResult(seconds, None))
             trace, about = each.sch.trace, each.args_info
             record = tuner.database.TuningRecord(trace, workload, seconds, target, about)
             database.commit_tuning_record(record)
         context.notify_runner_results(candidates, results)
-    if not timed:
+    if not ran:
         raise UnsupportedError(
             f"none of the schedules that MetaSchedule tried ran ({trials} tried)"
         )
-    return min(timed, key=lambda one: one[0])[1], tried
+    return min(ran, key=lambda one: one[0])[1], tried
 
 
 def _import_intrinsics() -> None:
@@ -139,9 +139,3 @@ def _import_intrinsics() -> None:
             del sys.modules[name]
     for name in left_out:
         delattr(intrinsics, name)
-
-
-def _seconds(call: Call) -> float:
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start

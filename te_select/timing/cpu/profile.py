@@ -19,7 +19,7 @@ from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
 from te_select.runtime.call.cpu.profile import NEVER, Profile
 from te_select.timing.operands import Mask, Operands, make_operands, placed
-from te_select.timing.rounds import Timing, take_turns
+from te_select.timing.rounds import take_turns
 
 __all__ = ["Comparison", "Measured", "measure", "of_this_machine", "text_of"]
 
@@ -180,16 +180,15 @@ class _Bench:
         self, name: str, workload: Workload, threads: int, grain: int
     ) -> list[Comparison]:
         """Compare plain stores with stores past the cache, at every size."""
-        plain, stream = (
+        kernels = [
             self.kernel(workload, stream_from=first, bytes_per_thread=grain) for first in (0, 1)
-        )
+        ]
         what = {"stream": "past the cache", "fill": "past the cache, where little is read"}[name]
         moved = 1 if name == "fill" else BYTES_AN_ELEMENT / 4
         rows = []
         for size in SIZES:  # by itself: larger arrays would take it out of the caches
-            operands = _bound(workload, size // 4)
-            calls = {"plain": call(plain, operands), "stream": call(stream, operands)}
-            rows.append(_compared(what, threads, round(size * moved), take_turns(calls, ROUNDS)))
+            operands = make_operands(workload.bind({"n": size // 4}), Mask())
+            rows.append(_compared(what, threads, round(size * moved), operands, kernels, ROUNDS))
         return rows
 
     def second_thread(self) -> list[Comparison]:
@@ -200,11 +199,10 @@ class _Bench:
             workload = _flat(size)
             operands = make_operands(workload, Mask())
             grain = access_pattern(workload).bytes_moved() // 2
-            calls = {}
-            for count, bytes_per_thread in (("1", 0), ("2", grain)):
-                kernel = self.kernel(workload, stream_from=0, bytes_per_thread=bytes_per_thread)
-                calls[count] = call(kernel, operands)
-            rows.append(_compared("a second thread", 2, moved, take_turns(calls, ROUNDS)))
+            kernels = [
+                self.kernel(workload, stream_from=0, bytes_per_thread=each) for each in (0, grain)
+            ]
+            rows.append(_compared("a second thread", 2, moved, operands, kernels, ROUNDS))
         return rows
 
     def skipping(self) -> list[Comparison]:
@@ -224,11 +222,11 @@ class _Bench:
                 calls[f"{name} {skip}"] = call(kernel, operands)
         timed = take_turns(calls, 2 * ROUNDS)
         return [
-            _compared(
+            Comparison(
                 f"a look at cond, {name}",
                 0,
                 access_pattern(workload).bytes_moved(),
-                {skip: timed[f"{name} {skip}"] for skip in "01"},
+                timed[f"{name} 1"].ratio(timed[f"{name} 0"]),
             )
             for name, (workload, _) in cases.items()
         ]
@@ -237,13 +235,10 @@ class _Bench:
         """Compare forwards with backwards; by the low address bits, out is just ahead of inputs."""
         workload = _flat(1 << 16)
         operands = placed(make_operands(workload, Mask()), AHEAD)
-        calls = {
-            str(walk): call(self.kernel(workload, backwards=walk, bytes_per_thread=0), operands)
-            for walk in (0, 1)
-        }
-        timed = take_turns(calls, 2 * ROUNDS)
+        kernels = [self.kernel(workload, backwards=walk, bytes_per_thread=0) for walk in (0, 1)]
         moved = access_pattern(workload).bytes_moved()
-        return _compared("backwards, out lying just ahead", 1, moved, timed)
+        what = "backwards, out lying just ahead"
+        return _compared(what, 1, moved, operands, kernels, 2 * ROUNDS)
 
 
 def call(kernel: te_select.Kernel, operands: Operands) -> Call:
@@ -256,18 +251,17 @@ def _flat(elements: int) -> Workload:
     return Workload((elements,), (elements,), (elements,))
 
 
-def _bound(workload: Workload, elements: int) -> Operands:
-    """Operands of a workload with one name, which gets the size ``elements``."""
-    cond, then, else_ = (
-        (elements,) if shape else ()
-        for shape in (workload.cond_shape, workload.then_shape, workload.else_shape)
-    )
-    bound = Workload(cond, then, else_, auto_broadcast=workload.auto_broadcast)
-    return make_operands(bound, Mask())
-
-
-def _compared(what: str, threads: int, size: int, timed: Mapping[str, Timing]) -> Comparison:
-    one, two = timed.values()
+def _compared(
+    what: str,
+    threads: int,
+    size: int,
+    operands: Operands,
+    kernels: Sequence[te_select.Kernel],
+    rounds: int,
+) -> Comparison:
+    """Let two kernels take turns on the same operands."""
+    calls = {str(k): call(kernel, operands) for k, kernel in enumerate(kernels, 1)}
+    one, two = take_turns(calls, rounds).values()
     return Comparison(what, threads, size, two.ratio(one))
 
 

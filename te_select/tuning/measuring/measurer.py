@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
+import queue
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import islice
 
 from te_select.errors import ArgumentError
 from te_select.operator.broadcast import shown
 from te_select.runtime.artifact import scratch
 from te_select.timing.cores import Watch
-from te_select.tuning.measuring.building import Builders
 from te_select.tuning.measuring.candidate import Built, Candidate, Measurement
+from te_select.tuning.measuring.process import Worker, WorkerError
 
+BUILD_WORKER = "te_select.tuning.measuring.build_worker"
 MOST_JOBS = 16  # build workers by default; each takes 0.4 GB
 LARGEST_JOBS = 1024  # as many as fit into a machine of 512 GB
 LONGEST_TIMEOUT = 24 * 60 * 60  # seconds
@@ -51,7 +55,12 @@ class Measurer(ABC):
         self.jobs = jobs or min(len(os.sched_getaffinity(0)), MOST_JOBS)
         self.timeout = timeout
         self.folder = scratch.make(room=0)
-        self._builders = Builders(self.folder, self.jobs, timeout)
+        self._workers = [Worker(BUILD_WORKER, self.folder) for _ in range(self.jobs)]
+        self._idle: queue.SimpleQueue[Worker] = queue.SimpleQueue()
+        for worker in self._workers:
+            self._idle.put(worker)
+        self._threads = ThreadPoolExecutor(self.jobs, "te_select-build")
+        self._numbers = itertools.count()
 
     def measure(self, candidates: Iterable[Candidate]) -> Iterator[Measurement]:
         """Measure candidates.
@@ -116,7 +125,9 @@ class Measurer(ABC):
 
     def close(self) -> None:
         """End the workers and remove their files."""
-        self._builders.close()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        for worker in self._workers:
+            worker.stop()
         scratch.remove(self.folder)
 
     @property
@@ -137,13 +148,39 @@ class Measurer(ABC):
         self, candidates: Sequence[Candidate]
     ) -> Iterator[tuple[list[Built], dict[int, Measurement]]]:
         """Libraries that exist meanwhile, and what became of the other candidates, by number."""
-        built = self._builders.build(candidates)
+        built = self._build(candidates)
         usable = [one for one in built if isinstance(one, Built)]
         try:
             yield usable, {k: one for k, one in enumerate(built) if isinstance(one, Measurement)}
         finally:
             for one in usable:
                 shutil.rmtree(one.path.parent, ignore_errors=True)
+
+    def _build(self, candidates: Sequence[Candidate]) -> list[Built | Measurement]:
+        """Build candidates, in their order; when this returns or raises, all building has ended."""
+        futures = [self._threads.submit(self._build_one, candidate) for candidate in candidates]
+        try:
+            return [future.result() for future in futures]
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            for worker in self._workers:
+                worker.interrupt()
+            wait(futures)
+            for worker in self._workers:
+                worker.kill()  # waits for its end, so that the next request starts a new process
+            raise
+
+    def _build_one(self, candidate: Candidate) -> Built | Measurement:
+        path = self.folder / f"build{next(self._numbers)}" / f"{candidate.workload.name}.so"
+        worker = self._idle.get()
+        try:
+            failure = worker.request(self.timeout, "build", candidate, path).get("failure")
+        except WorkerError as error:
+            failure = f"the build {error}"
+        finally:
+            self._idle.put(worker)
+        return Measurement(candidate, None, failure) if failure else Built(candidate, path)
 
     def __enter__(self) -> Measurer:
         return self

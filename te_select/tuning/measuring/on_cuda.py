@@ -9,9 +9,7 @@ import tvm_ffi
 
 from te_select.errors import TuningError
 from te_select.operator.access import access_pattern
-from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.runtime.call.cuda import driver
-from te_select.runtime.call.cuda.device_array import DeviceArray
 from te_select.runtime.call.cuda.kernel import CudaKernel
 from te_select.runtime.call.kernel import Kernel
 from te_select.timing.cuda import clocks
@@ -20,7 +18,7 @@ from te_select.timing.cuda.roof import sets_for
 from te_select.timing.rounds import Timing
 from te_select.timing.samples import FEWEST
 from te_select.tuning.measuring.problem import Problem
-from te_select.verify.on_device import OnDevice
+from te_select.verify.on_device import OnDevice, on_device
 
 
 class Cuda:
@@ -74,15 +72,5 @@ class Cuda:
 
 def _copied(problem: Problem) -> list[tvm_ffi.Tensor]:
     """Cond, then, else_ and out on the device, in the form that the exported function takes."""
-    element = problem.workload.element
-    tensors = []
-    for array, kind in (
-        (problem.cond, ELEMENT_TYPES["bool"]),
-        (problem.then, element),
-        (problem.else_, element),
-        (problem.out, element),
-    ):
-        there = DeviceArray.empty(kind, array.shape)
-        there.write(array)
-        tensors.append(tvm_ffi.from_dlpack(there))
-    return tensors
+    arrays = (problem.cond, problem.then, problem.else_, problem.out)
+    return [tvm_ffi.from_dlpack(on_device(array)) for array in arrays]

@@ -6,24 +6,20 @@ import contextlib
 import ctypes
 import math
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from te_select.errors import TuningError
-from te_select.operator.dtypes import numpy_dtype
 from te_select.operator.workload import Workload
 from te_select.timing.operands import aligned_empty
-from te_select.verify.checks import runs
-from te_select.verify.guarded import Guarded
-from te_select.verify.reference import Array, bits, first_difference, ints, placed
-from te_select.verify.reference import special_bits as special_values
+from te_select.verify.checks import Operands, runs
+from te_select.verify.guarded import Bytes, randomize
+from te_select.verify.reference import Array, bits, first_difference, ints, placed, special_bits
 
 SEED = 0
-_CHUNK = 1 << 24  # bytes of random data that are drawn at once
-_ONE = np.uint8(1)
 _MEMINFO = Path("/proc/meminfo")
 _CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 _GIB = 1 << 30
@@ -56,27 +52,15 @@ class Problem:
                 f"{workload} has the named dims {', '.join(workload.dim_names)}; expected ints"
             )
         _check_memory(workload)
-        random = np.random.Generator(np.random.SFC64(SEED))
-        dtype = numpy_dtype(workload.dtype)
         self.workload = workload
-        self.cond, self.checked_cond = (
-            aligned_empty(ints(workload.cond_shape), np.dtype(np.bool_)) for _ in range(2)
-        )
-        self.then, self.else_ = (
-            aligned_empty(ints(shape), dtype)
-            for shape in (workload.then_shape, workload.else_shape)
-        )
-        _draw(random, self.cond)
-        _bytes_of(self.cond)[...] &= _ONE
-        _draw_checked(random, self.checked_cond)
-        special = special_values(workload.dtype)
-        for shift, side in enumerate((self.then, self.else_)):
-            _draw(random, side)
-            words = _bytes_of(side).view(special.dtype)[: special.size**2]
-            words[...] = np.resize(np.roll(special, shift), words.size)
+        operands = Operands(workload, SEED)
+        operands.special_values(special_bits(workload.dtype).size ** 2)
+        self._out_memory = operands.buffers["out"]
+        self.checked_cond, self.then, self.else_, self.out = operands.arrays()
+        self.cond = aligned_empty(self.checked_cond.shape, np.dtype(np.bool_))
+        self.cond[...] = self.checked_cond
+        operands.mask(partial(_checked, operands.random))
         self.expected = self._expected()
-        self._out_memory = Guarded(ints(workload.out_shape), dtype)
-        self.out = self._out_memory.array()
 
     def check(self, kernel: Callable[..., Any]) -> str:
         """Compare a kernel with NumPy, bit for bit.
@@ -107,12 +91,8 @@ class Problem:
         mask = self.checked_cond.view(np.uint8) != 0
         cond, then, else_ = placed(self.workload, mask, self.then, self.else_)
         taken, left = bits(then), bits(else_)
-        if taken.ndim > cond.ndim:
-            cond = cond[..., None]
-        expected = np.empty(taken.shape, taken.dtype)
-        expected[...] = left
-        np.copyto(expected, taken, where=cond)
-        return expected
+        mask = cond[..., None] if taken.ndim > cond.ndim else cond
+        return np.asarray(np.where(mask, taken, left), order="C")
 
 
 def memory_needed(workload: Workload) -> int:
@@ -151,23 +131,11 @@ def _check_memory(workload: Workload) -> None:
         )
 
 
-def _bytes_of(array: Array) -> npt.NDArray[np.uint8]:
-    return array.reshape(-1).view(np.uint8)
-
-
-def _draw(random: np.random.Generator, array: Array) -> None:
-    """Fill with random bits."""
-    memory = _bytes_of(array)
-    for start in range(0, memory.size, _CHUNK):
-        part = memory[start : start + _CHUNK]
-        words = random.integers(0, 2**64, -(-part.size // 8), np.uint64)
-        part[...] = words.view(np.uint8)[: part.size]
-
-
-def _draw_checked(random: np.random.Generator, cond: Array) -> None:
+def _checked(random: np.random.Generator, count: int) -> Bytes:
     """First half: random bytes, every other one 0. Second half: runs of 0 and of 1."""
-    memory = _bytes_of(cond)
-    half = memory.size // 2
-    _draw(random, memory[:half])
-    memory[:half:2] = 0
-    memory[half:] = runs(random, memory.size - half)
+    mask = np.empty(count, np.uint8)
+    half = count // 2
+    randomize(random, mask[:half])
+    mask[:half:2] = 0
+    mask[half:] = runs(random, count - half)
+    return mask

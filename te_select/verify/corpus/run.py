@@ -184,14 +184,10 @@ def _call(run: Run, workload: Workload, kernel: Callable[..., Array], seed: int)
     return f"accepted, with out_shape {workload.out_shape}; expected an error"
 
 
-def _operands(
-    run: Run, workload: Workload, random: np.random.Generator
-) -> tuple[Array, Array, Array]:
+def _operands(run: Run, workload: Workload, random: np.random.Generator) -> tuple[Array, ...]:
     cond_dtype = run.case["cond_dtype"]
-    shapes = [
-        ints(shape) for shape in (workload.cond_shape, workload.then_shape, workload.else_shape)
-    ]
-    attrs = run.case["attrs"]
+    sides = (workload.cond_shape, workload.then_shape, workload.else_shape)
+    shapes = [ints(shape) for shape in sides]
     if cond_dtype in ("boolean", "dynamic", *system(run.op).numeric_cond):
         name = SHORT_TYPE_NAMES.get(cond_dtype, "bool")
         cond = condition(run.case, name, shapes[0], random)
@@ -199,16 +195,10 @@ def _operands(
         cond = operand_values(run.case, "cond", SHORT_TYPE_NAMES[cond_dtype], shapes[0], random)
     then = operand_values(run.case, "then", run.then_dtype, shapes[1], random)
     else_ = operand_values(run.case, "else", run.else_dtype, shapes[2], random)
-    return (
-        laid_out(cond, attrs, run.layout),
-        laid_out(then, attrs, run.layout),
-        laid_out(else_, attrs, run.layout),
-    )
+    return tuple(laid_out(each, run.case["attrs"], run.layout) for each in (cond, then, else_))
 
 
-def _difference(
-    run: Run, workload: Workload, operands: tuple[Array, Array, Array], out: Array
-) -> str:
+def _difference(run: Run, workload: Workload, operands: tuple[Array, ...], out: Array) -> str:
     """Compare with NumPy, and with the case's own values if it has any."""
     if out.shape != workload.out_shape or out.dtype != operands[1].dtype:
         return f"out is {out.dtype} {out.shape}, expected {operands[1].dtype} {workload.out_shape}"

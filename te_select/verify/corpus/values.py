@@ -141,12 +141,10 @@ def operand_values(
 
 def random_bits(dtype: str, count: int, random: np.random.Generator) -> Array:
     """Elements of random bits; of type bool they are 0 and 1."""
-    target = numpy_dtype(dtype)
     if dtype == "bool":
         return random.integers(0, 2, count, np.uint8).view(np.bool_)
-    words = random.integers(0, 2**64, -(-count * target.itemsize // 8), np.uint64)
-    elements: Array = words.view(np.uint8)[: count * target.itemsize].view(target)
-    return elements
+    target = numpy_dtype(dtype)
+    return np.frombuffer(bytearray(random.bytes(count * target.itemsize)), target)
 
 
 def laid_out(values: Array, attrs: Mapping[str, Any], layout: str) -> Array:

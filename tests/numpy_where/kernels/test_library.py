@@ -240,7 +240,7 @@ def test_missing_compiler_is_named_where_nothing_is_built(wheel, tmp_path):
 
 
 def test_build_in_a_thread_leaves_the_size_of_other_stacks(monkeypatch):
-    from te_select.functional.where.kernels import library
+    from te_select.numpy_where.kernels import library
 
     monkeypatch.setattr(library, "_build_here", str.encode)
     before, built = threading.stack_size(), []

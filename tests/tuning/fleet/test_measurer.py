@@ -10,7 +10,6 @@ import te_select
 from te_select import Workload
 from te_select.tuning.fleet import measurer as fleet
 from te_select.tuning.fleet import tracker
-from te_select.tuning.measuring import building
 from te_select.tuning.measuring.candidate import Built
 from te_select.tuning.measuring.jobs import Job, Jobs
 from te_select.tuning.runners import open_measurer
@@ -85,7 +84,7 @@ def test_abandoned_run_gives_its_server_back(one, monkeypatch, grace):
 
 
 def test_server_outlives_candidates_that_crash_hang_or_err(one, monkeypatch):
-    monkeypatch.setattr(building, "BUILD_WORKER", BAD_BUILDER)
+    monkeypatch.setattr("te_select.tuning.measuring.measurer.BUILD_WORKER", BAD_BUILDER)
     expected = {
         "crash": "the run lost 2 servers, as a crash does",
         "hang": "the run took longer than 4 s",

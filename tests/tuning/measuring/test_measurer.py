@@ -13,7 +13,7 @@ import pytest
 
 import te_select
 from te_select import Workload
-from te_select.tuning.measuring import building, local
+from te_select.tuning.measuring import local
 from te_select.tuning.runners import open_measurer
 from tests.support.tuning_candidates import (
     BAD_BUILDER,
@@ -38,7 +38,7 @@ def measurer():
 
 @pytest.fixture
 def bad_measurer(monkeypatch):
-    monkeypatch.setattr(building, "BUILD_WORKER", BAD_BUILDER)
+    monkeypatch.setattr("te_select.tuning.measuring.measurer.BUILD_WORKER", BAD_BUILDER)
     with open_measurer(jobs=1, timeout=4) as opened:
         yield opened
 
@@ -189,7 +189,9 @@ def test_workloads_that_cannot_be_run_are_failures(measurer):
 
 
 def test_worker_that_cannot_be_started_is_an_error(monkeypatch):
-    monkeypatch.setattr(building, "BUILD_WORKER", "te_select.there_is_no_such_module")
+    monkeypatch.setattr(
+        "te_select.tuning.measuring.measurer.BUILD_WORKER", "te_select.there_is_no_such_module"
+    )
     with (
         open_measurer(jobs=1) as opened,
         pytest.raises(te_select.TuningError, match="there_is_no_such_module"),
@@ -235,9 +237,9 @@ def test_measuring_imports_no_tvm_but_in_the_build_worker():
 SESSION = """
     import sys
     from tests.support.tuning_candidates import candidate
-    from te_select.tuning.measuring import building
+    from te_select.tuning.measuring import measurer as module
     from te_select.tuning.runners import open_measurer
-    building.BUILD_WORKER = "tests.support.tuning_bad_builder"
+    module.BUILD_WORKER = "tests.support.tuning_bad_builder"
     measurer = open_measurer(jobs=1, timeout=300)
     print(measurer.folder, flush=True)
     for found in measurer.measure(candidate() for _ in range(2)):

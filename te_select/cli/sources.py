@@ -1,0 +1,97 @@
+"""Where the workloads of a verb come from: flags, a model, or a suite of the bench."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from te_select.cli.console import UsageError, parse_with
+from te_select.cli.manifest import read_manifest
+from te_select.cli.models import ModelFlags, no_sizes, parse_sizes, read_nodes, workloads_of
+from te_select.cli.paths import check_library
+from te_select.cli.workloads import WorkloadsFlags, gather_named
+from te_select.operator.workload import Workload
+
+if TYPE_CHECKING:
+    from te_select.bench.suite import Entry
+
+
+@dataclass(frozen=True)
+class SuiteFlags:
+    """The flags of a suite of the bench."""
+
+    suite: Annotated[
+        str | None, typer.Option(help="A suite of the bench: default or baselines.")
+    ] = None
+    only: Annotated[str | None, typer.Option(help="A glob: only these workloads of the suite.")] = (
+        None
+    )
+
+    def entries(self) -> list[Entry]:
+        """The entries of the suite, by default the default one.
+
+        Raises
+        ------
+        UsageError
+            If there is no such suite, or no entry with such a name.
+        """
+        from te_select.bench.suite import SUITES, choose  # noqa: PLC0415 - kept off --help
+
+        if self.suite not in (None, *SUITES):
+            raise UsageError(
+                f"--suite {self.suite!r} is not known; expected one of {', '.join(SUITES)}"
+            )
+        entries = SUITES[self.suite or "default"]
+        glob = "*" if self.only is None else self.only
+        chosen: list[Entry] = parse_with(lambda text: choose(entries, text), "--only", glob)
+        return chosen
+
+
+def entries_of(
+    flags: WorkloadsFlags,
+    suite: SuiteFlags,
+    model: ModelFlags,
+    *,
+    of_bench: bool,
+    library: Path | None = None,
+) -> list[Entry]:
+    """The workloads of the one source that is given.
+
+    Parameters
+    ----------
+    flags, suite, model, library
+        The sources.
+    of_bench
+        Whether every dim must have a size, and the default suite is measured if none is given.
+
+    Raises
+    ------
+    UsageError
+        If more than one is given, or one is malformed.
+    """
+    from te_select.bench.suite import Entry  # noqa: PLC0415 - kept off --help
+
+    of_suite = suite != SuiteFlags()
+    if bool(flags.given) + of_suite + (model.model is not None) + (library is not None) > 1:
+        last = "and --model" if of_bench else "--model and --library"
+        raise UsageError(
+            f"more than one of workload flags, --suite or --only, {last} is given; expected one"
+        )
+    if model.model is None:
+        no_sizes(model.size, model.expand)
+        if of_suite or (of_bench and not flags.given):
+            return suite.entries()
+        listed = gather_named(flags.given) if library is None else _kernels(library)
+    else:
+        nodes = read_nodes(model.model, expand=model.expand)
+        listed = workloads_of(nodes, parse_sizes(model.size, nodes), bind=of_bench)
+    return [Entry(name, workload, "given") for name, workload in listed]
+
+
+def _kernels(library: Path) -> list[tuple[str, Workload]]:
+    check_library(library)
+    kernels = read_manifest(library)["kernels"]
+    return [(kernel["symbol"], Workload.from_json(kernel["workload"])) for kernel in kernels]
