@@ -15,8 +15,9 @@ from te_select import Workload
 from te_select.backends.c_compiler import c_compiler
 from te_select.backends.cpu import link
 from te_select.errors import ArtifactError, ToolchainError
+from te_select.runtime.artifact import embedded, stored
 from te_select.runtime.call import image, loading
-from te_select.runtime.call.loading import Library, embedded, stored
+from te_select.runtime.call.loading import Library
 from tests.support.libraries import edit_fields, without_manifest
 from tests.support.runtime_standin import build, manifest
 from tests.support.runtime_standin import entry as entry_of
