@@ -1,7 +1,7 @@
 """The kinds of machines: one record for each, with everything in which they differ.
 
-A new kind of machine needs one record here, and a folder in each of ``schedules/``, ``machines/``
-and ``runtime/``. No other code names a kind.
+A new kind of machine needs one record here, and a folder in each of ``schedules/``, ``backends/``,
+``runtime/call/`` and ``runtime/c/``. No other Python module names a kind.
 
 A record names code by a dotted path, which is imported only when it is used. So every package may
 read this table, and the runtime half imports no compiler by it. A dotted path names a module
@@ -40,7 +40,7 @@ class Kind:
     kernel
         The class of its kernels, a `te_select.runtime.call.kernel.Kernel`.
     sources
-        The levels at which a kernel's code can be shown, from the definition downwards.
+        The forms in which a kernel's code can be shown, from the definition downwards.
     requirements
         The fields of a manifest's ``target`` that say what a machine must have. Each is a string or
         a list of strings.

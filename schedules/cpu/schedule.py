@@ -61,7 +61,7 @@ FUSED_LOOPS = 4
 # with 256, [2^21,3] took 1.2 times as long (Emerald Rapids, float32). On one thread pieces only
 # cost: [33333,3] of float16 took 1.25 times as long with them (Zen 5).
 NAMED_ROWS = 512
-# `effect` tells values of these knobs apart by what they lead to, and of others by themselves.
+# `dedup_key` tells values of these knobs apart by what they lead to, and of others by themselves.
 _TOLD_BY_EFFECT = frozenset(
     (*OF_MACHINE, *NUMBERS, "vector_bytes", "unroll", "rows", "leaf"),
 )

@@ -13,8 +13,8 @@ The module ``machine`` of a folder has these names:
     Versions of the packages and compilers that take part in a build.
 ``components()``
     What its part of a build is made by, for the manifest.
-``source(one, target, level)``
-    The code of one scheduled workload at one of the kind's levels below ``"scheduled"``.
+``source(one, target, form)``
+    The code of one scheduled workload in one of the kind's forms below ``"scheduled"``.
 ``device()``
     The device of this machine that runs kernels, in words; empty if there is none.
 ``tuned_on(target)``

@@ -19,8 +19,11 @@ def shape_tables(i: int, workload: Workload) -> str:
     return f"static const char* const names_{i}[] = {{{quoted}}};\n{shapes}"
 
 
-def signature(i: int, workload: Workload, *, on_cuda: bool) -> str:
-    """Write the ``te_select_kernel`` of the ``i``-th kernel as a C initializer."""
+def signature(i: int, workload: Workload, device: str = "0") -> str:
+    """Write the ``te_select_kernel`` of the ``i``-th kernel as a C initializer.
+
+    ``device`` points to the ``te_select_device`` whose memory it takes; 0 is the CPU's.
+    """
     rows = ", ".join(
         f"{{.ndim = {len(shape)}, .dims = {operand}_{i}}}"
         for operand, shape in _shapes(workload).items()
@@ -29,7 +32,7 @@ def signature(i: int, workload: Workload, *, on_cuda: bool) -> str:
     return (
         f'{{.name = "{workload.name}", .code = {element.code}, .bits = {element.bits},\n'
         f"     .num_names = {len(workload.dim_names)}, .names = names_{i},\n"
-        f"     .shapes = {{{rows}}}, .on_cuda = {int(on_cuda)}}}"
+        f"     .shapes = {{{rows}}}, .device = {device}}}"
     )
 
 

@@ -245,7 +245,7 @@ def _stub(i: int, entry: KernelEntry, c_function: str) -> str:
     {versions}}};
 {shape_tables(i, entry.workload)}
 static const te_select_cpu_kernel kernel_{i} = {{
-    .common = {signature(i, entry.workload, on_cuda=False)},
+    .common = {signature(i, entry.workload)},
     .run = run_{names}, .versions = versions_{i}}};
 {exported_functions(i, entry.workload, "te_select_call")}
 {plain}"""

@@ -144,7 +144,7 @@ static int64_t blocks_{i}(const int64_t* sizes) {{
 static void* functions_{i}[{_MAX_DEVICES}];
 {shape_tables(i, entry.workload)}
 static const te_select_cuda_kernel kernel_{i} = {{
-    .common = {signature(i, entry.workload, on_cuda=True)},
+    .common = {signature(i, entry.workload, "&te_select_cuda")},
     .library = &library, .symbol = "{entry.symbol}", .threads = {entry.threads},
     .blocks = blocks_{i}, .functions = functions_{i}}};
 {exported_functions(i, entry.workload, "te_select_call_cuda")}

@@ -170,21 +170,20 @@ static int check_compact(const request* r, int operand, const DLTensor* t) {
   return 0;
 }
 
-static int check_device(const request* r, int operand, const DLTensor* t, int32_t* device) {
+static int check_device(const request* r, int operand, const DLTensor* t, int32_t* number) {
   DLDeviceType type = t->device.device_type;
-  int on_cpu = type == kDLCPU || type == kDLCUDAHost || type == kDLROCMHost;
-  *device = TE_SELECT_HOST;
-  if (!r->kernel->on_cuda) {
-    if (on_cpu) return 0;
-  } else if (type == kDLCUDA || type == kDLCUDAManaged) {
-    *device = t->device.device_id;
-    return 0;
-  } else if (on_cpu && operand != TE_SELECT_OUT && r->kernel->shapes[operand].ndim == 0) {
+  const te_select_device* device = r->kernel->device;
+  if (device && (type == device->types[0] || type == device->types[1])) {
+    *number = t->device.device_id;
     return 0;
   }
+  *number = TE_SELECT_HOST;
+  int on_cpu = type == kDLCPU || type == kDLCUDAHost || type == kDLROCMHost;
+  int is_value = operand != TE_SELECT_OUT && r->kernel->shapes[operand].ndim == 0;
+  if (on_cpu && (!device || is_value)) return 0;
   te_select_message m = begin(r, operand);
   te_select_append(&m, "is on DLPack device (%d,%d); expected memory of %s", (int)type,
-                   (int)t->device.device_id, r->kernel->on_cuda ? "a CUDA device" : "the CPU");
+                   (int)t->device.device_id, device ? device->name : "the CPU");
   return te_select_fail("ValueError", &m);
 }
 

@@ -16,6 +16,12 @@ typedef struct {
   const int64_t* dims; /* >= 0 is an extent; -(k + 1) is the k-th name */
 } te_select_shape;
 
+/* The memory that a kernel of a device takes. A kind of machine defines one. */
+typedef struct {
+  const char* name; /* for messages */
+  DLDeviceType types[2];
+} te_select_device;
+
 typedef struct {
   const char* name;
   uint8_t code; /* DLDataTypeCode of then, else and out */
@@ -23,14 +29,14 @@ typedef struct {
   int32_t num_names;
   const char* const* names;
   te_select_shape shapes[TE_SELECT_OPERANDS]; /* cond, then, else, out */
-  int on_cuda;                                /* takes memory of a CUDA device */
+  const te_select_device* device;             /* NULL: it takes memory of the CPU */
 } te_select_kernel;
 
 typedef struct {
   char* data;
   int64_t count; /* elements */
   int64_t bytes;
-  int32_t device; /* of CUDA, or TE_SELECT_HOST */
+  int32_t device; /* its number, or TE_SELECT_HOST */
 } te_select_memory;
 
 /* How an exported function takes its arguments: exactly the element types, or any type of their
@@ -39,7 +45,7 @@ typedef struct {
 typedef enum { TE_SELECT_STRICT, TE_SELECT_BITS, TE_SELECT_TRY, TE_SELECT_PLAIN } te_select_mode;
 
 /* Checks the arguments (cond, then, else, out) and finds their memory and the size of every named
- * dim. A CUDA kernel's inputs of rank 0 may be in memory of the CPU. Returns 1 if there is something
+ * dim. A device's kernel takes inputs of rank 0 from memory of the CPU, too. Returns 1 if there is something
  * to compute, 0 if out has no element, and -1 if it refuses them. Then an error is raised, except
  * for TE_SELECT_TRY. */
 int te_select_check(const te_select_kernel* kernel, const TVMFFIAny* args, int32_t num_args,

@@ -1,6 +1,6 @@
 """A made-up kind of machine: the CPU, by a C compiler that knows nothing about spans.
 
-It is what a new kind takes: this record, and a folder each of schedules, machines and runtime.
+It is what a new kind takes: this record, and a folder each of schedules, backends and runtime.
 """
 
 from te_select.kinds import Kind

@@ -1,4 +1,4 @@
-/* Finding out whether the cores are free.
+/* Finding out whether the cores are free, and keeping helpers off the caller's CPU.
  *
  * If the caller had to wait long for a helper, or helpers came too late several times, the cores have
  * other work. Then calls run alone, and from time to time one of them wakes the helpers without work.

@@ -6,6 +6,8 @@
 
 enum { TE_SELECT_MAX_DEVICES = 64 };
 
+extern const te_select_device te_select_cuda;
+
 /* Machine code for one architecture; the arch is 90 for sm_90. */
 typedef struct {
   int arch;

@@ -59,7 +59,7 @@ def _stub(i: int, one: Scheduled) -> str:
     return f"""{_loops(one, symbol(i))}
 {shape_tables(i, one.workload)}
 static const te_select_toy_kernel kernel_{i} = {{
-    {signature(i, one.workload, on_cuda=False)}, {symbol(i)}}};
+    {signature(i, one.workload)}, {symbol(i)}}};
 {exported_functions(i, one.workload, "te_select_call_toy")}
 """
 
