@@ -10,6 +10,7 @@ A result that cannot be found, or would grow too long, is `UNKNOWN`.
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -266,12 +267,9 @@ def _divide_by_expression(a: Dim, b: Expression) -> Scalar:
 
 def _without(monomial: Monomial, divisor: Monomial) -> Monomial | None:
     """The monomial divided by another, or None if that leaves a remainder."""
-    rest = list(monomial)
-    for atom in divisor:
-        if atom not in rest:
-            return None
-        rest.remove(atom)
-    return tuple(rest)
+    rest = Counter(monomial)
+    rest.subtract(divisor)
+    return None if min(rest.values(), default=0) < 0 else tuple(rest.elements())
 
 
 def _only_quotient(value: Expression) -> tuple[Dim, int, int] | None:
