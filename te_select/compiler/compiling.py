@@ -126,8 +126,11 @@ def export(
     resolved = resolve(target)
     served = served_by_family(nodes) if kinds.kind(resolved.kind).family else {}
     places = family.places(part for parts in served.values() for part in parts)
-    members = [workload for workload in places if workload not in unique]
-    if not unique and not members:
+    by_records = partial(schedule, tuning_logs=tuning_logs, knobs=config)
+    plan: dict[Workload, _Scheduling] = dict.fromkeys(unique, by_records)
+    for member in places:
+        plan.setdefault(member, schedule_member)
+    if not plan:
         raise ArgumentError(_nothing_to_compile(nodes))
     has_c = bool(unique) and kinds.kind(resolved.kind).c_functions
     if static and not has_c:
@@ -136,24 +139,19 @@ def export(
             "of its own"
         )
     path = stored.check_path(path, [".json", *[".h"] * has_c, *[".a"] * static])
-    by_records = partial(schedule, tuning_logs=tuning_logs, knobs=config)
-    plan: list[tuple[Workload, _Scheduling]] = [
-        *((each, by_records) for each in unique),
-        *((each, schedule_member) for each in members),
-    ]
     with scratch.folder(scratch.ROOM + len(plan) * scratch.KERNEL_ROOM) as folder:
         built = folder / "library.so"
         step = progress or (lambda _done, _total: None)
         chosen: list[Scheduled] = []
-        for done, (workload, apply) in enumerate(plan):
+        for done, (workload, apply) in enumerate(plan.items()):
             step(done, len(plan) + 1)  # the last step compiles all of them
             chosen += [apply(workload, level) for level in resolved.levels]
         step(len(plan), len(plan) + 1)
         records = [NodeRecord.of(node, family_serves=node.place in served) for node in nodes]
         archive = built.with_suffix(".a")
-        asked = {"places": places or None, "archive": archive if static else None}
-        options = {name: value for name, value in asked.items() if value is not None}
-        build_scheduled(chosen, built, resolved, records, unique, **options)
+        beside = {"archive": archive} if static else {}
+        options = {"places": places} if places else {}
+        build_scheduled(chosen, built, resolved, records, unique, **options, **beside)
         made = stored.read(built)
         return stored.write(replace(made, archive=archive.read_bytes()) if static else made, path)
 

@@ -60,7 +60,7 @@ class Loop:
         """The operands that move, as letters: ``"cte"``, ``"te"``, ..."""
         return "".join(
             letter
-            for letter, moves in (("c", self.cond), ("t", self.then), ("e", self.else_))
+            for letter, moves in zip("cte", (self.cond, self.then, self.else_), strict=True)
             if moves
         )
 
@@ -175,17 +175,13 @@ def access_pattern(workload: Workload) -> AccessPattern:
     AccessPattern
         Its loops: output axes of extent 1 are dropped, neighbours with the same movers are merged.
     """
-    movers = {
-        "cond": set(workload.broadcast.cond_axes),
-        "then": set(workload.broadcast.then_axes),
-        "else_": set(workload.broadcast.else_axes),
-    }
-    loops: list[Loop] = []
-    for axis, dim in enumerate(workload.out_shape):
-        if dim == 1:
-            continue
-        moves = {operand: axis in axes for operand, axes in movers.items()}
-        loops.append(Loop((axis,), (dim,), **moves))
+    steps = workload.broadcast
+    operands = (steps.cond_axes, steps.then_axes, steps.else_axes)
+    loops = [
+        Loop((axis,), (dim,), *(axis in axes for axes in operands))
+        for axis, dim in enumerate(workload.out_shape)
+        if dim != 1
+    ]
     width = workload.element.width
     if width > LARGEST_INTEGER:
         pair = Loop((len(workload.out_shape),), (width // LARGEST_INTEGER,), False, True, True)

@@ -23,7 +23,7 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import Any
 
 from te_select.errors import BroadcastError
@@ -218,14 +218,13 @@ _COMBINE: dict[str, Callable[[Shape, Shape, Shape, int], tuple[Shape, Shape]]] =
 
 def _both_ways(name_a: str, a: Shape, name_b: str, b: Shape) -> Shape:
     """Broadcast two shapes to each other: per axis the dim that is not 1."""
-    rank = max(len(a), len(b))
+    pairs = list(zip_longest(reversed(a), reversed(b), fillvalue=1))
     out: list[Dim] = []
-    for i in range(rank):
-        left, right = _dim_at(a, i - rank), _dim_at(b, i - rank)
+    for i, (left, right) in enumerate(reversed(pairs), -len(pairs)):
         if left not in (right, 1) and right != 1:
             raise BroadcastError(
                 f"{name_a} {format_shape(a)} and {name_b} {format_shape(b)} do not broadcast: "
-                f"axis {i - rank} is {left} against {right}; they must be equal or one must be 1"
+                f"axis {i} is {left} against {right}; they must be equal or one must be 1"
             )
         out.append(right if left == 1 else left)
     return tuple(out)
@@ -266,11 +265,6 @@ def _offset(src: Shape, base: Shape, axis: int) -> int:
 
 def _axes(shape: Shape, offset: int) -> Axes:
     return tuple(None if dim == 1 else i for i, dim in enumerate(shape, start=offset))
-
-
-def _dim_at(shape: Shape, i: int) -> Dim:
-    """Dim at the negative index ``i``, or 1 beyond the shape's rank."""
-    return shape[i] if -i <= len(shape) else 1
 
 
 def _parse_dim(dim: Any, operand: str) -> Dim:

@@ -83,14 +83,10 @@ def put(
             for entry in entries
             if all(wanted(entry, old) for old in found.entries if old.key == entry.key)
         }
-        left = dict(new)
-        written = []
-        for old in found.entries:
-            if old.key not in new:
-                written.append(old)
-            elif old.key in left:
-                written.append(left.pop(old.key))
-        _write(folder, taken, [*written, *left.values()], found)
+        lines: dict[object, Entry] = {
+            old.key if old.key in new else number: old for number, old in enumerate(found.entries)
+        }
+        _write(folder, taken, [*(lines | new).values()], found)
     return [*new.values()]
 
 
@@ -120,12 +116,9 @@ def drop(folder: Path, useless: Sequence[Entry]) -> list[Entry]:
         taken = snapshot.take(folder)
         found = log.parse(folder, taken)
         fastest: dict[str, int] = {}
-        for i, entry in enumerate(found.entries):
-            if entry in useless:
-                continue
-            best = fastest.setdefault(entry.key, i)
-            if entry.seconds < found.entries[best].seconds:
-                fastest[entry.key] = i
+        for i, entry in sorted(enumerate(found.entries), key=lambda each: each[1].seconds):
+            if entry not in useless:
+                fastest.setdefault(entry.key, i)
         kept = sorted(fastest.values())
         if len(kept) < len(found.entries) or found.damaged:
             _write(folder, taken, [found.entries[i] for i in kept], found)

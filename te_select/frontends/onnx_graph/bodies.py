@@ -76,14 +76,12 @@ def _if(
     else_ = walker.run_body(graphs["else_branch"], scopes["else_branch"], ())
     if isinstance(taken, bool):
         return then if taken else else_
-    met = f"an output of {scopes['then_branch'].path}"
-    joined = [join(pair, _fresh(walker.sizes, met)) for pair in zip(then, else_, strict=False)]
+
+    def differing(axis: int, _dims: tuple[Dim, ...]) -> Dim:
+        return walker.sizes.fresh(f"dim {axis} of an output of {scopes['then_branch'].path}")
+
+    joined = [join(pair, differing) for pair in zip(then, else_, strict=False)]
     return [replace(tensor, constant=cond.constant and tensor.constant) for tensor in joined]
-
-
-def _fresh(sizes: Sizes, met: str) -> Callable[[int, tuple[Dim, ...]], Dim]:
-    """Names each dim in which the shapes of a tensor differ."""
-    return lambda axis, _dims: sizes.fresh(f"dim {axis} of {met}")
 
 
 def _loop(walker: Walker, graph: GraphProto, scope: Scope, given: list[Tensor]) -> list[Tensor]:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import onnx
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, helper, numpy_helper
 
-from te_select.frontends.symbolic.expressions import UNKNOWN
 from te_select.frontends.symbolic.tensors import Tensor, Values
 from te_select.operator.systems import TYPE_NAMES
 
@@ -95,13 +93,6 @@ def tensor_of(proto: TensorProto) -> Tensor:
     if math.prod(shape) <= MOST_VALUES and proto.data_location != TensorProto.EXTERNAL:
         values = _values(proto, dtype)
     return Tensor(dtype, shape, values, constant=True)
-
-
-def all_unknown(shape: Sequence[int]) -> Values:
-    """Elements about which nothing is known."""
-    values = np.empty(shape, object)
-    values.fill(UNKNOWN)
-    return values
 
 
 def _values(proto: TensorProto, dtype: str | None) -> Values | None:

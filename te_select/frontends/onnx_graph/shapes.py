@@ -254,14 +254,10 @@ def _window(node: Node, inputs: Inputs, known: Shapes) -> Shapes:
     return [_spatial(shape, found) for shape in known]
 
 
-def _depth_to_space(node: Node, inputs: Inputs, known: Shapes) -> Shapes:
-    block = node.get("blocksize")
-    return [_spatial(known[0], [ex.multiply(dim, block) for dim in _dims(inputs)[2:]])]
-
-
-def _space_to_depth(node: Node, inputs: Inputs, known: Shapes) -> Shapes:
-    block = node.get("blocksize")
-    return [_spatial(known[0], [ex.floor_divide(dim, block) for dim in _dims(inputs)[2:]])]
+def _blocks(node: Node, inputs: Inputs, known: Shapes) -> Shapes:
+    """DepthToSpace and SpaceToDepth."""
+    scaled = ex.multiply if node.op == "DepthToSpace" else ex.floor_divide
+    return [_spatial(known[0], [scaled(dim, node.get("blocksize")) for dim in _dims(inputs)[2:]])]
 
 
 def _spatial(known: Sequence[Scalar] | None, found: Sequence[Scalar]) -> Sequence[Scalar]:
@@ -302,7 +298,7 @@ _RULES: dict[str, Callable[[Node, Inputs, Shapes], Shapes]] = {
     **dict.fromkeys(words("AveragePool Conv ConvInteger ConvTranspose LpPool MaxPool"), _window),
     "Concat": _concat,
     "ConstantOfShape": _constant_of_shape,
-    "DepthToSpace": _depth_to_space,
+    "DepthToSpace": _blocks,
     "Einsum": _einsum,
     "Expand": _expand,
     "Flatten": _flatten,
@@ -315,7 +311,7 @@ _RULES: dict[str, Callable[[Node, Inputs, Shapes], Shapes]] = {
     "Reshape": _reshape,
     "Resize": _resize,
     "Slice": _slice,
-    "SpaceToDepth": _space_to_depth,
+    "SpaceToDepth": _blocks,
     "Split": _split,
     "Tile": _tile,
     "TopK": _top_k,

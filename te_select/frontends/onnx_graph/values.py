@@ -15,12 +15,7 @@ from onnx import NodeProto
 from onnx.reference import ReferenceEvaluator
 
 from te_select.frontends.onnx_graph.arithmetic import ARITHMETIC, HOLDS_SIZES, SIGNED
-from te_select.frontends.onnx_graph.nodes import (
-    INTS,
-    MOST_VALUES,
-    Node,
-    all_unknown,
-)
+from te_select.frontends.onnx_graph.nodes import INTS, MOST_VALUES, Node
 from te_select.frontends.onnx_graph.shapes import Inputs, Shapes
 from te_select.frontends.symbolic import expressions as ex
 from te_select.frontends.symbolic import ordering as order
@@ -61,7 +56,7 @@ def values_of(node: Node, inputs: Inputs, shapes: Shapes) -> list[Values | None]
         return []
     if node.op in _RULES:
         found = _RULES[node.op](node, given)
-    elif node.op in _MOVES and all(map(_is_small, shapes)):
+    elif node.op in _MOVES and all(_few(dims, MOST_VALUES) is not None for dims in shapes):
         found = _moved(node, given, _MOVES[node.op])
     else:
         return []
@@ -89,12 +84,10 @@ def _in_range(value: Any, dtype: str) -> Any:
 def _elements(tensor: Tensor) -> Values | None:
     if tensor.values is not None:
         return tensor.values
-    if tensor.dtype not in INTS or tensor.shape is None:
+    if tensor.dtype not in INTS:
         return None
-    dims = [dim for dim in tensor.shape if isinstance(dim, int)]
-    if len(dims) < len(tensor.shape) or np.prod(dims, dtype=float) > _FOLLOWED:
-        return None
-    return all_unknown(dims)
+    sizes = _few(tensor.shape, _FOLLOWED)
+    return None if sizes is None else np.full(sizes, UNKNOWN, object)
 
 
 def _constant(node: Node) -> Values | None:
@@ -111,9 +104,7 @@ def _of_shape(node: Node, tensor: Tensor | None) -> Values | None:
     if node.op == _SIZE:
         return np.asarray(ex.product(tensor.shape), object)
     dims = tensor.shape[node.get("start", 0) : node.get("end", len(tensor.shape))]
-    values = np.empty(len(dims), object)
-    values[:] = [ex.as_size(dim) for dim in dims]
-    return values
+    return np.asarray([ex.as_size(dim) for dim in dims], object)
 
 
 def _moved(node: Node, inputs: Sequence[Values | None], sources: Sequence[int]) -> list[Any]:
@@ -136,15 +127,15 @@ def _moved(node: Node, inputs: Sequence[Values | None], sources: Sequence[int]) 
     found = ReferenceEvaluator(proto, opsets={"": node.opset}).run(None, feeds)
     if not sources:
         return list(found)
-    held = np.empty(len(elements), object)
-    held[:] = elements
+    held = np.asarray(elements, object)
     return [held[positions] for positions in found]
 
 
-def _is_small(dims: Sequence[Scalar] | None) -> bool:
-    """Whether a shape is known, and its elements are few enough to be followed."""
+def _few(dims: Sequence[Scalar] | None, most: int) -> list[int] | None:
+    """The dims of a shape that is known and has at most so many elements; otherwise None."""
     sizes = [dim for dim in dims or () if isinstance(dim, int)]
-    return dims is not None and len(sizes) == len(dims) and math.prod(sizes) <= MOST_VALUES
+    fits = dims is not None and len(sizes) == len(dims) and math.prod(sizes) <= most
+    return sizes if fits else None
 
 
 def _reduce(function: Callable[[Scalar, Scalar], Scalar]) -> Callable[..., list[Any]]:

@@ -58,12 +58,7 @@ class Walker:
         self.names = Names(self.sizes)
 
     def walk(
-        self,
-        net: Net,
-        path: str = "net",
-        fed: dict[str, Tensor] | None = None,
-        *,
-        conditional: bool = False,
+        self, net: Net, path: str = "net", fed: dict[str, Tensor] | None = None
     ) -> Iterator[Found]:
         """Find every Select of a network and of the bodies in it.
 
@@ -74,9 +69,7 @@ class Walker:
         path
             Its place.
         fed
-            For a body: what is known about its parameters, by layer id.
-        conditional
-            Whether it may never run.
+            For a body, which may never run: what is known about its parameters, by layer id.
         """
         known: dict[tuple[str, str], Tensor] = {}
         found: dict[str, list[Found]] = {layer_id: [] for layer_id in net.layers}
@@ -86,12 +79,14 @@ class Walker:
             outputs = self._outputs(layer, inputs, path, fed)
             known.update({(layer.id, port.id): outputs[i] for i, port in enumerate(layer.outputs)})
             if layer.type == "Select" and layer.version in ("", "opset1"):
-                site = _site(net, layer, path, layer.id in makes_shapes, conditional)
+                site = _site(net, layer, path)
+                site = replace(
+                    site, makes_shapes=layer.id in makes_shapes, conditional=fed is not None
+                )
                 found[layer.id].append(Found(site, layer, (inputs[0], inputs[1], inputs[2])))
             for tag, body in layer.bodies.items():
                 place = f"{path}/{layer.id}:{layer.type}.{tag}"
-                passed = _passed(layer, tag, inputs)
-                found[layer.id] += self.walk(body, place, passed, conditional=True)
+                found[layer.id] += self.walk(body, place, _passed(layer, tag, inputs))
         yield from chain.from_iterable(found.values())
 
     def _input(
@@ -180,15 +175,14 @@ class Walker:
         return Tensor(dtype, tuple(dims))
 
 
-def _site(net: Net, layer: Layer, path: str, makes_shapes: bool, conditional: bool) -> Site:
+def _site(net: Net, layer: Layer, path: str) -> Site:
     if len(layer.inputs) != 3:  # noqa: PLR2004 - cond, then and else
         raise ModelError(f"Select {path}#{layer.id} has {len(layer.inputs)} inputs; expected three")
     maker = net.layers[net.edges[layer.id, layer.inputs[0].id][0]].type
     if maker == "Parameter":
         maker = "graph input" if path == "net" else "body input"
     maker = "initializer" if maker == "Const" else maker
-    place = f"{path}#{layer.id}"
-    return Site(layer.name, place, "Select-1", maker, makes_shapes, conditional)
+    return Site(layer.name, f"{path}#{layer.id}", "Select-1", maker)
 
 
 def _passed(layer: Layer, tag: str, inputs: Sequence[Tensor]) -> dict[str, Tensor]:

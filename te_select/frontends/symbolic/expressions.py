@@ -10,6 +10,7 @@ A result that cannot be found, or would grow too long, is `UNKNOWN`.
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -257,34 +258,31 @@ def _divide_by_expression(a: Dim, b: Expression) -> Scalar:
         return 0
     if len(b.terms) == 1 and b.terms[0][1] > 0:
         ((divisor, count),) = b.terms
-        exact = [_without(monomial, divisor) for monomial, _ in _terms(a)]
-        if all(rest is not None for rest in exact) and not any(c % count for _, c in _terms(a)):
-            pairs = zip(exact, _terms(a), strict=True)
-            return _collect([(rest, c // count) for rest, (_, c) in pairs if rest is not None])
+        exact = [
+            (rest, c // count)
+            for monomial, c in _terms(a)
+            if c % count == 0 and (rest := _without(monomial, divisor)) is not None
+        ]
+        if len(exact) == len(_terms(a)):
+            return _collect(exact)
     return call("//", (a, b), nonneg=is_nonneg(a) and is_nonneg(b))
 
 
 def _without(monomial: Monomial, divisor: Monomial) -> Monomial | None:
     """The monomial divided by another, or None if that leaves a remainder."""
-    rest = list(monomial)
-    for atom in divisor:
-        if atom not in rest:
-            return None
-        rest.remove(atom)
-    return tuple(rest)
+    rest = Counter(monomial)
+    rest.subtract(divisor)
+    return None if min(rest.values(), default=0) < 0 else tuple(rest.elements())
 
 
 def _only_quotient(value: Expression) -> tuple[Dim, int, int] | None:
     """``(x, a, k)`` if ``value`` is ``x // a + k`` with ints a and k; otherwise None."""
-    (*others, (monomial, count)) = value.terms
-    constant = 0
-    if others:
-        if len(others) > 1 or others[0][0]:
-            return None
-        constant = others[0][1]
-    if count != 1 or len(monomial) != 1 or monomial[0].function != "//":
+    terms = dict(value.terms)
+    constant = terms.pop((), 0)
+    atom = Expression(tuple(terms.items())).only_atom
+    if atom is None or atom.function != "//":
         return None
-    numerator, denominator = monomial[0].args
+    numerator, denominator = atom.args
     return (numerator, denominator, constant) if isinstance(denominator, int) else None
 
 

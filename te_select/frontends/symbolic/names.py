@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -81,11 +82,8 @@ class Names:
         return Named(names, texts)
 
     def _local(self, used: Iterable[str]) -> str:
-        used = {*used, *self._taken}
-        number = 0
-        while f"d{number}" in used:
-            number += 1
-        return f"d{number}"
+        taken = {*used, *self._taken}
+        return next(name for name in map("d{}".format, itertools.count()) if name not in taken)
 
     def _name(self, dim: Expression, wish: str) -> str:
         """The one name of a size in this file."""

@@ -20,6 +20,7 @@ Operands = tuple[Tensor, Tensor, Tensor]
 _Met = list[tuple[int, list[tuple[str, Dim]]]]
 """The dims of all operands on each axis, with the operands' names."""
 _OPERANDS = ("cond", "then", "else")
+_OF_SITE = ("name", "place", "op", "cond_producer")
 _OF_TEXT = "string"
 MOST_SHAPE_ELEMENTS = 64  # a shape has at most so many dims
 SHAPE_TYPES = ("int64", "int32")
@@ -135,13 +136,7 @@ class Judge:
         key = (operands, rule, site.makes_shapes, site.conditional)
         if key not in self._judged:
             self._judged[key] = _model_node(site, operands, rule, self._names)
-        return replace(
-            self._judged[key],
-            name=site.name,
-            place=site.place,
-            op=site.op,
-            cond_producer=site.cond_producer,
-        )
+        return replace(self._judged[key], **{name: getattr(site, name) for name in _OF_SITE})
 
 
 def _model_node(site: Site, operands: Operands, rule: Rule, names: Names) -> ModelNode:

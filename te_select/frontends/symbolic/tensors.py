@@ -125,7 +125,8 @@ def is_open(dim: Dim) -> bool:
 
 def broadcast_dim(dims: Iterable[Dim]) -> Scalar:
     """The dim to which several broadcast, in a model that runs; `UNKNOWN` if it is not known."""
-    wide = without_cut({dim for dim in dims if dim != 1})
+    found = set(dims) - {1}
+    wide = {dim for dim in found if not any(is_cut(dim, other) for other in found)}
     if not wide:
         return 1
     ints = [dim for dim in wide if isinstance(dim, int)]
@@ -134,17 +135,13 @@ def broadcast_dim(dims: Iterable[Dim]) -> Scalar:
     return wide.pop() if len(wide) == 1 else UNKNOWN
 
 
-def without_cut(dims: set[Dim]) -> set[Dim]:
-    """Leave out ``min(n, size)`` beside ``size``, for an int n above 1.
-
-    The two broadcast only if they are equal. If ``min(n, size)`` is 1, then so is ``size``, because
-    n is above 1. Such a dim is a table of n rows, cut to the length of a sequence.
-    """
-    return {dim for dim in dims if not any(is_cut(dim, other) for other in dims)}
-
-
 def is_cut(dim: Dim, size: Dim) -> bool:
-    """Whether a dim is ``min(n, size)`` for an int n above 1."""
+    """Whether a dim is ``min(n, size)`` for an int n above 1.
+
+    It broadcasts with ``size`` only if the two are equal. If ``min(n, size)`` is 1, then so is
+    ``size``, because n is above 1. Such a dim is a table of n rows, cut to the length of a
+    sequence.
+    """
     atom = dim.only_atom if isinstance(dim, Expression) else None
     if atom is None or atom.function != "min":
         return False

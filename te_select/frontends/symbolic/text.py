@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping
 
 from te_select.frontends.symbolic.expressions import (
     UNKNOWN,
-    Dim,
     Expression,
     Scalar,
     Unknown,
@@ -98,15 +97,10 @@ def _value(node: ast.expr, sizes: Mapping[str, int]) -> Scalar:
         return node.value if type(node.value) is int else UNKNOWN
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return multiply(_value(node.operand, sizes), -1)
-    if isinstance(node, ast.BinOp):
-        function = _INFIX.get(type(node.op), _unknown)
-        return function(_value(node.left, sizes), _value(node.right, sizes))
+    if isinstance(node, ast.BinOp) and type(node.op) in _INFIX:
+        return _INFIX[type(node.op)](_value(node.left, sizes), _value(node.right, sizes))
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
         return _called(node.func.id, node.args, sizes)
-    return UNKNOWN
-
-
-def _unknown(_a: Scalar, _b: Scalar) -> Scalar:
     return UNKNOWN
 
 
@@ -124,15 +118,11 @@ def _called(function: str, args: list[ast.expr], sizes: Mapping[str, int]) -> Sc
         (arg,) = args
         if isinstance(arg, ast.BinOp) and isinstance(arg.op, ast.Div):
             return floor_divide(_value(arg.left, sizes), _value(arg.right, sizes))
-    values: list[Dim] = []
-    for arg in args:
-        value = _value(arg, sizes)
-        if isinstance(value, Unknown):
-            return UNKNOWN
-        values.append(value)
+    values = [_value(arg, sizes) for arg in args]
     if function in _FUNCTIONS and len(values) == 2:  # noqa: PLR2004 - of two arguments
         return _FUNCTIONS[function](*values)
-    return call(function, values)
+    known = [value for value in values if not isinstance(value, Unknown)]
+    return call(function, known) if len(known) == len(values) else UNKNOWN
 
 
 _INFIX: dict[type[ast.operator], Callable[[Scalar, Scalar], Scalar]] = {
