@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import os
 import subprocess
 import time
 from collections.abc import Sequence
@@ -69,7 +70,8 @@ class Probe:
     def __init__(
         self, folder: Path, levels: Sequence[link.Level] = (link.Level("x86-64", ()),), **how: int
     ) -> None:
-        path = folder / f"{next(_numbers)}.so"
+        # Not the path of another process's library: that would change under its feet.
+        path = folder / f"{os.getpid()}-{next(_numbers)}.so"
         workload = Workload(("b", "a"), ("b", "a"), ("b", "a"))
         version = link.Version("te_select_kernel_0", Decisions(**how))
         entry = link.KernelEntry(workload, (version,) * len(levels))
