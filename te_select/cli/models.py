@@ -14,7 +14,6 @@ import typer
 import te_select
 from te_select.cli.console import UsageError, print_line, print_table
 from te_select.errors import BroadcastError, DTypeError, ModelError
-from te_select.frontends import formats
 from te_select.operator.access import access_pattern
 from te_select.operator.broadcast import Shape, format_shape
 from te_select.operator.node import ModelNode
@@ -25,7 +24,17 @@ _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _SIZE = re.compile(rf"({_NAME.pattern})=(\d{{1,18}})", re.ASCII)
 _NOT_KNOWN = "?"
 
-Model = Annotated[Path | None, typer.Option(help=formats.titles())]
+
+def _formats() -> str:
+    """What a model may be; te-select-runtime reads none."""
+    try:
+        from te_select.frontends import formats  # noqa: PLC0415
+    except ModuleNotFoundError:
+        return "A model."
+    return formats.titles()
+
+
+Model = Annotated[Path | None, typer.Option(help=_formats())]
 Expand = Annotated[
     bool,
     typer.Option("--expand", help="With --model: look into operators that ONNX has as functions."),

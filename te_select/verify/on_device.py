@@ -21,26 +21,23 @@ from te_select.verify.reference import Array
 
 _ALIGNMENT = 256  # bytes; the alignment of cuMemAlloc
 _LARGEST_ALIGNMENT = 8  # bytes; the alignment that a kernel expects of its widest elements
-_failed: dict[int, str] = {}  # by device, how a kernel failed there
+_failures: list[str] = []  # how kernels failed while they ran
 
 
 class OnDevice:
-    """A CUDA kernel that takes NumPy arrays.
+    """A CUDA kernel that takes NumPy arrays, and runs on device 0.
 
     Parameters
     ----------
     kernel
         The kernel.
-    device
-        The number of the device to run it on.
     """
 
     copies = True
     """Memory of the device ends elsewhere than the arrays."""
 
-    def __init__(self, kernel: CudaKernel, device: int = 0) -> None:
+    def __init__(self, kernel: CudaKernel) -> None:
         self._kernel = kernel
-        self._device = device
 
     @property
     def workload(self) -> Workload:
@@ -76,15 +73,15 @@ class OnDevice:
             Any other error of the kernel. If it fails while it runs, for example at an address, the
             device serves this process no more, and every later call raises the same.
         """
-        if self._device in _failed:
-            raise SelectError(_failed[self._device])
+        if _failures:
+            raise SelectError(_failures[0])
         try:
             on_cond, on_then, on_else = (self._placed(value) for value in (cond, then, else_))
             if out is None:
                 out = self._like(cond, then, else_)
             whole = _whole(out)
             shift = whole.ctypes.data % _ALIGNMENT
-            memory = Memory(whole.nbytes + shift, self._device)
+            memory = Memory(whole.nbytes + shift)
             image = DeviceArray(memory, ELEMENT_TYPES["uint8"], whole.shape, shift)
             image.write(whole)
             place = shift + out.ctypes.data - whole.ctypes.data
@@ -95,8 +92,8 @@ class OnDevice:
         try:
             image.read(whole)
         except CudaError as error:
-            _failed[self._device] = f"{self.workload.name} failed on the device: {error}"
-            raise SelectError(_failed[self._device]) from error
+            _failures.append(f"{self.workload.name} failed on the device: {error}")
+            raise SelectError(_failures[0]) from error
         return out
 
     def _like(self, cond: Any, then: Any, else_: Any) -> Array:
@@ -122,7 +119,7 @@ class OnDevice:
         element = element_type(array.dtype)
         aligned = min(element.width, _LARGEST_ALIGNMENT)
         shift = array.ctypes.data % _ALIGNMENT // aligned * aligned
-        made = DeviceArray(Memory(array.nbytes + shift, self._device), element, array.shape, shift)
+        made = DeviceArray(Memory(array.nbytes + shift), element, array.shape, shift)
         made.write(array)
         return made
 

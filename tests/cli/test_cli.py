@@ -325,3 +325,18 @@ def test_warning_is_one_line(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert all(line.startswith("te-select: ") for line in done.stderr.splitlines()), done.stderr
     assert "te-select: warning: " in done.stderr
+
+
+def test_shell_starts_without_the_packages_that_build() -> None:
+    """As in te-select-runtime, which has only those that load, verify and inspect."""
+    missing = "bench", "compiler", "frontends", "schedules", "timing", "tuning"
+    hidden = {f"te_select.{name}": None for name in missing}
+    script = f"import sys; sys.modules.update({hidden!r}); from te_select.cli import main; main()"
+    found = subprocess.run(
+        [sys.executable, "-c", script, "inspect", "--help"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.returncode == 0, found.stderr
+    assert "--model" in found.stdout

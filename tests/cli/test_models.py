@@ -191,7 +191,10 @@ def test_bench_and_tune_take_a_model(graph, tmp_path):
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (["compile", "--model", "M", "--cond", "4", "-o", "x.so"], "no meaning beside --model"),
+        (
+            ["compile", "--model", "M", "--cond", "4", "-o", "x.so"],
+            "--cond has no meaning beside --model",
+        ),
         (["compile", "--expand", "--cond", "4", "-o", "x.so"], "no meaning without --model"),
         (["inspect", "--model", "M", "--target", "native"], "no meaning beside --model"),
         (["inspect", "--model", "M", "--size", "batch"], "expected, for example, batch=8"),

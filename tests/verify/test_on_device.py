@@ -17,7 +17,7 @@ WORKLOAD = Workload((5,), (5,), ())
 
 @pytest.fixture(autouse=True)
 def no_failure_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(on_device, "_failed", {})
+    monkeypatch.setattr(on_device, "_failures", [])
 
 
 def test_kernel_that_fails_on_the_device_fails_its_checks() -> None:

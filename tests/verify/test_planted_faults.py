@@ -91,7 +91,7 @@ def kernels(
 ) -> Iterator[list[OnDevice]]:
     """The kernels, on a device that is no stricter than a real one."""
     path, emulator = emulated
-    monkeypatch.setattr(on_device, "_failed", {})
+    monkeypatch.setattr(on_device, "_failures", [])
     loaded = te_select.load(path)
     assert isinstance(loaded, te_select.Library)
     with cuda_standin.fake_driver(90) as fake:
