@@ -1,5 +1,6 @@
 """Records and the workloads that they name, after lines were deleted, moved, doubled or merged."""
 
+import json
 import random
 
 import pytest
@@ -115,6 +116,14 @@ def lines_in(folder):
         line.partition(",")[2] if line.startswith("[") and line[1].isdigit() else line
         for line in lines
     }
+
+
+def test_last_of_several_sessions_tells_of_a_record(folder, entries):
+    """A merge of two branches may leave both."""
+    later = json.dumps({**entries[1].session, "trials": 77})
+    edit(folder, log.SESSIONS, lambda lines: lines.append(later))
+    best = log.read(folder).best(entries[1].key)
+    assert best is not None and best.session["trials"] == 77
 
 
 def test_time_of_several_runs_is_their_mean(folder, entries):

@@ -55,6 +55,20 @@ def test_one_thread_and_all_are_probed_with_both_stores(
         assert probe.how.startswith("plain stores, 1 threads, ")
 
 
+@pytest.mark.parametrize(("sets", "repeats"), [(1, 7), (3, 1)])
+def test_memory_that_is_to_be_cold_is_used_once_a_call(
+    sets: int, repeats: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[int] = []
+    monkeypatch.setattr(roof, "runner", lambda *_: ran.append)
+    monkeypatch.setattr(roof, "_repeats", lambda _run: 7)
+    monkeypatch.setattr(roof, "_fastest", lambda _run, _repeats: 1e-3)
+    for probe in roof.probes(1 << 16, sets).values():
+        ran.clear()
+        probe.call()
+        assert ran == [probe.repeats] == [repeats]
+
+
 def test_bytes_are_those_of_all_operands() -> None:
     """Bytes of float32: a copy moves 8, a select 13."""
     for name, width in (("copy", 8), ("select", 13)):

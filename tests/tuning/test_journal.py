@@ -1,6 +1,7 @@
 """The journal of an unfinished session: a trial is on the disk before it is reported."""
 
 import errno
+import json
 import os
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 
 from te_select import TuningError
 from te_select.tuning import journal as module
-from te_select.tuning.journal import FOLDER, Journal, Trial, config_key
+from te_select.tuning.journal import FOLDER, KEPT, Journal, Trial, config_key
 
 TRIAL = Trial({"unroll": 4}, 1e-3)
 
@@ -148,3 +149,16 @@ def test_trials_of_a_workload_that_is_done_are_forgotten(tmp_path):
     journals[0].close()
     assert [len(each.read()) for each in journals] == [0, 1]
     journals[0].close()
+
+
+def test_trial_is_kept_once_though_a_session_was_killed(journal):
+    """It was killed between keeping the trials and removing the journal."""
+    journal.append(TRIAL)
+    left = journal.path.read_bytes()
+    journal.close(keep=True)
+    journal.path.write_bytes(left)
+    journal.append(Trial({"unroll": 8}, 2e-3))
+    journal.close(keep=True)
+    kept = (journal.folder.parent / KEPT / journal.path.name).read_text().splitlines()
+    assert [json.loads(line)["config"] for line in kept] == [{"unroll": 4}, {"unroll": 8}]
+    assert not journal.path.exists()

@@ -1,0 +1,18 @@
+"""Files are opened only if they are regular ones."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from te_select.errors import ArtifactError
+from te_select.runtime import files
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_what_is_no_regular_file_is_refused_and_closed(make, tmp_path):
+    make(tmp_path / "log")
+    opened = len([*Path("/proc/self/fd").iterdir()])
+    with pytest.raises(ArtifactError, match="log is not a regular file; expected records"):
+        files.read(tmp_path / "log", "records")
+    assert len([*Path("/proc/self/fd").iterdir()]) == opened
