@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from te_select.errors import ArtifactError
-from te_select.runtime import files
+from te_select.runtime.artifact import files
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
