@@ -16,14 +16,49 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 
+from tvm.tirx.script.builder import ir as T
+
 from te_select.schedules.cpu.llvm_ir import IRWriter
+from te_select.schedules.cpu.vectors import Array, Expr, let
 
 COMPARED_BYTES = 4096  # many cores compare 12 bits of an address; Emerald Rapids compares 20
 LEAST_BYTES = 8192  # of out in a call; rows of 252 bytes took 1.2 times as long backwards
 PENDING_BYTES = 768  # out 512 bytes ahead took 1.1 times as long as backwards, 768 bytes 1.0
 
 
-def backwards(writer: IRWriter, allowed: str, inputs: Sequence[str], row_bytes: int) -> str:
+def backwards(allowed: Expr, out: Array, inputs: Sequence[Array], n: Expr, row_bytes: int) -> Expr:
+    """Choose a direction.
+
+    Parameters
+    ----------
+    allowed
+        False if the walk must go forwards.
+    out
+        What is written.
+    inputs
+        Operands that are read as fast as out is written, in bytes.
+    n, row_bytes
+        How many rows out has, and their bytes.
+
+    Returns
+    -------
+    Expr
+        Whether backwards is better.
+    """
+    out_address, *others = (T.reinterpret("int64", array.address()) for array in (out, *inputs))
+    hit_forwards = reduce(T.Or, (_slightly_ahead(out_address, other) for other in others))
+    hit_backwards = reduce(T.Or, (_slightly_ahead(other, out_address) for other in others))
+    long = n >= T.int64(LEAST_BYTES // row_bytes)
+    better = T.And(hit_forwards, T.Not(hit_backwards))
+    return let("back", T.And(T.And(allowed, long), better))
+
+
+def _slightly_ahead(address: Expr, other: Expr) -> Expr:
+    """Whether the low bits of ``address`` are 1 to `PENDING_BYTES` above those of ``other``."""
+    return ((address - other - T.int64(1)) & T.int64(COMPARED_BYTES - 1)) < T.int64(PENDING_BYTES)
+
+
+def backwards_text(writer: IRWriter, allowed: str, inputs: Sequence[str], row_bytes: int) -> str:
     """Write the code that chooses a direction.
 
     Parameters
@@ -51,8 +86,8 @@ def backwards(writer: IRWriter, allowed: str, inputs: Sequence[str], row_bytes: 
     ahead, behind = ["false"], ["false"]
     for name in inputs:
         address = writer.emit(f"ptrtoint ptr %{name} to i64")
-        ahead.append(_slightly_ahead(writer, out, address))
-        behind.append(_slightly_ahead(writer, address, out))
+        ahead.append(_slightly_ahead_text(writer, out, address))
+        behind.append(_slightly_ahead_text(writer, address, out))
     hit_forwards, hit_backwards = (
         reduce(lambda a, b: writer.emit(f"or i1 {a}, {b}"), found) for found in (ahead, behind)
     )
@@ -63,7 +98,7 @@ def backwards(writer: IRWriter, allowed: str, inputs: Sequence[str], row_bytes: 
     return writer.emit(f"phi i1 [ false, %{before} ], [ {better}, %{look} ]")
 
 
-def _slightly_ahead(writer: IRWriter, address: str, other: str) -> str:
+def _slightly_ahead_text(writer: IRWriter, address: str, other: str) -> str:
     """Whether the low bits of ``address`` are 1 to `PENDING_BYTES` above those of ``other``."""
     distance = writer.emit(f"sub i64 {address}, {other}")
     less_one = writer.emit(f"sub i64 {distance}, 1")

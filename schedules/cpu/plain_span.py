@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from te_select.schedules.cpu.aliasing import backwards
+from te_select.schedules.cpu.aliasing import backwards_text
 from te_select.schedules.cpu.flags import BACKWARDS, SKIP
 from te_select.schedules.cpu.span import BATCH_BYTES, STREAMED_BYTES, Group, Span, SpanWriter, Value
 
@@ -53,7 +53,7 @@ class PlainWriter(SpanWriter):
         level = [name for name, moves in sides.items() if moves == "f"]
         if span.cond == "f" and span.width == 1:
             level.append("cond")
-        self.backwards = backwards(self, self.asked(BACKWARDS), level, span.width * span.inner)
+        self.backwards = backwards_text(self, self.asked(BACKWARDS), level, span.width * span.inner)
 
     def _choose_then_copy(self) -> None:
         """Cond is one value: read only the side that it selects."""

@@ -94,6 +94,11 @@ class Span:
         return self.vector_bytes // self.width
 
     @property
+    def in_flight(self) -> int:
+        """Vectors of elements that an iteration takes; short rows take one for each column."""
+        return self.unroll if self.inner == 1 else 1
+
+    @property
     def kind(self) -> str:
         """Which rows it walks; `span_source` says which file writes it."""
         if self.end_to_end:

@@ -23,6 +23,7 @@ from te_select.schedules.annotations import ANNOTATION, PLAIN_LEAF
 from te_select.schedules.cpu.flags import FLAGS
 from te_select.schedules.cpu.span import Span
 from te_select.schedules.cpu.span_source import span_source
+from te_select.schedules.cpu.statements import _WRITERS, statements
 from te_select.schedules.variant import Condition
 
 _TO_LOOPS = (
@@ -45,9 +46,6 @@ _TO_VECTORS = (  # only for a plain leaf
     tirx.transform.RemoveNoOp,
 )
 _TO_CODE = (
-    tirx.transform.StmtSimplify,
-    tirx.transform.RemoveNoOp,
-    tirx.transform.CommonSubexprElim,
     tirx.transform.LowerTVMBuiltin,
     tirx.transform.LowerIntrin,
 )
@@ -97,13 +95,12 @@ def lower(
     # Not in the callback below, because TVM turns an exception in a callback into a RuntimeError.
     calls = [] if plain else [(leaf, _call_span(leaf, flags)) for leaf in leaves(flat.body)]
     body = tvm_ffi.structural_map(
-        flat.body,
+        _shared(flat.body, *part),
         (tirx.For, lambda loop: next((c for at, c in calls if at.same_as(loop)), loop)),
         order="pre",
     )
     body = tvm_ffi.structural_map(body, (tirx.For, _without_notes), order="post")
-    body = _shared(body, *part)
-    for name in sorted({span.symbol for span in spans}):
+    for name in sorted({span.symbol for span in spans if span.kind not in _WRITERS}):
         text = ir.StringImm(span_source(name))
         body = tirx.AttrStmt(tirx.IntImm("int32", 0), "pragma_import_llvm", text, body)
     return _raw(flat, body, symbol, dim_names, how, instead)
@@ -164,10 +161,14 @@ def _call_span(loop: tirx.For, flags: ir.Var) -> tirx.Stmt:
         else:
             raise refused(body)
     loads = operands_of(body)
-    pointers = [
-        tirx.address_of(_at_start(loads[operand], variables))
-        for operand in ("out", "cond", "then", "else")
-    ]
+    addresses = {
+        operand.replace("else", "else_"): tirx.address_of(_at_start(load, variables))
+        for operand, load in loads.items()
+    }
+    span = Span.from_symbol(name)
+    if span.kind in _WRITERS:
+        return statements(span, addresses, limit.astype("int64"), inner.astype("int64"), flags)
+    pointers = [addresses[operand] for operand in ("out", "cond", "then", "else_")]
     sizes = [limit.astype("int64"), inner.astype("int64"), flags]
     return tirx.Evaluate(tirx.call_extern("void", name, *pointers, *sizes))
 

@@ -6,7 +6,7 @@ import ctypes
 
 import pytest
 
-from te_select.schedules.cpu.aliasing import COMPARED_BYTES, PENDING_BYTES, backwards
+from te_select.schedules.cpu.aliasing import COMPARED_BYTES, PENDING_BYTES, backwards_text
 from te_select.schedules.cpu.llvm_ir import IRWriter
 from tests.support.llvm_functions import compiled
 
@@ -25,7 +25,7 @@ def is_backwards(tmp_path_factory):
     )
     writer.start("entry")
     allowed = writer.emit("icmp ne i64 %may, 0")
-    found = backwards(writer, allowed, ["then", "else"], 4)
+    found = backwards_text(writer, allowed, ["then", "else"], 4)
     writer.line(f"store i8 {writer.emit(f'zext i1 {found} to i8')}, ptr %answer, align 1")
     writer.line("ret void")
     text = "\n".join([*writer.lines, "}", ""])

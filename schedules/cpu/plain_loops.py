@@ -1,0 +1,84 @@
+"""The plain span: one run of elements, along which each operand moves or stays.
+
+For each vector of elements (`walk`)::
+
+    out[at : at + lanes] = Select(cond[at : at + lanes] != 0, then[at : at + lanes], else_[0])
+
+An operand that stays is loaded once. If cond stays, only the side that it selects is read. If the
+flags ask for it, the cond of several vectors is looked at before anything else is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeAlias
+
+from tvm.tirx.script.builder import ir as T
+
+from te_select.schedules.cpu.operands import Operands
+from te_select.schedules.cpu.vectors import Expr, any_and_all, choose, let, repeated
+from te_select.schedules.cpu.walk import Group, Walk
+
+Read: TypeAlias = Callable[[Operands, Expr, int], Expr]
+"""A vector of one operand: from operands, a first element and a number of lanes."""
+
+
+def plain_span(given: Operands) -> None:
+    """Write the span's statements."""
+    span = given.span
+    if span.cond == "s":
+        _copy_chosen(given)
+        return
+    cond, then, else_ = (reader(given, name) for name in ("cond", "then", "else_"))
+
+    def select(here: Operands, k: Expr, lanes: int) -> list[Expr]:
+        return [choose(cond(here, k, lanes), then(here, k, lanes), else_(here, k, lanes), lanes)]
+
+    def look(here: Operands, past_cache: bool) -> None:
+        count = span.in_flight * span.lanes
+        lanes = min(count, span.vector_bytes)
+        block = [cond(here, k, lanes) for k in range(0, count, lanes)]
+        some, every = any_and_all(block, lanes, span.reduces)
+        with T.If(T.Or(every, T.Not(some))):
+            with T.Then(), T.If(every):
+                with T.Then():
+                    walk.several(copy(then), here, past_cache)
+                with T.Else():
+                    walk.several(copy(else_), here, past_cache)
+            with T.Else():
+                walk.several(select, here, past_cache)
+
+    walk = Walk(given, select, look=look if span.skipping else None)
+    walk.cover()
+
+
+def reader(given: Operands, name: str) -> Read:
+    """What gives the vectors of an operand.
+
+    An element that stays is loaded here, before the loop. LLVM cannot move the load itself, because
+    out may be one of the inputs.
+    """
+    if given.moves[name] == "f":
+        return lambda here, k, lanes: getattr(here, name).load(k, lanes)
+    element = let("element", getattr(given, name).load(0, 1))
+    return lambda _here, _k, lanes: repeated(element, lanes)
+
+
+def copy(side: Read) -> Group:
+    """What gives the vectors of one side alone."""
+    return lambda here, k, lanes: [side(here, k, lanes)]
+
+
+def _copy_chosen(given: Operands) -> None:
+    """Cond is one value: read only the side that it selects."""
+    chosen = given.cond.load(0, 1) != T.uint8(0)
+    if given.span.then == given.span.else_ == "f":
+        given = replace(given, then=given.then.or_else(chosen, given.else_))
+        Walk(given, copy(reader(given, "then"))).cover()
+        return
+    with T.If(chosen):
+        with T.Then():
+            Walk(given, copy(reader(given, "then"))).cover()
+        with T.Else():
+            Walk(given, copy(reader(given, "else_"))).cover()

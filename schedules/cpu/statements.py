@@ -1,0 +1,51 @@
+"""The TIR of a span, which takes the place of a loop: the file that writes it is chosen here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tvm import tirx
+from tvm.script.ir_builder import IRBuilder
+from tvm.tirx.script.builder import ir as T
+
+from te_select.schedules.cpu import plain_loops, tir_short_rows
+from te_select.schedules.cpu.operands import Operands
+from te_select.schedules.cpu.span import Span
+from te_select.schedules.cpu.vectors import Array, Expr, past_cache_text
+
+_WRITERS = {"plain run": plain_loops.plain_span, "short rows": tir_short_rows.short_rows}
+
+
+def statements(
+    span: Span, addresses: Mapping[str, Expr], n: Expr, inner: Expr, flags: Expr
+) -> tirx.Stmt:
+    """Write a span.
+
+    Parameters
+    ----------
+    span
+        The span.
+    addresses
+        Pointers to the first elements of ``out``, ``cond``, ``then`` and ``else_``.
+    n, inner
+        How many rows there are, and elements in each.
+    flags
+        Of the call.
+
+    Returns
+    -------
+    tvm.tirx.Stmt
+        The statements.
+    """
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("span")
+        out, cond, then, else_ = (
+            Array.at(name, 1 if name == "cond" else span.width, addresses[name])
+            for name in ("out", "cond", "then", "else_")
+        )
+        _WRITERS[span.kind](Operands(span, out, cond, then, else_, n, inner, flags))
+    body = builder.get().body
+    if not span.streaming:
+        return body
+    text = past_cache_text(span.vector_bytes)
+    return tirx.AttrStmt(tirx.IntImm("int32", 0), "pragma_import_llvm", text, body)

@@ -1,0 +1,96 @@
+"""Spans of short rows, several of which share a vector.
+
+Rows are taken ``lanes`` at a time. Together these have ``inner`` whole vectors, however short a row
+is. With one value of cond per row, lane l of vector j of the rows from r on is (`walk`)::
+
+    element = j * lanes + l
+    out[r * inner + element] = Select(cond[r + element // inner] != 0,
+                                      then[r * inner + element], else_[element % inner])
+
+Shuffles make the vectors of an operand that has one value per row, or that is the same in every
+row. The latter are made once, before the loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import gcd
+from typing import TypeAlias
+
+from tvm import tirx
+
+from te_select.schedules.cpu.operands import Operands
+from te_select.schedules.cpu.plain_loops import reader
+from te_select.schedules.cpu.vectors import Array, Expr, choose, let
+from te_select.schedules.cpu.walk import Walk, each
+
+Column: TypeAlias = Callable[[Operands, Expr, int, int], Expr]
+"""Vector j of an operand: from operands, a first row, a number of rows, and j."""
+
+
+def short_rows(given: Operands) -> None:
+    """Write the span's statements."""
+    inner = given.span.inner
+    cond, then, else_ = (_column(given, name) for name in ("cond", "then", "else_"))
+
+    def select(here: Operands, row: Expr, rows: int) -> list[Expr]:
+        def vector(j: int) -> Expr:
+            of = (here, row, rows, j)
+            return choose(cond(*of), then(*of), else_(*of), rows)
+
+        return [vector(j) for j in range(inner)]
+
+    def one_by_one(first: Expr, count: Expr) -> None:
+        each(first, first + count, 1, lambda row: walk.put(select, [(given.from_row(row), 0)], 1))
+
+    walk = Walk(given, select, few=one_by_one)
+    walk.cover()
+
+
+def _column(given: Operands, name: str) -> Column:
+    """What gives the vectors of an operand, by how it moves."""
+    inner, moves = given.span.inner, given.moves[name]
+    if moves == "o":
+        return lambda here, row, rows, j: _shuffled(
+            [getattr(here, name).load(row, rows)], [(j * rows + k) // inner for k in range(rows)]
+        )
+    if moves == "i":
+        return _periodic_column(getattr(given, name), inner, given.span.lanes)
+    read = reader(given, name)
+    return lambda here, row, rows, j: read(here, row * inner + j * rows, rows)
+
+
+def _periodic_column(array: Array, inner: int, lanes: int) -> Column:
+    """The vectors of an operand that is the same in every row; few enough are made here."""
+    count = inner // gcd(inner, lanes) if inner <= lanes else 0
+    periods = [let("period", _periodic(array, inner, lanes, j)) for j in range(count)]
+
+    def column(_here: Operands, _row: Expr, rows: int, j: int) -> Expr:
+        if periods and rows == lanes:
+            return periods[j % count]
+        return _periodic(array, inner, rows, j)
+
+    return column
+
+
+def _periodic(array: Array, inner: int, rows: int, j: int) -> Expr:
+    """Lanes ``(j * rows + l) % inner`` of a row."""
+    first = j * rows % inner
+    if first + rows <= inner:
+        return array.load(first, rows)
+    if inner <= rows:
+        return _shuffled([array.load(0, inner)], [(first + k) % inner for k in range(rows)])
+    ends = [array.load(inner - rows, rows), array.load(0, rows)]
+    return _shuffled(ends, [first - (inner - rows) + k for k in range(rows)])
+
+
+def _shuffled(vectors: Sequence[Expr], picks: Sequence[int]) -> Expr:
+    """Pick lanes of vectors that follow each other; a scalar is what it picks of itself.
+
+    TVM takes no more picks than there are lanes, so the vectors are repeated.
+    """
+    if len(picks) == 1:
+        return vectors[0]
+    lanes = sum(vector.ty.dtype.lanes for vector in vectors)
+    copies = list(vectors) * -(-len(picks) // lanes)
+    return tirx.Shuffle(copies, [tirx.IntImm("int32", pick) for pick in picks])

@@ -1,0 +1,203 @@
+"""How a span walks along rows, vector by vector; `plain_span` and `short_rows` say what they hold.
+
+For n rows of ``inner`` elements, of which ``lanes`` are taken at a time::
+
+    if n < lanes:                                few(0, n)
+    elif stores go past the cache and may:       few(0, first row at an aligned address)
+                                                 whole vectors, past the cache
+                                                 few(rest)
+    else:                                        whole vectors
+                                                 the last vector, which overlaps the one before
+
+Whole vectors are taken several at a time, and all of these are loaded before any is stored. If out
+lies just ahead of an input, they are taken backwards (`aliasing`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from tvm.script.ir_builder import IRBuilder
+from tvm.tirx.script.builder import ir as T
+
+from te_select.schedules.cpu.aliasing import backwards
+from te_select.schedules.cpu.flags import BACKWARDS, SKIP, STREAM
+from te_select.schedules.cpu.operands import Operands
+from te_select.schedules.cpu.span import Span
+from te_select.schedules.cpu.vectors import Expr, let
+
+BATCH_BYTES = 256  # loaded before any are stored; they take 8 of the 16 registers of AVX2
+# Of a span that stores past the cache. Its time, as a multiple of that with plain stores, was 1.5
+# for spans of 128 bytes and 0.64 for spans of 4096 bytes (Emerald Rapids).
+STREAMED_BYTES = 1024
+
+Group: TypeAlias = Callable[[Operands, Expr, int], list[Expr]]
+"""The vectors of some rows, one after another: from operands, a first row and a number of rows."""
+
+
+def each(
+    first: Expr, stop: Expr, step: int, body: Callable[[Expr], None], back: Expr | None = None
+) -> None:
+    """Run ``body(at)`` for every whole step from ``first`` on.
+
+    If ``back`` is true, the same steps come in the opposite order.
+
+    LLVM cannot tell how often this loop runs, because an unsigned number may wrap. So it leaves the
+    loop as it is; else it would spend most of its time there, and unroll vectors of the rest.
+    """
+    end = let("end", stop.astype("uint64"))
+    row = T.alloc_buffer((1,), "uint64", annotations={"disable_lower_builtin": True})
+    IRBuilder.name("row", row)
+    mirror = None if back is None else let("mirror", stop - (stop - first) % step - step + first)
+    T.buffer_store(row, first.astype("uint64"), [0])
+    with T.While(row[0] + T.uint64(step) <= end):
+        at = row[0].astype("int64")
+        body(let("at", at if back is None else T.Select(back, mirror - at, at)))
+        T.buffer_store(row, row[0] + T.uint64(step), [0])
+
+
+@dataclass(frozen=True)
+class Walk:
+    """How the rows of a span are covered.
+
+    Parameters
+    ----------
+    given
+        The arguments. Rows have a literal number of elements.
+    group
+        What to store.
+    few
+        Covers rows that are fewer than lanes; by default vectors of half as many lanes do.
+    look
+        Covers the rows of one iteration if the flags ask for looking at cond first; told whether
+        stores go past the cache.
+    """
+
+    given: Operands
+    group: Group
+    few: Callable[[Expr, Expr], None] | None = None
+    look: Callable[[Operands, bool], None] | None = None
+
+    @property
+    def span(self) -> Span:
+        """The span."""
+        return self.given.span
+
+    def cover(self) -> None:
+        """Cover all rows, as this module's docstring says."""
+        with T.If(self.given.n < self.span.lanes):
+            with T.Then():
+                self._few(T.int64(0), self.given.n)
+            with T.Else():
+                back = self._backwards()
+                if self.span.streaming:
+                    self._past_cache_or_through(back)
+                else:
+                    self._through(back)
+
+    def put(
+        self,
+        group: Group,
+        starts: Sequence[tuple[Operands, Expr]],
+        rows: int,
+        past_cache: bool = False,
+    ) -> None:
+        """Store groups of rows, all of which are loaded first; a start is operands and a row."""
+        values = [
+            (here.out, k * self.span.inner + j * rows, let("value", vector))
+            for here, k in starts
+            for j, vector in enumerate(group(here, k, rows))
+        ]
+        for out, element, value in values:
+            (out.store_past_cache if past_cache else out.store)(element, value, rows)
+
+    def several(self, group: Group, here: Operands, past_cache: bool) -> None:
+        """Store the vectors of one iteration."""
+        batch = max(1, BATCH_BYTES // self.span.vector_bytes)
+        starts = [(here, k * self.span.lanes) for k in range(self.span.in_flight)]
+        for k in range(0, len(starts), batch):
+            self.put(group, starts[k : k + batch], self.span.lanes, past_cache)
+
+    def _at(self, *rows: Expr) -> list[tuple[Operands, Expr]]:
+        return [(self.given.from_row(row), 0) for row in rows]
+
+    def _few(self, first: Expr, count: Expr) -> None:
+        (self.few or self._halves)(first, count)
+
+    def _halves(self, first: Expr, count: Expr, lanes: int = 0) -> None:
+        """Two vectors of half as many lanes, which may overlap, or two of a quarter, and so on."""
+        lanes = (lanes or self.span.lanes) // 2
+        with T.If(count >= lanes):
+            with T.Then():
+                last = let("last", first + (count - lanes))
+                self.put(self.group, [(self.given, first), (self.given, last)], lanes)
+            if lanes > 1:
+                with T.Else():
+                    self._halves(first, count, lanes)
+
+    def _past_cache_or_through(self, back: Expr | None) -> None:
+        """Begin at the first row r with ``(address + r * inner * width) % vector_bytes == 0``.
+
+        A plain store to a line that is stored past the cache costs more than is saved, so nothing
+        overlaps there.
+        """
+        span, n = self.span, self.given.n
+        twos = span.inner & -span.inner
+        unit = min(span.vector_bytes, span.width * twos)
+        period = max(1, span.lanes // twos)
+        inverse = pow(span.inner // twos, -1, period) if period > 1 else 0
+        missing = let("missing", self.given.bytes_to_line())
+        worth = T.And(self.given.asked(STREAM), n >= STREAMED_BYTES // (span.width * span.inner))
+        with T.If(T.And(missing % unit == 0, worth)):
+            with T.Then():
+                first = let("first", missing // unit * inverse % period)
+                self._few(T.int64(0), first)
+                done = self._vectors(first, back, past_cache=True)
+                self._few(done, n - done)
+            with T.Else():
+                self._through(back)
+
+    def _through(self, back: Expr | None) -> None:
+        n, lanes = self.given.n, self.span.lanes
+        done = self._vectors(T.int64(0), back, past_cache=False)
+        with T.If(done != n), T.Then():
+            self.put(self.group, [(self.given, n - lanes)], lanes)
+
+    def _vectors(self, first: Expr, back: Expr | None, past_cache: bool) -> Expr:
+        """Cover rows from ``first`` on by whole vectors; return the first row that is left."""
+        span, n, look = self.span, self.given.n, self.look
+        step = span.in_flight * span.lanes
+
+        def take(at: Expr) -> None:
+            self.several(self.group, self.given.from_row(at), past_cache)
+
+        if look is None:
+            each(first, n, step, take, back)
+        else:
+            with T.If(self.given.asked(SKIP)):
+                with T.Then():
+                    each(first, n, step, lambda at: look(self.given.from_row(at), past_cache), back)
+                with T.Else():
+                    each(first, n, step, take, back)
+        done = let("done", n - (n - first) % step)
+        if span.in_flight > 1:
+            each(
+                done,
+                n,
+                span.lanes,
+                lambda at: self.put(self.group, self._at(at), span.lanes, past_cache),
+            )
+            done = let("done", n - (n - done) % span.lanes)
+        return done
+
+    def _backwards(self) -> Expr | None:
+        """Whether to go backwards, by the inputs that are read as fast as out is written."""
+        given, span = self.given, self.span
+        names = ["then", "else_", *["cond"] * (span.width == 1)]
+        inputs = [getattr(given, name) for name in names if given.moves[name] == "f"]
+        if span.forwards or not inputs:
+            return None
+        allowed = given.asked(BACKWARDS)
+        return backwards(allowed, given.out, inputs, given.n, span.width * span.inner)
