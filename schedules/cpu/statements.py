@@ -8,12 +8,16 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.tirx.script.builder import ir as T
 
-from te_select.schedules.cpu import plain_loops, tir_short_rows
+from te_select.schedules.cpu import plain_loops, tir_rows_end_to_end, tir_short_rows
 from te_select.schedules.cpu.operands import Operands
 from te_select.schedules.cpu.span import Span
 from te_select.schedules.cpu.vectors import Array, Expr, past_cache_text
 
-_WRITERS = {"plain run": plain_loops.plain_span, "short rows": tir_short_rows.short_rows}
+_WRITERS = {
+    "plain run": plain_loops.plain_span,
+    "short rows": tir_short_rows.short_rows,
+    "rows end to end": tir_rows_end_to_end.rows_end_to_end,
+}
 
 
 def statements(

@@ -42,6 +42,11 @@ class Array:
         IRBuilder.name(name, found)
         return cls(name, width, found)
 
+    def on_stack(self, count: int) -> Array:
+        """Room for elements of the same kind."""
+        room = stack_buffer(count * self.width, "uint8")
+        return Array.at(self.name, self.width, tirx.address_of(room[0]))
+
     def address(self, index: Expr = 0) -> Expr:
         """A pointer to an element."""
         return tirx.address_of(self.bytes[index * self.width])
@@ -73,6 +78,11 @@ class Array:
     def _bytes_of(self, index: Expr, lanes: int) -> Expr:
         size, first = lanes * self.width, index * self.width
         return T.ramp(first, 1, size) if size > 1 else first  # a ramp has several lanes
+
+
+def stack_buffer(count: int, dtype: str) -> Expr:
+    """A buffer on the stack, or in a register; TVM would take it from the heap."""
+    return T.alloc_buffer((count,), dtype, annotations={"disable_lower_builtin": True}, layout=None)
 
 
 def repeated(value: Expr, lanes: int) -> Expr:

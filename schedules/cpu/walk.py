@@ -26,7 +26,7 @@ from te_select.schedules.cpu.aliasing import backwards
 from te_select.schedules.cpu.flags import BACKWARDS, SKIP, STREAM
 from te_select.schedules.cpu.operands import Operands
 from te_select.schedules.cpu.span import Span
-from te_select.schedules.cpu.vectors import Expr, let
+from te_select.schedules.cpu.vectors import Expr, let, stack_buffer
 
 BATCH_BYTES = 256  # loaded before any are stored; they take 8 of the 16 registers of AVX2
 # Of a span that stores past the cache. Its time, as a multiple of that with plain stores, was 1.5
@@ -48,7 +48,7 @@ def each(
     loop as it is; else it would spend most of its time there, and unroll vectors of the rest.
     """
     end = let("end", stop.astype("uint64"))
-    row = T.alloc_buffer((1,), "uint64", annotations={"disable_lower_builtin": True})
+    row = stack_buffer(1, "uint64")
     IRBuilder.name("row", row)
     mirror = None if back is None else let("mirror", stop - (stop - first) % step - step + first)
     T.buffer_store(row, first.astype("uint64"), [0])
@@ -124,9 +124,9 @@ class Walk:
         return [(self.given.from_row(row), 0) for row in rows]
 
     def _few(self, first: Expr, count: Expr) -> None:
-        (self.few or self._halves)(first, count)
+        (self.few or self.halves)(first, count)
 
-    def _halves(self, first: Expr, count: Expr, lanes: int = 0) -> None:
+    def halves(self, first: Expr, count: Expr, lanes: int = 0) -> None:
         """Two vectors of half as many lanes, which may overlap, or two of a quarter, and so on."""
         lanes = (lanes or self.span.lanes) // 2
         with T.If(count >= lanes):
@@ -135,7 +135,7 @@ class Walk:
                 self.put(self.group, [(self.given, first), (self.given, last)], lanes)
             if lanes > 1:
                 with T.Else():
-                    self._halves(first, count, lanes)
+                    self.halves(first, count, lanes)
 
     def _past_cache_or_through(self, back: Expr | None) -> None:
         """Begin at the first row r with ``(address + r * inner * width) % vector_bytes == 0``.

@@ -1,0 +1,177 @@
+"""Spans of rows that are walked end to end: the output is one run of aligned vectors.
+
+Most rows begin and end inside a cache line of out. A line that two rows share is slow if each row
+is walked for itself: it is read before it is written, and cannot be stored past the cache. So here
+the vectors follow each other from the first aligned one on. A vector that two rows share takes its
+lanes from both. A row has at least two vectors::
+
+    few(elements before the first aligned vector)
+    for r in range(n):
+        for x in whole vectors of row r alone, from column (head - r * inner) % lanes on:
+            out[r * inner + x : ...] = ...
+        one vector of the last elements of row r and the first ones of row r + 1
+
+If cond is one value per row, only the side that it selects is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from tvm.tirx.script.builder import ir as T
+
+from te_select.schedules.cpu.flags import STREAM
+from te_select.schedules.cpu.operands import Operands
+from te_select.schedules.cpu.vectors import Array, Expr, choose, is_true, let, repeated
+from te_select.schedules.cpu.walk import BATCH_BYTES, STREAMED_BYTES, Walk, each
+
+_SIDES = ("then", "else_")
+_OfRow: TypeAlias = Callable[[Expr, int], Expr]  # from a first column and a number of lanes
+
+
+def rows_end_to_end(given: Operands) -> None:
+    """Write the span's statements."""
+    span = given.span
+    with T.If(given.n > 0), T.Then():
+        windows = _windows(given)
+        missing = let("missing", given.bytes_to_line())
+        aligned = missing % span.width == 0
+        head = let("head", T.Select(aligned, missing // span.width, T.int64(0)))
+        rows = _Rows(given, windows, head)
+        if not span.streaming:
+            rows.walk(past_cache=False)
+            return
+        long = given.n * given.inner >= STREAMED_BYTES // span.width
+        with T.If(T.And(given.asked(STREAM), T.And(aligned, long))):
+            with T.Then():
+                rows.walk(past_cache=True)
+            with T.Else():
+                rows.walk(past_cache=False)
+
+
+def _windows(given: Operands) -> dict[str, Array]:
+    """Put copies of some operands on the stack, so that one load can begin anywhere in a row.
+
+    An operand that moves only within the row: its last lanes, followed by its first ones. A side
+    that does not move within the row, if cond is one value per row: a vector of copies.
+    """
+    lanes, moves = given.span.lanes, given.moves
+    found = {}
+    for name in ("cond", *_SIDES):
+        array: Array = getattr(given, name)
+        if moves[name] == "i":
+            found[name] = array.on_stack(2 * lanes)
+            for k, first in enumerate((given.inner - lanes, T.int64(0))):
+                found[name].store(k * lanes, array.load(first, lanes), lanes)
+        elif name in _SIDES and moves[name] in "os" and moves["cond"] in "os":
+            found[name] = array.on_stack(lanes)
+            if moves[name] == "s":
+                found[name].store(0, repeated(array.load(0, 1), lanes), lanes)
+    return found
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows, the windows of their operands, and the elements before the first whole line."""
+
+    given: Operands
+    windows: dict[str, Array]
+    head: Expr
+
+    def walk(self, past_cache: bool) -> None:
+        """Cover all rows."""
+        self._within(self.given).halves(T.int64(0), self.head)
+        each(T.int64(0), self.given.n, 1, lambda r: self._row(r, past_cache))
+
+    def _row(self, r: Expr, past_cache: bool) -> None:
+        """Cover the vectors of row r alone, and the vector that it shares with the next row."""
+        span, inner = self.given.span, self.given.inner
+        lanes, batch = span.lanes, BATCH_BYTES // span.width
+        here = self.given.from_row(r)
+        walk = self._within(here)
+
+        def store(at: Expr, elements: int) -> None:
+            starts = [(walk.given, at + k) for k in range(0, elements, lanes)]
+            walk.put(walk.group, starts, lanes, past_cache)
+
+        own = let("own", (self.head - r * inner) % lanes)
+        each(own, inner, batch, lambda at: store(at, batch))
+        each(inner - (inner - own) % batch, inner, lanes, lambda at: store(at, lanes))
+        left = let("left", (inner - own) % lanes)
+        done = let("done", inner - left)
+        with T.If(left != 0), T.Then(), T.If(r + 1 < self.given.n):
+            with T.Then():
+                following = self.given.from_row(r + 1)
+                shared = self._shared(here, following, done, left)
+                walk.put(lambda *_: [shared], [(walk.given, done)], lanes, past_cache)
+            with T.Else():
+                walk.halves(done, left)
+
+    def _within(self, here: Operands) -> Walk:
+        """The walk along one row, where operands begin at the row."""
+        run = replace(here, span=replace(here.span, inner=1))
+        value = self._copied(here) if self._cond_by_row else self._selected(here)
+        return Walk(run, lambda _here, at, lanes: [value(at, lanes)])
+
+    @property
+    def _cond_by_row(self) -> bool:
+        return self.given.moves["cond"] in "os"
+
+    def _copied(self, here: Operands) -> _OfRow:
+        side, step = self._chosen(here, {name: getattr(here, name) for name in _SIDES})
+        return lambda at, lanes: side.load(at * step, lanes)
+
+    def _chosen(self, here: Operands, moving: dict[str, Array]) -> tuple[Array, Expr]:
+        """The side that cond selects for a row, and 1 if it moves within the row or 0.
+
+        There is no branch, because cond cannot be predicted. ``moving`` has the sides that move
+        within the row.
+        """
+        lanes, moves = here.span.lanes, here.moves
+        for name in _SIDES:
+            if moves[name] == "o":
+                self.windows[name].store(0, repeated(getattr(here, name).load(0, 1), lanes), lanes)
+        chosen = is_true(here.cond.load(0, 1), 1)
+        then, else_ = (
+            moving[name] if moves[name] in "fi" else self.windows[name] for name in _SIDES
+        )
+        steps = (T.int64(moves[name] in "fi") for name in _SIDES)
+        return then.or_else(chosen, else_), let("step", T.Select(chosen, *steps))
+
+    def _selected(self, here: Operands) -> _OfRow:
+        def operand(name: str) -> _OfRow:
+            array: Array = getattr(here, name)
+            if here.moves[name] in "fi":
+                return array.load
+            element = let("element", array.load(0, 1))
+            return lambda _at, lanes: repeated(element, lanes)
+
+        cond, then, else_ = (operand(name) for name in ("cond", *_SIDES))
+        return lambda at, lanes: choose(cond(at, lanes), then(at, lanes), else_(at, lanes), lanes)
+
+    def _shared(self, here: Operands, following: Operands, done: Expr, left: Expr) -> Expr:
+        """The vector of the ``left`` last elements of a row, and of the first ones of the next."""
+        lanes = here.span.lanes
+        number = T.ramp(T.uint8(0), T.uint8(1), lanes)
+        of_first = number < repeated(left.astype("uint8"), lanes)
+
+        def moving(name: str) -> Array:
+            of_all = here.moves[name] == "f"
+            array: Array = getattr(here, name) if of_all else self.windows[name]
+            return array.from_element(done if of_all else lanes - left)
+
+        def joined(name: str) -> Expr:
+            if here.moves[name] in "fi":
+                return moving(name).load(0, lanes)
+            first, second = (getattr(row, name).load(0, 1) for row in (here, following))
+            return T.Select(of_first, repeated(first, lanes), repeated(second, lanes))
+
+        if not self._cond_by_row:
+            return choose(joined("cond"), joined("then"), joined("else_"), lanes)
+        sides = {name: moving(name) for name in _SIDES if here.moves[name] in "fi"}
+        first, second = (
+            let("part", self._chosen(row, sides)[0].load(0, lanes)) for row in (here, following)
+        )
+        return T.Select(of_first, first, second)
