@@ -8,7 +8,12 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.tirx.script.builder import ir as T
 
-from te_select.schedules.cpu import plain_loops, tir_rows_end_to_end, tir_short_rows
+from te_select.schedules.cpu import (
+    plain_loops,
+    tir_rows_end_to_end,
+    tir_rows_of_named_length,
+    tir_short_rows,
+)
 from te_select.schedules.cpu.operands import Operands
 from te_select.schedules.cpu.span import Span
 from te_select.schedules.cpu.vectors import Array, Expr, past_cache_text
@@ -17,6 +22,7 @@ _WRITERS = {
     "plain run": plain_loops.plain_span,
     "short rows": tir_short_rows.short_rows,
     "rows end to end": tir_rows_end_to_end.rows_end_to_end,
+    "rows of named length": tir_rows_of_named_length.rows_of_named_length,
 }
 
 

@@ -1,0 +1,80 @@
+"""The span for rows whose length has a name: each call chooses among other spans.
+
+Shuffles need their lanes at compile time, so some lengths get a span of their own: the short ones
+that are usual, such as the channels of points, pixels and boxes. Rows that are not short go end to
+end if stores go past the cache (`rows_end_to_end`). Any other row is a plain span::
+
+    if inner == 1:                                          the plain span of n elements
+    elif inner == 2: ... elif inner == 8:                   short rows of that length
+    elif rows are not short and stores go past the cache:   rows end to end
+    else:                                                   for r in range(n): a plain span
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from tvm.tirx.script.builder import ir as T
+
+from te_select.schedules.cpu.config import SHORT_ROW_BYTES
+from te_select.schedules.cpu.flags import STREAM
+from te_select.schedules.cpu.operands import Operands
+from te_select.schedules.cpu.plain_loops import plain_span
+from te_select.schedules.cpu.tir_rows_end_to_end import rows_end_to_end
+from te_select.schedules.cpu.tir_short_rows import short_rows
+from te_select.schedules.cpu.vectors import Expr
+from te_select.schedules.cpu.walk import each
+
+LENGTHS = range(2, 9)  # elements; each length takes 0.07 s to compile
+_WITHIN = {"f": "f", "o": "s", "i": "f", "s": "s"}  # how an operand moves within a single row
+_DOWN = {"f": "f", "o": "f", "i": "s", "s": "s"}  # and down a column, if rows have one element
+
+
+def rows_of_named_length(given: Operands) -> None:
+    """Write the span's statements."""
+    with T.If(given.inner == 1):
+        with T.Then():
+            plain_span(_plain(given, given.n, _DOWN))
+        with T.Else():
+            _of_length(given, LENGTHS)
+
+
+def _of_length(given: Operands, lengths: range) -> None:
+    """Spans for the given lengths, and for all that are longer."""
+    if not lengths:
+        _longer(given)
+        return
+    span = replace(given.span, inner=lengths[0])
+    with T.If(given.inner == lengths[0]):
+        with T.Then():
+            short_rows(replace(given, span=span, inner=T.int64(lengths[0])))
+        with T.Else():
+            _of_length(given, lengths[1:])
+
+
+def _longer(given: Operands) -> None:
+    if not given.span.streaming:
+        _row_by_row(given)
+        return
+    end_to_end = given.inner >= SHORT_ROW_BYTES // given.span.width
+    with T.If(T.And(end_to_end, given.asked(STREAM))):
+        with T.Then():
+            rows_end_to_end(given)
+        with T.Else():
+            _row_by_row(given)
+
+
+def _row_by_row(given: Operands) -> None:
+    def row(r: Expr) -> None:
+        run = _plain(given.from_row(r), given.inner, _WITHIN)
+        plain_span(replace(run, span=replace(run.span, streaming=False)))
+
+    each(T.int64(0), given.n, 1, row)
+
+
+def _plain(given: Operands, n: Expr, moves: Mapping[str, str]) -> Operands:
+    """The arguments of a plain span of n elements."""
+    cond, then, else_ = (moves[given.moves[name]] for name in ("cond", "then", "else_"))
+    span = replace(given.span, cond=cond, then=then, else_=else_, inner=1)
+    return replace(given, span=span, n=n, inner=T.int64(1))
