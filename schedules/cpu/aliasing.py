@@ -18,7 +18,6 @@ from functools import reduce
 
 from tvm.tirx.script.builder import ir as T
 
-from te_select.schedules.cpu.llvm_ir import IRWriter
 from te_select.schedules.cpu.vectors import Array, Expr, let
 
 COMPARED_BYTES = 4096  # many cores compare 12 bits of an address; Emerald Rapids compares 20
@@ -56,51 +55,3 @@ def backwards(allowed: Expr, out: Array, inputs: Sequence[Array], n: Expr, row_b
 def _slightly_ahead(address: Expr, other: Expr) -> Expr:
     """Whether the low bits of ``address`` are 1 to `PENDING_BYTES` above those of ``other``."""
     return ((address - other - T.int64(1)) & T.int64(COMPARED_BYTES - 1)) < T.int64(PENDING_BYTES)
-
-
-def backwards_text(writer: IRWriter, allowed: str, inputs: Sequence[str], row_bytes: int) -> str:
-    """Write the code that chooses a direction.
-
-    Parameters
-    ----------
-    writer
-        Where to write; the function's arguments are pointers, ``%out`` among them.
-    allowed
-        A value of type i1: false if the walk must go forwards.
-    inputs
-        Names of the pointers to operands that are read as fast as out is written, in bytes.
-    row_bytes
-        Bytes of a row of out. There are ``%n`` rows.
-
-    Returns
-    -------
-    str
-        A value of type i1: true if backwards is better.
-    """
-    long = writer.emit(f"icmp uge i64 %n, {LEAST_BYTES // row_bytes}")
-    look, go = writer.label(), writer.label()
-    before = writer.block
-    writer.branch(writer.emit(f"and i1 {long}, {allowed}"), look, go)
-    writer.start(look)
-    out = writer.emit("ptrtoint ptr %out to i64")
-    ahead, behind = ["false"], ["false"]
-    for name in inputs:
-        address = writer.emit(f"ptrtoint ptr %{name} to i64")
-        ahead.append(_slightly_ahead_text(writer, out, address))
-        behind.append(_slightly_ahead_text(writer, address, out))
-    hit_forwards, hit_backwards = (
-        reduce(lambda a, b: writer.emit(f"or i1 {a}, {b}"), found) for found in (ahead, behind)
-    )
-    free_backwards = writer.emit(f"xor i1 {hit_backwards}, true")
-    better = writer.emit(f"and i1 {hit_forwards}, {free_backwards}")
-    writer.jump(go)
-    writer.start(go)
-    return writer.emit(f"phi i1 [ false, %{before} ], [ {better}, %{look} ]")
-
-
-def _slightly_ahead_text(writer: IRWriter, address: str, other: str) -> str:
-    """Whether the low bits of ``address`` are 1 to `PENDING_BYTES` above those of ``other``."""
-    distance = writer.emit(f"sub i64 {address}, {other}")
-    less_one = writer.emit(f"sub i64 {distance}, 1")
-    modulo = writer.emit(f"and i64 {less_one}, {COMPARED_BYTES - 1}")
-    return writer.emit(f"icmp ult i64 {modulo}, {PENDING_BYTES}")

@@ -8,21 +8,19 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.tirx.script.builder import ir as T
 
-from te_select.schedules.cpu import (
-    plain_loops,
-    tir_rows_end_to_end,
-    tir_rows_of_named_length,
-    tir_short_rows,
-)
 from te_select.schedules.cpu.operands import Operands
+from te_select.schedules.cpu.plain_span import plain_span
+from te_select.schedules.cpu.rows_end_to_end import rows_end_to_end
+from te_select.schedules.cpu.rows_of_named_length import rows_of_named_length
+from te_select.schedules.cpu.short_rows import short_rows
 from te_select.schedules.cpu.span import Span
 from te_select.schedules.cpu.vectors import Array, Expr, past_cache_text
 
 _WRITERS = {
-    "plain run": plain_loops.plain_span,
-    "short rows": tir_short_rows.short_rows,
-    "rows end to end": tir_rows_end_to_end.rows_end_to_end,
-    "rows of named length": tir_rows_of_named_length.rows_of_named_length,
+    "plain run": plain_span,
+    "short rows": short_rows,
+    "rows end to end": rows_end_to_end,
+    "rows of named length": rows_of_named_length,
 }
 
 
@@ -36,7 +34,7 @@ def statements(
     span
         The span.
     addresses
-        Pointers to the first elements of ``out``, ``cond``, ``then`` and ``else_``.
+        Pointers to the first elements of ``out``, ``cond``, ``then`` and ``else``.
     n, inner
         How many rows there are, and elements in each.
     flags
@@ -50,7 +48,7 @@ def statements(
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_name("span")
         out, cond, then, else_ = (
-            Array.at(name, 1 if name == "cond" else span.width, addresses[name])
+            Array.at(name, 1 if name == "cond" else span.width, addresses[name.rstrip("_")])
             for name in ("out", "cond", "then", "else_")
         )
         _WRITERS[span.kind](Operands(span, out, cond, then, else_, n, inner, flags))

@@ -19,11 +19,10 @@ from tvm.target import Target
 
 from te_select.machines.select_leaf import block_of, leaves, operands_of, refused, steps_of
 from te_select.operator.access import STAYS, AccessPattern
-from te_select.schedules.annotations import ANNOTATION, PLAIN_LEAF
+from te_select.schedules.annotations import ANNOTATION
 from te_select.schedules.cpu.flags import FLAGS
 from te_select.schedules.cpu.span import Span
-from te_select.schedules.cpu.span_source import span_source
-from te_select.schedules.cpu.statements import _WRITERS, statements
+from te_select.schedules.cpu.statements import statements
 from te_select.schedules.variant import Condition
 
 _TO_LOOPS = (
@@ -37,13 +36,6 @@ _TO_LOOPS = (
     s_tir.transform.LowerOpaqueBlock,
     tirx.transform.FlattenBuffer,
     tirx.transform.StmtSimplify,
-)
-_TO_VECTORS = (  # only for a plain leaf
-    s_tir.transform.LoopPartition,
-    tirx.transform.VectorizeLoop,
-    tirx.transform.UnrollLoop,
-    tirx.transform.StmtSimplify,
-    tirx.transform.RemoveNoOp,
 )
 _TO_CODE = (
     tirx.transform.LowerTVMBuiltin,
@@ -86,23 +78,17 @@ def lower(
     flags, *part = how
     if pattern.elements == 0:
         return _raw(func, tirx.Evaluate(0), symbol, dim_names, how)
-    marked = leaves(func.body)
-    plain = any(str(leaf.annotations[ANNOTATION]) == PLAIN_LEAF for leaf in marked)
-    spans = [] if plain else [_checked_span(leaf, pattern) for leaf in marked]
-    passes = (*_TO_LOOPS, *_TO_VECTORS) if plain else _TO_LOOPS
-    mod = transform.Sequential([make() for make in passes])(IRModule({"main": func}))
+    spans = [_checked_span(leaf, pattern) for leaf in leaves(func.body)]
+    mod = transform.Sequential([make() for make in _TO_LOOPS])(IRModule({"main": func}))
     flat = mod["main"]
     # Not in the callback below, because TVM turns an exception in a callback into a RuntimeError.
-    calls = [] if plain else [(leaf, _call_span(leaf, flags)) for leaf in leaves(flat.body)]
+    marked = zip(leaves(flat.body), spans, strict=True)
+    written = [(leaf, _written(leaf, span, flags)) for leaf, span in marked]
     body = tvm_ffi.structural_map(
         _shared(flat.body, *part),
-        (tirx.For, lambda loop: next((c for at, c in calls if at.same_as(loop)), loop)),
+        (tirx.For, lambda loop: next((text for at, text in written if at.same_as(loop)), loop)),
         order="pre",
     )
-    body = tvm_ffi.structural_map(body, (tirx.For, _without_notes), order="post")
-    for name in sorted({span.symbol for span in spans if span.kind not in _WRITERS}):
-        text = ir.StringImm(span_source(name))
-        body = tirx.AttrStmt(tirx.IntImm("int32", 0), "pragma_import_llvm", text, body)
     return _raw(flat, body, symbol, dim_names, how, instead)
 
 
@@ -144,9 +130,8 @@ def _checked_span(leaf: tirx.For, pattern: AccessPattern) -> Span:
     return span
 
 
-def _call_span(loop: tirx.For, flags: ir.Var) -> tirx.Stmt:
-    """The call ``span(out, cond, then, else_, n, inner, flags)`` that replaces a leaf."""
-    name = str(loop.annotations[ANNOTATION])
+def _written(loop: tirx.For, span: Span, flags: ir.Var) -> tirx.Stmt:
+    """The statements of a span that replace a leaf."""
     variables = [loop.loop_var]
     limit, inner = loop.extent, tirx.IntImm("int64", 1)
     body = loop.body
@@ -160,24 +145,11 @@ def _call_span(loop: tirx.For, flags: ir.Var) -> tirx.Stmt:
             body = body.body
         else:
             raise refused(body)
-    loads = operands_of(body)
     addresses = {
-        operand.replace("else", "else_"): tirx.address_of(_at_start(load, variables))
-        for operand, load in loads.items()
+        operand: tirx.address_of(_at_start(load, variables))
+        for operand, load in operands_of(body).items()
     }
-    span = Span.from_symbol(name)
-    if span.kind in _WRITERS:
-        return statements(span, addresses, limit.astype("int64"), inner.astype("int64"), flags)
-    pointers = [addresses[operand] for operand in ("out", "cond", "then", "else_")]
-    sizes = [limit.astype("int64"), inner.astype("int64"), flags]
-    return tirx.Evaluate(tirx.call_extern("void", name, *pointers, *sizes))
-
-
-def _without_notes(loop: tirx.For) -> tirx.For:
-    """A plain leaf without the schedule's annotations, so that its code is easy to read."""
-    if ANNOTATION not in loop.annotations:
-        return loop
-    return tirx.For(loop.loop_var, loop.min, loop.extent, loop.kind, loop.body)
+    return statements(span, addresses, limit.astype("int64"), inner.astype("int64"), flags)
 
 
 def _shared(stmt: tirx.Stmt, task: ir.Var, tasks: ir.Var) -> tirx.Stmt:

@@ -15,7 +15,6 @@ from te_select.machines import limits
 from te_select.machines.cpu import link, listing, lowering, objects
 from te_select.machines.cpu.target import CpuTarget
 from te_select.machines.scheduled import Scheduled, symbol
-from te_select.machines.select_leaf import leaves
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
 from te_select.runtime import scratch
@@ -23,8 +22,6 @@ from te_select.runtime.component import Component
 from te_select.runtime.cpu import features
 from te_select.runtime.cpu.decisions import Decisions
 from te_select.runtime.manifest import Manifest
-from te_select.schedules.annotations import ANNOTATION, PLAIN_LEAF
-from te_select.schedules.cpu.span import Span
 from te_select.schedules.variant import Condition
 
 
@@ -115,23 +112,15 @@ def components() -> tuple[Component, ...]:
 
 
 def source(one: Scheduled, target: CpuTarget, form: str) -> str:
-    """The code in one form: TIR that calls span kernels, LLVM IR, or assembly."""
+    """The code in one form: TIR, LLVM IR, or assembly."""
     lowered = lower(one, symbol(0))
     if form == "tir":
-        return "\n\n".join([*_spans_in_words(one), *(str(func.script()) for func in lowered)])
+        return "\n\n".join(str(func.script()) for func in lowered)
     with limits.tvm_errors_as_ours(one.workload):
         module = lowering.build(lowered, target.tvm)
     if form == "llvm":
         return str(module.inspect_source("ll"))
     return listing.without_notes(str(module.inspect_source("asm")))
-
-
-def _spans_in_words(one: Scheduled) -> list[str]:
-    """A comment for each span that the functions call: what the span computes."""
-    marked = (leaf for func in one.functions.values() for leaf in leaves(func.body))
-    names = dict.fromkeys(str(leaf.annotations[ANNOTATION]) for leaf in marked)
-    texts = (Span.from_symbol(name).in_words() for name in names if name != PLAIN_LEAF)
-    return ["\n".join(f"# {line}" for line in text.splitlines()) for text in texts]
 
 
 def device() -> str:
