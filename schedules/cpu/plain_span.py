@@ -17,7 +17,15 @@ from typing import TypeAlias
 from tvm.tirx.script.builder import ir as T
 
 from te_select.schedules.cpu.operands import Operands
-from te_select.schedules.cpu.vectors import Expr, any_and_all, choose, let, repeated
+from te_select.schedules.cpu.vectors import (
+    Expr,
+    any_and_all,
+    branch,
+    choose,
+    is_true,
+    let,
+    repeated,
+)
 from te_select.schedules.cpu.walk import Group, Walk
 
 Read: TypeAlias = Callable[[Operands, Expr, int], Expr]
@@ -40,14 +48,14 @@ def plain_span(given: Operands) -> None:
         lanes = min(count, span.vector_bytes)
         block = [cond(here, k, lanes) for k in range(0, count, lanes)]
         some, every = any_and_all(block, lanes, span.reduces)
-        with T.If(T.Or(every, T.Not(some))):
-            with T.Then(), T.If(every):
-                with T.Then():
-                    walk.several(copy(then), here, past_cache)
-                with T.Else():
-                    walk.several(copy(else_), here, past_cache)
-            with T.Else():
-                walk.several(select, here, past_cache)
+
+        def put(group: Group) -> Callable[[], None]:
+            return lambda: walk.several(group, here, past_cache)
+
+        def uniform() -> None:
+            branch(every, put(copy(then)), put(copy(else_)))
+
+        branch(T.Or(every, T.Not(some)), uniform, put(select))
 
     walk = Walk(given, select, look=look if span.skipping else None)
     walk.cover()
@@ -72,13 +80,13 @@ def copy(side: Read) -> Group:
 
 def _copy_chosen(given: Operands) -> None:
     """Cond is one value: read only the side that it selects."""
-    chosen = given.cond.load(0, 1) != T.uint8(0)
+    chosen = is_true(given.cond.load(0, 1), 1)
     if given.span.then == given.span.else_ == "f":
         given = replace(given, then=given.then.or_else(chosen, given.else_))
-        Walk(given, copy(reader(given, "then"))).cover()
-        return
-    with T.If(chosen):
-        with T.Then():
-            Walk(given, copy(reader(given, "then"))).cover()
-        with T.Else():
-            Walk(given, copy(reader(given, "else_"))).cover()
+        _copy_side(given, "then")
+    else:
+        branch(chosen, lambda: _copy_side(given, "then"), lambda: _copy_side(given, "else_"))
+
+
+def _copy_side(given: Operands, name: str) -> None:
+    Walk(given, copy(reader(given, name))).cover()

@@ -20,11 +20,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from tvm import tirx
 from tvm.tirx.script.builder import ir as T
 
 from te_select.schedules.cpu.flags import STREAM
 from te_select.schedules.cpu.operands import Operands
-from te_select.schedules.cpu.vectors import Array, Expr, choose, is_true, let, repeated
+from te_select.schedules.cpu.vectors import Array, Expr, branch, choose, is_true, let, repeated
 from te_select.schedules.cpu.walk import BATCH_BYTES, STREAMED_BYTES, Walk, each
 
 _SIDES = ("then", "else_")
@@ -35,20 +36,14 @@ def rows_end_to_end(given: Operands) -> None:
     """Write the span's statements."""
     span = given.span
     with T.If(given.n > 0), T.Then():
-        windows = _windows(given)
         missing = let("missing", given.bytes_to_line())
         aligned = missing % span.width == 0
         head = let("head", T.Select(aligned, missing // span.width, T.int64(0)))
-        rows = _Rows(given, windows, head)
-        if not span.streaming:
-            rows.walk(past_cache=False)
-            return
+        rows = _Rows(given, _windows(given), head)
         long = given.n * given.inner >= STREAMED_BYTES // span.width
-        with T.If(T.And(given.asked(STREAM), T.And(aligned, long))):
-            with T.Then():
-                rows.walk(past_cache=True)
-            with T.Else():
-                rows.walk(past_cache=False)
+        may = T.And(T.And(given.asked(STREAM), aligned), long)
+        worth = may if span.streaming else tirx.const(False, "bool")
+        branch(worth, lambda: rows.walk(past_cache=True), lambda: rows.walk(past_cache=False))
 
 
 def _windows(given: Operands) -> dict[str, Array]:
@@ -101,13 +96,15 @@ class _Rows:
         each(inner - (inner - own) % batch, inner, lanes, lambda at: store(at, lanes))
         left = let("left", (inner - own) % lanes)
         done = let("done", inner - left)
-        with T.If(left != 0), T.Then(), T.If(r + 1 < self.given.n):
-            with T.Then():
-                following = self.given.from_row(r + 1)
-                shared = self._shared(here, following, done, left)
-                walk.put(lambda *_: [shared], [(walk.given, done)], lanes, past_cache)
-            with T.Else():
-                walk.halves(done, left)
+
+        def share() -> None:
+            shared = self._shared(here, self.given.from_row(r + 1), done, left)
+            walk.put(lambda *_: [shared], [(walk.given, done)], lanes, past_cache)
+
+        def rest() -> None:
+            branch(r + 1 < self.given.n, share, lambda: walk.halves(done, left))
+
+        branch(left > 0, rest)
 
     def _within(self, here: Operands) -> Walk:
         """The walk along one row, where operands begin at the row."""

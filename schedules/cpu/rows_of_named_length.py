@@ -23,7 +23,7 @@ from te_select.schedules.cpu.operands import Operands
 from te_select.schedules.cpu.plain_span import plain_span
 from te_select.schedules.cpu.rows_end_to_end import rows_end_to_end
 from te_select.schedules.cpu.short_rows import short_rows
-from te_select.schedules.cpu.vectors import Expr
+from te_select.schedules.cpu.vectors import Expr, branch
 from te_select.schedules.cpu.walk import each
 
 LENGTHS = range(2, 9)  # elements; each length takes 0.07 s to compile
@@ -33,11 +33,11 @@ _DOWN = {"f": "f", "o": "f", "i": "s", "s": "s"}  # and down a column, if rows h
 
 def rows_of_named_length(given: Operands) -> None:
     """Write the span's statements."""
-    with T.If(given.inner == 1):
-        with T.Then():
-            plain_span(_plain(given, given.n, _DOWN))
-        with T.Else():
-            _of_length(given, LENGTHS)
+    branch(
+        given.inner == 1,
+        lambda: plain_span(_plain(given, given.n, _DOWN)),
+        lambda: _of_length(given, LENGTHS),
+    )
 
 
 def _of_length(given: Operands, lengths: range) -> None:
@@ -45,24 +45,21 @@ def _of_length(given: Operands, lengths: range) -> None:
     if not lengths:
         _longer(given)
         return
-    span = replace(given.span, inner=lengths[0])
-    with T.If(given.inner == lengths[0]):
-        with T.Then():
-            short_rows(replace(given, span=span, inner=T.int64(lengths[0])))
-        with T.Else():
-            _of_length(given, lengths[1:])
+    known = replace(given.span, inner=lengths[0])
+    branch(
+        given.inner == lengths[0],
+        lambda: short_rows(replace(given, span=known, inner=T.int64(lengths[0]))),
+        lambda: _of_length(given, lengths[1:]),
+    )
 
 
 def _longer(given: Operands) -> None:
     if not given.span.streaming:
         _row_by_row(given)
         return
-    end_to_end = given.inner >= SHORT_ROW_BYTES // given.span.width
-    with T.If(T.And(end_to_end, given.asked(STREAM))):
-        with T.Then():
-            rows_end_to_end(given)
-        with T.Else():
-            _row_by_row(given)
+    long = given.inner >= SHORT_ROW_BYTES // given.span.width
+    worth = T.And(long, given.asked(STREAM))
+    branch(worth, lambda: rows_end_to_end(given), lambda: _row_by_row(given))
 
 
 def _row_by_row(given: Operands) -> None:

@@ -16,11 +16,10 @@ An output [R, 3] with one value of cond per row; other access patterns are alike
 4. The leaf is annotated with the span that takes its place (`span`). The span also handles the rest
    behind the last vector, odd extents and named dims.
 
-With the knob ``leaf`` the leaf can be plain TIR instead: the innermost loop is split and
-vectorized, and a scalar loop does the rest behind the last vector. This works on every target that
-LLVM knows, so it is the default for instruction sets for which no span was tried. It is slower:
-rows of odd length have a scalar tail each, short rows have no vector, and nothing is stored past
-the cache.
+With the knob ``leaf`` the leaf is the plainest span instead: a loop over vectors of single elements,
+which needs nothing of LLVM except that it knows the target. It is the default for instruction sets
+for which no other was tried. It is slower: rows of odd length have a rest each, short rows share no
+vector, and nothing is stored past the cache.
 """
 
 from __future__ import annotations

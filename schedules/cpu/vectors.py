@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, TypeAlias
@@ -18,7 +18,23 @@ _BYTES = ir.PointerType(ir.PrimType("uint8"))
 
 def let(name: str, value: Expr) -> Expr:
     """Give a value a name. It is computed here, before all stores that follow."""
+    if isinstance(value, tirx.IntImm):
+        return value
     return T.bind(value, var=ir.Var(name, value.ty))
+
+
+def branch(
+    condition: Expr, then: Callable[[], None], else_: Callable[[], None] = lambda: None
+) -> None:
+    """Write two ways of which the condition takes one, or only that one if it is known."""
+    if isinstance(condition, tirx.IntImm):
+        (then if condition.value else else_)()
+        return
+    with T.If(condition):
+        with T.Then():
+            then()
+        with T.Else():
+            else_()
 
 
 @dataclass(frozen=True)

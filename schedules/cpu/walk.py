@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 from tvm.script.ir_builder import IRBuilder
@@ -26,7 +27,7 @@ from te_select.schedules.cpu.aliasing import backwards
 from te_select.schedules.cpu.flags import BACKWARDS, SKIP, STREAM
 from te_select.schedules.cpu.operands import Operands
 from te_select.schedules.cpu.span import Span
-from te_select.schedules.cpu.vectors import Expr, let, stack_buffer
+from te_select.schedules.cpu.vectors import Expr, branch, let, stack_buffer
 
 BATCH_BYTES = 256  # loaded before any are stored; they take 8 of the 16 registers of AVX2
 # Of a span that stores past the cache. Its time, as a multiple of that with plain stores, was 1.5
@@ -35,6 +36,7 @@ STREAMED_BYTES = 1024
 
 Group: TypeAlias = Callable[[Operands, Expr, int], list[Expr]]
 """The vectors of some rows, one after another: from operands, a first row and a number of rows."""
+_Body: TypeAlias = Callable[[Operands, bool], None]  # from operands, and whether past the cache
 
 
 def each(
@@ -78,7 +80,7 @@ class Walk:
     given: Operands
     group: Group
     few: Callable[[Expr, Expr], None] | None = None
-    look: Callable[[Operands, bool], None] | None = None
+    look: _Body | None = None
 
     @property
     def span(self) -> Span:
@@ -87,15 +89,11 @@ class Walk:
 
     def cover(self) -> None:
         """Cover all rows, as this module's docstring says."""
-        with T.If(self.given.n < self.span.lanes):
-            with T.Then():
-                self._few(T.int64(0), self.given.n)
-            with T.Else():
-                back = self._backwards()
-                if self.span.streaming:
-                    self._past_cache_or_through(back)
-                else:
-                    self._through(back)
+        branch(
+            self.given.n < self.span.lanes,
+            lambda: self._few(T.int64(0), self.given.n),
+            self._whole_vectors,
+        )
 
     def put(
         self,
@@ -120,8 +118,8 @@ class Walk:
         for k in range(0, len(starts), batch):
             self.put(group, starts[k : k + batch], self.span.lanes, past_cache)
 
-    def _at(self, *rows: Expr) -> list[tuple[Operands, Expr]]:
-        return [(self.given.from_row(row), 0) for row in rows]
+    def _single(self, here: Operands, past_cache: bool) -> None:
+        self.put(self.group, [(here, 0)], self.span.lanes, past_cache)
 
     def _few(self, first: Expr, count: Expr) -> None:
         (self.few or self.halves)(first, count)
@@ -129,66 +127,64 @@ class Walk:
     def halves(self, first: Expr, count: Expr, lanes: int = 0) -> None:
         """Two vectors of half as many lanes, which may overlap, or two of a quarter, and so on."""
         lanes = (lanes or self.span.lanes) // 2
-        with T.If(count >= lanes):
-            with T.Then():
-                last = let("last", first + (count - lanes))
-                self.put(self.group, [(self.given, first), (self.given, last)], lanes)
-            if lanes > 1:
-                with T.Else():
-                    self.halves(first, count, lanes)
+        if lanes == 0:
+            return
+        starts = [(self.given, first), (self.given, first + (count - lanes))]
+        branch(
+            count >= lanes,
+            lambda: self.put(self.group, starts, lanes),
+            lambda: self.halves(first, count, lanes),
+        )
 
-    def _past_cache_or_through(self, back: Expr | None) -> None:
-        """Begin at the first row r with ``(address + r * inner * width) % vector_bytes == 0``.
+    def _whole_vectors(self) -> None:
+        """Cover at least as many rows as lanes.
 
-        A plain store to a line that is stored past the cache costs more than is saved, so nothing
-        overlaps there.
+        Past the cache it begins at the first row r whose address is aligned, that is
+        ``(address + r * inner * width) % vector_bytes == 0``. A plain store to a line that is
+        stored past the cache costs more than is saved, so nothing overlaps there.
         """
-        span, n = self.span, self.given.n
+        span, n, back = self.span, self.given.n, self._backwards()
+        if not span.streaming:
+            self._through(back)
+            return
         twos = span.inner & -span.inner
         unit = min(span.vector_bytes, span.width * twos)
         period = max(1, span.lanes // twos)
         inverse = pow(span.inner // twos, -1, period) if period > 1 else 0
         missing = let("missing", self.given.bytes_to_line())
         worth = T.And(self.given.asked(STREAM), n >= STREAMED_BYTES // (span.width * span.inner))
-        with T.If(T.And(missing % unit == 0, worth)):
-            with T.Then():
-                first = let("first", missing // unit * inverse % period)
-                self._few(T.int64(0), first)
-                done = self._vectors(first, back, past_cache=True)
-                self._few(done, n - done)
-            with T.Else():
-                self._through(back)
+
+        def past_cache() -> None:
+            first = let("first", missing // unit * inverse % period)
+            self._few(T.int64(0), first)
+            done = self._vectors(first, back, past_cache=True)
+            self._few(done, n - done)
+
+        branch(T.And(worth, missing % unit == 0), past_cache, lambda: self._through(back))
 
     def _through(self, back: Expr | None) -> None:
         n, lanes = self.given.n, self.span.lanes
         done = self._vectors(T.int64(0), back, past_cache=False)
-        with T.If(done != n), T.Then():
-            self.put(self.group, [(self.given, n - lanes)], lanes)
+        branch(done < n, lambda: self.put(self.group, [(self.given, n - lanes)], lanes))
 
     def _vectors(self, first: Expr, back: Expr | None, past_cache: bool) -> Expr:
         """Cover rows from ``first`` on by whole vectors; return the first row that is left."""
         span, n, look = self.span, self.given.n, self.look
         step = span.in_flight * span.lanes
 
-        def take(at: Expr) -> None:
-            self.several(self.group, self.given.from_row(at), past_cache)
+        def steps(first: Expr, rows: int, body: _Body, back: Expr | None = None) -> None:
+            each(first, n, rows, lambda at: body(self.given.from_row(at), past_cache), back)
+
+        def take() -> None:
+            steps(first, step, partial(self.several, self.group), back)
 
         if look is None:
-            each(first, n, step, take, back)
+            take()
         else:
-            with T.If(self.given.asked(SKIP)):
-                with T.Then():
-                    each(first, n, step, lambda at: look(self.given.from_row(at), past_cache), back)
-                with T.Else():
-                    each(first, n, step, take, back)
+            branch(self.given.asked(SKIP), lambda: steps(first, step, look, back), take)
         done = let("done", n - (n - first) % step)
         if span.in_flight > 1:
-            each(
-                done,
-                n,
-                span.lanes,
-                lambda at: self.put(self.group, self._at(at), span.lanes, past_cache),
-            )
+            steps(done, span.lanes, self._single)
             done = let("done", n - (n - done) % span.lanes)
         return done
 

@@ -1,10 +1,10 @@
-"""Lowering: from a scheduled function to a raw C function whose leaves are span kernels.
+"""Lowering: from a scheduled function to a raw C function whose leaves are spans.
 
-Three steps are added to TVM's own pipeline. Annotated loops become calls of span kernels, whose
-LLVM IR is added to the module. The parallel loop becomes the share of one task, because the C half
-has threads of its own; TVM would call a pointer that all its objects in a program share. Parameters
-become plain pointers and sizes, because the exported function with its checks is written in C
-(``runtime/host.c``). All extents are int64.
+Three steps are added to TVM's own pipeline. Annotated loops become the statements of spans
+(`te_select.schedules.cpu.statements`). The parallel loop becomes the share of one task, because the
+C half has threads of its own; TVM would call a pointer that all its objects in a program share.
+Parameters become plain pointers and sizes, because the exported function with its checks is written
+in C (``runtime/host.c``). All extents are int64.
 """
 
 from __future__ import annotations
