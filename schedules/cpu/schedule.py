@@ -16,9 +16,9 @@ An output [R, 3] with one value of cond per row; other access patterns are alike
 4. The leaf is annotated with the span that takes its place (`span`). The span also handles the rest
    behind the last vector, odd extents and named dims.
 
-With the knob ``leaf`` the leaf is the plainest span instead: a loop over vectors of single elements,
-which needs nothing of LLVM except that it knows the target. It is the default for instruction sets
-for which no other was tried. It is slower: rows of odd length have a rest each, short rows share no
+With the knob ``leaf`` the leaf is the plainest span instead: a loop over vectors of elements, which
+needs nothing of LLVM except that it knows the target. It is the default for instruction sets for
+which no other was tried. It is slower: rows of odd length have a rest each, short rows share no
 vector, and nothing is stored past the cache.
 """
 

@@ -24,17 +24,20 @@ def let(name: str, value: Expr) -> Expr:
 
 
 def branch(
-    condition: Expr, then: Callable[[], None], else_: Callable[[], None] = lambda: None
+    condition: Expr, then: Callable[[], None], else_: Callable[[], None] | None = None
 ) -> None:
     """Write two ways of which the condition takes one, or only that one if it is known."""
     if isinstance(condition, tirx.IntImm):
-        (then if condition.value else else_)()
+        taken = then if condition.value else else_
+        if taken is not None:
+            taken()
         return
     with T.If(condition):
         with T.Then():
             then()
-        with T.Else():
-            else_()
+        if else_ is not None:
+            with T.Else():
+                else_()
 
 
 @dataclass(frozen=True)

@@ -127,14 +127,9 @@ class Walk:
     def halves(self, first: Expr, count: Expr, lanes: int = 0) -> None:
         """Two vectors of half as many lanes, which may overlap, or two of a quarter, and so on."""
         lanes = (lanes or self.span.lanes) // 2
-        if lanes == 0:
-            return
+        smaller = partial(self.halves, first, count, lanes) if lanes > 1 else None
         starts = [(self.given, first), (self.given, first + (count - lanes))]
-        branch(
-            count >= lanes,
-            lambda: self.put(self.group, starts, lanes),
-            lambda: self.halves(first, count, lanes),
-        )
+        branch(count >= lanes, lambda: self.put(self.group, starts, lanes), smaller)
 
     def _whole_vectors(self) -> None:
         """Cover at least as many rows as lanes.
