@@ -47,17 +47,20 @@ def each(
     If ``back`` is true, the same steps come in the opposite order.
 
     LLVM cannot tell how often this loop runs, because an unsigned number may wrap. So it leaves the
-    loop as it is; else it would spend most of its time there, and unroll vectors of the rest.
+    loop as it is; else it would spend most of its time there, unroll vectors of the rest, and make
+    vectors of single rows. It could tell if numbers grew by one, so single rows are counted by twos
+    up to an odd end.
     """
-    end = let("end", stop.astype("uint64"))
+    scale = T.uint64(2 if step == 1 else 1)
+    end = let("end", stop.astype("uint64") * scale + (scale - 1))
     row = stack_buffer(1, "uint64")
     IRBuilder.name("row", row)
     mirror = None if back is None else let("mirror", stop - (stop - first) % step - step + first)
-    T.buffer_store(row, first.astype("uint64"), [0])
-    with T.While(row[0] + T.uint64(step) <= end):
-        at = row[0].astype("int64")
+    T.buffer_store(row, first.astype("uint64") * scale, [0])
+    with T.While(row[0] + step * scale <= end):
+        at = (row[0] // scale).astype("int64")
         body(let("at", at if back is None else T.Select(back, mirror - at, at)))
-        T.buffer_store(row, row[0] + T.uint64(step), [0])
+        T.buffer_store(row, row[0] + step * scale, [0])
 
 
 @dataclass(frozen=True)
