@@ -152,13 +152,13 @@ SPAN_FAULTS = {
         r"(cond_\d\[T.Ramp\([^]]*, 16\)\]) != T.Broadcast\(T.uint8\(0\), 16\)",
         r"(T.reinterpret('int8x16', \1) > T.Broadcast(T.int8(0), 16))",
     ),
-    "the last element is left out": (LONG, r"n - T.int64\(16\)", "n - T.int64(17)"),
+    "the last element is left out": (LONG, r"n_1 - T.int64\(16\)", "n_1 - T.int64(17)"),
     "a vector begins early": (LONG, r"T.Ramp\(192, 1, 64\)", "T.Ramp(188, 1, 64)"),
     "the number is another": (LONG, r"else__1\[T.Ramp\(0, ", "else__1[T.Ramp(4, "),
     "cond is read past its end": (LONG, DECLARED, LOADED.format("n")),
     "cond is read before its begin": (LONG, DECLARED, LOADED.format("-1")),
-    "whole vectors of too few": (SHORT, r"if n < T.int64\(16\)", "if n < T.int64(8)"),
-    "a part behind the last element": (SHORT, r"= n - T.int64\(8\)", "= n - T.int64(7)"),
+    "whole vectors of too few": (SHORT, r"if n_1 < T.int64\(16\)", "if n_1 < T.int64(8)"),
+    "a part behind the last element": (SHORT, r"n_1 - T.int64\(8\)", "n_1 - T.int64(7)"),
     "a lane of another row": (THREES, r"\[5, 5, 6", "[5, 6, 6"),
 }
 
