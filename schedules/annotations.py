@@ -6,4 +6,3 @@ This module needs no tvm, because a compilation reads records as plain JSON.
 ANNOTATION = "te_select.span"
 PATTERN = "te_select.pattern"
 KNOB = "te_select.knob."  # followed by the name of the knob
-PLAIN_LEAF = "plain"  # in the place of a span's name: TVM compiles the leaf itself

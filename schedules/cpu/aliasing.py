@@ -16,56 +16,42 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 
-from te_select.schedules.cpu.llvm_ir import IRWriter
+from tvm.tirx.script.builder import ir as T
+
+from te_select.schedules.cpu.vectors import Array, Expr, let
 
 COMPARED_BYTES = 4096  # many cores compare 12 bits of an address; Emerald Rapids compares 20
 LEAST_BYTES = 8192  # of out in a call; rows of 252 bytes took 1.2 times as long backwards
 PENDING_BYTES = 768  # out 512 bytes ahead took 1.1 times as long as backwards, 768 bytes 1.0
 
 
-def backwards(writer: IRWriter, allowed: str, inputs: Sequence[str], row_bytes: int) -> str:
-    """Write the code that chooses a direction.
+def backwards(allowed: Expr, out: Array, inputs: Sequence[Array], n: Expr, row_bytes: int) -> Expr:
+    """Choose a direction.
 
     Parameters
     ----------
-    writer
-        Where to write; the function's arguments are pointers, ``%out`` among them.
     allowed
-        A value of type i1: false if the walk must go forwards.
+        False if the walk must go forwards.
+    out
+        What is written.
     inputs
-        Names of the pointers to operands that are read as fast as out is written, in bytes.
-    row_bytes
-        Bytes of a row of out. There are ``%n`` rows.
+        Operands that are read as fast as out is written, in bytes.
+    n, row_bytes
+        How many rows out has, and their bytes.
 
     Returns
     -------
-    str
-        A value of type i1: true if backwards is better.
+    Expr
+        Whether backwards is better.
     """
-    long = writer.emit(f"icmp uge i64 %n, {LEAST_BYTES // row_bytes}")
-    look, go = writer.label(), writer.label()
-    before = writer.block
-    writer.branch(writer.emit(f"and i1 {long}, {allowed}"), look, go)
-    writer.start(look)
-    out = writer.emit("ptrtoint ptr %out to i64")
-    ahead, behind = ["false"], ["false"]
-    for name in inputs:
-        address = writer.emit(f"ptrtoint ptr %{name} to i64")
-        ahead.append(_slightly_ahead(writer, out, address))
-        behind.append(_slightly_ahead(writer, address, out))
-    hit_forwards, hit_backwards = (
-        reduce(lambda a, b: writer.emit(f"or i1 {a}, {b}"), found) for found in (ahead, behind)
-    )
-    free_backwards = writer.emit(f"xor i1 {hit_backwards}, true")
-    better = writer.emit(f"and i1 {hit_forwards}, {free_backwards}")
-    writer.jump(go)
-    writer.start(go)
-    return writer.emit(f"phi i1 [ false, %{before} ], [ {better}, %{look} ]")
+    out_address, *others = (T.reinterpret("int64", array.address()) for array in (out, *inputs))
+    hit_forwards = reduce(T.Or, (_slightly_ahead(out_address, other) for other in others))
+    hit_backwards = reduce(T.Or, (_slightly_ahead(other, out_address) for other in others))
+    long = n >= T.int64(LEAST_BYTES // row_bytes)
+    better = T.And(hit_forwards, T.Not(hit_backwards))
+    return let("back", T.And(T.And(allowed, long), better))
 
 
-def _slightly_ahead(writer: IRWriter, address: str, other: str) -> str:
+def _slightly_ahead(address: Expr, other: Expr) -> Expr:
     """Whether the low bits of ``address`` are 1 to `PENDING_BYTES` above those of ``other``."""
-    distance = writer.emit(f"sub i64 {address}, {other}")
-    less_one = writer.emit(f"sub i64 {distance}, 1")
-    modulo = writer.emit(f"and i64 {less_one}, {COMPARED_BYTES - 1}")
-    return writer.emit(f"icmp ult i64 {modulo}, {PENDING_BYTES}")
+    return ((address - other - T.int64(1)) & T.int64(COMPARED_BYTES - 1)) < T.int64(PENDING_BYTES)

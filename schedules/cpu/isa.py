@@ -1,10 +1,10 @@
 """The table of instruction sets: everything in which one CPU target differs from another.
 
-Spans are LLVM IR of portable vector types, so the same text serves all instruction sets. A row says
+Spans are TIR of vectors, so the same statements serve all instruction sets. A row says
 what is best for one of them: the width of a vector, stores past the cache, walks backwards, the
 test of a block of cond, and the features that a library may use and must ask for.
 
-An instruction set for which no span was tried gets a leaf of plain TIR. That needs nothing of LLVM
+An instruction set for which no span was tried gets the plainest one. That needs nothing of LLVM
 except that it knows the target.
 """
 
@@ -19,7 +19,7 @@ from tvm.target import Target, codegen
 from te_select.levels import LEVELS, Level
 
 SPAN, PLAIN = 0, 1
-"""The values of the knob ``leaf``: a span of LLVM IR, or a loop of TIR that TVM compiles."""
+"""The values of the knob ``leaf``: a span that suits the pattern, or always the plainest one."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,11 +16,10 @@ An output [R, 3] with one value of cond per row; other access patterns are alike
 4. The leaf is annotated with the span that takes its place (`span`). The span also handles the rest
    behind the last vector, odd extents and named dims.
 
-With the knob ``leaf`` the leaf can be plain TIR instead: the innermost loop is split and
-vectorized, and a scalar loop does the rest behind the last vector. This works on every target that
-LLVM knows, so it is the default for instruction sets for which no span was tried. It is slower:
-rows of odd length have a scalar tail each, short rows have no vector, and nothing is stored past
-the cache.
+With the knob ``leaf`` the leaf is the plainest span instead: a loop over vectors of elements, which
+needs nothing of LLVM except that it knows the target. It is the default for instruction sets for
+which no other was tried. It is slower: rows of odd length have a rest each, short rows share no
+vector, and nothing is stored past the cache.
 """
 
 from __future__ import annotations
@@ -38,7 +37,6 @@ from tvm.target import Target
 from te_select.operator.access import AccessPattern, Loop
 from te_select.schedules import knobs
 from te_select.schedules import leaf as notes
-from te_select.schedules.annotations import PLAIN_LEAF
 from te_select.schedules.cpu import isa
 from te_select.schedules.cpu.config import (
     BY_MACHINE,
@@ -51,7 +49,7 @@ from te_select.schedules.cpu.config import (
     threads,
 )
 from te_select.schedules.cpu.defaults import default_config
-from te_select.schedules.cpu.isa import PLAIN, SPAN
+from te_select.schedules.cpu.isa import SPAN
 from te_select.schedules.cpu.span import Span
 from te_select.schedules.variant import Expression, Variant
 
@@ -65,7 +63,6 @@ NAMED_ROWS = 512
 _TOLD_BY_EFFECT = frozenset(
     (*OF_MACHINE, *NUMBERS, "vector_bytes", "unroll", "rows", "leaf"),
 )
-PARTITION = "pragma_loop_partition_hint"
 ENOUGH_TASKS = 256  # so many keep the cores of a large machine equally busy
 
 config_from = partial(notes.config_from, Config)
@@ -156,34 +153,16 @@ def apply(sch: s_tir.Schedule, pattern: AccessPattern, target: Target, config: C
         task = sch.fuse(*outer[:FUSED_LOOPS]) if len(outer) > 1 else outer[0]
         if config.bytes_per_thread:
             sch.parallel(task)
-        if config.leaf == PLAIN:
-            sch.annotate(task, PARTITION, 1)  # the last piece may be shorter than the others
-    if config.leaf == PLAIN:
-        lanes = config.vector_bytes // pattern.width
-        notes.annotate(sch, _vectorized(sch, leaf, lanes), PLAIN_LEAF, pattern, given)
-        return
     span = span_of(pattern, config)
     span = replace(span, reduces=span.skipping and isa.of(target).reduces)
-    notes.annotate(sch, leaf, span.symbol, pattern, config)
+    notes.annotate(sch, leaf, span.symbol, pattern, given)
 
 
 def _with_meaning(config: Config) -> Config:
     """The config, with the knobs switched off that have no meaning for a plain leaf."""
     if config.leaf == SPAN:
         return config
-    return replace(config, rows=False, stream_from=0, skip=0)
-
-
-def _vectorized(sch: s_tir.Schedule, leaf: Any, lanes: int) -> Any:
-    """Cut a plain leaf into vectors and a rest; return the loop of vectors."""
-    extent = sch.get(leaf).extent
-    if isinstance(extent, tirx.IntImm) and extent.value < lanes:
-        return leaf
-    vectors, lane = sch.split(leaf, [None, lanes])
-    sch.vectorize(lane)
-    # Without the hint, every vector would be guarded by a test, and TVM would make scalar code.
-    sch.annotate(vectors, PARTITION, 1)
-    return vectors
+    return replace(config, unroll=1, rows=False, stream_from=0, skip=0, backwards=0)
 
 
 def dedup_key(
@@ -204,8 +183,6 @@ def dedup_key(
         config.piece if cut else None,
         most if most == BY_MACHINE else min(most, cpus or most),
     )
-    if config.leaf == PLAIN:
-        return (PLAIN_LEAF, config.vector_bytes, *pieces)
     return (
         span.symbol,
         stream,

@@ -1,69 +1,96 @@
 """Spans of short rows, several of which share a vector.
 
 Rows are taken ``lanes`` at a time. Together these have ``inner`` whole vectors, however short a row
-is. Shuffles make the vectors of an operand that has one value per row, or that is the same in every
-row. The walk is that of a plain span.
+is. With one value of cond per row, lane l of vector j of the rows from r on is (`walk`)::
+
+    element = j * lanes + l
+    out[r * inner + element] = Select(cond[r + element // inner] != 0,
+                                      then[r * inner + element], else_[element % inner])
+
+Shuffles make the vectors of an operand that has one value per row, or that is the same in every
+row. The latter are made once, before the loop.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from math import gcd
+from typing import TypeAlias
 
-from te_select.schedules.cpu.plain_span import PlainWriter
-from te_select.schedules.cpu.span import Group, Span
+from tvm import tirx
+
+from te_select.schedules.cpu.operands import Operands
+from te_select.schedules.cpu.plain_span import reader
+from te_select.schedules.cpu.vectors import Array, Expr, choose, let
+from te_select.schedules.cpu.walk import Walk, each
+
+Column: TypeAlias = Callable[[Operands, Expr, int, int], Expr]
+"""Vector j of an operand: from operands, a first row, a number of rows, and j."""
 
 
-def source(span: Span) -> str:
-    """Write the span as LLVM IR text, without `METADATA`."""
-    return _Writer(span).text()
+def short_rows(given: Operands) -> None:
+    """Write the span's statements."""
+    inner = given.span.inner
+    cond, then, else_ = (_column(given, name) for name in ("cond", "then", "else_"))
+
+    def select(here: Operands, row: Expr, rows: int) -> list[Expr]:
+        def vector(j: int) -> Expr:
+            of = (here, row, rows, j)
+            return choose(cond(*of), then(*of), else_(*of), rows)
+
+        return [vector(j) for j in range(inner)]
+
+    def one_by_one(first: Expr, count: Expr) -> None:
+        each(first, first + count, 1, lambda row: walk.put(select, [(given.from_row(row), 0)], 1))
+
+    walk = Walk(given, select, few=one_by_one)
+    walk.cover()
 
 
-class _Writer(PlainWriter):
-    """Writes the LLVM IR of one span."""
+def _column(given: Operands, name: str) -> Column:
+    """What gives the vectors of an operand, by how it moves."""
+    inner, moves = given.span.inner, given.moves[name]
+    if moves == "o":
+        return lambda here, row, rows, j: _shuffled(
+            [getattr(here, name).load(row, rows)], [(j * rows + k) // inner for k in range(rows)]
+        )
+    if moves == "i":
+        return _periodic_column(getattr(given, name), inner, given.span.lanes)
+    read = reader(given, name)
+    return lambda here, row, rows, j: read(here, row * inner + j * rows, rows)
 
-    def __init__(self, span: Span) -> None:
-        super().__init__(span)
-        self.periods: dict[str, list[str]] = {}
 
-    def few(self, first: str, count: str, group: Group) -> None:
-        """Cover ``count`` rows from row ``first`` on, one by one."""
-        stop = self.emit(f"add i64 {first}, {count}")
-        self.loop(first, stop, 1, lambda at: self.store(group(at, 1)))
+def _periodic_column(array: Array, inner: int, lanes: int) -> Column:
+    """The vectors of an operand that is the same in every row; few enough are made here."""
+    count = inner // gcd(inner, lanes) if inner <= lanes else 0
+    periods = [let("period", _periodic(array, inner, lanes, j)) for j in range(count)]
 
-    def operand(
-        self, name: str, moves: str, width: int, at: str, base: str, rows: int, j: int
-    ) -> str:
-        """Vector j of ``rows`` lanes: lane l holds element ``j * rows + l`` of the group."""
-        inner = self.span.inner
-        if moves == "o":
-            loaded = self.load(name, width, at, 0, rows)
-            picks = [(j * rows + k) // inner for k in range(rows)]
-            return self.shuffle(loaded, "poison", width, rows, picks)
-        if moves == "i":
-            return self._periodic(name, width, rows, j)
-        return super().operand(name, moves, width, at, base, rows, j)
+    def column(_here: Operands, _row: Expr, rows: int, j: int) -> Expr:
+        if periods and rows == lanes:
+            return periods[j % count]
+        return _periodic(array, inner, rows, j)
 
-    def _periodic(self, name: str, width: int, rows: int, j: int) -> str:
-        """Lanes ``(j * rows + l) % inner`` of a row."""
-        inner = self.span.inner
-        if rows == self.span.lanes and inner <= rows and name in self.periods:
-            return self.periods[name][j % len(self.periods[name])]
-        first = j * rows % inner
-        if first + rows <= inner:
-            return self.load(name, width, "0", first, rows)
-        if inner <= rows:
-            loaded = self.load(name, width, "0", 0, inner)
-            lanes = [(first + k) % inner for k in range(rows)]
-            return self.shuffle(loaded, "poison", width, inner, lanes)
-        end = self.load(name, width, "0", inner - rows, rows)
-        begin = self.load(name, width, "0", 0, rows)
-        skip = first - (inner - rows)
-        return self.shuffle(end, begin, width, rows, [skip + k for k in range(rows)])
+    return column
 
-    def preload(self, name: str, moves: str, width: int) -> None:
-        """Load and shuffle once, before the loop, what stays the same."""
-        super().preload(name, moves, width)
-        lanes, inner = self.span.lanes, self.span.inner
-        if moves == "i" and inner <= lanes:
-            count = inner // gcd(inner, lanes)
-            self.periods[name] = [self._periodic(name, width, lanes, j) for j in range(count)]
+
+def _periodic(array: Array, inner: int, rows: int, j: int) -> Expr:
+    """Lanes ``(j * rows + l) % inner`` of a row."""
+    first = j * rows % inner
+    if first + rows <= inner:
+        return array.load(first, rows)
+    if inner <= rows:
+        return _shuffled([array.load(0, inner)], [(first + k) % inner for k in range(rows)])
+    ends = [array.load(inner - rows, rows), array.load(0, rows)]
+    return _shuffled(ends, [first - (inner - rows) + k for k in range(rows)])
+
+
+def _shuffled(vectors: Sequence[Expr], picks: Sequence[int]) -> Expr:
+    """Pick lanes of vectors that follow each other; a scalar is what it picks of itself.
+
+    TVM takes no more picks than there are lanes, so the vectors are repeated.
+    """
+    if len(picks) == 1:
+        return vectors[0]
+    lanes = sum(vector.ty.dtype.lanes for vector in vectors)
+    copies = list(vectors) * -(-len(picks) // lanes)
+    return tirx.Shuffle(copies, [tirx.IntImm("int32", pick) for pick in picks])

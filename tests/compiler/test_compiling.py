@@ -19,7 +19,7 @@ from tests.support.libraries import edit_fields
 W = Workload((64, 1), (64, 5), (5,))
 TYPICAL = {
     "te": "then_b",
-    "tir": "te_select_span",
+    "tir": "T.Ramp(",
     "scheduled": "sblock",
     "llvm": "define",
     "asm": "ret",

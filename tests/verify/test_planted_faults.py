@@ -17,13 +17,12 @@ from te_select.backends.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.runtime.call.cuda.kernel import CudaKernel
 from te_select.schedules.cpu import schedule as cpu
-from te_select.schedules.cpu.span_source import span_source
 from te_select.verify import on_device
 from te_select.verify.on_device import OnDevice
 from te_select.verify.verify import verify_kernel
 from tests.support import cuda_standin
 from tests.support.cuda_emulation import build, lowered
-from tests.support.llvm_functions import compiled
+from tests.support.tir_functions import SPAN_PARAMETERS, changed, compiled, span_function
 
 ON_CUDA = [
     Workload((1,), (1,), (1,)),
@@ -128,11 +127,10 @@ class SpanKernel:
         pattern = access_pattern(workload)
         config = cpu.default_config(pattern, resolve("x86-64-v3").tvm)
         span = cpu.span_of(pattern, config)
-        text, found = re.subn(right, wrong, span_source(span.symbol))
-        assert found
         self.workload = workload
         self._rows, self._inner = (pattern.elements or 0) // span.inner, span.inner
-        self._run = compiled(text, span.symbol, ("ptr",) * 4 + ("i64",) * 3, folder)
+        function = changed(span_function(span), right, wrong)
+        self._run = compiled(function, tuple(SPAN_PARAMETERS.values()), folder)
 
     def __call__(self, cond: Any, then: Any, else_: Any, *, out: Any = None) -> None:
         addresses = (array.ctypes.data for array in (out, cond, then, else_))
@@ -142,17 +140,26 @@ class SpanKernel:
 LONG = Workload((1043,), (1043,), ())
 SHORT = Workload((9,), (9,), ())
 THREES = Workload((301, 1), (301, 3), (3,))
-LOADED = r"entry:\n  %x = getelementptr i8, ptr %cond, i64 {}\n  %y = load volatile i8, ptr %x"
+DECLARED = r"( +)(cond_1 = T.decl_buffer.*)\n"
+LOADED = (
+    r"\1\2\n\1T.attr(0, 'pragma_import_llvm', 'define linkonce_odr void @load(ptr %at) "
+    r"alwaysinline {{\\n  %x = load volatile i8, ptr %at\\n  ret void\\n}}')\n"
+    r"\1T.call_extern('void', 'load', T.address_of(cond_1[{}]))\n"
+)
 SPAN_FAULTS = {
-    "truth by the sign": (LONG, r"icmp ne (<16 x i8> %\w+), zero", r"icmp sgt \1, zero"),
-    "the last element is left out": (LONG, "sub i64 %n, 16", "sub i64 %n, 17"),
-    "a vector begins early": (LONG, r"add i64 (%\w+), 48", r"add i64 \1, 47"),
-    "the number is another": (LONG, "ptr %else, i64 0", "ptr %else, i64 1"),
-    "cond is read past its end": (LONG, "entry:", LOADED.format("%n")),
-    "cond is read before its begin": (LONG, "entry:", LOADED.format("-1")),
-    "whole vectors of too few": (SHORT, "icmp uge i64 %n, 16", "icmp uge i64 %n, 8"),
-    "a part behind the last element": (SHORT, "sub i64 %n, 8", "sub i64 %n, 7"),
-    "a lane of another row": (THREES, "i32 5, i32 5, i32 6", "i32 5, i32 6, i32 6"),
+    "truth by the sign": (
+        LONG,
+        r"(cond_\d\[T.Ramp\([^]]*, 16\)\]) != T.Broadcast\(T.uint8\(0\), 16\)",
+        r"(T.reinterpret('int8x16', \1) > T.Broadcast(T.int8(0), 16))",
+    ),
+    "the last element is left out": (LONG, r"n_1 - T.int64\(16\)", "n_1 - T.int64(17)"),
+    "a vector begins early": (LONG, r"T.Ramp\(192, 1, 64\)", "T.Ramp(188, 1, 64)"),
+    "the number is another": (LONG, r"else__1\[T.Ramp\(0, ", "else__1[T.Ramp(4, "),
+    "cond is read past its end": (LONG, DECLARED, LOADED.format("n")),
+    "cond is read before its begin": (LONG, DECLARED, LOADED.format("-1")),
+    "whole vectors of too few": (SHORT, r"if n_1 < T.int64\(16\)", "if n_1 < T.int64(8)"),
+    "a part behind the last element": (SHORT, r"n_1 - T.int64\(8\)", "n_1 - T.int64(7)"),
+    "a lane of another row": (THREES, r"\[5, 5, 6", "[5, 6, 6"),
 }
 
 

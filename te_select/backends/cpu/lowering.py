@@ -1,10 +1,10 @@
-"""Lowering: from a scheduled function to a raw C function whose leaves are span kernels.
+"""Lowering: from a scheduled function to a raw C function whose leaves are spans.
 
-Three steps are added to TVM's own pipeline. Annotated loops become calls of span kernels, whose
-LLVM IR is added to the module. The parallel loop becomes the share of one task, because the C half
-has threads of its own; TVM would call a pointer that all its objects in a program share. Parameters
-become plain pointers and sizes, because the exported function with its checks is written in C
-(``runtime/c/host.c``). All extents are int64.
+Three steps are added to TVM's own pipeline. Annotated loops become the statements of spans
+(`te_select.schedules.cpu.statements`). The parallel loop becomes the share of one task, because the
+C half has threads of its own; TVM would call a pointer that all its objects in a program share.
+Parameters become plain pointers and sizes, because the exported function with its checks is written
+in C (``runtime/c/host.c``). All extents are int64.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from tvm.target import Target
 
 from te_select.backends.select_leaf import block_of, leaves, operands_of, refused, steps_of
 from te_select.operator.access import STAYS, AccessPattern
-from te_select.schedules.annotations import ANNOTATION, PLAIN_LEAF
+from te_select.schedules.annotations import ANNOTATION
 from te_select.schedules.cpu.flags import FLAGS
 from te_select.schedules.cpu.span import Span
-from te_select.schedules.cpu.span_source import span_source
+from te_select.schedules.cpu.statements import statements
 from te_select.schedules.variant import Condition
 
 _TO_LOOPS = (
@@ -37,17 +37,7 @@ _TO_LOOPS = (
     tirx.transform.FlattenBuffer,
     tirx.transform.StmtSimplify,
 )
-_TO_VECTORS = (  # only for a plain leaf
-    s_tir.transform.LoopPartition,
-    tirx.transform.VectorizeLoop,
-    tirx.transform.UnrollLoop,
-    tirx.transform.StmtSimplify,
-    tirx.transform.RemoveNoOp,
-)
 _TO_CODE = (
-    tirx.transform.StmtSimplify,
-    tirx.transform.RemoveNoOp,
-    tirx.transform.CommonSubexprElim,
     tirx.transform.LowerTVMBuiltin,
     tirx.transform.LowerIntrin,
 )
@@ -88,24 +78,17 @@ def lower(
     flags, *part = how
     if pattern.elements == 0:
         return _raw(func, tirx.Evaluate(0), symbol, dim_names, how)
-    marked = leaves(func.body)
-    plain = any(str(leaf.annotations[ANNOTATION]) == PLAIN_LEAF for leaf in marked)
-    spans = [] if plain else [_checked_span(leaf, pattern) for leaf in marked]
-    passes = (*_TO_LOOPS, *_TO_VECTORS) if plain else _TO_LOOPS
-    mod = transform.Sequential([make() for make in passes])(IRModule({"main": func}))
+    spans = [_checked_span(leaf, pattern) for leaf in leaves(func.body)]
+    mod = transform.Sequential([make() for make in _TO_LOOPS])(IRModule({"main": func}))
     flat = mod["main"]
     # Not in the callback below, because TVM turns an exception in a callback into a RuntimeError.
-    calls = [] if plain else [(leaf, _call_span(leaf, flags)) for leaf in leaves(flat.body)]
+    marked = zip(leaves(flat.body), spans, strict=True)
+    written = [(leaf, _written(leaf, span, flags)) for leaf, span in marked]
     body = tvm_ffi.structural_map(
-        flat.body,
-        (tirx.For, lambda loop: next((c for at, c in calls if at.same_as(loop)), loop)),
+        _shared(flat.body, *part),
+        (tirx.For, lambda loop: next((text for at, text in written if at.same_as(loop)), loop)),
         order="pre",
     )
-    body = tvm_ffi.structural_map(body, (tirx.For, _without_notes), order="post")
-    body = _shared(body, *part)
-    for name in sorted({span.symbol for span in spans}):
-        text = ir.StringImm(span_source(name))
-        body = tirx.AttrStmt(tirx.IntImm("int32", 0), "pragma_import_llvm", text, body)
     return _raw(flat, body, symbol, dim_names, how, instead)
 
 
@@ -147,9 +130,8 @@ def _checked_span(leaf: tirx.For, pattern: AccessPattern) -> Span:
     return span
 
 
-def _call_span(loop: tirx.For, flags: ir.Var) -> tirx.Stmt:
-    """The call ``span(out, cond, then, else_, n, inner, flags)`` that replaces a leaf."""
-    name = str(loop.annotations[ANNOTATION])
+def _written(loop: tirx.For, span: Span, flags: ir.Var) -> tirx.Stmt:
+    """The statements of a span that replace a leaf."""
     variables = [loop.loop_var]
     limit, inner = loop.extent, tirx.IntImm("int64", 1)
     body = loop.body
@@ -163,20 +145,11 @@ def _call_span(loop: tirx.For, flags: ir.Var) -> tirx.Stmt:
             body = body.body
         else:
             raise refused(body)
-    loads = operands_of(body)
-    pointers = [
-        tirx.address_of(_at_start(loads[operand], variables))
-        for operand in ("out", "cond", "then", "else")
-    ]
-    sizes = [limit.astype("int64"), inner.astype("int64"), flags]
-    return tirx.Evaluate(tirx.call_extern("void", name, *pointers, *sizes))
-
-
-def _without_notes(loop: tirx.For) -> tirx.For:
-    """A plain leaf without the schedule's annotations, so that its code is easy to read."""
-    if ANNOTATION not in loop.annotations:
-        return loop
-    return tirx.For(loop.loop_var, loop.min, loop.extent, loop.kind, loop.body)
+    addresses = {
+        operand: tirx.address_of(_at_start(load, variables))
+        for operand, load in operands_of(body).items()
+    }
+    return statements(span, addresses, limit.astype("int64"), inner.astype("int64"), flags)
 
 
 def _shared(stmt: tirx.Stmt, task: ir.Var, tasks: ir.Var) -> tirx.Stmt:

@@ -14,7 +14,6 @@ from te_select.backends import limits
 from te_select.backends.cpu import link, listing, lowering, objects
 from te_select.backends.cpu.target import CpuTarget
 from te_select.backends.scheduled import Scheduled, symbol
-from te_select.backends.select_leaf import leaves
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
 from te_select.runtime.artifact import scratch
@@ -22,8 +21,6 @@ from te_select.runtime.artifact.component import Component
 from te_select.runtime.artifact.manifest import Manifest
 from te_select.runtime.call.cpu import features
 from te_select.runtime.call.cpu.decisions import Decisions
-from te_select.schedules.annotations import ANNOTATION, PLAIN_LEAF
-from te_select.schedules.cpu.span import Span
 from te_select.schedules.variant import Condition
 
 
@@ -111,23 +108,15 @@ def components() -> tuple[Component, ...]:
 
 
 def source(one: Scheduled, target: CpuTarget, form: str) -> str:
-    """The code in one form: TIR that calls span kernels, LLVM IR, or assembly."""
+    """The code in one form: TIR, LLVM IR, or assembly."""
     lowered = lower(one, symbol(0))
     if form == "tir":
-        return "\n\n".join([*_spans_in_words(one), *(str(func.script()) for func in lowered)])
+        return "\n\n".join(str(func.script()) for func in lowered)
     with limits.tvm_errors_as_ours(one.workload):
         module = lowering.build(lowered, target.tvm)
     if form == "llvm":
         return str(module.inspect_source("ll"))
     return listing.without_notes(str(module.inspect_source("asm")))
-
-
-def _spans_in_words(one: Scheduled) -> list[str]:
-    """A comment for each span that the functions call: what the span computes."""
-    marked = (leaf for func in one.functions.values() for leaf in leaves(func.body))
-    names = dict.fromkeys(str(leaf.annotations[ANNOTATION]) for leaf in marked)
-    texts = (Span.from_symbol(name).in_words() for name in names if name != PLAIN_LEAF)
-    return ["\n".join(f"# {line}" for line in text.splitlines()) for text in texts]
 
 
 def device() -> str:

@@ -5,32 +5,35 @@ from __future__ import annotations
 import ctypes
 
 import pytest
+from tvm.tirx.script.builder import ir as T
 
 from te_select.schedules.cpu.aliasing import COMPARED_BYTES, PENDING_BYTES, backwards
-from te_select.schedules.cpu.llvm_ir import IRWriter
-from tests.support.llvm_functions import compiled
+from te_select.schedules.cpu.vectors import Array
+from tests.support.tir_functions import compiled, function
 
 BASE = 1 << 30
 LONG = 1 << 20
 
 
+PARAMETERS = {name: "ptr" for name in ("out", "then", "else_")} | {
+    "n": "i64",
+    "may": "i64",
+    "answer": "ptr",
+}
+
+
 @pytest.fixture(scope="module")
 def is_backwards(tmp_path_factory):
     """Whether ``n`` rows of 4 bytes are walked backwards, by the places of out, then and else."""
-    writer = IRWriter()
-    symbol = "te_select_test_backwards"
-    writer.lines.append(
-        f"define linkonce_odr void @{symbol}(ptr %out, ptr %then, ptr %else, i64 %n, "
-        "i64 %may, ptr %answer) alwaysinline nounwind {"
+
+    def write(out, then, else_, n, may, answer):
+        arrays = [Array.at("array", 4, pointer) for pointer in (out, then, else_)]
+        found = backwards(may != T.int64(0), arrays[0], arrays[1:], n, 4)
+        Array.at("answer", 1, answer).store(0, found.astype("uint8"), 1)
+
+    run = compiled(
+        function(PARAMETERS, write), tuple(PARAMETERS.values()), tmp_path_factory.mktemp("aliasing")
     )
-    writer.start("entry")
-    allowed = writer.emit("icmp ne i64 %may, 0")
-    found = backwards(writer, allowed, ["then", "else"], 4)
-    writer.line(f"store i8 {writer.emit(f'zext i1 {found} to i8')}, ptr %answer, align 1")
-    writer.line("ret void")
-    text = "\n".join([*writer.lines, "}", ""])
-    parameters = ["ptr", "ptr", "ptr", "i64", "i64", "ptr"]
-    run = compiled(text, symbol, parameters, tmp_path_factory.mktemp("aliasing"))
 
     def ask(out, then, else_, n=LONG, allowed=1):
         answer = ctypes.c_int8(-1)

@@ -12,9 +12,7 @@ import te_select
 from te_select import Workload, compiler
 from te_select.backends.targets import resolve
 from te_select.operator.access import access_pattern
-from te_select.schedules.cpu import rows_end_to_end
 from te_select.schedules.cpu import schedule as cpu
-from te_select.schedules.cpu.span import Span
 from tests.support import strategies as s
 
 pytestmark = pytest.mark.usefixtures("one_process")
@@ -129,12 +127,3 @@ def test_rows_end_to_end_are_the_default_past_the_cache():
     assert not rows(65537, 256)
     assert not rows(65537, 31)
     assert not rows(2048, 63)
-
-
-def test_text_assumes_alignment_only_past_the_cache():
-    text = rows_end_to_end.source(Span(4, "o", "f", "i", 0, 64, 1, True, False, end_to_end=True))
-    accesses = [line for line in text.splitlines() if " load " in line or " store " in line]
-    past = [line for line in accesses if "!nontemporal" in line]
-    assert past
-    assert all(" store " in line and "align 64, " in line for line in past)
-    assert all(line.endswith("align 1") for line in accesses if line not in past)

@@ -1,9 +1,15 @@
+"""Spans: their names, and the TIR and LLVM IR that is made of them."""
+
 import re
+from pathlib import Path
 
 import pytest
 
+from te_select.backends.cpu import lowering
+from te_select.backends.targets import resolve
 from te_select.schedules.cpu.span import Span
-from te_select.schedules.cpu.span_source import span_source
+from tests.support import golden
+from tests.support.tir_functions import span_function
 
 
 def test_symbol_holds_every_parameter():
@@ -19,38 +25,78 @@ def test_other_symbols_are_refused(wrong):
         Span.from_symbol(wrong)
 
 
+SPANS = {
+    "plain_run": Span(4, "f", "f", "f", 1, 16, 2, streaming=True, skipping=True),
+    "one_value_of_cond": Span(4, "s", "f", "s", 1, 16, 1, streaming=False, skipping=False),
+    "short_rows": Span(4, "o", "f", "i", 3, 16, 1, streaming=False, skipping=False),
+    "rows_end_to_end": Span(4, "o", "f", "i", 0, 16, 1, True, False, end_to_end=True),
+    "rows_of_named_length": Span(4, "o", "f", "s", 0, 16, 1, streaming=False, skipping=False),
+}
+
+
+@pytest.mark.parametrize("name", SPANS)
+def test_span_is_the_golden_one(name, update_golden):
+    text = golden.readable(span_function(SPANS[name]).script()) + "\n"
+    golden.check(Path(__file__).parent / "golden_spans" / f"{name}.tir", text, update_golden)
+
+
+def llvm(span):
+    """The LLVM IR of a span alone."""
+    module = lowering.build([span_function(span)], resolve("x86-64-v3").tvm)
+    return str(module.inspect_source("ll")).partition("define weak")[0]
+
+
+ACCESS = re.compile(r" (?:load|store) .*?, align (\d+)")
+
+
 @pytest.mark.parametrize("moves", ["fff", "ffs", "fss", "sff", "sfs", "off", "ofi", "fos"])
-def test_text_assumes_no_alignment(moves):
+def test_code_assumes_no_alignment(moves):
     inner = 3 if set(moves) & set("oi") else 1
-    text = span_source(Span(4, *moves, inner, 64, 2, streaming=False, skipping=False).symbol)
-    accesses = [line for line in text.splitlines() if " load " in line or " store " in line]
-    assert accesses
-    assert all(line.endswith("align 1") for line in accesses)
+    text = llvm(Span(4, *moves, inner, 64, 2, streaming=False, skipping=False))
+    found = ACCESS.findall(text)
+    assert found and set(found) == {"1"}
+
+
+@pytest.mark.parametrize(
+    "span",
+    [
+        Span(4, "f", "f", "f", 1, 64, 4, streaming=True, skipping=True),
+        Span(4, "o", "f", "f", 0, 64, 1, True, False, end_to_end=True),
+    ],
+)
+def test_code_assumes_alignment_only_past_the_cache(span):
+    text = llvm(span)
+    past = [line for line in text.splitlines() if "!nontemporal" in line]
+    assert past and all(" store " in line and ", align 64," in line for line in past)
+    others = [line for line in text.splitlines() if ACCESS.search(line) and line not in past]
+    assert {ACCESS.search(line)[1] for line in others} == {"1"}
 
 
 def test_cond_that_stays_is_read_once_and_picks_the_side():
-    text = span_source(Span(4, "s", "f", "f", 1, 64, 4, streaming=False, skipping=False).symbol)
-    assert text.count("ptr %cond") == 2  # the parameter and one load
-    assert "icmp ne <" not in text  # no vector of masks
+    script = span_function(Span(4, "s", "f", "f", 1, 64, 4, False, False)).script()
+    assert len(re.findall(r"cond_1\[(?!0\] !=)", script)) == 0
+    assert len(re.findall(r"cond_1\[0\] != T.uint8\(0\)", script)) == 1
+    assert "!= T.Broadcast" not in script  # no vector of masks
 
 
 def test_repeating_operand_is_loaded_before_the_loop():
-    text = span_source(Span(4, "f", "f", "s", 1, 64, 1, streaming=False, skipping=False).symbol)
-    assert text.index("getelementptr i32, ptr %else") < text.index("phi i64")
-    assert text.count("getelementptr i32, ptr %else") == 1
+    script = span_function(Span(4, "f", "f", "s", 1, 64, 1, False, False)).script()
+    assert script.count("else__1[") == 1
+    assert script.index("else__1[") < script.index("while ")
 
 
 @pytest.mark.parametrize(
     ("width", "moves", "inputs"),
     [
-        (4, "fff", {"then", "else"}),
-        (1, "fff", {"cond", "then", "else"}),
-        (1, "sfs", {"then"}),
-        (1, "fss", {"cond"}),
+        (4, "fff", {"then_1", "else__1"}),
+        (1, "fff", {"cond_1", "then_1", "else__1"}),
+        (1, "sfs", {"then_1"}),
+        (1, "fss", {"cond_1"}),
         (4, "fss", set()),
     ],
 )
 def test_way_is_chosen_by_what_is_read_as_out_is_written(width, moves, inputs):
     """A cond of one byte for each wider element falls behind out, so it lies ahead for a moment."""
-    text = span_source(Span(width, *moves, 1, 64, 4, streaming=False, skipping=False).symbol)
-    assert set(re.findall(r"ptrtoint ptr %(\w+) ", text)) == {"out", *inputs}
+    script = span_function(Span(width, *moves, 1, 64, 4, False, False)).script()
+    found = set(re.findall(r'T.reinterpret\("int64", T.address_of\((\w+)\[', script))
+    assert found == ({"out_1", *inputs} if inputs else set())

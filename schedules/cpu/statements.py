@@ -1,0 +1,59 @@
+"""The TIR of a span, which takes the place of a loop: the file that writes it is chosen here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tvm import tirx
+from tvm.script.ir_builder import IRBuilder
+from tvm.tirx.script.builder import ir as T
+
+from te_select.schedules.cpu.operands import Operands
+from te_select.schedules.cpu.plain_span import plain_span
+from te_select.schedules.cpu.rows_end_to_end import rows_end_to_end
+from te_select.schedules.cpu.rows_of_named_length import rows_of_named_length
+from te_select.schedules.cpu.short_rows import short_rows
+from te_select.schedules.cpu.span import Span
+from te_select.schedules.cpu.vectors import Array, Expr, let, past_cache_text
+
+_WRITERS = {
+    "plain run": plain_span,
+    "short rows": short_rows,
+    "rows end to end": rows_end_to_end,
+    "rows of named length": rows_of_named_length,
+}
+
+
+def statements(
+    span: Span, addresses: Mapping[str, Expr], n: Expr, inner: Expr, flags: Expr
+) -> tirx.Stmt:
+    """Write a span.
+
+    Parameters
+    ----------
+    span
+        The span.
+    addresses
+        Pointers to the first elements of ``out``, ``cond``, ``then`` and ``else``.
+    n, inner
+        How many rows there are, and elements in each.
+    flags
+        Of the call.
+
+    Returns
+    -------
+    tvm.tirx.Stmt
+        The statements.
+    """
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("span")
+        out, cond, then, else_ = (
+            Array.at(name, 1 if name == "cond" else span.width, addresses[name.rstrip("_")])
+            for name in ("out", "cond", "then", "else_")
+        )
+        _WRITERS[span.kind](Operands(span, out, cond, then, else_, let("n", n), inner, flags))
+    body = builder.get().body
+    if not span.streaming:
+        return body
+    text = past_cache_text(span.vector_bytes)
+    return tirx.AttrStmt(tirx.IntImm("int32", 0), "pragma_import_llvm", text, body)

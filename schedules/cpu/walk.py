@@ -1,0 +1,197 @@
+"""How a span walks along rows, vector by vector; `plain_span` and `short_rows` say what they hold.
+
+For n rows of ``inner`` elements, of which ``lanes`` are taken at a time::
+
+    if n < lanes:                                few(0, n)
+    elif stores go past the cache and may:       few(0, first row at an aligned address)
+                                                 whole vectors, past the cache
+                                                 few(rest)
+    else:                                        whole vectors
+                                                 the last vector, which overlaps the one before
+
+Whole vectors are taken several at a time, and all of these are loaded before any is stored. If out
+lies just ahead of an input, they are taken backwards (`aliasing`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
+
+from tvm.script.ir_builder import IRBuilder
+from tvm.tirx.script.builder import ir as T
+
+from te_select.schedules.cpu.aliasing import backwards
+from te_select.schedules.cpu.flags import BACKWARDS, SKIP, STREAM
+from te_select.schedules.cpu.operands import Operands
+from te_select.schedules.cpu.span import Span
+from te_select.schedules.cpu.vectors import Expr, branch, let, stack_buffer
+
+BATCH_BYTES = 256  # loaded before any are stored; they take 8 of the 16 registers of AVX2
+# Of a span that stores past the cache. Its time, as a multiple of that with plain stores, was 1.5
+# for spans of 128 bytes and 0.64 for spans of 4096 bytes (Emerald Rapids).
+STREAMED_BYTES = 1024
+
+Group: TypeAlias = Callable[[Operands, Expr, int], list[Expr]]
+"""The vectors of some rows, one after another: from operands, a first row and a number of rows."""
+_Body: TypeAlias = Callable[[Operands, bool], None]  # from operands, and whether past the cache
+
+
+def each(
+    first: Expr, stop: Expr, step: int, body: Callable[[Expr], None], back: Expr | None = None
+) -> None:
+    """Run ``body(at)`` for every whole step from ``first`` on.
+
+    If ``back`` is true, the same steps come in the opposite order.
+
+    LLVM cannot tell how often this loop runs, because an unsigned number may wrap. So it leaves the
+    loop as it is; else it would spend most of its time there, unroll vectors of the rest, and make
+    vectors of single rows. It could tell if numbers grew by one, so single rows are counted by twos
+    up to an odd end.
+    """
+    scale = T.uint64(2 if step == 1 else 1)
+    end = let("end", stop.astype("uint64") * scale + (scale - 1))
+    row = stack_buffer(1, "uint64")
+    IRBuilder.name("row", row)
+    mirror = None if back is None else let("mirror", stop - (stop - first) % step - step + first)
+    T.buffer_store(row, first.astype("uint64") * scale, [0])
+    with T.While(row[0] + step * scale <= end):
+        at = (row[0] // scale).astype("int64")
+        body(let("at", at if back is None else T.Select(back, mirror - at, at)))
+        T.buffer_store(row, row[0] + step * scale, [0])
+
+
+@dataclass(frozen=True)
+class Walk:
+    """How the rows of a span are covered.
+
+    Parameters
+    ----------
+    given
+        The arguments. Rows have a literal number of elements.
+    group
+        What to store.
+    few
+        Covers rows that are fewer than lanes; by default vectors of half as many lanes do.
+    look
+        Covers the rows of one iteration if the flags ask for looking at cond first; told whether
+        stores go past the cache.
+    """
+
+    given: Operands
+    group: Group
+    few: Callable[[Expr, Expr], None] | None = None
+    look: _Body | None = None
+
+    @property
+    def span(self) -> Span:
+        """The span."""
+        return self.given.span
+
+    def cover(self) -> None:
+        """Cover all rows, as this module's docstring says."""
+        branch(
+            self.given.n < self.span.lanes,
+            lambda: self._few(T.int64(0), self.given.n),
+            self._whole_vectors,
+        )
+
+    def put(
+        self,
+        group: Group,
+        starts: Sequence[tuple[Operands, Expr]],
+        rows: int,
+        past_cache: bool = False,
+    ) -> None:
+        """Store groups of rows, all of which are loaded first; a start is operands and a row."""
+        values = [
+            (here.out, k * self.span.inner + j * rows, let("value", vector))
+            for here, k in starts
+            for j, vector in enumerate(group(here, k, rows))
+        ]
+        for out, element, value in values:
+            (out.store_past_cache if past_cache else out.store)(element, value, rows)
+
+    def several(self, group: Group, here: Operands, past_cache: bool) -> None:
+        """Store the vectors of one iteration."""
+        batch = max(1, BATCH_BYTES // self.span.vector_bytes)
+        starts = [(here, k * self.span.lanes) for k in range(self.span.in_flight)]
+        for k in range(0, len(starts), batch):
+            self.put(group, starts[k : k + batch], self.span.lanes, past_cache)
+
+    def _single(self, here: Operands, past_cache: bool) -> None:
+        self.put(self.group, [(here, 0)], self.span.lanes, past_cache)
+
+    def _few(self, first: Expr, count: Expr) -> None:
+        (self.few or self.halves)(first, count)
+
+    def halves(self, first: Expr, count: Expr, lanes: int = 0) -> None:
+        """Two vectors of half as many lanes, which may overlap, or two of a quarter, and so on."""
+        lanes = (lanes or self.span.lanes) // 2
+        smaller = partial(self.halves, first, count, lanes) if lanes > 1 else None
+        starts = [(self.given, first), (self.given, first + (count - lanes))]
+        branch(count >= lanes, lambda: self.put(self.group, starts, lanes), smaller)
+
+    def _whole_vectors(self) -> None:
+        """Cover at least as many rows as lanes.
+
+        Past the cache it begins at the first row r whose address is aligned, that is
+        ``(address + r * inner * width) % vector_bytes == 0``. A plain store to a line that is
+        stored past the cache costs more than is saved, so nothing overlaps there.
+        """
+        span, n, back = self.span, self.given.n, self._backwards()
+        if not span.streaming:
+            self._through(back)
+            return
+        twos = span.inner & -span.inner
+        unit = min(span.vector_bytes, span.width * twos)
+        period = max(1, span.lanes // twos)
+        inverse = pow(span.inner // twos, -1, period) if period > 1 else 0
+        missing = let("missing", self.given.bytes_to_line())
+        worth = T.And(self.given.asked(STREAM), n >= STREAMED_BYTES // (span.width * span.inner))
+
+        def past_cache() -> None:
+            first = let("first", missing // unit * inverse % period)
+            self._few(T.int64(0), first)
+            done = self._vectors(first, back, past_cache=True)
+            self._few(done, n - done)
+
+        branch(T.And(worth, missing % unit == 0), past_cache, lambda: self._through(back))
+
+    def _through(self, back: Expr | None) -> None:
+        n, lanes = self.given.n, self.span.lanes
+        done = self._vectors(T.int64(0), back, past_cache=False)
+        branch(done < n, lambda: self.put(self.group, [(self.given, n - lanes)], lanes))
+
+    def _vectors(self, first: Expr, back: Expr | None, past_cache: bool) -> Expr:
+        """Cover rows from ``first`` on by whole vectors; return the first row that is left."""
+        span, n, look = self.span, self.given.n, self.look
+        step = span.in_flight * span.lanes
+
+        def steps(first: Expr, rows: int, body: _Body, back: Expr | None = None) -> None:
+            each(first, n, rows, lambda at: body(self.given.from_row(at), past_cache), back)
+
+        def take() -> None:
+            steps(first, step, partial(self.several, self.group), back)
+
+        if look is None:
+            take()
+        else:
+            branch(self.given.asked(SKIP), lambda: steps(first, step, look, back), take)
+        done = let("done", n - (n - first) % step)
+        if span.in_flight > 1:
+            steps(done, span.lanes, self._single)
+            done = let("done", n - (n - done) % span.lanes)
+        return done
+
+    def _backwards(self) -> Expr | None:
+        """Whether to go backwards, by the inputs that are read as fast as out is written."""
+        given, span = self.given, self.span
+        names = ["then", "else_", *["cond"] * (span.width == 1)]
+        inputs = [getattr(given, name) for name in names if given.moves[name] == "f"]
+        if span.forwards or not inputs:
+            return None
+        allowed = given.asked(BACKWARDS)
+        return backwards(allowed, given.out, inputs, given.n, span.width * span.inner)
