@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from te_select.compiler import export
     from te_select.frontends import ModelNode, read_model
     from te_select.numpy_where import where
-    from te_select.onnx_reference import onnx_reference
+    from te_select.onnx_evaluator import onnx_reference
     from te_select.runtime.call.kernel import Kernel
     from te_select.runtime.call.loading import Library, load
     from te_select.tuning.record import Record
@@ -44,7 +44,7 @@ _LAZY = {
     "compile": "te_select.compiled",
     "export": "te_select.compiler",
     "load": "te_select.runtime.call.loading",
-    "onnx_reference": "te_select.onnx_reference",
+    "onnx_reference": "te_select.onnx_evaluator",
     "read_model": "te_select.frontends",
     "tune": "te_select.tuning.session",
     "where": "te_select.numpy_where",

@@ -55,9 +55,9 @@ def test_flag_constructor_and_table_make_one_workload(
 ) -> None:
     def by_flag() -> Workload:
         shapes = (",".join(map(str, shape)) for shape in (cond, then, else_))
-        names = ("cond_shape", "then_shape", "else_shape", "dtype", "op")
+        names = ("cond", "then", "else", "dtype", "op")
         flags = dict(zip(names, (*shapes, dtype, op), strict=True))
-        return gather(flags, None, None)[0]
+        return gather(flags)[0]
 
     expected = made(CONSTRUCTORS[op], cond, then, else_, dtype)
     assert made(Workload.of_system, OPS[op], cond, then, else_, dtype, OPS[op].mode) == expected

@@ -7,10 +7,12 @@ import pytest
 
 from te_select import Workload
 from te_select.backends.cpu.machine import lower
+from te_select.backends.select_leaf import leaves
 from te_select.backends.targets import resolve
 from te_select.bench.suite import DEFAULT
 from te_select.compiler import schedule
 from te_select.operator.access import access_pattern
+from te_select.schedules.annotations import ANNOTATION
 from te_select.schedules.cpu import isa
 from te_select.schedules.cpu import schedule as cpu
 from te_select.schedules.cpu.config import BY_MACHINE, GRAINS, OF_MACHINE
@@ -76,6 +78,8 @@ def test_configs_of_one_effect_make_one_function(workload):
         if config.stream_from == 0 and config.vector_bytes == V4_BYTES:
             scheduled = schedule(workload, V4, config=dataclasses.asdict(config))
             text = "".join(str(func.script()) for func in lower(scheduled, "f"))
+            spans = (leaf for func in scheduled.functions.values() for leaf in leaves(func.body))
+            text += "".join(str(leaf.annotations[ANNOTATION]) for leaf in spans)
             grain = config.bytes_per_thread  # the C half gets this number
             if "begin: T.let" in text:  # a share of a parallel loop
                 text += f"on {grain if grain < 0 else pattern.bytes_moved() // grain} threads"

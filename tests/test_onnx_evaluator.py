@@ -6,7 +6,7 @@ import pytest
 
 import te_select
 from te_select import ModelError, ToolchainError, onnx_reference
-from te_select import onnx_reference as module
+from te_select import onnx_evaluator as module
 from tests.support.models import model, tensor
 from tests.support.onnx_cases import node_cases
 
