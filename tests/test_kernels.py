@@ -166,6 +166,7 @@ def test_side_that_cond_does_not_select_is_not_read():
     assert run.stdout.strip() == "unread", run.stderr
 
 
+@pytest.mark.slow
 def test_more_elements_than_a_32_bit_index_holds():
     n = 2**31 + 80
     kernel = te_select.compile(Workload((n,), (n,), (), "uint8"))

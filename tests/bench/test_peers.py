@@ -90,9 +90,15 @@ def tuned(intrinsics) -> MetaSchedule:
     return peer
 
 
-# Compiling with Inductor starts worker processes, for 20 s.
+# Compiling with Inductor starts worker processes, for 20 s. MetaSchedule takes as long.
 @pytest.mark.parametrize(
-    "peer", [peer for peer in PEERS if peer.name != "torch.compile"], ids=lambda peer: peer.name
+    "peer",
+    [
+        pytest.param(peer, marks=[pytest.mark.slow] if peer.name == "tvm-metaschedule" else [])
+        for peer in PEERS
+        if peer.name != "torch.compile"
+    ],
+    ids=lambda peer: peer.name,
 )
 @pytest.mark.filterwarnings("ignore")
 def test_a_peer_selects_into_each_set_or_says_why_not(

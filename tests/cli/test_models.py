@@ -174,6 +174,7 @@ def test_expand_looks_into_operators(tmp_path):
     assert "graph/0:Shrink#12" in run("inspect", "--model", path, "--expand").stdout
 
 
+@pytest.mark.slow
 def test_bench_and_tune_take_a_model(graph, tmp_path):
     result = run("bench", "--model", graph)
     assert result.exit_code == 2

@@ -57,6 +57,7 @@ CALLS = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["by the extension", "torch"])
 def test_every_call_works_in_a_thread_with_a_small_stack(way, tmp_path):
     """The thread also makes the first call, and so builds or loads the kernels."""

@@ -290,7 +290,8 @@ def graph_of(line):
     ("name", "other"),
     [
         *itertools.product([log.RECORDS, log.SESSIONS], [None, -1, 1.5, "x", [], {}, 10**30]),
-        *itertools.product([log.WORKLOADS], [None, {}]),  # of thousands of fields
+        (log.WORKLOADS, None),  # of thousands of fields
+        pytest.param(log.WORKLOADS, {}, marks=pytest.mark.slow),
     ],
 )
 def test_field_of_another_type_costs_its_line_only(tmp_path, entries, name, other):

@@ -58,10 +58,10 @@ def are_end_to_end(workload: Workload) -> bool:
         ("uint8", 131),
         pytest.param("uint8", 192, marks=pytest.mark.slow),
         pytest.param("float16", 77, marks=pytest.mark.slow),
-        ("float32", 33),
+        pytest.param("float32", 33, marks=pytest.mark.slow),
         pytest.param("float32", 64, marks=pytest.mark.slow),
         pytest.param("float32", 255, marks=pytest.mark.slow),
-        ("float64", 17),
+        pytest.param("float64", 17, marks=pytest.mark.slow),
         ("complex128", 29),
     ],
 )
