@@ -17,6 +17,7 @@ from dataclasses import replace
 
 from tvm.tirx.script.builder import ir as T
 
+from te_select.schedules.cpu.aliasing import LEAST_BYTES
 from te_select.schedules.cpu.config import SHORT_ROW_BYTES
 from te_select.schedules.cpu.flags import STREAM
 from te_select.schedules.cpu.operands import Operands
@@ -55,11 +56,18 @@ def _of_length(given: Operands, lengths: range) -> None:
 
 def _longer(given: Operands) -> None:
     if not given.span.streaming:
-        _row_by_row(given)
+        _by_direction(given)
         return
     long = given.inner >= SHORT_ROW_BYTES // given.span.width
     worth = T.And(long, given.asked(STREAM))
-    branch(worth, lambda: rows_end_to_end(given), lambda: _row_by_row(given))
+    branch(worth, lambda: rows_end_to_end(given), lambda: _by_direction(given))
+
+
+def _by_direction(given: Operands) -> None:
+    """Rows that are too short to go backwards do not ask for the direction of each."""
+    forwards = replace(given, span=replace(given.span, forwards=True))
+    long = given.inner >= LEAST_BYTES // given.span.width
+    branch(long, lambda: _row_by_row(given), lambda: _row_by_row(forwards))
 
 
 def _row_by_row(given: Operands) -> None:

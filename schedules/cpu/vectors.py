@@ -14,6 +14,7 @@ from tvm.tirx.script.builder import ir as T
 Expr: TypeAlias = Any  # of TIR; TVM has no one class for them
 
 _BYTES = ir.PointerType(ir.PrimType("uint8"))
+_UNKNOWN = "te_select_unknown"
 
 
 def let(name: str, value: Expr) -> Expr:
@@ -137,10 +138,23 @@ def any_and_all(conds: Sequence[Expr], lanes: int, reduces: bool) -> tuple[Expr,
     )
 
 
-def past_cache_text(vector_bytes: int) -> str:
-    """LLVM IR of what `Array.store_past_cache` calls, because TIR has no such store."""
+def unknown(value: Expr) -> Expr:
+    """The same number, but LLVM knows nothing of it."""
+    return T.call_extern("int64", _UNKNOWN, value)
+
+
+def imported_text(vector_bytes: int | None) -> str:
+    """LLVM IR of what TIR has no word for: `unknown`, and `Array.store_past_cache` of vectors."""
+    text = (
+        f"define linkonce_odr i64 @{_UNKNOWN}(i64 %value) alwaysinline {{\n"
+        '  %same = call i64 asm "", "=r,0"(i64 %value) nounwind willreturn memory(none)\n'
+        "  ret i64 %same\n}\n"
+    )
+    if vector_bytes is None:
+        return text
     vector = f"<{vector_bytes} x i8>"
     return (
+        f"{text}"
         f"define linkonce_odr void @{_past_cache(vector_bytes)}(ptr %to, {vector} %value) "
         "alwaysinline nounwind {\n"
         f"  store {vector} %value, ptr %to, align {vector_bytes}, !nontemporal !0\n"

@@ -27,7 +27,7 @@ from te_select.schedules.cpu.aliasing import backwards
 from te_select.schedules.cpu.flags import BACKWARDS, SKIP, STREAM
 from te_select.schedules.cpu.operands import Operands
 from te_select.schedules.cpu.span import Span
-from te_select.schedules.cpu.vectors import Expr, branch, let, stack_buffer
+from te_select.schedules.cpu.vectors import Expr, branch, let, stack_buffer, unknown
 
 BATCH_BYTES = 256  # loaded before any are stored; they take 8 of the 16 registers of AVX2
 # Of a span that stores past the cache. Its time, as a multiple of that with plain stores, was 1.5
@@ -41,26 +41,23 @@ _Body: TypeAlias = Callable[[Operands, bool], None]  # from operands, and whethe
 
 def each(
     first: Expr, stop: Expr, step: int, body: Callable[[Expr], None], back: Expr | None = None
-) -> None:
-    """Run ``body(at)`` for every whole step from ``first`` on.
+) -> Expr:
+    """Run ``body(at)`` for every whole step from ``first`` on; return the first row that is left.
 
     If ``back`` is true, the same steps come in the opposite order.
 
-    LLVM cannot tell how often this loop runs, because an unsigned number may wrap. So it leaves the
-    loop as it is; else it would spend most of its time there, unroll vectors of the rest, and make
-    vectors of single rows. It could tell if numbers grew by one, so single rows are counted by twos
-    up to an odd end.
+    LLVM cannot tell how often the loop runs, so it leaves the loop as it is; else it would spend
+    most of its time there, unroll vectors of the rest, and make vectors of single rows.
     """
-    scale = T.uint64(2 if step == 1 else 1)
-    end = let("end", stop.astype("uint64") * scale + (scale - 1))
-    row = stack_buffer(1, "uint64")
-    IRBuilder.name("row", row)
     mirror = None if back is None else let("mirror", stop - (stop - first) % step - step + first)
-    T.buffer_store(row, first.astype("uint64") * scale, [0])
-    with T.While(row[0] + step * scale <= end):
-        at = (row[0] // scale).astype("int64")
+    row = stack_buffer(1, "int64")
+    IRBuilder.name("row", row)
+    T.buffer_store(row, first, [0])
+    with T.While(unknown(row[0]) + step <= stop):
+        at = row[0]
         body(let("at", at if back is None else T.Select(back, mirror - at, at)))
-        T.buffer_store(row, row[0] + step * scale, [0])
+        T.buffer_store(row, row[0] + step, [0])
+    return let("left", row[0])
 
 
 @dataclass(frozen=True)
@@ -170,21 +167,17 @@ class Walk:
         span, n, look = self.span, self.given.n, self.look
         step = span.in_flight * span.lanes
 
-        def steps(first: Expr, rows: int, body: _Body, back: Expr | None = None) -> None:
-            each(first, n, rows, lambda at: body(self.given.from_row(at), past_cache), back)
+        def steps(first: Expr, rows: int, body: _Body, back: Expr | None = None) -> Expr:
+            return each(first, n, rows, lambda at: body(self.given.from_row(at), past_cache), back)
 
-        def take() -> None:
-            steps(first, step, partial(self.several, self.group), back)
-
+        several = partial(self.several, self.group)
         if look is None:
-            take()
+            done = steps(first, step, several, back)
         else:
-            branch(self.given.asked(SKIP), lambda: steps(first, step, look, back), take)
-        done = let("done", n - (n - first) % step)
-        if span.in_flight > 1:
-            steps(done, span.lanes, self._single)
-            done = let("done", n - (n - done) % span.lanes)
-        return done
+            looking, taking = (partial(steps, first, step, body, back) for body in (look, several))
+            branch(self.given.asked(SKIP), looking, taking)
+            done = let("done", n - (n - first) % step)
+        return steps(done, span.lanes, self._single) if span.in_flight > 1 else done
 
     def _backwards(self) -> Expr | None:
         """Whether to go backwards, by the inputs that are read as fast as out is written."""
