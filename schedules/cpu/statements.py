@@ -14,7 +14,7 @@ from te_select.schedules.cpu.rows_end_to_end import rows_end_to_end
 from te_select.schedules.cpu.rows_of_named_length import rows_of_named_length
 from te_select.schedules.cpu.short_rows import short_rows
 from te_select.schedules.cpu.span import Span
-from te_select.schedules.cpu.vectors import Array, Expr, let, imported_text
+from te_select.schedules.cpu.vectors import Array, Expr, imported_text, let
 
 _WRITERS = {
     "plain run": plain_span,
@@ -53,6 +53,4 @@ def statements(
         )
         _WRITERS[span.kind](Operands(span, out, cond, then, else_, let("n", n), inner, flags))
     text = imported_text(span.vector_bytes if span.streaming else None)
-    return tirx.AttrStmt(
-        tirx.IntImm("int32", 0), "pragma_import_llvm", text, builder.get().body
-    )
+    return tirx.AttrStmt(tirx.IntImm("int32", 0), "pragma_import_llvm", text, builder.get().body)

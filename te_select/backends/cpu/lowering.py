@@ -17,8 +17,9 @@ import tvm_ffi
 from tvm import IRModule, ir, s_tir, sym, tirx, transform
 from tvm.target import Target
 
+from te_select.backends.scheduled import Scheduled
 from te_select.backends.select_leaf import block_of, leaves, operands_of, refused, steps_of
-from te_select.operator.access import STAYS, AccessPattern
+from te_select.operator.access import STAYS, AccessPattern, access_pattern
 from te_select.schedules.annotations import ANNOTATION
 from te_select.schedules.cpu.flags import FLAGS
 from te_select.schedules.cpu.span import Span
@@ -90,6 +91,19 @@ def lower(
         order="pre",
     )
     return _raw(flat, body, symbol, dim_names, how, instead)
+
+
+def lower_kernel(one: Scheduled, name: str) -> list[tirx.PrimFunc]:
+    """Lower to a raw C function ``name``, and to the functions that take over some of its calls."""
+    of = (one.workload.dim_names, access_pattern(one.workload))
+    instead: dict[str, Condition] = {}
+    others = []
+    for variant, func in reversed(list(one.functions.items())):  # the last is asked first
+        if variant.applies is not None:
+            other = f"{name}_{variant.name}"
+            instead[other] = variant.applies
+            others.append(lower(func, other, *of))
+    return [lower(one.func, name, *of, instead), *others]
 
 
 def build(functions: Sequence[tirx.PrimFunc], target: Target) -> Any:

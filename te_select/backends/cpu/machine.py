@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import tvm
-from tvm import tirx
 
 from te_select.backends import limits
 from te_select.backends.cpu import link, listing, lowering, objects
@@ -21,7 +20,6 @@ from te_select.runtime.artifact.component import Component
 from te_select.runtime.artifact.manifest import Manifest
 from te_select.runtime.call.cpu import features
 from te_select.runtime.call.cpu.decisions import Decisions
-from te_select.schedules.variant import Condition
 
 
 def build(
@@ -63,17 +61,17 @@ def build(
                     progress(before * files + done, len(target.levels) * files)
 
             suffix = f"_l{k}" if len(target.levels) > 1 else ""
-            functions = []
-            of_level = [one for one in chosen if one.level == level.name]
-            for i, one in enumerate(of_level):
-                name = symbol(i) + suffix
-                functions += lower(one, name)
+            of_level = {
+                symbol(i) + suffix: one
+                for i, one in enumerate(each for each in chosen if each.level == level.name)
+            }
+            for name, one in of_level.items():
                 decisions = Decisions.of(access_pattern(one.workload), vars(one.config))
                 versions[one.workload].append(link.Version(name, decisions))
-            with limits.tvm_errors_as_ours(*(one.workload for one in of_level)):
+            with limits.tvm_errors_as_ours(*(one.workload for one in of_level.values())):
                 # Lowest level first: every level has the same helpers of TVM, and the linker takes
                 # those that come first, so these must run on every CPU.
-                made += objects.write(functions, level.tvm, folder / f"kernels{k}", told)
+                made += objects.write(of_level, level.tvm, folder / f"kernels{k}", told)
         entries = [link.KernelEntry(work, tuple(found)) for work, found in versions.items()]
         levels = [link.Level(level.name, level.cpu_features) for level in target.levels]
         link.link(made, entries, levels, manifest, path, target.isa.triple, places, archive)
@@ -109,10 +107,10 @@ def components() -> tuple[Component, ...]:
 
 def source(one: Scheduled, target: CpuTarget, form: str) -> str:
     """The code in one form: TIR, LLVM IR, or assembly."""
-    lowered = lower(one, symbol(0))
-    if form == "tir":
-        return "\n\n".join(str(func.script()) for func in lowered)
     with limits.tvm_errors_as_ours(one.workload):
+        lowered = lowering.lower_kernel(one, symbol(0))
+        if form == "tir":
+            return "\n\n".join(str(func.script()) for func in lowered)
         module = lowering.build(lowered, target.tvm)
     if form == "llvm":
         return str(module.inspect_source("ll"))
@@ -127,17 +125,3 @@ def device() -> str:
 def tuned_on(_target: CpuTarget) -> tuple[str, int | None]:
     """The CPU's name, and how many CPUs this process may use."""
     return features.cpu_name(), len(os.sched_getaffinity(0))
-
-
-def lower(one: Scheduled, name: str) -> list[tirx.PrimFunc]:
-    """Lower to a raw C function ``name``, and to the functions that take over some of its calls."""
-    of = (one.workload.dim_names, access_pattern(one.workload))
-    instead: dict[str, Condition] = {}
-    others = []
-    with limits.tvm_errors_as_ours(one.workload):
-        for variant, func in reversed(list(one.functions.items())):  # the last is asked first
-            if variant.applies is not None:
-                other = f"{name}_{variant.name}"
-                instead[other] = variant.applies
-                others.append(lowering.lower(func, other, *of))
-        return [lowering.lower(one.func, name, *of, instead), *others]

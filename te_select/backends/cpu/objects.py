@@ -1,4 +1,4 @@
-"""Object files of lowered functions. If there are many functions, several processes make them.
+"""Object files of scheduled kernels. If there are many, several processes lower and compile them.
 
 Threads would not help: TVM compiles a module on one thread, and lets other threads wait.
 """
@@ -6,18 +6,18 @@ Threads would not help: TVM compiles a module on one thread, and lets other thre
 from __future__ import annotations
 
 import contextlib
-import json
 import os
+import pickle
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from tvm import IRModule, ir, tirx
 from tvm.target import Target
 
 from te_select.backends.cpu import lowering
 from te_select.backends.programs import last_lines
+from te_select.backends.scheduled import Scheduled
 from te_select.errors import ToolchainError
 
 MANY = 48  # functions; with fewer, starting a process and importing tvm takes longer than it saves
@@ -26,17 +26,17 @@ _LOOK_SECONDS = 0.5  # between looks at what is done
 
 
 def write(
-    functions: Sequence[tirx.PrimFunc],
+    kernels: Mapping[str, Scheduled],
     target: Target,
     stem: Path,
     progress: Callable[[int, int], None],
 ) -> list[Path]:
-    """Write position-independent code of functions.
+    """Write position-independent code of kernels.
 
     Parameters
     ----------
-    functions
-        Functions that `lowering.lower` made, with different symbols.
+    kernels
+        The kernels, by the names of their raw functions.
     target
         The TVM target.
     stem
@@ -47,35 +47,35 @@ def write(
     Returns
     -------
     list[pathlib.Path]
-        The object files. Their order depends only on the functions.
+        The object files. Their order depends only on the kernels.
 
     Raises
     ------
     ToolchainError
         If a process fails.
     """
-    if len(functions) < MANY:
+    if sum(len(one.functions) for one in kernels.values()) < MANY:
         path = stem.with_name(f"{stem.name}.o")
-        lowering.build(functions, target).write_to_file(str(path), "o")
+        _compile(kernels, target, path)
         return [path]
     # The number of files is fixed, so that the library does not depend on the number of CPUs here.
     paths = [stem.with_name(f"{stem.name}{i}.o") for i in range(MOST_PROCESSES)]
     for i, path in enumerate(paths):
-        share = {str(f.attrs["global_symbol"]): f for f in functions[i::MOST_PROCESSES]}
-        path.with_suffix(".json").write_text(ir.save_json(IRModule(share)))
-    stem.with_suffix(".target").write_text(json.dumps(dict(target.export()), default=list))
+        share = dict(list(kernels.items())[i::MOST_PROCESSES])
+        # The scheduled functions are a hundredth of the lowered ones.
+        path.with_suffix(".pickle").write_bytes(pickle.dumps((share, target)))
     count = min(MOST_PROCESSES, len(os.sched_getaffinity(0)))
-    processes = [_start(stem.with_suffix(".target"), paths[i::count]) for i in range(count)]
+    processes = [_start(paths[i::count]) for i in range(count)]
     _finish(processes, lambda: progress(sum(path.exists() for path in paths), len(paths)))
     return paths
 
 
-def _start(target: Path, paths: Sequence[Path]) -> subprocess.Popen[bytes]:
+def _start(paths: Sequence[Path]) -> subprocess.Popen[bytes]:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [sys.executable, "-m", __name__, str(target), *map(str, paths)]
+    command = [sys.executable, "-m", __name__, *map(str, paths)]
     return subprocess.Popen(
         command,
-        cwd=target.parent,  # python -m looks for modules in the current folder
+        cwd=paths[0].parent,  # python -m looks for modules in the current folder
         env=environment,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -105,13 +105,16 @@ def _waited(process: subprocess.Popen[bytes], look: Callable[[], None]) -> bytes
             return process.communicate(timeout=_LOOK_SECONDS)[1]
 
 
-def _main(target: str, *paths: str) -> None:
-    """Make each object from the JSON file beside it; this is what a process runs."""
-    of = Target(json.loads(Path(target).read_text()))
+def _compile(kernels: Mapping[str, Scheduled], target: Target, path: Path) -> None:
+    functions = [each for name, one in kernels.items() for each in lowering.lower_kernel(one, name)]
+    lowering.build(functions, target).write_to_file(str(path), "o")
+
+
+def _main(*paths: str) -> None:
+    """Make each object from the file beside it; this is what a process runs."""
     for path in map(Path, paths):
-        module = ir.load_json(path.with_suffix(".json").read_text())
-        functions = [module[name] for name in module.get_global_vars()]
-        lowering.build(functions, of).write_to_file(str(path), "o")
+        kernels, target = pickle.loads(path.with_suffix(".pickle").read_bytes())
+        _compile(kernels, target, path)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import pytest
 
 from te_select import Workload, compiler
 from te_select.backends.c_compiler import c_compiler
-from te_select.backends.cpu import lowering, machine
+from te_select.backends.cpu import lowering
 from te_select.backends.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.schedules.cpu import schedule as cpu
@@ -29,7 +29,7 @@ def compiled(folder, workload, config):
     target = resolve("native")
     default = cpu.default_config(access_pattern(workload), target.tvm)
     one = compiler.schedule(workload, target, config=vars(default) | THREADS | config)
-    module = lowering.build(machine.lower(one, "kernel"), target.tvm)
+    module = lowering.build(lowering.lower_kernel(one, "kernel"), target.tvm)
     module.write_to_file(str(folder / "kernel.o"), "o")
     # TVM's own way to run a parallel loop, by a pointer that all its objects share.
     assert b"TVMBackend" not in (folder / "kernel.o").read_bytes()

@@ -9,7 +9,7 @@ import tvm_ffi
 from tvm import s_tir, tirx
 
 from te_select import Workload, compiler
-from te_select.backends.cpu.machine import lower
+from te_select.backends.cpu.lowering import lower_kernel
 from te_select.backends.targets import resolve
 from te_select.compiler import schedule
 from te_select.operator.access import access_pattern
@@ -202,14 +202,14 @@ def test_rows_of_any_named_length_select_the_same_bits(shapes, dtype):
     ],
 )
 def test_named_dims_have_functions_for_rows_and_small_calls(shapes, others):
-    main, *rest = lower(schedule(Workload(*shapes), V3), "kernel")
+    main, *rest = lower_kernel(schedule(Workload(*shapes), V3), "kernel")
     assert [str(func.attrs["global_symbol"]) for func in rest] == others
     for func in rest:
         assert f'"{func.attrs["global_symbol"]}"' in main.script()
 
 
 def test_function_for_small_calls_has_no_parallel_loop():
-    small = lower(schedule(Workload(["n"], ["n"], ["n"]), V3), "kernel")[1]
+    small = lower_kernel(schedule(Workload(["n"], ["n"], ["n"]), V3), "kernel")[1]
     assert "parallel" not in small.script()
 
 
@@ -286,7 +286,7 @@ def test_config_of_one_thread_needs_no_function_for_small_calls():
     workload = Workload(["n"], ["n"], ["n"])
     default = cpu.default_config(access_pattern(workload), V3.tvm)
     config = dataclasses.asdict(dataclasses.replace(default, bytes_per_thread=0))
-    assert len(lower(schedule(workload, V3, config=config), "kernel")) == 1
+    assert len(lower_kernel(schedule(workload, V3, config=config), "kernel")) == 1
 
 
 def test_skipping_is_the_default_if_memory_limits_and_it_pays():
