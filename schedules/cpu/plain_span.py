@@ -67,7 +67,7 @@ def reader(given: Operands, name: str) -> Read:
     An element that stays is loaded here, before the loop. LLVM cannot move the load itself, because
     out may be one of the inputs.
     """
-    if given.moves[name] == "f":
+    if given.moves[name] in "fi":
         return lambda here, k, lanes: getattr(here, name).load(k, lanes)
     element = let("element", getattr(given, name).load(0, 1))
     return lambda _here, _k, lanes: repeated(element, lanes)

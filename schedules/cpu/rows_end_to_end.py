@@ -25,6 +25,7 @@ from tvm.tirx.script.builder import ir as T
 
 from te_select.schedules.cpu.flags import STREAM
 from te_select.schedules.cpu.operands import Operands
+from te_select.schedules.cpu.plain_span import reader
 from te_select.schedules.cpu.vectors import Array, Expr, branch, choose, is_true, let, repeated
 from te_select.schedules.cpu.walk import BATCH_BYTES, STREAMED_BYTES, Walk, each
 
@@ -138,15 +139,13 @@ class _Rows:
         return then.or_else(chosen, else_), let("step", T.Select(chosen, *steps))
 
     def _selected(self, here: Operands) -> _OfRow:
-        def operand(name: str) -> _OfRow:
-            array: Array = getattr(here, name)
-            if here.moves[name] in "fi":
-                return array.load
-            element = let("element", array.load(0, 1))
-            return lambda _at, lanes: repeated(element, lanes)
+        cond, then, else_ = (reader(here, name) for name in ("cond", *_SIDES))
 
-        cond, then, else_ = (operand(name) for name in ("cond", *_SIDES))
-        return lambda at, lanes: choose(cond(at, lanes), then(at, lanes), else_(at, lanes), lanes)
+        def value(at: Expr, lanes: int) -> Expr:
+            of = (here, at, lanes)
+            return choose(cond(*of), then(*of), else_(*of), lanes)
+
+        return value
 
     def _shared(self, here: Operands, following: Operands, done: Expr, left: Expr) -> Expr:
         """The vector of the ``left`` last elements of a row, and of the first ones of the next."""

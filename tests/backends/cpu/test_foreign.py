@@ -219,7 +219,7 @@ def test_plain_leaf_is_vectors_and_a_short_rest():
     workload = Workload(((1 << 20) + 7,), ((1 << 20) + 7,), ())
     text = compiler.source(workload, "riscv64", None, "tir")
     assert text.count("T.Ramp") >= 2
-    assert "if done < n:" in text  # the rest behind vectors of four
+    assert "if left < n:" in text  # the rest behind vectors of four
 
 
 def test_knob_leaf_has_two_values():
