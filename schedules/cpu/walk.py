@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
+from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.tirx.script.builder import ir as T
 
@@ -49,7 +50,13 @@ def each(
     LLVM cannot tell how often the loop runs, so it leaves the loop as it is; else it would spend
     most of its time there, unroll vectors of the rest, and make vectors of single rows.
     """
-    mirror = None if back is None else let("mirror", stop - (stop - first) % step - step + first)
+    left = stop - (stop - first) % step
+    known = isinstance(left, tirx.IntImm)
+    if known and left.value <= first.value + step:  # a loop would hide a known number
+        if left.value > first.value:
+            body(first)
+        return left
+    mirror = None if back is None else let("mirror", left - step + first)
     row = stack_buffer(1, "int64")
     IRBuilder.name("row", row)
     T.buffer_store(row, first, [0])
@@ -57,7 +64,7 @@ def each(
         at = row[0]
         body(let("at", at if back is None else T.Select(back, mirror - at, at)))
         T.buffer_store(row, row[0] + step, [0])
-    return let("left", row[0])
+    return left if known else let("left", row[0])
 
 
 @dataclass(frozen=True)
