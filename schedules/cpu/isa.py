@@ -153,7 +153,8 @@ RISCV64 = Isa(
     triple="riscv64-linux-gnu",
     cpu="generic-rv64",
     levels=(Level("riscv64", register_bytes=16, vector_bytes=16, in_flight=4),),
-    attributes=("+m", "+a", "+f", "+d", "+c"),
+    # Linux lets programs load from any address. LLVM would load byte by byte without the last one.
+    attributes=("+m", "+a", "+f", "+d", "+c", "+unaligned-scalar-mem"),
     abi="lp64d",
 )
 
