@@ -12,7 +12,6 @@ from typing import Any
 from te_select.operator.access import AccessPattern, Loop
 from te_select.schedules import knobs
 from te_select.schedules.cpu import isa
-from te_select.schedules.cpu.isa import PLAIN, SPAN
 from te_select.schedules.knobs import knob
 
 # Rows of 12 bytes were 5 times as fast if they shared vectors; rows of 128 bytes no faster.
@@ -80,7 +79,7 @@ class Config:
         walked end to end in calls that store past the cache. If the length of a row has a name,
         the function with such a leaf serves the calls whose rows are not long.
     piece
-        Rows of the leaf per parallel piece; a plain leaf's rows are single elements.
+        Rows of the leaf per parallel piece; the rows of a plain span are single elements.
     bytes_per_thread
         Bytes moved for each thread: a call that moves n times as many may run on n threads. 0 for
         one thread.
@@ -91,10 +90,6 @@ class Config:
         does not select; else 0.
     backwards
         1 if a span walks backwards when out lies just ahead of an input; else 0.
-    leaf
-        0 for a span, 1 for plain TIR: one loop, which cannot store past the cache, skip, or walk
-        backwards. ``unroll``, ``rows``, ``stream_from``, ``skip`` and ``backwards`` have no meaning
-        for it.
 
     ``bytes_per_thread``, ``stream_from``, ``skip`` and ``backwards`` may be `BY_MACHINE`.
     """
@@ -107,7 +102,6 @@ class Config:
     stream_from: int = knob(_BYTES, _streams, default=BY_MACHINE, of_machine=True)
     skip: int = knob(_SWITCH, _skips, default=BY_MACHINE, of_machine=True)
     backwards: int = knob(_SWITCH, _as_by_default, default=BY_MACHINE, of_machine=True)
-    leaf: int = knob((SPAN, PLAIN), default=SPAN)
 
     def checked(self, pattern: AccessPattern) -> Config:
         """Return this config, or raise ValueError if the schedule cannot follow it."""

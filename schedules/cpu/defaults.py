@@ -17,7 +17,6 @@ from te_select.schedules.cpu.config import (
     share_vectors,
     skippable,
 )
-from te_select.schedules.cpu.isa import SPAN
 
 LEAST_PARALLEL_BYTES = 1 << 18  # moved by a call; with fewer, a second thread never won
 PIECE_BYTES = 1 << 16  # of output; 64 KB to 256 KB were equally fast, and small pieces share better
@@ -30,13 +29,10 @@ def default_config(pattern: AccessPattern, target: Target) -> Config:
     sizes of a call, is decided when the kernel is called.
     """
     own = isa.of(target)
-    spans = own.leaf == SPAN
     vector_bytes, unroll = own.vectors(isa.level_of(target), pattern.width)
     streams = own.streams and may_stream(pattern)
-    rows = (
-        spans
-        and rows_may_be_leaf(pattern)
-        and (pattern.loops[-1].extent is None or share_vectors(pattern) or streams)
+    rows = rows_may_be_leaf(pattern) and (
+        pattern.loops[-1].extent is None or share_vectors(pattern) or streams
     )
     inner = _inner(pattern, rows)
     step = 4 * vector_bytes // pattern.width
@@ -51,9 +47,8 @@ def default_config(pattern: AccessPattern, target: Target) -> Config:
         bytes_per_thread=BY_MACHINE if parallel else 0,
         stream_from=BY_MACHINE if streams else 0,
         # A call that moves 13 KB takes a tenth longer if it looks at cond first.
-        skip=BY_MACHINE if spans and parallel and _skips(pattern) else 0,
+        skip=BY_MACHINE if parallel and _skips(pattern) else 0,
         backwards=BY_MACHINE if own.walks_backwards else 0,
-        leaf=own.leaf,
     )
 
 

@@ -18,9 +18,6 @@ from tvm.target import Target, codegen
 
 from te_select.levels import LEVELS, Level
 
-SPAN, PLAIN = 0, 1
-"""The values of the knob ``leaf``: a span that suits the pattern, or always the plainest one."""
-
 
 @dataclass(frozen=True, eq=False)
 class Isa:
@@ -54,8 +51,6 @@ class Isa:
     reduces
         Whether a block of cond is tested by its largest and its smallest byte, instead of by the
         bits of its mask.
-    leaf
-        The default of the knob ``leaf``.
     """
 
     name: str
@@ -70,7 +65,6 @@ class Isa:
     streams: bool = False
     walks_backwards: bool = False
     reduces: bool = False
-    leaf: int = PLAIN
 
     @property
     def machine(self) -> str:
@@ -113,7 +107,6 @@ X86_64 = Isa(
     switched_off=("egpr", "ndd", "nf", "ccmp", "cf", "zu", "ppx", "push2pop2", "avx10.2", "movrs"),
     streams=True,
     walks_backwards=True,
-    leaf=SPAN,
 )
 
 AARCH64 = Isa(
@@ -145,7 +138,6 @@ AARCH64 = Isa(
     # There are no stores past the cache: cores notice that whole lines are written, and STNP is
     # only a hint. There is no walk backwards: no sign was found of loads that wait for such stores.
     reduces=True,  # 115 instructions for Neoverse N1, 141 with the bits of the mask
-    leaf=SPAN,
 )
 
 RISCV64 = Isa(

@@ -15,11 +15,6 @@ An output [R, 3] with one value of cond per row; other access patterns are alike
    call decides how many threads run it, by the bytes that it moves.
 4. The leaf is annotated with the span that takes its place (`span`). The span also handles the rest
    behind the last vector, odd extents and named dims.
-
-With the knob ``leaf`` the leaf is the plainest span instead: a loop over vectors of elements, which
-needs nothing of LLVM except that it knows the target. It is the default for instruction sets for
-which no other was tried. It is slower: rows of odd length have a rest each, short rows share no
-vector, and nothing is stored past the cache.
 """
 
 from __future__ import annotations
@@ -49,7 +44,6 @@ from te_select.schedules.cpu.config import (
     threads,
 )
 from te_select.schedules.cpu.defaults import default_config
-from te_select.schedules.cpu.isa import SPAN
 from te_select.schedules.cpu.span import Span
 from te_select.schedules.variant import Expression, Variant
 
@@ -60,9 +54,7 @@ FUSED_LOOPS = 4
 # cost: [33333,3] of float16 took 1.25 times as long with them (Zen 5).
 NAMED_ROWS = 512
 # `dedup_key` tells values of these knobs apart by what they lead to, and of others by themselves.
-_TOLD_BY_EFFECT = frozenset(
-    (*OF_MACHINE, *NUMBERS, "vector_bytes", "unroll", "rows", "leaf"),
-)
+_TOLD_BY_EFFECT = frozenset((*OF_MACHINE, *NUMBERS, "vector_bytes", "unroll", "rows"))
 ENOUGH_TASKS = 256  # so many keep the cores of a large machine equally busy
 
 config_from = partial(notes.config_from, Config)
@@ -83,25 +75,21 @@ def variants(pattern: AccessPattern, config: Config) -> list[Variant]:
         For all other calls.
     """
     main, found = config, []
-    rows = _with_meaning(config).rows
-    if rows and pattern.loops[-1].extent is None:
+    if config.rows and pattern.loops[-1].extent is None:
         main = replace(config, rows=False)
         piece = min(config.piece, NAMED_ROWS) if config.bytes_per_thread else config.piece
         short = replace(config, piece=piece)
         found.append(Variant("short_rows", short, partial(_rows_are_not_long, pattern)))
-    elif rows and config.stream_from == BY_MACHINE and not share_vectors(pattern):
+    elif config.rows and config.stream_from == BY_MACHINE and not share_vectors(pattern):
         main = replace(config, rows=False, stream_from=0, piece=_plain_piece(pattern, config))
         found.append(Variant("end_to_end", config, _streams))
     if config.bytes_per_thread and pattern.elements is None:
         small = replace(main, bytes_per_thread=0, stream_from=0, skip=0)
         found.append(Variant("small", small, _is_small))
     return [
-        replace(each, leaf=_leaf_of(pattern, each.config)) for each in (*found, Variant("", main))
+        replace(each, leaf=span_of(pattern, each.config).kind)
+        for each in (*found, Variant("", main))
     ]
-
-
-def _leaf_of(pattern: AccessPattern, config: Config) -> str:
-    return span_of(pattern, config).kind if config.leaf == SPAN else "plain TIR"
 
 
 def _rows_are_not_long(
@@ -139,7 +127,6 @@ def apply(sch: s_tir.Schedule, pattern: AccessPattern, target: Target, config: C
         return  # nothing runs, and TVM cannot inline or split loops of extent 0
     for branch in ("then_b", "else_b"):
         sch.compute_inline(sch.get_sblock(branch))
-    given, config = config, _with_meaning(config)
     block = sch.get_sblock("out")
     loops = _merged_loops(sch, block, pattern)
     leaf_loops = 2 if config.rows else 1
@@ -155,21 +142,13 @@ def apply(sch: s_tir.Schedule, pattern: AccessPattern, target: Target, config: C
             sch.parallel(task)
     span = span_of(pattern, config)
     span = replace(span, reduces=span.skipping and isa.of(target).reduces)
-    notes.annotate(sch, leaf, span.symbol, pattern, given)
-
-
-def _with_meaning(config: Config) -> Config:
-    """The config, with the knobs switched off that have no meaning for a plain leaf."""
-    if config.leaf == SPAN:
-        return config
-    return replace(config, unroll=1, rows=False, stream_from=0, skip=0, backwards=0)
+    notes.annotate(sch, leaf, span.symbol, pattern, config)
 
 
 def dedup_key(
     pattern: AccessPattern, config: Config, cpus: int | None = None
 ) -> tuple[object, ...]:
     """What a config leads to: leaf, pieces and threads. Configs with one effect are one kernel."""
-    config = _with_meaning(config)
     stream = config.stream_from
     if stream > 0:
         stream = int(stream <= (pattern.out_bytes or 0))

@@ -86,11 +86,3 @@ def test_inspect_asks_a_library_that_may_be_loaded(one: Path) -> None:
     assert here(one, "--load")["threads"] == 1
     assert run_json("inspect", one, "--load")["in_effect"]["threads"]
     assert "--load has no meaning beside" in run("inspect", *FLAGS, "--load").stderr
-
-
-@pytest.mark.usefixtures("profile")
-def test_inspect_of_a_plain_leaf_promises_no_span() -> None:
-    plain = ["--cond", "262144", "--then", "262144", "--else", "262144", "--config", "leaf=1"]
-    found = here(*plain)
-    assert found["leaf"] == ["plain TIR"]
-    assert not found["stores_past_the_cache"] and not found["looks_at_cond"]

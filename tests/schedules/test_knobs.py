@@ -52,7 +52,7 @@ print(json.dumps({
 
 
 def test_knob_of_one_line_is_checked_tried_kept_and_set_by_hand(tmp_path):
-    edits = {"schedules/cpu/config.py": (TOY, "    leaf: int = knob(")}
+    edits = {"schedules/cpu/config.py": (TOY, "    backwards: int = knob(")}
     said = json.loads(run_with(edits, tmp_path, ASK))
     assert "toy=4 cannot be followed: toy must be 0, 3 or 5" in said.pop("refusal")
     assert said == {

@@ -18,10 +18,8 @@ from te_select.backends import cross_compiler
 from te_select.backends.c_compiler import compiler_for
 from te_select.backends.targets import resolve
 from te_select.errors import ArtifactError, TargetError, ToolchainError
-from te_select.operator.access import access_pattern
 from te_select.runtime.artifact.manifest import c_name, manifest_path
-from te_select.schedules.cpu import schedule as cpu
-from te_select.schedules.cpu.isa import ISAS, PLAIN, SPAN
+from te_select.schedules.cpu.isa import ISAS
 from te_select.verify.verify import verify_kernel
 from tests.support import foreign
 
@@ -195,47 +193,6 @@ def test_source_says_what_the_leaf_computes(target):
     text = compiler.source(workload, target, None, "tir")
     assert "T.Select(" in text and "T.Ramp(" in text
     assert "te_select_span" not in text and "te_select." not in text
-
-
-def plain(workload, target):
-    """The workload's default config with a plain leaf."""
-    pattern = access_pattern(workload)
-    default = cpu.default_config(pattern, resolve("riscv64").tvm)
-    assert default.leaf == PLAIN
-    return compiler.schedule(workload, target, config=vars(default))
-
-
-def test_plain_leaf_computes_what_numpy_does(tmp_path):
-    target = resolve("native")
-    chosen = [plain(workload, target) for workload in WORKLOADS]
-    compiler.build_scheduled(chosen, tmp_path / "plain.so", target)
-    loaded = te_select.load(tmp_path / "plain.so")
-    results = [r for kernel in loaded.values() for r in verify_kernel(kernel)]
-    assert [(r.kernel, r.check, r.message) for r in results if not r.passed] == []
-    assert {kernel.config["leaf"] for kernel in loaded.values()} == {PLAIN}
-
-
-def test_plain_leaf_is_vectors_and_a_short_rest():
-    workload = Workload(((1 << 20) + 7,), ((1 << 20) + 7,), ())
-    text = compiler.source(workload, "riscv64", None, "tir")
-    assert text.count("T.Ramp") >= 2
-    assert "if left < n:" in text  # the rest behind vectors of four
-
-
-def test_knob_leaf_has_two_values():
-    pattern = access_pattern(Workload(("r", 1), ("r", 3), ("r", 3)))
-    default = cpu.default_config(pattern, resolve("x86-64-v3").tvm)
-    assert cpu.Config(**{**vars(default), "leaf": PLAIN}).checked(pattern).leaf == PLAIN
-    for wrong in (2, -1, True, "span"):
-        with pytest.raises(ValueError, match="leaf must be 0 or 1"):
-            cpu.Config(**{**vars(default), "leaf": wrong}).checked(pattern)
-
-
-def test_record_without_the_knob_has_a_span():
-    pattern = access_pattern(WORKLOADS[0])
-    knobs = {k: int(v) for k, v in vars(cpu.default_config(pattern, resolve("native").tvm)).items()}
-    del knobs["leaf"]
-    assert cpu.config_from(knobs).leaf == SPAN
 
 
 def found_with(monkeypatch, *programs, zig=False, cc=""):

@@ -14,7 +14,6 @@ from te_select.backends.cpu import lowering
 from te_select.backends.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.schedules.cpu import schedule as cpu
-from te_select.schedules.cpu.isa import PLAIN
 
 THREADS = {"bytes_per_thread": 1024}
 SIZES = {"m": 40, "n": 1030}
@@ -39,7 +38,7 @@ def compiled(folder, workload, config):
     return ctypes.CDLL(str(path)).kernel
 
 
-@pytest.mark.parametrize("config", [{}, {"piece": 64}, {"piece": 64, "leaf": PLAIN}])
+@pytest.mark.parametrize("config", [{}, {"piece": 64}, {"piece": 64, "unroll": 1, "rows": False}])
 @pytest.mark.parametrize(
     "shapes",
     [

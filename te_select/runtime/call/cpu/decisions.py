@@ -45,10 +45,8 @@ class Decisions:
         read = all(loop.cond for loop in loops) + pattern.width * (
             all(loop.then for loop in loops) + all(loop.else_ for loop in loops)
         )
-        # A plain leaf can do none of what the others decide.
-        knobs = _KNOBS[:1] if config.get("leaf") else _KNOBS
         return cls(
-            **{knob: int(config.get(knob, 0)) for knob in knobs},
+            **{knob: int(config.get(knob, 0)) for knob in _KNOBS},
             is_fill=2 * read < pattern.width,
             reads_cond_once=all(loop.cond for loop in loops),
         )

@@ -54,8 +54,3 @@ def test_knobs_are_those_of_the_config():
     made = decisions((N,), (N,), (N,), unroll=4, **knobs)
     assert made.numbers == (9, -1, 1, -1, 0, 1)
     assert decisions((), (), ()).numbers == (0, 0, 0, 0, 0, 1)
-
-
-def test_plain_leaf_does_nothing_that_only_spans_can():
-    knobs = {"bytes_per_thread": 9, "stream_from": -1, "skip": -1, "backwards": 1}
-    assert decisions((N,), (N,), (N,), leaf=1, **knobs).numbers == (9, 0, 0, 0, 0, 1)
