@@ -47,8 +47,8 @@ def each(
 
     If ``back`` is true, the same steps come in the opposite order.
 
-    LLVM cannot tell how often the loop runs, so it leaves the loop as it is; else it would spend
-    most of its time there, unroll vectors of the rest, and make vectors of single rows.
+    LLVM knows no row but the first, so it leaves the loop as it is; else it would spend most of its
+    time there, unroll vectors of the rest, and make vectors of single rows.
     """
     left = stop - (stop - first) % step
     known = isinstance(left, tirx.IntImm)
@@ -60,10 +60,10 @@ def each(
     row = stack_buffer(1, "int64")
     IRBuilder.name("row", row)
     T.buffer_store(row, first, [0])
-    with T.While(unknown(row[0]) + step <= stop):
+    with T.While(row[0] + step <= stop):
         at = row[0]
         body(let("at", at if back is None else T.Select(back, mirror - at, at)))
-        T.buffer_store(row, row[0] + step, [0])
+        T.buffer_store(row, unknown(row[0] + step), [0])
     return left if known else let("left", row[0])
 
 
