@@ -10,7 +10,7 @@ import functools
 import math
 import sys
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -214,7 +214,7 @@ def _view(
 
 
 def _from_torch(tensor: Any, name: str, expected: ElementType, fit: _Fit) -> Operand:
-    plain, readonly = plain_torch(tensor, name, expected, "cpu")
+    plain, readonly = plain_torch(tensor, name, expected, "cpu", "the CPU")
     fit(tuple(tensor.shape))
     try:
         address = plain.data_ptr()
@@ -228,9 +228,11 @@ def _from_torch(tensor: Any, name: str, expected: ElementType, fit: _Fit) -> Ope
 
 
 def plain_torch(
-    tensor: Any, name: str, expected: ElementType, device: Literal["cpu", "cuda"]
+    tensor: Any, name: str, expected: ElementType, device: str, there: str
 ) -> tuple[Any, bool]:
     """A torch tensor without what torch has still to do to it, and whether writing is forbidden.
+
+    ``device`` is torch's word for where it must be, and ``there`` is ours.
 
     Raises
     ------
@@ -245,7 +247,6 @@ def plain_torch(
         found = None
     check_element(found, tensor.dtype, name, expected)
     if tensor.device.type != device or tensor.layout != sys.modules["torch"].strided:
-        there = "the CPU" if device == "cpu" else "a CUDA device"
         raise ArgumentError(
             f"{name} is a {tensor.layout} tensor on {tensor.device}; expected a strided tensor on "
             f"{there}: pass {name}.{device}()"

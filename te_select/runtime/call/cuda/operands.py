@@ -179,7 +179,7 @@ def _how(name: str) -> str:
 
 
 def _from_torch(tensor: Any, name: str, expected: ElementType) -> DeviceOperand:
-    plain, readonly = operands.plain_torch(tensor, name, expected, "cuda")
+    plain, readonly = operands.plain_torch(tensor, name, expected, "cuda", "a CUDA device")
     strides = tuple(stride * expected.width for stride in plain.stride())
     # An output that is not compact is written through a copy; that copy is made elsewhere.
     compact = plain if name == "out" else plain.contiguous()
