@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy
 from setuptools import Extension, setup
+from tvm_ffi import libinfo
 
 C_HALF = Path("te_select/runtime/c")
 SOURCES, SHARED = C_HALF / "extension", C_HALF / "cpu"
@@ -15,7 +16,11 @@ setup(
         Extension(
             "te_select.runtime.call._extension",
             sorted(map(str, (*SOURCES.glob("*.c"), SHARED / "where_call.c"))),
-            include_dirs=[numpy.get_include(), *map(str, (SOURCES, SHARED, C_HALF))],
+            include_dirs=[
+                numpy.get_include(),
+                *libinfo.include_paths(),
+                *map(str, (SOURCES, SHARED, C_HALF)),
+            ],
             depends=list(map(str, HEADERS)),
             extra_compile_args=["-std=gnu11", "-O2", "-fvisibility=hidden", *WARNINGS],
             optional=True,  # without a compiler, where() leaves its calls to NumPy

@@ -1,7 +1,9 @@
 """The formats of model files: one record for each, with everything in which they differ.
 
-A new format needs one record here, and a module that reads it. No other code names a format. A
-record names its reader by a dotted path, which is imported only when it is used.
+A new format needs one record here, and a module that reads it; `read_model` and the verbs take both
+from here. What its operator takes, and how it spells element types, is in
+`te_select.operator.systems`. A record names its reader by a dotted path, which is imported only
+when it is used.
 """
 
 from __future__ import annotations

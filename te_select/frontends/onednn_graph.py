@@ -16,7 +16,7 @@ from te_select.frontends.symbolic.status import Judge, Rule, Site
 from te_select.frontends.symbolic.tensors import Sizes, Tensor, agree
 from te_select.operator.broadcast import format_shape, shown
 from te_select.operator.node import ModelNode
-from te_select.operator.systems import TYPE_NAMES
+from te_select.operator.systems import OPS, TYPE_NAMES
 
 _NAMES = TYPE_NAMES["onednn"]
 _OPEN = -(2**63)  # DNNL_GRAPH_UNKNOWN_DIM
@@ -102,7 +102,7 @@ class _Graph:
             )
         site = Site(str(op.get("name", "")), place, "Select", self._makers.get(cond, "graph input"))
         operands = (self._tensors[cond], self._tensors[then], self._tensors[else_])
-        node = self._judge.node(site, operands, Rule("onednn_select", mode))
+        node = self._judge.node(site, operands, Rule(OPS["onednn"], mode))
         stated = self._stated[op["outputs"][0]["id"]].shape
         if node.workload is not None and stated is not None:
             out = node.workload.out_shape

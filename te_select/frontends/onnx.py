@@ -15,6 +15,7 @@ from te_select.frontends.onnx_graph.sites import sites
 from te_select.frontends.onnx_graph.wire import check_parts
 from te_select.frontends.symbolic.status import Judge, Rule, Site, one_view
 from te_select.operator.node import ModelNode
+from te_select.operator.systems import system
 
 
 def read_onnx(file: BinaryIO, *, expand: bool) -> list[ModelNode]:
@@ -72,7 +73,7 @@ def _parsed(file: BinaryIO) -> onnx.ModelProto:
 
 
 def _node(site: Site, walk: Interpreter, judge: Judge) -> ModelNode:
-    opset = int(site.op.rpartition("-")[2])
+    of = system(f"onnx.{site.op}")
     operands = one_view(walk.views(site.place), walk.sizes)
     site = replace(site, conditional=site.place not in walk.surely_run)
-    return judge.node(site, operands, Rule("onnx_where", opset=opset))
+    return judge.node(site, operands, Rule(of, of.mode))

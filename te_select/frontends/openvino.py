@@ -9,6 +9,7 @@ from te_select.frontends.openvino_ir.document import Layer, read_document
 from te_select.frontends.openvino_ir.walk import Walker
 from te_select.frontends.symbolic.status import Judge, Rule
 from te_select.operator.node import ModelNode
+from te_select.operator.systems import OPS
 
 _AXIS = ("auto_broadcast.auto_broadcast_axis", "auto_broadcast_axis", "axis")
 
@@ -54,7 +55,7 @@ def _rule(layer: Layer, place: str) -> Rule:
         )
     said = next((layer.data[name] for name in _AXIS if name in layer.data), "-1")
     try:
-        axis = int(said) if mode == "pdpd" else None
+        axis = int(said) if mode == "pdpd" else -1
     except ValueError as error:
         raise ModelError(f"Select {place} has the axis {said[:40]!r}; expected an int") from error
-    return Rule("openvino_select", mode, axis)
+    return Rule(OPS["openvino"], mode, axis)

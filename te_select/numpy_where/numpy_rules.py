@@ -80,12 +80,25 @@ def _into(out: Any, cond: Any, x: Any, y: Any) -> Any:
     if not isinstance(out, np.ndarray):
         raise TypeError(f"out is a {type(out).__name__}; expected an array")
     result = _where(cond, x, y)
-    if out.dtype != result.dtype:
+    check_out(out, result)
+    np.copyto(out, result)
+    return out
+
+
+def check_out(out: Any, result: Any) -> None:
+    """Compare out with the result that is to be copied to it, an array of the same library.
+
+    Raises
+    ------
+    TypeError
+        If out has another element type.
+    ValueError
+        If out has another shape.
+    """
+    if np.dtype(out.dtype) != np.dtype(result.dtype):
         raise TypeError(f"out has element type {out.dtype}; expected {result.dtype}")
     if out.shape != result.shape:
         raise ValueError(f"out has shape {out.shape}; expected {result.shape}")
-    np.copyto(out, result)
-    return out
 
 
 def _promoted(cond: Any, *sides: Any) -> Any:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import cupy
-import numpy as np
+
+from te_select.numpy_where.numpy_rules import check_out
 
 
 def in_kind(*args: Any, out: Any = None) -> Any:
@@ -35,9 +36,6 @@ def in_kind(*args: Any, out: Any = None) -> Any:
         return found
     if not isinstance(out, cupy.ndarray):
         raise TypeError(f"out is a {type(out).__name__}; expected an array of CuPy")
-    if np.dtype(out.dtype) != np.dtype(found.dtype):
-        raise TypeError(f"out has element type {out.dtype}; expected {found.dtype}")
-    if out.shape != found.shape:
-        raise ValueError(f"out has shape {out.shape}; expected {found.shape}")
+    check_out(out, found)
     out[...] = found
     return out

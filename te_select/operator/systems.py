@@ -21,7 +21,7 @@ _ONNX_BFLOAT16_OPSET = 16
 _ONNX_FIRST_OPSET = 9
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # there is one of each
 class System:
     """The Select or Where of one system.
 

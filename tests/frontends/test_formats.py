@@ -54,14 +54,18 @@ def test_help_names_every_format(toy):
 
 
 def test_contributing_lists_the_files_of_a_format():
-    """The reader and its record; a page for people is the third."""
+    """The reader, its record, its operator, its package, and three texts for people."""
     page = (ROOT / "CONTRIBUTING.md").read_text()
     walk = page.partition("### Add a model format\n")[2].partition("\n### ")[0]
     changed = re.findall(r"\*\*`([^`]+)`\*\*", walk)
     assert changed == [
         "te_select/frontends/NAME.py",
         "te_select/frontends/formats.py",
+        "te_select/operator/systems.py",
+        "pyproject.toml",
         "docs/models.md",
+        "te_select/frontends/__init__.py",
+        "te_select/operator/node.py",
     ]
     for row in formats.FORMATS:
         module = row.reader.partition(":")[0]

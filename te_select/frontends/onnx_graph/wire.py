@@ -7,6 +7,7 @@ model is like that, but a damaged or hostile file may be.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from te_select.errors import ModelError
 
@@ -35,13 +36,10 @@ def check_parts(data: bytes) -> None:
     parts = 0
     for field, start, end in _fields(view, 0, len(view)):
         inside = _fields(view, start, end) if field == _GRAPH else ()
-        for _ in inside:
+        for _ in chain([field], inside):
             parts += 1
             if parts > MOST_PARTS:
-                break
-        parts += 1
-        if parts > MOST_PARTS:
-            raise ModelError(f"the file has more than {MOST_PARTS} nodes and initializers")
+                raise ModelError(f"the file has more than {MOST_PARTS} nodes and initializers")
 
 
 def _fields(view: memoryview, at: int, end: int) -> Iterator[tuple[int, int, int]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from te_select.errors import BroadcastError, DTypeError, ModelError
 from te_select.frontends.symbolic.expressions import Dim, Expression, Unknown
@@ -12,6 +11,7 @@ from te_select.frontends.symbolic.names import Named, Names
 from te_select.frontends.symbolic.tensors import Dims, Sizes, Tensor, broadcast_dims, is_cut, join
 from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.operator.node import ModelNode, Status
+from te_select.operator.systems import System
 from te_select.operator.workload import Workload
 
 Operands = tuple[Tensor, Tensor, Tensor]
@@ -33,32 +33,16 @@ class Rule:
     Parameters
     ----------
     system
-        The constructor of `Workload` that knows the format's operator.
-    auto_broadcast, axis
-        The node's attributes; ONNX has neither.
-    opset
-        Version of the operator set, if the format has one.
+        The format's operator.
+    auto_broadcast
+        The node's broadcast mode, by the system's own name.
+    axis
+        The axis at which else and cond start; -1 if they are aligned right with then.
     """
 
-    system: Literal["onnx_where", "openvino_select", "onednn_select"]
-    auto_broadcast: str | None = None
-    axis: int | None = None
-    opset: int | None = None
-
-    @property
-    def start(self) -> int:
-        """The axis at which else and cond start; -1 if they are aligned right with then."""
-        return -1 if self.axis is None else self.axis
-
-    def make(self, node: ModelNode) -> Workload:
-        """Make the workload of a node whose shapes and element type are known."""
-        said = {"auto_broadcast": self.auto_broadcast, "axis": self.axis, "opset": self.opset}
-        given = {name: value for name, value in said.items() if value is not None}
-        maker = getattr(Workload, self.system)
-        made: Workload = maker(
-            node.cond_shape, node.then_shape, node.else_shape, node.dtype, **given
-        )
-        return made
+    system: System
+    auto_broadcast: str
+    axis: int = -1
 
 
 @dataclass(frozen=True)
@@ -203,8 +187,12 @@ def _obstacles(
 
 
 def _compiled(node: ModelNode, site: Site, rule: Rule) -> ModelNode:
+    shapes = (node.cond_shape, node.then_shape, node.else_shape)
+    cond, then, else_ = (shape for shape in shapes if shape is not None)  # all are known
     try:
-        workload = rule.make(node)
+        workload = Workload.of_system(
+            rule.system, cond, then, else_, node.dtype, rule.auto_broadcast, rule.axis
+        )
     except DTypeError as error:
         return replace(node, status="refused", reason=str(error))
     except BroadcastError as error:
@@ -284,7 +272,7 @@ def _clash(met: _Met, named: Named) -> str:
 def _starts(shapes: Sequence[Dims], rule: Rule) -> list[int]:
     """The axis of each operand's first dim, counted from the right end of the output."""
     return [
-        -len(shape) if rule.start == -1 or shape is shapes[1] else rule.start - len(shapes[1])
+        -len(shape) if rule.axis == -1 or shape is shapes[1] else rule.axis - len(shapes[1])
         for shape in shapes
     ]
 
@@ -298,7 +286,7 @@ def _aligned(shapes: Sequence[Dims], rule: Rule) -> _Met:
 
 
 def _out_shape(shapes: Sequence[Dims], rule: Rule, named: Named) -> tuple[int | str, ...]:
-    dims = named.shape(shapes[1]) if rule.start != -1 else ()
+    dims = named.shape(shapes[1]) if rule.axis != -1 else ()
     if dims:
         return dims
     return tuple(

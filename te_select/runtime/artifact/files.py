@@ -55,18 +55,12 @@ def new_library_path(path: str | os.PathLike[str]) -> Path:
 
 def is_folder(path: Path) -> bool:
     """Whether a folder is there; False if that cannot be found out, as with a name too long."""
-    try:
-        return path.is_dir()
-    except OSError:
-        return False
+    return os.path.isdir(path)  # noqa: PTH112 - that of Path raises
 
 
 def is_there(path: Path) -> bool:
     """Whether something is there; False if that cannot be found out: writing will say why."""
-    try:
-        return path.exists()
-    except OSError:
-        return False
+    return os.path.exists(path)  # noqa: PTH110 - that of Path raises
 
 
 def is_missing(path: Path) -> bool:

@@ -149,10 +149,7 @@ def read(
         tensor = DLManagedTensor.from_address(pointer).tensor
     else:
         raise BufferError(f"{name!r} is not a DLPack capsule")
-    _check(tensor, device)
-    shape = tuple(tensor.shape[: tensor.ndim]) if tensor.ndim else ()
-    has_strides = bool(tensor.strides) and tensor.ndim > 0
-    strides = tuple(tensor.strides[: tensor.ndim]) if has_strides else _compact(shape)
+    shape, strides = _checked(tensor, device)
     return Tensor(
         tensor.data + tensor.byte_offset if tensor.data else 0,
         shape,
@@ -164,8 +161,8 @@ def read(
     )
 
 
-def _check(tensor: DLTensor, device: tuple[int, ...]) -> None:
-    """Refuse a capsule that contradicts its producer or itself."""
+def _checked(tensor: DLTensor, device: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Shape and strides of a capsule that does not contradict its producer or itself."""
     if not 0 <= tensor.ndim <= _MOST_DIMS:
         raise BufferError(f"it has {tensor.ndim} dims; expected 0 to {_MOST_DIMS}")
     if tensor.ndim and not tensor.shape:
@@ -175,16 +172,17 @@ def _check(tensor: DLTensor, device: tuple[int, ...]) -> None:
             f"it is on device {(tensor.device_type, tensor.device_id)}, and __dlpack_device__ says "
             f"{device}"
         )
-    shape = tensor.shape[: tensor.ndim] if tensor.ndim else []
+    shape = tuple(tensor.shape[: tensor.ndim]) if tensor.ndim else ()
     if any(extent < 0 for extent in shape):
-        raise BufferError(f"its shape is {shape}; expected no negative size")
-    strides = tensor.strides[: tensor.ndim] if tensor.strides and shape else _compact(tuple(shape))
+        raise BufferError(f"its shape is {list(shape)}; expected no negative size")
+    strides = tuple(tensor.strides[: tensor.ndim]) if tensor.strides and shape else _compact(shape)
     width = -(-tensor.bits * tensor.lanes // 8)
     reach = [stride * (extent - 1) * width for stride, extent in zip(strides, shape, strict=True)]
     first = (tensor.data or 0) + tensor.byte_offset
     last = first + sum(each for each in reach if each > 0) + width
     if 0 not in shape and (last > _ADDRESSES or first + sum(e for e in reach if e < 0) < 0):
         raise BufferError("its strides or its byte_offset lead out of the address space")
+    return shape, strides
 
 
 def capsule_pointer(capsule: Any) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import ctypes
 import importlib
 import os
 from collections.abc import Callable, Mapping
@@ -29,8 +30,6 @@ class Kernel(abc.ABC):
         Its entry in the manifest.
     manifest
         The manifest of its library.
-    function, bits, attempt
-        The exported functions ``<name>``, ``<name>__bits`` and ``<name>__try``.
     path
         The shared library that it was loaded from.
     level
@@ -39,12 +38,13 @@ class Kernel(abc.ABC):
         Writes the library and its manifest to another path.
     packed
         Makes what pickle takes for the kernel: the bytes of its library.
-    address
-        Where ``<name>__try`` lies in memory; 0 if that is not known.
+    code
+        The library as ctypes has opened it.
     in_effect
         What the library decides on this machine: names and values, in words.
     find
-        Finds an exported function of the library by its name.
+        Finds an exported function of the library by its name: ``<name>``, ``<name>__bits`` and
+        ``<name>__try`` of the workload among them.
 
     Attributes
     ----------
@@ -71,16 +71,13 @@ class Kernel(abc.ABC):
         record: KernelRecord,
         manifest: Manifest,
         *,
-        function: Callable[..., Any],
-        bits: Callable[..., Any],
-        attempt: Callable[..., Any],
         path: Path,
         level: str,
         exporter: Callable[[str | os.PathLike[str]], Path],
         packed: Callable[[], tuple[Any, ...]],
         find: Callable[[str], Callable[..., Any]],
+        code: ctypes.CDLL,
         in_effect: Mapping[str, str] = MappingProxyType({}),
-        address: int = 0,
     ) -> None:
         workload = record.workload
         self.workload = workload
@@ -93,14 +90,15 @@ class Kernel(abc.ABC):
         self.config = MappingProxyType(dict(chosen.config))
         self.origin = chosen.origin
         self.path = path
-        self.function = function
+        self.function = find(workload.name)
         self.in_effect = in_effect
         self._find = find
-        self._bits = bits
-        self._try = attempt  # True where the arguments were taken, and no exception where not
+        self._bits = find(f"{workload.name}__bits")
+        # It returns True where it took the arguments, and raises nothing where it did not.
+        self._try = find(f"{workload.name}__try")
         self._exporter = exporter
         self._packed = packed
-        self._address = address
+        self._code = code
         self._element = workload.element
         self._shapes = (workload.cond_shape, workload.then_shape, workload.else_shape)
         self._out_shape = workload.out_shape

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import difflib
 import functools
 import os
@@ -121,9 +120,9 @@ def load(path: str | os.PathLike[str]) -> Kernel | Library:
     return _loaded(stored.read(path), path)
 
 
-def load_image(data: bytes, path: Path) -> Kernel | Library:
+def load_image(data: bytes, path: str | Path) -> Kernel | Library:
     """Load an artifact from its bytes, as `load` does from a file; ``path`` is where they lay."""
-    return _loaded(stored.from_bytes(data, str(path)), path)
+    return _loaded(stored.from_bytes(data, str(path)), Path(path))
 
 
 def class_here(manifest: Manifest, path: Path) -> type[Kernel]:
@@ -157,10 +156,7 @@ def _loaded(found: stored.Stored, path: Path) -> Kernel | Library:
         kernels[name] = make(
             record,
             alone,
-            function=find(name),
-            bits=find(f"{name}__bits"),
-            attempt=find(f"{name}__try"),
-            address=ctypes.cast(code[f"__tvm_ffi_{name}__try"], ctypes.c_void_p).value or 0,
+            code=code,
             path=path,
             level=level,
             # The bytes are kept, so that exporting does not depend on what happens to the file.
@@ -180,11 +176,7 @@ _Packed: TypeAlias = tuple[Callable[[bytes, str], Kernel | Library], tuple[bytes
 
 def _packed(library: stored.Stored, manifest: Manifest, path: Path) -> _Packed:
     """What pickle and copy take for a kernel or a library: the bytes of its artifact."""
-    return _unpacked, (library.alone(manifest).image, str(path))
-
-
-def _unpacked(image: bytes, path: str) -> Kernel | Library:
-    return _loaded(stored.from_bytes(image, path), Path(path))
+    return load_image, (library.alone(manifest).image, str(path))
 
 
 def _export_alone(library: stored.Stored, manifest: Manifest, path: str | os.PathLike[str]) -> Path:

@@ -115,7 +115,7 @@ def describe(
         fit(operand.view.shape)
         return operand
     if torch is not None and isinstance(value, torch.Tensor):
-        return _from_torch(torch, value, name, expected, fit)
+        return _from_torch(value, name, expected, fit)
     if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
         return _from_dlpack(value, name, expected, fit)
     jax = sys.modules.get("jax")
@@ -213,23 +213,9 @@ def _view(
     return np.asarray(_Memory(address, shape, strides, width, owner))
 
 
-def _from_torch(torch: Any, tensor: Any, name: str, expected: ElementType, fit: _Fit) -> Operand:
-    try:
-        found = element_type(tensor.dtype)
-    except DTypeError:
-        found = None
-    check_element(found, tensor.dtype, name, expected)
-    if tensor.device.type != "cpu" or tensor.layout != torch.strided:
-        raise ArgumentError(
-            f"{name} is a {tensor.layout} tensor on {tensor.device}; expected a strided tensor on "
-            f"the CPU: pass {name}.cpu()"
-        )
+def _from_torch(tensor: Any, name: str, expected: ElementType, fit: _Fit) -> Operand:
+    plain, readonly = plain_torch(tensor, name, expected, "cpu", "the CPU")
     fit(tuple(tensor.shape))
-    lazy = tensor.is_conj() or tensor.is_neg()
-    readonly = lazy or tensor.requires_grad
-    plain = tensor.detach()
-    if lazy:
-        plain = plain.resolve_conj().resolve_neg()
     try:
         address = plain.data_ptr()
     except RuntimeError as error:  # fake tensors, and those inside a torch transformation
@@ -241,13 +227,66 @@ def _from_torch(torch: Any, tensor: Any, name: str, expected: ElementType, fit: 
     return Operand(view, readonly)
 
 
+def plain_torch(
+    tensor: Any, name: str, expected: ElementType, device: str, there: str
+) -> tuple[Any, bool]:
+    """A torch tensor without what torch has still to do to it, and whether writing is forbidden.
+
+    ``device`` is torch's word for where it must be, and ``there`` is ours.
+
+    Raises
+    ------
+    DTypeError
+        If its element type is not the one expected.
+    ArgumentError
+        If it is on another kind of device, or not strided.
+    """
+    try:
+        found = element_type(tensor.dtype)
+    except DTypeError:
+        found = None
+    check_element(found, tensor.dtype, name, expected)
+    if tensor.device.type != device or tensor.layout != sys.modules["torch"].strided:
+        raise ArgumentError(
+            f"{name} is a {tensor.layout} tensor on {tensor.device}; expected a strided tensor on "
+            f"{there}: pass {name}.{device}()"
+        )
+    lazy = tensor.is_conj() or tensor.is_neg()
+    plain = tensor.detach()
+    return plain.resolve_conj().resolve_neg() if lazy else plain, lazy or tensor.requires_grad
+
+
 def _from_dlpack(value: Any, name: str, expected: ElementType, fit: _Fit) -> Operand:
+    tensor = read_dlpack(value, name, expected, "memory of the CPU")
+    fit(tensor.shape)
+    strides = tuple(stride * expected.width for stride in tensor.strides)
+    view = _view(name, tensor.address, tensor.shape, strides, expected.width, tensor.owner)
+    return Operand(view, tensor.readonly or is_immutable(value))
+
+
+def read_dlpack(
+    value: Any,
+    name: str,
+    expected: ElementType,
+    memory: str,
+    device_types: tuple[int, ...] = dlpack.HOST_DEVICES,
+    stream: int | None = None,
+) -> dlpack.Tensor:
+    """Read a tensor as `dlpack.read` does, and check its element type; ``memory`` is for messages.
+
+    Raises
+    ------
+    DTypeError
+        If its element type is not the one expected.
+    ArgumentError
+        If it is in other memory, or its library does not hand it over.
+    """
     try:
         if is_immutable(value):
             value.block_until_ready()  # JAX computes ahead
-        tensor = dlpack.read(value)
+        tensor = dlpack.read(value, device_types, stream)
     except dlpack.WrongDeviceError as error:
-        raise ArgumentError(f"{name} is {error}; expected memory of the CPU") from error
+        raise ArgumentError(f"{name} is {error}; expected {memory}") from error
     except Exception as error:  # any error of the other library
         if raised.is_of_signal_handler(error):
             raise
@@ -256,10 +295,7 @@ def _from_dlpack(value: Any, name: str, expected: ElementType, fit: _Fit) -> Ope
         ) from error
     found = dtypes.from_dlpack_code(*tensor.dtype)
     check_element(found, f"(code, bits, lanes) = {tensor.dtype} of DLPack", name, expected)
-    fit(tensor.shape)
-    strides = tuple(stride * expected.width for stride in tensor.strides)
-    view = _view(name, tensor.address, tensor.shape, strides, expected.width, tensor.owner)
-    return Operand(view, tensor.readonly or is_immutable(value))
+    return tensor
 
 
 def _from_scalar(value: Any, name: str, expected: ElementType, shape: Shape) -> Operand:

@@ -9,9 +9,10 @@ from te_select.frontends.symbolic.names import Names
 from te_select.frontends.symbolic.ordering import minimum
 from te_select.frontends.symbolic.status import Judge, Rule, Site, one_view
 from te_select.frontends.symbolic.tensors import Sizes, Tensor
+from te_select.operator.systems import OPS, SYSTEMS
 
 SITE = Site("node", "graph#0", "Where-16", "Not")
-ONNX = Rule("onnx_where", opset=16)
+ONNX = Rule(SYSTEMS["onnx.Where-16"], "multidirectional")
 N, M = symbol("n"), symbol("m")
 
 
@@ -89,7 +90,7 @@ def test_strings_and_parts_of_bytes_are_refused(dtype):
 
 
 def test_type_that_the_operator_does_not_take_is_refused():
-    node = judged((4,), (4,), (), "bfloat16", Rule("onnx_where", opset=9))
+    node = judged((4,), (4,), (), "bfloat16", Rule(SYSTEMS["onnx.Where-9"], "multidirectional"))
     assert node.status == "refused"
     assert "opset 16" in node.reason
 
@@ -128,21 +129,21 @@ def test_types_that_contradict_each_other_are_an_error():
 
 
 def test_rule_none_makes_all_three_shapes_one():
-    node = judged((N, 4), (M, 4), (N, M), rule=Rule("openvino_select", "none"))
+    node = judged((N, 4), (M, 4), (N, M), rule=Rule(OPS["openvino"], "none"))
     assert node.workload is not None
     assert node.workload.cond_shape == node.workload.then_shape == ("n", 4)
 
 
 def test_pdpd_lays_else_and_cond_over_then():
-    node = judged((N,), (2, N, 4), (N, 4), rule=Rule("openvino_select", "pdpd", 1))
+    node = judged((N,), (2, N, 4), (N, 4), rule=Rule(OPS["openvino"], "pdpd", 1))
     assert node.workload is not None
     assert (node.workload.out_shape, node.workload.axis) == ((2, "n", 4), 1)
-    node = judged((3,), (2, N, 4), (N, 4), rule=Rule("openvino_select", "pdpd", 1))
+    node = judged((3,), (2, N, 4), (N, 4), rule=Rule(OPS["openvino"], "pdpd", 1))
     assert node.status == "dispatched"
 
 
 def test_onednn_cond_that_would_widen_the_output_is_no_guess():
-    rule = Rule("onednn_select", "numpy")
+    rule = Rule(OPS["onednn"], "numpy")
     assert judged((N,), (1,), (), rule=rule).status == "dispatched"
     with pytest.raises(ModelError, match="cond"):
         judged((3,), (1,), (), rule=rule)

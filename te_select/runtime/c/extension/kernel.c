@@ -3,36 +3,31 @@
 
 #include "ffi.h"
 
-enum { CODE_INT = 0, CODE_UINT = 1, CODE_FLOAT = 2, CODE_COMPLEX = 5, CODE_BOOL = 6, ON_CPU = 1 };
-
 static const char capsule_name[] = "te_select.kernel";
 
 static int code_of(const PyArray_Descr* type) {
   int number = type->type_num;
   if (!PyArray_ISNBO(type->byteorder)) return -1;
-  if (number == NPY_BOOL) return CODE_BOOL;
+  if (number == NPY_BOOL) return kDLBool;
   if (number == NPY_LONGDOUBLE || number == NPY_CLONGDOUBLE) return -1;
-  if (PyTypeNum_ISUNSIGNED(number)) return CODE_UINT;
-  if (PyTypeNum_ISINTEGER(number)) return CODE_INT;
-  if (PyTypeNum_ISFLOAT(number)) return CODE_FLOAT;
-  return PyTypeNum_ISCOMPLEX(number) ? CODE_COMPLEX : -1;
+  if (PyTypeNum_ISUNSIGNED(number)) return kDLUInt;
+  if (PyTypeNum_ISINTEGER(number)) return kDLInt;
+  if (PyTypeNum_ISFLOAT(number)) return kDLFloat;
+  return PyTypeNum_ISCOMPLEX(number) ? kDLComplex : -1;
 }
 
-static int describe(te_select_tensor* t, void* data, PyArray_Descr* type, int ndim,
-                    npy_intp* shape) {
+static int describe(DLTensor* t, void* data, PyArray_Descr* type, int ndim, npy_intp* shape) {
   int code = code_of(type);
   if (code < 0) return 0;
-  *t = (te_select_tensor){.data = data,
-                          .device_type = ON_CPU,
-                          .ndim = ndim,
-                          .code = (uint8_t)code,
-                          .bits = (uint8_t)(8 * PyDataType_ELSIZE(type)),
-                          .lanes = 1,
-                          .shape = (int64_t*)shape};
+  *t = (DLTensor){.data = data,
+                  .device = {kDLCPU, 0},
+                  .ndim = ndim,
+                  .dtype = {(uint8_t)code, (uint8_t)(8 * PyDataType_ELSIZE(type)), 1},
+                  .shape = (int64_t*)shape};
   return 1;
 }
 
-static int from_array(te_select_tensor* t, PyObject* value) {
+static int from_array(DLTensor* t, PyObject* value) {
   if (!PyArray_CheckExact(value)) return 0;
   PyArrayObject* array = (PyArrayObject*)value;
   return PyArray_IS_C_CONTIGUOUS(array) && describe(t, PyArray_DATA(array), PyArray_DESCR(array),
@@ -40,7 +35,7 @@ static int from_array(te_select_tensor* t, PyObject* value) {
 }
 
 /* Takes a scalar of NumPy that has the type itself, or a number of Python. */
-static int from_number(te_select_tensor* t, PyObject* value, PyArray_Descr* type, char* element) {
+static int from_number(DLTensor* t, PyObject* value, PyArray_Descr* type, char* element) {
   if (!PyArray_IsScalar(value, Generic)) {
     return te_select_exact_number(value, type, element) && describe(t, element, type, 0, NULL);
   }
@@ -53,17 +48,16 @@ static int from_number(te_select_tensor* t, PyObject* value, PyArray_Descr* type
 }
 
 static PyObject* call_kernel(PyObject* self, PyObject* const* args, Py_ssize_t count) {
-  te_select_ffi_function function =
-      (te_select_ffi_function)PyCapsule_GetPointer(self, capsule_name);
+  TVMFFISafeCallType function = (TVMFFISafeCallType)PyCapsule_GetPointer(self, capsule_name);
   if (!function) return NULL;
-  te_select_tensor tensors[TE_SELECT_OPERANDS];
+  DLTensor tensors[TE_SELECT_OPERANDS];
   char elements[TE_SELECT_INPUTS][16];
   if (count != TE_SELECT_OPERANDS || !from_array(&tensors[TE_SELECT_OUT], args[TE_SELECT_OUT]))
     Py_RETURN_FALSE;
   PyArrayObject* out = (PyArrayObject*)args[TE_SELECT_OUT];
   if (!PyArray_ISWRITEABLE(out)) Py_RETURN_FALSE;
   PyArray_Descr* boolean = NULL;
-  te_select_any given[TE_SELECT_OPERANDS], result = {TE_SELECT_FFI_NONE, 0, {NULL}};
+  TVMFFIAny given[TE_SELECT_OPERANDS], result = {.type_index = kTVMFFINone};
   int taken = 1;
   for (int i = 0; taken && i < TE_SELECT_INPUTS; ++i) {
     if (from_array(&tensors[i], args[i])) continue;
@@ -71,12 +65,11 @@ static PyObject* call_kernel(PyObject* self, PyObject* const* args, Py_ssize_t c
     PyArray_Descr* type = i == TE_SELECT_COND ? boolean : PyArray_DESCR(out);
     taken = from_number(&tensors[i], args[i], type, elements[i]);
   }
-  for (int i = 0; i < TE_SELECT_OPERANDS; ++i)
-    given[i] = (te_select_any){TE_SELECT_FFI_TENSOR, 0, {&tensors[i]}};
+  for (int i = 0; i < TE_SELECT_OPERANDS; ++i) given[i] = te_select_lent(&tensors[i]);
   if (taken) taken = !te_select_call_ffi(function, given, PyArray_SIZE(out), &result);
   Py_XDECREF(boolean);
   if (PyErr_Occurred()) return NULL;
-  return PyBool_FromLong(taken && result.type_index != TE_SELECT_FFI_NONE);
+  return PyBool_FromLong(taken && result.type_index != kTVMFFINone);
 }
 
 static PyMethodDef definition = {"entry", (PyCFunction)(void (*)(void))call_kernel, METH_FASTCALL,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import os
 import sys
@@ -52,9 +53,11 @@ class CpuKernel(Kernel):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        direct = _extension is not None and self._address and self._numpy_dtype is not None
+        direct = _extension is not None and self._numpy_dtype is not None
+        attempt = self._code[f"__tvm_ffi_{self.workload.name}__try"]
+        address = ctypes.cast(attempt, ctypes.c_void_p).value or 0
         # The extension takes NumPy arrays and numbers; by DLPack a call takes three times as long.
-        self._entry = _extension.entry(self._address) if direct else _takes_nothing
+        self._entry = _extension.entry(address) if direct else _takes_nothing
 
     def __call__(  # noqa: PLR0911, PLR0912 - the ways in, in one place: a call is a tenth
         self, cond: Any, then: Any, else_: Any, out: Any = None

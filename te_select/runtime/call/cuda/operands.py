@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 
 import tvm_ffi
 
-from te_select.errors import ArgumentError, DTypeError
-from te_select.operator import dtypes
+from te_select.errors import ArgumentError
 from te_select.operator.broadcast import Shape
-from te_select.operator.dtypes import ElementType, element_type
+from te_select.operator.dtypes import ElementType
 from te_select.runtime.call import dlpack, operands, raised
 
 _DEFAULT_STREAM = 0
@@ -180,21 +179,7 @@ def _how(name: str) -> str:
 
 
 def _from_torch(tensor: Any, name: str, expected: ElementType) -> DeviceOperand:
-    torch = sys.modules["torch"]
-    try:
-        found = element_type(tensor.dtype)
-    except DTypeError:
-        found = None
-    operands.check_element(found, tensor.dtype, name, expected)
-    if not tensor.is_cuda or tensor.layout != torch.strided:
-        raise ArgumentError(
-            f"{name} is a {tensor.layout} tensor on {tensor.device}; expected a strided tensor on "
-            f"a CUDA device: pass {name}.cuda()"
-        )
-    lazy = tensor.is_conj() or tensor.is_neg()
-    plain = tensor.detach()
-    if lazy:
-        plain = plain.resolve_conj().resolve_neg()
+    plain, readonly = operands.plain_torch(tensor, name, expected, "cuda", "a CUDA device")
     strides = tuple(stride * expected.width for stride in plain.stride())
     # An output that is not compact is written through a copy; that copy is made elsewhere.
     compact = plain if name == "out" else plain.contiguous()
@@ -205,16 +190,14 @@ def _from_torch(tensor: Any, name: str, expected: ElementType) -> DeviceOperand:
         tuple(plain.shape),
         strides,
         tensor.device.index,
-        lazy or tensor.requires_grad,
+        readonly,
     )
 
 
 def _from_dlpack(
     value: Any, library: str, name: str, expected: ElementType, stream: int
 ) -> DeviceOperand:
-    tensor = _read(value, library, name, stream)
-    found = dtypes.from_dlpack_code(*tensor.dtype)
-    operands.check_element(found, f"(code, bits, lanes) = {tensor.dtype} of DLPack", name, expected)
+    tensor = _read(value, library, name, expected, stream)
     strides = tuple(stride * expected.width for stride in tensor.strides)
     immutable = tensor.readonly or library == "jax"
     where = (tensor.address, tensor.shape, strides, tensor.device, immutable)
@@ -225,23 +208,12 @@ def _from_dlpack(
                 f"{name} has strides {tensor.strides} for shape {tensor.shape}; expected compact "
                 f"row-major memory, for {type(value).__name__} cannot be copied here"
             )
-        tensor = _read(sys.modules["cupy"].ascontiguousarray(value), library, name, stream)
+        compact = sys.modules["cupy"].ascontiguousarray(value)
+        tensor = _read(compact, library, name, expected, stream)
     return DeviceOperand(tvm_ffi.from_dlpack(tensor.owner), library, *where)
 
 
-def _read(value: Any, library: str, name: str, stream: int) -> dlpack.Tensor:
-    try:
-        if library == "jax":
-            value.block_until_ready()  # JAX has streams of its own
-        wanted = None if library == "jax" else _dlpack_stream(stream)
-        return dlpack.read(value, dlpack.CUDA_DEVICES, wanted)
-    except dlpack.WrongDeviceError as error:
-        raise ArgumentError(
-            f"{name} is {error}; expected memory of a CUDA device{_how(name)}"
-        ) from error
-    except Exception as error:  # any error of the other library
-        if raised.is_of_signal_handler(error):
-            raise
-        raise ArgumentError(
-            f"{name} is a {type(value).__name__} that __dlpack__ does not hand over: {error}"
-        ) from error
+def _read(value: Any, library: str, name: str, expected: ElementType, stream: int) -> dlpack.Tensor:
+    memory = f"memory of a CUDA device{_how(name)}"
+    wanted = None if library == "jax" else _dlpack_stream(stream)  # JAX has streams of its own
+    return operands.read_dlpack(value, name, expected, memory, dlpack.CUDA_DEVICES, wanted)
