@@ -114,13 +114,22 @@ static te_select_verdict take_side(PyObject* value, te_select_operand* found) {
 
 /* ---- numbers ------------------------------------------------------------------------------------ */
 
+static int is_in_range(long long value, const PyArray_Descr* type) {
+  int bits = 8 * (int)PyDataType_ELSIZE(type);
+  if (PyTypeNum_ISUNSIGNED(type->type_num)) {
+    return value >= 0 && (bits == 64 || value >> bits == 0);
+  }
+  return value >> (bits - 1) == 0 || value >> (bits - 1) == -1;
+}
+
 static te_select_verdict from_long(PyObject* number, const PyArray_Descr* type, char* element) {
   int overflow;
   long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
   if (overflow) return TE_SELECT_FALLBACK_NUMBER;
   if (value == -1 && PyErr_Occurred()) return TE_SELECT_RAISED;
   int kind = type->type_num;
-  if (PyTypeNum_ISINTEGER(kind)) { /* wraps, as NumPy's does */
+  if (PyTypeNum_ISINTEGER(kind)) {
+    if (!is_in_range(value, type)) return TE_SELECT_FALLBACK_NUMBER; /* NumPy raises, or wraps */
     memcpy(element, &value, (size_t)PyDataType_ELSIZE(type));
   } else if (kind == NPY_FLOAT || kind == NPY_CFLOAT) {
     float parts[2] = {(float)value, 0};
@@ -253,13 +262,9 @@ int te_select_exact_number(PyObject* number, PyArray_Descr* type, char* element)
   if (!PyLong_CheckExact(number)) return 0;
   int overflow;
   long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
-  int bits = 8 * (int)PyDataType_ELSIZE(type);
-  int has_sign = !PyTypeNum_ISUNSIGNED(kind);
   if (PyTypeNum_ISFLOAT(kind)) {
     if (value < -EXACT_IN_HALF || value > EXACT_IN_HALF) return 0;
-  } else if (!PyTypeNum_ISINTEGER(kind) || (!has_sign && value < 0)) {
-    return 0;
-  } else if (bits < 64 && (value >> (bits - has_sign)) != 0 && (value >> (bits - 1)) != -1) {
+  } else if (!PyTypeNum_ISINTEGER(kind)) {
     return 0;
   }
   return !overflow && from_long(number, type, element) == TE_SELECT_TAKEN;
