@@ -15,10 +15,11 @@ from pathlib import Path
 
 from tvm.target import Target
 
+from te_select.backends import limits
 from te_select.backends.cpu import lowering
 from te_select.backends.programs import last_lines
 from te_select.backends.scheduled import Scheduled
-from te_select.errors import ToolchainError
+from te_select.errors import SelectError, ToolchainError
 
 MANY = 48  # functions; with fewer, starting a process and importing tvm takes longer than it saves
 MOST_PROCESSES = 8
@@ -66,7 +67,12 @@ def write(
         path.with_suffix(".pickle").write_bytes(pickle.dumps((share, target)))
     count = min(MOST_PROCESSES, len(os.sched_getaffinity(0)))
     processes = [_start(paths[i::count]) for i in range(count)]
-    _finish(processes, lambda: progress(sum(path.exists() for path in paths), len(paths)))
+    try:
+        _finish(processes, lambda: progress(sum(path.exists() for path in paths), len(paths)))
+    except ToolchainError:
+        for refused in filter(Path.exists, (path.with_suffix(".error") for path in paths)):
+            raise pickle.loads(refused.read_bytes()) from None
+        raise
     return paths
 
 
@@ -106,7 +112,10 @@ def _waited(process: subprocess.Popen[bytes], look: Callable[[], None]) -> bytes
 
 
 def _compile(kernels: Mapping[str, Scheduled], target: Target, path: Path) -> None:
-    functions = [each for name, one in kernels.items() for each in lowering.lower_kernel(one, name)]
+    functions = []
+    for name, one in kernels.items():
+        with limits.tvm_errors_as_ours(one.workload):
+            functions += lowering.lower_kernel(one, name)
     lowering.build(functions, target).write_to_file(str(path), "o")
 
 
@@ -114,7 +123,11 @@ def _main(*paths: str) -> None:
     """Make each object from the file beside it; this is what a process runs."""
     for path in map(Path, paths):
         kernels, target = pickle.loads(path.with_suffix(".pickle").read_bytes())
-        _compile(kernels, target, path)
+        try:
+            _compile(kernels, target, path)
+        except SelectError as error:
+            path.with_suffix(".error").write_bytes(pickle.dumps(error))
+            raise
 
 
 if __name__ == "__main__":
