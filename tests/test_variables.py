@@ -86,8 +86,9 @@ def test_first_use_warns_once_at_the_users_line() -> None:
         "import te_select\nte_select.Workload((), (), ())\nprint(1, flush=True)\n"
         "te_select.load\nte_select.Kernel\nfrom te_select import where"
     )
-    (line,) = done.stderr.splitlines()
-    assert line.startswith("<string>:4: RuntimeWarning: the variable 'TE_SELECT_NUM_THREAD' is not")
+    assert done.stderr.count("Warning") == 1  # Python 3.13 shows the source line behind it
+    where = "<string>:4: RuntimeWarning: the variable 'TE_SELECT_NUM_THREAD' is not known"
+    assert done.stderr.startswith(where)
 
 
 def test_import_does_not_warn() -> None:

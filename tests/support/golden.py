@@ -9,11 +9,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-_SAID = re.compile(r"# from|\s+T\.(reads|writes|func_attr)|\w+ = TypeVar|\s+# with")
+_SAID = re.compile(r"(# )?from|\s+T\.(reads|writes|func_attr)|\w+ = TypeVar|\s+# with")
 
 
 def readable(script: str) -> str:
-    """TVMScript without redundant parts: imports, reads and writes, types of ints."""
+    """TVMScript without redundant parts: imports, reads and writes, types of ints.
+
+    From Python 3.12 on, TVM writes the named dims of a function in brackets behind its name.
+    """
+    script = re.sub(r"(def \w+)\[[\w, ]+\]\(", r"\1(", script)
     kept = (line for line in script.splitlines() if not _SAID.match(line))
     text = re.sub(r"T\.int64\((\d+)\)", r"\1", "\n".join(kept))
     return re.sub(r'"te_select\.(knob\.\w+|pattern)": [^,}]+, ', "", text).strip()
