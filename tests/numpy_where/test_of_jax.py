@@ -43,6 +43,7 @@ SWEEP = """
     import jax, jax.numpy as jnp, numpy as np
     import te_select
     from jax.sharding import NamedSharding, PartitionSpec
+    x64 = (jax if hasattr(jax, "enable_x64") else jax.experimental).enable_x64
 
     warnings.simplefilter("ignore")
     assert len(jax.devices()) == 2
@@ -82,7 +83,7 @@ SWEEP = """
         if not any(isinstance(each, jax.Array) for each in given):
             continue
         strict = rng.random() < 0.2
-        with jax.numpy_dtype_promotion("strict" if strict else "standard"), jax.enable_x64(strict):
+        with jax.numpy_dtype_promotion("strict" if strict else "standard"), x64(strict):
             expected = outcome(jnp.where, given)
             assert outcome(te_select.where, given) == expected, given
         results, errors = results + isinstance(expected, tuple), errors + isinstance(expected, type)

@@ -58,7 +58,9 @@ class Jax(Peer):
         wide = workload.element.width >= LARGEST_INTEGER
         # Without x64 such elements would silently become half as wide. It is switched on only
         # here: a function that is compiled ahead of time does not read the switch again.
-        with jax.enable_x64(True) if wide else contextlib.nullcontext():
+        # Older versions of JAX have it in jax.experimental.
+        home = jax if hasattr(jax, "enable_x64") else load("jax.experimental")
+        with home.enable_x64(True) if wide else contextlib.nullcontext():
             moved = [
                 [
                     jax.device_put(array, device)

@@ -36,18 +36,19 @@ def holds(tensor: Any) -> bool:
 
 @functools.cache
 def _known() -> tuple[int, int]:
-    """The function by which tvm-ffi deletes a tensor, and that by which JAX releases memory.
+    """The function by which tvm-ffi deletes such a tensor, and that by which JAX releases memory.
 
-    Both are read from an example. They are 0 if the structs have another layout.
+    Both are read from an array of JAX, for tvm-ffi has one class for each form of DLPack's struct,
+    and each library says which form it gives. They are 0 if the structs have another layout.
     """
     jax = sys.modules["jax"]
-    sample = np.zeros(1, np.uint8)
-    wrapped = tvm_ffi.from_dlpack(sample)
-    address = wrapped.__chandle__()
-    managed = DLTensor.from_address(_pointer(address + _MANAGED_AT))
-    if managed.data != sample.ctypes.data:
+    sample = jax.numpy.zeros(1, np.uint8, device=jax.devices("cpu")[0])
+    capsule = sample.__dlpack__()
+    memory = DLTensor.from_address(capsule_pointer(capsule)).data
+    address = tvm_ffi.from_dlpack(sample).__chandle__()
+    managed = _pointer(address + _MANAGED_AT)
+    if DLTensor.from_address(managed).data != memory:
         return 0, 0
-    capsule = jax.numpy.zeros(1, np.uint8, device=jax.devices("cpu")[0]).__dlpack__()
     return _pointer(address + _DELETER_AT), _deleter(capsule_pointer(capsule))
 
 
