@@ -170,10 +170,16 @@ def test_file_of_the_user_replaces_what_it_names(library, home):
     path = home / "te-select" / "machines" / f"GenuineIntel-6-207-{300 * MB // KB}"
     assert before.file == str(path)
     path.parent.mkdir(parents=True)
-    path.write_text("# measured\n\n  skip = 0\r\nstream_per_l3=77\n")
+    lines = "skip = 0\r\nstream_per_l3=77\nfill_per_l3 =78\nfill_per_thread= \t79\n"
+    path.write_text(f"# measured\n\n  {lines}")
     after = pretend(library, EMERALD_RAPIDS)
     assert after.origin == "measured by the user"
-    assert after.decisions == {**before.decisions, "skip": 0, "stream_per_l3": 77}
+    assert after.decisions == before.decisions | {
+        "skip": 0,
+        "stream_per_l3": 77,
+        "fill_per_l3": 78,
+        "fill_per_thread": 79,
+    }
     assert pretend(library, ZEN_4).origin == "measured: znver4"  # it has another file
 
 
