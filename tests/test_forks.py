@@ -134,6 +134,15 @@ def test_thread_may_fork_while_it_compiles_itself():
     """)
 
 
+def test_child_whose_parent_saw_nobody_compile_may_compile():
+    """Another thread said meanwhile that it begins, and would have taken that back."""
+    gate = forks._Gate()
+    gate.before_fork()
+    gate._inside.add((0, object()))
+    gate.after_fork_in_child()
+    gate.enter(object())
+
+
 def test_child_of_a_fork_that_could_not_wait_only_loads(tmp_path):
     path = te_select.export([te_select.Workload((4,), (4,), ())], tmp_path / "k.so")
     said = run(

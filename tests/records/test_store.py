@@ -279,3 +279,10 @@ def test_folder_that_may_not_be_written_is_read_all_the_same(unwritable):
     assert len(keys(unwritable)) == 3
     with pytest.raises(te_select.TuningError, match="cannot be written: Permission denied"):
         store.put(unwritable, [])
+
+
+def test_drop_of_nothing_writes_no_file(tmp_path, entries):
+    store.put(tmp_path, entries)
+    files = {path: path.stat().st_ino for path in tmp_path.iterdir()}
+    assert store.drop(tmp_path, [make(FEW)]) == []
+    assert {path: path.stat().st_ino for path in tmp_path.iterdir()} == files

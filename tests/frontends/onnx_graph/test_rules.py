@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from te_select.frontends.symbolic.expressions import Expression
+from te_select.frontends.symbolic.expressions import UNKNOWN, Expression
 from tests.support.models import ints, model, tensor, value_of
 from tests.support.onnx_cases import node_cases
 
@@ -12,6 +12,7 @@ from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 from onnx.reference import ReferenceEvaluator  # noqa: E402
 
 from te_select.frontends.onnx_graph.interpreter import Interpreter  # noqa: E402
+from te_select.frontends.onnx_graph.values import in_range  # noqa: E402
 
 
 def walked(made):
@@ -373,3 +374,20 @@ def test_malformed_node_says_nothing_of_its_output(bad):
     parts = [ints("two", [2]), ints("far", [-(2**63), 2**63 - 1])]
     made = model([bad], [tensor("x", "float32", ["a", "b", "c"])], initializer=parts)
     assert walked(made)["out"].dtype in (None, "float32")
+
+
+def test_dim_that_is_cropped_before_a_resize_is_not_known():
+    scales = helper.make_tensor("scales", TensorProto.FLOAT, [1], [2.0])
+    crops = {"coordinate_transformation_mode": "tf_crop_and_resize"}
+    made = model(
+        [node("Resize", ["x", "roi", "scales"], ["out"], **crops)],
+        [tensor("x", "float32", [5]), tensor("roi", "float32", [2])],
+        initializer=[scales],
+    )
+    assert isinstance(walked(made)["out"].shape[0], Expression)
+
+
+@pytest.mark.parametrize("value", [-129, -128, 127, 128])
+def test_value_that_its_type_cannot_hold_is_not_known(value):
+    kept = in_range(np.array([value, 0], object), "int8")
+    assert kept.tolist() == [value if -128 <= value <= 127 else UNKNOWN, 0]

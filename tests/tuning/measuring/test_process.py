@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -20,3 +23,17 @@ def test_garbled_answer_is_a_failure_of_the_worker(
     with pytest.raises(WorkerError, match="gave no answer that can be read"):
         worker.request(60, "garble", answer)
     assert not worker.is_running()
+
+
+def test_worker_ends_with_its_measurer_though_its_folder_is_gone(tmp_path: Path) -> None:
+    code = """
+        import multiprocessing, sys, threading, time
+        from te_select.tuning.measuring import serve
+        ours, theirs = multiprocessing.Pipe()
+        theirs.close()
+        threading.Thread(target=serve._end_with_parent, args=(ours, sys.argv[1])).start()
+        time.sleep(20)
+    """
+    command = [sys.executable, "-c", textwrap.dedent(code), str(tmp_path / "gone")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stderr) == (1, "")

@@ -95,6 +95,14 @@ def test_cpu_memory_is_refused_with_what_to_do():
             k(*inputs, out=3)
 
 
+def test_operand_of_one_element_that_is_no_tensor_is_told_what_is_expected():
+    workload = Workload(SHAPE, SHAPE, ())
+    with running(workload):
+        cond, then, _ = (on_device(array) for array in data())
+        with pytest.raises(ArgumentError, match=r"else_ is a object; .* on a CUDA device"):
+            cuda_standin.kernel(workload)(cond, then, object())
+
+
 def test_cuda_memory_is_refused_by_a_kernel_of_the_cpu():
     with running(W):
         inputs = [on_device(array) for array in data()]

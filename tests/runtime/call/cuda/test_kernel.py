@@ -196,6 +196,15 @@ def test_output_right_beside_an_input_does_not_overlap_it(first, second):
         assert read(out).tobytes() == expected(cond, then, else_)
 
 
+def test_empty_output_overlaps_nothing():
+    rows = Workload(("n", 4), (1, 4), ("n", 4))
+    with running(rows):
+        cond, else_ = (on_device(np.zeros((0, 4), dtype)) for dtype in ("?", "f4"))
+        then = on_device(np.zeros((1, 4), "f4"))
+        out = DeviceArray(then.memory, rows.element, (0, 4), 4)
+        assert cuda_standin.kernel(rows)(cond, then, else_, out=out) is out
+
+
 def test_output_over_cond_or_over_a_repeated_side_is_refused():
     masks = Workload(SHAPE, SHAPE, SHAPE, "bool")
     column = Workload(SHAPE, (3, 1), SHAPE)

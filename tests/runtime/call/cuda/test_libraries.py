@@ -99,3 +99,11 @@ def test_lazily_conjugated_torch_tensors_are_resolved():
         assert k._torch_inputs(cond, side, side) is not None
         assert k._torch_inputs(cond, side, side.conj()) is None
         assert k._torch_inputs(cond, side.conj().imag, side) is None
+
+
+def test_tensor_that_requires_grad_is_refused_as_such():
+    torch = pytest.importorskip("torch")
+    with running(W):
+        cond, then, else_ = (torch.from_numpy(array) for array in (COND, THEN, ELSE))
+        with pytest.raises(ArgumentError, match="then requires grad"):
+            cuda_standin.kernel(W)(cond, then.requires_grad_(), else_)
