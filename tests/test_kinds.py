@@ -51,6 +51,8 @@ def test_made_up_kind_compiles_exports_loads_and_selects(
     assert isinstance(loaded, te_select.Kernel)
     assert type(loaded).__name__ == "ToyKernel"
     assert [r for r in verify_kernel(with_numpy(loaded)) if not r.passed] == []
+    refused = loaded._try(*[np.zeros(3, "?")] * 4)
+    assert refused is None
     assert "for (int64_t" in loaded.source("c") or not workload.out_shape or 0 in workload.out_shape
 
 

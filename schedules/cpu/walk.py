@@ -9,8 +9,9 @@ For n rows of ``inner`` elements, of which ``lanes`` are taken at a time::
     else:                                        whole vectors
                                                  the last vector, which overlaps the one before
 
-Whole vectors are taken several at a time, and all of these are loaded before any is stored. If out
-lies just ahead of an input, they are taken backwards (`aliasing`).
+A plain run takes several whole vectors at a time, short rows those of ``lanes`` rows. All of these
+are loaded before any is stored. If out lies just ahead of an input, they are taken backwards
+(`aliasing`).
 """
 
 from __future__ import annotations
@@ -120,7 +121,7 @@ class Walk:
 
     def several(self, group: Group, here: Operands, past_cache: bool) -> None:
         """Store the vectors of one iteration."""
-        batch = max(1, BATCH_BYTES // self.span.vector_bytes)
+        batch = max(1, BATCH_BYTES // (self.span.vector_bytes * self.span.inner))
         starts = [(here, k * self.span.lanes) for k in range(self.span.in_flight)]
         for k in range(0, len(starts), batch):
             self.put(group, starts[k : k + batch], self.span.lanes, past_cache)

@@ -1,4 +1,4 @@
-"""Calls that the C half leaves to Python: promotion, unusual outputs, and numpy.where itself."""
+"""What ``runtime/c/extension/extension.c`` leaves to Python: unusual operands and numpy.where."""
 
 from __future__ import annotations
 

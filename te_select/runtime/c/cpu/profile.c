@@ -18,7 +18,7 @@ enum { LINE_BYTES = 256, FILE_BYTES = 1 << 16 };
 /* ---- profiles ----------------------------------------------------------------------------------- */
 
 /* The least bytes for stores past the cache, in thousandths of the caches; see
- * te_select_decisions. */
+ * te_select_decisions in machine.h. */
 typedef struct {
   int32_t stream_l2;      /* of the second-level cache, for each thread */
   int32_t stream_l2_once; /* of the second-level cache, added for each last-level cache */

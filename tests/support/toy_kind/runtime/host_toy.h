@@ -10,6 +10,6 @@ typedef struct {
 } te_select_toy_kernel;
 
 int te_select_call_toy(const te_select_toy_kernel* kernel, const TVMFFIAny* args, int32_t num_args,
-                       TVMFFIAny* result, int as_bits);
+                       TVMFFIAny* result, te_select_mode mode);
 
 #endif
