@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import tvm_ffi
@@ -26,6 +27,14 @@ COUNTING = """
 extern __attribute__((visibility("default"))) long __tvm_ffi_fences;
 #define __builtin_ia32_sfence() __atomic_add_fetch(&__tvm_ffi_fences, 1, __ATOMIC_SEQ_CST)
 """
+
+
+class Plan(NamedTuple):
+    """How many threads a call will have, and whether it stores past the cache and looks at cond."""
+
+    threads: int
+    streams: bool
+    looks: bool
 
 
 class Seen(ctypes.Structure):
@@ -63,16 +72,24 @@ class Probe:
         Where `build` has compiled the kernel.
     levels
         That the library has code for, which is the same code.
+    sides
+        How many bytes of then and of else there are for each element: 4, or 0 if they are scalars.
     how
         Of `te_select.runtime.call.cpu.decisions.Decisions`.
     """
 
     def __init__(
-        self, folder: Path, levels: Sequence[link.Level] = (link.Level("x86-64", ()),), **how: int
+        self,
+        folder: Path,
+        levels: Sequence[link.Level] = (link.Level("x86-64", ()),),
+        sides: int = 4,
+        **how: int,
     ) -> None:
         # Not the path of another process's library: that would change under its feet.
         path = folder / f"{os.getpid()}-{next(_numbers)}.so"
-        workload = Workload(("b", "a"), ("b", "a"), ("b", "a"))
+        self._sides = sides
+        side = ("b", "a") if sides else ()
+        workload = Workload(("b", "a"), side, side, "float32", "multidirectional")
         version = link.Version("te_select_kernel_0", Decisions(**how))
         entry = link.KernelEntry(workload, (version,) * len(levels))
         stub = link.stub_source([entry], levels)
@@ -89,17 +106,24 @@ class Probe:
         self.fences = ctypes.c_int64.in_dll(image, "__tvm_ffi_fences")
 
     def __call__(self, b: int, a: int = 1) -> list[np.ndarray]:
-        """A call that moves 13 bytes an element, 4 of them in out."""
-        arrays = [np.ones((b, a), bool), *(np.zeros((b, a), "f4") for _ in range(3))]
+        """A call that moves 13 bytes an element, or 5 and two scalars; 4 of them in out."""
+        side = (b, a) if self._sides else ()
+        shapes = (side, side, (b, a))
+        arrays = [np.ones((b, a), bool), *(np.zeros(shape, "f4") for shape in shapes)]
         self.fences.value = self.seen.ran = 0
         self.call(*arrays)
         return arrays
 
-    def plan(self, b: int, a: int = 1) -> tuple[int, bool, bool]:
-        """Threads, stores past the cache, looks at cond: what is said of a call beforehand."""
+    def plan(self, b: int, a: int = 1) -> Plan:
+        """What is said of a call beforehand."""
         count = a * b
-        found = self._plan(count, *[4 * count] * 3, count, *self._numbers)
-        return found >> 2, bool(found & 2), bool(found & 1)
+        side = self._sides * count or 4
+        return self.plan_of_bytes(count, side, side, 4 * count)
+
+    def plan_of_bytes(self, cond: int, then: int, else_: int, out: int) -> Plan:
+        """What is said of a call with operands of so many bytes."""
+        found = self._plan(cond, then, else_, out, out // 4, *self._numbers)
+        return Plan(found >> 2, bool(found & 2), bool(found & 1))
 
     def on(self, tasks: int, b: int) -> None:
         """Call until the call has so many tasks: calls run alone while cores have other work."""

@@ -39,7 +39,7 @@ static manner decide(const te_select_machine* machine, const te_select_version* 
   }
   int streams = version->stream_from > 0 && out >= version->stream_from;
   if (version->stream_from == TE_SELECT_BY_MACHINE) {
-    streams = te_select_streams(machine, moved, out, version->is_fill, how.threads);
+    streams = te_select_streams(machine, moved, out, te_select_is_fill(moved, out), how.threads);
   }
   if (streams) how.flags |= TE_SELECT_STREAM;
   if (!several && !streams) how.flags |= TE_SELECT_SMALL;
@@ -53,7 +53,7 @@ static manner decide(const te_select_machine* machine, const te_select_version* 
  * at cond, which may depend on its values. The arguments are the bytes of cond, then, else and out,
  * the elements of out, and what follows the code in a te_select_version. */
 TE_SELECT_EXPORT(te_select_plan) {
-  enum { EXPECTED = 11 };
+  enum { EXPECTED = 10 };
   int64_t given[EXPECTED] = {0};
   for (int32_t i = 0; i < num_args && i < EXPECTED; ++i) given[i] = args[i].v_int64;
   te_select_memory operands[TE_SELECT_OPERANDS] = {0};
@@ -65,8 +65,7 @@ TE_SELECT_EXPORT(te_select_plan) {
       .stream_from = given[6],
       .skip = given[7],
       .backwards = given[8],
-      .is_fill = given[9] != 0,
-      .reads_cond_once = given[10] != 0,
+      .reads_cond_once = given[9] != 0,
   };
   manner how = decide(&te_select_here()->machine, &version, operands);
   te_select_return_int(result, (int64_t)how.threads << 2 | (how.flags & TE_SELECT_STREAM ? 2 : 0) |

@@ -47,8 +47,12 @@ static inline int64_t te_select_moved(int64_t cond, int64_t then, int64_t other,
   return cond + sides + out;
 }
 
+/* Whether a call reads less than half as many bytes as it writes. Then the inputs do not displace the
+ * output from the last-level cache, so plain stores are the faster ones up to larger outputs. */
+static inline int te_select_is_fill(int64_t moved, int64_t out) { return 2 * (moved - out) < out; }
+
 /* Whether the stores of a call go past the cache: it moves `moved` bytes, `out` of them output, on
- * `threads` threads; `fill` says that it reads less than half as much as it writes. */
+ * `threads` threads; `fill` is what te_select_is_fill says of it. */
 int te_select_streams(const te_select_machine* machine, int64_t moved, int64_t out, int fill,
                       int32_t threads);
 

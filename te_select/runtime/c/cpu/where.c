@@ -244,8 +244,8 @@ static int32_t run_walk(walk* w, const te_select_machine* machine) {
     tasks = te_select_tasks_for(moved, w->threads);
     if (looks(w, machine, cond * w->around.width == out)) w->flags |= TE_SELECT_SKIP;
   }
-  int is_fill = 2 * (moved - out) < out;
-  if (te_select_streams(machine, moved, out, is_fill, w->threads)) w->flags |= TE_SELECT_STREAM;
+  int fill = te_select_is_fill(moved, out);
+  if (te_select_streams(machine, moved, out, fill, w->threads)) w->flags |= TE_SELECT_STREAM;
   if (machine->decisions.backwards) w->flags |= TE_SELECT_BACKWARDS;
   cut(w, tasks);
   if (!make_rooms(w)) return TE_SELECT_WHERE_FAILED;

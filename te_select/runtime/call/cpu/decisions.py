@@ -11,7 +11,7 @@ from te_select.operator.access import AccessPattern
 
 @dataclass(frozen=True)
 class Decisions:
-    """Knobs that the host half follows at each call, and facts; -1 leaves a knob to the machine.
+    """Knobs that the host half follows at each call, and a fact; -1 leaves a knob to the machine.
 
     Parameters
     ----------
@@ -23,10 +23,6 @@ class Decisions:
         Whether to look at cond first, and not to read what is not selected.
     backwards
         Whether to walk backwards if out lies just ahead of an input.
-    is_fill
-        Whether the kernel reads less than half as many bytes as it writes. Then the inputs do not
-        displace the output from the last-level cache, so plain stores are the faster ones up to
-        larger outputs.
     reads_cond_once
         Whether every element of cond is read only once: cond moves along every loop.
     """
@@ -35,20 +31,14 @@ class Decisions:
     stream_from: int = 0
     skip: int = 0
     backwards: int = 0
-    is_fill: bool = False
     reads_cond_once: bool = True
 
     @classmethod
     def of(cls, pattern: AccessPattern, config: Mapping[str, Any]) -> Decisions:
         """Those of a kernel, by its access pattern and its config as a manifest has it."""
-        loops = pattern.loops
-        read = all(loop.cond for loop in loops) + pattern.width * (
-            all(loop.then for loop in loops) + all(loop.else_ for loop in loops)
-        )
         return cls(
             **{knob: int(config.get(knob, 0)) for knob in _KNOBS},
-            is_fill=2 * read < pattern.width,
-            reads_cond_once=all(loop.cond for loop in loops),
+            reads_cond_once=all(loop.cond for loop in pattern.loops),
         )
 
     @property

@@ -157,16 +157,22 @@ def test_knob_or_machine_says_that_spans_walk_backwards(probe, monkeypatch, knob
     assert made.seen.has("backwards") == bool(profile if knob < 0 else knob)
 
 
-@pytest.mark.parametrize(("is_fill", "first"), [(False, 100), (True, 150)])
-def test_machine_decides_from_where_stores_pass_its_caches(probe, monkeypatch, is_fill, first):
+@pytest.mark.parametrize(("sides", "first"), [(4, 100), (0, 150)])
+def test_machine_decides_from_where_stores_pass_its_caches(probe, monkeypatch, sides, first):
     """By the bytes moved, 13 for each element; by the bytes written, 4, if much less is read."""
     monkeypatch.setenv("TE_SELECT_NUM_THREADS", "1")
     sizes = "stream_per_thread=1000,stream_per_l3=300,fill_per_thread=400,fill_per_l3=200"
     monkeypatch.setenv("TE_SELECT_PROFILE", sizes)
-    made = probe(stream_from=-1, is_fill=is_fill)
+    made = probe(stream_from=-1, sides=sides)
     for n in (first - 1, first):
         made(n)
         assert made.seen.has("stream") == (n == first)
+
+
+@pytest.mark.parametrize(("out", "fills"), [(408, False), (409, True)])
+def test_call_that_reads_less_than_half_of_what_it_writes_is_a_fill(probe, monkeypatch, out, fills):
+    monkeypatch.setenv("TE_SELECT_PROFILE", "fill_per_thread=0,fill_per_l3=0")
+    assert probe(stream_from=-1).plan_of_bytes(100, 100, 4, out).streams == fills
 
 
 def test_stores_go_past_the_caches_of_all_threads(probe, monkeypatch):
@@ -193,7 +199,7 @@ def test_machine_decides_what_a_thread_is_worth(probe, monkeypatch):
         {"bytes_per_thread": 100},
         {"bytes_per_thread": 100, "stream_from": 256, "skip": 1},
         {"bytes_per_thread": -1, "stream_from": -1, "skip": -1, "backwards": -1},
-        {"bytes_per_thread": -1, "stream_from": -1, "skip": -1, "is_fill": True},
+        {"bytes_per_thread": -1, "stream_from": -1, "skip": -1, "sides": 0},
         {"bytes_per_thread": 100, "skip": -1, "reads_cond_once": False},
     ],
 )
