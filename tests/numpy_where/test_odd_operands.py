@@ -103,7 +103,16 @@ def function():
 
 @pytest.mark.parametrize(
     ("dtype", "number"),
-    [("bool", 2), ("bool", 256), ("int8", 300), ("int8", -129), ("uint8", -1), ("uint32", 1 << 32)],
+    [
+        ("bool", 2),
+        ("bool", 256),
+        ("int8", 300),
+        ("int8", -129),
+        ("uint8", -1),
+        ("uint32", 1 << 32),
+        ("int32", 0.5),
+        ("float16", 0.5),
+    ],
 )
 def test_number_that_the_type_does_not_hold_is_refused(function, dtype, number):
     cond, x, out = np.zeros(4, bool), np.ones(4, dtype), np.full(4, 1, dtype)
@@ -121,12 +130,16 @@ def test_number_that_the_type_does_not_hold_is_refused(function, dtype, number):
         ("uint8", 255),
         ("int64", -(2**63)),
         ("uint16", 0),
+        ("float32", 0.1),
+        ("float32", -3),
+        ("float64", -0.0),
+        ("float64", 1e300),
     ],
 )
-def test_number_at_the_end_of_a_types_range_is_written(function, dtype, number):
-    cond, x, out = np.zeros(4, bool), np.zeros(4, dtype), np.zeros(4, dtype)
+def test_number_that_the_type_holds_is_written(function, dtype, number):
+    cond, x, out = np.zeros(4, bool), np.zeros(4, dtype), np.ones(4, dtype)
     function(cond, x, number, out)
-    assert (out == number).all()
+    assert out.tobytes() == np.full(4, number, dtype).tobytes()
 
 
 SIDES = ((1.5,), [1.5], "zz", "i4", b"ab", {"a": 1}, np.str_("f8"), np.datetime64(1, "s"))
