@@ -170,3 +170,18 @@ def test_what_is_removed_as_it_is_made_is_made_again(
     os.close(handle)
     assert path == made[1]
     assert path.exists()
+
+
+def test_what_is_removed_before_it_is_opened_is_made_again(tmp_path: Path) -> None:
+    failed = []
+
+    def create(path: Path) -> int:
+        if len(failed) < 3:
+            failed.append(path)
+            raise FileNotFoundError
+        return os.open(path, temporary.NEW, 0o600)
+
+    path, handle = temporary.make(tmp_path, create, temporary.HIDDEN)
+    os.close(handle)
+    assert path.exists()
+    assert len({path, *failed}) == 4
