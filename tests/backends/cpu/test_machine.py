@@ -35,9 +35,9 @@ def test_config_of_each_kernel_reaches_the_library(tmp_path, monkeypatch):
     assert [entry.workload for entry in entries] == workloads
     versions = [version for entry in entries for version in entry.versions]
     assert [dataclasses.astuple(version.decisions) for version in versions] == [
-        (0, 0, 0, 0, False, True),
-        (1000, 7, -1, 1, False, True),
-        (2000, 14, 0, 0, False, True),
+        (0, 0, 0, 0, True),
+        (1000, 7, -1, 1, True),
+        (2000, 14, 0, 0, True),
     ]
     assert len({version.symbol for version in versions}) == 3
 
