@@ -25,7 +25,7 @@ def test_garbled_answer_is_a_failure_of_the_worker(
     assert not worker.is_running()
 
 
-def test_worker_ends_with_its_measurer_though_its_folder_is_gone(tmp_path: Path) -> None:
+def test_worker_ends_with_its_measurer_without_its_folder(tmp_path: Path) -> None:
     code = """
         import multiprocessing, sys, threading, time
         from te_select.tuning.measuring import serve

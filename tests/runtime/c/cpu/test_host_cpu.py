@@ -170,7 +170,7 @@ def test_machine_decides_from_where_stores_pass_its_caches(probe, monkeypatch, s
 
 
 @pytest.mark.parametrize(("out", "fills"), [(408, False), (409, True)])
-def test_call_that_reads_less_than_half_of_what_it_writes_is_a_fill(probe, monkeypatch, out, fills):
+def test_call_that_reads_less_than_half_of_out_is_a_fill(probe, monkeypatch, out, fills):
     monkeypatch.setenv("TE_SELECT_PROFILE", "fill_per_thread=0,fill_per_l3=0")
     assert probe(stream_from=-1).plan_of_bytes(100, 100, 4, out).streams == fills
 

@@ -95,7 +95,7 @@ def test_cpu_memory_is_refused_with_what_to_do():
             k(*inputs, out=3)
 
 
-def test_operand_of_one_element_that_is_no_tensor_is_told_what_is_expected():
+def test_one_element_that_is_no_tensor_is_told_what_is_expected():
     workload = Workload(SHAPE, SHAPE, ())
     with running(workload):
         cond, then, _ = (on_device(array) for array in data())
