@@ -32,7 +32,7 @@ typedef struct {
   int64_t stream_from;      /* bytes of out from which stores go past the cache; 0: never */
   int64_t skip;             /* 0 or 1 */
   int64_t backwards;        /* 0 or 1 */
-  int32_t reads_cond_once; /* a fact: whether cond moves along every loop */
+  int32_t reads_cond_once;  /* a fact: whether cond moves along every loop */
 } te_select_version;
 
 typedef struct {
