@@ -29,7 +29,7 @@ def holds(tensor: Any) -> bool:
         return False
     of_dlpack, of_jax = _known()
     address = tensor.__chandle__()
-    if _pointer(address + _DELETER_AT) != of_dlpack:
+    if not address or _pointer(address + _DELETER_AT) != of_dlpack:
         return False
     return _deleter(_pointer(address + _MANAGED_AT)) == of_jax
 

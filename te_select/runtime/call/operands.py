@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import tvm_ffi
 
 from te_select.errors import ArgumentError, DTypeError
 from te_select.operator import dtypes
@@ -281,6 +282,8 @@ def read_dlpack(
     ArgumentError
         If it is in other memory, or its library does not hand it over.
     """
+    if isinstance(value, tvm_ffi.Tensor) and not value.__chandle__():  # reading it would crash
+        raise ArgumentError(f"{name} is a tensor of tvm-ffi without memory; expected a real tensor")
     try:
         if is_immutable(value):
             value.block_until_ready()  # JAX computes ahead

@@ -4,6 +4,7 @@ import sys
 
 import numpy as np
 import pytest
+import tvm_ffi
 
 from te_select import Workload
 from te_select.errors import ArgumentError, DTypeError
@@ -118,3 +119,61 @@ def test_call_keeps_no_reference(cond, then):
         k._entry(cond, then, else_, out)
     after = [sys.getrefcount(thing) for thing in things]
     assert np.abs(np.subtract(after, before)).max() < 200
+
+
+def _tensors(*arrays):
+    return [tvm_ffi.from_dlpack(array) for array in arrays]
+
+
+@pytest.mark.parametrize("rows", [4, 40_000])  # the larger call gives the interpreter's lock away
+def test_tensors_of_tvm_ffi_are_taken(rows):
+    k = kernel(Workload((rows, 1), (rows, 5), (), "float32"))
+    cond = np.arange(rows)[:, None] % 3 == 0
+    then, out = np.arange(rows * 5, dtype="f4").reshape(rows, 5), np.empty((rows, 5), "f4")
+    else_ = np.array(-0.0, "f4")
+    assert k._entry(*_tensors(cond, then, else_, out)) is True
+    assert out.tobytes() == np.where(cond, then, else_).tobytes()
+
+
+def test_calls_with_tensors_go_by_the_entry(masked, operands, monkeypatch):
+    cond, then, out = operands
+    tensors = _tensors(cond, then, np.array(1, "f4"), out)
+    monkeypatch.setattr(masked, "_try", None)
+    monkeypatch.setattr(masked, "_bits", None)
+    assert masked(*tensors) is tensors[-1]
+    assert out.tobytes() == np.where(cond, then, np.float32(1)).tobytes()
+
+
+class _Own(tvm_ffi.Tensor):
+    __slots__ = ()
+
+    def __chandle__(self):
+        raise AssertionError("the extension calls the method of tvm-ffi's own class")
+
+
+def test_tensors_that_do_not_fit_go_another_way(masked, operands):
+    cond, then, out = operands
+    number = np.array(1, "f4")
+    fit = _tensors(cond, then, number, out)
+    out[...] = 7
+    wrong = _tensors(cond[:3], then.astype("f8"), np.array(1, "i4"), np.empty((5, 4), "f4"))
+    others = [cond, then, 1.0, out]
+    empty = [tvm_ffi.Tensor.__new__(tvm_ffi.Tensor)] * 4
+    own = [_Own.__new__(_Own)] * 4
+    for place in range(4):
+        for stranger in (wrong, others, empty, own):
+            args = [*fit[:place], stranger[place], *fit[place + 1 :]]
+            assert masked._entry(*args) is False
+    assert (out == 7).all()
+    for place, name in enumerate(("cond", "then", "else_", "out")):
+        with pytest.raises(ArgumentError, match=f"{name} is a tensor of tvm-ffi without memory"):
+            masked(*fit[:place], empty[place], *fit[place + 1 :])
+
+
+def test_call_with_tensors_keeps_no_reference(masked, operands):
+    cond, then, out = operands
+    tensors = _tensors(cond, then, np.array(1, "f4"), out)
+    before = [sys.getrefcount(tensor) for tensor in tensors]
+    for _ in range(1000):
+        masked._entry(*tensors)
+    assert [sys.getrefcount(tensor) for tensor in tensors] == before

@@ -292,6 +292,8 @@ static PyMethodDef methods[] = {
     {"counts", counts, METH_NOARGS, "Calls and elements that kernels have served."},
     {"entry", te_select_make_entry, METH_O,
      "Make the call of a kernel with NumPy arrays, by the address of its function."},
+    {"take_tensors", te_select_take_tensors, METH_O,
+     "Let the calls of kernels take tensors of tvm-ffi, whose type is given."},
     {"tensor_entry", (PyCFunction)(void (*)(void))te_select_make_tensor_entry, METH_FASTCALL,
      "Make the call of te_select_where with tensors of a type, by its address."},
     {NULL, NULL, 0, NULL},

@@ -1,9 +1,11 @@
-/* Calls of compiled kernels with NumPy arrays, in the calling convention of tvm-ffi. */
+/* Calls of compiled kernels with NumPy arrays or tensors of tvm-ffi, in its calling convention. */
 #include "kernel.h"
 
 #include "ffi.h"
 
 static const char capsule_name[] = "te_select.kernel";
+static PyTypeObject* tensor_type; /* tvm_ffi.Tensor */
+static PyObject* handle_of;       /* its method `__chandle__` */
 
 static int code_of(const PyArray_Descr* type) {
   int number = type->type_num;
@@ -47,13 +49,10 @@ static int from_number(DLTensor* t, PyObject* value, PyArray_Descr* type, char* 
   return describe(t, element, type, 0, NULL);
 }
 
-static PyObject* call_kernel(PyObject* self, PyObject* const* args, Py_ssize_t count) {
-  TVMFFISafeCallType function = (TVMFFISafeCallType)PyCapsule_GetPointer(self, capsule_name);
-  if (!function) return NULL;
+static PyObject* call_with_arrays(TVMFFISafeCallType function, PyObject* const* args) {
   DLTensor tensors[TE_SELECT_OPERANDS];
   char elements[TE_SELECT_INPUTS][16];
-  if (count != TE_SELECT_OPERANDS || !from_array(&tensors[TE_SELECT_OUT], args[TE_SELECT_OUT]))
-    Py_RETURN_FALSE;
+  if (!from_array(&tensors[TE_SELECT_OUT], args[TE_SELECT_OUT])) Py_RETURN_FALSE;
   PyArrayObject* out = (PyArrayObject*)args[TE_SELECT_OUT];
   if (!PyArray_ISWRITEABLE(out)) Py_RETURN_FALSE;
   PyArray_Descr* boolean = NULL;
@@ -72,6 +71,39 @@ static PyObject* call_kernel(PyObject* self, PyObject* const* args, Py_ssize_t c
   return PyBool_FromLong(taken && result.type_index != kTVMFFINone);
 }
 
+/* How many elements a tensor of tvm-ffi has. Its DLTensor follows the head of the object. */
+static int64_t elements_of(const TVMFFIObject* tensor) {
+  const DLTensor* t = (const DLTensor*)(tensor + 1);
+  int64_t product = 1;
+  for (int32_t axis = 0; axis < t->ndim; ++axis) product *= t->shape[axis];
+  return product;
+}
+
+static PyObject* call_with_tensors(TVMFFISafeCallType function, PyObject* const* args) {
+  TVMFFIAny given[TE_SELECT_OPERANDS], result = {.type_index = kTVMFFINone};
+  for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
+    if (!PyObject_TypeCheck(args[i], tensor_type)) Py_RETURN_FALSE;
+    PyObject* address = PyObject_CallOneArg(handle_of, args[i]);
+    if (!address) return NULL;
+    TVMFFIObject* tensor = PyLong_AsVoidPtr(address);
+    Py_DECREF(address);
+    if (!tensor) Py_RETURN_FALSE; /* it was made by `__new__`, and has no memory */
+    given[i] = (TVMFFIAny){.type_index = kTVMFFITensor, .v_obj = tensor};
+  }
+  int64_t elements = elements_of(given[TE_SELECT_OUT].v_obj);
+  int failed = te_select_call_ffi(function, given, elements, &result);
+  return PyBool_FromLong(!failed && result.type_index != kTVMFFINone);
+}
+
+static PyObject* call_kernel(PyObject* self, PyObject* const* args, Py_ssize_t count) {
+  TVMFFISafeCallType function = (TVMFFISafeCallType)PyCapsule_GetPointer(self, capsule_name);
+  if (!function) return NULL;
+  if (count != TE_SELECT_OPERANDS) Py_RETURN_FALSE;
+  return tensor_type && PyObject_TypeCheck(args[TE_SELECT_OUT], tensor_type)
+             ? call_with_tensors(function, args)
+             : call_with_arrays(function, args);
+}
+
 static PyMethodDef definition = {"entry", (PyCFunction)(void (*)(void))call_kernel, METH_FASTCALL,
                                  "Call a kernel; false if it did not take the arguments."};
 
@@ -85,4 +117,14 @@ PyObject* te_select_make_entry(PyObject* module, PyObject* address) {
   PyObject* made = PyCFunction_New(&definition, capsule);
   Py_DECREF(capsule);
   return made;
+}
+
+PyObject* te_select_take_tensors(PyObject* module, PyObject* type) {
+  (void)module;
+  if (!PyType_Check(type)) return PyErr_Format(PyExc_TypeError, "expected a type");
+  PyObject* found = PyObject_GetAttrString(type, "__chandle__");
+  if (!found) return NULL;
+  Py_XSETREF(handle_of, found);
+  Py_XSETREF(tensor_type, (PyTypeObject*)Py_NewRef(type));
+  Py_RETURN_NONE;
 }

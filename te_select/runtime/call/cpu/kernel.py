@@ -31,6 +31,8 @@ try:
     from te_select.runtime.call import _extension  # type: ignore[attr-defined,unused-ignore]
 except ImportError:  # it was not built
     _extension = None  # type: ignore[assignment,unused-ignore]
+else:
+    _extension.take_tensors(_TENSOR)
 
 _in_forked_child = False
 
@@ -53,11 +55,10 @@ class CpuKernel(Kernel):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        direct = _extension is not None and self._numpy_dtype is not None
         attempt = self._code[f"__tvm_ffi_{self.workload.name}__try"]
         address = ctypes.cast(attempt, ctypes.c_void_p).value or 0
-        # The extension takes NumPy arrays and numbers; by DLPack a call takes three times as long.
-        self._entry = _extension.entry(address) if direct else _takes_nothing
+        # The extension takes arrays, numbers and tensors of tvm-ffi in a third of `_try`'s time.
+        self._entry = _extension.entry(address) if _extension else _takes_nothing
 
     def __call__(  # noqa: PLR0911, PLR0912 - the ways in, in one place: a call is a tenth
         self, cond: Any, then: Any, else_: Any, out: Any = None
@@ -108,7 +109,7 @@ class CpuKernel(Kernel):
                     if (
                         type(out) is kind
                         and ("jax" not in _modules or not jax_memory.holds(out))
-                        and self._try(cond, then, else_, out)
+                        and self._entry(cond, then, else_, out)
                     ):
                         return out
                 elif kind is torch_state.tensor and not (
