@@ -6,14 +6,19 @@ For each vector of elements (`walk`)::
 
 An operand that stays is loaded once. If cond stays, only the side that it selects is read. If the
 flags ask for it, the cond of several vectors is looked at before anything else is read.
+
+Where cond selects only a side that is out itself, nothing is read or written: in the rows of a cond
+that stays, and in blocks and vectors of a cond that is looked at.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TypeAlias
 
+from tvm import tirx
 from tvm.tirx.script.builder import ir as T
 
 from te_select.schedules.cpu.operands import Operands
@@ -43,6 +48,11 @@ def plain_span(given: Operands) -> None:
     def select(here: Operands, k: Expr, lanes: int) -> list[Expr]:
         return [choose(cond(here, k, lanes), then(here, k, lanes), else_(here, k, lanes), lanes)]
 
+    if not span.skipping:
+        Walk(given, select).cover()
+        return
+    then_differs, else_differs = (_is_not_out(given, name) for name in ("then", "else_"))
+
     def look(here: Operands, past_cache: bool) -> None:
         count = span.in_flight * span.lanes
         lanes = min(count, span.vector_bytes)
@@ -53,12 +63,37 @@ def plain_span(given: Operands) -> None:
             return lambda: walk.several(group, here, past_cache)
 
         def uniform() -> None:
-            branch(every, put(copy(then)), put(copy(else_)))
+            branch(
+                every,
+                lambda: branch(then_differs, put(copy(then))),
+                lambda: branch(else_differs, put(copy(else_))),
+            )
 
-        branch(T.Or(every, T.Not(some)), uniform, put(select))
+        def mixed() -> None:
+            branch(T.And(then_differs, else_differs), put(select), vector_by_vector)
 
-    walk = Walk(given, select, look=look if span.skipping else None)
+        def vector_by_vector() -> None:
+            branch(then_differs, partial(put_changed, False), partial(put_changed, True))
+
+        def put_changed(keeps_then: bool) -> None:
+            """Store the vectors that differ from the side that out is."""
+            for first in range(0, count, span.lanes):
+                some, every = any_and_all([cond(here, first, span.lanes)], span.lanes, span.reduces)
+                start = [(here, first)]
+                store = partial(walk.put, select, start, span.lanes, past_cache)
+                branch(T.Not(every) if keeps_then else some, store)
+
+        branch(T.Or(every, T.Not(some)), uniform, mixed)
+
+    walk = Walk(given, select, look=look)
     walk.cover()
+
+
+def _is_not_out(given: Operands, name: str) -> Expr:
+    """Whether a side is other elements than out."""
+    if given.moves[name] != "f":
+        return tirx.IntImm("bool", True)
+    return let(f"{name}_differs", T.Not(getattr(given, name).is_at(given.out)))
 
 
 def reader(given: Operands, name: str) -> Read:
@@ -89,4 +124,5 @@ def _copy_chosen(given: Operands) -> None:
 
 
 def _copy_side(given: Operands, name: str) -> None:
-    Walk(given, copy(reader(given, name))).cover()
+    walk = Walk(given, copy(reader(given, name)))
+    branch(_is_not_out(given, name), walk.cover)

@@ -80,6 +80,11 @@ class Array:
         addresses = (T.reinterpret("uint64", each.address()) for each in (self, other))
         return Array.at(self.name, self.width, T.Select(condition, *addresses))
 
+    def is_at(self, other: Array) -> Expr:
+        """Whether two arrays begin at one address."""
+        ours, others = (T.reinterpret("uint64", each.address()) for each in (self, other))
+        return ours == others
+
     def load(self, index: Expr, lanes: int) -> Expr:
         """Elements from ``index`` on: a vector, or a scalar if it is one."""
         return T.reinterpret(_type(self.width, lanes), self.bytes[self._bytes_of(index, lanes)])

@@ -28,7 +28,8 @@
 //
 //   WIDTH, THREADS, VECTORS   bytes per element, threads per block, vectors per thread
 //   STREAM                    whether FLAT operands and out are marked as used once
-//   SKIP                      whether a vector of a side that cond does not select is left unread
+//   SKIP                      whether a vector of a side that cond does not select is left unread;
+//                             if the other side is out itself, nothing is read or written
 //   STRIDED                   whether a block may have more than one tile
 //   NAMED                     whether an extent is known only at run time
 //   WHOLE_ROWS, BROKEN_ROWS   whether rows can be whole vectors, and whether they can be other rows
@@ -173,6 +174,12 @@ struct Way {
     }
   }
 
+  // Whether a side is out itself, element by element.
+  template <Operand SIDE>
+  __device__ __forceinline__ static bool is_out(const Source& source, const void* out) {
+    return K::moves(SIDE) == FLAT && (K::SKIP || ONE_SIDED) && source.base == out;
+  }
+
   // COUNT vectors: first, first + THREADS, ... Numbers past the last vector read the last one again,
   // so that no load waits for a branch, and store nothing.
   template <int COUNT>
@@ -181,9 +188,12 @@ struct Way {
     const Source cond = prepared<COND>(operands);
     const Source then = prepared<THEN>(operands);
     const Source else_ = prepared<ELSE>(operands);
+    const bool then_is_out = is_out<THEN>(then, operands.out);
+    const bool else_is_out = is_out<ELSE>(else_, operands.out);
     Mask<LANES> masks[COUNT];
     Vector picked[COUNT], other[COUNT];
     Index number[COUNT];
+    bool stays[COUNT];  // what it holds is what cond selects
 #pragma unroll
     for (int i = 0; i < COUNT; ++i) {
       const Index index = first + i * K::THREADS;
@@ -193,6 +203,8 @@ struct Way {
 #pragma unroll
     for (int i = 0; i < COUNT; ++i) {
       const Position at(loops, head + number[i] * LANES);
+      stays[i] = (then_is_out && masks[i].all()) || (else_is_out && !masks[i].any());
+      if (stays[i]) continue;
       if constexpr (ONE_SIDED) {
         picked[i] = chosen(then, else_, at, masks[i].any());
       } else {
@@ -210,7 +222,7 @@ struct Way {
           word[k] = blend<K::WIDTH, LANES>(masks[i], k, word[k], other[i].word[k]);
         }
       }
-      if (first + i * K::THREADS < vectors) {
+      if (first + i * K::THREADS < vectors && !stays[i]) {
         Element* out = static_cast<Element*>(operands.out) + head + number[i] * LANES;
         store<K::STREAM>(out, 0, uint4{word[0], word[1], word[2], word[3]});
       }

@@ -39,8 +39,8 @@ KernelName = Annotated[str | None, typer.Option(help="Check this kernel only.")]
 Check = Annotated[
     list[str] | None,
     typer.Option(
-        help="Run this check: random, all_true, all_false, blocked, bytes, misaligned, special or "
-        "bounds; repeatable."
+        help="Run this check: random, all_true, all_false, blocked, bytes, misaligned, special, "
+        "in_place or bounds; repeatable."
     ),
 ]
 Case = Annotated[str | None, typer.Option(help="Run only this case of the corpus.")]

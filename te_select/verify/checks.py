@@ -40,11 +40,14 @@ class Operands:
     ----------
     selected
         What NumPy selects of the data, wherever they lie; empty if that is not known yet.
+    in_place
+        The side that is out itself: ``"then"``, ``"else_"``, or empty for none.
     """
 
     def __init__(self, workload: Workload, seed: int) -> None:
         self.workload = workload
         self.selected = b""
+        self.in_place = ""
         self.random = np.random.Generator(np.random.SFC64(seed))
         dtype = numpy_dtype(workload.dtype)
         self.buffers = {
@@ -60,11 +63,20 @@ class Operands:
         """Seed the data, so that it does not depend on the checks that ran before."""
         self.random = np.random.Generator(np.random.SFC64([seed, *check.encode()]))
         self.selected = b""
+        self.in_place = ""
         self.place({})
 
     def arrays(self) -> list[Array]:
         """Cond, then, else_ and out."""
         return [buffer.array() for buffer in self.buffers.values()]
+
+    def arguments(self) -> list[Array]:
+        """The same for a call, in which out may be one of the sides, with its values."""
+        given = dict(zip(self.buffers, self.arrays(), strict=True))
+        if self.in_place:
+            given["out"][...] = given[self.in_place]
+            given[self.in_place] = given["out"]
+        return list(given.values())
 
     def place(self, offsets: dict[str, int]) -> None:
         """Move the operands by so many bytes, and those that are not named to their first place."""
@@ -123,6 +135,16 @@ class Operands:
             self.place(offsets)
             yield ", ".join(f"{name} is moved by {size}" for name, size in offsets.items())
 
+    def sides_as_out(self) -> Iterator[str]:
+        """Let out be each side that has its shape; cond has runs in one half, none in the other."""
+        self.random_mask()
+        cond = self.arrays()[0].view(np.uint8).reshape(-1)
+        cond[: cond.size // 2] = runs(self.random, cond.size // 2)
+        for name in ("then", "else_"):
+            if self.buffers[name].array().shape == self.buffers["out"].array().shape:
+                self.in_place = name
+                yield f"out is {name} itself"
+
     def ends(self) -> Iterator[str]:
         """Put the operands right behind protected pages, then right before such pages."""
         self.random_mask()
@@ -176,6 +198,7 @@ CHECKS: dict[str, Callable[[Operands], Iterator[str]]] = {
     "bytes": _once(Operands.random_truths),
     "misaligned": Operands.misaligned,
     "special": _once(lambda operands: operands.special_values()),  # it overwrites the random data
+    "in_place": Operands.sides_as_out,
     "bounds": Operands.ends,
 }
 """For each check, what prepares the operands for one run after another, and says how they lie."""

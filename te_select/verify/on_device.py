@@ -76,7 +76,6 @@ class OnDevice:
         if _failures:
             raise SelectError(_failures[0])
         try:
-            on_cond, on_then, on_else = (self._placed(value) for value in (cond, then, else_))
             if out is None:
                 out = self._like(cond, then, else_)
             whole = _whole(out)
@@ -86,7 +85,8 @@ class OnDevice:
             image.write(whole)
             place = shift + out.ctypes.data - whole.ctypes.data
             on_out = DeviceArray(memory, element_type(out.dtype), out.shape, place)
-            self._kernel(on_cond, on_then, on_else, out=on_out)
+            inputs = (on_out if each is out else self._placed(each) for each in (cond, then, else_))
+            self._kernel(*inputs, out=on_out)
         except CudaError as error:
             raise ArtifactError(f"the kernel cannot be run here: {error}") from error
         try:

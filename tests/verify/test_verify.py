@@ -275,6 +275,20 @@ def test_kernel_that_works_on_copies_has_no_bounds() -> None:
     assert "bounds" not in {r.check for r in verify.verify_kernel(kernel)}
 
 
+@pytest.mark.parametrize("side", ["then", "else_"])
+def test_kernel_that_writes_a_side_before_it_reads_it_is_found(side: str) -> None:
+    class Early(NumPyKernel):
+        def __call__(self, cond: Any, then: Any, else_: Any, *, out: Any = None) -> Any:
+            if out is {"then": then, "else_": else_}[side]:
+                out[...] = 0
+            return super().__call__(cond, then, else_, out=out)
+
+    kernel = Early(Workload((64,), (64,), (64,), "int32"))
+    assert failed(kernel) == {"in_place"}
+    (result,) = verify.verify_kernel(kernel, checks=["in_place"])
+    assert result.message.endswith(f"if out is {side} itself")
+
+
 def test_runs_are_alternating_blocks_of_every_length() -> None:
     mask = checks.runs(np.random.default_rng(0), 1 << 22)
     edges = np.flatnonzero(np.diff(mask))

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
+import mmap
+import os
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -61,6 +66,9 @@ def test_output_may_be_one_of_the_sides(span: Span, inner: int, tmp_path) -> Non
             continue
         shape = (SIZES[size], inner)
         cond = operand(rng, span.cond, shape, "u1") % 3
+        if size % 2 and span.cond == "f":  # whole blocks of one value, and one that is not
+            cond = np.where(np.arange(cond.size).reshape(shape) // 100 % 2, cond, size % 4 // 2)
+            cond = cond.astype("u1")
         given = {
             side: operand(rng, moves, shape, f"u{span.width}") for side, moves in sides.items()
         }
@@ -72,3 +80,69 @@ def test_output_may_be_one_of_the_sides(span: Span, inner: int, tmp_path) -> Non
         arrays = (out, cond, given["then"], given["else_"])
         call(*(each.ctypes.data for each in arrays), *shape, flags[flag])
         assert np.array_equal(out, want), (name, shape, flags[flag])
+
+
+KEPT = [
+    (run(moves, width=width, skipping=part != "row")[0], part, name)
+    for moves, width, part in (
+        ("fff", 4, "block"),
+        ("fff", 1, "block"),
+        ("ffs", 4, "block"),
+        ("fsf", 8, "block"),
+        ("fff", 4, "vector"),
+        ("fsf", 2, "vector"),
+        ("sff", 4, "row"),
+        ("sfs", 4, "row"),
+    )
+    for name, moved in zip(("then", "else_"), moves[1:], strict=True)
+    if moved == "f"
+]
+
+
+@pytest.mark.parametrize(("span", "part", "name"), KEPT)
+@pytest.mark.parametrize("flag", [SKIP, SKIP | STREAM, SKIP | BACKWARDS])
+def test_memory_that_stays_is_not_touched(span, part, name, flag, tmp_path) -> None:
+    call = compiled(span_function(span), tuple(SPAN_PARAMETERS.values()), tmp_path)
+    done = in_child(lambda: select_around_closed_page(call, span, part, flag, name))
+    assert done == 0, "it was read or written" if done < 0 else "other values"
+
+
+def select_around_closed_page(call, span: Span, part: str, flag: int, name: str) -> None:
+    """Select in place, where the page in the middle of three can be neither read nor written."""
+    page, keeps = mmap.PAGESIZE, int(name == "then")
+    memory = mmap.mmap(-1, 3 * page)
+    out = np.frombuffer(memory, f"u{span.width}")
+    first, last = page // span.width, 2 * page // span.width
+    cond = np.full(1 if part == "row" else out.size, keeps, "u1")
+    other = np.full(1 if span.then == "s" or span.else_ == "s" else out.size, 7, out.dtype)
+    want = out.copy()
+    if part == "block":
+        changed = np.ones(out.size, bool)
+        changed[first:last] = False
+        cond[changed], want[changed] = 1 - keeps, 7
+    elif part == "vector":  # the vector before the page makes its block mixed, or the one after it
+        edges = [first - 1, last]
+        shift = span.lanes  # so that a block holds vectors of both pages
+        cond[edges], want[edges] = 1 - keeps, 7
+        out, cond, want = out[shift:-shift], cond[shift:-shift], want[shift:-shift]
+        other = other[shift:-shift] if other.size > 1 else other
+    protect = ctypes.CDLL(None, use_errno=True).mprotect
+    begin = ctypes.c_void_p(np.frombuffer(memory, "u1").ctypes.data + page)
+    assert protect(begin, page, 0) == 0
+    sides = (out, other) if name == "then" else (other, out)
+    arrays = (out, cond, *sides)
+    call(*(each.ctypes.data for each in arrays), out.size, 1, flag)
+    assert protect(begin, page, mmap.PROT_READ | mmap.PROT_WRITE) == 0
+    assert np.array_equal(out, want)
+
+
+def in_child(work: Callable[[], None]) -> int:
+    """Run in a forked process; its exit status, which is negative if a signal ended it."""
+    child = os.fork()
+    if not child:
+        try:
+            work()
+        except BaseException:
+            os._exit(1)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
