@@ -15,6 +15,7 @@ from te_select.numpy_where.kernels import library
 from te_select.numpy_where.numpy_rules import left, numpy_fallback, numpys_where, pieces
 from te_select.numpy_where.tensor_libraries import by_type
 from te_select.operator import family
+from te_select.runtime.call.extension import extension
 
 _DOC = """Select element by element: ``out[i] = x[i] if cond[i] else y[i]``, as numpy.where does.
 
@@ -121,15 +122,14 @@ def _without_extension(*args: Any, **options: Any) -> Any:
 
 def _make() -> Any:
     """The callable."""
-    if library.extension is None:
+    if extension is None:
         return _without_extension
-    return library.extension.make(
+    return extension.make(
         numpy_fallback, _load_kernels, library.fetch_missing_kernel, by_type, _traced
     )
 
 
 def _stats() -> Stats:
-    extension = library.extension
     calls, elements, large, reasons = (0, 0, 0, {}) if extension is None else extension.counts()
     calls, large = calls - pieces["calls"], large - pieces["large_calls"]
     return Stats(calls, elements, large, dict(left + Counter(reasons)))

@@ -10,6 +10,7 @@ import numpy as np
 from te_select.numpy_where import tensor_libraries
 from te_select.numpy_where.kernels import library
 from te_select.operator import family
+from te_select.runtime.call.extension import extension
 
 numpys_where = np.where  # it stays, if a program sets numpy.where to te_select.where
 left: Counter[str] = Counter()
@@ -130,7 +131,7 @@ def _of_number(value: Any, dtype: np.dtype[Any]) -> Array:
 
 def _in_pieces(cond: Array, x: Array, y: Array, dtype: np.dtype[Any]) -> Array:
     """Select arrays that NumPy converts piece by piece, in the layout that numpy.where chooses."""
-    large = library.extension.LARGE
+    large = extension.LARGE
     nditer: Any = np.nditer  # its type stubs know no types of single operands
     with np.errstate(all="ignore"):  # numpy.where says nothing of a signalling NaN
         iterator = nditer(

@@ -85,8 +85,10 @@ class OnDevice:
             image.write(whole)
             place = shift + out.ctypes.data - whole.ctypes.data
             on_out = DeviceArray(memory, element_type(out.dtype), out.shape, place)
-            inputs = (on_out if each is out else self._placed(each) for each in (cond, then, else_))
-            self._kernel(*inputs, out=on_out)
+            on_cond, on_then, on_else = (
+                on_out if each is out else self._placed(each) for each in (cond, then, else_)
+            )
+            self._kernel(on_cond, on_then, on_else, out=on_out)
         except CudaError as error:
             raise ArtifactError(f"the kernel cannot be run here: {error}") from error
         try:

@@ -30,15 +30,9 @@ from te_select.operator import family
 from te_select.runtime.artifact import cache, files, stored
 from te_select.runtime.artifact.manifest import Manifest
 from te_select.runtime.call.cpu import features
+from te_select.runtime.call.extension import extension
 from te_select.runtime.call.image import call_for_int, load_bytes
 
-try:
-    from te_select.runtime.call import _extension  # type: ignore[attr-defined,unused-ignore]
-except ImportError:
-    _extension = None  # type: ignore[assignment,unused-ignore]
-
-extension: Any = _extension
-"""What calls the kernels; None if it was not built."""
 PREBUILT = Path(te_select.__file__).parent / "prebuilt" / "where.so.gz"
 """A library of several levels, which only wheels have (``make wheel``).
 

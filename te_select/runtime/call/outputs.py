@@ -12,6 +12,7 @@ import numpy.typing as npt
 from te_select.errors import ArgumentError, DTypeError
 from te_select.operator.dtypes import ElementType, numpy_dtype
 from te_select.runtime.call import jax_memory
+from te_select.runtime.call.extension import empty
 from te_select.runtime.call.operands import Operand, is_immutable
 
 
@@ -49,7 +50,7 @@ def allocate(
         check_jax_keeps(dtype, "a NumPy out")
         filled: npt.NDArray[Any] = np.empty(shape, dtype)
         return filled, lambda: jax.device_put(filled, next(iter(like.devices())))
-    array: npt.NDArray[Any] = np.empty(shape, dtype)
+    array: npt.NDArray[Any] = empty(shape, dtype)
     # NumPy's own __dlpack__ does not know the types of ml_dtypes.
     if tvm_ffi is not None and isinstance(like, tvm_ffi.Tensor) and dtype.isbuiltin == 1:
         return array, lambda: tvm_ffi.from_dlpack(array)

@@ -5,6 +5,7 @@
 #include "callable.h"
 #include "conversion.h"
 #include "counts.h"
+#include "kept_memory.h"
 #include "kernel.h"
 #include "layout.h"
 #include "numpy_api.h"
@@ -89,8 +90,8 @@ static PyArrayObject* new_result(const te_select_operands* found, te_select_wher
     strides = (npy_intp*)call->strides[TE_SELECT_INPUTS];
   }
   Py_INCREF(found->type);
-  PyArrayObject* made = (PyArrayObject*)PyArray_NewFromDescr(
-      &PyArray_Type, found->type, call->ndim, (npy_intp*)call->shape, strides, NULL, 0, NULL);
+  PyArrayObject* made =
+      te_select_new_array(found->type, call->ndim, (npy_intp*)call->shape, strides);
   if (!made) return NULL;
   set_out(call, made);
   return made;
@@ -296,6 +297,11 @@ static PyMethodDef methods[] = {
      "Let the calls of kernels take tensors of tvm-ffi, whose type is given."},
     {"tensor_entry", (PyCFunction)(void (*)(void))te_select_make_tensor_entry, METH_FASTCALL,
      "Make the call of te_select_where with tensors of a type, by its address."},
+    {"keep_memory", (PyCFunction)(void (*)(void))te_select_keep_memory, METH_FASTCALL,
+     "Set the most bytes that are kept for results, and whether to ask for huge pages."},
+    {"bytes_kept", te_select_bytes_kept, METH_NOARGS, "The bytes that are kept for results now."},
+    {"empty", (PyCFunction)(void (*)(void))te_select_empty, METH_FASTCALL,
+     "Make an array of a shape and a type; large ones take memory that was kept."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -20,19 +20,16 @@ from te_select.runtime.call import jax_memory, operands, outputs, raised
 from te_select.runtime.call.cpu import features
 from te_select.runtime.call.cpu.decisions import Decisions
 from te_select.runtime.call.cpu.profile import EXPECTED, Profile, problem_of_threads
+from te_select.runtime.call.extension import empty, extension
 from te_select.runtime.call.kernel import FORCED_LEVEL, Kernel
 from te_select.runtime.call.torch_state import STATE as torch_state
 from te_select.runtime.call.torch_state import check_unwatched
 
 # Every call looks these up, and a name of the module is found faster than an attribute.
-_ARRAY, _TENSOR, _empty, _modules = np.ndarray, tvm_ffi.Tensor, np.empty, sys.modules
+_ARRAY, _TENSOR, _empty, _modules = np.ndarray, tvm_ffi.Tensor, empty, sys.modules
 
-try:
-    from te_select.runtime.call import _extension  # type: ignore[attr-defined,unused-ignore]
-except ImportError:  # it was not built
-    _extension = None  # type: ignore[assignment,unused-ignore]
-else:
-    _extension.take_tensors(_TENSOR)
+if extension:
+    extension.take_tensors(_TENSOR)
 
 _in_forked_child = False
 
@@ -58,7 +55,7 @@ class CpuKernel(Kernel):
         attempt = self._code[f"__tvm_ffi_{self.workload.name}__try"]
         address = ctypes.cast(attempt, ctypes.c_void_p).value or 0
         # The extension takes arrays, numbers and tensors of tvm-ffi in a third of `_try`'s time.
-        self._entry = _extension.entry(address) if _extension else _takes_nothing
+        self._entry = extension.entry(address) if extension else _takes_nothing
 
     def __call__(  # noqa: PLR0911, PLR0912 - the ways in, in one place: a call is a tenth
         self, cond: Any, then: Any, else_: Any, out: Any = None

@@ -1,0 +1,249 @@
+/* Memory of large results, which is kept for the next ones when an array dies.
+ *
+ * The system gives new pages full of zeros; that takes three quarters of the time of a large result.
+ * NumPy is told of this memory by a handler (NEP 49), which is in effect while an array is made, and
+ * which the array remembers. A thread gives back what nobody has taken for a round. */
+#include "kept_memory.h"
+
+#include <malloc.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+
+enum {
+  LEAST = 1 << 25,      /* bytes; the C library keeps smaller blocks itself (M_MMAP_THRESHOLD) */
+  HUGE_FROM = 1 << 22,  /* bytes for which NumPy asks for huge pages */
+  BLOCKS = 64,          /* that are kept at most */
+  SPARE = 4,            /* a block may be larger than what is asked for by a fourth part */
+  ROUND_NS = 500000000, /* after one to two rounds a block is given back */
+};
+
+typedef struct {
+  void* address;
+  size_t bytes;
+  int rounds;
+} block;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static block kept[BLOCKS]; /* the oldest first */
+static int count, sweeps;
+static size_t all_bytes, limit;
+static int asks_for_huge_pages;
+
+/* ---- blocks; the lock is held ------------------------------------------------------------------- */
+
+static block take_out(int place) {
+  block taken = kept[place];
+  all_bytes -= taken.bytes;
+  for (--count; place < count; ++place) kept[place] = kept[place + 1];
+  return taken;
+}
+
+/* Takes out the blocks that have seen so many rounds; returns how many, in `taken`. */
+static int take_old(int rounds, block* taken) {
+  int found = 0;
+  while (count && kept[0].rounds >= rounds) taken[found++] = take_out(0);
+  return found;
+}
+
+static void give_back(const block* taken, int number) {
+  for (int i = 0; i < number; ++i) free(taken[i].address);
+}
+
+/* Runs while something is kept. */
+static void* sweep(void* unused) {
+  (void)unused;
+  const struct timespec round = {.tv_nsec = ROUND_NS};
+  for (int goes_on = 1; goes_on;) {
+    block old[BLOCKS];
+    nanosleep(&round, NULL);
+    pthread_mutex_lock(&lock);
+    int found = take_old(1, old);
+    for (int i = 0; i < count; ++i) ++kept[i].rounds;
+    goes_on = sweeps = count > 0;
+    pthread_mutex_unlock(&lock);
+    give_back(old, found);
+  }
+  return NULL;
+}
+
+/* Starts the thread that gives memory back; 0 if there is none. */
+static int start_sweeping(void) {
+  if (sweeps) return 1;
+  pthread_t thread;
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  sweeps = !pthread_create(&thread, NULL, sweep, NULL);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (sweeps) pthread_detach(thread);
+  return sweeps;
+}
+
+/* ---- forks -------------------------------------------------------------------------------------- */
+
+static void before_fork(void) { pthread_mutex_lock(&lock); }
+static void after_in_parent(void) { pthread_mutex_unlock(&lock); }
+
+/* The child has no thread that sweeps. What it would keep, its parent may write, page by page. */
+static void after_in_child(void) {
+  block all[BLOCKS];
+  sweeps = 0;
+  int found = take_old(0, all);
+  pthread_mutex_unlock(&lock);
+  give_back(all, found);
+}
+
+/* ---- the handler -------------------------------------------------------------------------------- */
+
+static void* take_kept(size_t size) {
+  void* address = NULL;
+  pthread_mutex_lock(&lock);
+  for (int i = count - 1; i >= 0 && !address; --i) { /* the newest may still be in the caches */
+    if (kept[i].bytes < size || kept[i].bytes - size > size / SPARE) continue;
+    address = take_out(i).address;
+  }
+  pthread_mutex_unlock(&lock);
+  return address;
+}
+
+static void give_all_back(void) {
+  block all[BLOCKS];
+  pthread_mutex_lock(&lock);
+  int found = take_old(0, all);
+  pthread_mutex_unlock(&lock);
+  give_back(all, found);
+}
+
+static void* new_block(size_t size) {
+  void* address = malloc(size);
+  if (!address) {
+    give_all_back();
+    address = malloc(size);
+  }
+#ifdef MADV_HUGEPAGE
+  if (address && asks_for_huge_pages && size >= HUGE_FROM) {
+    size_t page = 4096, before = (page - (uintptr_t)address % page) % page;
+    madvise((char*)address + before, size - before, MADV_HUGEPAGE);
+  }
+#endif
+  return address;
+}
+
+static void* allocate(void* context, size_t size) {
+  (void)context;
+  void* address = size < LEAST ? NULL : take_kept(size);
+  return address ? address : new_block(size);
+}
+
+static void* allocate_zeros(void* context, size_t number, size_t size) {
+  (void)context;
+  return calloc(number, size);
+}
+
+static void* change_size(void* context, void* address, size_t size) {
+  (void)context;
+  return realloc(address, size);
+}
+
+static void release(void* context, void* address, size_t size) {
+  (void)context, (void)size;
+  block given = {.address = address, .bytes = malloc_usable_size(address)}, others[BLOCKS];
+  int found = 0;
+  pthread_mutex_lock(&lock);
+  if (given.bytes < LEAST || given.bytes > limit || !start_sweeping()) {
+    others[found++] = given;
+  } else {
+    while (count == BLOCKS || all_bytes + given.bytes > limit) others[found++] = take_out(0);
+    kept[count++] = given;
+    all_bytes += given.bytes;
+  }
+  pthread_mutex_unlock(&lock);
+  give_back(others, found);
+}
+
+static PyDataMem_Handler handler = {
+    "te_select", 1, {NULL, allocate, allocate_zeros, change_size, release}};
+
+/* ---- arrays ------------------------------------------------------------------------------------- */
+
+static PyObject* handler_capsule;
+
+static int is_large(const PyArray_Descr* type, int ndim, const npy_intp* shape) {
+  npy_intp bytes = PyDataType_ELSIZE(type);
+  for (int axis = 0; axis < ndim; ++axis) {
+    if (__builtin_mul_overflow(bytes, shape[axis], &bytes)) return 0;
+  }
+  return bytes >= LEAST && (size_t)bytes <= limit;
+}
+
+PyArrayObject* te_select_new_array(PyArray_Descr* type, int ndim, const npy_intp* shape,
+                                   const npy_intp* strides) {
+  PyObject* users = NULL;
+  if (handler_capsule && is_large(type, ndim, shape)) {
+    users = PyDataMem_SetHandler(handler_capsule);
+    if (users && users != PyDataMem_DefaultHandler) {
+      Py_XDECREF(PyDataMem_SetHandler(users));
+      Py_CLEAR(users);
+    }
+  }
+  if (PyErr_Occurred()) {
+    Py_DECREF(type);
+    return NULL;
+  }
+  PyArrayObject* made = (PyArrayObject*)PyArray_NewFromDescr(
+      &PyArray_Type, type, ndim, (npy_intp*)shape, (npy_intp*)strides, NULL, 0, NULL);
+  if (users) {
+    PyObject *kind, *value, *traceback;
+    PyErr_Fetch(&kind, &value, &traceback);
+    Py_XDECREF(PyDataMem_SetHandler(users));
+    Py_DECREF(users);
+    PyErr_Restore(kind, value, traceback);
+  }
+  return made;
+}
+
+PyObject* te_select_keep_memory(PyObject* module, PyObject* const* args, Py_ssize_t number) {
+  (void)module;
+  if (number != 2) return PyErr_Format(PyExc_TypeError, "expected the most bytes, and a boolean");
+  size_t most = PyLong_AsSize_t(args[0]);
+  if (PyErr_Occurred()) return NULL;
+  int huge = PyObject_IsTrue(args[1]);
+  if (huge < 0) return NULL;
+  if (!handler_capsule) {
+    handler_capsule = PyCapsule_New(&handler, "mem_handler", NULL);
+    if (!handler_capsule) return NULL;
+    pthread_atfork(before_fork, after_in_parent, after_in_child);
+  }
+  pthread_mutex_lock(&lock);
+  limit = most;
+  asks_for_huge_pages = huge;
+  pthread_mutex_unlock(&lock);
+  give_all_back();
+  Py_RETURN_NONE;
+}
+
+PyObject* te_select_bytes_kept(PyObject* module, PyObject* unused) {
+  (void)module, (void)unused;
+  pthread_mutex_lock(&lock);
+  size_t found = all_bytes;
+  pthread_mutex_unlock(&lock);
+  return PyLong_FromSize_t(found);
+}
+
+PyObject* te_select_empty(PyObject* module, PyObject* const* args, Py_ssize_t number) {
+  (void)module;
+  if (number != 2 || !PyTuple_CheckExact(args[0]) || !PyArray_DescrCheck(args[1])) {
+    return PyErr_Format(PyExc_TypeError, "expected a shape, a tuple, and a type");
+  }
+  npy_intp shape[NPY_MAXDIMS];
+  Py_ssize_t ndim = PyTuple_GET_SIZE(args[0]);
+  if (ndim > NPY_MAXDIMS) return PyErr_Format(PyExc_ValueError, "%zd dims are too many", ndim);
+  for (Py_ssize_t axis = 0; axis < ndim; ++axis) {
+    shape[axis] = PyLong_AsSsize_t(PyTuple_GET_ITEM(args[0], axis));
+    if (PyErr_Occurred()) return NULL;
+  }
+  return (PyObject*)te_select_new_array((PyArray_Descr*)Py_NewRef(args[1]), (int)ndim, shape, NULL);
+}
