@@ -18,10 +18,21 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Measure, but write no f
 Force = Annotated[
     bool, typer.Option("--force", help="Measure even if other programs use the cores.")
 ]
+Rounds = Annotated[
+    int,
+    typer.Option(
+        min=2,
+        max=1000,
+        help="How many turns each way of a comparison gets; more, where thresholds are unsure.",
+    ),
+]
 
 
 def profile_command(
-    dry_run: DryRun = False, force: Force = False, as_json: JsonFlag = False
+    dry_run: DryRun = False,
+    force: Force = False,
+    rounds: Rounds = 10,
+    as_json: JsonFlag = False,
 ) -> None:
     """Measure this machine's profile, and keep it in a file.
 
@@ -30,6 +41,9 @@ def profile_command(
     that te-select does not know is only reasoned. Measuring takes half a minute. Libraries read the
     file when they are loaded. TE_SELECT_PROFILE overrides it, and te-select env shows what is in
     effect. Remove the file to go back to the built-in profile.
+
+    Thresholds of stores past the cache are measured twice. If the two differ, because neighbours
+    of a virtual machine use its cache, the ones in effect stay, and more --rounds may tell.
 
     Example: te-select profile --dry-run
     """
@@ -56,7 +70,7 @@ def profile_command(
             "expected idle cores, or --force"
         )
     with progress("measuring") as step:
-        measured = profile.measure(current, step)
+        measured = profile.measure(current, step, rounds)
     if not dry_run:
         about = (
             f"measured by te-select {metadata.version('te-select')} profile on "
@@ -70,6 +84,8 @@ def profile_command(
         "origin": current.origin,
         "before": dict(current.decisions),
         "measured": dict(measured.decisions),
+        "unsure": dict(measured.unsure),
+        "rounds": rounds,
         "comparisons": [asdict(each) for each in measured.comparisons],
     }
     if as_json:
@@ -95,6 +111,15 @@ def _print(document: dict[str, Any], disturbed: bool) -> None:
     measured = document["measured"]
     changes = {key: f"{old:,} -> {measured[key]:,}" for key, old in document["before"].items()}
     print_fields(changes, "  ")
+    from te_select.runtime.call.cpu.profile import from_bytes  # noqa: PLC0415 - kept off --help
+
+    for name, firsts in document["unsure"].items():
+        what = {"stream": "moved", "fill": "of output"}[name]
+        one, other = (from_bytes(first, what) for first in firsts)
+        print(
+            f"{name} is unsure and stays: {one} by half of the rounds, {other} by the others; try "
+            f"--rounds {2 * document['rounds']}"
+        )
     print("nothing was kept" if document["file"] is None else f"kept in {document['file']}")
     if disturbed:
         print(

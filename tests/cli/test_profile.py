@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from te_select.backends.cpu.profile import of_this_machine
-from te_select.runtime.call.cpu.profile import DECISIONS
+from te_select.runtime.call.cpu.profile import DECISIONS, NEVER
 from te_select.timing import cores
 from te_select.timing.cpu import profile as module
 from te_select.timing.cpu.profile import Comparison, Measured
@@ -26,7 +26,7 @@ def idle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cores, "busy_cores", lambda: 0.1)
     row = Comparison("past the cache", 2, 1 << 20, 1.25)
     found = Measured(FOUND.decisions, (row,))
-    monkeypatch.setattr(module, "measure", lambda _current, _step: found)
+    monkeypatch.setattr(module, "measure", lambda _current, _step, _rounds: found)
 
 
 def test_measured_profile_is_kept_and_in_effect() -> None:
@@ -41,6 +41,27 @@ def test_measured_profile_is_kept_and_in_effect() -> None:
     after = of_this_machine()
     assert (after.origin, after.decisions) == ("measured by the user", FOUND.decisions)
     assert "measured by te-select" in Path(before.file).read_text(encoding="utf-8")
+
+
+def test_unsure_threshold_is_named_and_more_rounds_are_asked_for(monkeypatch: Any) -> None:
+    asked = []
+
+    def measured(_current: object, _step: object, rounds: int) -> Measured:
+        asked.append(rounds)
+        return Measured(FOUND.decisions, (), {"stream": (9 << 20, 19 << 20), "fill": (1, NEVER)})
+
+    monkeypatch.setattr(module, "measure", measured)
+    result = run("profile", "--rounds", "30")
+    assert asked == [30]
+    assert (
+        "stream is unsure and stays: from 9 MB moved on by half of the rounds, from 19 MB moved on "
+        "by the others; try --rounds 60\n" in result.stdout
+    )
+    assert "from 1 bytes of output on by half of the rounds, never by the others" in result.stdout
+    document = run_json("profile", "--dry-run")
+    assert document["unsure"]["stream"] == [9 << 20, 19 << 20]
+    assert (document["rounds"], asked[1]) == (10, 10)
+    assert run("profile", "--rounds", "1").exit_code == 2
 
 
 def test_dry_run_keeps_nothing() -> None:

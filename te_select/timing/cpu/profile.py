@@ -2,14 +2,16 @@
 
 Every decision is measured with kernels of the default schedule that differ only in one knob and
 take turns. A threshold is the size that loses the least over all sizes that were tried. If the
-current threshold loses nothing, it stays.
+current threshold loses nothing, it stays. The thresholds of stores past the cache are measured
+twice, because they move with what the neighbours of a virtual machine do. If they differ, they are
+unsure, and the current ones stay.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -23,7 +25,9 @@ from te_select.timing.rounds import take_turns
 
 __all__ = ["Comparison", "Measured", "measure", "of_this_machine", "text_of"]
 
-ROUNDS = 9
+ROUNDS = 10
+LEAST_ROUNDS = 2  # one for each half
+UNSURE = 1.5  # thresholds that differ by more; the sizes that are tried are a factor of 2 apart
 MEGABYTE = 1 << 20
 SIZES = tuple(MEGABYTE << k for k in range(7))  # bytes of output, to 64 MB
 THREAD_SIZES = tuple(1 << k for k in range(15, 23))  # bytes moved, 32 KB to 4 MB
@@ -67,14 +71,20 @@ class Measured:
         By the keys of `te_select.runtime.call.cpu.profile.DECISIONS`.
     comparisons
         The measurements behind them.
+    unsure
+        Thresholds, in bytes, that differed between the halves of the rounds, by ``"stream"`` or
+        ``"fill"``; of all threads, or of one.
     """
 
     decisions: Mapping[str, int]
     comparisons: tuple[Comparison, ...]
+    unsure: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 def measure(
-    current: Profile, step: Callable[[int, int], None] = lambda done, total: None
+    current: Profile,
+    step: Callable[[int, int], None] = lambda done, total: None,
+    rounds: int = ROUNDS,
 ) -> Measured:
     """Measure the profile of this machine.
 
@@ -84,6 +94,8 @@ def measure(
         The profile in effect. A decision of it stays unless another one is better.
     step
         Called with the number of finished steps and the number of all steps.
+    rounds
+        How many turns each way of a comparison gets.
 
     Returns
     -------
@@ -94,18 +106,25 @@ def measure(
     caches = -(-threads // int(current.machine["threads_per_l3"]))
     decisions: dict[str, int] = {}
     seen: list[Comparison] = []
-    bench = _Bench()
-    for done, (name, of_output) in enumerate((("stream", False), ("fill", True))):
-        step(done, STEPS)
-        side = () if of_output else ("n",)
-        workload = Workload(("n",), side, side, auto_broadcast="multidirectional")
-        first = {}
-        for count, grain in sorted({1: _SERIAL, threads: _PARALLEL}.items()):
-            rows = bench.streaming(name, workload, count, grain)
-            first[count] = threshold([(row.bytes, row.ratio) for row in rows])
+    bench = _Bench(rounds)
+    unsure: dict[str, tuple[int, int]] = {}
+    halves: dict[str, list[tuple[int, int]]] = {"stream": [], "fill": []}  # by one thread, by all
+    for half in range(2):
+        step(half, STEPS)
+        for name, found in halves.items():
+            rows = bench.streaming(name, threads)
+            found.append((_first(rows, 1), _first(rows, threads)))
             seen += rows
-        per_thread, per_l3 = shares(first[1], first[threads], threads, caches)
-        decisions |= {f"{name}_per_thread": per_thread, f"{name}_per_l3": per_l3}
+    for name, found in halves.items():
+        keys = (f"{name}_per_thread", f"{name}_per_l3")
+        pairs = list(zip(*found, strict=True))
+        differ = [pair for pair in pairs if max(pair) > UNSURE * min(pair)]
+        if differ:
+            unsure[name] = differ[-1]
+            decisions |= {key: current.decisions[key] for key in keys}
+        else:
+            one, several = (round(math.sqrt(a * b)) for a, b in pairs)
+            decisions |= dict(zip(keys, shares(one, several, threads, caches), strict=True))
     step(2, STEPS)
     decisions["bytes_per_thread"] = current.decisions["bytes_per_thread"]
     if threads > 1:
@@ -124,7 +143,11 @@ def measure(
         decisions["backwards"] = int(walk.ratio > 1)
     seen += [*random, blocks, walk]
     step(STEPS, STEPS)
-    return Measured(decisions, tuple(seen))
+    return Measured(decisions, tuple(seen), unsure)
+
+
+def _first(rows: Sequence[Comparison], threads: int) -> int:
+    return threshold([(row.bytes, row.ratio) for row in rows if row.threads == threads])
 
 
 def threshold(ratios: Sequence[tuple[int, float]]) -> int:
@@ -172,23 +195,28 @@ def shares(one: int, several: int, threads: int, caches: int) -> tuple[int, int]
 
 
 class _Bench:
+    def __init__(self, rounds: int) -> None:
+        self.rounds = rounds
+
     def kernel(self, workload: Workload, **knobs: int) -> te_select.Kernel:
         """A kernel of the default config with some knobs changed."""
         return te_select.compile(workload, tuning_logs=False, config=knobs)
 
-    def streaming(
-        self, name: str, workload: Workload, threads: int, grain: int
-    ) -> list[Comparison]:
-        """Compare plain stores with stores past the cache, at every size."""
-        kernels = [
-            self.kernel(workload, stream_from=first, bytes_per_thread=grain) for first in (0, 1)
-        ]
+    def streaming(self, name: str, threads: int) -> list[Comparison]:
+        """Compare stores past the cache, on one thread and on all, by half of the rounds."""
+        side = ("n",) if name == "stream" else ()
+        workload = Workload(("n",), side, side, auto_broadcast="multidirectional")
         what = {"stream": "past the cache", "fill": "past the cache, where little is read"}[name]
         moved = 1 if name == "fill" else BYTES_AN_ELEMENT / 4
         rows = []
-        for size in SIZES:  # by itself: larger arrays would take it out of the caches
-            operands = make_operands(workload.bind({"n": size // 4}), Mask())
-            rows.append(_compared(what, threads, round(size * moved), operands, kernels, ROUNDS))
+        for count, grain in sorted({1: _SERIAL, threads: _PARALLEL}.items()):
+            kernels = [
+                self.kernel(workload, stream_from=first, bytes_per_thread=grain) for first in (0, 1)
+            ]
+            for size in SIZES:  # by itself: larger arrays would take it out of the caches
+                operands = make_operands(workload.bind({"n": size // 4}), Mask())
+                turns = -(-self.rounds // 2)
+                rows.append(_compared(what, count, round(size * moved), operands, kernels, turns))
         return rows
 
     def second_thread(self) -> list[Comparison]:
@@ -202,7 +230,7 @@ class _Bench:
             kernels = [
                 self.kernel(workload, stream_from=0, bytes_per_thread=each) for each in (0, grain)
             ]
-            rows.append(_compared("a second thread", 2, moved, operands, kernels, ROUNDS))
+            rows.append(_compared("a second thread", 2, moved, operands, kernels, self.rounds))
         return rows
 
     def skipping(self) -> list[Comparison]:
@@ -220,7 +248,7 @@ class _Bench:
             for skip in (0, 1):
                 kernel = self.kernel(workload, skip=skip, bytes_per_thread=_PARALLEL)
                 calls[f"{name} {skip}"] = call(kernel, operands)
-        timed = take_turns(calls, 2 * ROUNDS)
+        timed = take_turns(calls, 2 * self.rounds)
         return [
             Comparison(
                 f"a look at cond, {name}",
@@ -238,7 +266,7 @@ class _Bench:
         kernels = [self.kernel(workload, backwards=walk, bytes_per_thread=0) for walk in (0, 1)]
         moved = access_pattern(workload).bytes_moved()
         what = "backwards, out lying just ahead"
-        return _compared(what, 1, moved, operands, kernels, 2 * ROUNDS)
+        return _compared(what, 1, moved, operands, kernels, 2 * self.rounds)
 
 
 def call(kernel: te_select.Kernel, operands: Operands) -> Call:

@@ -59,11 +59,10 @@ def test_measured_decisions_are_such_as_a_library_takes(monkeypatch, tmp_path):
     """At sizes so small that the figures mean nothing."""
     monkeypatch.setattr(module, "SIZES", (1 << 12,))
     monkeypatch.setattr(module, "THREAD_SIZES", (1 << 12,))
-    monkeypatch.setattr(module, "ROUNDS", 1)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.setenv("TE_SELECT_NUM_THREADS", "2")
     steps = []
-    found = measure(of_this_machine(), lambda *step: steps.append(step))
+    found = measure(of_this_machine(), lambda *step: steps.append(step), module.LEAST_ROUNDS)
     assert steps == [(k, module.STEPS) for k in range(module.STEPS + 1)]
     assert set(found.decisions) == set(DECISIONS)
     assert all(each.ratio > 0 for each in found.comparisons)
@@ -79,11 +78,19 @@ def test_measured_decisions_are_such_as_a_library_takes(monkeypatch, tmp_path):
 class Ratios:
     """A bench that measures what the test says."""
 
-    def __init__(self, random=1.0, blocks=1.0, walk=1.0, second=(0.5, 2.0)):
+    def __init__(self, random=1.0, blocks=1.0, walk=1.0, second=(0.5, 2.0), stream=()):
         self.random, self.blocks, self.walk, self.second = random, blocks, walk, second
+        self.halves = iter(stream)
 
-    def streaming(self, _name, _workload, threads, _grain):
-        return [Comparison("", threads, MB, 0.5)]
+    def streaming(self, name, threads):
+        ratios = {1: (0.5,), threads: (0.5,)}
+        if name == "stream":
+            ratios = next(self.halves, ratios)
+        return [
+            Comparison("", count, MB << k, ratio)
+            for count, each in ratios.items()
+            for k, ratio in enumerate(each)
+        ]
 
     def second_thread(self):
         return [Comparison("", 2, MB << k, ratio) for k, ratio in enumerate(self.second)]
@@ -102,8 +109,9 @@ def decided(monkeypatch):
     current = Profile({"threads": 2, "threads_per_l3": 2}, "", decisions, "", "", False)
 
     def decide(**ratios):
-        monkeypatch.setattr(module, "_Bench", lambda: Ratios(**ratios))
-        return measure(current).decisions
+        monkeypatch.setattr(module, "_Bench", lambda _rounds: Ratios(**ratios))
+        found = measure(current)
+        return found.decisions | {"unsure": found.unsure}
 
     return decide
 
@@ -127,10 +135,34 @@ def test_threshold_of_the_second_thread_is_shared_by_two(decided):
     assert decided(second=(1.02, 2.0))["bytes_per_thread"] > MB / 2  # 1.02 is noise
 
 
+EARLY, LATE, NEVER_FASTER = (0.5, 1.2, 1.2, 1.2), (0.5, 0.7, 1.2, 1.2), (0.5, 0.5, 0.5, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "unsure"),
+    [
+        ({1: EARLY, 2: LATE}, {1: EARLY, 2: LATE}, None),
+        ({1: EARLY, 2: EARLY}, {1: EARLY, 2: LATE}, (2**0.5, 2**1.5)),
+        ({1: LATE, 2: LATE}, {1: EARLY, 2: LATE}, (2**1.5, 2**0.5)),
+        ({1: EARLY, 2: LATE}, {1: EARLY, 2: NEVER_FASTER}, (2**1.5, NEVER / MB)),
+        ({1: NEVER_FASTER, 2: NEVER_FASTER},) * 2 + (None,),
+    ],
+)
+def test_threshold_that_differs_between_the_halves_stays(decided, first, second, unsure):
+    found = decided(stream=(first, second))
+    kept = (found["stream_per_thread"], found["stream_per_l3"])
+    assert "fill" not in found["unsure"]
+    if unsure:
+        assert found["unsure"]["stream"] == pytest.approx([size * MB for size in unsure])
+        assert kept == (0, 0)
+    else:
+        assert not found["unsure"] and kept != (0, 0)
+
+
 @pytest.fixture
 def bench(monkeypatch):
     """A bench whose kernels are their knobs; what the second way takes is half of the first."""
-    made = module._Bench()
+    made = module._Bench(module.LEAST_ROUNDS)
     monkeypatch.setattr(made, "kernel", lambda _workload, **knobs: knobs)
     monkeypatch.setattr(module, "call", lambda kernel, operands: (kernel, operands))
     calls = {}
@@ -147,12 +179,16 @@ def bench(monkeypatch):
     return made, calls
 
 
-@pytest.mark.parametrize(("name", "side", "moved"), [("stream", ("n",), 13 / 4), ("fill", (), 1)])
+@pytest.mark.parametrize(("name", "side", "moved"), [("stream", True, 13 / 4), ("fill", False, 1)])
 def test_stores_past_the_cache_are_compared_at_bytes_or_out(bench, monkeypatch, name, side, moved):
     monkeypatch.setattr(module, "SIZES", (1 << 12, 1 << 13))
-    workload = Workload(("n",), side, side, auto_broadcast="multidirectional")
-    rows = bench[0].streaming(name, workload, 1, 0)
-    assert [(row.bytes, row.ratio) for row in rows] == [(moved * 4096, 2.0), (moved * 8192, 2.0)]
+    rows = bench[0].streaming(name, 2)
+    assert [(row.threads, row.bytes, row.ratio) for row in rows] == [
+        (threads, moved * size, 2.0) for threads in (1, 2) for size in (4096, 8192)
+    ]
+    for knobs, operands in bench[1].values():
+        assert operands.then.shape == ((2048,) if side else ())
+        assert knobs["bytes_per_thread"] == module._PARALLEL
 
 
 def test_other_choices_have_the_second_way_as_numerator(bench):

@@ -101,8 +101,8 @@ class Profile:
             first[name] = of_threads + self.decisions[f"{name}_per_l3"] * caches
         return {
             "threads": str(threads),
-            "stores_past_the_cache": _from(first["stream"], "moved"),
-            "fills_past_the_cache": _from(first["fill"], "of output"),
+            "stores_past_the_cache": from_bytes(first["stream"], "moved"),
+            "fills_past_the_cache": from_bytes(first["fill"], "of output"),
             "another_thread": _every(self.decisions["bytes_per_thread"]),
             "look_at_cond_first": _SKIPPING[self.decisions["skip"]],
             "walk_backwards": "where out lies just ahead"
@@ -122,7 +122,8 @@ def problem_of_threads() -> str:
     )
 
 
-def _from(count: int, what: str) -> str:
+def from_bytes(count: int, what: str) -> str:
+    """A threshold in words."""
     return "never" if count >= NEVER else f"from {_bytes(count)} {what} on"
 
 

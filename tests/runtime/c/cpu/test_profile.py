@@ -74,18 +74,43 @@ def test_mesh_server_stores_past_the_cache_beyond_its_l2(library):
     assert library.streams(0, 16 * MB, 1, 2)
 
 
-def test_zen_4_stores_past_the_cache_beyond_its_l3(library):
+def test_zen_4_stores_past_the_cache_beyond_half_its_l3_for_each_thread(library):
     found = pretend(library, ZEN_4)
     assert found.origin == "measured: znver4"
     assert (found.decisions["skip"], found.decisions["backwards"]) == (1, 0)
     assert found.decisions["bytes_per_thread"] == 256 * KB
-    for threads in (1, 2):  # they share a cache
-        assert not library.streams(32 * MB - 1, 0, 0, threads)
-        assert library.streams(32 * MB, 0, 0, threads)
-    assert not library.streams(64 * MB - 1, 0, 0, 3)  # two caches
-    assert library.streams(64 * MB, 0, 0, 3)
+    for threads, first in ((1, 0.5), (2, 1), (3, 1.5), (8, 4)):  # two share a cache
+        size = round(32 * MB * first)
+        assert not library.streams(size - 100, 0, 0, threads)
+        assert library.streams(size + 100, 0, 0, threads)
     assert library.streams(0, 24 * MB, 1, 2)
     assert not library.streams(1 << 40, 24 * MB - 1, 1, 2)
+
+
+ZEN_3 = (b"AuthenticAMD", 25, 1, 512 * KB, 32 * MB, 16)
+UNKNOWN = [
+    (b"AuthenticAMD", 27, 1, MB, 32 * MB, 16),
+    (b"GenuineIntel", 6, 0x97, 1280 * KB, 32 * MB, 24),
+    (b"", 0, 0, MB, 32 * MB, 8),
+]
+
+
+@pytest.mark.parametrize(
+    ("machine", "origin", "stream", "fill"),
+    [
+        (ZEN_3, "measured: znver3", 0.417, 0.328),
+        *((machine, "reasoned: ", 0.5, 0.4) for machine in UNKNOWN),
+    ],
+)
+def test_cache_is_counted_for_each_thread(library, machine, origin, stream, fill):
+    assert pretend(library, machine).origin.startswith(origin)
+    for threads in (1, 2, 3, 8):
+        size = round(32 * MB * min(stream * threads, 1.25))
+        assert not library.streams(size - 100, 0, 0, threads)
+        assert library.streams(size + 100, 0, 0, threads)
+        size = round(32 * MB * min(fill * threads, 1.25))
+        assert not library.streams(1 << 40, size - 100, 1, threads)
+        assert library.streams(0, size + 100, 1, threads)
 
 
 def test_zen_5_stores_past_the_cache_earlier_on_one_thread(library):
