@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from te_select import Workload
 from te_select.backends.cpu.profile import of_this_machine
 from te_select.runtime.call.cpu.profile import DECISIONS, NEVER, Profile
 from te_select.timing.cpu import profile as module
