@@ -11,8 +11,10 @@ import argparse
 import importlib.util
 import math
 import os
+import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -21,9 +23,10 @@ from typing import Any, cast
 import numpy as np
 
 import te_select
-from te_select.timing.rounds import Timing, take_turns
+from te_select.timing.rounds import Timing, sample_in_turns, take_turns
 
 ROUNDS = 9
+LOOP = 20  # calls
 HEADS = 12
 NEIGHBOURS = 1 << 22  # elements
 HALF = 0.5  # the share of true elements of a mask
@@ -167,6 +170,66 @@ def converted(options: argparse.Namespace) -> None:
             print(f"{elements:>10} {' and '.join(types):18} {ratio:.2f}", flush=True)
 
 
+def fresh(options: argparse.Namespace) -> None:
+    """Compare loops of ``x = where(...)`` with loops with out=, from the third call on."""
+
+    def loop(arguments: Arguments, out: Any) -> float:
+        """Seconds of a call."""
+        seconds, result = [], None
+        for _ in range(LOOP):
+            begun = time.perf_counter()
+            result = where(*arguments, out=out)
+            seconds.append(time.perf_counter() - begun)
+        del result
+        return statistics.median(seconds[2:])
+
+    for exponent in options.sizes:
+        for name, arguments in patterns(10**exponent, "float32"):
+            out = where(*arguments)
+            loops = {
+                "fresh": partial(loop, arguments, None),
+                "out=": partial(loop, arguments, out),
+            }
+            times = sample_in_turns(loops, ROUNDS)
+            ratio = times["fresh"].ratio(times["out="])
+            print(
+                f"{10**exponent:>10} {name:14} {_us(times['fresh']):10.2f} us, {ratio:.2f} of out="
+            )
+
+
+def in_place(_options: argparse.Namespace) -> None:
+    """Compare with np.copyto, np.putmask and torch on 10^7 floats of which some are replaced."""
+    elements = 10**7
+    rng = np.random.default_rng(0)
+    x, values = rng.random((2, elements), np.float32)
+    block = np.zeros(elements, bool)
+    block[elements // 3 : elements // 3 + elements // 100] = True
+    masks = {
+        "a block of 1 %": block,
+        "none": np.zeros(elements, bool),
+        "all": np.ones(elements, bool),
+        **{f"{share:.0%} at random": rng.random(elements) < share for share in (0.01, 0.5, 0.99)},
+    }
+    for name, mask in masks.items():
+        for side, value in (("number", np.float32(2)), ("array", values)):
+            calls: dict[str, Callable[[], Any]] = {
+                "where": partial(where, mask, value, x, out=x),
+                "copyto": partial(np.copyto, x, value, where=mask),
+                "putmask": partial(np.putmask, x, mask, value),
+            }
+            if side == "number" and importlib.util.find_spec("torch"):
+                torch = importlib.import_module("torch")
+                tensor, told = torch.from_numpy(x), torch.from_numpy(mask)
+                calls["masked_fill_"] = partial(tensor.masked_fill_, told, 2.0)
+            times = take_turns(calls, ROUNDS)
+            ratios = ", ".join(
+                f"{times['where'].ratio(timing):.2f} of {each}"
+                for each, timing in times.items()
+                if each != "where"
+            )
+            print(f"{name:16} {side:7} {_us(times['where']):8.0f} us: {ratios}", flush=True)
+
+
 def small(_options: argparse.Namespace) -> None:
     """Time calls of 1,024 floats: by te_select.where, and by a kernel."""
     rng = np.random.default_rng(0)
@@ -247,6 +310,8 @@ SECTIONS = {
     "torch": against_torch,
     "compiled": against_compiled,
     "converted": converted,
+    "fresh": fresh,
+    "in_place": in_place,
     "small": small,
     "neighbours": neighbours,
     "process": process,

@@ -35,9 +35,9 @@ static const rule mesh = {
     .stream_l2 = 1000, .stream_l2_once = 400, .fill_l2 = 4000, .skip = 2, .backwards = 1};
 /* The last-level caches of AMD are fast, and the reader of the output finds it there. How much of one
  * a call gets follows the threads, not the cache: a core brings in no more, and neighbours have the
- * rest. Zen 3 changes over at 0.42 of it for each thread, Zen 4 at 0.3 to 0.5, Zen 5 at 0.6. */
+ * rest. Zen 3 changes over at 0.42 of it for each thread, Zen 4 and Zen 5 at 0.6. */
 static const rule zen3 = {.stream_l3_each = 417, .fill_l3_each = 328, .skip = 1};
-static const rule zen4 = {.stream_l3_each = 500, .fill_l3 = 750, .skip = 1};
+static const rule zen4 = {.stream_l3_each = 600, .fill_l3 = 1100, .skip = 1};
 /* One thread alone stores past the cache as fast as two, and fills the cache at half their speed. */
 static const rule zen5 = {.stream_l3_each = 600, .fill_l3_each = 700, .skip = 1, .thread_kb = 384};
 /* The middle of these, for machines that nobody has measured. */
