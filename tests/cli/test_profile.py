@@ -43,7 +43,7 @@ def test_measured_profile_is_kept_and_in_effect() -> None:
     assert "measured by te-select" in Path(before.file).read_text(encoding="utf-8")
 
 
-def test_unsure_threshold_is_named_and_more_rounds_are_asked_for(monkeypatch: Any) -> None:
+def test_unsure_threshold_is_named_and_asks_for_more_rounds(monkeypatch: Any) -> None:
     asked = []
 
     def measured(_current: object, _step: object, rounds: int) -> Measured:

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from te_select.numpy_where.kernels import library
+from te_select.runtime.call.extension import extension
 
-HAS_EXTENSION = library.extension is not None
+HAS_EXTENSION = extension is not None
 ROOT = Path(__file__).parents[2]
 Outcome = tuple[Any, list[tuple[str, str]]]
 

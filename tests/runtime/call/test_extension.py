@@ -246,7 +246,7 @@ def test_memory_is_counted_by_tracemalloc(operands):
         tracemalloc.stop()
 
 
-def test_no_memory_for_a_result_is_a_memory_error_and_what_is_kept_helps():
+def test_what_is_kept_helps_before_a_memory_error():
     said = python(
         """
         import resource
