@@ -15,41 +15,62 @@
 enum {
   LEAST = 1 << 25,      /* bytes; the C library keeps smaller blocks itself (M_MMAP_THRESHOLD) */
   HUGE_FROM = 1 << 22,  /* bytes for which NumPy asks for huge pages */
-  BLOCKS = 64,          /* that are kept at most */
   SPARE = 4,            /* a block may be larger than what is asked for by a fourth part */
   ROUND_NS = 500000000, /* after one to two rounds a block is given back */
 };
 
-typedef struct {
-  void* address;
+/* What a block holds while it is kept. */
+typedef struct block {
+  struct block* older;
   size_t bytes;
   int rounds;
 } block;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static block kept[BLOCKS]; /* the oldest first */
-static int count, sweeps;
+static block* newest;
+static int sweeps;
 static size_t all_bytes, limit;
 static int asks_for_huge_pages;
 
 /* ---- blocks; the lock is held ------------------------------------------------------------------- */
 
-static block take_out(int place) {
-  block taken = kept[place];
-  all_bytes -= taken.bytes;
-  for (--count; place < count; ++place) kept[place] = kept[place + 1];
+/* Takes out a block and all that are older. */
+static block* cut(block** first) {
+  block* taken = *first;
+  for (const block* each = taken; each; each = each->older) all_bytes -= each->bytes;
+  *first = NULL;
   return taken;
 }
 
-/* Takes out the blocks that have seen so many rounds; returns how many, in `taken`. */
-static int take_old(int rounds, block* taken) {
-  int found = 0;
-  while (count && kept[0].rounds >= rounds) taken[found++] = take_out(0);
-  return found;
+/* Takes out the blocks that have seen so many rounds. */
+static block* take_old(int rounds) {
+  block** at = &newest;
+  while (*at && (*at)->rounds < rounds) at = &(*at)->older;
+  return cut(at);
 }
 
-static void give_back(const block* taken, int number) {
-  for (int i = 0; i < number; ++i) free(taken[i].address);
+/* Takes out the oldest blocks, until no more than so many bytes are kept. */
+static block* take_beyond(size_t bytes) {
+  block** at = &newest;
+  for (size_t sum = 0; *at && (*at)->bytes <= bytes - sum; at = &(*at)->older) sum += (*at)->bytes;
+  return cut(at);
+}
+
+/* ---- giving back; the lock is not held ---------------------------------------------------------- */
+
+static void give_back(block* taken) {
+  while (taken) {
+    block* next = taken->older;
+    free(taken);
+    taken = next;
+  }
+}
+
+static void give_all_back(void) {
+  pthread_mutex_lock(&lock);
+  block* all = take_old(0);
+  pthread_mutex_unlock(&lock);
+  give_back(all);
 }
 
 /* Runs while something is kept. */
@@ -57,14 +78,13 @@ static void* sweep(void* unused) {
   (void)unused;
   const struct timespec round = {.tv_nsec = ROUND_NS};
   for (int goes_on = 1; goes_on;) {
-    block old[BLOCKS];
     nanosleep(&round, NULL);
     pthread_mutex_lock(&lock);
-    int found = take_old(1, old);
-    for (int i = 0; i < count; ++i) ++kept[i].rounds;
-    goes_on = sweeps = count > 0;
+    block* old = take_old(1);
+    for (block* each = newest; each; each = each->older) ++each->rounds;
+    goes_on = sweeps = newest != NULL;
     pthread_mutex_unlock(&lock);
-    give_back(old, found);
+    give_back(old);
   }
   return NULL;
 }
@@ -89,32 +109,25 @@ static void after_in_parent(void) { pthread_mutex_unlock(&lock); }
 
 /* The child has no thread that sweeps. What it would keep, its parent may write, page by page. */
 static void after_in_child(void) {
-  block all[BLOCKS];
   sweeps = 0;
-  int found = take_old(0, all);
+  block* all = take_old(0);
   pthread_mutex_unlock(&lock);
-  give_back(all, found);
+  give_back(all);
 }
 
 /* ---- the handler -------------------------------------------------------------------------------- */
 
 static void* take_kept(size_t size) {
-  void* address = NULL;
   pthread_mutex_lock(&lock);
-  for (int i = count - 1; i >= 0 && !address; --i) { /* the newest may still be in the caches */
-    if (kept[i].bytes < size || kept[i].bytes - size > size / SPARE) continue;
-    address = take_out(i).address;
+  block** at = &newest; /* it may still be in the caches */
+  while (*at && ((*at)->bytes < size || (*at)->bytes - size > size / SPARE)) at = &(*at)->older;
+  block* found = *at;
+  if (found) {
+    *at = found->older;
+    all_bytes -= found->bytes;
   }
   pthread_mutex_unlock(&lock);
-  return address;
-}
-
-static void give_all_back(void) {
-  block all[BLOCKS];
-  pthread_mutex_lock(&lock);
-  int found = take_old(0, all);
-  pthread_mutex_unlock(&lock);
-  give_back(all, found);
+  return found;
 }
 
 static void* new_block(size_t size) {
@@ -150,18 +163,19 @@ static void* change_size(void* context, void* address, size_t size) {
 
 static void release(void* context, void* address, size_t size) {
   (void)context, (void)size;
-  block given = {.address = address, .bytes = malloc_usable_size(address)}, others[BLOCKS];
-  int found = 0;
+  size_t bytes = malloc_usable_size(address);
+  block *given = address, *others = NULL;
   pthread_mutex_lock(&lock);
-  if (given.bytes < LEAST || given.bytes > limit || !start_sweeping()) {
-    others[found++] = given;
-  } else {
-    while (count == BLOCKS || all_bytes + given.bytes > limit) others[found++] = take_out(0);
-    kept[count++] = given;
-    all_bytes += given.bytes;
+  if (bytes >= LEAST && bytes <= limit && start_sweeping()) {
+    others = take_beyond(limit - bytes);
+    *given = (block){.older = newest, .bytes = bytes};
+    newest = given;
+    all_bytes += bytes;
+    given = NULL;
   }
   pthread_mutex_unlock(&lock);
-  give_back(others, found);
+  free(given);
+  give_back(others);
 }
 
 static PyDataMem_Handler handler = {
