@@ -91,10 +91,10 @@ def profile_command(
     if as_json:
         print_json(document)
     else:
-        _print(document, disturbed=busy > BUSY)
+        _print(document, measured.doubts, disturbed=busy > BUSY)
 
 
-def _print(document: dict[str, Any], disturbed: bool) -> None:
+def _print(document: dict[str, Any], doubts: list[str], disturbed: bool) -> None:
     print_table(
         ("choice", "threads", "bytes", "times as fast as without"),
         [
@@ -111,15 +111,8 @@ def _print(document: dict[str, Any], disturbed: bool) -> None:
     measured = document["measured"]
     changes = {key: f"{old:,} -> {measured[key]:,}" for key, old in document["before"].items()}
     print_fields(changes, "  ")
-    from te_select.runtime.call.cpu.profile import from_bytes  # noqa: PLC0415 - kept off --help
-
-    for name, firsts in document["unsure"].items():
-        what = {"stream": "moved", "fill": "of output"}[name]
-        one, other = (from_bytes(first, what) for first in firsts)
-        print(
-            f"{name} is unsure and stays: {one} by half of the rounds, {other} by the others; try "
-            f"--rounds {2 * document['rounds']}"
-        )
+    for doubt in doubts:
+        print(f"{doubt}; try --rounds {2 * document['rounds']}")
     print("nothing was kept" if document["file"] is None else f"kept in {document['file']}")
     if disturbed:
         print(

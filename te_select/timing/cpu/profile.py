@@ -19,7 +19,7 @@ import te_select
 from te_select.backends.cpu.profile import of_this_machine
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
-from te_select.runtime.call.cpu.profile import NEVER, Profile
+from te_select.runtime.call.cpu.profile import NEVER, Profile, from_bytes
 from te_select.timing.operands import Mask, Operands, make_operands, placed
 from te_select.timing.rounds import take_turns
 
@@ -79,6 +79,17 @@ class Measured:
     decisions: Mapping[str, int]
     comparisons: tuple[Comparison, ...]
     unsure: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def doubts(self) -> list[str]:
+        """What is unsure, in words, one line for each."""
+        what = {"stream": "moved", "fill": "of output"}
+        lines = []
+        for name, firsts in self.unsure.items():
+            one, other = (from_bytes(first, what[name]) for first in firsts)
+            by = f"{one} by half of the rounds, {other} by the others"
+            lines.append(f"{name} is unsure and stays: {by}")
+        return lines
 
 
 def measure(

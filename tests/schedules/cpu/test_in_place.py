@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-import os
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 
+from te_select import forks
 from te_select.schedules.cpu.flags import BACKWARDS, SKIP, STREAM
 from te_select.schedules.cpu.span import Span
 from tests.support.tir_functions import SPAN_PARAMETERS, compiled, span_function
 
 SIZES = (1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 1000, 2049)
 LINE = 64
+PATIENCE = 60  # seconds
 
 
 def run(moves: str, inner: int = 1, length: int = 1, width: int = 4, **how: bool) -> tuple:
@@ -103,7 +103,9 @@ KEPT = [
 @pytest.mark.parametrize("flag", [SKIP, SKIP | STREAM, SKIP | BACKWARDS])
 def test_memory_that_stays_is_not_touched(span, part, name, flag, tmp_path) -> None:
     call = compiled(span_function(span), tuple(SPAN_PARAMETERS.values()), tmp_path)
-    done = in_child(lambda: select_around_closed_page(call, span, part, flag, name))
+    done = forks.try_in_child(
+        lambda: select_around_closed_page(call, span, part, flag, name), PATIENCE
+    )
     assert done == 0, "it was read or written" if done < 0 else "other values"
 
 
@@ -134,15 +136,3 @@ def select_around_closed_page(call, span: Span, part: str, flag: int, name: str)
     call(*(each.ctypes.data for each in arrays), out.size, 1, flag)
     assert protect(begin, page, mmap.PROT_READ | mmap.PROT_WRITE) == 0
     assert np.array_equal(out, want)
-
-
-def in_child(work: Callable[[], None]) -> int:
-    """Run in a forked process; its exit status, which is negative if a signal ended it."""
-    child = os.fork()
-    if not child:
-        try:
-            work()
-        except BaseException:
-            os._exit(1)
-        os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

@@ -6,9 +6,9 @@ int look_and_count(const void* one, const void* other, size_t length) {
   return __builtin_memcmp(one, other, length);
 }
 int looks(int decision, const char* data, int64_t run, int count, const int64_t* extent,
-          const int64_t* stride, int once, int64_t width) {
+          const int64_t* stride, int once, int64_t width, int in_place) {
   te_select_machine machine = {.decisions = {.skip = decision}};
-  te_select_cond cond = {.data = data, .run = run, .count = count};
+  te_select_cond cond = {.data = data, .run = run, .count = count, .in_place = in_place};
   for (int k = 0; k < count; ++k) {
     cond.extent[k] = extent[k];
     cond.stride[k] = stride[k];

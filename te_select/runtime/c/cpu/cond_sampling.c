@@ -11,6 +11,10 @@ enum { SPOTS = 16 };
  * two bytes, and of 512 of one byte, at 0.95). */
 static int64_t worth(int64_t width) { return width == 1 ? 4096 : width == 2 ? 512 : 64; }
 
+/* In place, what is left alone is a vector. With 3 % of the elements changed at random, the speed with
+ * a look was 0.95 to 1.00; with 1 %, 1.4 to 1.7 (Zen 4). */
+enum { VECTOR_BYTES = 64 };
+
 /* A place among `extent`, different for each of the loops, so that no diagonal is followed. */
 static int64_t place(int32_t spot, int32_t loop, int64_t extent) {
   int64_t at = (spot * (4 * loop + 1) + loop) % SPOTS;
@@ -32,7 +36,7 @@ int te_select_looks(const te_select_machine* machine, const te_select_cond* cond
   if (decision != TE_SELECT_SKIP_IN_RUNS) return decision == TE_SELECT_SKIP_ALWAYS;
   if (!reads_once) return 0;
   if (!cond->data) return 1; /* its values are not known yet */
-  int64_t length = worth(width);
+  int64_t length = cond->in_place ? VECTOR_BYTES / width : worth(width);
   if (length > cond->run) length = cond->run;
   int32_t uniform = 0, spot = 0;
   /* Until the rest cannot change the answer. */

@@ -8,11 +8,12 @@
 
 enum { TE_SELECT_COND_AXES = 65 };
 
-/* The memory of cond: `count` loops around runs of `run` contiguous elements. */
+/* The memory of cond: `count` loops around runs of `run` contiguous elements; and what it is for. */
 typedef struct {
   const char* data;
   int64_t run;
   int32_t count;
+  int in_place; /* whether out is one of the sides itself */
   int64_t extent[TE_SELECT_COND_AXES], stride[TE_SELECT_COND_AXES]; /* bytes */
 } te_select_cond;
 

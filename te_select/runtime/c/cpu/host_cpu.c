@@ -30,8 +30,11 @@ static manner decide(const te_select_machine* machine, const te_select_version* 
     how.tasks = (int32_t)te_select_tasks_for(moved, how.threads);
     int64_t skip = version->skip;
     if (skip == TE_SELECT_BY_MACHINE) {
-      te_select_cond cond = {.data = operands[TE_SELECT_COND].data,
-                             .run = operands[TE_SELECT_COND].count};
+      const void* to = operands[TE_SELECT_OUT].data;
+      te_select_cond cond = {
+          .data = operands[TE_SELECT_COND].data,
+          .run = operands[TE_SELECT_COND].count,
+          .in_place = operands[TE_SELECT_THEN].data == to || operands[TE_SELECT_ELSE].data == to};
       int64_t width = out / operands[TE_SELECT_OUT].count;
       skip = te_select_looks(machine, &cond, version->reads_cond_once, width);
     }

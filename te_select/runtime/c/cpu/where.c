@@ -219,8 +219,12 @@ static int looks(const walk* w, const te_select_machine* machine, int reads_once
   const te_select_block* block = &w->whole;
   if (block->col[TE_SELECT_COND] != 1)
     return 0; /* its runs are no runs of memory, or it is one value */
-  te_select_cond cond = {
-      .data = w->around.data[TE_SELECT_COND], .run = block->n, .count = w->around.count};
+  char* const* data = w->around.data;
+  te_select_cond cond = {.data = data[TE_SELECT_COND],
+                         .run = block->n,
+                         .count = w->around.count,
+                         .in_place = data[TE_SELECT_THEN] == data[TE_SELECT_OUT] ||
+                                     data[TE_SELECT_ELSE] == data[TE_SELECT_OUT]};
   for (int32_t k = 0; k < w->around.count; ++k) {
     cond.extent[k] = w->around.loops[k].extent;
     cond.stride[k] = w->around.loops[k].stride[TE_SELECT_COND];

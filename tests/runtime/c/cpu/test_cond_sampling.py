@@ -26,14 +26,16 @@ def half(tmp_path_factory):
     return ctypes.CDLL(str(path))
 
 
-def looks(half, cond, width=4, decision=IN_RUNS, once=True):
+def looks(half, cond, width=4, decision=IN_RUNS, once=True, in_place=False):
     """Ask for an array whose last axis is contiguous."""
     outer = cond.ndim - 1
     extents = (ctypes.c_int64 * outer)(*cond.shape[:-1])
     strides = (ctypes.c_int64 * outer)(*cond.strides[:-1])
     run = ctypes.c_int64(cond.shape[-1])
     data = ctypes.c_void_p(cond.ctypes.data)
-    found = half.looks(decision, data, run, outer, extents, strides, once, ctypes.c_int64(width))
+    found = half.looks(
+        decision, data, run, outer, extents, strides, once, ctypes.c_int64(width), in_place
+    )
     return bool(found)
 
 
@@ -48,6 +50,15 @@ def test_random_cond_is_not_looked_at_and_one_in_runs_is(half, width):
     assert not looks(half, blocks(WORTH[width] // 8), width)
     assert looks(half, blocks(WORTH[width]), width)
     assert looks(half, np.zeros(1 << 17, bool), width)
+
+
+@pytest.mark.parametrize("width", WORTH)
+def test_in_place_runs_of_a_vector_suffice(half, width):
+    short = blocks(64 // width)
+    assert looks(half, short, width, in_place=True) and not looks(half, short, width)
+    assert not looks(half, np.arange(1 << 17) % 2 == 0, width, in_place=True)
+    sparse = np.random.default_rng(1).random(1 << 19) < 0.01
+    assert looks(half, sparse, width, in_place=True) or width == 1
 
 
 @pytest.mark.parametrize(("decision", "expected"), [(NEVER, False), (ALWAYS, True)])

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 
+import numpy as np
 import pytest
 
 from te_select.backends.cpu.link import Level
@@ -138,6 +139,16 @@ def test_knob_or_machine_says_to_look_at_cond_first(probe, monkeypatch, knob, pr
     assert made.seen.has("skip") == skips
     made(1)
     assert not made.seen.has("skip")
+
+
+@pytest.mark.parametrize("side", ["then", "else_", "out"])
+def test_short_runs_suffice_where_out_is_a_side(probe, monkeypatch, side):
+    monkeypatch.setenv("TE_SELECT_PROFILE", "skip=1")
+    made = probe(bytes_per_thread=100, skip=-1)
+    cond = np.repeat(np.random.default_rng(0).random(256) < 0.5, 16)[:, None]
+    arrays = {name: np.zeros(cond.shape, "f4") for name in ("then", "else_", "out")}
+    made.call(cond, arrays["then"], arrays["else_"], arrays[side])
+    assert made.seen.has("skip") == (side != "out")
 
 
 @pytest.mark.parametrize(("profile", "skips"), [(1, False), (2, True)])

@@ -64,6 +64,15 @@ def test_cond_in_runs_is_looked_at_first_if_it_pays(where, dtype, skip, cond, lo
     assert flags(made.asked(cond, x, x[::-1].copy())) == set()
 
 
+@pytest.mark.parametrize("side", ["x", "y", ""])
+def test_short_runs_suffice_where_out_is_a_side(where, side):
+    cond = np.repeat(mask(KB), 64)
+    given = {"x": bits(64 * KB, dtype="u1"), "y": bits(64 * KB, dtype="u1")[::-1].copy()}
+    made = where(bytes_per_thread=KB, skip=1)
+    asked = made.asked(cond, given["x"], given["y"], given.get(side))
+    assert flags(asked) == ({"skip"} if side else set())
+
+
 @pytest.mark.parametrize(("skip", "looks"), [(1, False), (2, True)])
 def test_cond_that_is_read_again_for_each_row_is_not_tested(where, skip, looks):
     made = where(bytes_per_thread=KB, skip=skip)
