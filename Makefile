@@ -11,7 +11,8 @@ help:  ## list the targets
 
 install: $(INSTALLED)  ## make .venv, with what tests and lint need
 
-$(BUILT): pyproject.toml
+# The extension in C is compiled by the installation, so new sources of it mean a new one.
+$(BUILT): pyproject.toml setup.py $(wildcard te_select/runtime/c/*.[ch] te_select/runtime/c/*/*.[ch])
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --progress-bar on --editable .
 	touch $@
