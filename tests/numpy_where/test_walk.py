@@ -55,6 +55,18 @@ def test_transposed_and_stepping_operands(shape, dtype):
     check(cond[..., ::-2], x[::-1], y.T)
 
 
+@pytest.mark.parametrize("shapes", [((9, 1), (9, 2), (9, 2)), ((9, 3), (1, 3), (9, 1))])
+def test_short_rows_of_the_widest_elements_need_no_kernel_of_rows(shapes):
+    rng = np.random.default_rng(3)
+    m = 50_000  # elements enough that a kernel that is missed would be built
+    cond, x, y = (tuple(m if n == 9 else n for n in shape) for shape in shapes)
+    args = rng.integers(0, 2, cond, bool), bits(rng, x, "c16"), bits(rng, y, "c16")
+    out = np.empty(np.broadcast_shapes(cond, x, y), "c16")
+    for _ in range(40):
+        where(*args, out=out)
+    assert np.array_equal(out.view(np.uint8), np.where(*args).view(np.uint8))
+
+
 def test_rows_with_gaps_between_them():
     rng = np.random.default_rng(0)
     for extent in (3, 20, 200, 3000):
