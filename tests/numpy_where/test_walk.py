@@ -56,7 +56,7 @@ def test_transposed_and_stepping_operands(shape, dtype):
 
 
 @pytest.mark.parametrize("shapes", [((9, 1), (9, 2), (9, 2)), ((9, 3), (1, 3), (9, 1))])
-def test_short_rows_of_the_widest_elements_need_no_kernel_of_rows(shapes):
+def test_short_rows_of_16_byte_elements_need_no_kernel_of_rows(shapes):
     rng = np.random.default_rng(3)
     m = 50_000  # elements enough that a kernel that is missed would be built
     cond, x, y = (tuple(m if n == 9 else n for n in shape) for shape in shapes)
