@@ -22,7 +22,7 @@ from pathlib import Path
 
 from tvm_ffi import libinfo
 
-from te_select.backends.c_compiler import c_compiler
+from te_select.backends.programs import c_compiler
 from te_select.operator.workload import Workload
 from te_select.runtime import c
 from te_select.timing.cores import threads

@@ -11,8 +11,8 @@ from pathlib import Path
 from tvm_ffi import libinfo
 
 from soak.found import Found
-from te_select.backends.c_compiler import c_compiler
 from te_select.backends.cpu import link
+from te_select.backends.programs import c_compiler
 from te_select.runtime import c
 from te_select.runtime.artifact import embedded
 from te_select.runtime.artifact.manifest import KernelRecord, Manifest, c_name

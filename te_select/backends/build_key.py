@@ -11,7 +11,7 @@ import shutil
 from pathlib import Path
 
 import te_select
-from te_select.backends.c_compiler import c_compiler
+from te_select.backends.programs import c_compiler
 from te_select.errors import ToolchainError
 from te_select.runtime.artifact import cache, packages
 from te_select.runtime.call.cpu import features

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from te_select.backends import archive as archives
+from te_select.backends import kept
 from te_select.backends.cross_compiler import cross_compiler
-from te_select.backends.programs import named_by, run
+from te_select.backends.programs import c_compiler, first_line, run
 from te_select.errors import ToolchainError
 from te_select.runtime import c
 from te_select.runtime.artifact import embedded, scratch
 from te_select.runtime.artifact.manifest import Manifest
 
-_COMPILERS = ("cc", "gcc", "clang")
 _COMPILE = ("-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden")
 _LINK = (
     "-shared",
@@ -124,30 +124,6 @@ def compiler_for(triple: str | None) -> tuple[str, ...]:
     return cross_compiler(triple)
 
 
-def c_compiler() -> tuple[str, ...]:
-    """Find the C compiler: ``$CC``, else cc, gcc or clang.
-
-    Returns
-    -------
-    tuple[str, ...]
-        The command, with the options that ``$CC`` may hold.
-
-    Raises
-    ------
-    ToolchainError
-        If there is none.
-    """
-    if (command := named_by("CC", "a C compiler")) is not None:
-        return command
-    for name in _COMPILERS:
-        if shutil.which(name) is not None:
-            return (name,)
-    raise ToolchainError(
-        f"no C compiler is found ({', '.join(_COMPILERS)}); install one (Debian: apt install gcc) "
-        "or set CC"
-    )
-
-
 def compile_library(sources: Sequence[Path], output: Path, *options: str) -> None:
     """Compile C files for this machine to a shared library at ``output``.
 
@@ -164,7 +140,13 @@ def open_library(sources: Sequence[Path], *options: str) -> ctypes.CDLL:
     """Compile C files as `compile_library` does, and open the library; its file is gone again."""
     with scratch.folder() as folder:
         path = folder / "library.so"
-        compile_library(sources, path, *options)
+        facts: list[str | bytes] = [source.read_bytes() for source in sources]
+
+        def make() -> bytes:
+            compile_library(sources, path, *options)
+            return path.read_bytes()
+
+        path.write_bytes(kept.bytes_of(sources[0].stem, [*facts, *options], make))
         return ctypes.CDLL(str(path))
 
 
@@ -172,22 +154,30 @@ _objects_lock = threading.Lock()
 
 
 def _runtime_objects(compiler: tuple[str, ...], half: HostHalf) -> tuple[Path, ...]:
-    """Objects of a host half, compiled once per process and compiler."""
+    """Objects of a host half, unpacked once per process and compiler."""
     with _objects_lock:
-        return _compile_runtime(compiler, half, os.getpid())
+        return _unpacked(compiler, half, os.getpid())
 
 
 @functools.cache
-def _compile_runtime(compiler: tuple[str, ...], half: HostHalf, pid: int) -> tuple[Path, ...]:
+def _unpacked(compiler: tuple[str, ...], half: HostHalf, pid: int) -> tuple[Path, ...]:
     folder = scratch.make()
     atexit.register(scratch.remove, folder)
-    objects = []
-    for source in half.sources:
-        target = folder / f"{Path(source).name}.o"
-        options = (*_COMPILE, *half.options, *_include_options(half), "-c", str(c.FOLDER / source))
-        _run(*compiler, *options, output=target)
-        objects.append(target)
-    return tuple(objects)
+    archive = folder / "half.zip"
+
+    def make() -> bytes:
+        for source, path in objects.items():
+            options = (*_COMPILE, *half.options, *_include_options(half), "-c")
+            _run(*compiler, *options, str(c.FOLDER / source), output=path)
+        shutil.make_archive(str(archive.with_suffix("")), "zip", folder / "objects")
+        return archive.read_bytes()
+
+    objects = {source: folder / "objects" / f"{Path(source).name}.o" for source in half.sources}
+    (folder / "objects").mkdir()
+    facts = (*compiler, first_line(*compiler, "--version") or "", *half.sources, *half.options)
+    archive.write_bytes(kept.bytes_of("host_half", facts, make))
+    shutil.unpack_archive(archive, folder / "objects")
+    return tuple(objects.values())
 
 
 @functools.cache

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from te_select.errors import ToolchainError
 
+_C_COMPILERS = ("cc", "gcc", "clang")
 _LAST_LINES = 8  # of what a program has printed, in an error
 _SECONDS = 10  # a driver that hangs must not hang the report
 
@@ -32,6 +33,30 @@ def named_by(variable: str, what: str) -> tuple[str, ...] | None:
     if not command or shutil.which(command[0]) is None:
         raise ToolchainError(f"{variable} is {wanted!r}, not a program; set it to {what}")
     return command
+
+
+def c_compiler() -> tuple[str, ...]:
+    """Find the C compiler: ``$CC``, else cc, gcc or clang.
+
+    Returns
+    -------
+    tuple[str, ...]
+        The command, with the options that ``$CC`` may hold.
+
+    Raises
+    ------
+    ToolchainError
+        If there is none.
+    """
+    if (command := named_by("CC", "a C compiler")) is not None:
+        return command
+    for name in _C_COMPILERS:
+        if shutil.which(name) is not None:
+            return (name,)
+    raise ToolchainError(
+        f"no C compiler is found ({', '.join(_C_COMPILERS)}); install one (Debian: apt install "
+        "gcc) or set CC"
+    )
 
 
 def first_line(*command: str) -> str | None:

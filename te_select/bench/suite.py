@@ -18,14 +18,17 @@ class Entry:
     name
         Its name for ``--only``.
     workload
-        The workload, of int dims only.
+        The workload; in a suite, of int dims only.
     why
         One line: who uses it, or what it shows.
+    ranges
+        For tuning: the sizes of named dims, each a name with the least and the largest size.
     """
 
     name: str
     workload: Workload
     why: str
+    ranges: tuple[tuple[str, int, int], ...] = ()
 
 
 BASELINES = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import itertools
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -27,15 +26,13 @@ from te_select.cli.console import (
 )
 from te_select.cli.flags import with_groups
 from te_select.cli.models import ModelFlags
-from te_select.cli.paths import check_folder, check_results
+from te_select.cli.paths import check_folder, check_plot, check_results
 from te_select.cli.sources import SuiteFlags, entries_of
 from te_select.cli.workloads import WorkloadsFlags
 from te_select.errors import ArgumentError, ArtifactError
 
 if TYPE_CHECKING:
     from te_select.bench.row import Row
-
-_PICTURES = (".png", ".svg", ".pdf")
 
 Density = Annotated[str, typer.Option(help="Percent of cond that is true; a list.")]
 Block = Annotated[str, typer.Option(help="Elements of cond drawn together; a list.")]
@@ -84,7 +81,7 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
     blocks = parse_with(_blocks, "--block", block)
     check_results("--csv", csv, ())
     check_folder("--tuning-logs", logs, "none")
-    _check_plot(plot)
+    check_plot(plot)
 
     from te_select.backends import machine  # noqa: PLC0415
     from te_select.backends.targets import resolve  # noqa: PLC0415 - imports tvm
@@ -166,12 +163,6 @@ def _line(row: Row) -> str:
 
     times = None if row.best is None else row.times(row.best)
     return label(row) if times is None else f"{label(row)}: {times:.2f} times {row.best}"
-
-
-def _check_plot(path: Path | None) -> None:
-    check_results("--plot", path, _PICTURES)
-    if path is not None and importlib.util.find_spec("matplotlib") is None:
-        raise ArtifactError(f"{path} cannot be drawn without matplotlib; pip install matplotlib")
 
 
 def _densities(text: str) -> list[float]:

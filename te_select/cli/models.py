@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,7 +21,9 @@ from te_select.operator.workload import Workload
 from te_select.runtime.artifact import files
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-_SIZE = re.compile(rf"({_NAME.pattern})=(\d{{1,18}})", re.ASCII)
+_SIZE = re.compile(rf"({_NAME.pattern})=(\d{{1,18}})(?::(\d{{1,18}}))?", re.ASCII)
+Sizes = dict[str, tuple[int, int]]
+Ranges = tuple[tuple[str, int, int], ...]
 _NOT_KNOWN = "?"
 
 
@@ -47,7 +49,8 @@ class ModelFlags:
 
     model: Model = None
     size: Annotated[
-        list[str] | None, typer.Option(help="Size of a named dim: batch=8; repeatable.")
+        list[str] | None,
+        typer.Option(help="Size of a named dim: batch=8; for tune also batch=1:64; repeatable."),
     ] = None
     expand: Expand = False
 
@@ -69,29 +72,52 @@ def read_nodes(path: Path, *, expand: bool = False) -> list[ModelNode]:
 
 
 def parse_sizes(texts: Sequence[str] | None, nodes: Sequence[ModelNode]) -> dict[str, int]:
-    """Read the values of ``--size``.
+    """Read the values of ``--size``, of which each is one number.
 
     Raises
     ------
     UsageError
-        If one is malformed, or names no dim of the nodes.
+        If one is malformed or a range, or names no dim of the nodes.
     """
-    sizes: dict[str, int] = {}
+    ranges = parse_ranges(texts, names_of(nodes))
+    for name, (least, most) in ranges.items():
+        if least != most:
+            raise UsageError(f"--size {name}={least}:{most} is a range; expected one size")
+    return {name: least for name, (least, _) in ranges.items()}
+
+
+def parse_ranges(texts: Sequence[str] | None, known: Collection[str]) -> Sizes:
+    """Read the values of ``--size``, which are sizes, or ranges as tuning takes them.
+
+    Raises
+    ------
+    UsageError
+        If one is malformed, or names no dim that is known.
+    """
+    sizes: Sizes = {}
     for text in texts or ():
         match = _SIZE.fullmatch(text)
-        if match is None:
-            raise UsageError(f"--size {text!r} is no size of a dim; expected, for example, batch=8")
+        least, most = (0, -1) if match is None else (int(match[2]), int(match[3] or match[2]))
+        if match is None or least > most:
+            raise UsageError(
+                f"--size {text!r} is no size of a dim; expected, for example, batch=8, or for "
+                "tune a range such as batch=1:64"
+            )
         if match[1] in sizes:
             raise UsageError(f"--size {match[1]} is given twice; expected it once")
-        sizes[match[1]] = int(match[2])
-    known = {name for node in nodes for name in _names(node)}
+        sizes[match[1]] = least, most
     for name in sizes:
         if name not in known:
             raise UsageError(
-                f"--size {name} names no dim of the model; expected one of "
-                f"{', '.join(sorted(known)) or 'none: all its dims are numbers'}"
+                f"--size {name} names no dim; expected one of "
+                f"{', '.join(sorted(known)) or 'none: all dims are numbers'}"
             )
     return sizes
+
+
+def names_of(nodes: Sequence[ModelNode]) -> set[str]:
+    """The names of the dims of nodes."""
+    return {name for node in nodes for name in _names(node)}
 
 
 def no_sizes(texts: Sequence[str] | None, expand: bool) -> None:
@@ -108,8 +134,8 @@ def no_sizes(texts: Sequence[str] | None, expand: bool) -> None:
 
 
 def workloads_of(
-    nodes: Iterable[ModelNode], sizes: dict[str, int], *, bind: bool
-) -> list[tuple[str, Workload]]:
+    nodes: Iterable[ModelNode], sizes: Sizes, *, bind: bool
+) -> list[tuple[str, Workload, Ranges]]:
     """The distinct workloads of nodes, each with the place of the first node that has it.
 
     Parameters
@@ -117,37 +143,77 @@ def workloads_of(
     nodes
         The nodes; those without a workload are skipped.
     sizes
-        Sizes of named dims.
+        Sizes of named dims, each the least and the largest.
     bind
-        Whether every dim must have a size. If not, a workload without any size keeps its names.
+        As for `at_sizes`.
+
+    Returns
+    -------
+    list of tuple
+        The place, and what `at_sizes` makes of the workload.
 
     Raises
     ------
     UsageError
-        If a dim must have a size and has none, only some dims of a workload have one, or no node
-        has a workload.
+        As for `at_sizes`, or if no node has a workload.
     """
-    found: dict[Workload, str] = {}
+    found: dict[tuple[Workload, Ranges], str] = {}
     for node in nodes:
         if node.workload is None:
             continue
-        known = _sizes(node, sizes)
-        missing = [name for name in node.workload.dim_names if name not in known]
-        if missing and bind:
-            raise UsageError(
-                f"the dims {', '.join(missing)} of {node.place} have no size; expected, for "
-                f"example, --size {missing[0]}=8"
-            )
-        if missing and len(missing) < len(node.workload.dim_names):
-            raise UsageError(
-                f"only some dims of {node.place} have a size; expected --size for "
-                f"{', '.join(missing)} as well, or for none"
-            )
-        bound = node.workload if missing else node.workload.bind(known)
-        found.setdefault(bound, node.place)
+        least, most = (
+            _sizes(node, {name: bounds[end] for name, bounds in sizes.items()}) for end in (0, 1)
+        )
+        known = {name: (size, most[name]) for name, size in least.items() if name in most}
+        found.setdefault(at_sizes(node.workload, known, node.place, bind=bind), node.place)
     if not found:
         raise UsageError("no node of the model has a kernel of its own; see inspect --model")
-    return [(place, workload) for workload, place in found.items()]
+    return [(place, *sized) for sized, place in found.items()]
+
+
+def at_sizes(
+    workload: Workload, known: Sizes, place: str, *, bind: bool
+) -> tuple[Workload, Ranges]:
+    """Give the named dims of a workload their sizes.
+
+    Parameters
+    ----------
+    workload, place
+        The workload, and what it is called.
+    known
+        Sizes, each the least and the largest.
+    bind
+        Whether every dim must have one size. If not, a workload without any size keeps its names.
+
+    Returns
+    -------
+    tuple
+        The workload with its sizes. If one is a range, the workload as it is, and the ranges.
+
+    Raises
+    ------
+    UsageError
+        If a dim must have one size and has none, or a range; or only some dims have a size.
+    """
+    missing = [name for name in workload.dim_names if name not in known]
+    if missing and bind:
+        raise UsageError(
+            f"the dims {', '.join(missing)} of {place} have no size; expected, for "
+            f"example, --size {missing[0]}=8"
+        )
+    if missing and len(missing) < len(workload.dim_names):
+        raise UsageError(
+            f"only some dims of {place} have a size; expected --size for "
+            f"{', '.join(missing)} as well, or for none"
+        )
+    if missing:
+        return workload, ()
+    ranges = tuple((name, *known[name]) for name in workload.dim_names)
+    if any(least < most for _, least, most in ranges):
+        if bind:
+            raise UsageError(f"the dims of {place} have a range; expected one size, batch=8")
+        return workload, ranges
+    return workload.bind({name: least for name, least, _ in ranges}), ()
 
 
 def describe(node: ModelNode, sizes: dict[str, int]) -> dict[str, Any]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.util
 import tempfile
 from pathlib import Path
 
 from te_select.cli.console import UsageError
 from te_select.errors import ArtifactError
 from te_select.runtime.artifact import files
+
+_PICTURES = (".png", ".svg", ".pdf")
 
 
 def check_library(path: Path) -> None:
@@ -111,3 +114,10 @@ def _check_name(what: str, path: Path) -> None:
         files.library_path(path)
     except ArtifactError as error:
         raise UsageError(f"{what}: {error}; expected, for example, build/mask.so") from error
+
+
+def check_plot(path: Path | None) -> None:
+    """Refuse a picture that cannot be drawn, before the work that it shows."""
+    check_results("--plot", path, _PICTURES)
+    if path is not None and importlib.util.find_spec("matplotlib") is None:
+        raise ArtifactError(f"{path} cannot be drawn without matplotlib; pip install matplotlib")

@@ -10,7 +10,15 @@ import typer
 
 from te_select.cli.console import UsageError, parse_with
 from te_select.cli.manifest import read_manifest
-from te_select.cli.models import ModelFlags, no_sizes, parse_sizes, read_nodes, workloads_of
+from te_select.cli.models import (
+    ModelFlags,
+    at_sizes,
+    names_of,
+    no_sizes,
+    parse_ranges,
+    read_nodes,
+    workloads_of,
+)
 from te_select.cli.paths import check_library
 from te_select.cli.workloads import WorkloadsFlags, gather_named
 from te_select.operator.workload import Workload
@@ -80,15 +88,19 @@ def entries_of(
         raise UsageError(
             f"more than one of workload flags, --suite or --only, {last} is given; expected one"
         )
-    if model.model is None:
-        no_sizes(model.size, model.expand)
-        if of_suite or (of_bench and not flags.given):
-            return suite.entries()
-        listed = gather_named(flags.given) if library is None else _kernels(library)
-    else:
+    if model.model is not None:
         nodes = read_nodes(model.model, expand=model.expand)
-        listed = workloads_of(nodes, parse_sizes(model.size, nodes), bind=of_bench)
-    return [Entry(name, workload, "given") for name, workload in listed]
+        ranges = parse_ranges(model.size, names_of(nodes))
+        found = workloads_of(nodes, ranges, bind=of_bench)
+        return [Entry(place, workload, "given", own) for place, workload, own in found]
+    if of_bench or of_suite or model.expand:
+        no_sizes(model.size, model.expand)
+    if of_suite or (of_bench and not flags.given):
+        return suite.entries()
+    listed = gather_named(flags.given) if library is None else _kernels(library)
+    ranges = parse_ranges(model.size, {dim for _, each in listed for dim in each.dim_names})
+    sized = ((name, *at_sizes(each, ranges, name, bind=False)) for name, each in listed)
+    return [Entry(name, workload, "given", own) for name, workload, own in sized]
 
 
 def _kernels(library: Path) -> list[tuple[str, Workload]]:

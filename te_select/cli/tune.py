@@ -2,35 +2,36 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from te_select import kinds
 from te_select.backends.imports import without_torch
 from te_select.cli import INTERRUPTED
 from te_select.cli.console import (
     FAILED,
     JsonFlag,
-    TargetOption,
     UsageError,
     print_json,
 )
 from te_select.cli.flags import with_groups
 from te_select.cli.models import ModelFlags
+from te_select.cli.paths import check_plot
 from te_select.cli.sources import SuiteFlags, entries_of
 from te_select.cli.workloads import WorkloadsFlags
 from te_select.errors import SelectError, TuningError
-from te_select.operator.workload import Workload
 from te_select.records.snapshot import RECORDS
 
 if TYPE_CHECKING:
     from te_select.bench.suite import Entry
-    from te_select.tuning.display import Display, Outcome
-    from te_select.tuning.record import Options, Record
+    from te_select.tuning.display import Display
+    from te_select.tuning.record import Options, Outcome, Record
 
 LibraryFile = Annotated[Path | None, typer.Option(help="Tune all workloads of a library.")]
 Logs = Annotated[
@@ -39,17 +40,50 @@ Logs = Annotated[
         "--tuning-logs", help="The folder to write; default: your own, which compile reads."
     ),
 ]
-KeepTrials = Annotated[
-    bool, typer.Option("--keep-trials", help="Keep every trial beside the records.")
+Targets = Annotated[
+    str, typer.Option("--target", help="As for compile; a list of CPUs to tune for each of them.")
 ]
-Trials = Annotated[int, typer.Option(min=1, help="Configs to measure per workload.")]
-Runner = Annotated[str, typer.Option(help="local, or rpc://HOST:PORT/KEY for a fleet.")]
-Timeout = Annotated[float, typer.Option(min=0.1, max=86400, help="Seconds that a config may take.")]
-Jobs = Annotated[
-    int | None, typer.Option(min=1, max=1024, help="Configs to build at once; default one per CPU.")
+Runner = Annotated[
+    str,
+    typer.Option(help="local, or rpc://HOST:PORT/KEY for a fleet; {target} in it is the target."),
 ]
-Seed = Annotated[int, typer.Option(min=0, max=(1 << 30) - 1, help="Same seed, same configs.")]
-Force = Annotated[bool, typer.Option("--force", help="Tune workloads that have a record, too.")]
+Every = Annotated[
+    bool, typer.Option("--all", help="Tune workloads whose default is near the roof, too.")
+]
+Minutes = Annotated[
+    float | None, typer.Option(min=0.0, help="The most that the session takes, shared by all.")
+]
+Plot = Annotated[Path | None, typer.Option(help="Draw what each knob was worth: PNG, SVG or PDF.")]
+
+
+@dataclass(frozen=True)
+class TrialFlags:
+    """The flags of how configs are tried, which `Options` takes."""
+
+    trials: Annotated[int, typer.Option(min=1, help="Configs to measure per workload.")] = 64
+    timeout: Annotated[
+        float, typer.Option(min=0.1, max=86400, help="Seconds that a config may take.")
+    ] = 30.0
+    jobs: Annotated[
+        int | None,
+        typer.Option(min=1, max=1024, help="Configs to build at once; default one per CPU."),
+    ] = None
+    seed: Annotated[
+        int, typer.Option(min=0, max=(1 << 30) - 1, help="Same seed, same configs.")
+    ] = 0
+    force: Annotated[
+        bool, typer.Option("--force", help="Tune workloads that have a record, too.")
+    ] = False
+    keep_trials: Annotated[
+        bool, typer.Option("--keep-trials", help="Keep every trial beside the records.")
+    ] = False
+    density: Annotated[
+        float, typer.Option(min=0, max=100, help="Percent of cond that is true as it is timed.")
+    ] = 50.0
+    block: Annotated[int, typer.Option(min=1, help="Elements of cond that are drawn together.")] = 1
+    cond_file: Annotated[
+        str, typer.Option(help="A .npy of booleans: the cond that it is timed with.")
+    ] = ""
 
 
 @with_groups
@@ -57,41 +91,46 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
     flags: WorkloadsFlags,
     suite: SuiteFlags,
     model: ModelFlags,
+    how: TrialFlags,
     library: LibraryFile = None,
-    target: TargetOption = "native",
+    target: Targets = "native",
     tuning_logs: Logs = None,
-    trials: Trials = 64,
     runner: Runner = "local",
-    timeout: Timeout = 30.0,
-    jobs: Jobs = None,
-    seed: Seed = 0,
-    force: Force = False,
-    keep_trials: KeepTrials = False,
+    every: Every = False,
+    minutes: Minutes = None,
+    plot: Plot = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Measure configs of workloads and record the best of each.
 
-    If interrupted, it keeps what was measured, and the same command goes on from there. A workload
-    that has a record is skipped. Run it on an idle machine: if other programs use the cores, the
-    outcome is recorded as unsure, and the next run tries again. --target cuda needs an NVIDIA GPU.
+    First it measures what there is to gain: a workload whose default is near the machine's roof is
+    passed over. The one with the most to gain is tuned first. If interrupted, it keeps what was
+    measured, and the same command goes on from there. A workload that has a record is skipped. Run
+    it on an idle machine: if other programs use the cores, the outcome is recorded as unsure, and
+    the next run tries again. --target cuda needs an NVIDIA GPU.
 
     Example: te-select tune --cond 1,1,1024,1024 --then 4,12,1024,1024 --else "" --trials 64
 
-    Example: te-select tune --suite default --only "attention-*" --tuning-logs build/logs
+    Example: te-select tune --model m.onnx --size batch=1:64 --minutes 10 --plot build/knobs.png
+
+    Example: te-select tune --target znver4,znver5 --runner "rpc://tracker:9190/{target}" --suite
+    default
     """
     wanted = entries_of(flags, suite, model, of_bench=False, library=library)
 
     from te_select.tuning.display import Display, interruption  # noqa: PLC0415 - imports rich
     from te_select.tuning.record import Options  # noqa: PLC0415
 
-    _check(runner)
-    options = Options(trials, timeout, jobs, seed, force, keep_trials)
+    targets = _targets(target, runner)
+    check_plot(plot)
+    options = Options(**vars(how))
     logs = _folder(tuning_logs)
     outcomes: list[Outcome] = []
-    display = Display(len(wanted))
+    display = Display(len(wanted) * len(targets), quiet=as_json)
     interrupted, end = False, None
+    seconds = math.inf if minutes is None else 60 * minutes
     try:
-        _tune_all(wanted, target, logs, runner, options, display, outcomes)
+        _tune_all(wanted, targets, logs, options, display, outcomes, every=every, seconds=seconds)
     except KeyboardInterrupt:
         interrupted = True
     except SelectError as error:
@@ -101,24 +140,41 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
     if as_json:
         print_json(_document(outcomes, logs, interrupted, end))
     else:
-        rest = interruption(outcomes, len(wanted), display.progress) if interrupted else ""
+        rest = interruption(outcomes, display.workloads, display.progress) if interrupted else ""
         _print(outcomes, logs, rest, is_own=tuning_logs is None)
-        if end is not None:
-            raise end
+    if plot is not None:
+        _draw(plot, outcomes, quiet=as_json)
+    if end is not None and not as_json:
+        raise end
     if interrupted:
         raise typer.Exit(INTERRUPTED)
-    if end is not None or any(outcome.record is None for outcome in outcomes):
+    if end is not None or any(outcome.error for outcome in outcomes):
         raise typer.Exit(FAILED)
 
 
-def _check(runner: str) -> None:
-    """Refuse a runner that is not valid."""
+def _targets(text: str, runner: str) -> list[tuple[str, str]]:
+    """The targets, each with its runner; CPUs may be listed, GPUs and JSON have own commas."""
     from te_select.tuning.runners import parse_runner  # noqa: PLC0415 - kept off --help
 
-    try:
-        parse_runner(runner)
-    except TuningError as error:
-        raise UsageError(str(error)) from error
+    alone = text.startswith(("{", "cuda"))
+    found = []
+    for target in [text] if alone else [name.strip() for name in text.split(",")]:
+        try:
+            parse_runner(own := runner.replace("{target}", target))
+        except TuningError as error:
+            raise UsageError(str(error)) from error
+        found.append((target, own))
+    return found
+
+
+def _draw(path: Path, outcomes: Sequence[Outcome], *, quiet: bool) -> None:
+    from te_select.tuning import worth  # noqa: PLC0415 - kept off --help
+
+    knobs = {outcome.name: outcome.knobs for outcome in outcomes if outcome.knobs}
+    if knobs:
+        worth.plot(path, knobs)
+    if not quiet:
+        print(f"written: {path}" if knobs else "nothing to draw: no trials were made or kept")
 
 
 def _folder(logs: Path | None) -> Path:
@@ -131,10 +187,12 @@ def _folder(logs: Path | None) -> Path:
 
 def _print(outcomes: Sequence[Outcome], logs: Path, rest: str, *, is_own: bool) -> None:
     """Print what was found, the file that holds the records, and what is left to do."""
-    from te_select.tuning.display import print_outcomes  # noqa: PLC0415 - imports rich
+    from te_select.tuning.display import print_knobs, print_outcomes  # noqa: PLC0415 - imports rich
 
     if outcomes:
         print_outcomes(outcomes)
+    if len(outcomes) == 1 and outcomes[0].knobs:
+        print_knobs(outcomes[0].knobs)
     records = [outcome.record for outcome in outcomes if outcome.record is not None]
     unsure = [record for record in records if record.unsure]
     if len(records) > len(unsure):
@@ -152,43 +210,44 @@ def _print(outcomes: Sequence[Outcome], logs: Path, rest: str, *, is_own: bool) 
 
 def _tune_all(
     wanted: Sequence[Entry],
-    target: str,
-    tuning_logs: Path,
-    runner: str,
+    targets: Sequence[tuple[str, str]],
+    logs: Path,
     options: Options,
     display: Display,
     outcomes: list[Outcome],
+    *,
+    every: bool,
+    seconds: float,
 ) -> None:
-    from te_select.tuning.display import Outcome  # noqa: PLC0415 - imports rich
-    from te_select.tuning.record import UntunableError  # noqa: PLC0415
+    from te_select.tuning.runners import LOCAL, open_measurer  # noqa: PLC0415 - kept off --help
 
-    with without_torch():
-        from te_select.tuning.session import Session  # noqa: PLC0415 - imports tvm
-    with Session(target, tuning_logs, runner, options) as session, display:
-        for entry in wanted:
-            workload = entry.workload
-            found = None if options.force else session.find(workload)
-            fresh = found is None
-            measured_here = fresh and runner == "local"
-            roof = _roof(workload, session.target.kind) if measured_here else None
-            display.begin(roof)
-            try:
-                record = found or session.tune(workload, display)
-                resumed = display.progress.resumed if display.progress else 0
-                outcomes.append(Outcome(entry.name, record, None, fresh, roof, resumed))
-            except UntunableError as error:
-                outcomes.append(Outcome(entry.name, None, str(error)))
-            display.progress = None
-
-
-def _roof(workload: Workload, kind: str) -> float | None:
-    """The roof of this machine, in bytes per second; None if it cannot be measured."""
-    from te_select.operator.access import access_pattern  # noqa: PLC0415
-    from te_select.records.sizes import representative  # noqa: PLC0415
-
-    bandwidth = kinds.load(kinds.kind(kind).roof)
-    found: float | None = bandwidth(access_pattern(representative(workload)).bytes_moved())
-    return found
+    with contextlib.ExitStack() as stack:
+        measurer = None
+        if all(runner == LOCAL for _, runner in targets):
+            measurer = stack.enter_context(open_measurer(LOCAL, options.jobs, options.timeout))
+            measurer.launch()  # its processes import TVM while this one does
+        with without_torch():
+            from te_select.tuning.agenda import Agenda, Job  # noqa: PLC0415 - imports tvm
+            from te_select.tuning.session import Session  # noqa: PLC0415 - as above
+        sessions = [
+            stack.enter_context(Session(target, logs, runner, options, measurer))
+            for target, runner in targets
+        ]
+        stack.enter_context(display)
+        several = len(sessions) > 1
+        jobs = [
+            Job(
+                f"{entry.name} on {session.folder.name}" if several else entry.name,
+                session,
+                session.task(entry.workload, entry.ranges),
+            )
+            for entry in wanted
+            for session in sessions
+        ]
+        agenda = Agenda(jobs, every=every, seconds=seconds)
+        for outcome in agenda.run(lambda job: display.begin(job.name, job.roof), display):
+            outcomes.append(outcome)
+            display.end(outcome)
 
 
 def _document(
@@ -200,7 +259,11 @@ def _document(
         "busy_cores": _busy(outcomes),
         "error": None if end is None else str(end),
         "workloads": [
-            vars(outcome) | {"record": outcome.record and _record(outcome.record)}
+            vars(outcome)
+            | {
+                "record": outcome.record and _record(outcome.record),
+                "knobs": [vars(knob) | {"gain": knob.gain} for knob in outcome.knobs],
+            }
             for outcome in outcomes
         ],
     }

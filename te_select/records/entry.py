@@ -162,6 +162,7 @@ _SESSION: Mapping[str, str] = {
     **dict.fromkeys(("busy_cores", "spread"), "share"),
     **dict.fromkeys(("trials", "failed"), "count"),
     **dict.fromkeys(("workload", "machine", "command", "unsure", "digest"), "text"),
+    **dict.fromkeys(("cond", "sizes"), "text"),
 }
 """The form of each field that some code reads; any of them may be missing."""
 

@@ -2,11 +2,50 @@
 
 from __future__ import annotations
 
+from te_select.errors import ArgumentError
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
 
 REPRESENTATIVE_BYTES = 64 << 20  # too much for caches: bytes decide the time, some 2 ms a call
 _SMALLEST, _LARGEST = 2, 1 << 26
+Ranges = tuple[tuple[str, int, int], ...]
+"""Named dims with the least and the largest size of each."""
+
+
+def points(workload: Workload, ranges: Ranges = ()) -> list[Workload]:
+    """The workload with int dims, at each of the sizes at which it is tuned.
+
+    Parameters
+    ----------
+    workload
+        The workload.
+    ranges
+        The sizes of its named dims; empty for the representative one.
+
+    Returns
+    -------
+    list of Workload
+        At the smallest sizes, the geometric middle of the ranges, and the largest, the same once.
+        With a size of 1 a loop would vanish, so 2 is the smallest.
+
+    Raises
+    ------
+    ArgumentError
+        If some of its names have no range.
+    """
+    if not ranges:
+        return [representative(workload)]
+    if missing := set(workload.dim_names) - {name for name, _, _ in ranges}:
+        raise ArgumentError(
+            f"only some dims of {workload} have a size; expected sizes of "
+            f"{', '.join(sorted(missing))} as well, or of none"
+        )
+    bounds = {name: (max(least, _SMALLEST), max(most, _SMALLEST)) for name, least, most in ranges}
+    sizes = (
+        {name: round(least ** (1 - part) * most**part) for name, (least, most) in bounds.items()}
+        for part in (0.0, 0.5, 1.0)
+    )
+    return list(dict.fromkeys(workload.bind(each) for each in sizes))
 
 
 def representative(workload: Workload) -> Workload:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,15 +31,47 @@ class Mask:
         Percent of cond that is true.
     block
         Elements that are drawn together; 1 for each on its own.
+    file
+        A ``.npy`` of booleans that are cond instead, in their order; empty for none.
     """
 
     density: float = 50.0
     block: int = 1
+    file: str = ""
+
+    def described(self) -> str:
+        """What it is, in words; of a file also what it holds now."""
+        if not self.file:
+            return f"{self.density:g} % true, in blocks of {self.block}"
+        digest = hashlib.sha256(Path(self.file).read_bytes()).hexdigest()
+        return f"{self.file} (sha256 {digest[:16]})"
 
     def draw(self, rng: np.random.Generator, count: int) -> npt.NDArray[np.bool_]:
-        """Draw ``count`` elements."""
+        """Draw ``count`` elements.
+
+        Raises
+        ------
+        ValueError
+            If the file cannot be read, or holds other than ``count`` booleans.
+        """
+        if self.file:
+            return self._read(count)
         blocks = rng.random(-(-count // self.block), np.float32) < self.density / 100
         return np.repeat(blocks, min(self.block, count))[:count]
+
+    def _read(self, count: int) -> npt.NDArray[np.bool_]:
+        try:
+            found: npt.NDArray[Any] = np.load(self.file, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise ValueError(f"{self.file} cannot be read as an array of NumPy: {error}") from error
+        if not isinstance(found, np.ndarray) or found.dtype != np.bool_ or found.size != count:
+            held = f"{found.size} {found.dtype}" if isinstance(found, np.ndarray) else "an archive"
+            raise ValueError(f"{self.file} holds {held}; expected the {count} booleans of cond")
+        return found.reshape(-1)
+
+
+USUAL = Mask()
+"""Random, half of it true: the worst case."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from rich.console import Console, JustifyMethod
 from rich.live import Live
@@ -13,38 +12,11 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 
 from te_select.operator.access import access_pattern
-from te_select.tuning.record import Progress, Record
+from te_select.tuning.record import Outcome, Progress, Record
+from te_select.tuning.worth import Knob
 
 _COLUMNS = ("workload", "default", "tuned", "times as fast", "of the roof", "trials", "failed", "")
 _FILE_WIDTH = 200  # columns of the table if stdout is not a terminal
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of a workload.
-
-    Parameters
-    ----------
-    name
-        The workload.
-    record
-        Its record; None if it has none.
-    error
-        Why it has none.
-    fresh
-        Whether it was tuned now, rather than before.
-    roof_bytes_per_second
-        What a probe moved; None if it was not measured.
-    resumed
-        How many of its trials an earlier run had measured.
-    """
-
-    name: str
-    record: Record | None
-    error: str | None = None
-    fresh: bool = True
-    roof_bytes_per_second: float | None = None
-    resumed: int = 0
 
 
 class Display(Live):
@@ -56,23 +28,42 @@ class Display(Live):
     ----------
     progress
         The last progress of the workload that is being tuned; None before its first trial.
+    workloads
+        How many there are.
+
+    Parameters
+    ----------
+    workloads
+        How many there are.
+    quiet
+        Whether to say nothing if stderr is not a terminal; else a line tells of each workload.
     """
 
-    def __init__(self, workloads: int) -> None:
-        self._workloads = workloads
-        self._number = 0
+    def __init__(self, workloads: int, *, quiet: bool = False) -> None:
+        self.workloads = workloads
+        self._quiet = quiet
+        self._done = 0
+        self._name = ""
         self._roof: float | None = None
         self._begun = time.monotonic()
         self.progress: Progress | None = None
         console = Console(stderr=True, quiet=not sys.stderr.isatty())
         super().__init__(console=console, auto_refresh=False, transient=True)
 
-    def begin(self, roof: float | None) -> None:
-        """Begin with the next workload."""
-        self._number += 1
+    def begin(self, name: str, roof: float | None) -> None:
+        """Begin with a workload: its default is measured, or it is tuned."""
+        self._name = name
         self._roof = roof
         self.progress = None
         self._begun = time.monotonic()
+
+    def end(self, outcome: Outcome) -> None:
+        """Count a workload that is done."""
+        self._done += 1
+        self.progress = None
+        if self.console.quiet and not self._quiet and self.workloads > 1:
+            line = f"{self._done}/{self.workloads} {outcome.name}: {_gain(outcome)}"
+            print(line, file=sys.stderr, flush=True)
 
     def __call__(self, progress: Progress) -> None:
         """Show the session's progress."""
@@ -83,7 +74,8 @@ class Display(Live):
         """Draw a session's progress."""
         moved = access_pattern(progress.workload).bytes_moved()
         panel = Table.grid(padding=(0, 2))
-        panel.add_row("workload", f"{self._number}/{self._workloads}  {progress.workload}")
+        done = f"{self._done} of {self.workloads} done"
+        panel.add_row("workload", f"{self._name}  {progress.workload}  ({done})")
         bar = ProgressBar(total=progress.total, completed=progress.done, width=40)
         panel.add_row(progress.phase, bar, f"{progress.done}/{progress.total}")
         if progress.resumed:
@@ -121,7 +113,8 @@ def print_outcomes(outcomes: Sequence[Outcome]) -> None:
 def _cells(outcome: Outcome) -> list[str]:
     record = outcome.record
     if record is None:
-        return ["-"] * 6 + [f"failed: {outcome.error}"]
+        note = f"failed: {outcome.error}" if outcome.error else outcome.passed_over
+        return [duration(outcome.default_seconds), *["-"] * 5, note]
     moved = access_pattern(record.workload).bytes_moved()
     roof = outcome.roof_bytes_per_second
     share = moved / record.seconds / roof if roof else None
@@ -134,6 +127,26 @@ def _cells(outcome: Outcome) -> list[str]:
         str(record.failed),
         "; ".join(_notes(outcome, record)),
     ]
+
+
+def _gain(outcome: Outcome) -> str:
+    """What became of a workload, in a few words."""
+    if outcome.record is None:
+        return outcome.error or outcome.passed_over
+    gain = times(outcome.record.default_seconds, outcome.record.seconds)
+    return "; ".join([gain, *_notes(outcome, outcome.record)])
+
+
+def print_knobs(knobs: Sequence[Knob]) -> None:
+    """Print what the knobs were worth for a workload, on stdout."""
+    table = Table(box=None, pad_edge=False)
+    for header in ("knob", "default", "best other", "best without", "best with", "times as fast"):
+        table.add_column(header, justify="left" if header == "knob" else "right")
+    for knob in knobs:
+        without, with_it = duration(knob.seconds_without), duration(knob.seconds)
+        gain = times(knob.seconds_without, knob.seconds)
+        table.add_row(knob.name, str(knob.default), str(knob.value), without, with_it, gain)
+    Console(markup=False, highlight=False).print(table)
 
 
 def _notes(outcome: Outcome, record: Record) -> list[str]:

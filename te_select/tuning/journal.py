@@ -88,7 +88,9 @@ class Journal:
             record = f"{record[:_CUT]}-{hashlib.sha256(record.encode()).hexdigest()}"
         self.folder = folder / FOLDER
         self.path = self.folder / f"{record}.jsonl"
+        self._kept = folder / KEPT / self.path.name
         self._versions = dict(versions)
+        self.own: set[ConfigKey] = set()  # configs that this process has measured
 
     def read(self) -> dict[ConfigKey, Trial]:
         """The trials of earlier sessions.
@@ -98,19 +100,23 @@ class Journal:
         RuntimeWarning
             For every line that is not a trial, such as a line that was cut short.
         """
-        trials = {}
-        data = contents(self.path) or b""
-        for number, line in enumerate(data.splitlines(), 1):
+        return {config_key(trial.config): trial for trial in self._read(self.path)}
+
+    def kept(self) -> list[Trial]:
+        """The trials of sessions that are done, as far as they were kept; warns as `read`."""
+        return list(self._read(self._kept))
+
+    def _read(self, path: Path) -> Iterator[Trial]:
+        for number, line in enumerate((contents(path) or b"").splitlines(), 1):
             if not line:
                 continue
             try:
                 trial, versions = _parse(line)
             except (ValueError, RecursionError) as error:
-                warn(f"{self.path} line {number} is left out: {error}")
+                warn(f"{path} line {number} is left out: {error}")
                 continue
             if versions == self._versions:
-                trials[config_key(trial.config)] = trial
-        return trials
+                yield trial
 
     def append(self, trial: Trial) -> None:
         """Write a trial; when this returns, it is on the disk.
@@ -120,6 +126,7 @@ class Journal:
         TuningError
             If it cannot be written.
         """
+        self.own.add(config_key(trial.config))
         line = json.dumps({**trial.__dict__, "versions": self._versions}).encode()
         with self._explained():
             new = not self.path.exists()
@@ -143,11 +150,11 @@ class Journal:
         with self._explained():
             data = contents(self.path) if keep else None
             if data:
-                kept = self.folder.parent / KEPT / self.path.name
-                kept.parent.mkdir(exist_ok=True)
+                self._kept.parent.mkdir(exist_ok=True)
                 # A session that was killed here has left its trials in both files.
-                lines = dict.fromkeys([*(contents(kept) or b"").splitlines(), *data.splitlines()])
-                atomic.replace(kept, b"".join(line + b"\n" for line in lines if line))
+                before = (contents(self._kept) or b"").splitlines()
+                lines = dict.fromkeys([*before, *data.splitlines()])
+                atomic.replace(self._kept, b"".join(line + b"\n" for line in lines if line))
             self.path.unlink(missing_ok=True)
 
     @contextlib.contextmanager

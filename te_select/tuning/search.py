@@ -1,7 +1,9 @@
-"""Which configs to try: all of a small space, or else those that MetaSchedule's search proposes.
+"""Which configs to try: all of a small space; of a large one, what the knobs' own worth suggests.
 
-A search proposes configs and asks for their times. With the same seed and the same times it
-proposes the same configs, so an interrupted session can be repeated up to where it stopped.
+The default comes first, then the configs that differ from it in one knob. Their times say what each
+knob's value is worth by itself. MetaSchedule's evolutionary search proposes the others, with a cost
+model that multiplies these. With the same seed and the same times the same configs are proposed, so
+an interrupted session can be repeated up to where it stopped.
 """
 
 from __future__ import annotations
@@ -9,12 +11,15 @@ from __future__ import annotations
 import contextlib
 import itertools
 import logging
+import math
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import tvm_ffi
 from tvm import IRModule, s_tir
 from tvm.ir.utils import derived_object
@@ -31,8 +36,9 @@ from te_select.operator.definition import definition
 from te_select.operator.workload import Workload
 
 BATCH = 16  # configs proposed at a time; evolution learns between batches
-POPULATION = 64  # configs; MetaSchedule's 512 take seconds to sample, and spaces have some hundred
+POPULATION = 32  # configs; 64 took 1 s a batch, 32 half of it, and the best are among them (Zen 3)
 _GENERATIONS = 2
+_NOISE = 0.98  # of the default's time; a knob that seems to gain less counts as no gain
 _SHARE_MEASURED = 0.5  # of a population; the rest is sampled anew
 
 
@@ -52,7 +58,8 @@ def candidates(workload: Workload, target: ResolvedTarget, cpus: int | None = No
     Returns
     -------
     list of Config
-        In a fixed order.
+        In a fixed order. Of those that have the same effect, the one is listed that differs from
+        the default in the fewest knobs.
     """
     pattern = access_pattern(workload)
     schedule = schedule_of(target.kind)
@@ -61,8 +68,9 @@ def candidates(workload: Workload, target: ResolvedTarget, cpus: int | None = No
         schedule.Config(**dict(zip(space, values, strict=True)))
         for values in itertools.product(*space.values())
     )
+    default = schedule.default_config(pattern, target.tvm)
     distinct: dict[tuple[object, ...], Any] = {}
-    for config in (schedule.default_config(pattern, target.tvm), *listed):
+    for config in (default, *sorted(listed, key=lambda each: len(changes(each, default)))):
         # Many machines run code for a level. One machine's choice does not hold for the others.
         if (
             not target.model
@@ -74,6 +82,53 @@ def candidates(workload: Workload, target: ResolvedTarget, cpus: int | None = No
         except ValueError:  # knobs of the space that do not go together
             continue
     return list(distinct.values())
+
+
+def changes(config: Any, default: Any) -> dict[str, Any]:
+    """The knobs in which a config differs from the default, with its values."""
+    theirs = vars(default)
+    return {name: value for name, value in vars(config).items() if value != theirs[name]}
+
+
+def one_by_one(every: Sequence[Any]) -> list[Any]:
+    """The configs that differ from the first in one knob: a value of each knob, then the next."""
+    by_knob: dict[str, list[Any]] = {}
+    for config in every[1:]:
+        first, *others = changes(config, every[0])
+        if not others:
+            by_knob.setdefault(first, []).append(config)
+    turns = itertools.zip_longest(*by_knob.values())
+    return [config for turn in turns for config in turn if config is not None]
+
+
+class Worth:
+    """What the values of the knobs are worth, by the configs that differ from the default in one.
+
+    Parameters
+    ----------
+    every
+        The configs, the default first.
+    seconds_of
+        The seconds of those that were measured.
+    """
+
+    def __init__(self, every: Sequence[Any], seconds_of: SecondsOf) -> None:
+        self._default = every[0]
+        best = seconds_of(self._default)
+        self._factors: dict[tuple[str, Any], float] = {}
+        for config in one_by_one(every):
+            (change,) = changes(config, self._default).items()
+            seconds = seconds_of(config)
+            factor = math.inf if seconds is None or best is None else seconds / best
+            self._factors[change] = 1.0 if _NOISE < factor < 1 else factor
+
+    def predict(self, config: Any) -> float:
+        """Its time over the default's, if the knobs did not depend on each other.
+
+        A value that was not measured counts as the default's.
+        """
+        changed = changes(config, self._default).items()
+        return math.prod(self._factors.get(change, 1.0) for change in changed)
 
 
 Batches: TypeAlias = Iterator[list[Any]]
@@ -121,14 +176,39 @@ def open_search(
     every = candidates(workload, target, cpus)
     if len(every) <= trials:
         return len(every), filter(None, iter((every[:1], every[1:])))
-    return trials, Evolution(workload, target, every, trials, seed, cpus).batches(seconds_of)
+    mod = IRModule({"main": definition(workload)})
+    with limits.tvm_errors_as_ours(workload):  # or there is nothing to be found
+        rules = schedule_of(target.kind)
+        rules.apply(s_tir.Schedule(mod), access_pattern(workload), target.tvm, every[0])
+    return trials, _batches(workload, target, every, trials, seed, cpus, seconds_of)
+
+
+def _batches(
+    workload: Workload,
+    target: ResolvedTarget,
+    every: Sequence[Any],
+    trials: int,
+    seed: int,
+    cpus: int | None,
+    seconds_of: SecondsOf,
+) -> Batches:
+    """The default, then those that differ in one knob, then what evolution proposes."""
+    yield [every[0]]
+    if first := one_by_one(every)[: trials - 1]:
+        yield first
+    if len(first) < trials - 1:
+        with forks.no_fork_during():
+            known = {config: seconds_of(config) for config in (every[0], *first)}
+            worth = Worth(every, known.get)
+            evolution = Evolution(workload, target, every, worth, trials, seed, cpus)
+        yield from evolution.batches(known, seconds_of)
 
 
 class Evolution:
     """MetaSchedule's evolutionary search, with numbers to mutate and a design per structure.
 
-    Its cost model is the random one. The other models look at features of loops, but two configs
-    differ mostly inside the span.
+    Its cost model is `Worth`. TVM's own models look at features of loops, but two configs differ
+    mostly inside the span.
     """
 
     def __init__(
@@ -136,6 +216,7 @@ class Evolution:
         workload: Workload,
         target: ResolvedTarget,
         every: Sequence[Any],
+        worth: Worth,
         trials: int,
         seed: int,
         cpus: int | None,
@@ -144,10 +225,9 @@ class Evolution:
         self._target = target.tvm
         self._sized = workload
         self._pattern = access_pattern(workload)
-        self._every = list(every)
-        self._trials, self._seed, self._cpus = trials, seed, cpus
+        self._every = sorted(every, key=worth.predict)
+        self._trials, self._cpus = trials, cpus
         mod = IRModule({"main": definition(workload)})
-        self._apply(s_tir.Schedule(mod), every[0])  # or there is nothing to be found
         space = self._schedule.space(self._pattern, target.tvm)
         numbers = {name: list(space[name]) for name in self._schedule.NUMBERS}
         self._database = ms.database.MemoryDatabase()
@@ -174,16 +254,19 @@ class Evolution:
             num_trials_per_iter=BATCH,
             design_spaces=self._designs(s_tir.Schedule(mod, seed=seed + 1), numbers),
             database=self._database,
-            cost_model=ms.cost_model.RandomModel(seed=seed),
+            cost_model=_cost_model(self._schedule.config_of, worth),
         )
 
-    def batches(self, seconds_of: SecondsOf) -> Batches:
-        """Propose the default, then what evolution proposes, then others while trials are left."""
-        known: dict[tuple[object, ...], float | None] = {}
-        shuffled = random.Random(self._seed).sample(self._every, len(self._every))
+    def batches(self, measured: Mapping[Any, float | None], seconds_of: SecondsOf) -> Batches:
+        """Propose what evolution proposes, then the best predicted while trials are left.
+
+        ``measured`` has the configs that were measured before, which count as trials.
+        """
+        known = {self._dedup_key(config): seconds for config, seconds in measured.items()}
         proposed: list[tuple[Any, tuple[object, ...]]] = []
-        batch = {self._dedup_key(self._every[0]): self._every[0]}
-        while batch or proposed:
+        batch: dict[tuple[object, ...], Any] = {}
+        left = self._trials - len(known)
+        while batch or proposed or left:
             if batch:
                 yield list(batch.values())
                 known |= {key: seconds_of(config) for key, config in batch.items()}
@@ -193,9 +276,9 @@ class Evolution:
                     self._notify([(each, known[key]) for each, key in proposed if key in known])
                 found = list(self._context.generate_measure_candidates() or []) if left else []
                 configs = [self._schedule.config_of(each.sch) for each in found]
-            configs = configs or shuffled
+            configs = configs or self._every
             keys = [self._dedup_key(config) for config in configs]
-            proposed = list(zip(found, keys, strict=False))  # none of those that are shuffled
+            proposed = list(zip(found, keys, strict=False))  # none of those that are predicted
             new = zip(keys, configs, strict=True)
             batch = dict(islice(((k, c) for k, c in dict(new).items() if k not in known), left))
 
@@ -219,14 +302,15 @@ class Evolution:
         return key
 
     def _designs(self, sch: s_tir.Schedule, numbers: dict[str, list[int]]) -> list[s_tir.Schedule]:
-        """One schedule for each structure, with random variables for its numbers.
+        """One schedule for each of the best structures, with random variables for its numbers.
 
-        A structure is left out if TVM cannot fuse loops as large as these.
+        A structure is left out if TVM cannot fuse loops as large as these. A design takes 4 ms,
+        and a batch proposes no more of them.
         """
         fixed: dict[str, Any] = dict.fromkeys(numbers, 1)
         structures = dict.fromkeys(replace(config, **fixed) for config in self._every)
         designs = []
-        for structure in structures:
+        for structure in islice(structures, BATCH):
             design = sch.copy()
             drawn: dict[str, Any] = {
                 name: design.sample_categorical(values, [1.0 / len(values)] * len(values))
@@ -264,6 +348,20 @@ def _mutator(seed: int) -> Any:
             return RedrawNumber()
 
     return RedrawNumber()
+
+
+def _cost_model(config_of: Callable[[Any], Any], worth: Worth) -> Any:
+    """A cost model that ranks configs by what their knobs are worth."""
+
+    @derived_object
+    class OfWorth(ms.cost_model.PyCostModel):  # type: ignore[misc]  # TVM is untyped
+        def predict(self, _context: Any, candidates: Sequence[Any]) -> npt.NDArray[np.float64]:
+            return np.array([1 / worth.predict(config_of(each.sch)) for each in candidates])
+
+        def update(self, _context: Any, _candidates: Any, _results: Any) -> None:
+            """Do nothing: the worth of the knobs is known."""
+
+    return OfWorth()
 
 
 def _context(mod: IRModule, target: Any, space: Any, strategy: Any, seed: int) -> Any:

@@ -5,8 +5,11 @@ Every workload that was tuned has a record, even if the default config won.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import math
 import shlex
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -23,11 +26,10 @@ from te_select.operator.workload import Workload
 from te_select.records import log, metaschedule, store
 from te_select.records.fit import is_of
 from te_select.records.folders import user_folder
-from te_select.records.sizes import representative
+from te_select.records.sizes import Ranges
 from te_select.tuning.journal import Journal
 from te_select.tuning.measuring import Measurer
 from te_select.tuning.record import (
-    SAID,
     TIMEOUT,
     TRIALS,
     Observer,
@@ -35,10 +37,13 @@ from te_select.tuning.record import (
     Record,
     UntunableError,
     recorded,
+    said,
 )
 from te_select.tuning.runners import LOCAL, open_measurer
 from te_select.tuning.search import Batches, open_search
+from te_select.tuning.task import Task
 from te_select.tuning.trials import Run
+from te_select.tuning.worth import Knob, knobs_of
 
 _BUILDERS = ("te_select", "tvm")  # packages whose versions, with the machine's, decide the build
 
@@ -55,6 +60,10 @@ def tune(  # noqa: PLR0913 - the public contract's, by keyword
     seed: int = 0,
     force: bool = False,
     keep_trials: bool = False,
+    density: float = 50.0,
+    block: int = 1,
+    cond_file: str | Path = "",
+    sizes: Mapping[str, tuple[int, int]] | None = None,
     observe: Observer | None = None,
 ) -> Record:
     """Find the fastest config for a workload and record it.
@@ -65,7 +74,7 @@ def tune(  # noqa: PLR0913 - the public contract's, by keyword
     Parameters
     ----------
     workload
-        What to tune. Named dims are given representative sizes.
+        What to tune. Named dims are given representative sizes, unless ``sizes`` has others.
     target
         As for `te_select.compile`. The machine that measures must be able to run it.
     trials
@@ -84,6 +93,14 @@ def tune(  # noqa: PLR0913 - the public contract's, by keyword
         Tune a workload that has a record already, too.
     keep_trials
         Keep every trial in ``<tuning_logs>/<target>/all_trials``, rather than only the winner.
+    density, block
+        The cond that configs are timed with: percent of it that is true, and how many neighbouring
+        elements are drawn together.
+    cond_file
+        A ``.npy`` of booleans, as many as cond has, which are cond instead.
+    sizes
+        The least and the largest size of each named dim. Configs are timed at both and between, and
+        the best on average is recorded.
     observe
         Called with the progress, at every step.
 
@@ -101,9 +118,12 @@ def tune(  # noqa: PLR0913 - the public contract's, by keyword
     ArgumentError
         If an argument is out of range.
     """
-    options = Options(trials, timeout, jobs, seed, force, keep_trials)
+    options = Options(
+        trials, timeout, jobs, seed, force, keep_trials, density, block, str(cond_file)
+    )
+    ranges = tuple((name, *bounds) for name, bounds in (sizes or {}).items())
     with Session(target, tuning_logs, runner, options) as session:
-        return session.tune(workload, observe or (lambda progress: None))
+        return session.tune(session.task(workload, ranges), observe or (lambda progress: None))
 
 
 class Session:
@@ -117,6 +137,8 @@ class Session:
         As for `tune`.
     options
         The numbers.
+    measurer
+        Workers of the runner that others close; None for workers of its own.
     """
 
     def __init__(
@@ -125,6 +147,7 @@ class Session:
         tuning_logs: str | Path | None = None,
         runner: str = "local",
         options: Options | None = None,
+        measurer: Measurer | None = None,
     ) -> None:
         self.options = options or Options()
         self.target = resolve(target)
@@ -143,7 +166,10 @@ class Session:
                 f"tuning_logs {shown(tuning_logs)} is no path; expected a folder to write"
             ) from error
         self.folder = self.logs / log.folder_name(self.target.records)
-        self._measurer: Measurer | None = None
+        self._measurer = measurer
+        self._own: Measurer | None = None
+        self.last_run: Run
+        self._journals: dict[Path, Journal] = {}
         self._machine = machine(self.target.kind)
         general = versions()
         self._versions = {name: general[name] for name in _BUILDERS} | self._machine.versions()
@@ -169,17 +195,27 @@ class Session:
     @property
     def measurer(self) -> Measurer:
         """The workers, started when they are first needed."""
+        if self.runner == LOCAL:
+            self._machine.tuned_on(self.target)
         if self._measurer is None:
-            if self.runner == LOCAL:
-                self._machine.tuned_on(self.target)
             options = self.options
-            self._measurer = open_measurer(self.runner, options.jobs, options.timeout)
+            self._own = open_measurer(self.runner, options.jobs, options.timeout)
+            self._measurer = self._own
+            self._measurer.launch()
         return self._measurer
 
-    def find(self, workload: Workload) -> Record | None:
-        """Return the record that a workload has already, if it is sure and can be used."""
-        found = recorded(self.folder, workload, self._versions["tvm"])
+    def task(self, workload: Workload, ranges: Ranges = ()) -> Task:
+        """What to tune: a workload with the target and the cond of the session."""
+        return Task(workload, self._target, self.options.mask, ranges)
+
+    def find(self, task: Task) -> Record | None:
+        """Return the record that a task has already, if it is sure and can be used."""
+        found = recorded(self.folder, task.sized, self._versions["tvm"])
         if found is None or found.unsure:
+            return None
+        if {name: getattr(found, name) for name in ("cond", "sizes")} != {
+            name: task.conditions.get(name, "") for name in ("cond", "sizes")
+        }:
             return None
         try:
             config = schedule_of(self.target.kind).config_from(found.config)
@@ -188,8 +224,23 @@ class Session:
             return None
         return found
 
-    def tune(self, workload: Workload, observe: Observer) -> Record:
+    def look(self, task: Task, observe: Observer) -> float:
+        """Measure a task's default config, which is its first trial; returns the seconds."""
+        with self._opened(task) as journal:
+            pattern = access_pattern(task.sized)
+            default = schedule_of(self.target.kind).default_config(pattern, self.target.tvm)
+            (trial,) = Run(task, self.measurer, journal, observe).trials(1, [[default]])
+        assert trial.seconds is not None  # or it would have been refused
+        return trial.seconds
+
+    def kept_knobs(self, task: Task) -> list[Knob]:
+        """What the knobs were worth by the trials that an earlier session has kept."""
+        return knobs_of(self._journal(task).kept())
+
+    def tune(self, task: Task, observe: Observer, until: float = math.inf) -> Record:
         """Tune a workload, or return the record that it has.
+
+        No further config is tried after ``until``, by the monotonic clock.
 
         Raises
         ------
@@ -198,18 +249,14 @@ class Session:
         TuningError
             If measuring itself does not work, or the logs cannot be written.
         """
-        if access_pattern(checked(workload)).elements == 0:
-            raise UntunableError(f"{workload.name} has no elements: there is nothing to measure")
-        if not self.options.force and (found := self.find(workload)):
+        if not self.options.force and (found := self.find(task)):
             return found
-        sized = representative(workload)
-        key = access_pattern(sized).key
-        journal = Journal(self.folder, key, self._versions)
-        with store.locked(journal.folder, f".{journal.path.name}.lock"):
+        sized = task.sized
+        with self._opened(task) as journal:
             # Another session may have tuned it while this one waited for the lock.
-            if not self.options.force and (found := self.find(workload)):
+            if not self.options.force and (found := self.find(task)):
                 return found
-            run = Run(sized, self._target, self.measurer, journal, observe)
+            run = self.last_run = Run(task, self.measurer, journal, observe, until)
             cpus = self._machine.tuned_on(self.target)[1] if self.runner == LOCAL else None
             watch = self.measurer.watch()
             trials = run.trials(*self._search(run, sized, cpus))
@@ -223,23 +270,41 @@ class Session:
                 final.default_seconds,
                 len(trials),
                 sum(trial.seconds is None for trial in trials),
-                f"{self.folder.name}/{key}",
+                f"{self.folder.name}/{access_pattern(sized).key}",
                 sized,
                 busy,
                 final.spread,
                 unsure,
+                **task.conditions,
             )
-            self._write(record)
+            self._write(record, task)
             journal.close(keep=self.options.keep_trials)
         return record
 
-    def _write(self, record: Record) -> None:
+    @contextlib.contextmanager
+    def _opened(self, task: Task) -> Iterator[Journal]:
+        """The journal of a task, which no other session has meanwhile."""
+        if access_pattern(checked(task.workload)).elements == 0:
+            raise UntunableError(
+                f"{task.workload.name} has no elements: there is nothing to measure"
+            )
+        journal = self._journal(task)
+        with store.locked(journal.folder, f".{journal.path.name}.lock"):
+            yield journal
+
+    def _journal(self, task: Task) -> Journal:
+        journal = Journal(
+            self.folder, access_pattern(task.sized).key, self._versions | task.conditions
+        )
+        return self._journals.setdefault(journal.path, journal)
+
+    def _write(self, record: Record, task: Task) -> None:
         """Write a record; one that is unsure does not replace one that is sure."""
         session = {
             "workload": str(record.workload),
             "config": dict(record.config),
-            **{name: getattr(record, name) for name in SAID if name != "unsure" or record.unsure},
-            **self._provenance(record.workload),
+            **said(record),
+            **self._provenance(task),
         }
         config = schedule_of(self.target.kind).Config(**record.config)
         entry = metaschedule.entry(record.workload, self.target, config, record.seconds, session)
@@ -252,16 +317,18 @@ class Session:
         except ArgumentError as error:
             raise UntunableError(str(error)) from error
 
-    def _provenance(self, workload: Workload) -> dict[str, Any]:
+    def _provenance(self, task: Task) -> dict[str, Any]:
         """The machine, the versions and the command, for readers of the record."""
-        given: dict[str, Any] = {"workload": json.dumps(workload.to_json())}
+        given: dict[str, Any] = {"workload": json.dumps(task.built.to_json())}
         given |= {"target": self._target, "runner": self.runner, "tuning_logs": self._given_logs}
         given |= asdict(self.options)
         words = ["te-select", "tune"]
         for name, value in given.items():
-            if value is not None and value is not False:
+            if value is not None and value is not False and value != "":
                 words.append(f"--{name.replace('_', '-')}")
                 words += [] if value is True else [str(value)]
+        for name, least, most in task.ranges:
+            words += ["--size", f"{name}={least}:{most}"]
         if self.runner == LOCAL:
             device, cpus = self._machine.tuned_on(self.target)
         else:
@@ -277,5 +344,5 @@ class Session:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        if self._measurer is not None:
-            self._measurer.close()
+        if self._own is not None:
+            self._own.close()

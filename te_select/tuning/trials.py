@@ -6,19 +6,25 @@ take turns. The best of them must win twice to replace the default, so that nois
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+import math
+import statistics
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from te_select.operator.workload import Workload
 from te_select.timing.cores import BUSY
 from te_select.timing.rounds import Timing
 from te_select.tuning.journal import Journal, Trial, config_key
-from te_select.tuning.measuring import Candidate, Measurement, Measurer
+from te_select.tuning.measuring import Measurement, Measurer
 from te_select.tuning.record import Observer, Progress, UntunableError
-from te_select.tuning.search import Batches
+from te_select.tuning.task import Task
+from te_select.tuning.worth import Knob, knobs_of
 
 FINALISTS = 4
+LOST = 1.1  # times the default's time, in its trial: such a config would lose the finals
+FIRST_ROUNDS = 5  # whoever is not ahead after these has lost
 ROUNDS, DUEL_ROUNDS = 15, 25
 SPREAD = 0.5  # the middle half of the rounds, as a share of their median
 GAIN = 1.01  # in three of four turns; a kernel compared with itself won so in 1 of 144 pairs
@@ -77,64 +83,102 @@ class Run:
 
     Parameters
     ----------
-    workload
-        The workload, of int dims.
-    target
-        The target as `te_select.compile` takes it.
+    task
+        What is tuned.
     measurer
         Measures the configs.
     journal
         The trials of earlier sessions; those of this one are added.
     observe
         Called with the progress, at every step.
+    until
+        When no further config is tried, by the monotonic clock.
     """
 
     def __init__(
         self,
-        workload: Workload,
-        target: str,
+        task: Task,
         measurer: Measurer,
         journal: Journal,
         observe: Observer,
+        until: float = math.inf,
     ) -> None:
-        self._workload = workload
-        self._target = target
+        self._task = task
         self._measurer = measurer
         self._journal = journal
         self._observe = observe
+        self._until = until
         self._known = journal.read()
         self._trials: list[tuple[Any, Trial]] = []
-        self._progress = Progress(workload)
+        self._progress = Progress(task.sized)
+
+    @property
+    def resumed(self) -> int:
+        """How many of the trials an earlier run had measured."""
+        return self._progress.resumed
+
+    @property
+    def knobs(self) -> list[Knob]:
+        """What each knob was worth."""
+        return knobs_of([trial for _, trial in self._trials])
 
     def seconds_of(self, config: Any) -> float | None:
         """The median seconds of a config that was measured; None if it failed."""
         return self._trial(config).seconds
 
-    def trials(self, total: int, batches: Batches) -> list[Trial]:
+    def trials(self, total: int, batches: Iterable[list[Any]]) -> list[Trial]:
         """Measure the configs that a search proposes, unless an earlier session has done so."""
         self._progress = replace(self._progress, total=total)
         for batch in batches:
             new = [config for config in batch if config_key(asdict(config)) not in self._known]
             known = [self._trial(config) for config in batch if config not in new]
-            self._progress = replace(self._progress, resumed=self._progress.resumed + len(known))
-            for measurement in self._measurer.measure([self._candidate(each) for each in new]):
-                known.append(self._keep(measurement))
+            before = sum(config_key(trial.config) not in self._journal.own for trial in known)
+            self._progress = replace(self._progress, resumed=self.resumed + before)
+            for trial in self._measure(new):
+                known.append(trial)
                 self._show(known)
-            self._trials += [(config, self._trial(config)) for config in batch]
+            done = [config for config in batch if config_key(asdict(config)) in self._known]
+            self._trials += [(config, self._trial(config)) for config in done]
             self._show()
+            if self._is_late():
+                break
         return [trial for _, trial in self._trials]
+
+    def _is_late(self) -> bool:
+        """Whether the time is over; the default is measured in any case."""
+        return bool(self._known) and time.monotonic() > self._until
+
+    def _measure(self, configs: Sequence[Any]) -> Iterator[Trial]:
+        """Measure configs, each at every size, as long as there is time."""
+        candidates = zip(*map(self._task.candidates, configs), strict=True)
+        by_size = itertools.chain.from_iterable(candidates)
+        parts: dict[object, list[Measurement]] = {}
+        for measurement in self._measurer.measure(list(by_size)):
+            own = parts.setdefault(measurement.candidate.code, [])
+            own.append(measurement)
+            if len(own) == len(self._task.points):
+                yield self._keep(own)
+                if self._is_late():
+                    return
 
     def finals(self) -> Final:
         """Compare the fastest configs with the default, in turns."""
         self._progress = replace(self._progress, phase="finalists")
         self._observe(self._progress)
-        default = self._trials[0][0]
+        default, of_default = self._trials[0]
+        most = LOST * (of_default.seconds or math.inf)
         timed = [(trial.seconds, i) for i, (_, trial) in enumerate(self._trials) if trial.seconds]
-        fastest = [self._trials[i][0] for _, i in sorted(timed) if i][:FINALISTS]
-        first = self._turns([default, *fastest], ROUNDS)
-        winners = {c: first[c].ratio(first[default]) for c in fastest if c in first}
+        hopeful = [self._trials[i][0] for seconds, i in sorted(timed) if i and seconds < most]
+        fastest = hopeful[:FINALISTS]
+        first = self._turns([default, *fastest], FIRST_ROUNDS)
         if default not in first:
-            raise UntunableError(f"{self._workload.name}: the default config failed in the finals")
+            raise UntunableError(
+                f"{self._task.workload.name}: the default config failed in the finals"
+            )
+        ahead = [c for c in fastest if c in first and first[c].ratio(first[default]) > GAIN]
+        if ahead:
+            first = self._turns([default, *ahead], ROUNDS)
+        winners = {c: first[c].ratio(first[default]) for c in ahead if {c, default} <= set(first)}
         best = max(winners, key=lambda config: winners[config], default=default)
         final = _final(first, best, default)
         if not wins(first[best], first[default]):
@@ -149,27 +193,25 @@ class Run:
         """Times of the configs that did not fail."""
         if not configs:
             return {}
-        candidates = [self._candidate(config) for config in configs]
-        measured = self._measurer.interleave(candidates, rounds)
-        return {
-            config: Timing(one.seconds)
-            for config, one in zip(configs, measured, strict=True)
-            if one.seconds is not None
-        }
-
-    def _candidate(self, config: Any) -> Candidate:
-        return Candidate(self._workload, self._target, asdict(config))
+        by_size = zip(*map(self._task.candidates, configs), strict=True)
+        measured = [self._measurer.interleave(each, rounds) for each in by_size]
+        times = zip(configs, zip(*measured, strict=True), strict=True)
+        joined = {config: _joined([part.seconds for part in parts]) for config, parts in times}
+        return {config: timing for config, timing in joined.items() if timing is not None}
 
     def _trial(self, config: Any) -> Trial:
         return self._known[config_key(asdict(config))]
 
-    def _keep(self, measurement: Measurement) -> Trial:
-        """Put a measurement into the journal."""
-        seconds = None if measurement.seconds is None else Timing(measurement.seconds).median
-        trial = Trial(dict(measurement.candidate.config), seconds, measurement.failure)
-        if not self._trials and seconds is None:
+    def _keep(self, parts: Sequence[Measurement]) -> Trial:
+        """Put a config's measurements, one for each size, into the journal."""
+        failure = next((part.failure for part in parts if part.seconds is None), None)
+        medians = [(Timing(part.seconds).median,) for part in parts if part.seconds is not None]
+        timing = _joined(medians) if len(medians) == len(parts) else None
+        seconds = None if timing is None else timing.median
+        trial = Trial(dict(parts[0].candidate.config), seconds, failure)
+        if not self._known and seconds is None:
             raise UntunableError(
-                f"{self._workload.name}: the default config failed: {measurement.failure}"
+                f"{self._task.workload.name}: the default config failed: {failure}"
             )
         self._journal.append(trial)
         self._known[config_key(trial.config)] = trial
@@ -188,6 +230,16 @@ class Run:
             failure=failures[0] if failures else None,
         )
         self._observe(self._progress)
+
+
+def _joined(sizes: Sequence[tuple[float, ...] | None]) -> Timing | None:
+    """The geometric mean of the times at each size, round by round; None if one has failed."""
+    known = [seconds for seconds in sizes if seconds is not None]
+    if len(known) < len(sizes):
+        return None
+    if len(known) == 1:
+        return Timing(known[0])
+    return Timing(tuple(map(statistics.geometric_mean, zip(*known, strict=True))))
 
 
 def _final(timed: dict[Any, Timing], best: Any, default: Any) -> Final:

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 import te_select
-from te_select.cli import tune as tune_module
-from te_select.tuning import session
+from te_select.tuning import agenda, runners, session
 from tests.support.tuning_fakes import FakeMeasurer
 
 
@@ -35,8 +34,9 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Callable[..., FakeMeasurer]:
 
     def use(*args: Any, **keywords: Any) -> FakeMeasurer:
         measurer = FakeMeasurer(*args, **keywords)
-        monkeypatch.setattr(session, "open_measurer", lambda *_: measurer)
-        monkeypatch.setattr(tune_module, "_roof", lambda *_: 1e11)
+        for module in (session, runners):
+            monkeypatch.setattr(module, "open_measurer", lambda *_: measurer)
+        monkeypatch.setattr(agenda, "roof_of", lambda *_: 1e11)
         return measurer
 
     return use

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import te_select
-from te_select.backends.c_compiler import c_compiler
+from te_select.backends.programs import c_compiler
 from te_select.records import log, store
 from te_select.runtime.artifact import cache, embedded, stored
 from te_select.runtime.artifact.manifest import Manifest

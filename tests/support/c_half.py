@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tvm_ffi import libinfo
 
-from te_select.backends.c_compiler import c_compiler
+from te_select.backends.programs import c_compiler
 from te_select.runtime import c
 
 RUNTIME = c.FOLDER

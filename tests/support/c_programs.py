@@ -11,7 +11,7 @@ from typing import Any
 
 import te_select
 from te_select import Workload
-from te_select.backends.c_compiler import c_compiler
+from te_select.backends.programs import c_compiler
 from te_select.runtime.artifact.manifest import c_name
 
 SOURCES = Path(__file__).parent / "c"

@@ -16,8 +16,9 @@ import numpy as np
 import tvm_ffi
 
 from te_select import Workload
-from te_select.backends.c_compiler import c_compiler, link_stub
+from te_select.backends.c_compiler import link_stub
 from te_select.backends.cpu import link
+from te_select.backends.programs import c_compiler
 from te_select.runtime.call.cpu.decisions import Decisions
 from te_select.schedules.cpu.flags import FLAGS
 from tests.support.runtime_standin import manifest

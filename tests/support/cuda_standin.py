@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from te_select.backends.c_compiler import c_compiler
 from te_select.backends.cuda import link
 from te_select.backends.cuda.compilers import CudaBinary
 from te_select.backends.cuda.lowering import CudaFunction
+from te_select.backends.programs import c_compiler
 from te_select.operator.dtypes import ELEMENT_TYPES, numpy_dtype
 from te_select.operator.workload import Workload
 from te_select.runtime.artifact.manifest import KernelRecord, Manifest

@@ -10,8 +10,8 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from te_select.backends.c_compiler import c_compiler
 from te_select.backends.cpu import link
+from te_select.backends.programs import c_compiler
 from te_select.operator.workload import Workload
 from te_select.runtime.artifact.manifest import KernelRecord, Manifest
 from te_select.runtime.call import loading

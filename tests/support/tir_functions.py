@@ -14,8 +14,8 @@ from tvm import ir, tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.tirx.script.builder import ir as T
 
-from te_select.backends.c_compiler import c_compiler
 from te_select.backends.cpu import lowering
+from te_select.backends.programs import c_compiler
 from te_select.backends.targets import resolve
 from te_select.schedules.cpu.span import Span
 from te_select.schedules.cpu.statements import statements

@@ -6,8 +6,8 @@ import subprocess
 import time
 from pathlib import Path
 
-from te_select.backends.c_compiler import c_compiler
 from te_select.backends.cpu import link
+from te_select.backends.programs import c_compiler
 from te_select.compiler import versions
 from te_select.runtime.artifact.manifest import KernelRecord, Manifest
 from te_select.runtime.artifact.scratch import NoRoomError

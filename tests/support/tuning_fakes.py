@@ -52,8 +52,17 @@ class FakeMeasurer:
     def watch(self) -> Watch:
         return Watch(list)  # tests say what it says
 
+    def launch(self) -> None:
+        pass
+
     def close(self) -> None:
         self.closed = True
+
+    def __enter__(self) -> FakeMeasurer:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
 
     def _measurement(self, candidate: Candidate, count: int) -> Measurement:
         seconds = self.seconds(candidate)

@@ -92,7 +92,7 @@ def test_time_left_is_by_the_trials_of_this_run(
     clock = Clock()
     monkeypatch.setattr(module, "time", clock)
     display = Display(1)
-    display.begin(None)
+    display.begin("w", None)
     clock.now += 10.0
     assert display._left(progress) == left
 
@@ -101,12 +101,21 @@ def test_panel_shows_trials_best_roof_failures_and_time_left() -> None:
     from rich.console import Console
 
     display = Display(3)
-    display.begin(4e11)
+    display.end(Outcome("u", None, "it hung"))
+    display.begin("w", 4e11)
     display(Progress(BIG, done=1, total=64))
     progress = Progress(BIG, 16, 64, 2, "it hung: 30 s", default=4e-3, best=2e-3)
     console = Console(width=120, record=True, file=open("/dev/null", "w"))  # noqa: PTH123, SIM115
     console.print(display.panel(progress))
     text = console.export_text()
-    for part in ("1/3", "16/64", "4 ms", "2 ms", "2.00x", "of the roof", "2; the first: it hung"):
+    for part in (
+        "1 of 3 done",
+        "16/64",
+        "4 ms",
+        "2 ms",
+        "2.00x",
+        "of the roof",
+        "2; the first: it hung",
+    ):
         assert part in text
     assert "for this workload" in text

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import math
 
 import pytest
 
@@ -16,12 +17,20 @@ from te_select.schedules.annotations import ANNOTATION
 from te_select.schedules.cpu import isa
 from te_select.schedules.cpu import schedule as cpu
 from te_select.schedules.cpu.config import BY_MACHINE, GRAINS, OF_MACHINE
-from te_select.tuning.search import BATCH, Evolution, candidates, open_search
+from te_select.tuning.search import (
+    BATCH,
+    Evolution,
+    Worth,
+    candidates,
+    changes,
+    one_by_one,
+    open_search,
+)
 from tests.support.tuning_fakes import BIG, FEW, ROWS
 
 V4, MODEL = resolve("x86-64-v4"), resolve("znver4")
 V4_BYTES = isa.level_of(V4.tvm).register_bytes
-TRIALS = 1 + BATCH + BATCH // 2  # the default, sampled configs, and evolved ones
+TRIALS = 32 + BATCH  # the default, those that differ in one knob, and evolved ones
 
 
 def proposed(workload, trials, seed, seconds):
@@ -108,9 +117,8 @@ def test_short_rows_are_tried_each_for_itself_too():
 
 def test_small_space_is_enumerated_whole(monkeypatch):
     every = candidates(FEW, V4)
-    evolved = []
-    monkeypatch.setattr(Evolution, "batches", lambda *_: evolved)
-    assert open_search(FEW, V4, len(every) - 1, 0, by_piece) == (len(every) - 1, evolved)
+    monkeypatch.setattr(Evolution, "batches", lambda *_: pytest.fail("nothing is left to it"))
+    assert proposed(FEW, len(every) - 1, 0, by_piece) == every[:-1]
     for trials in (len(every), 64):
         total, batches = open_search(FEW, V4, trials, 0, by_piece)
         assert (total, list(batches)) == (len(every), [every[:1], every[1:]])
@@ -135,9 +143,58 @@ def test_evolution_is_told_each_proposal_with_its_own_time(monkeypatch):
         return times.setdefault(effects(BIG, [config])[0], 1e-3 + len(times) * 1e-6)
 
     monkeypatch.setattr(Evolution, "_notify", notify)
-    first = proposed(BIG, BATCH, 0, seconds_of)[:1]
+    configs = proposed(BIG, TRIALS, 0, seconds_of)
+    first = [configs[0], *one_by_one(candidates(BIG, V4))]
     assert told.keys() | effects(BIG, first) == times.keys()
     assert told.items() <= times.items()
+
+
+def test_configs_that_differ_in_one_knob_come_after_the_default():
+    """A value of each knob, then the next; so few trials have tried every knob."""
+    every = candidates(BIG, MODEL)
+    changed = [changes(config, every[0]) for config in one_by_one(every)]
+    assert all(len(each) == 1 for each in changed)
+    knobs = [name for each in changed for name in each]
+    assert len(set(knobs)) >= 5
+    assert len(set(knobs[: len(set(knobs))])) == len(set(knobs))
+    tried = {(name, value) for each in changed for name, value in each.items()}
+    space = cpu.space(access_pattern(BIG), MODEL.tvm)
+    for name in ("vector_bytes", "unroll", "piece"):
+        assert {value for knob, value in tried if knob == name} == (
+            set(space[name]) - {getattr(every[0], name)}
+        )
+    assert proposed(BIG, 6, 0, by_piece)[1:] == one_by_one(candidates(BIG, V4))[:5]
+
+
+def test_knobs_that_gain_by_themselves_are_tried_together():
+    """Three knobs gain; of some hundred configs, one has all three."""
+
+    def seconds_of(config):
+        gains = (config.unroll == 8, config.vector_bytes == 32, config.piece == 4096)
+        return 1e-3 * 0.8 ** sum(gains)
+
+    configs = proposed(BIG, TRIALS, 0, seconds_of)
+    single = len(one_by_one(candidates(BIG, V4)))
+    best = min(map(seconds_of, configs[: single + 1 + BATCH // 2]))
+    assert best == pytest.approx(1e-3 * 0.8**3)
+
+
+def test_worth_of_configs_is_the_product_of_their_knobs():
+    every = candidates(BIG, MODEL)
+    default = every[0]
+    times = {"unroll": {8: 0.5, 1: 0.99, 2: 2.0}, "skip": {0: None}}
+
+    def seconds_of(config):
+        ((name, value),) = changes(config, default).items() or [("", 0)]
+        return times.get(name, {}).get(value, 1.0)
+
+    worth = Worth(every, seconds_of)
+    both = dataclasses.replace(default, unroll=8, piece=4096)
+    assert worth.predict(default) == 1.0
+    assert worth.predict(both) == 0.5
+    assert worth.predict(dataclasses.replace(default, unroll=1)) == 1.0  # noise
+    assert worth.predict(dataclasses.replace(default, unroll=2)) == 2.0
+    assert worth.predict(dataclasses.replace(default, unroll=8, skip=0)) == math.inf
 
 
 def test_every_trial_of_a_large_space_is_another_config():
@@ -173,4 +230,4 @@ def test_interrupt_in_a_callback_of_tvm_stays_an_interrupt(monkeypatch):
 
     monkeypatch.setattr(Evolution, "_designs", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        open_search(BIG, MODEL, TRIALS, 0, by_piece)
+        proposed(BIG, TRIALS, 0, by_piece)

@@ -79,12 +79,32 @@ def test_default_is_recorded_unless_beaten_beyond_noise(run):
 def test_config_that_wins_once_does_not_replace_the_default(run):
     class Lucky(FakeMeasurer):
         def interleave(self, candidates, rounds):
-            self.seconds = by_unroll if not self.rounds else flat
+            self.seconds = by_unroll if len(self.rounds) < 1 else flat
             return super().interleave(candidates, rounds)
 
     record = run(SMALL, Lucky(), trials=80)
     assert dict(record.config) == dataclasses.asdict(default_of(SMALL))
-    assert run.measurer.rounds == [trials.ROUNDS, trials.DUEL_ROUNDS]
+    assert run.measurer.rounds == [trials.FIRST_ROUNDS, trials.ROUNDS]
+
+
+def test_finals_end_if_no_config_is_ahead(run):
+    run(SMALL, FakeMeasurer(flat), trials=80)
+    assert run.measurer.rounds == [trials.FIRST_ROUNDS]
+    run(SMALL, trials=80, force=True)
+    assert run.measurer.rounds == [trials.FIRST_ROUNDS, trials.ROUNDS, trials.DUEL_ROUNDS]
+
+
+def test_configs_that_their_trial_shows_lost_are_not_in_the_finals(run):
+    def seconds(candidate):
+        return 1e-3 * {8: 1.0, 4: 1.0, 2: trials.LOST * 1.1, 1: 2.0}[candidate.config["unroll"]]
+
+    class Seen(FakeMeasurer):
+        def interleave(self, candidates, rounds):
+            self.seen = {each.config["unroll"] for each in candidates}
+            return super().interleave(candidates, rounds)
+
+    run(SMALL, Seen(seconds), trials=80)
+    assert run.measurer.seen == {4, 8}
 
 
 def test_failed_configs_are_counted_and_never_recorded(run):
@@ -156,7 +176,7 @@ def test_workload_is_measured_by_one_session_at_a_time(run, tmp_path, monkeypatc
             with monkeypatch.context() as impatient, Session(TARGET, tmp_path) as other:
                 impatient.setattr(store, "FileLock", functools.partial(FileLock, timeout=0))
                 with pytest.raises(te_select.TuningError, match="cannot be written"):
-                    other.tune(SMALL, lambda progress: None)
+                    other.tune(other.task(SMALL), lambda progress: None)
             return super().measure(candidates)
 
     run(SMALL, Meeting(), trials=80)
@@ -293,7 +313,7 @@ def test_two_sessions_of_one_workload_measure_it_once(tmp_path, monkeypatch):
         assert begun.wait(60)
         with Session(TARGET, tmp_path) as other:  # it has workers, so it could measure at once
             assert other.measurer is second
-            two = pool.submit(other.tune, SMALL, lambda progress: None)
+            two = pool.submit(other.tune, other.task(SMALL), lambda progress: None)
             with pytest.raises(FutureTimeoutError):
                 two.result(0.5)
             assert second.measured == []

@@ -8,9 +8,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from te_select.backends.c_compiler import c_compiler
 from te_select.backends.cpu import profile
-from te_select.backends.programs import first_line
+from te_select.backends.programs import c_compiler, first_line
 from te_select.errors import ToolchainError
 from te_select.runtime.call.cpu import features
 from te_select.runtime.call.cpu.profile import problem_of_threads

@@ -1,4 +1,4 @@
-"""The cache: libraries that were built, by a key of everything that they depend on.
+"""The cache: libraries and parts of them, by a key of everything that they depend on.
 
 One entry is one file, which is whole or not there (`te_select.runtime.artifact.atomic`). Who loses
 a race replaces an entry by an equal one. Loading an entry runs its code, so the folder must belong

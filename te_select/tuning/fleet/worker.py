@@ -21,6 +21,7 @@ from te_select.errors import SelectError, TuningError
 from te_select.operator.workload import Workload
 from te_select.runtime.artifact import stored
 from te_select.timing.cores import Load
+from te_select.timing.operands import Mask
 from te_select.timing.rounds import SHORTEST_SAMPLE as SHORTEST_TURN
 from te_select.timing.rounds import WARM_UP
 from te_select.timing.samples import SHORTEST_SAMPLE, enough
@@ -90,11 +91,11 @@ class Worker:
         return {}
 
     @_guarded
-    def prepare(self, workload: Workload) -> dict[str, Any]:
+    def prepare(self, workload: Workload, mask: Mask) -> dict[str, Any]:
         """Send the operands of a workload, and NumPy's result."""
         self._inputs, self._ends = {}, math.inf
         self._workload = workload
-        problem = Problem(workload)
+        problem = Problem(workload, mask)
         arrays = {
             "cond": problem.cond.view(np.uint8),
             "checked_cond": problem.checked_cond.view(np.uint8),

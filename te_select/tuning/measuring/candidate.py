@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from te_select.operator.workload import Workload
+from te_select.timing.operands import USUAL, Mask
 
 Config = Mapping[str, int | bool]
 
@@ -18,16 +19,32 @@ class Candidate:
     Parameters
     ----------
     workload
-        What to compute, of int dims only.
+        What to build.
     target
         The target as `te_select.compile` takes it: a name, or a TVM target as JSON text.
     config
         The knobs of the schedule, as a manifest holds them.
+    mask
+        The cond that it is timed with.
+    point
+        The workload with the sizes of the operands, if it has names; else None.
     """
 
     workload: Workload
     target: str
     config: Config
+    mask: Mask = USUAL
+    point: Workload | None = None
+
+    @property
+    def problem(self) -> tuple[Workload, Mask]:
+        """What its operands depend on."""
+        return self.point or self.workload, self.mask
+
+    @property
+    def code(self) -> tuple[object, ...]:
+        """What its library depends on."""
+        return self.workload, self.target, *sorted(self.config.items())
 
 
 @dataclass(frozen=True)
@@ -41,7 +58,7 @@ class Measurement:
     seconds
         Seconds per call, one for each sample, of a kernel that computed the right bits; None if it
         failed. A sample is one call, or the mean of several calls that together take 0.3 ms. The
-        operands are reused and begin on cache lines. Cond is random with a density of 50 %.
+        operands are reused and begin on cache lines.
     failure
         Why it failed, in one line; None if it did not.
     """

@@ -7,6 +7,7 @@ from typing import Any
 
 from te_select.operator.workload import Workload
 from te_select.timing.cores import Watch, here
+from te_select.timing.operands import Mask
 from te_select.tuning.measuring.candidate import Built, Measurement
 from te_select.tuning.measuring.measurer import Measurer
 from te_select.tuning.measuring.problem import memory_needed
@@ -21,7 +22,8 @@ PREPARE_BYTES_PER_SECOND = 20e6  # a tenth of what a loaded machine was seen to 
 class RunWorker(Worker):
     """A worker that checks and times libraries, on operands that it prepares once a workload."""
 
-    prepared: tuple[int, Workload] | None = None  # the generation that has made the operands
+    # The generation that has made the operands, and what they depend on.
+    prepared: tuple[int, tuple[Workload, Mask]] | None = None
 
     def measure(
         self, built: Sequence[Built], rounds: int | None, limit: float, patience: float = 0.0
@@ -45,13 +47,13 @@ class RunWorker(Worker):
             ``"results"``, one for each library, or ``"failure"`` if none could be run.
         """
         self.start()
-        workload = built[0].candidate.workload
-        if self.prepared != (self.generation, workload):
+        problem = built[0].candidate.problem
+        if self.prepared != (self.generation, problem):
             self.prepared = None
-            answer = self.request(prepare_seconds(workload), "prepare", workload)
+            answer = self.request(prepare_seconds(problem[0]), "prepare", *problem)
             if answer:
                 return answer
-            self.prepared = self.generation, workload
+            self.prepared = self.generation, problem
         paths = [one.path for one in built]
         return self.request(limit + patience, "measure", paths, rounds, limit)
 
@@ -63,6 +65,11 @@ class LocalMeasurer(Measurer):
         super().__init__(jobs, timeout)
         self._worker = RunWorker(RUN_WORKER, self.folder)
         self._libraries = 0
+
+    def launch(self) -> None:
+        """Begin to start all workers, so that they import side by side."""
+        self._worker.launch()
+        super().launch()
 
     def close(self) -> None:
         """End the workers and remove their files."""

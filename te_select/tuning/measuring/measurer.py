@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import os
 import queue
@@ -11,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import islice
+from pathlib import Path
 
 from te_select.errors import ArgumentError
 from te_select.operator.broadcast import shown
@@ -23,7 +23,7 @@ BUILD_WORKER = "te_select.tuning.measuring.build_worker"
 MOST_JOBS = 16  # build workers by default; each takes 0.4 GB
 LARGEST_JOBS = 1024  # as many as fit into a machine of 512 GB
 LONGEST_TIMEOUT = 24 * 60 * 60  # seconds
-BATCH = 2  # candidates per build worker that are built before any is run
+BATCH = 4  # candidates per build worker that are built before any is run
 
 
 class Measurer(ABC):
@@ -61,6 +61,12 @@ class Measurer(ABC):
             self._idle.put(worker)
         self._threads = ThreadPoolExecutor(self.jobs, "te_select-build")
         self._numbers = itertools.count()
+        self._kept: dict[tuple[object, ...], Path] = {}  # libraries, by `Candidate.code`
+
+    def launch(self) -> None:
+        """Begin to start all workers, so that they import side by side."""
+        for worker in self._workers:
+            worker.launch()
 
     def measure(self, candidates: Iterable[Candidate]) -> Iterator[Measurement]:
         """Measure candidates.
@@ -85,9 +91,9 @@ class Measurer(ABC):
         """
         pending = iter(candidates)
         while batch := list(islice(pending, self.batch)):
-            with self._built(batch) as (usable, failed):
-                yield from failed.values()
-                yield from self._run([[one] for one in usable], None)
+            usable, failed = self._built(batch)
+            yield from failed.values()
+            yield from self._run([[one] for one in usable], None)
 
     def interleave(self, candidates: Sequence[Candidate], rounds: int) -> list[Measurement]:
         """Measure candidates against each other: they take turns in one process, on one memory.
@@ -113,21 +119,21 @@ class Measurer(ABC):
         """
         if type(rounds) is not int or rounds < 1:
             raise ArgumentError(f"rounds is {shown(rounds)}; expected an int of at least 1")
-        workloads = dict.fromkeys(candidate.workload for candidate in candidates)
+        workloads = dict.fromkeys(candidate.problem[0] for candidate in candidates)
         if len(workloads) > 1:
             named = ", ".join(workload.name for workload in workloads)
             raise ArgumentError(
                 f"the candidates are of {len(workloads)} workloads ({named}); expected one"
             )
-        with self._built(candidates) as (usable, failed):
-            turns = iter(list(self._run([usable], rounds)) if usable else ())
-            return [failed.get(k) or next(turns) for k in range(len(candidates))]
+        usable, failed = self._built(candidates)
+        turns = iter(list(self._run([usable], rounds)) if usable else ())
+        return [failed.get(k) or next(turns) for k in range(len(candidates))]
 
     def close(self) -> None:
         """End the workers and remove their files."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         for worker in self._workers:
-            worker.stop()
+            worker.kill()  # to end by itself takes a process with TVM 0.3 s
         scratch.remove(self.folder)
 
     @property
@@ -143,18 +149,22 @@ class Measurer(ABC):
     def _run(self, jobs: Sequence[Sequence[Built]], rounds: int | None) -> Iterator[Measurement]:
         """Check and time libraries: those of a job in turns, or alone if ``rounds`` is None."""
 
-    @contextlib.contextmanager
-    def _built(
-        self, candidates: Sequence[Candidate]
-    ) -> Iterator[tuple[list[Built], dict[int, Measurement]]]:
-        """Libraries that exist meanwhile, and what became of the other candidates, by number."""
+    def _built(self, candidates: Sequence[Candidate]) -> tuple[list[Built], dict[int, Measurement]]:
+        """Libraries, and what became of the other candidates, by number.
+
+        The libraries stay until another workload is measured: those in the finals were built for
+        their trials.
+        """
+        workloads = {candidate.workload for candidate in candidates}
+        for code in [each for each in self._kept if each[0] not in workloads]:
+            shutil.rmtree(self._kept.pop(code).parent, ignore_errors=True)
         built = self._build(candidates)
+        for worker in self._workers:
+            if worker.is_running():
+                worker.start()  # one that is still importing would disturb what is timed
         usable = [one for one in built if isinstance(one, Built)]
-        try:
-            yield usable, {k: one for k, one in enumerate(built) if isinstance(one, Measurement)}
-        finally:
-            for one in usable:
-                shutil.rmtree(one.path.parent, ignore_errors=True)
+        self._kept |= {one.candidate.code: one.path for one in usable}
+        return usable, {k: one for k, one in enumerate(built) if isinstance(one, Measurement)}
 
     def _build(self, candidates: Sequence[Candidate]) -> list[Built | Measurement]:
         """Build candidates, in their order; when this returns or raises, all building has ended."""
@@ -172,6 +182,8 @@ class Measurer(ABC):
             raise
 
     def _build_one(self, candidate: Candidate) -> Built | Measurement:
+        if (kept := self._kept.get(candidate.code)) is not None:
+            return Built(candidate, kept)
         path = self.folder / f"build{next(self._numbers)}" / f"{candidate.workload.name}.so"
         worker = self._idle.get()
         try:

@@ -14,7 +14,7 @@ import numpy as np
 
 from te_select.errors import TuningError
 from te_select.operator.workload import Workload
-from te_select.timing.operands import aligned_empty
+from te_select.timing.operands import USUAL, Mask, aligned_empty
 from te_select.verify.checks import Operands, runs
 from te_select.verify.guarded import Bytes, randomize
 from te_select.verify.reference import Array, bits, first_difference, ints, placed, special_bits
@@ -33,20 +33,22 @@ class Problem:
 
     Then and else begin with the values that arithmetic would change (NaN payloads, -0.0). The rest
     is random bits. A kernel is checked with a cond whose first half is random and whose second half
-    comes in runs, so that errors in skipping show. It is timed with a random cond of density 50 %.
+    comes in runs, so that errors in skipping show. It is timed with the cond of a mask.
 
     Parameters
     ----------
     workload
         The workload, of int dims only.
+    mask
+        How the cond of the timing is drawn.
 
     Raises
     ------
     TuningError
-        If it has named dims, or its operands do not fit into memory.
+        If it has named dims, its operands do not fit into memory, or the mask is none for it.
     """
 
-    def __init__(self, workload: Workload) -> None:
+    def __init__(self, workload: Workload, mask: Mask = USUAL) -> None:
         if workload.dim_names:
             raise TuningError(
                 f"{workload} has the named dims {', '.join(workload.dim_names)}; expected ints"
@@ -58,7 +60,10 @@ class Problem:
         self._out_memory = operands.buffers["out"]
         self.checked_cond, self.then, self.else_, self.out = operands.arrays()
         self.cond = aligned_empty(self.checked_cond.shape, np.dtype(np.bool_))
-        self.cond[...] = self.checked_cond
+        try:
+            self.cond.reshape(-1)[...] = mask.draw(operands.random, self.cond.size)
+        except ValueError as error:
+            raise TuningError(f"{workload.name}: {error}") from error
         operands.mask(partial(_checked, operands.random))
         self.expected = self._expected()
 

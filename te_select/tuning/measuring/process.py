@@ -34,9 +34,9 @@ class WorkerTimeoutError(WorkerError):
 class Worker:
     """A Python process that answers requests, one at a time.
 
-    It is started at the first request. It runs in a process group of its own, so that Ctrl-C does
-    not reach it. It ends when its connection is closed, so that it never outlives this process. Its
-    temporary files lie in ``folder``.
+    It is started at the first request, or before by `launch`. It runs in a process group of its
+    own, so that Ctrl-C does not reach it. It ends when its connection is closed, so that it never
+    outlives this process. Its temporary files lie in ``folder``.
 
     Parameters
     ----------
@@ -53,6 +53,7 @@ class Worker:
         self.folder = folder
         self.generation = 0  # grows with every start; a new process knows nothing of old requests
         self._process: subprocess.Popen[bytes] | None = None
+        self._is_ready = False  # whether the process has said that it takes requests
         self._errors = folder / f"{module.rpartition('.')[2]}-{id(self):x}.log"
 
     def request(self, seconds: float, name: str, *arguments: Any) -> dict[str, Any]:
@@ -96,7 +97,29 @@ class Worker:
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> subprocess.Popen[bytes]:
-        """Start the process unless it runs; a process that has died is replaced.
+        """Start the process unless it runs, and wait until it is ready.
+
+        Raises
+        ------
+        TuningError
+            If it cannot be started.
+        """
+        process = self.launch()
+        if not self._is_ready:
+            try:
+                self._answer(process, STARTUP_SECONDS)
+            except WorkerError as error:
+                self.kill()
+                raise TuningError(f"a worker ({self.module}) cannot be started: {error}") from error
+            except BaseException:
+                self.kill()
+                raise
+            self.generation += 1
+            self._is_ready = True
+        return process
+
+    def launch(self) -> subprocess.Popen[bytes]:
+        """Begin to start the process, unless it runs; a process that has died is replaced.
 
         Raises
         ------
@@ -106,6 +129,7 @@ class Worker:
         if self._process is not None and self.is_running():
             return self._process
         self.kill()
+        self._is_ready = False
         paths = [str(Path(entry).resolve()) for entry in sys.path]
         variables = {"PYTHONPATH": os.pathsep.join(paths), "TMPDIR": str(self.folder)}
         self._connection, theirs = multiprocessing.Pipe()
@@ -126,9 +150,7 @@ class Worker:
                     env={**os.environ, **variables},
                     start_new_session=True,
                 )
-            self.generation += 1
-            self._answer(self._process, STARTUP_SECONDS)
-        except (OSError, WorkerError) as error:
+        except OSError as error:
             self.kill()
             raise TuningError(f"a worker ({self.module}) cannot be started: {error}") from error
         except BaseException:

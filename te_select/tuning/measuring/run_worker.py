@@ -11,6 +11,7 @@ from te_select.operator.workload import Workload
 from te_select.runtime.artifact.scratch import NoRoomError
 from te_select.runtime.call import loading
 from te_select.runtime.call.kernel import Kernel
+from te_select.timing.operands import Mask
 from te_select.tuning.measuring.place import Place, place_of
 from te_select.tuning.measuring.problem import Problem
 from te_select.tuning.measuring.serve import reason
@@ -23,10 +24,10 @@ class Worker:
         self._problem: Problem | None = None
         self._place: Place | None = None
 
-    def prepare(self, workload: Workload) -> dict[str, Any]:
+    def prepare(self, workload: Workload, mask: Mask) -> dict[str, Any]:
         """Make the operands of a workload; those of the workload before are released first."""
         self._problem = self._place = None
-        self._problem = Problem(workload)
+        self._problem = Problem(workload, mask)
         return {}
 
     def measure(self, paths: Sequence[Path], rounds: int | None, _limit: float) -> dict[str, Any]:

@@ -11,9 +11,9 @@ import pytest
 from tvm_ffi import libinfo
 
 from te_select import Workload
-from te_select.backends.c_compiler import c_compiler
 from te_select.backends.cpu import link
 from te_select.backends.cuda import link as cuda_link
+from te_select.backends.programs import c_compiler
 from te_select.runtime.artifact.manifest import c_name
 from tests.support.c_half import RUNTIME, WARNINGS
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from te_select import Workload
-from te_select.backends.c_compiler import c_compiler
 from te_select.backends.cpu import link
+from te_select.backends.programs import c_compiler
 from te_select.errors import ArtifactError, ToolchainError
 from te_select.runtime.artifact import embedded, stored
 from te_select.runtime.call import image, loading

@@ -10,7 +10,7 @@ import pytest
 from tvm_ffi import libinfo
 
 from te_select import Workload
-from te_select.backends.c_compiler import c_compiler
+from te_select.backends.programs import c_compiler
 from te_select.runtime.artifact.manifest import c_name
 from tests.support import c_programs
 from tests.support.c_half import RUNTIME

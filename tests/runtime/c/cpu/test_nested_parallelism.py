@@ -9,7 +9,7 @@ from tvm_ffi import libinfo
 
 import te_select
 from te_select import Workload
-from te_select.backends.c_compiler import c_compiler
+from te_select.backends.programs import c_compiler
 
 CALLER = r"""
 #include <stdint.h>

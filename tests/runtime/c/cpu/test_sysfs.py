@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from te_select.backends.c_compiler import c_compiler
+from te_select.backends.programs import c_compiler
 
 SOURCE = Path(__file__).parents[4] / "te_select/runtime/c/cpu/sysfs.c"
 NEOVERSE_N1 = "0x00000000413fd0c1\n"

@@ -7,8 +7,8 @@ import subprocess
 import pytest
 from tvm_ffi import libinfo
 
-from te_select.backends.c_compiler import c_compiler
 from te_select.backends.cpu import link
+from te_select.backends.programs import c_compiler
 from tests.support import c_programs
 from tests.support.c_half import RUNTIME
 
