@@ -39,6 +39,9 @@ Copied = Annotated[
     Path | None,
     typer.Option("--tuning-logs", help="The folder to read; default: your own, else the shipped."),
 ]
+Better = Annotated[
+    bool, typer.Option("--better", help="Only records that are better than the default config.")
+]
 From = Annotated[Path, typer.Argument(help="A folder of logs.")]
 To = Annotated[Path, typer.Argument(help="A folder of logs; made if it is missing.")]
 
@@ -130,13 +133,14 @@ def export_command(
     logs: Copied = None,
     target: Targets = "*",
     only: Only = "*",
+    better: Better = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Copy records that are new or faster to another folder.
 
     Example: te-select logs export build/logs --only "w4_*"
     """
-    _merge(_folders(logs)[0], to, target, only, as_json)
+    _merge(_folders(logs)[0], to, target, only, as_json, better=better)
 
 
 @logs_app.command("import")
@@ -188,6 +192,9 @@ _COLUMNS = (
 )
 
 
+_SAID = ("workload", "trials", "failed", "machine", "command", "cond", "sizes")
+
+
 def _row(target: str, entry: Entry) -> dict[str, Any]:
     said = entry.session
     default = said.get("default_seconds")
@@ -203,7 +210,7 @@ def _row(target: str, entry: Entry) -> dict[str, Any]:
         "busy_cores": _rounded(said.get("busy_cores")),
         "spread": _rounded(said.get("spread")),
         "tvm": entry.tvm,
-        **{name: said.get(name) for name in ("workload", "trials", "failed", "machine", "command")},
+        **{name: said.get(name) for name in _SAID},
     }
 
 
@@ -239,10 +246,12 @@ def _folders(logs: Path | None) -> list[Path]:
     return default_folders()
 
 
-def _merge(source: Path, destination: Path, target: str, only: str, as_json: bool) -> None:
+def _merge(
+    source: Path, destination: Path, target: str, only: str, as_json: bool, *, better: bool = False
+) -> None:
     from te_select.records.manage import merge  # noqa: PLC0415 - imports tvm
 
-    merged = merge(source, destination, target, only)
+    merged = merge(source, destination, target, only, better=better)
     if as_json:
         print_json(vars(merged))
     else:

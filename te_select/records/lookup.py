@@ -70,8 +70,9 @@ def find(
     Parameters
     ----------
     workload
-        The workload. Named dims are near to every size. Of records that are equally near, the one
-        is taken whose size is closest to the representative size.
+        The workload. Named dims are near to every size. Of records that are equally near, one that
+        was tuned for a range of sizes comes first, then the one whose size is closest to the
+        representative size.
     target
         The target. Records of other targets of its group come after its own. If the two are not
         of one model of machine, the knobs that the machine decides are left to the machine.
@@ -165,15 +166,22 @@ def _near(
     elements = access_pattern(representative(workload)).elements
     schedule = schedule_of(target.kind)
     group = (target.kind, schedule.record_group(target.tvm))
+    names = set(workload.dim_names)
     ranked = []
     for root, entry in entries:
         factor = ratio(pattern, entry.pattern)
+        ranged = entry.session.get("sizes", "")
+        if ranged and {part.partition("=")[0] for part in ranged.split()} != names:
+            continue  # it is for other sizes than one
         if factor is not None and factor <= NEAR and record_group(entry) == group:
             apart = abs(math.log((entry.pattern.elements or 1) / (elements or 1)))
-            ranked.append((factor, apart, root, entry.seconds, entry))
-    for factor, *_, entry in sorted(ranked, key=lambda each: each[:4]):
-        own = exact and factor == 1 and not workload.dim_names and is_of(entry, target)
-        if not own and not schedule.may_share_record(pattern, entry.pattern, target.tvm):
+            ranked.append((factor, not ranged, apart, root, entry.seconds, entry))
+    for factor, *_, entry in sorted(ranked, key=lambda each: each[:5]):
+        ranged = bool(entry.session.get("sizes"))
+        of_its_sizes = factor == 1 and (ranged or not workload.dim_names)
+        own = exact and of_its_sizes and is_of(entry, target)
+        alike = ranged or schedule.may_share_record(pattern, entry.pattern, target.tvm)
+        if not own and not alike:
             continue
         try:
             config = schedule.config_from(entry.knobs).checked(pattern)

@@ -82,7 +82,9 @@ class Merged:
     refused: tuple[str, ...]
 
 
-def merge(source: Path, destination: Path, target: str = "*", only: str = "*") -> Merged:
+def merge(
+    source: Path, destination: Path, target: str = "*", only: str = "*", *, better: bool = False
+) -> Merged:
     """Copy records that are new or faster into another folder of logs.
 
     MetaSchedule replays every record first. A record that does not fit its workload is not copied.
@@ -93,6 +95,8 @@ def merge(source: Path, destination: Path, target: str = "*", only: str = "*") -
         Folders of logs; the destination is made if it is missing.
     target, only
         Globs over the names of targets and records.
+    better
+        Whether to leave out records that are unsure, or no better than the default config.
 
     Returns
     -------
@@ -111,6 +115,8 @@ def merge(source: Path, destination: Path, target: str = "*", only: str = "*") -
         refused += listed.complaints
         fastest: dict[str, Entry] = {}
         for entry in listed.entries:
+            if better and not _beats_default(entry):
+                continue
             if (problem := _problem(entry)) is not None:
                 refused.append(f"{listed.target}/{entry.key}: {problem}")
             elif entry.key not in fastest or entry.seconds < fastest[entry.key].seconds:
@@ -174,6 +180,11 @@ def _is_better(new: Entry, old: Entry) -> bool:
     if bool(new.unsure) != bool(old.unsure):
         return not new.unsure
     return new.seconds < old.seconds
+
+
+def _beats_default(entry: Entry) -> bool:
+    """Whether a session has found a config that is faster than the default."""
+    return not entry.unsure and entry.session.get("default_seconds", 0.0) > entry.seconds
 
 
 def _problem(entry: Entry) -> str | None:

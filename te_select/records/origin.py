@@ -61,9 +61,13 @@ def outcome(seconds: float, session: Mapping[str, Any]) -> str:
         default, trials = session["default_seconds"], session["trials"]
     except KeyError:
         return ""
+    told = [f"cond {session['cond']}"] if session.get("cond") else []
+    told += [f"sizes {session['sizes']}"] if session.get("sizes") else []
+    under = f" ({'; '.join(told)})" if told else ""
     if seconds == default:  # times of two configs never agree to the last bit
-        return f"the default was the best of {trials} configs"
-    return f"{default / seconds:.2f} times as fast as the default, the best of {trials} configs"
+        return f"the default was the best of {trials} configs{under}"
+    gain = default / seconds
+    return f"{gain:.2f} times as fast as the default, the best of {trials} configs{under}"
 
 
 def explain(place: str, workload: Workload, factor: float | None, found: str) -> str:

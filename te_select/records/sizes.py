@@ -7,7 +7,8 @@ from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
 
 REPRESENTATIVE_BYTES = 64 << 20  # too much for caches: bytes decide the time, some 2 ms a call
-_SMALLEST, _LARGEST = 2, 1 << 26
+SMALLEST = 2  # with a size of 1 a loop would vanish
+_LARGEST = 1 << 26
 Ranges = tuple[tuple[str, int, int], ...]
 """Named dims with the least and the largest size of each."""
 
@@ -26,21 +27,27 @@ def points(workload: Workload, ranges: Ranges = ()) -> list[Workload]:
     -------
     list of Workload
         At the smallest sizes, the geometric middle of the ranges, and the largest, the same once.
-        With a size of 1 a loop would vanish, so 2 is the smallest.
+        No size is below `SMALLEST`.
 
     Raises
     ------
     ArgumentError
-        If some of its names have no range.
+        If some of its names have no range, or a range is none of it.
     """
     if not ranges:
         return [representative(workload)]
+    for name, least, most in ranges:
+        if name not in workload.dim_names or not 1 <= least <= most:
+            raise ArgumentError(
+                f"sizes has {name}={least}:{most}; expected a least and a largest size of one of "
+                f"the dims {', '.join(workload.dim_names) or '(none)'}"
+            )
     if missing := set(workload.dim_names) - {name for name, _, _ in ranges}:
         raise ArgumentError(
             f"only some dims of {workload} have a size; expected sizes of "
             f"{', '.join(sorted(missing))} as well, or of none"
         )
-    bounds = {name: (max(least, _SMALLEST), max(most, _SMALLEST)) for name, least, most in ranges}
+    bounds = {name: (max(least, SMALLEST), max(most, SMALLEST)) for name, least, most in ranges}
     sizes = (
         {name: round(least ** (1 - part) * most**part) for name, (least, most) in bounds.items()}
         for part in (0.0, 0.5, 1.0)
@@ -65,8 +72,8 @@ def representative(workload: Workload) -> Workload:
     if not workload.dim_names:
         return workload
     pattern = access_pattern(workload)
-    size = _SMALLEST if 0 in workload.out_shape else _LARGEST
-    while size > _SMALLEST and pattern.bytes_moved(dict.fromkeys(workload.dim_names, size)) > (
+    size = SMALLEST if 0 in workload.out_shape else _LARGEST
+    while size > SMALLEST and pattern.bytes_moved(dict.fromkeys(workload.dim_names, size)) > (
         REPRESENTATIVE_BYTES
     ):
         size //= 2

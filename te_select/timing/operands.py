@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,11 +60,18 @@ class Mask:
         blocks = rng.random(-(-count // self.block), np.float32) < self.density / 100
         return np.repeat(blocks, min(self.block, count))[:count]
 
+    def check(self, count: int) -> None:
+        """Raise ValueError if it cannot be drawn for so many elements."""
+        if self.file:
+            self._read(count)
+
     def _read(self, count: int) -> npt.NDArray[np.bool_]:
         try:
             found: npt.NDArray[Any] = np.load(self.file, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError) as error:
-            raise ValueError(f"{self.file} cannot be read as an array of NumPy: {error}") from error
+        except OSError as error:
+            raise ValueError(f"{self.file} cannot be read: {error.strerror or error}") from error
+        except (ValueError, EOFError, zipfile.BadZipFile) as error:
+            raise ValueError(f"{self.file} is no .npy of booleans, as numpy.save writes") from error
         if not isinstance(found, np.ndarray) or found.dtype != np.bool_ or found.size != count:
             held = f"{found.size} {found.dtype}" if isinstance(found, np.ndarray) else "an archive"
             raise ValueError(f"{self.file} holds {held}; expected the {count} booleans of cond")

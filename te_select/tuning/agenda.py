@@ -44,8 +44,8 @@ class Job:
 
     @property
     def moved(self) -> int:
-        """Bytes of a call."""
-        return access_pattern(self.task.sized).bytes_moved()
+        """Bytes of a call, at the largest sizes."""
+        return access_pattern(self.task.points[-1]).bytes_moved()
 
     @property
     def to_gain(self) -> float:
@@ -122,7 +122,8 @@ class Agenda:
             seconds = session.look(job.task, observe)
         except UntunableError as error:
             return replace(job.outcome(), error=str(error))
-        roof = roof_of(session.target.kind, job.moved) if session.runner == LOCAL else None
+        has_roof = session.runner == LOCAL and not job.task.ranges
+        roof = roof_of(session.target.kind, job.moved) if has_roof else None
         job = replace(job, seconds=seconds, roof=roof)
         share = job.moved / seconds / roof if roof else 0.0
         if share < NEAR_ROOF or self._every:

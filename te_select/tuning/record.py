@@ -63,7 +63,8 @@ class Options:
     @property
     def mask(self) -> Mask:
         """The cond of the timing."""
-        return Mask(self.density, self.block, self.cond_file)
+        file = str(Path(self.cond_file).absolute()) if self.cond_file else ""
+        return Mask(self.density, self.block, file)
 
     def __post_init__(self) -> None:
         if type(self.trials) is not int or self.trials < 1:

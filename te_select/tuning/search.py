@@ -42,7 +42,12 @@ _NOISE = 0.98  # of the default's time; a knob that seems to gain less counts as
 _SHARE_MEASURED = 0.5  # of a population; the rest is sampled anew
 
 
-def candidates(workload: Workload, target: ResolvedTarget, cpus: int | None = None) -> list[Any]:
+def candidates(
+    workload: Workload,
+    target: ResolvedTarget,
+    cpus: int | None = None,
+    built: Workload | None = None,
+) -> list[Any]:
     """List the configs of a workload's space that differ in effect, the default first.
 
     Parameters
@@ -54,6 +59,8 @@ def candidates(workload: Workload, target: ResolvedTarget, cpus: int | None = No
         left to the machine.
     cpus
         How many CPUs run them; None if that is not known.
+    built
+        The workload that is built, if its dims have names; ``workload`` has their largest sizes.
 
     Returns
     -------
@@ -61,24 +68,24 @@ def candidates(workload: Workload, target: ResolvedTarget, cpus: int | None = No
         In a fixed order. Of those that have the same effect, the one is listed that differs from
         the default in the fewest knobs.
     """
-    pattern = access_pattern(workload)
+    pattern, named = access_pattern(workload), access_pattern(built or workload)
     schedule = schedule_of(target.kind)
-    space = schedule.space(pattern, target.tvm)
+    default = schedule.default_config(named, target.tvm)
+    space = {
+        name: dict.fromkeys((*values, getattr(default, name)))
+        for name, values in schedule.space(pattern, target.tvm).items()
+    }
     listed = (
         schedule.Config(**dict(zip(space, values, strict=True)))
         for values in itertools.product(*space.values())
     )
-    default = schedule.default_config(pattern, target.tvm)
     distinct: dict[tuple[object, ...], Any] = {}
     for config in (default, *sorted(listed, key=lambda each: len(changes(each, default)))):
         # Many machines run code for a level. One machine's choice does not hold for the others.
-        if (
-            not target.model
-            and schedule.without_machine_knobs(pattern, target.tvm, config) != config
-        ):
+        if not target.model and schedule.without_machine_knobs(named, target.tvm, config) != config:
             continue
         try:
-            distinct.setdefault(schedule.dedup_key(pattern, config.checked(pattern), cpus), config)
+            distinct.setdefault(schedule.dedup_key(pattern, config.checked(named), cpus), config)
         except ValueError:  # knobs of the space that do not go together
             continue
     return list(distinct.values())
@@ -145,6 +152,7 @@ def open_search(
     seed: int,
     seconds_of: SecondsOf,
     cpus: int | None = None,
+    built: Workload | None = None,
 ) -> tuple[int, Batches]:
     """Choose how to search a workload's space.
 
@@ -160,7 +168,7 @@ def open_search(
         Decides which configs are measured if the space has more.
     seconds_of
         Asked for the configs of a batch before the next batch is proposed.
-    cpus
+    cpus, built
         As for `candidates`.
 
     Returns
@@ -173,14 +181,28 @@ def open_search(
     ArgumentError
         If the space must be searched, and TVM cannot fuse the loops of the default config.
     """
-    every = candidates(workload, target, cpus)
+    every = candidates(workload, target, cpus, built)
     if len(every) <= trials:
         return len(every), filter(None, iter((every[:1], every[1:])))
+    if built is not None:
+        return trials, _predicted(every, trials, seconds_of)
     mod = IRModule({"main": definition(workload)})
     with limits.tvm_errors_as_ours(workload):  # or there is nothing to be found
         rules = schedule_of(target.kind)
         rules.apply(s_tir.Schedule(mod), access_pattern(workload), target.tvm, every[0])
     return trials, _batches(workload, target, every, trials, seed, cpus, seconds_of)
+
+
+def _predicted(every: Sequence[Any], trials: int, seconds_of: SecondsOf) -> Batches:
+    """The default, then those that differ in one knob, then the best predicted.
+
+    MetaSchedule cannot search for a function with named dims.
+    """
+    first = [every[0], *one_by_one(every)][:trials]
+    yield first
+    worth = Worth(every, lambda config: seconds_of(config) if config in first else None)
+    best = sorted((config for config in every if config not in first), key=worth.predict)
+    yield best[: trials - len(first)]
 
 
 def _batches(

@@ -44,6 +44,7 @@ from te_select.tuning.search import Batches, open_search
 from te_select.tuning.task import Task
 from te_select.tuning.trials import Run
 from te_select.tuning.worth import Knob, knobs_of
+from te_select.verify.reference import ints
 
 _BUILDERS = ("te_select", "tvm")  # packages whose versions, with the machine's, decide the build
 
@@ -227,7 +228,7 @@ class Session:
     def look(self, task: Task, observe: Observer) -> float:
         """Measure a task's default config, which is its first trial; returns the seconds."""
         with self._opened(task) as journal:
-            pattern = access_pattern(task.sized)
+            pattern = access_pattern(task.built)
             default = schedule_of(self.target.kind).default_config(pattern, self.target.tvm)
             (trial,) = Run(task, self.measurer, journal, observe).trials(1, [[default]])
         assert trial.seconds is not None  # or it would have been refused
@@ -259,7 +260,7 @@ class Session:
             run = self.last_run = Run(task, self.measurer, journal, observe, until)
             cpus = self._machine.tuned_on(self.target)[1] if self.runner == LOCAL else None
             watch = self.measurer.watch()
-            trials = run.trials(*self._search(run, sized, cpus))
+            trials = run.trials(*self._search(run, task, cpus))
             final = run.finals()
             busy = watch.others()
             if unsure := final.doubt(busy):
@@ -288,6 +289,11 @@ class Session:
             raise UntunableError(
                 f"{task.workload.name} has no elements: there is nothing to measure"
             )
+        try:
+            for point in task.points:
+                task.mask.check(math.prod(ints(point.cond_shape)))
+        except ValueError as error:
+            raise UntunableError(str(error)) from error
         journal = self._journal(task)
         with store.locked(journal.folder, f".{journal.path.name}.lock"):
             yield journal
@@ -310,10 +316,10 @@ class Session:
         entry = metaschedule.entry(record.workload, self.target, config, record.seconds, session)
         store.put(self.folder, [entry], lambda new, old: not new.unsure or bool(old.unsure))
 
-    def _search(self, run: Run, workload: Workload, cpus: int | None) -> tuple[int, Batches]:
-        trials, seed = self.options.trials, self.options.seed
+    def _search(self, run: Run, task: Task, cpus: int | None) -> tuple[int, Batches]:
+        given = self.target, self.options.trials, self.options.seed, run.seconds_of, cpus
         try:
-            return open_search(workload, self.target, trials, seed, run.seconds_of, cpus)
+            return open_search(task.points[-1], *given, task.workload if task.ranges else None)
         except ArgumentError as error:
             raise UntunableError(str(error)) from error
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from te_select.operator.workload import Workload
-from te_select.records.sizes import Ranges, points
+from te_select.records.sizes import SMALLEST, Ranges, points
 from te_select.timing.operands import USUAL, Mask
 from te_select.tuning.measuring import Candidate
 
@@ -39,8 +39,10 @@ class Task:
 
     @property
     def sized(self) -> Workload:
-        """The workload whose record is written: at the middle size."""
-        return self.points[len(self.points) // 2]
+        """The workload whose record is written; for ranges at sizes at which every config fits."""
+        if not self.ranges:
+            return self.points[0]
+        return self.workload.bind(dict.fromkeys(self.workload.dim_names, SMALLEST))
 
     @property
     def conditions(self) -> dict[str, str]:

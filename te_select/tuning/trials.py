@@ -110,7 +110,7 @@ class Run:
         self._until = until
         self._known = journal.read()
         self._trials: list[tuple[Any, Trial]] = []
-        self._progress = Progress(task.sized)
+        self._progress = Progress(task.points[-1])
 
     @property
     def resumed(self) -> int:
@@ -170,24 +170,30 @@ class Run:
         timed = [(trial.seconds, i) for i, (_, trial) in enumerate(self._trials) if trial.seconds]
         hopeful = [self._trials[i][0] for seconds, i in sorted(timed) if i and seconds < most]
         fastest = hopeful[:FINALISTS]
-        first = self._turns([default, *fastest], FIRST_ROUNDS)
-        if default not in first:
-            raise UntunableError(
-                f"{self._task.workload.name}: the default config failed in the finals"
-            )
-        ahead = [c for c in fastest if c in first and first[c].ratio(first[default]) > GAIN]
+        contest = self._against(default, fastest, FIRST_ROUNDS)
+        ahead = [each for each in contest if contest[each].ratio(contest[default]) > GAIN]
         if ahead:
-            first = self._turns([default, *ahead], ROUNDS)
-        winners = {c: first[c].ratio(first[default]) for c in ahead if {c, default} <= set(first)}
-        best = max(winners, key=lambda config: winners[config], default=default)
-        final = _final(first, best, default)
-        if not wins(first[best], first[default]):
+            contest = self._against(default, ahead, ROUNDS)
+        ratios = {each: contest[each].ratio(contest[default]) for each in contest}
+        others = (each for each in contest if each != default)
+        best = max(others, key=lambda each: ratios[each], default=default)
+        final = _final(contest, best, default)
+        if not wins(contest[best], contest[default]):
             return final.without_winner()
         second = self._turns([default, best], DUEL_ROUNDS)
         if set(second) != {default, best}:
             return final.without_winner()
         final = _final(second, best, default)
         return final if wins(second[best], second[default]) else final.without_winner()
+
+    def _against(self, default: Any, configs: Sequence[Any], rounds: int) -> dict[Any, Timing]:
+        """Times of the default and of the configs that did not fail."""
+        found = self._turns([default, *configs], rounds)
+        if default not in found:
+            raise UntunableError(
+                f"{self._task.workload.name}: the default config failed in the finals"
+            )
+        return found
 
     def _turns(self, configs: Sequence[Any], rounds: int) -> dict[Any, Timing]:
         """Times of the configs that did not fail."""

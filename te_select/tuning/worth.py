@@ -55,8 +55,8 @@ def knobs_of(trials: Sequence[Trial]) -> list[Knob]:
     timed = [(trial.seconds, trial.config) for trial in trials if trial.seconds is not None]
     found = []
     for name, default in trials[0].config.items() if trials else ():
-        with_it = [pair for pair in timed if pair[1].get(name) != default]
-        without = [seconds for seconds, config in timed if config.get(name) == default]
+        with_it = [pair for pair in timed if pair[1].get(name, default) != default]
+        without = [pair[0] for pair in timed if pair not in with_it]
         if with_it and without:
             seconds, config = min(with_it, key=lambda pair: pair[0])
             found.append(Knob(name, default, config[name], min(without), seconds))
@@ -76,7 +76,7 @@ def plot(path: Path, knobs: Mapping[str, Sequence[Knob]]) -> None:
     from matplotlib.figure import Figure  # noqa: PLC0415 - takes a second
 
     names = list(dict.fromkeys(knob.name for each in knobs.values() for knob in each))
-    figure = Figure(figsize=(4 + len(names), 2 + 0.3 * len(knobs)), layout="constrained")
+    figure = Figure(figsize=(5 + len(names), 1.6 + 0.35 * len(knobs)), layout="constrained")
     axes = figure.subplots()
     gains = [[math.nan] * len(names) for _ in knobs]
     for row, each in enumerate(knobs.values()):
@@ -85,8 +85,9 @@ def plot(path: Path, knobs: Mapping[str, Sequence[Knob]]) -> None:
             gains[row][column] = knob.gain
             text = f"{knob.gain:.2f}\nat {knob.value}"
             axes.text(column, row, text, ha="center", va="center", fontsize=6)
-    image = axes.imshow(gains, cmap="RdBu", vmin=0.5, vmax=1.5, aspect="auto")
+    image = axes.imshow(gains, cmap="RdBu", vmin=0.5, vmax=1.5, aspect="auto", alpha=0.6)
     axes.set_xticks(range(len(names)), names, rotation=30, ha="right")
     axes.set_yticks(range(len(knobs)), list(knobs))
-    figure.colorbar(image, label="best with another value, times as fast as the best without")
+    figure.suptitle("Best config with another value: times as fast as the best without")
+    figure.colorbar(image)
     figure.savefig(path)

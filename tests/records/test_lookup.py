@@ -145,6 +145,24 @@ def test_named_size_takes_the_closest_record_of_both_folders(tmp_path, monkeypat
     assert find(named, V4).config.unroll == 1  # equally near: the user's
 
 
+def test_named_size_takes_a_record_of_a_range_before_others(tmp_path):
+    named = Workload(("n",), ("n",), ("n",))
+    size = access_pattern(representative(named)).elements
+    add(tmp_path, flat(size))
+    add(tmp_path, flat(2), session={"sizes": "n=10:100000"})
+    assert origin(named, tmp_path) == "tuned:x86-64-v4/w4_2cte"
+    assert origin(flat(size), tmp_path) == f"tuned:x86-64-v4/w4_{size}cte"
+    for other in (flat(2), Workload(("m",), ("m",), ("m",)), Workload(("n", 2), ("n", 2), ())):
+        assert origin(other, tmp_path) != "tuned:x86-64-v4/w4_2cte"
+
+
+def test_why_tells_of_the_cond_and_the_sizes_that_were_tuned_for(tmp_path):
+    said = {"default_seconds": 2e-3, "trials": 9, "cond": "mask.npy (sha256 0)", "sizes": "n=1:9"}
+    add(tmp_path, flat(2), session=said)
+    why = find(Workload(("n",), ("n",), ("n",)), V4, tmp_path).why
+    assert why.endswith("the best of 9 configs (cond mask.npy (sha256 0); sizes n=1:9)")
+
+
 UNSURE = {"unsure": "the rounds lay 80% apart"}
 
 

@@ -35,6 +35,20 @@ def test_import_takes_faster_records_of_the_same_tvm(tmp_path, entries):
     assert log.read(mine / V4.name).best("w4_1024cte").seconds == 5e-4
 
 
+def test_only_records_that_beat_the_default_are_copied_if_asked(tmp_path):
+    def of(workload, **session):
+        made = make(workload, 1e-3)
+        return dataclasses.replace(made, session={**made.session, **session})
+
+    source = tmp_path / "source" / V4.name
+    won = of(BIG, default_seconds=2e-3)
+    unsure = of(ROWS, default_seconds=2e-3, unsure="the rounds lay 80% apart")
+    store.put(source, [won, unsure, of(SMALL, default_seconds=1e-3), of(FEW)])
+    merged = manage.merge(tmp_path / "source", tmp_path / "mine", better=True)
+    assert (merged.taken, merged.refused) == ((f"{V4.name}/{won.key}",), ())
+    assert len(manage.merge(tmp_path / "source", tmp_path / "all").taken) == 4
+
+
 def test_import_replaces_a_faster_record_of_another_tvm(tmp_path):
     store.put(tmp_path / "source" / V4.name, [make(SMALL, 1e-3)])
     store.put(tmp_path / "mine" / V4.name, [of_another_tvm(make(SMALL, 5e-4))])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -18,6 +21,34 @@ def test_a_mask_has_its_density_and_blocks(density: float, block: int) -> None:
     assert 100 * mask.mean() == pytest.approx(density, abs=5)
     whole = mask[: 2000 * block].reshape(-1, block)
     assert (whole == whole[:, :1]).all()
+
+
+def test_mask_of_a_file_is_what_the_file_holds(tmp_path: Path) -> None:
+    path = tmp_path / "mask.npy"
+    np.save(path, np.tri(5, dtype=bool))
+    mask = Mask(file=str(path))
+    mask.check(25)
+    assert (mask.draw(np.random.default_rng(0), 25) == np.tri(5, dtype=bool).reshape(-1)).all()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda path: np.save(path, np.ones(24, bool)), "holds 24 bool; expected the 25 booleans"),
+        (lambda path: np.save(path, np.ones(25, np.uint8)), "holds 25 uint8; expected the 25"),
+        (lambda path: np.savez(path.open("wb"), a=np.ones(25, bool)), "holds an archive; expected"),
+        (lambda path: np.save(path, np.array([object()] * 25)), "is no .npy of booleans"),
+        (lambda path: path.write_bytes(b"text"), "is no .npy of booleans"),
+        (lambda path: path.write_bytes(b""), "is no .npy of booleans"),
+        (lambda path: path.mkdir(), "cannot be read: Is a directory"),
+        (lambda path: None, "cannot be read: No such file or directory"),
+    ],
+)
+def test_file_that_is_no_mask_is_refused(tmp_path: Path, make: Any, message: str) -> None:
+    path = tmp_path / "mask.npy"
+    make(path)
+    with pytest.raises(ValueError, match=message):
+        Mask(file=str(path)).check(25)
 
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "bfloat16", "float8_e5m2", "complex128"])

@@ -231,3 +231,18 @@ def test_interrupt_in_a_callback_of_tvm_stays_an_interrupt(monkeypatch):
     monkeypatch.setattr(Evolution, "_designs", interrupted)
     with pytest.raises(KeyboardInterrupt):
         proposed(BIG, TRIALS, 0, by_piece)
+
+
+def test_configs_for_ranges_fit_the_function_with_names():
+    """Its default has rows that a workload of the largest sizes has not."""
+    named, largest = Workload(("b", 1), ("b", "n"), ()), Workload((64, 1), (64, 4096), ())
+    every = candidates(largest, MODEL, 2, named)
+    pattern = access_pattern(named)
+    assert every[0] == cpu.default_config(pattern, MODEL.tvm)
+    assert every[0].rows and not candidates(largest, MODEL, 2)[0].rows
+    assert all(config.checked(pattern) for config in every)
+    assert {config.rows for config in every} == {True, False}
+    total, batches = open_search(largest, MODEL, 40, 0, by_piece, 2, named)
+    configs = list(itertools.chain.from_iterable(batches))
+    assert total == len(configs) == len(set(configs)) == 40
+    assert configs[0] == every[0]

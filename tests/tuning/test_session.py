@@ -157,6 +157,68 @@ def test_resumed_session_measures_what_a_whole_one_does(run, tmp_path):
     assert [c.config for c in measured] == [c.config for c in whole.measured]
 
 
+def test_range_of_sizes_is_tuned_at_three_and_recorded_for_the_names(run, tmp_path):
+    """A config that is the best at one size only does not win."""
+    named = Workload(("b", 1), ("b", "n"), ())
+
+    def seconds(candidate):
+        at_most = candidate.point.out_shape == (64, 4096)
+        unroll = candidate.config["unroll"]
+        return 1e-3 * {1: 0.5 if at_most else 4.0, 8: 0.9}.get(unroll, 1.0)
+
+    sizes = {"b": (2, 64), "n": (16, 4096)}
+    record = run(named, FakeMeasurer(seconds), trials=30, sizes=sizes)
+    assert record.config["unroll"] == 8
+    assert record.sizes == "b=2:64 n=16:4096"
+    shapes = {candidate.point.out_shape for candidate in run.measurer.measured}
+    assert shapes == {(2, 16), (11, 256), (64, 4096)}
+    assert len(run.measurer.measured) == 3 * record.trials
+    found = te_select.compiler.schedule(named, V4, tmp_path)
+    assert found.origin == f"tuned:{record.name}"
+    assert dataclasses.asdict(found.config) == dict(record.config)
+    assert run(named, trials=30, sizes=sizes) == record
+    assert run.measurer.measured == []
+    run(named, trials=2, sizes={"b": (2, 8), "n": (16, 16)})
+    assert run.measurer.measured
+
+
+def test_record_for_another_cond_is_tuned_again(run):
+    first = run(SMALL, trials=5, density=10, block=64)
+    assert first.cond == "10 % true, in blocks of 64"
+    assert {candidate.mask.block for candidate in run.measurer.measured} == {64}
+    assert run(SMALL, trials=5, density=10, block=64) == first
+    assert run(SMALL, trials=5).cond == ""
+    assert run.measurer.measured
+    assert len(log.read(run.folder).entries) == 1
+
+
+def test_trials_of_another_cond_are_not_taken_over(run):
+    with pytest.raises(KeyboardInterrupt):
+        run(BIG, FakeMeasurer(stop_after=25), trials=40)
+    record = run(BIG, trials=40, block=64)
+    assert len(run.measurer.measured) == record.trials == 40
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"density": 101}, "density is 101; expected 0 to 100"),
+        ({"density": "x"}, "density is 'x'"),
+        ({"block": 0}, "block is 0; expected an int of at least 1"),
+        ({"cond_file": "nix.npy"}, "nix.npy is no file"),
+        ({"cond_file": "nix.npy", "block": 2}, "leave density and block out"),
+        ({"sizes": {"n": (2, 1)}}, "n=2:1"),
+        (
+            {"sizes": {"q": (1, 2)}},
+            "q=1:2; expected a least and a largest size of one of the dims n",
+        ),
+    ],
+)
+def test_cond_and_sizes_that_are_none_are_refused(run, options, message):
+    with pytest.raises(te_select.SelectError, match=message):
+        run(Workload(("n",), ("n",), ("n",)), trials=2, **options)
+
+
 def test_tuned_workload_is_skipped_unless_forced(run):
     record = run(SMALL, trials=80)
     assert run(SMALL, trials=80) == record

@@ -1,3 +1,4 @@
+import dataclasses
 import itertools
 import os
 import select
@@ -152,15 +153,44 @@ def test_measuring_may_be_abandoned_and_begun_again(measurer):
     assert again.seconds
 
 
-def test_libraries_are_deleted_when_done_or_on_closing():
+def test_libraries_stay_until_another_workload_or_the_closing():
     with open_measurer(jobs=1) as opened:
         list(opened.measure([candidate(), candidate(unroll=3)]))
+        (built,) = opened.folder.rglob("*.so")
         opened.interleave([candidate()], 1)
-        assert list(opened.folder.rglob("*.so")) == []
+        assert list(opened.folder.rglob("*.so")) == [built]  # the finals build nothing anew
+        list(opened.measure([candidate(OTHER)]))
+        assert not built.exists()
         assert opened.folder.is_dir()
         assert [pid for pid in children(os.getpid()) if str(opened.folder) in command(pid)]
     assert not opened.folder.exists()
     assert not [pid for pid in children(os.getpid()) if str(opened.folder) in command(pid)]
+
+
+def test_workers_import_side_by_side_and_none_while_kernels_are_timed(monkeypatch):
+    """All are launched before the first is waited for; all are ready before the first is timed."""
+    seen = []
+    timed = local.RunWorker.measure
+
+    def measure(self, *args):
+        seen.append(all(worker._is_ready for worker in opened._workers))
+        return timed(self, *args)
+
+    monkeypatch.setattr(local.RunWorker, "measure", measure)
+    with open_measurer(jobs=2) as opened:
+        opened.launch()
+        workers = [*opened._workers, opened._worker]
+        assert all(worker.is_running() and not worker._is_ready for worker in workers)
+        (found,) = opened.measure([candidate()])
+        assert found.seconds
+        assert seen == [True]
+
+
+def test_kernel_with_names_is_measured_at_a_point(measurer):
+    named, point = Workload(("n", 1), ("n", 50), ()), Workload((9, 1), (9, 50), ())
+    (found,) = measurer.measure([dataclasses.replace(candidate(named), point=point)])
+    assert found.failure is None
+    assert found.seconds
 
 
 def test_run_worker_is_replaced_after_some_libraries(measurer, monkeypatch):

@@ -1,0 +1,79 @@
+"""What the C compiler has made before comes from the cache."""
+
+import ctypes
+
+import pytest
+
+import te_select
+from te_select import Workload
+from te_select.backends import c_compiler, kept
+from te_select.runtime.artifact import cache
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("TE_SELECT_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def test_what_was_made_is_not_made_again(folder):
+    made = []
+
+    def make():
+        made.append(1)
+        return b"code"
+
+    assert [kept.bytes_of("x", ["a"], make) for _ in range(3)] == [b"code"] * 3
+    assert len(made) == 1
+    kept.bytes_of("x", ["b"], make)
+    kept.bytes_of("y", ["a"], make)
+    assert len(made) == 3
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda data: data[:-1], lambda data: b"", lambda data: data + b"x"]
+)
+def test_damaged_entry_is_made_again(folder, damage):
+    kept.bytes_of("x", [], lambda: b"code")
+    (entry,) = folder.iterdir()
+    entry.write_bytes(damage(entry.read_bytes()))
+    assert kept.bytes_of("x", [], lambda: b"anew") == b"anew"
+    assert kept.bytes_of("x", [], lambda: b"not asked") == b"anew"
+
+
+def test_host_half_is_compiled_once_on_a_machine(tmp_path, monkeypatch):
+    """Another process would not compile it again: the cache has it."""
+    compiled = []
+    run = c_compiler._run
+
+    def recorded(*command, output):
+        compiled.extend(word for word in command if word.endswith(".c"))
+        run(*command, output=output)
+
+    monkeypatch.setattr(c_compiler, "_run", recorded)
+    for number in range(2):
+        c_compiler._unpacked.cache_clear()
+        te_select.export([Workload((9,), (9,), ())], tmp_path / f"{number}.so", tuning_logs=False)
+    assert sum(word.endswith("host.c") for word in compiled) == 1
+    assert sum(word.endswith("stub.c") for word in compiled) == 2
+    assert (tmp_path / "0.so").read_bytes() == (tmp_path / "1.so").read_bytes()
+
+
+def test_library_of_ours_is_compiled_once_for_its_source(tmp_path):
+    source = tmp_path / "two.c"
+    source.write_text("int two(void) { return 2; }")
+    for _ in range(2):
+        assert c_compiler.open_library([source]).two() == 2
+    source.write_text("int two(void) { return 3; }")
+    assert isinstance(c_compiler.open_library([source]), ctypes.CDLL)
+    assert c_compiler.open_library([source]).two() == 3
+    assert len(cache.entries()) == 2
+
+
+def test_without_a_cache_everything_works(tmp_path, monkeypatch):
+    monkeypatch.setenv("TE_SELECT_CACHE_SIZE", "0")
+    source = tmp_path / "two.c"
+    source.write_text("int two(void) { return 2; }")
+    monkeypatch.setattr(cache, "_warned", False)
+    with pytest.warns(RuntimeWarning, match="cannot keep what it has built"):
+        assert c_compiler.open_library([source]).two() == 2

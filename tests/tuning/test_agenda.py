@@ -1,0 +1,155 @@
+"""A session of many workloads: what is tuned, in which order, and for how long."""
+
+import math
+
+import pytest
+
+from te_select import Workload
+from te_select.operator.access import access_pattern
+from te_select.records import log
+from te_select.tuning import agenda as module
+from te_select.tuning import session as session_module
+from te_select.tuning import trials
+from te_select.tuning.agenda import NEAR_ROOF, OUT_OF_TIME, Agenda, Job
+from te_select.tuning.record import Options
+from te_select.tuning.session import Session
+from tests.support.clock import Clock
+from tests.support.tuning_fakes import FakeMeasurer, by_unroll
+
+TARGET = "x86-64-v4"
+SLOW, FAST, MIDDLE = (Workload((n,), (n,), (n,)) for n in (900, 300, 600))
+SECONDS = {SLOW: 4e-3, FAST: 1e-3, MIDDLE: 2e-3}
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Run an agenda on fake times, under a roof that every default fills by the given share."""
+    clock = Clock()
+    monkeypatch.setattr(module, "time", clock)
+    monkeypatch.setattr(trials, "time", clock)
+
+    class Measurer(FakeMeasurer):
+        def measure(self, candidates):
+            for measurement in super().measure(candidates):
+                clock.now += 1.0
+                yield measurement
+
+    def start(*workloads, share=0.5, runner="local", targets=(TARGET,), **options):
+        def seconds(candidate):
+            return 4e3 * SECONDS[candidate.workload] * by_unroll(candidate)
+
+        def roof(_kind, moved):
+            seconds = next(s for w, s in SECONDS.items() if _moved(w) == moved)
+            start.probed += 1
+            return moved / seconds / (share[moved] if isinstance(share, dict) else share)
+
+        monkeypatch.setattr(module, "roof_of", roof)
+        start.probed, start.begun, start.measurer = 0, [], Measurer(seconds)
+        monkeypatch.setattr(session_module, "open_measurer", lambda *_: start.measurer)
+        given = {"every": False} | {k: options.pop(k) for k in ("every", "seconds") if k in options}
+        opened = [Session(t, tmp_path, runner, Options(**options)) for t in targets]
+        jobs = [Job(str(w.out_shape[0]), s, s.task(w)) for w in workloads for s in opened]
+        return list(Agenda(jobs, **given).run(start.begun.append, _nothing))
+
+    start.folder, start.clock = tmp_path, clock
+    return start
+
+
+def _moved(workload):
+    return access_pattern(workload).bytes_moved()
+
+
+def _nothing(_progress):
+    pass
+
+
+def test_most_to_gain_is_tuned_first(run):
+    outcomes = run(FAST, SLOW, MIDDLE, trials=3)
+    assert [outcome.name for outcome in outcomes] == ["900", "600", "300"]
+    assert [job.name for job in run.begun] == ["300", "900", "600", "900", "600", "300"]
+    assert all(outcome.record and outcome.record.trials == 3 for outcome in outcomes)
+
+
+def test_gain_counts_what_the_roof_leaves_not_the_time(run):
+    """The slowest is near its roof, so it is last."""
+    shares = {_moved(SLOW): 0.95, _moved(FAST): 0.1, _moved(MIDDLE): 0.5}
+    assert [each.name for each in run(SLOW, FAST, MIDDLE, share=shares)] == ["600", "300", "900"]
+
+
+def test_default_near_the_roof_is_passed_over_and_says_so(run):
+    (outcome,) = run(SLOW, share=NEAR_ROOF)
+    assert outcome.record is None
+    assert outcome.error is None
+    assert outcome.passed_over == "the default reaches 97% of the roof; --all tunes it"
+    assert outcome.default_seconds == pytest.approx(4e-3, rel=0.01)
+    assert [each.workload for each in run.measurer.measured] == [SLOW]  # the default alone
+    assert log.read(run.folder / TARGET).entries == ()
+
+
+def test_all_tunes_what_is_near_the_roof(run):
+    (outcome,) = run(SLOW, share=NEAR_ROOF, every=True)
+    assert outcome.record
+
+
+def test_workload_just_below_the_roof_is_tuned(run):
+    (outcome,) = run(SLOW, share=NEAR_ROOF - 0.01)
+    assert outcome.record
+
+
+def test_fleet_has_no_roof_and_passes_nothing_over(run):
+    (outcome,) = run(SLOW, share=1.5, runner="rpc://tracker:9190/kind")
+    assert outcome.record
+    assert (outcome.roof_bytes_per_second, run.probed) == (None, 0)
+
+
+def test_time_is_shared_by_those_that_are_left(run):
+    """Three defaults take 3 s; of the 30 s left the first takes a third, and so on."""
+    outcomes = run(SLOW, MIDDLE, FAST, seconds=33.0)
+    tried = [outcome.record.trials for outcome in outcomes]
+    assert all(11 <= each <= 12 for each in tried)  # the default, and one a second
+    assert run.clock.now <= 40
+
+
+def test_what_a_workload_leaves_of_its_time_the_others_get(run):
+    outcomes = run(SLOW, MIDDLE, trials=20, seconds=60.0)
+    assert [outcome.record.trials for outcome in outcomes] == [20, 20]
+
+
+def test_no_workload_begins_when_the_time_is_over(run):
+    outcomes = run(SLOW, MIDDLE, FAST, seconds=1.5)
+    assert [outcome.passed_over for outcome in outcomes] == [OUT_OF_TIME] * 3
+    assert not any(outcome.error for outcome in outcomes)
+    assert run.probed == 2
+    again = run(SLOW, MIDDLE, FAST, trials=3)
+    assert all(outcome.record for outcome in again)
+
+
+def test_default_that_was_looked_at_is_not_taken_over(run):
+    """It is a trial of this session, and is not measured twice."""
+    (outcome,) = run(SLOW, trials=4)
+    assert outcome.resumed == 0
+    assert sum(1 for _ in run.measurer.measured) == 4
+
+
+def test_second_run_finds_the_records_and_what_was_kept(run):
+    first = run(SLOW, trials=4, keep_trials=True)
+    second = run(SLOW, trials=4)
+    assert run.measurer.measured == []
+    assert [outcome.fresh for outcome in (*first, *second)] == [True, False]
+    assert second[0].knobs == first[0].knobs != []
+
+
+def test_each_workload_is_tuned_for_each_target(run):
+    outcomes = run(SLOW, FAST, trials=2, targets=("x86-64-v3", TARGET))
+    names = sorted(outcome.record.name for outcome in outcomes)
+    keys = [access_pattern(w).key for w in (FAST, SLOW)]
+    assert names == [f"{target}/{key}" for target in ("x86-64-v3", TARGET) for key in keys]
+
+
+def test_workload_that_fails_leaves_the_others(run, monkeypatch):
+    seconds = dict(SECONDS) | {MIDDLE: math.inf}
+    monkeypatch.setitem(SECONDS, MIDDLE, seconds[MIDDLE])
+    empty = Workload((0,), (0,), (0,))
+    outcomes = {outcome.name: outcome for outcome in run(empty, FAST, trials=2)}
+    assert "has no elements" in outcomes["0"].error
+    assert outcomes["300"].record

@@ -1,0 +1,60 @@
+"""What a session tunes: sizes, cond, and the candidates of a config."""
+
+import dataclasses
+
+import pytest
+
+from te_select import ArgumentError, Workload
+from te_select.backends.targets import resolve
+from te_select.operator.access import access_pattern
+from te_select.records.sizes import points, representative
+from te_select.schedules.cpu import schedule as cpu
+from te_select.timing.operands import Mask
+from te_select.tuning.task import Task
+
+TARGET = "x86-64-v4"
+NAMED = Workload(("batch", 1, 512), ("batch", 12, 512), ())
+RANGES = (("batch", 1, 64),)
+
+
+def config_of(workload):
+    return cpu.default_config(access_pattern(workload), resolve(TARGET).tvm)
+
+
+def test_range_is_tuned_at_both_ends_and_in_the_middle():
+    assert [each.cond_shape[0] for each in points(NAMED, RANGES)] == [2, 11, 64]
+    assert [each.cond_shape[0] for each in points(NAMED, (("batch", 7, 7),))] == [7]
+    assert points(NAMED) == [representative(NAMED)]
+
+
+def test_every_name_needs_a_range_or_none_does():
+    two = Workload(("a", 1, 9), ("a", "b", 9), ())
+    with pytest.raises(ArgumentError, match="sizes of b as well"):
+        points(two, (("a", 1, 4),))
+
+
+def test_candidates_of_a_range_are_one_library_at_each_size():
+    task = Task(NAMED, TARGET, ranges=RANGES)
+    candidates = task.candidates(config_of(task.built))
+    assert {candidate.workload for candidate in candidates} == {NAMED}
+    assert [candidate.problem[0] for candidate in candidates] == task.points
+    assert len({candidate.code for candidate in candidates}) == 1
+
+
+def test_candidate_of_one_size_is_built_for_it():
+    task = Task(NAMED, TARGET)
+    (candidate,) = task.candidates(config_of(task.sized))
+    assert candidate.workload == candidate.problem[0] == representative(NAMED)
+    assert dict(candidate.config) == dataclasses.asdict(config_of(task.sized))
+
+
+def test_record_tells_of_what_is_not_as_usual(tmp_path):
+    assert Task(NAMED, TARGET).conditions == {}
+    masked = Task(NAMED, TARGET, Mask(10, 64), RANGES).conditions
+    assert masked == {"cond": "10 % true, in blocks of 64", "sizes": "batch=1:64"}
+    file = tmp_path / "mask.npy"
+    file.write_bytes(b"one")
+    first = Task(NAMED, TARGET, Mask(file=str(file))).conditions["cond"]
+    file.write_bytes(b"two")
+    assert Task(NAMED, TARGET, Mask(file=str(file))).conditions["cond"] != first
+    assert first.startswith(f"{file} (sha256 ")
