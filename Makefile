@@ -4,7 +4,7 @@ BIN := .venv/bin
 BUILT := .venv/.built
 INSTALLED := .venv/.installed
 
-.PHONY: help demo test test-slow soak lint docs wheel install clean
+.PHONY: help demo test test-slow soak lint records docs wheel install clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -50,6 +50,11 @@ lint: $(INSTALLED)  ## check form, types and imports
 		$(BIN)/clang-format --dry-run --Werror {} +
 	find te_select -name '*.c' | xargs -P 2 -n 4 sh -c \
 		'$(BIN)/clang-tidy --quiet "$$@" -- -std=gnu11 -fopenmp $(OWN_HEADERS) $(HEADERS)' --
+
+# The records that are shipped: of the suite, those that beat the default on this CPU.
+records: $(BUILT)  ## tune the suite of the bench on an idle machine, into tuning_logs
+	$(BIN)/te-select tune --suite default --tuning-logs build/records
+	$(BIN)/te-select logs export tuning_logs --tuning-logs build/records --better
 
 # The site of the documents, into build/site. A link that leads nowhere is an error.
 docs: $(INSTALLED)  ## build the site of the documents
