@@ -1,0 +1,75 @@
+"""A session of a model that is killed again and again ends with the records of one that is not."""
+
+import json
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from te_select.backends.targets import resolve
+from te_select.records import log
+from tests.support.cli import run_json
+
+onnx = pytest.importorskip("onnx")
+pytestmark = pytest.mark.slow
+
+NODES, KILLS = 40, 5
+TARGET = resolve("native").name
+
+
+@pytest.fixture
+def model(tmp_path):
+    """Each node has another size, so each has a record of its own."""
+    helper, types = onnx.helper, onnx.TensorProto
+    nodes, inputs, outputs = [], [], []
+    for k in range(NODES):
+        shape = [k + 2, 300 + 7 * k]
+        inputs += [
+            helper.make_tensor_value_info(f"c{k}", types.BOOL, shape),
+            helper.make_tensor_value_info(f"x{k}", types.FLOAT, shape),
+            helper.make_tensor_value_info(f"y{k}", types.FLOAT, shape),
+        ]
+        outputs.append(helper.make_tensor_value_info(f"o{k}", types.FLOAT, shape))
+        nodes.append(helper.make_node("Where", [f"c{k}", f"x{k}", f"y{k}"], [f"o{k}"]))
+    graph = helper.make_graph(nodes, "forty", inputs, outputs)
+    path = tmp_path / "forty.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 16)]), path)
+    return path
+
+
+def found(folder):
+    """What a session leaves: the records with their trials, and no journal."""
+    entries = log.read(folder / TARGET).entries
+    left = [path for path in (folder / TARGET).glob("trials/*.jsonl")]
+    return {entry.key: entry.session["trials"] for entry in entries}, left
+
+
+def test_killed_session_ends_with_the_records_of_a_whole_one(model, tmp_path):
+    flags = ["--model", str(model), "--trials", "2", "--all", "--jobs", "1", "--tuning-logs"]
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    document = run_json("tune", *flags, whole)
+    assert len(document["workloads"]) == NODES
+    command = [sys.executable, "-c", "from te_select.cli import main; main()", "tune", *flags]
+    for number in range(KILLS):
+        with subprocess.Popen(
+            [*command, str(killed)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        ) as process:
+            # The first is killed among the defaults, the others among the records.
+            for _ in range(0 if number == 0 else 3):
+                assert process.stderr.readline()
+            if number == 0:
+                trials = killed / TARGET / "trials"
+                while not trials.is_dir() or len([*trials.iterdir()]) < NODES // 2:
+                    assert process.poll() is None
+            process.send_signal(signal.SIGKILL)
+    assert 0 < len(found(killed)[0]) < NODES
+    sure = [entry for entry in log.read(killed / TARGET).entries if not entry.unsure]
+    last = json.loads(
+        subprocess.run(
+            [*command, str(killed), "--json"], check=True, capture_output=True, text=True
+        ).stdout
+    )
+    assert sum(not each["fresh"] for each in last["workloads"]) == len(sure)
+    assert found(killed) == found(whole)
+    assert found(whole)[1] == []
