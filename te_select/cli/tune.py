@@ -156,9 +156,11 @@ def _targets(text: str, runner: str) -> list[tuple[str, str]]:
     """The targets, each with its runner; CPUs may be listed, GPUs and JSON have own commas."""
     from te_select.tuning.runners import parse_runner  # noqa: PLC0415 - kept off --help
 
-    alone = text.startswith(("{", "cuda"))
+    names = [name.strip() for name in text.split(",")]
+    # A device's own list has the device once: device:one,two. JSON has commas as well.
+    is_one = text.startswith("{") or (":" in names[0] and not all(":" in name for name in names))
     found = []
-    for target in [text] if alone else [name.strip() for name in text.split(",")]:
+    for target in [text] if is_one else names:
         try:
             parse_runner(own := runner.replace("{target}", target))
         except TuningError as error:

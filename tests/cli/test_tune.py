@@ -13,6 +13,7 @@ import typer
 import te_select
 from te_select import Workload
 from te_select.backends.targets import resolve
+from te_select.cli import tune as tune_module
 from te_select.cli.verbs import app
 from te_select.records import log
 from te_select.timing import cores
@@ -123,6 +124,88 @@ def test_roof_is_that_of_the_machine_that_measures(tmp_path: Path, fake: Any) ->
         folder = tmp_path / ("other" if roof else "logs")
         (found,) = run_json("tune", *FLAGS, *flags, "--tuning-logs", folder)["workloads"]
         assert (found["fresh"], found["roof_bytes_per_second"]) == (fresh, roof)
+
+
+@pytest.mark.parametrize(
+    ("text", "runner", "expected"),
+    [
+        ("native", "local", [("native", "local")]),
+        ("znver4, znver5", "local", [("znver4", "local"), ("znver5", "local")]),
+        (
+            "znver4,znver5",
+            "rpc://h:9190/{target}",
+            [("znver4", "rpc://h:9190/znver4"), ("znver5", "rpc://h:9190/znver5")],
+        ),
+        ("cuda:sm_80,sm_90", "local", [("cuda:sm_80,sm_90", "local")]),
+        ("aarch64:a,aarch64:b", "local", [("aarch64:a", "local"), ("aarch64:b", "local")]),
+        ('{"kind": "llvm", "mcpu": "a"}', "local", [('{"kind": "llvm", "mcpu": "a"}', "local")]),
+    ],
+)
+def test_list_of_targets_is_a_session_each(text: str, runner: str, expected: Any) -> None:
+    assert tune_module._targets(text, runner) == expected
+
+
+def test_each_target_has_records_of_its_own(tmp_path: Path, fake: Any) -> None:
+    fake()
+    both = ["--target", f"x86-64-v3,{TARGET}", "--trials", "2", "--tuning-logs", tmp_path]
+    document = run_json("tune", *FLAGS, *both)
+    names = {each["name"]: each["record"]["name"] for each in document["workloads"]}
+    assert names == {
+        f"select_float32_numpy_c1024_t1024_e1024 on {target}": f"{target}/w4_1024cte"
+        for target in ("x86-64-v3", TARGET)
+    }
+
+
+def test_what_is_near_the_roof_is_passed_over_and_exits_0(tmp_path: Path, fake: Any) -> None:
+    fake()
+    args = ["tune", "--workload", json.dumps(BIG.to_json()), *ON, "--tuning-logs", tmp_path]
+    result = run(*args)
+    assert result.exit_code == 0, result.output
+    assert "of the roof; --all tunes it" in result.stdout
+    assert not (tmp_path / TARGET / log.RECORDS).exists()
+    (found,) = run_json(*args)["workloads"]
+    assert found["record"] is None and found["error"] is None and found["passed_over"]
+    assert run(*args, "--all", "--trials", "2").exit_code == 0
+    assert (tmp_path / TARGET / log.RECORDS).exists()
+
+
+def test_time_that_is_over_leaves_the_rest_to_the_next_run(tmp_path: Path, fake: Any) -> None:
+    fake()
+    args = ["tune", *FLAGS, *ON, "--trials", "2", "--tuning-logs", tmp_path]
+    (first,) = run_json(*args, "--minutes", "0")["workloads"]
+    assert first["passed_over"].startswith("the time was over")
+    (second,) = run_json(*args)["workloads"]
+    assert second["record"]["trials"] == 2
+
+
+def test_knobs_are_told_and_drawn(tmp_path: Path, fake: Any) -> None:
+    fake()
+    args = ["tune", *FLAGS, *ON, "--tuning-logs", tmp_path, "--plot", tmp_path / "knobs.svg"]
+    result = run(*args, "--trials", "80", "--keep-trials")
+    assert "best without" in result.stdout
+    assert f"written: {tmp_path / 'knobs.svg'}" in result.stdout
+    assert (tmp_path / "knobs.svg").stat().st_size > 1000
+    (tmp_path / "knobs.svg").unlink()
+    (again,) = run_json(*args)["workloads"]
+    assert again["fresh"] is False
+    assert again["knobs"][0]["name"] == "unroll"
+    assert again["knobs"][0]["gain"] == pytest.approx(2.0, rel=0.05)
+    assert (tmp_path / "knobs.svg").stat().st_size > 1000
+
+
+def test_ranges_of_sizes_are_those_of_the_names(tmp_path: Path, fake: Any) -> None:
+    measurer = fake()
+    flags = ["--cond", "b,1", "--then", "b,512", "--else", "", "--size", "b=3:300"]
+    args = ["tune", *flags, *ON, "--trials", "2", "--tuning-logs", tmp_path]
+    (found,) = run_json(*args)["workloads"]
+    assert found["record"]["sizes"] == "b=3:300"
+    assert {each.point.out_shape[0] for each in measurer.measured} == {3, 30, 300}
+    fake()
+    entry = log.read(tmp_path / TARGET).entries[0]
+    words = shlex.split(entry.session["command"])
+    assert run(*words[1:]).exit_code == 0  # the recorded command finds its record
+    (best,) = run_json("logs", "best", *flags[:-2], *ON, "--tuning-logs", tmp_path)
+    assert "sizes b=3:300" in best["why"]
 
 
 OF_WORKLOADS = {
@@ -300,6 +383,14 @@ def test_broken_measuring_prints_what_was_tuned_and_exits_1(
         ([*FLAGS, "--runner", "rpc://tracker:9190"], "KEY being what the servers are registered"),
         (["--target", "cuda", *FLAGS], "which has none"),
         ([*FLAGS, "--target", "pentium9"], "target 'pentium9' is not known"),
+        ([*FLAGS, "--target", "znver4,pentium9"], "target 'pentium9' is not known"),
+        ([*FLAGS, "--size", "n=3:9"], "--size n names no dim"),
+        (["--cond", "n", "--then", "n", "--else", "n", "--size", "n=9:3"], "is no size of a dim"),
+        ([*FLAGS, "--density", "101"], "Invalid value for '--density'"),
+        ([*FLAGS, "--block", "0"], "Invalid value for '--block'"),
+        ([*FLAGS, "--minutes", "-1"], "Invalid value for '--minutes'"),
+        ([*FLAGS, "--plot", "knobs.txt"], "ends in none of .png, .svg, .pdf"),
+        ([*FLAGS, "--cond-file", "nix.npy"], "nix.npy is no file; expected a .npy"),
     ],
 )
 def test_bad_usage_of_tune_exits_2(tmp_path: Path, args: list[str], message: str) -> None:
