@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import itertools
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from te_select.backends import schedule_of
 from te_select.backends.scheduled import Scheduled
@@ -16,8 +18,11 @@ from te_select.operator.access import access_pattern
 from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.operator.node import ModelNode
 from te_select.operator.workload import Workload
+from te_select.records import lookup
+from te_select.records.folders import FAMILY
 
 _ONE_PIECE = 1 << 30  # elements; the C half cuts a call into pieces and uses threads
+_TUNED = ("vector_bytes", "unroll")  # the C half decides the other knobs at each call
 
 
 def build_family(
@@ -57,11 +62,53 @@ def served_by_family(nodes: Iterable[ModelNode]) -> dict[str, list[str]]:
     return found
 
 
-def schedule_member(workload: Workload, level: ResolvedTarget) -> Scheduled:
-    """Schedule a workload of the family for a CPU target of one level."""
+def schedule_member(
+    workload: Workload,
+    level: ResolvedTarget,
+    *,
+    by_records: bool = True,
+    config: Mapping[str, Any] | None = None,
+) -> Scheduled:
+    """Schedule a workload of the family for a CPU target of one level.
+
+    Parameters
+    ----------
+    workload, level
+        The workload and the target.
+    by_records
+        Whether to look for a record of the family, among the user's own and those shipped.
+    config
+        One of `configs`, as a manifest holds it; no record is looked for.
+    """
+    if config is not None:
+        return _for_short_rows(schedule(workload, level, False, config))
+    found = lookup.find(family.typical(workload), level, None if by_records else False, FAMILY)
+    chosen = _default(workload, level)
+    if found.config is not None:
+        chosen = replace(chosen, **{name: getattr(found.config, name) for name in _TUNED})
+    scheduled = schedule(workload, level, False, asdict(chosen))
+    return _for_short_rows(replace(scheduled, origin=found.origin, why=found.why))
+
+
+def configs(workload: Workload, level: ResolvedTarget) -> list[Any]:
+    """The configs of a workload of the family that differ in effect, the default first."""
+    rules, pattern, default = (
+        schedule_of(level.kind),
+        access_pattern(workload),
+        _default(workload, level),
+    )
+    space = rules.space(access_pattern(family.typical(workload)), level.tvm)
+    every = itertools.product(*(space[name] for name in _TUNED))
+    distinct = {rules.dedup_key(pattern, default): default}
+    for values in every:
+        config = replace(default, **dict(zip(_TUNED, values, strict=True)))
+        distinct.setdefault(rules.dedup_key(pattern, config), config)
+    return list(distinct.values())
+
+
+def _default(workload: Workload, level: ResolvedTarget) -> Any:
     default = schedule_of(level.kind).default_config(access_pattern(workload), level.tvm)
-    serial = replace(default, bytes_per_thread=0, piece=_ONE_PIECE)
-    return _for_short_rows(schedule(workload, level, False, asdict(serial)))
+    return replace(default, bytes_per_thread=0, piece=_ONE_PIECE)
 
 
 def _for_short_rows(one: Scheduled) -> Scheduled:

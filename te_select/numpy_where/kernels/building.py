@@ -71,8 +71,8 @@ def build(
     if path is None:
         if target != "native":
             raise TargetError(f"target is {target!r}; expected native, or a path to write to")
-        built = _built(family.parts(), target, progress)
-        return cache.write(key.entry(key.WHOLE), built.image)
+        name = key.entry(key.WHOLE)  # before: a record may be added meanwhile
+        return cache.write(name, _built(family.parts(), target, progress).image)
     path = stored.check_path(path, [".json"])
     return stored.write(_built(family.parts(), target, progress), path)
 

@@ -120,8 +120,7 @@ static void fill(char* const* data, int64_t n, int32_t width) {
 /* Does m rows of n elements one by one, with a kernel of runs. */
 static int run_each(const te_select_where_kernels* kernels, const te_select_block* block,
                     int32_t width, char* const* data, int64_t m, int64_t n, int64_t flags) {
-  int moving = 0;
-  for (int i = TE_SELECT_COND; i < TE_SELECT_OUT; ++i) moving = 2 * moving + (block->col[i] != 0);
+  int moving = te_select_runs_number(block);
   te_select_where_run kernel = te_select_kernel_at(&kernels->runs[width_index(width)][moving]);
   char* at[TE_SELECT_OPERANDS] = {data[TE_SELECT_COND], data[TE_SELECT_THEN], data[TE_SELECT_ELSE],
                                   data[TE_SELECT_OUT]};
