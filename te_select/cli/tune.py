@@ -25,6 +25,7 @@ from te_select.cli.sources import SuiteFlags, entries_of
 from te_select.cli.workloads import WorkloadsFlags
 from te_select.errors import SelectError, TuningError
 from te_select.operator.workload import Workload
+from te_select.records.folders import FAMILY, user_folder
 from te_select.records.snapshot import RECORDS
 
 if TYPE_CHECKING:
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
     from te_select.tuning.record import Options, Record
 
 LibraryFile = Annotated[Path | None, typer.Option(help="Tune all workloads of a library.")]
+WhereFile = Annotated[
+    str | None,
+    typer.Option(help="Tune te_select.where's kernels: JSON of its stats().kernels, or a name."),
+]
 Logs = Annotated[
     Path | None,
     typer.Option(
@@ -58,6 +63,7 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
     suite: SuiteFlags,
     model: ModelFlags,
     library: LibraryFile = None,
+    where: WhereFile = None,
     target: TargetOption = "native",
     tuning_logs: Logs = None,
     trials: Trials = 64,
@@ -79,7 +85,7 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
 
     Example: te-select tune --suite default --only "attention-*" --tuning-logs build/logs
     """
-    wanted = entries_of(flags, suite, model, of_bench=False, library=library)
+    wanted = entries_of(flags, suite, model, of_bench=False, library=library, where=where)
 
     from te_select.tuning.display import Display, interruption  # noqa: PLC0415 - imports rich
     from te_select.tuning.record import Options  # noqa: PLC0415
@@ -87,11 +93,13 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
     _check(runner)
     options = Options(trials, timeout, jobs, seed, force, keep_trials)
     logs = _folder(tuning_logs)
+    place = logs if where is None else logs / FAMILY
     outcomes: list[Outcome] = []
     display = Display(len(wanted))
     interrupted, end = False, None
     try:
-        _tune_all(wanted, target, logs, runner, options, display, outcomes)
+        of_family = where is not None
+        _tune_all(wanted, target, logs, runner, options, display, outcomes, of_family=of_family)
     except KeyboardInterrupt:
         interrupted = True
     except SelectError as error:
@@ -99,10 +107,10 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
             raise
         end = error
     if as_json:
-        print_json(_document(outcomes, logs, interrupted, end))
+        print_json(_document(outcomes, place, interrupted, end))
     else:
         rest = interruption(outcomes, len(wanted), display.progress) if interrupted else ""
-        _print(outcomes, logs, rest, is_own=tuning_logs is None)
+        _print(outcomes, place, rest, is_own=tuning_logs is None)
         if end is not None:
             raise end
     if interrupted:
@@ -122,11 +130,7 @@ def _check(runner: str) -> None:
 
 
 def _folder(logs: Path | None) -> Path:
-    if logs is not None:
-        return logs
-    from te_select.records.folders import user_folder  # noqa: PLC0415 - only where it is needed
-
-    return user_folder()
+    return user_folder() if logs is None else logs
 
 
 def _print(outcomes: Sequence[Outcome], logs: Path, rest: str, *, is_own: bool) -> None:
@@ -138,9 +142,8 @@ def _print(outcomes: Sequence[Outcome], logs: Path, rest: str, *, is_own: bool) 
     records = [outcome.record for outcome in outcomes if outcome.record is not None]
     unsure = [record for record in records if record.unsure]
     if len(records) > len(unsure):
-        flag = "" if is_own else f" --tuning-logs {shlex.quote(str(logs))}"
         print(f"recorded in {logs / records[0].name.partition('/')[0] / RECORDS}")
-        print(f"te-select compile{flag} ... -o LIBRARY uses them")
+        print(f"{_user_of(logs, is_own=is_own)} uses them")
     if unsure:
         print(
             f"{len(unsure)} of {len(records)} recorded, not used: unsure because "
@@ -148,6 +151,16 @@ def _print(outcomes: Sequence[Outcome], logs: Path, rest: str, *, is_own: bool) 
         )
     if rest:
         print(rest)
+
+
+def _user_of(logs: Path, *, is_own: bool) -> str:
+    """The command that uses the records of a folder."""
+    folder = shlex.quote(str(logs))
+    if logs.name != FAMILY:
+        return f"te-select compile{'' if is_own else f' --tuning-logs {folder}'} ... -o LIBRARY"
+    own = shlex.quote(str(user_folder() / FAMILY))
+    copy = "" if is_own else f"te-select logs import {folder} --tuning-logs {own} && "
+    return f"{copy}te-select where build"
 
 
 def _tune_all(
@@ -158,13 +171,17 @@ def _tune_all(
     options: Options,
     display: Display,
     outcomes: list[Outcome],
+    *,
+    of_family: bool,
 ) -> None:
     from te_select.tuning.display import Outcome  # noqa: PLC0415 - imports rich
     from te_select.tuning.record import UntunableError  # noqa: PLC0415
 
     with without_torch():
+        from te_select.tuning.family import FamilySession  # noqa: PLC0415 - imports tvm
         from te_select.tuning.session import Session  # noqa: PLC0415 - imports tvm
-    with Session(target, tuning_logs, runner, options) as session, display:
+    opened = FamilySession if of_family else Session
+    with opened(target, tuning_logs, runner, options) as session, display:
         for entry in wanted:
             workload = entry.workload
             found = None if options.force else session.find(workload)

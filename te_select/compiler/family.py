@@ -8,11 +8,13 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from te_select import kinds
 from te_select.backends import schedule_of
 from te_select.backends.scheduled import Scheduled
 from te_select.backends.targets import ResolvedTarget
 from te_select.compiler.building import build_scheduled
 from te_select.compiler.scheduling import schedule
+from te_select.errors import TargetError
 from te_select.operator import family
 from te_select.operator.access import access_pattern
 from te_select.operator.dtypes import ELEMENT_TYPES
@@ -62,6 +64,12 @@ def served_by_family(nodes: Iterable[ModelNode]) -> dict[str, list[str]]:
     return found
 
 
+def check_target(target: ResolvedTarget) -> None:
+    """Raise TargetError if the family cannot be built for a target."""
+    if not kinds.kind(target.kind).family:
+        raise TargetError(f"target {target.name!r} is no CPU; the family of where() is for CPUs")
+
+
 def schedule_member(
     workload: Workload,
     level: ResolvedTarget,
@@ -92,11 +100,8 @@ def schedule_member(
 
 def configs(workload: Workload, level: ResolvedTarget) -> list[Any]:
     """The configs of a workload of the family that differ in effect, the default first."""
-    rules, pattern, default = (
-        schedule_of(level.kind),
-        access_pattern(workload),
-        _default(workload, level),
-    )
+    rules, pattern = schedule_of(level.kind), access_pattern(workload)
+    default = _default(workload, level)
     space = rules.space(access_pattern(family.typical(workload)), level.tvm)
     every = itertools.product(*(space[name] for name in _TUNED))
     distinct = {rules.dedup_key(pattern, default): default}

@@ -119,6 +119,8 @@ class Session:
         The numbers.
     """
 
+    within = ""  # the folder of these records in a folder of logs
+
     def __init__(
         self,
         target: str | dict[str, Any],
@@ -142,7 +144,7 @@ class Session:
             raise TuningError(
                 f"tuning_logs {shown(tuning_logs)} is no path; expected a folder to write"
             ) from error
-        self.folder = self.logs / log.folder_name(self.target.records)
+        self.folder = self.logs / self.within / log.folder_name(self.target.records)
         self._measurer: Measurer | None = None
         self._machine = machine(self.target.kind)
         general = versions()
@@ -209,7 +211,8 @@ class Session:
             # Another session may have tuned it while this one waited for the lock.
             if not self.options.force and (found := self.find(workload)):
                 return found
-            run = Run(sized, self._target, self.measurer, journal, observe)
+            member = self._member(sized)
+            run = Run(sized, self._target, self.measurer, journal, observe, member)
             cpus = self._machine.tuned_on(self.target)[1] if self.runner == LOCAL else None
             watch = self.measurer.watch()
             trials = run.trials(*self._search(run, sized, cpus))
@@ -252,9 +255,17 @@ class Session:
         except ArgumentError as error:
             raise UntunableError(str(error)) from error
 
+    def _member(self, _workload: Workload) -> Workload | None:
+        """The workload of `te_select.where`'s family that is built; see `FamilySession`."""
+        return None
+
+    def _source(self, workload: Workload) -> dict[str, Any]:
+        """The flag of the command line that names a workload, and its value."""
+        return {"workload": json.dumps(workload.to_json())}
+
     def _provenance(self, workload: Workload) -> dict[str, Any]:
         """The machine, the versions and the command, for readers of the record."""
-        given: dict[str, Any] = {"workload": json.dumps(workload.to_json())}
+        given = self._source(workload)
         given |= {"target": self._target, "runner": self.runner, "tuning_logs": self._given_logs}
         given |= asdict(self.options)
         words = ["te-select", "tune"]

@@ -87,6 +87,8 @@ class Run:
         The trials of earlier sessions; those of this one are added.
     observe
         Called with the progress, at every step.
+    member
+        As `Candidate.member`.
     """
 
     def __init__(
@@ -96,8 +98,10 @@ class Run:
         measurer: Measurer,
         journal: Journal,
         observe: Observer,
+        member: Workload | None = None,
     ) -> None:
         self._workload = workload
+        self._member = member
         self._target = target
         self._measurer = measurer
         self._journal = journal
@@ -158,7 +162,7 @@ class Run:
         }
 
     def _candidate(self, config: Any) -> Candidate:
-        return Candidate(self._workload, self._target, asdict(config))
+        return Candidate(self._workload, self._target, asdict(config), self._member)
 
     def _trial(self, config: Any) -> Trial:
         return self._known[config_key(asdict(config))]

@@ -23,11 +23,14 @@ class Candidate:
         The target as `te_select.compile` takes it: a name, or a TVM target as JSON text.
     config
         The knobs of the schedule, as a manifest holds them.
+    member
+        The workload of `te_select.where`'s family that is built, and called with these dims.
     """
 
     workload: Workload
     target: str
     config: Config
+    member: Workload | None = None
 
 
 @dataclass(frozen=True)
