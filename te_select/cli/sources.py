@@ -110,12 +110,10 @@ def _of_family(given: str) -> list[tuple[str, Workload]]:
     """The kernels of `te_select.where` that a file counts, most elements first; or one by name."""
     known = family.kernels()
     counts = {given: 1} if given in known else read_json("--where", Path(given), _COUNTS)
-    if not isinstance(counts, dict) or not counts:
-        raise UsageError(f"--where {given} holds {shown(counts)}; expected {_COUNTS}")
-    for name, elements in counts.items():
-        if name not in known or type(elements) is not int or elements < 0:
-            raise UsageError(
-                f"--where {given} holds {name!r}: {shown(elements)}; expected {_COUNTS}"
-            )
+    odd = counts
+    if isinstance(counts, dict) and counts:
+        odd = {key: n for key, n in counts.items() if key not in known or type(n) is not int}
+    if odd or not counts:
+        raise UsageError(f"--where {given} holds {shown(odd)}; expected {_COUNTS}")
     names = sorted(counts, key=counts.__getitem__, reverse=True)
     return [(name, family.typical(known[name])) for name in names]

@@ -34,10 +34,7 @@ if TYPE_CHECKING:
     from te_select.tuning.record import Options, Record
 
 LibraryFile = Annotated[Path | None, typer.Option(help="Tune all workloads of a library.")]
-WhereFile = Annotated[
-    str | None,
-    typer.Option(help="Tune te_select.where's kernels: JSON of its stats().kernels, or a name."),
-]
+WhereFile = Annotated[str | None, typer.Option(help="Tune te_select.where: its stats().kernels.")]
 Logs = Annotated[
     Path | None,
     typer.Option(
@@ -98,8 +95,7 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
     display = Display(len(wanted))
     interrupted, end = False, None
     try:
-        of_family = where is not None
-        _tune_all(wanted, target, logs, runner, options, display, outcomes, of_family=of_family)
+        _tune_all(wanted, target, logs, runner, options, display, outcomes, where)
     except KeyboardInterrupt:
         interrupted = True
     except SelectError as error:
@@ -142,8 +138,12 @@ def _print(outcomes: Sequence[Outcome], logs: Path, rest: str, *, is_own: bool) 
     records = [outcome.record for outcome in outcomes if outcome.record is not None]
     unsure = [record for record in records if record.unsure]
     if len(records) > len(unsure):
+        flag = "" if is_own else f" --tuning-logs {shlex.quote(str(logs))}"
         print(f"recorded in {logs / records[0].name.partition('/')[0] / RECORDS}")
-        print(f"{_user_of(logs, is_own=is_own)} uses them")
+        if logs.name != FAMILY:
+            print(f"te-select compile{flag} ... -o LIBRARY uses them")
+        elif is_own:
+            print("te-select where build uses them")
     if unsure:
         print(
             f"{len(unsure)} of {len(records)} recorded, not used: unsure because "
@@ -151,16 +151,6 @@ def _print(outcomes: Sequence[Outcome], logs: Path, rest: str, *, is_own: bool) 
         )
     if rest:
         print(rest)
-
-
-def _user_of(logs: Path, *, is_own: bool) -> str:
-    """The command that uses the records of a folder."""
-    folder = shlex.quote(str(logs))
-    if logs.name != FAMILY:
-        return f"te-select compile{'' if is_own else f' --tuning-logs {folder}'} ... -o LIBRARY"
-    own = shlex.quote(str(user_folder() / FAMILY))
-    copy = "" if is_own else f"te-select logs import {folder} --tuning-logs {own} && "
-    return f"{copy}te-select where build"
 
 
 def _tune_all(
@@ -171,8 +161,7 @@ def _tune_all(
     options: Options,
     display: Display,
     outcomes: list[Outcome],
-    *,
-    of_family: bool,
+    where: str | None,
 ) -> None:
     from te_select.tuning.display import Outcome  # noqa: PLC0415 - imports rich
     from te_select.tuning.record import UntunableError  # noqa: PLC0415
@@ -180,7 +169,7 @@ def _tune_all(
     with without_torch():
         from te_select.tuning.family import FamilySession  # noqa: PLC0415 - imports tvm
         from te_select.tuning.session import Session  # noqa: PLC0415 - imports tvm
-    opened = FamilySession if of_family else Session
+    opened = Session if where is None else FamilySession
     with opened(target, tuning_logs, runner, options) as session, display:
         for entry in wanted:
             workload = entry.workload

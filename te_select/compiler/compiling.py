@@ -128,7 +128,7 @@ def export(
     places = family.places(part for parts in served.values() for part in parts)
     by_records = partial(schedule, tuning_logs=tuning_logs, knobs=config)
     plan: dict[Workload, _Scheduling] = dict.fromkeys(unique, by_records)
-    of_family = partial(schedule_member, by_records=tuning_logs is None)
+    of_family = partial(schedule_member, knobs=None if tuning_logs is None else {})
     for member in places:
         plan.setdefault(member, of_family)
     if not plan:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -22,9 +21,9 @@ from te_select.operator.node import ModelNode
 from te_select.operator.workload import Workload
 from te_select.records import lookup
 from te_select.records.folders import FAMILY
+from te_select.records.origin import DEFAULT
 
 _ONE_PIECE = 1 << 30  # elements; the C half cuts a call into pieces and uses threads
-_TUNED = ("vector_bytes", "unroll")  # the C half decides the other knobs at each call
 
 
 def build_family(
@@ -64,18 +63,8 @@ def served_by_family(nodes: Iterable[ModelNode]) -> dict[str, list[str]]:
     return found
 
 
-def check_target(target: ResolvedTarget) -> None:
-    """Raise TargetError if the family cannot be built for a target."""
-    if not kinds.kind(target.kind).family:
-        raise TargetError(f"target {target.name!r} is no CPU; the family of where() is for CPUs")
-
-
 def schedule_member(
-    workload: Workload,
-    level: ResolvedTarget,
-    *,
-    by_records: bool = True,
-    config: Mapping[str, Any] | None = None,
+    workload: Workload, level: ResolvedTarget, knobs: Mapping[str, Any] | None = None
 ) -> Scheduled:
     """Schedule a workload of the family for a CPU target of one level.
 
@@ -83,37 +72,40 @@ def schedule_member(
     ----------
     workload, level
         The workload and the target.
-    by_records
-        Whether to look for a record of the family, among the user's own and those shipped.
-    config
-        One of `configs`, as a manifest holds it; no record is looked for.
+    knobs
+        As for `config_of`; None for those of a record of the family, if there is one.
     """
-    if config is not None:
-        return _for_short_rows(schedule(workload, level, False, config))
-    found = lookup.find(family.typical(workload), level, None if by_records else False, FAMILY)
-    chosen = _default(workload, level)
-    if found.config is not None:
-        chosen = replace(chosen, **{name: getattr(found.config, name) for name in _TUNED})
-    scheduled = schedule(workload, level, False, asdict(chosen))
-    return _for_short_rows(replace(scheduled, origin=found.origin, why=found.why))
+    origin, why = DEFAULT, ""
+    if knobs is None:
+        found = lookup.find(family.typical(workload), level, within=FAMILY)
+        knobs = {} if found.config is None else vars(found.config)
+        origin, why = found.origin, found.why
+    scheduled = schedule(workload, level, False, asdict(config_of(workload, level, knobs)))
+    return _for_short_rows(replace(scheduled, origin=origin, why=why))
 
 
-def configs(workload: Workload, level: ResolvedTarget) -> list[Any]:
-    """The configs of a workload of the family that differ in effect, the default first."""
-    rules, pattern = schedule_of(level.kind), access_pattern(workload)
-    default = _default(workload, level)
-    space = rules.space(access_pattern(family.typical(workload)), level.tvm)
-    every = itertools.product(*(space[name] for name in _TUNED))
-    distinct = {rules.dedup_key(pattern, default): default}
-    for values in every:
-        config = replace(default, **dict(zip(_TUNED, values, strict=True)))
-        distinct.setdefault(rules.dedup_key(pattern, config), config)
-    return list(distinct.values())
+def config_of(workload: Workload, level: ResolvedTarget, knobs: Mapping[str, Any]) -> Any:
+    """The config of a workload of the family.
 
+    Parameters
+    ----------
+    workload, level
+        The workload and the target.
+    knobs
+        Of these it has ``vector_bytes`` and, if its leaf is a plain span, ``unroll``; the C half
+        decides the others at each call. What is not there is the default's.
 
-def _default(workload: Workload, level: ResolvedTarget) -> Any:
+    Raises
+    ------
+    TargetError
+        If the target is no CPU.
+    """
+    if not kinds.kind(level.kind).family:
+        raise TargetError(f"target {level.name!r} is no CPU; the family of where() is for CPUs")
     default = schedule_of(level.kind).default_config(access_pattern(workload), level.tvm)
-    return replace(default, bytes_per_thread=0, piece=_ONE_PIECE)
+    names = ("vector_bytes",) if default.rows else ("vector_bytes", "unroll")
+    tuned = {name: knobs[name] for name in names if name in knobs}
+    return replace(default, bytes_per_thread=0, piece=_ONE_PIECE, **tuned)
 
 
 def _for_short_rows(one: Scheduled) -> Scheduled:

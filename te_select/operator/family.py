@@ -25,16 +25,14 @@ FUNCTION = "te_select_where"
 """The exported function of a library of the family; its operands have any shapes."""
 WIDTHS = (1, 2, 4, 8, 16)
 ROW_WIDTHS = WIDTHS[:-1]
-_RUNS = 8  # three operands that each move or stay
 _ROWS = 27  # three operands that each move in one of three ways
 _TYPICAL_BYTES = 1 << 16  # of out: all operands stay in the second-level cache, as in most programs
 _TYPICAL_ROW = 25  # elements: neither short enough for a span of its own length, nor whole vectors
-_PLACES = tuple(
-    f"{table}[{width}][{number}]"
-    for table, count in (("runs", _RUNS), ("rows", _ROWS))
-    for width in range(len(WIDTHS))
-    for number in range(count)
-)
+_PLACES = [
+    f"{table}[{number // count}][{number % count}]"
+    for table, count in (("runs", 8), ("rows", _ROWS))
+    for number in range(count * len(WIDTHS))
+]
 """The places of ``te_select_where_kernels`` by the C half's numbers; not all have a kernel."""
 _TYPES = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64", 16: "complex128"}
 _WALKS: tuple[tuple[int | str, int | str], ...] = (("m", "n"), ("m", 1), (1, "n"))
@@ -107,17 +105,14 @@ def kernels() -> dict[str, Workload]:
 def typical(member: Workload) -> Workload:
     """A workload of the family at the sizes for which it is tuned; they differ for all of them."""
     elements = _TYPICAL_BYTES // member.element.width
-    sizes = {"n": elements}
-    if "m" in member.dim_names:
-        sizes = {"m": elements // _TYPICAL_ROW, "n": _TYPICAL_ROW}
-    return member.bind(sizes)
+    row = _TYPICAL_ROW if "m" in member.dim_names else elements
+    return member.bind({"m": elements // row, "n": row})
 
 
 def by_name(counts: Sequence[int]) -> dict[str, int]:
     """Counts by the names of kernels, without zeros; their indices are the C half's numbers."""
-    found, place_of = dict(zip(_PLACES, counts, strict=True)), places(parts())
-    named = ((name, found[place_of[workload]]) for name, workload in kernels().items())
-    return {name: count for name, count in named if count}
+    found, place = dict(zip(_PLACES, counts, strict=True)), places(parts())
+    return {name: n for name, each in kernels().items() if (n := found[place[each]])}
 
 
 def _index(width: int) -> int:

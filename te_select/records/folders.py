@@ -31,8 +31,7 @@ def default_folders(within: str = "") -> list[Path]:
     within
         `FAMILY`, or nothing for the records of all other kernels.
     """
-    folders = (user_folder() / within, SHIPPED / within)
-    return [folder for folder in folders if folder.is_dir()]
+    return [each for root in (user_folder(), SHIPPED) if (each := root / within).is_dir()]
 
 
 def contents(given: Iterable[Path]) -> list[str | bytes]:

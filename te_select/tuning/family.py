@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from te_select.backends.targets import resolve
-from te_select.compiler import family as compiled
+from te_select.compiler.family import config_of
 from te_select.operator import family
 from te_select.operator.workload import Workload
 from te_select.records.folders import FAMILY
-from te_select.tuning.search import Batches
+from te_select.tuning.search import Batches, candidates
 from te_select.tuning.session import Session
 from te_select.tuning.trials import Run
 
@@ -23,22 +22,17 @@ class FamilySession(Session):
 
     within = FAMILY
 
-    def __init__(self, target: str | dict[str, Any], *others: Any) -> None:
-        compiled.check_target(resolve(target))
-        super().__init__(target, *others)
-
-    def _name(self, workload: Workload) -> str:
-        """The name of the kernel whose typical sizes a workload has."""
-        members = family.kernels().items()
-        return next(name for name, member in members if family.typical(member) == workload)
+    def _source(self, workload: Workload) -> dict[str, Any]:
+        known = family.kernels().items()
+        return {"where": next(name for name, each in known if family.typical(each) == workload)}
 
     def _member(self, workload: Workload) -> Workload:
-        return family.kernels()[self._name(workload)]
+        return family.kernels()[self._source(workload)["where"]]
 
-    def _source(self, workload: Workload) -> dict[str, Any]:
-        return {"where": self._name(workload)}
-
-    def _search(self, _run: Run, workload: Workload, _cpus: int | None) -> tuple[int, Batches]:
+    def _search(self, _run: Run, workload: Workload, cpus: int | None) -> tuple[int, Batches]:
         """All of the few configs, as far as there are trials."""
-        tried = compiled.configs(self._member(workload), self.target)[: self.options.trials]
+        every, member = candidates(workload, self.target, cpus), self._member(workload)
+        alike = (vars(config) for config in every if config.rows == every[0].rows)
+        configs = list(dict.fromkeys(config_of(member, self.target, knobs) for knobs in alike))
+        tried = configs[: self.options.trials]
         return len(tried), filter(None, iter((tried[:1], tried[1:])))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from te_select import forks
 from te_select.backends.targets import resolve
-from te_select.compiler.family import build_family, check_target
+from te_select.compiler.family import build_family
 from te_select.errors import TargetError
 from te_select.numpy_where.kernels import key
 from te_select.operator import family
@@ -82,7 +82,6 @@ def _built(
     names: Iterable[str], target: str, progress: Callable[[int, int], None] | None = None
 ) -> stored.Stored:
     resolved = resolve(target)
-    check_target(resolved)
     chosen = list(names)
     kernels = sum(len(family.parts()[name]) for name in chosen) * len(resolved.levels)
     with scratch.folder(scratch.ROOM + kernels * scratch.KERNEL_ROOM) as folder:

@@ -26,6 +26,6 @@ class Worker:
         if candidate.member is None:
             scheduled = schedule(candidate.workload, target, config=candidate.config)
         else:
-            scheduled = schedule_member(candidate.member, target, config=candidate.config)
+            scheduled = schedule_member(candidate.member, target, candidate.config)
         build_scheduled([scheduled], path, target)
         return {}
