@@ -81,6 +81,8 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
     Example: te-select tune --cond 1,1,1024,1024 --then 4,12,1024,1024 --else "" --trials 64
 
     Example: te-select tune --suite default --only "attention-*" --tuning-logs build/logs
+
+    Example: te-select tune --where seen.json
     """
     wanted = entries_of(flags, suite, model, of_bench=False, library=library, where=where)
 

@@ -103,7 +103,7 @@ def kernels() -> dict[str, Workload]:
 
 
 def typical(member: Workload) -> Workload:
-    """A workload of the family at the sizes for which it is tuned; they differ for all of them."""
+    """A workload of the family at the sizes for which it is tuned."""
     elements = _TYPICAL_BYTES // member.element.width
     row = _TYPICAL_ROW if "m" in member.dim_names else elements
     return member.bind({"m": elements // row, "n": row})
