@@ -91,7 +91,7 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
 
     _check(runner)
     options = Options(trials, timeout, jobs, seed, force, keep_trials)
-    logs = _folder(tuning_logs)
+    logs = tuning_logs or user_folder()
     place = logs if where is None else logs / FAMILY
     outcomes: list[Outcome] = []
     display = Display(len(wanted))
@@ -108,7 +108,7 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
         print_json(_document(outcomes, place, interrupted, end))
     else:
         rest = interruption(outcomes, len(wanted), display.progress) if interrupted else ""
-        _print(outcomes, place, rest, is_own=tuning_logs is None)
+        _print(outcomes, place, rest, where, is_own=tuning_logs is None)
         if end is not None:
             raise end
     if interrupted:
@@ -127,11 +127,9 @@ def _check(runner: str) -> None:
         raise UsageError(str(error)) from error
 
 
-def _folder(logs: Path | None) -> Path:
-    return user_folder() if logs is None else logs
-
-
-def _print(outcomes: Sequence[Outcome], logs: Path, rest: str, *, is_own: bool) -> None:
+def _print(
+    outcomes: Sequence[Outcome], logs: Path, rest: str, where: str | None, *, is_own: bool
+) -> None:
     """Print what was found, the file that holds the records, and what is left to do."""
     from te_select.tuning.display import print_outcomes  # noqa: PLC0415 - imports rich
 
@@ -142,7 +140,7 @@ def _print(outcomes: Sequence[Outcome], logs: Path, rest: str, *, is_own: bool) 
     if len(records) > len(unsure):
         flag = "" if is_own else f" --tuning-logs {shlex.quote(str(logs))}"
         print(f"recorded in {logs / records[0].name.partition('/')[0] / RECORDS}")
-        if logs.name != FAMILY:
+        if where is None:
             print(f"te-select compile{flag} ... -o LIBRARY uses them")
         elif is_own:
             print("te-select where build uses them")

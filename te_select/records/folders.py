@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -31,7 +32,10 @@ def default_folders(within: str = "") -> list[Path]:
     within
         `FAMILY`, or nothing for the records of all other kernels.
     """
-    return [each for root in (user_folder(), SHIPPED) if (each := root / within).is_dir()]
+    roots = [SHIPPED]
+    with contextlib.suppress(RuntimeError):  # there is no home folder
+        roots.insert(0, user_folder())
+    return [folder for root in roots if (folder := root / within).is_dir()]
 
 
 def contents(given: Iterable[Path]) -> list[str | bytes]:

@@ -184,9 +184,7 @@ def test_plain_workload_is_not_built_by_a_record_of_the_family(logs):
 @pytest.mark.parametrize(
     ("tuning_logs", "origin"), [(None, "tuned:x86-64-v3/w8_4096cte_2te"), (False, "default")]
 )
-def test_library_of_a_model_uses_records_unless_told_otherwise(
-    logs, tmp_path, tuning_logs, origin
-):
+def test_library_of_a_model_uses_records_unless_told_otherwise(logs, tmp_path, tuning_logs, origin):
     add(logs / "where", "w16 n:cte x 2:te", vector_bytes=16)
     path = tmp_path / "model.so"
     te_select.export([node("complex128")], path, "x86-64-v3", tuning_logs)

@@ -42,6 +42,12 @@ def test_records_of_other_kernels_make_no_other_name(own: Path) -> None:
     assert key.entry("w4") == before
 
 
+def test_name_needs_no_home(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = key.entry("w4")
+    monkeypatch.setenv("XDG_DATA_HOME", "~no-such-user")
+    assert key.entry("w4") == before
+
+
 def test_logs_that_cannot_be_read_are_left_to_the_build(own: Path) -> None:
     before = key.entry("w4")
     (own / "where" / "znver5" / RECORDS).mkdir(parents=True)
