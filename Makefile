@@ -64,7 +64,8 @@ docs: $(INSTALLED)  ## build the site of the documents
 
 # Two distributions, te-select and te-select-runtime, each as an sdist and a wheel that is made from
 # it. The wheel of the runtime brings the kernels of te_select.where for these levels. They never lie
-# in the checkout, where they would hide what its sources make.
+# in the checkout, where they would hide what its sources make. They are built by the records that are
+# shipped, not by those of whoever makes the wheel.
 LEVELS ?= $(shell $(BIN)/python -c "from te_select.levels import *; print(ABOVE_BASELINE)")
 DIST ?= dist
 WORK ?= build/wheel
@@ -76,7 +77,7 @@ wheel: $(BUILT)  ## build sdists and wheels of te-select and te-select-runtime i
 	$(BIN)/python release/split.py $(WORK)/sources $(WORK)/runtime $(WORK)/builder
 	$(BIN)/python -m build --outdir $(DIST) $(WORK)/builder
 	$(BIN)/python -m build --sdist --outdir $(DIST) $(WORK)/runtime
-	$(BIN)/te-select where build --target $(LEVELS) -o $(WORK)/where.so
+	XDG_DATA_HOME=$(abspath $(WORK))/data $(BIN)/te-select where build --target $(LEVELS) -o $(WORK)/where.so
 	mkdir -p $(WORK)/runtime/te_select/prebuilt
 	gzip -9 --no-name --stdout $(WORK)/where.so > $(WORK)/runtime/te_select/prebuilt/where.so.gz
 	$(BIN)/python -m build --wheel --outdir $(DIST) $(WORK)/runtime

@@ -12,15 +12,12 @@ from te_select.backends import build_key
 from te_select.errors import ArtifactError, not_installed
 from te_select.operator.workload import Workload
 from te_select.records import folders
-from te_select.records.snapshot import PENDING, RECORDS, SESSIONS, WORKLOADS
-from te_select.runtime.artifact import cache, files, stored
+from te_select.runtime.artifact import cache, stored
 from te_select.runtime.call import loading
 from te_select.runtime.call.kernel import Kernel
 
 if TYPE_CHECKING:
     from te_select.compiler import TuningLogs
-
-_LOGS = (WORKLOADS, RECORDS, SESSIONS, PENDING)
 
 
 @forks.no_fork_during()
@@ -107,11 +104,7 @@ def _entry(workload: Any, target: Any, tuning_logs: Any, config: Any) -> str | N
 def _records(tuning_logs: Any) -> list[str | bytes]:
     """The logs of all targets: the nearest record may be that of another one."""
     given = folders.default_folders() if tuning_logs is None else [Path(tuning_logs)]
-    found: list[str | bytes] = []
-    for folder in given:
-        found.append("folder")
-        for path in sorted(path for name in _LOGS for path in folder.glob(f"*/{name}")):
-            found += [path.relative_to(folder).as_posix(), files.read(path)]
+    found = folders.contents(given)
     if tuning_logs is not None and len(found) == 1:
         raise FileNotFoundError(given[0])
     return found

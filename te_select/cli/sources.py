@@ -20,11 +20,15 @@ from te_select.cli.models import (
     workloads_of,
 )
 from te_select.cli.paths import check_library
-from te_select.cli.workloads import WorkloadsFlags, gather_named
+from te_select.cli.workloads import WorkloadsFlags, gather_named, read_json
+from te_select.operator import family
+from te_select.operator.broadcast import shown
 from te_select.operator.workload import Workload
 
 if TYPE_CHECKING:
     from te_select.bench.suite import Entry
+
+_COUNTS = 'JSON of te_select.where.stats().kernels, such as {"w4 n:cte": 1024}'
 
 
 @dataclass(frozen=True)
@@ -65,12 +69,13 @@ def entries_of(
     *,
     of_bench: bool,
     library: Path | None = None,
+    where: str | None = None,
 ) -> list[Entry]:
     """The workloads of the one source that is given.
 
     Parameters
     ----------
-    flags, suite, model, library
+    flags, suite, model, library, where
         The sources.
     of_bench
         Whether every dim must have a size, and the default suite is measured if none is given.
@@ -83,8 +88,9 @@ def entries_of(
     from te_select.bench.suite import Entry  # noqa: PLC0415 - kept off --help
 
     of_suite = suite != SuiteFlags()
-    if bool(flags.given) + of_suite + (model.model is not None) + (library is not None) > 1:
-        last = "and --model" if of_bench else "--model and --library"
+    others = sum(source is not None for source in (model.model, library, where))
+    if bool(flags.given) + of_suite + others > 1:
+        last = "and --model" if of_bench else "--model, --where and --library"
         raise UsageError(
             f"more than one of workload flags, --suite or --only, {last} is given; expected one"
         )
@@ -97,7 +103,10 @@ def entries_of(
         no_sizes(model.size, model.expand)
     if of_suite or (of_bench and not flags.given):
         return suite.entries()
-    listed = gather_named(flags.given) if library is None else _kernels(library)
+    if where is not None:
+        listed = _of_family(where)
+    else:
+        listed = gather_named(flags.given) if library is None else _kernels(library)
     ranges = parse_ranges(model.size, {dim for _, each in listed for dim in each.dim_names})
     sized = ((name, *at_sizes(each, ranges, name, bind=False)) for name, each in listed)
     return [Entry(name, workload, "given", own) for name, workload, own in sized]
@@ -107,3 +116,16 @@ def _kernels(library: Path) -> list[tuple[str, Workload]]:
     check_library(library)
     kernels = read_manifest(library)["kernels"]
     return [(kernel["symbol"], Workload.from_json(kernel["workload"])) for kernel in kernels]
+
+
+def _of_family(given: str) -> list[tuple[str, Workload]]:
+    """The kernels of `te_select.where` that a file counts, most elements first; or one by name."""
+    known = family.kernels()
+    counts = {given: 1} if given in known else read_json("--where", Path(given), _COUNTS)
+    odd = counts
+    if isinstance(counts, dict) and counts:
+        odd = {key: n for key, n in counts.items() if key not in known or type(n) is not int}
+    if odd or not counts:
+        raise UsageError(f"--where {given} holds {shown(odd)}; expected {_COUNTS}")
+    names = sorted(counts, key=counts.__getitem__, reverse=True)
+    return [(name, family.typical(known[name])) for name in names]

@@ -26,6 +26,7 @@ from te_select.cli.paths import check_plot
 from te_select.cli.sources import SuiteFlags, entries_of
 from te_select.cli.workloads import WorkloadsFlags
 from te_select.errors import SelectError, TuningError
+from te_select.records.folders import FAMILY, user_folder
 from te_select.records.snapshot import RECORDS
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from te_select.tuning.record import Options, Outcome, Record
 
 LibraryFile = Annotated[Path | None, typer.Option(help="Tune all workloads of a library.")]
+WhereFile = Annotated[str | None, typer.Option(help="Tune te_select.where: its stats().kernels.")]
 Logs = Annotated[
     Path | None,
     typer.Option(
@@ -93,6 +95,7 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
     model: ModelFlags,
     how: TrialFlags,
     library: LibraryFile = None,
+    where: WhereFile = None,
     target: Targets = "native",
     tuning_logs: Logs = None,
     runner: Runner = "local",
@@ -115,8 +118,10 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
 
     Example: te-select tune --target znver4,znver5 --runner "rpc://tracker:9190/{target}" --suite
     default
+
+    Example: te-select tune --where seen.json
     """
-    wanted = entries_of(flags, suite, model, of_bench=False, library=library)
+    wanted = entries_of(flags, suite, model, of_bench=False, library=library, where=where)
 
     from te_select.tuning.display import Display, interruption  # noqa: PLC0415 - imports rich
     from te_select.tuning.record import Options  # noqa: PLC0415
@@ -124,13 +129,14 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
     targets = _targets(target, runner)
     check_plot(plot)
     options = Options(**vars(how))
-    logs = _folder(tuning_logs)
+    logs = tuning_logs or user_folder()
+    place = logs if where is None else logs / FAMILY
     outcomes: list[Outcome] = []
     display = Display(len(wanted) * len(targets), quiet=as_json)
     interrupted, end = False, None
     seconds = math.inf if minutes is None else 60 * minutes
     try:
-        _tune_all(wanted, targets, logs, options, display, outcomes, every=every, seconds=seconds)
+        _tune_all(wanted, targets, logs, options, display, outcomes, where, every, seconds)
     except KeyboardInterrupt:
         interrupted = True
     except SelectError as error:
@@ -138,10 +144,10 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
             raise
         end = error
     if as_json:
-        print_json(_document(outcomes, logs, interrupted, end))
+        print_json(_document(outcomes, place, interrupted, end))
     else:
         rest = interruption(outcomes, display.workloads, display.progress) if interrupted else ""
-        _print(outcomes, logs, rest, is_own=tuning_logs is None)
+        _print(outcomes, place, rest, where, is_own=tuning_logs is None)
     if plot is not None:
         _draw(plot, outcomes, quiet=as_json)
     if end is not None and not as_json:
@@ -179,15 +185,9 @@ def _draw(path: Path, outcomes: Sequence[Outcome], *, quiet: bool) -> None:
         print(f"written: {path}" if knobs else "nothing to draw: no trials were made or kept")
 
 
-def _folder(logs: Path | None) -> Path:
-    if logs is not None:
-        return logs
-    from te_select.records.folders import user_folder  # noqa: PLC0415 - only where it is needed
-
-    return user_folder()
-
-
-def _print(outcomes: Sequence[Outcome], logs: Path, rest: str, *, is_own: bool) -> None:
+def _print(
+    outcomes: Sequence[Outcome], logs: Path, rest: str, where: str | None, *, is_own: bool
+) -> None:
     """Print what was found, the file that holds the records, and what is left to do."""
     from te_select.tuning.display import print_knobs, print_outcomes  # noqa: PLC0415 - imports rich
 
@@ -200,7 +200,10 @@ def _print(outcomes: Sequence[Outcome], logs: Path, rest: str, *, is_own: bool) 
     if len(records) > len(unsure):
         flag = "" if is_own else f" --tuning-logs {shlex.quote(str(logs))}"
         print(f"recorded in {logs / records[0].name.partition('/')[0] / RECORDS}")
-        print(f"te-select compile{flag} ... -o LIBRARY uses them")
+        if where is None:
+            print(f"te-select compile{flag} ... -o LIBRARY uses them")
+        elif is_own:
+            print("te-select where build uses them")
     if unsure:
         print(
             f"{len(unsure)} of {len(records)} recorded, not used: unsure because "
@@ -210,14 +213,14 @@ def _print(outcomes: Sequence[Outcome], logs: Path, rest: str, *, is_own: bool) 
         print(rest)
 
 
-def _tune_all(
+def _tune_all(  # noqa: PLR0913, PLR0917
     wanted: Sequence[Entry],
     targets: Sequence[tuple[str, str]],
     logs: Path,
     options: Options,
     display: Display,
     outcomes: list[Outcome],
-    *,
+    where: str | None,
     every: bool,
     seconds: float,
 ) -> None:
@@ -230,9 +233,11 @@ def _tune_all(
             measurer.launch()  # its processes import TVM while this one does
         with without_torch():
             from te_select.tuning.agenda import Agenda, Job  # noqa: PLC0415 - imports tvm
+            from te_select.tuning.family import FamilySession  # noqa: PLC0415 - as above
             from te_select.tuning.session import Session  # noqa: PLC0415 - as above
+        opened = Session if where is None else FamilySession
         sessions = [
-            stack.enter_context(Session(target, logs, runner, options, measurer))
+            stack.enter_context(opened(target, logs, runner, options, measurer))
             for target, runner in targets
         ]
         stack.enter_context(display)

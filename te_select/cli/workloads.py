@@ -99,13 +99,7 @@ def gather_named(given: dict[str, Any]) -> list[tuple[str, Workload]]:
     for text in given.get("workload", ()):
         made.append(_named(parse_with(_load_json, "--workload", text), "--workload"))
     if (file := given.get("workloads")) is not None:
-        try:
-            text = files.read(file, "a JSON list of workloads").decode()
-        except ArtifactError as error:
-            raise UsageError(f"--workloads {error}") from error
-        except UnicodeDecodeError as error:
-            raise UsageError(f"--workloads {file} is not text: {error}; expected JSON") from error
-        items = parse_with(_load_json, f"--workloads {file}:", text)
+        items = read_json("--workloads", file, "a JSON list of workloads")
         if not isinstance(items, list):
             raise UsageError(f"--workloads {file} holds no list; expected [{{...}}, ...]")
         made += [_named(item, f"--workloads {file}") for item in items]
@@ -141,6 +135,23 @@ def parse_shape(text: str) -> tuple[Dim, ...]:
             )
         dims.append(int(match[1]) if match[1] else match[2])
     return tuple(dims)
+
+
+def read_json(flag: str, file: Path, expected: str) -> Any:
+    """Read the file of a flag.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be read, or is not JSON.
+    """
+    try:
+        text = files.read(file, expected).decode()
+    except ArtifactError as error:
+        raise UsageError(f"{flag} {error}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{flag} {file} is not text: {error}; expected JSON") from error
+    return parse_with(_load_json, f"{flag} {file}:", text)
 
 
 def _load_json(text: str) -> Any:

@@ -128,8 +128,9 @@ def export(
     places = family.places(part for parts in served.values() for part in parts)
     by_records = partial(schedule, tuning_logs=tuning_logs, knobs=config)
     plan: dict[Workload, _Scheduling] = dict.fromkeys(unique, by_records)
+    of_family = partial(schedule_member, knobs=None if tuning_logs is None else {})
     for member in places:
-        plan.setdefault(member, schedule_member)
+        plan.setdefault(member, of_family)
     if not plan:
         raise ArgumentError(_nothing_to_compile(nodes))
     has_c = bool(unique) and kinds.kind(resolved.kind).c_functions

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
+from te_select import kinds
 from te_select.backends import schedule_of
 from te_select.backends.scheduled import Scheduled
 from te_select.backends.targets import ResolvedTarget
 from te_select.compiler.building import build_scheduled
 from te_select.compiler.scheduling import schedule
+from te_select.errors import TargetError
 from te_select.operator import family
 from te_select.operator.access import access_pattern
 from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.operator.node import ModelNode
 from te_select.operator.workload import Workload
+from te_select.records import lookup
+from te_select.records.folders import FAMILY
+from te_select.records.origin import DEFAULT
 
 _ONE_PIECE = 1 << 30  # elements; the C half cuts a call into pieces and uses threads
 
@@ -57,11 +63,49 @@ def served_by_family(nodes: Iterable[ModelNode]) -> dict[str, list[str]]:
     return found
 
 
-def schedule_member(workload: Workload, level: ResolvedTarget) -> Scheduled:
-    """Schedule a workload of the family for a CPU target of one level."""
+def schedule_member(
+    workload: Workload, level: ResolvedTarget, knobs: Mapping[str, Any] | None = None
+) -> Scheduled:
+    """Schedule a workload of the family for a CPU target of one level.
+
+    Parameters
+    ----------
+    workload, level
+        The workload and the target.
+    knobs
+        As for `config_of`; None for those of a record of the family, if there is one.
+    """
+    origin, why = DEFAULT, ""
+    if knobs is None:
+        found = lookup.find(family.typical(workload), level, within=FAMILY)
+        knobs = {} if found.config is None else vars(found.config)
+        origin, why = found.origin, found.why
+    scheduled = schedule(workload, level, False, asdict(config_of(workload, level, knobs)))
+    return _for_short_rows(replace(scheduled, origin=origin, why=why))
+
+
+def config_of(workload: Workload, level: ResolvedTarget, knobs: Mapping[str, Any]) -> Any:
+    """The config of a workload of the family.
+
+    Parameters
+    ----------
+    workload, level
+        The workload and the target.
+    knobs
+        Of these it has ``vector_bytes`` and, if its leaf is a plain span, ``unroll``; the C half
+        decides the others at each call. What is not there is the default's.
+
+    Raises
+    ------
+    TargetError
+        If the target is no CPU.
+    """
+    if not kinds.kind(level.kind).family:
+        raise TargetError(f"target {level.name!r} is no CPU; the family of where() is for CPUs")
     default = schedule_of(level.kind).default_config(access_pattern(workload), level.tvm)
-    serial = replace(default, bytes_per_thread=0, piece=_ONE_PIECE)
-    return _for_short_rows(schedule(workload, level, False, asdict(serial)))
+    names = ("vector_bytes",) if default.rows else ("vector_bytes", "unroll")
+    tuned = {name: knobs[name] for name in names if name in knobs}
+    return replace(default, bytes_per_thread=0, piece=_ONE_PIECE, **tuned)
 
 
 def _for_short_rows(one: Scheduled) -> Scheduled:

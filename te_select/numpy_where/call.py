@@ -63,12 +63,17 @@ class Stats:
         How many of these calls had more than 4,096 elements.
     left
         How many calls were left to numpy.where, by the reason.
+    kernels
+        How many elements went to each kernel, by its name, such as ``"w4 n:cte"``. A kernel of rows
+        also counts those that went row by row before it was there. Calls that copied tiles, or that
+        repeated one element, are left out. ``te-select tune --where`` takes them as JSON.
     """
 
     calls: int
     elements: int
     large_calls: int
     left: Mapping[str, int]
+    kernels: Mapping[str, int]
 
 
 class Where(Protocol):
@@ -130,9 +135,12 @@ def _make() -> Any:
 
 
 def _stats() -> Stats:
-    calls, elements, large, reasons = (0, 0, 0, {}) if extension is None else extension.counts()
+    if extension is None:
+        return Stats(0, 0, 0, dict(left), {})
+    calls, elements, large, reasons, by_kernel = extension.counts()
     calls, large = calls - pieces["calls"], large - pieces["large_calls"]
-    return Stats(calls, elements, large, dict(left + Counter(reasons)))
+    kernels = family.by_name(memoryview(by_kernel).cast("q"))
+    return Stats(calls, elements, large, dict(left + Counter(reasons)), kernels)
 
 
 def _signature() -> inspect.Signature:

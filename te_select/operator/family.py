@@ -15,9 +15,10 @@ A *part* is what is built at once: the runs of one width, or one kernel of rows.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 
+from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
 
 FUNCTION = "te_select_where"
@@ -25,6 +26,14 @@ FUNCTION = "te_select_where"
 WIDTHS = (1, 2, 4, 8, 16)
 ROW_WIDTHS = WIDTHS[:-1]
 _ROWS = 27  # three operands that each move in one of three ways
+_TYPICAL_BYTES = 1 << 16  # of out: all operands stay in the second-level cache, as in most programs
+_TYPICAL_ROW = 25  # elements: neither short enough for a span of its own length, nor whole vectors
+_PLACES = [
+    f"{table}[{number // count}][{number % count}]"
+    for table, count in (("runs", 8), ("rows", _ROWS))
+    for number in range(count * len(WIDTHS))
+]
+"""The places of ``te_select_where_kernels`` by the C half's numbers; not all have a kernel."""
 _TYPES = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64", 16: "complex128"}
 _WALKS: tuple[tuple[int | str, int | str], ...] = (("m", "n"), ("m", 1), (1, "n"))
 
@@ -81,7 +90,29 @@ def in_words(part: str) -> str:
 
 def part_of_missing_kernel(number: int) -> str:
     """The name of the part with the kernel of rows that the C half lacked in a call."""
-    return row_part(WIDTHS[number // _ROWS], number % _ROWS)
+    return next(name for name, own in parts().items() if _PLACES[number] in own.values())
+
+
+def kernels() -> dict[str, Workload]:
+    """The workloads by names of which each says the bytes of an element and the loops.
+
+    For example ``"w4 n:cte"`` for runs, and ``"w4 m:cte x n:t"`` for rows: cond and else move from
+    row to row only. Elements of 16 bytes have a last loop over their two halves.
+    """
+    return {f"w{each.element.width} {access_pattern(each)}": each for each in places(parts())}
+
+
+def typical(member: Workload) -> Workload:
+    """A workload of the family at the sizes for which it is tuned."""
+    elements = _TYPICAL_BYTES // member.element.width
+    row = _TYPICAL_ROW if "m" in member.dim_names else elements
+    return member.bind({"m": elements // row, "n": row})
+
+
+def by_name(counts: Sequence[int]) -> dict[str, int]:
+    """Counts by the names of kernels, without zeros; their indices are the C half's numbers."""
+    found, place = dict(zip(_PLACES, counts, strict=True)), places(parts())
+    return {name: n for name, each in kernels().items() if (n := found[place[each]])}
 
 
 def _index(width: int) -> int:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterable
 from pathlib import Path
 
-from te_select.runtime.artifact import user_folders
+from te_select.records import snapshot
+from te_select.runtime.artifact import files, user_folders
 
 SHIPPED = Path(__file__).parents[1] / "tuning_logs"
 """The records that the package brings."""
+FAMILY = "where"
+"""The folder, within each folder of logs, of those of `te_select.where`'s kernels.
+
+They are apart because a kernel of the family is no kernel of the sizes that it was measured at.
+"""
+_FILES = (*snapshot.FILES, snapshot.PENDING)
 
 
 def user_folder() -> Path:
@@ -15,6 +24,31 @@ def user_folder() -> Path:
     return user_folders.data() / "tuning_logs"
 
 
-def default_folders() -> list[Path]:
-    """Where records are looked for if no folder is given, the user's own first."""
-    return [folder for folder in (user_folder(), SHIPPED) if folder.is_dir()]
+def default_folders(within: str = "") -> list[Path]:
+    """Where records are looked for if no folder is given, the user's own first.
+
+    Parameters
+    ----------
+    within
+        `FAMILY`, or nothing for the records of all other kernels.
+    """
+    roots = [SHIPPED]
+    with contextlib.suppress(RuntimeError):  # there is no home folder
+        roots.insert(0, user_folder())
+    return [folder for root in roots if (folder := root / within).is_dir()]
+
+
+def contents(given: Iterable[Path]) -> list[str | bytes]:
+    """All that the logs in some folders say, to make a digest of it.
+
+    Raises
+    ------
+    OSError, ArtifactError
+        If a file cannot be read.
+    """
+    found: list[str | bytes] = []
+    for folder in given:
+        found.append("folder")
+        for path in sorted(path for name in _FILES for path in folder.glob(f"*/{name}")):
+            found += [path.relative_to(folder).as_posix(), files.read(path)]
+    return found

@@ -63,7 +63,10 @@ class Found:
 
 
 def find(
-    workload: Workload, target: ResolvedTarget, logs: str | Path | Literal[False] | None = None
+    workload: Workload,
+    target: ResolvedTarget,
+    logs: str | Path | Literal[False] | None = None,
+    within: str = "",
 ) -> Found:
     """Find the record for a workload.
 
@@ -79,6 +82,8 @@ def find(
     logs
         A folder of logs; None for the user's own and those shipped with the package. Of equally
         near records of both, the user's is taken. False for no logs.
+    within
+        As for `default_folders`, if no folder is given.
 
     Returns
     -------
@@ -98,7 +103,7 @@ def find(
     """
     if logs is False:
         return Found(None, DEFAULT, NOT_ASKED)
-    folders = default_folders() if logs is None else [_given(logs)]
+    folders = default_folders(within) if logs is None else [_given(logs)]
     own = log.folder_name(target.records)
     others = (each.name for root in folders for each in log.target_folders(root))
     names = dict.fromkeys([own, *others])

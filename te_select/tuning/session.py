@@ -142,6 +142,8 @@ class Session:
         Workers of the runner that others close; None for workers of its own.
     """
 
+    within = ""  # the folder of these records in a folder of logs
+
     def __init__(
         self,
         target: str | dict[str, Any],
@@ -166,7 +168,7 @@ class Session:
             raise TuningError(
                 f"tuning_logs {shown(tuning_logs)} is no path; expected a folder to write"
             ) from error
-        self.folder = self.logs / log.folder_name(self.target.records)
+        self.folder = self.logs / self.within / log.folder_name(self.target.records)
         self._measurer = measurer
         self._own: Measurer | None = None
         self.last_run: Run
@@ -228,9 +230,8 @@ class Session:
     def look(self, task: Task, observe: Observer) -> float:
         """Measure a task's default config, which is its first trial; returns the seconds."""
         with self._opened(task) as journal:
-            pattern = access_pattern(task.built)
-            default = schedule_of(self.target.kind).default_config(pattern, self.target.tvm)
-            (trial,) = Run(task, self.measurer, journal, observe).trials(1, [[default]])
+            run = Run(task, self.measurer, journal, observe)
+            (trial,) = run.trials(1, [[self._default(task)]])
         assert trial.seconds is not None  # or it would have been refused
         return trial.seconds
 
@@ -323,9 +324,19 @@ class Session:
         except ArgumentError as error:
             raise UntunableError(str(error)) from error
 
+    def _default(self, task: Task) -> Any:
+        """The config of a task's first trial."""
+        return schedule_of(self.target.kind).default_config(
+            access_pattern(task.built), self.target.tvm
+        )
+
+    def _source(self, task: Task) -> dict[str, Any]:
+        """The flag of the command line that names a task's workload, and its value."""
+        return {"workload": json.dumps(task.built.to_json())}
+
     def _provenance(self, task: Task) -> dict[str, Any]:
         """The machine, the versions and the command, for readers of the record."""
-        given: dict[str, Any] = {"workload": json.dumps(task.built.to_json())}
+        given = self._source(task)
         given |= {"target": self._target, "runner": self.runner, "tuning_logs": self._given_logs}
         given |= asdict(self.options)
         words = ["te-select", "tune"]

@@ -15,6 +15,7 @@ from te_select import Workload
 from te_select.backends.targets import resolve
 from te_select.cli import tune as tune_module
 from te_select.cli.verbs import app
+from te_select.operator import family
 from te_select.records import log
 from te_select.timing import cores
 from te_select.tuning.search import candidates
@@ -210,7 +211,7 @@ def test_ranges_of_sizes_are_those_of_the_names(tmp_path: Path, fake: Any) -> No
 
 OF_WORKLOADS = {
     *("--cond", "--then", "--else", "--dtype", "--op", "--auto-broadcast", "--axis", "--workloads"),
-    *("--suite", "--only", "--library", "--model", "--size", "--expand"),
+    *("--suite", "--only", "--library", "--model", "--size", "--expand", "--where"),
     *("--all", "--minutes", "--plot"),
 }
 """Flags for which the command of a record has ``--workload``, or nothing: it is of one workload."""
@@ -376,6 +377,8 @@ def test_broken_measuring_prints_what_was_tuned_and_exits_1(
         (["--library", "/proc"], "/proc does not end in .so"),
         ([*FLAGS, "--suite", "default"], "--library is given; expected one"),
         (["--suite", "all"], "expected one of default, baselines"),
+        (["--where", "w4 n:te", "--library", "a.so"], "--where and --library is given; expected"),
+        (["--where", "w4 n:te", "--size", "n=4"], "--size n names no dim"),
         (["--only", "nothing"], "matches no workload"),
         ([], "no workload is given"),
         ([*FLAGS, "--library", "a.so"], "--library is given; expected one"),
@@ -405,6 +408,57 @@ def test_folder_in_the_place_of_a_library_exits_2(tmp_path: Path) -> None:
     result = run("tune", "--library", tmp_path / "x.so", "--tuning-logs", tmp_path)
     assert result.exit_code == 2, result.output
     assert "x.so is a folder; expected a library" in result.stderr
+
+
+def test_kernels_of_where_are_tuned_by_the_elements_they_served(
+    tmp_path: Path, fake: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = tmp_path / "seen.json"
+    seen.write_text('{"w4 n:ct": 7, "w2 n:cte": 900, "w4 m:ct x n:cte": 0, "w8 n:te": 31}')
+    given = ["--where", seen, *ON, "--trials", "2"]
+    measurer = fake()
+    document = run_json("tune", *given, "--tuning-logs", tmp_path / "logs")
+    names = {"w2 n:cte", "w8 n:te", "w4 n:ct", "w4 m:ct x n:cte"}
+    assert {each["name"] for each in document["workloads"]} == names
+    assert {each.workload for each in measurer.measured} == {family.kernels()[n] for n in names}
+    assert all(each.of_family for each in measurer.measured)
+    assert document["tuning_logs"] == str(tmp_path / "logs" / "where")
+    listed = run_json("logs", "list", "--tuning-logs", tmp_path / "logs" / "where")["records"]
+    assert len(listed) == 4
+    fake()
+    shown = run("tune", *given, "--tuning-logs", tmp_path / "logs").stdout
+    assert f"recorded in {tmp_path / 'logs' / 'where' / TARGET / log.RECORDS}\n" in shown
+    assert "te-select compile" not in shown
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    shown = run("tune", "--where", "w4 n:ct", *ON, "--trials", "2").stdout
+    assert shown.endswith("te-select where build uses them\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[1]", "holds [1]; expected JSON of te_select.where.stats().kernels"),
+        ("{}", "holds {}; expected JSON of te_select.where.stats().kernels"),
+        ('"w4 n:cte"', "holds 'w4 n:cte'; expected JSON"),
+        ('{"w4 n:cte": 1, "w9 n:cte": 1}', "holds {'w9 n:cte': 1}; expected JSON"),
+        ('{"w4 n:cte": 1.5}', "holds {'w4 n:cte': 1.5}; expected JSON"),
+        ('{"w4 n:cte": true}', "holds {'w4 n:cte': True}; expected JSON"),
+        ("w4", "is not JSON"),
+        (b"\xff", "is not text"),
+        (None, "seen.json is missing; expected JSON of te_select.where.stats().kernels"),
+    ],
+)
+def test_file_that_counts_no_kernels_exits_2(
+    tmp_path: Path, text: str | bytes | None, said: str
+) -> None:
+    seen = tmp_path / "seen.json"
+    if text is not None:
+        seen.write_bytes(text if isinstance(text, bytes) else text.encode())
+    result = run("tune", "--where", seen, "--tuning-logs", tmp_path / "logs")
+    assert result.exit_code == 2, result.output
+    assert f"--where {seen}" in result.stderr and said in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert not (tmp_path / "logs").exists()
 
 
 @pytest.mark.parametrize(

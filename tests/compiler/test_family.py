@@ -1,7 +1,8 @@
-"""Nodes that only the call decides, served by the family in the library of a model."""
+"""The family in the library of a model, for nodes that only the call decides; and by records."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -10,7 +11,15 @@ import textwrap
 import pytest
 
 import te_select
-from te_select.compiler.family import served_by_family
+from te_select.backends.targets import resolve
+from te_select.compiler.family import config_of, schedule_member, served_by_family
+from te_select.operator import family
+from te_select.records import folders, log, lookup, metaschedule, store
+from te_select.tuning.measuring import build_worker
+from te_select.tuning.measuring.candidate import Candidate
+
+V3 = resolve("x86-64-v3")
+RUNS = "w4 n:cte"
 
 WHERE = """
     import numpy as np
@@ -92,3 +101,101 @@ def test_nodes_that_no_kernel_serves_are_refused(tmp_path):
 def test_cuda_library_has_no_family(tmp_path):
     with pytest.raises(te_select.ArgumentError, match="the status of each is dispatched"):
         te_select.export([node("float32")], tmp_path / "none.so", target="cuda:sm_80")
+
+
+@pytest.fixture
+def logs(tmp_path, monkeypatch):
+    """Logs of the user's own; no records are shipped."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(folders, "SHIPPED", tmp_path / "shipped")
+    return folders.user_folder()
+
+
+def add(logs, name=RUNS, target=V3, session=None, **knobs):
+    """Record a config for a kernel of the family."""
+    sized = family.typical(family.kernels()[name])
+    default = config_of(family.kernels()[name], target, {})
+    config = dataclasses.replace(default, **knobs or {"vector_bytes": 32, "unroll": 2})
+    entry = metaschedule.entry(sized, target, config, 1e-3, session or {})
+    store.put(logs / target.name, [entry])
+
+
+def built(name=RUNS, target=V3, **options):
+    """The knobs of a kernel of the family, and where they come from."""
+    found = schedule_member(family.kernels()[name], target, **options)
+    assert found.config.piece == 1 << 30 and found.config.bytes_per_thread == 0
+    return (found.config.vector_bytes, found.config.unroll), found.origin
+
+
+def test_kernel_without_a_record_has_the_default(logs):
+    assert built() == ((64, 4), "default")
+    add(logs)  # it is of a plain workload
+    assert built() == ((64, 4), "default")
+
+
+def test_kernel_has_the_config_of_its_record(logs):
+    add(logs / "where")
+    assert built() == ((32, 2), "tuned:x86-64-v3/w4_16384cte")
+    assert built("w4 n:ct") == built("w8 n:cte") == ((64, 4), "default")
+    rows = "w4 m:cte x n:t"
+    add(logs / "where", rows, vector_bytes=16)
+    assert built(rows) == ((16, 4), "tuned:x86-64-v3/w4_655cte_25t")
+
+
+def test_record_decides_only_what_the_c_half_does_not(logs):
+    add(logs / "where", unroll=8, stream_from=0, skip=1, bytes_per_thread=1 << 20, piece=64)
+    assert built()[0] == (64, 8)
+    config = schedule_member(family.kernels()[RUNS], V3).config
+    assert config == config_of(family.kernels()[RUNS], V3, {"unroll": 8})
+
+
+def test_shipped_record_serves_unless_there_is_an_own_one(logs):
+    add(folders.SHIPPED / "where", unroll=1)
+    assert built()[0] == (64, 1)
+    add(logs / "where", unroll=2)
+    assert built()[0] == (64, 2)
+
+
+def test_unsure_record_of_the_family_is_not_used(logs):
+    add(logs / "where", session={"unsure": "the machine was busy"})
+    assert built() == ((64, 4), "default")
+    assert "is unsure" in schedule_member(family.kernels()[RUNS], V3).why
+
+
+def test_record_of_another_cpu_of_its_group_is_the_nearest(logs):
+    add(logs / "where", target=resolve("znver3"))
+    assert built() == ((32, 2), "nearest:znver3/w4_16384cte")
+    assert built(target=resolve("x86-64-v4")) == ((64, 4), "default")
+
+
+def test_damaged_record_of_the_family_is_a_warning(logs):
+    (logs / "where" / "x86-64-v3").mkdir(parents=True)
+    (logs / "where" / "x86-64-v3" / log.RECORDS).write_text("damaged\n")
+    with pytest.warns(RuntimeWarning, match="holds no usable line"):
+        assert built() == ((64, 4), "default")
+
+
+def test_plain_workload_is_not_built_by_a_record_of_the_family(logs):
+    add(logs / "where")
+    found = lookup.find(family.typical(family.kernels()[RUNS]), V3)
+    assert found.origin == "default"
+
+
+@pytest.mark.parametrize(
+    ("tuning_logs", "origin"), [(None, "tuned:x86-64-v3/w8_4096cte_2te"), (False, "default")]
+)
+def test_library_of_a_model_uses_records_unless_told_otherwise(logs, tmp_path, tuning_logs, origin):
+    add(logs / "where", "w16 n:cte x 2:te", vector_bytes=16)
+    path = tmp_path / "model.so"
+    te_select.export([node("complex128")], path, "x86-64-v3", tuning_logs)
+    kernels = json.loads(path.with_suffix(".json").read_text())["kernels"]
+    assert {each["origin"] for each in kernels} == {"default", origin}
+
+
+def test_candidate_of_the_family_is_built_as_where_has_it(tmp_path):
+    member = family.kernels()["w4 m:cte x n:t"]
+    config = dataclasses.asdict(config_of(member, resolve("native"), {"vector_bytes": 16}))
+    candidate = Candidate(member, "native", config, of_family=True)
+    build_worker.Worker.build(None, candidate, tmp_path / "x.so")
+    kernel = te_select.load(tmp_path / "x.so")
+    assert kernel.workload == member and kernel.config["vector_bytes"] == 16

@@ -287,3 +287,31 @@ def test_empty_results_are_left_to_numpy_whatever_their_extent():
         found = where(*given)
         assert found.shape == np.where(*given).shape and found.dtype == np.float32
     assert where.stats().calls == calls
+
+
+@pytest.mark.parametrize(
+    "cond, x, y, name",
+    [
+        ((300, 70), (300, 70), (300, 70), "w4 n:cte"),
+        ((300, 70), (300, 70), (), "w4 n:ct"),
+        ((), (300, 70), (300, 70), "w4 n:te"),
+        ((300, 1), (300, 70), (70,), "w4 m:ct x n:te"),
+        ((300, 70), (300, 1), (1, 70), "w4 m:ct x n:ce"),  # its kernel was not built
+        ((300, 1), (300, 7000), (300, 7000), "w4 n:te"),  # long rows
+    ],
+)
+def test_stats_name_the_kernel_of_a_call(cond, x, y, name):
+    before = where.stats().kernels
+    found = where(np.ones(cond, bool), np.ones(x, "f4"), np.zeros(y, "f4"))
+    after = where.stats().kernels
+    grown = {key: n - before.get(key, 0) for key, n in after.items() if n != before.get(key, 0)}
+    assert grown == {name: found.size}
+
+
+def test_stats_leave_out_calls_that_no_one_kernel_serves():
+    x = np.ones((300, 70), "f4")
+    before = where.stats()
+    where(np.ones((70, 300), bool).T, x, x)  # by tiles
+    where(True, np.ones((), "f4"), np.broadcast_to(np.float32(2), (300, 70)))
+    after = where.stats()
+    assert (after.calls - before.calls, after.kernels) == (2, before.kernels)

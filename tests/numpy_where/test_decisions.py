@@ -44,7 +44,7 @@ HEAD = """
         fetched.append(width)
         return can_fetch
     where = extension.make(numpy_fallback, load_kernels, rows.append, {}, None)
-    NO_KERNEL, REFUSED, FAILED, MISSING = -1, -2, -3, 1
+    NO_KERNEL, REFUSED, FAILED, MISSING = -1, -2, -3, 256
     cond, x = np.ones(8, bool), np.ones(8, np.float32)
 """
 
@@ -162,6 +162,21 @@ def test_kernel_of_rows_is_asked_for_once(stand_in):
                 where(cond, x, x, out=out)
                 asked_for.append(list(rows))
         assert asked_for == 3 * [[]] + 9 * [[5]] + 6 * [[5, 7]]
+        """,
+    )
+
+
+def test_elements_are_counted_by_the_kernel_that_a_call_names(stand_in):
+    run(
+        stand_in,
+        """
+        extension.install(address("library"))
+        for answer.value in (0, 23, 174, MISSING + 174, 175, 255, REFUSED):
+            where(cond, x, 2.0)
+        counts = memoryview(extension.counts()[4]).cast("q").tolist()
+        assert len(counts) == 175
+        assert {n: count for n, count in enumerate(counts) if count} == {0: 8, 23: 8, 174: 16}
+        assert extension.counts()[:2] == (6, 48)
         """,
     )
 

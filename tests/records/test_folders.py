@@ -69,6 +69,13 @@ def test_own_folder_that_is_damaged_is_a_warning(tune):
         assert lookup.find(SMALL, V4).origin == f"tuned:{TARGET}/w4_1024cte"
 
 
+def test_shipped_records_are_used_without_a_home(tune, monkeypatch):
+    tune(folders.SHIPPED)
+    monkeypatch.setenv("XDG_DATA_HOME", "~no-such-user")
+    assert lookup.find(SMALL, V4).origin == f"tuned:{TARGET}/w4_1024cte"
+    assert folders.default_folders() == [folders.SHIPPED]
+
+
 def test_logs_list_shows_both_folders(tune):
     tune()
     tune(folders.SHIPPED)

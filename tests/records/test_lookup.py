@@ -135,7 +135,7 @@ def test_named_size_takes_the_closest_record(tmp_path, times):
 
 def test_named_size_takes_the_closest_record_of_both_folders(tmp_path, monkeypatch):
     roots = [tmp_path / "own", tmp_path / "shipped"]
-    monkeypatch.setattr(lookup, "default_folders", lambda: roots)
+    monkeypatch.setattr(lookup, "default_folders", lambda _: roots)
     named = Workload(("n",), ("n",), ("n",))
     size = access_pattern(representative(named)).elements
     add(roots[0], flat(size // 8))

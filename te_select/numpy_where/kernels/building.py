@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from te_select import forks, kinds
+from te_select import forks
 from te_select.backends.targets import resolve
 from te_select.compiler.family import build_family
 from te_select.errors import TargetError
@@ -71,8 +71,8 @@ def build(
     if path is None:
         if target != "native":
             raise TargetError(f"target is {target!r}; expected native, or a path to write to")
-        built = _built(family.parts(), target, progress)
-        return cache.write(key.entry(key.WHOLE), built.image)
+        name = key.entry(key.WHOLE)  # before: a record may be added meanwhile
+        return cache.write(name, _built(family.parts(), target, progress).image)
     path = stored.check_path(path, [".json"])
     return stored.write(_built(family.parts(), target, progress), path)
 
@@ -82,8 +82,6 @@ def _built(
     names: Iterable[str], target: str, progress: Callable[[int, int], None] | None = None
 ) -> stored.Stored:
     resolved = resolve(target)
-    if not kinds.kind(resolved.kind).family:
-        raise TargetError(f"target {resolved.name!r} is no CPU; the family of where() is for CPUs")
     chosen = list(names)
     kernels = sum(len(family.parts()[name]) for name in chosen) * len(resolved.levels)
     with scratch.folder(scratch.ROOM + kernels * scratch.KERNEL_ROOM) as folder:

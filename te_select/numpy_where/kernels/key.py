@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from te_select.backends import build_key
+from te_select.errors import ArtifactError
+from te_select.records import folders
 from te_select.runtime.artifact import cache
 
 WHOLE = "all"
 
 
 def entry(part: str) -> str:
-    """The file name of a part that is built here, for this CPU."""
-    return cache.name_of(f"where_{part}", build_key.digest())
+    """The file name of a part that is built here, for this CPU, by the records that there are."""
+    try:
+        records = folders.contents(folders.default_folders(folders.FAMILY))
+    except (OSError, ArtifactError):  # a build says what is wrong with them
+        records = []
+    return cache.name_of(f"where_{part}", build_key.digest(*records))
 
 
 def holds(name: str, part: str) -> bool:

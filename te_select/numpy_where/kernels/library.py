@@ -195,6 +195,7 @@ def _prebuilt(part: str) -> bytes | None:
 
 def _build(part: str) -> bytes:
     """Build a part, and put it into the cache."""
+    name = key.entry(part)  # before: a record may be added meanwhile
     try:
         with (
             notices.shown(f"te_select.where: building {family.in_words(part)}, once ..."),
@@ -205,7 +206,7 @@ def _build(part: str) -> bytes:
         return _newest(part, not_installed("to build kernels", error))
     except (SelectError, ImportError) as error:
         return _newest(part, error)
-    cache.keep(key.entry(part), image)
+    cache.keep(name, image)
     return image
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from te_select.backends.targets import resolve
 from te_select.compiler import build_scheduled, schedule
+from te_select.compiler.family import schedule_member
 from te_select.tuning.measuring.candidate import Candidate
 from te_select.tuning.measuring.serve import limit_memory
 
@@ -22,6 +23,9 @@ class Worker:
     def build(self, candidate: Candidate, path: Path) -> dict[str, Any]:
         """Build a candidate by the path that ships."""
         target = resolve(candidate.target)
-        scheduled = schedule(candidate.workload, target, config=candidate.config)
+        if candidate.of_family:
+            scheduled = schedule_member(candidate.workload, target, candidate.config)
+        else:
+            scheduled = schedule(candidate.workload, target, config=candidate.config)
         build_scheduled([scheduled], path, target)
         return {}

@@ -28,6 +28,8 @@ class Candidate:
         The cond that it is timed with.
     point
         The workload with the sizes of the operands, if it has names; else None.
+    of_family
+        Whether the workload is one of `te_select.where`'s family, which has kernels of its own.
     """
 
     workload: Workload
@@ -35,6 +37,7 @@ class Candidate:
     config: Config
     mask: Mask = USUAL
     point: Workload | None = None
+    of_family: bool = False
 
     @property
     def problem(self) -> tuple[Workload, Mask]:

@@ -126,9 +126,32 @@ def test_a_missing_entry_is_built_and_kept(tmp_path):
     folder = tmp_path / "cold"
     found = use(folder, before)
     assert found == {"calls": 3, "tvm": True, "tvm_ffi": True, "warnings": []}
-    (path,) = folder.iterdir()
+    (path,) = folder.glob("te_select-where_*")
     assert path.name.startswith("te_select-where_w4-")
     assert not use(folder)["tvm"]
+
+
+def test_new_record_of_the_family_leads_to_a_new_build(tmp_path):
+    from te_select.backends.targets import resolve
+    from te_select.compiler.family import config_of
+    from te_select.operator import family
+    from te_select.records import metaschedule, store
+
+    folder, native = tmp_path / "cold", resolve("native")
+    data = {"XDG_DATA_HOME": str(tmp_path / "data")}
+    assert use(folder, **data)["tvm"]
+    assert not use(folder, **data)["tvm"]
+    member = family.kernels()["w4 n:ct"]
+    config = config_of(member, native, {"vector_bytes": 16})
+    record = metaschedule.entry(family.typical(member), native, config, 1e-6, {})
+    logs = tmp_path / "data" / "te-select" / "tuning_logs" / "where" / native.records
+    (before,) = folder.glob("te_select-where_*")
+    store.put(logs, [record])
+    assert use(folder, **data)["tvm"]
+    assert not use(folder, **data)["tvm"]
+    (made,) = set(folder.glob("te_select-where_*")) - {before}
+    origins = [each.origin for each in stored.read(made).manifest.kernels]
+    assert sorted(origins) == 6 * ["default"] + [f"tuned:{native.records}/w4_16384ct"]
 
 
 def test_a_setting_that_kernels_refuse(family):
@@ -150,7 +173,7 @@ def test_library_of_another_version_is_refused(folder, entry, monkeypatch):
 
     offered = ctypes.c_int64(99)  # the version comes first
     monkeypatch.setattr(library, "call_for_int", lambda *_: ctypes.addressof(offered))
-    with pytest.raises(ArtifactError, match="version 99; expected 2: build them again"):
+    with pytest.raises(ArtifactError, match="version 99; expected 3: build them again"):
         te_select.where.use(folder / entry.name)
 
 

@@ -273,6 +273,8 @@ int32_t te_select_where_walk(const te_select_where_kernels* kernels,
   int32_t result = run_walk(&w, machine);
   if (result != TE_SELECT_WHERE_DONE || w.by_tiles) return result;
   int number = te_select_rows_number(&w.whole, w.around.width);
-  if (number < 0 || te_select_kernel_at(&kernels->rows[width][number])) return result;
-  return TE_SELECT_WHERE_MISSING_KERNEL + TE_SELECT_ROWS * width + number;
+  if (number < 0) return TE_SELECT_RUNS * width + te_select_runs_number(&w.whole);
+  int is_missing = !te_select_kernel_at(&kernels->rows[width][number]);
+  number += TE_SELECT_WIDTHS * TE_SELECT_RUNS + TE_SELECT_ROWS * width;
+  return is_missing ? number + TE_SELECT_WHERE_MISSING_KERNEL : number;
 }

@@ -6,7 +6,7 @@
 
 #include "operand_order.h"
 
-enum { TE_SELECT_WHERE_VERSION = 2, TE_SELECT_WHERE_RANK = 64 };
+enum { TE_SELECT_WHERE_VERSION = 3, TE_SELECT_WHERE_RANK = 64 };
 enum { TE_SELECT_WIDTHS = 5, TE_SELECT_RUNS = 8, TE_SELECT_ROWS = 27 }; /* 1, 2, 4, 8, 16 bytes */
 
 /* One call. */
@@ -19,15 +19,17 @@ typedef struct {
   char* data[TE_SELECT_OPERANDS];
 } te_select_where_call;
 
-/* The result of a call. A result of TE_SELECT_WHERE_MISSING_KERNEL or more means: the call was done,
- * but the kernel of rows with the number `result - TE_SELECT_WHERE_MISSING_KERNEL` is missing and
- * would be faster. */
+/* The result of a call. If it is not negative, the call was done, and the result is the number of the
+ * kernel for its loops: its place in te_select_where_kernels, counted in the order of memory. A place
+ * that no kernel has means that tiles were copied, or that one element was repeated. If
+ * TE_SELECT_WHERE_MISSING_KERNEL is added, the kernel is one of rows that is missing and would be
+ * faster. */
 enum {
   TE_SELECT_WHERE_DONE = 0,
   TE_SELECT_WHERE_NO_KERNEL = -1, /* not done: no kernel has this width */
   TE_SELECT_WHERE_REFUSED = -2,   /* not done: see `refusal` */
   TE_SELECT_WHERE_FAILED = -3,    /* not done: there is no memory for tiles; or a kernel failed */
-  TE_SELECT_WHERE_MISSING_KERNEL = 1
+  TE_SELECT_WHERE_MISSING_KERNEL = 1 << 8
 };
 
 /* A kernel: data of cond, then, else and out; sizes; flags. As te_select_run of host_cpu.h. */

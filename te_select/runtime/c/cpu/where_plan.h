@@ -51,6 +51,13 @@ void te_select_copy(char* to, int64_t to_row, int64_t to_col, const char* from, 
 /* Whether along the rows of a block every operand is contiguous or stays. */
 int te_select_is_smooth(const te_select_block* block, int32_t width);
 
+/* The number of the kernel of runs for the rows of a smooth block; 0 if one element is repeated. */
+static inline int te_select_runs_number(const te_select_block* block) {
+  int moving = 0;
+  for (int i = TE_SELECT_COND; i < TE_SELECT_OUT; ++i) moving = 2 * moving + (block->col[i] != 0);
+  return moving;
+}
+
 /* The number of the kernel of rows for a block; -1 if none is needed, or none fits. */
 int te_select_rows_number(const te_select_block* block, int32_t width);
 

@@ -282,7 +282,8 @@ static PyObject* counts(PyObject* self, PyObject* unused) {
   if (!reasons) return NULL;
   long long served[3];
   te_select_served(served);
-  return Py_BuildValue("LLLN", served[0], served[1], served[2], reasons);
+  return Py_BuildValue("LLLNN", served[0], served[1], served[2], reasons,
+                       te_select_elements_of_kernels());
 }
 
 static PyMethodDef methods[] = {

@@ -1,0 +1,54 @@
+"""The names of entries in the cache: they change with the records of the family, and only those."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from te_select.numpy_where.kernels import key
+from te_select.records import folders
+from te_select.records.snapshot import RECORDS
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's own folder, which is missing; none is shipped."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(folders, "SHIPPED", tmp_path / "shipped")
+    return folders.user_folder()
+
+
+def write(folder: Path, text: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / RECORDS).write_text(text)
+
+
+def test_every_change_of_a_record_is_another_name(own: Path) -> None:
+    names = [key.entry("w4")]
+    for root in (own, folders.SHIPPED):
+        for text in ("one\n", "one\ntwo\n"):
+            write(root / "where" / "znver5", text)
+            names.append(key.entry("w4"))
+    assert len(set(names)) == len(names) == 5
+    (own / "where" / "znver5").rename(own / "where" / "znver4")
+    assert key.entry("w4") not in names
+    assert all(key.holds(name, "w4") for name in names)
+
+
+def test_records_of_other_kernels_make_no_other_name(own: Path) -> None:
+    before = key.entry("w4")
+    write(own / "znver5", "one\n")
+    assert key.entry("w4") == before
+
+
+def test_name_needs_no_home(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = key.entry("w4")
+    monkeypatch.setenv("XDG_DATA_HOME", "~no-such-user")
+    assert key.entry("w4") == before
+
+
+def test_logs_that_cannot_be_read_are_left_to_the_build(own: Path) -> None:
+    before = key.entry("w4")
+    (own / "where" / "znver5" / RECORDS).mkdir(parents=True)
+    assert key.entry("w4") == before

@@ -1,0 +1,112 @@
+"""Sessions that tune the kernels of `te_select.where`, with made-up times."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from te_select.backends.targets import resolve
+from te_select.compiler.family import config_of
+from te_select.errors import TargetError
+from te_select.operator import family
+from te_select.records import log
+from te_select.tuning import session as module
+from te_select.tuning.family import FamilySession
+from te_select.tuning.record import Options, Record
+from te_select.tuning.search import candidates
+from te_select.tuning.session import Session
+from tests.support.tuning_fakes import FakeMeasurer, Seconds, by_unroll
+
+TARGET = "x86-64-v4"
+V4 = resolve(TARGET)
+RUNS, ROWS = "w4 n:cte", "w4 m:cte x n:t"
+
+
+class Tuned:
+    """Tunes kernels by name, with one fake measurer each."""
+
+    def __init__(self, logs: Path, patch: pytest.MonkeyPatch) -> None:
+        self.logs, self.patch = logs, patch
+        self.measurer = FakeMeasurer()
+
+    def __call__(self, name: str, seconds: Seconds = by_unroll, **options: int) -> Record:
+        self.measurer = FakeMeasurer(seconds)
+        self.patch.setattr(module, "open_measurer", lambda *_: self.measurer)
+        with FamilySession(TARGET, self.logs, "local", Options(**options)) as session:
+            task = session.task(family.typical(family.kernels()[name]))
+            return session.tune(task, lambda _: None)
+
+
+@pytest.fixture
+def tuned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tuned:
+    return Tuned(tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize(("name", "vectors", "in_flight"), [(RUNS, 3, 4), (ROWS, 3, 1)])
+def test_knobs_of_the_inner_loop_are_tried(
+    tuned: Tuned, name: str, vectors: int, in_flight: int
+) -> None:
+    tuned(name)
+    member, found = family.kernels()[name], tuned.measurer.measured
+    default = asdict(config_of(member, V4, {}))
+    assert dict(found[0].config) == default
+    tried = {(each.config["vector_bytes"], each.config["unroll"]) for each in found}
+    assert len(found) == len(tried) == vectors * in_flight
+    others = default.keys() - {"vector_bytes", "unroll"}
+    assert all(each.config[knob] == default[knob] for each in found for knob in others)
+    assert {(each.workload, each.of_family) for each in found} == {(member, True)}
+    assert {each.point for each in found} == {family.typical(member)}
+
+
+def test_no_more_configs_than_trials_are_measured(tuned: Tuned) -> None:
+    record = tuned(RUNS, trials=5)
+    assert (len(tuned.measurer.measured), record.trials) == (5, 5)
+    assert tuned("w2 n:cte", trials=1).default_won
+
+
+def test_records_lie_apart_and_hold_the_config(tuned: Tuned) -> None:
+    record = tuned(RUNS)
+    assert record.config["unroll"] == 8 and not record.unsure
+    (entry,) = log.read(tuned.logs / "where" / TARGET).entries
+    assert entry.key == "w4_16384cte" and dict(entry.knobs) == dict(record.config)
+    assert not (tuned.logs / TARGET).exists()
+    assert log.target_folders(tuned.logs) == []
+    tuned(RUNS)
+    assert tuned.measurer.measured == []
+
+
+def test_plain_workload_of_these_sizes_has_a_record_of_its_own(tuned: Tuned) -> None:
+    tuned(RUNS)
+    workload = family.typical(family.kernels()[RUNS])
+    tuned.measurer = FakeMeasurer()
+    with Session(TARGET, tuned.logs) as session:
+        assert session.find(session.task(workload)) is None
+        session.tune(session.task(workload), lambda _: None)
+    assert len(tuned.measurer.measured) == len(candidates(workload, V4))
+    assert {each.of_family for each in tuned.measurer.measured} == {False}
+
+
+def test_command_of_a_record_names_the_kernel(tuned: Tuned) -> None:
+    tuned(ROWS, trials=2)
+    (entry,) = log.read(tuned.logs / "where" / TARGET).entries
+    words = shlex.split(entry.session["command"])
+    assert words[:4] == ["te-select", "tune", "--where", ROWS]
+    assert words[words.index("--tuning-logs") + 1] == str(tuned.logs)
+
+
+def test_interrupted_session_goes_on(tuned: Tuned) -> None:
+    stopped = FakeMeasurer(stop_after=7)
+    tuned.patch.setattr(module, "open_measurer", lambda *_: stopped)
+    workload = family.typical(family.kernels()[RUNS])
+    with pytest.raises(KeyboardInterrupt), FamilySession(TARGET, tuned.logs) as session:
+        session.tune(session.task(workload), lambda _: None)
+    tuned(RUNS)
+    assert len(stopped.measured) + len(tuned.measurer.measured) == 12
+
+
+def test_target_that_is_no_cpu_is_refused(tuned: Tuned) -> None:
+    with pytest.raises(TargetError, match="is no CPU; the family of where"):
+        config_of(family.kernels()[RUNS], resolve("cuda:sm_80"), {})
