@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from te_select.backends import archive as archives
+from te_select.backends import static_code
 from te_select.backends.cross_compiler import cross_compiler
 from te_select.backends.programs import named_by, run
 from te_select.errors import ToolchainError
@@ -58,7 +58,7 @@ def link_stub(
     manifest: Manifest,
     out: Path,
     triple: str | None = None,
-    archive: Path | None = None,
+    static: Path | None = None,
 ) -> None:
     """Link the description of kernels, objects and a host half to a shared library.
 
@@ -76,20 +76,20 @@ def link_stub(
         The library to write, in a folder of the caller's own. The same input gives the same bytes.
     triple
         What it is for, such as ``"aarch64-linux-gnu"``; None for this machine.
-    archive
-        A static library of the same to write, of which only the plain C functions can be called;
-        None for none.
+    static
+        A ``.a`` to write with the same code, of which only the plain C functions can be called, or
+        a ``.o``, of which only the functions of tvm-ffi can; None for neither.
 
     Raises
     ------
     ToolchainError
-        If there is no C compiler, or it fails; for an archive, if there is no objcopy or ar.
+        If there is no C compiler, or it fails; for static code, if there is no objcopy or ar.
     """
     compiler = compiler_for(triple)
     linked = [*objects, *_runtime_objects(compiler, half)]
     # Whatever is exported can be found, and overwritten, by libtvm's loader; only these may be.
     functions = tuple(manifest.c_functions.values())
-    own = (*functions, *archives.SHARED) if functions else ("te_select_pool_v5",)
+    own = (*functions, *static_code.SHARED) if functions else ("te_select_pool_v5",)
     with scratch.folder() as folder:
         source, note, exports = (folder / name for name in ("stub.c", "manifest.s", "exports.map"))
         source.write_text(stub)
@@ -97,10 +97,10 @@ def link_stub(
         exports.write_text(f"{{ global: __tvm_ffi_*; {'; '.join(own)}; local: *; }};\n")
         options = (*compiler, *_COMPILE, *_include_options(half))
         inputs = [str(path) for path in (source, note, *linked)]
-        if archive is not None:
+        if static is not None:
             merged = folder / "merged.o"
             _run(*options, "-r", "-nostdlib", *inputs, output=merged)
-            archives.write(merged, functions, triple, archive)
+            static_code.write(merged, manifest, triple, static)
         library = folder / "library.so"
         _run(
             *options,

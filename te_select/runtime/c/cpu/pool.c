@@ -36,9 +36,10 @@ enum {
 };
 
 /* Every library defines this variable, and the process has it once: the dynamic linker merges
- * symbols of this type. It never unloads a library that has one. */
+ * symbols of this type. It never unloads a library that has one. Of several static libraries, the
+ * linker takes the group of the first. */
 __asm__(
-    ".pushsection .bss.te_select_pool,\"aw\",%nobits\n"
+    ".pushsection .bss.te_select_pool,\"awG\",%nobits,te_select_pool_v5,comdat\n"
     ".balign 8\n.globl te_select_pool_v5\n.type te_select_pool_v5, %gnu_unique_object\n"
     ".size te_select_pool_v5, 8\nte_select_pool_v5:\n.zero 8\n.popsection\n");
 extern _Atomic(te_select_pool*) te_select_pool_v5 __attribute__((visibility("default")));
