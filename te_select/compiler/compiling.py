@@ -142,8 +142,8 @@ def export(
             "static code holds functions of workloads, and there is none; expected a workload of "
             "its own"
         )
-    endings = [stored.OBJECT if static == "object" else stored.ARCHIVE] if static else []
-    path = stored.check_path(path, [".json", *[".h"] * has_c, *endings])
+    ending = stored.OBJECT if static == "object" else stored.ARCHIVE
+    path = stored.check_path(path, [".json", *[".h"] * has_c, *[ending] * bool(static)])
     with scratch.folder(scratch.ROOM + len(plan) * scratch.KERNEL_ROOM) as folder:
         built = folder / "library.so"
         step = progress or (lambda _done, _total: None)
@@ -153,12 +153,14 @@ def export(
             chosen += [apply(workload, level) for level in resolved.levels]
         step(len(plan), len(plan) + 1)
         records = [NodeRecord.of(node, family_serves=node.place in served) for node in nodes]
-        beside = {end: built.with_suffix(end) for end in endings}
-        options: dict[str, Any] = {"places": places} if places else {}
-        options |= {"static": code for code in beside.values()}
-        build_scheduled(chosen, built, resolved, records, unique, **options)
-        code = {end: file.read_bytes() for end, file in beside.items()}
-        return stored.write(replace(stored.read(built), static=code), path)
+        code = built.with_suffix(ending)
+        beside = {"static": code} if static else {}
+        options = {"places": places} if places else {}
+        build_scheduled(chosen, built, resolved, records, unique, **options, **beside)
+        made = stored.read(built)
+        if static:
+            made = replace(made, static={ending: code.read_bytes()})
+        return stored.write(made, path)
 
 
 def _nothing_to_compile(nodes: Sequence[ModelNode]) -> str:

@@ -128,8 +128,8 @@ def write(stored: Stored, path: str | os.PathLike[str]) -> Path:
         The library.
     path
         The path to write, which ends in .so. Missing folders are made. An old file is replaced,
-        even if it is loaded. ``NAME.json``, ``NAME.h``, ``NAME.a`` and ``NAME.o`` are replaced only
-        if an export wrote them. One that an earlier export wrote, and this one does not, is removed.
+        even if it is loaded. ``NAME.json``, ``NAME.h``, ``NAME.a`` and ``NAME.o`` are only replaced
+        if an export wrote them. One that only an earlier export wrote is removed.
 
     Returns
     -------
