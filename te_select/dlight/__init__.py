@@ -1,0 +1,1 @@
+"""A dlight rule that schedules Selects."""
