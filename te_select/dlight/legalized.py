@@ -54,27 +54,39 @@ def legalized(func: tirx.PrimFunc) -> Legalized | None:
         If its shapes or element types are none that a kernel has.
     """
     block = _only_block(func)
-    if block is None or not isinstance(block.body, tirx.BufferStore):
+    loads = {} if block is None else loads_of(block)
+    if block is None or not loads:
         return None
-    select, out = block.body.value, block.body
-    if not isinstance(select, tirx.Select):
-        return None
-    loads = (_tested(select.condition), select.true_value, select.false_value)
-    if not all(isinstance(load, ir.TensorLoad) for load in loads):
-        return None
-    sources = [_param(func, load.source) for load in loads]
+    out = loads.pop("out")
     axes = [axis.var for axis in block.iter_vars]
-    written = out.buffer.same_as(func.params[-1]) and all(map(_is, out.indices, axes))
-    if None in sources or not written or not all(_is_broadcast(load, axes, out) for load in loads):
+    written = out.source.same_as(func.params[-1]) and all(map(_is, out.indices, axes))
+    if not written or not all(_is_broadcast(load, axes, out) for load in loads.values()):
         return None
-    types = [load.source.ty for load in loads]
-    if (
-        str(types[0].dtype) != "bool"
-        or len({str(t.dtype) for t in (*types[1:], out.buffer.ty)}) > 1
-    ):
+    sources = tuple(_param(func, load.source) for load in loads.values())
+    types = [load.source.ty for load in loads.values()]
+    cond, *elements = (str(each.dtype) for each in (*types, out.source.ty))
+    if None in sources or cond != "bool" or len(set(elements)) > 1:
         return None
-    workload = workload_of([t.shape for t in types], str(types[1].dtype))
-    return Legalized(block, tuple(sources), workload)  # type: ignore[arg-type]  # None is not in it
+    workload = workload_of([each.shape for each in types], elements[0])
+    return Legalized(block, sources, workload)  # type: ignore[arg-type]  # no None is left
+
+
+def loads_of(block: s_tir.SBlock) -> dict[str, ir.TensorLoad]:
+    """The loads of ``cond``, ``then`` and ``else``, and as ``out`` the element that is written.
+
+    They are empty if the block is no Select of elements.
+    """
+    store = block.body
+    if not isinstance(store, tirx.BufferStore) or not isinstance(store.value, tirx.Select):
+        return {}
+    select = store.value
+    loads = {
+        "cond": _tested(select.condition),
+        "then": select.true_value,
+        "else": select.false_value,
+        "out": tirx.BufferLoad(store.buffer, store.indices),
+    }
+    return loads if all(isinstance(load, ir.TensorLoad) for load in loads.values()) else {}
 
 
 def holds_where(func: tirx.PrimFunc) -> bool:
@@ -90,7 +102,7 @@ def workload_of(shapes: Sequence[Iterable[ir.Expr]], dtype: str) -> Workload:
     """The workload of a where on shapes of TVM: cond, then, else.
 
     Dims that are no numbers get the names d0, d1, ... in the order in which they come, the same for
-    those that are provably equal. So one kernel serves two functions that only name them differently.
+    those that are provably equal. So one kernel serves functions that only name them differently.
 
     Raises
     ------
@@ -145,9 +157,9 @@ def _param(func: tirx.PrimFunc, source: ir.Var) -> int | None:
     return next((k for k, param in enumerate(func.params) if param.same_as(source)), None)
 
 
-def _is_broadcast(load: ir.TensorLoad, axes: Sequence[ir.Var], out: tirx.BufferStore) -> bool:
-    """Whether an operand is aligned right to out, and each axis moves with out or has one element."""
-    shape, whole = list(load.source.ty.shape), list(out.buffer.ty.shape)
+def _is_broadcast(load: ir.TensorLoad, axes: Sequence[ir.Var], out: ir.TensorLoad) -> bool:
+    """Whether an operand is aligned right to out; each axis moves with out, or has one element."""
+    shape, whole = list(load.source.ty.shape), list(out.source.ty.shape)
     lead = len(whole) - len(shape)
     if lead < 0:
         return False
@@ -156,7 +168,7 @@ def _is_broadcast(load: ir.TensorLoad, axes: Sequence[ir.Var], out: tirx.BufferS
         (_is_zero(index) and analyzer.can_prove_equal(extent, 1))
         or (_is(index, axis) and analyzer.can_prove_equal(extent, full))
         for index, axis, extent, full in zip(
-            load.indices, axes[lead:], shape, whole[lead:], strict=not shape
+            load.indices, axes[lead:], shape, whole[lead:], strict=False
         )
     )
 

@@ -64,8 +64,8 @@ def UseUnfusedSelect(
 ) -> Any:
     """Make a pass that replaces calls of functions which compute one where and nothing else.
 
-    It comes after ``FuseTIR``, in pipelines that fuse. A where that is fused with other operators
-    is left, because one loop for all of them moves fewer bytes.
+    It comes after ``FuseTIR``, in pipelines that fuse. One that is fused with other operators is
+    left, because one loop for all of them moves fewer bytes.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def report(mod: tvm.IRModule) -> list[tuple[str, str, str]]:
     return [(str(place), str(done), str(what)) for place, done, what in rows]
 
 
-def _pass(  # noqa: PLR0913, PLR0917 - those of the public functions
+def _pass(
     name: str,
     find: Finder,
     target: Any,
@@ -112,9 +112,8 @@ def _pass(  # noqa: PLR0913, PLR0917 - those of the public functions
     wanted: Wanted | None,
 ) -> Any:
     if target is not None:
-        target = kernel_target(
-            target
-        )  # here, because TVM makes a RuntimeError of what is raised in a pass
+        # Here, because TVM makes a RuntimeError of what is raised in a pass.
+        target = kernel_target(target)
 
     @forks.no_fork_during()
     def run(mod: tvm.IRModule, _context: Any) -> tvm.IRModule:

@@ -9,7 +9,9 @@ from typing import Any, TypeAlias
 import tvm
 from tvm import ir, relax, tirx
 from tvm.relax.expr_functor import PyExprMutator, mutator
+from tvm.target import Target
 
+from te_select import kinds
 from te_select.dlight.legalized import holds_where, legalized, workload_of
 from te_select.errors import SelectError
 from te_select.operator.workload import Workload
@@ -24,7 +26,7 @@ Wanted: TypeAlias = Callable[[str, Workload], bool]
 Finder: TypeAlias = Callable[[tvm.IRModule, relax.Call], list[ir.Expr] | None]
 """Gives cond, then and else of a call that may be replaced, and None for one that is no where.
 
-Raises `LeftError` for a where that is not to be replaced.
+Raises `LeftError` for one that is to be left as it is.
 """
 
 
@@ -127,6 +129,11 @@ def _called(mod: tvm.IRModule) -> set[ir.GlobalVar]:
     return {variable for func in functions for variable in relax.analysis.all_global_vars(func)}
 
 
+def _has_kernels(target: Target) -> bool:
+    kind = kinds.of_tvm(target.kind.name)
+    return kind is not None and kind.in_models
+
+
 def _workload(operands: list[ir.Expr], out: Any) -> Workload:
     """The workload of a where; raises `LeftError` if a kernel cannot serve it, or does not gain."""
     if all(isinstance(operand, ir.GenericConst) for operand in operands):
@@ -135,7 +142,7 @@ def _workload(operands: list[ir.Expr], out: Any) -> Workload:
     for name, each in zip(("cond", "then", "else", "out"), (*types, out), strict=True):
         if not isinstance(each.shape, relax.ShapeExpr):
             raise LeftError(f"the shape of {name} is not known")
-        if each.vdevice is not None and each.vdevice.target.kind.name != "llvm":
+        if each.vdevice is not None and not _has_kernels(each.vdevice.target):
             raise LeftError(f"{name} lies on {each.vdevice.target.kind.name}")
     workload = workload_of([each.shape.values for each in types], str(out.dtype))
     if not workload.dim_names:
