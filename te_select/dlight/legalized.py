@@ -59,8 +59,12 @@ def legalized(func: tirx.PrimFunc) -> Legalized | None:
         return None
     out = loads.pop("out")
     axes = [axis.var for axis in block.iter_vars]
+    extents = [axis.dom.extent for axis in block.iter_vars]
     written = out.source.same_as(func.params[-1]) and all(map(_is, out.indices, axes))
-    if not written or not all(_is_broadcast(load, axes, out) for load in loads.values()):
+    whole = all(map(sym.Analyzer().can_prove_equal, extents, out.source.ty.shape))
+    if not (written and whole) or not all(
+        _is_broadcast(load, axes, out) for load in loads.values()
+    ):
         return None
     sources = tuple(_param(func, load.source) for load in loads.values())
     types = [load.source.ty for load in loads.values()]
@@ -136,14 +140,16 @@ def _only_block(func: tirx.PrimFunc) -> s_tir.SBlock | None:
         body = body.body
     if not isinstance(body, s_tir.SBlockRealize) or len(root.alloc_buffers) > 0:
         return None
-    values = list(body.iter_values)
+    values, axes, analyzer = list(body.iter_values), body.block.iter_vars, sym.Analyzer()
     if not loops:  # a single element
         return body.block if len(values) <= 1 else None
     plain = len(values) == len(loops) and all(
-        value.same_as(loop.loop_var) and _is_zero(loop.min)
-        for value, loop in zip(values, loops, strict=True)
+        value.same_as(loop.loop_var)
+        and _is_zero(loop.min)
+        and analyzer.can_prove_equal(loop.extent, axis.dom.extent)
+        for value, axis, loop in zip(values, axes, loops, strict=True)
     )
-    return body.block if plain else None
+    return body.block if plain and analyzer.can_prove(body.predicate) else None
 
 
 def _tested(condition: ir.Expr) -> ir.Expr:
