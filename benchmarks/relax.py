@@ -130,7 +130,7 @@ def contests() -> Iterator[tuple[str, tuple[Any, ...], Any, dict[str, tuple[Any,
     yield "chain", shapes, module(shapes, chain), ways
     for size in (1 << 17, 1 << 20, 1 << 24):
         mod = module(((size,),) * 3, between_loops)
-        ways = {"TVM's pool": (legalize, rule, parallel), "two pools": (early, legalize, parallel)}
+        ways = {"dlight": (legalize, rule, parallel), "UseSelect": (early, legalize, parallel)}
         yield f"between loops, {size} elements", ((size,),) * 3, mod, ways
 
 

@@ -20,6 +20,7 @@ from te_select.errors import ToolchainError
 from te_select.runtime import c
 from te_select.runtime.artifact import embedded, scratch
 from te_select.runtime.artifact.manifest import Manifest
+from te_select.runtime.artifact.stored import OBJECT
 
 _COMPILERS = ("cc", "gcc", "clang")
 _COMPILE = ("-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden")
@@ -45,10 +46,13 @@ class HostHalf:
         Files of ``te_select/runtime/c``, beside which lie the headers that the stub includes.
     options
         Of the C compiler, for compiling and for linking.
+    in_model
+        What an object file for TVM has beside it.
     """
 
     sources: tuple[str, ...]
     options: tuple[str, ...]
+    in_model: HostHalf | None = None
 
 
 def link_stub(
@@ -99,7 +103,9 @@ def link_stub(
         inputs = [str(path) for path in (source, note, *linked)]
         if static is not None:
             merged = folder / "merged.o"
-            _run(*options, "-r", "-nostdlib", *inputs, output=merged)
+            added = half.in_model if static.suffix == OBJECT else None
+            more = [str(path) for path in _runtime_objects(compiler, added)] if added else []
+            _run(*options, "-r", "-nostdlib", *inputs, *more, output=merged)
             static_code.write(merged, manifest, triple, static)
         library = folder / "library.so"
         _run(
@@ -195,7 +201,8 @@ def _include_options(half: HostHalf) -> tuple[str, ...]:
     from tvm_ffi import libinfo  # noqa: PLC0415 - as above
 
     folders = dict.fromkeys((c.FOLDER / source).parent for source in half.sources)
-    return tuple(f"-I{path}" for path in (*folders, *libinfo.include_paths()))
+    found = (c.FOLDER, *folders, *libinfo.include_paths())
+    return tuple(f"-I{path}" for path in found)
 
 
 def _run(*command: str, output: Path) -> None:

@@ -87,7 +87,7 @@ def test_objects_of_tvm_in_one_program_keep_their_launcher(tmp_path, config):
     ):
         program = kernel.compile("beside_tvm.c", "beside_tvm", *order)
         assert c_programs.output(program) == "1 1 0\n"
-    for library in ("mask.a", "mask.so"):
+    for library in ("mask.a", "mask.so"):  # an object for TVM names it
         assert b"TVMBackend" not in (tmp_path / library).read_bytes()
 
 

@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tvm
+from tvm import relax, s_tir
+from tvm.s_tir import dlight
 
 from te_select.relax import UseSelect
 from tests.support.relax_models import expected, operands, where_module
@@ -123,3 +125,43 @@ def test_model_is_loaded_twice_and_unloaded_while_threads_wait(tmp_path):
     """
     status, out, errors = python(tmp_path, script)
     assert (status, out == result) == (0, True), errors
+
+
+@dlight.ScheduleRule.from_callable("Parallel")
+def in_parallel(func, _target, _tunable):
+    sch = s_tir.Schedule(func)
+    (block,) = sch.get_child_blocks(sch.get_sblock("root"))
+    sch.parallel(sch.get_loops(block)[0])
+    return sch
+
+
+def negative_before(c, x, y):
+    return relax.op.where(c, relax.op.negative(x), y)
+
+
+@pytest.mark.parametrize(
+    ("loops", "threads", "ours"), [(True, 2, False), (True, 1, True), (False, 2, True)]
+)
+def test_threads_are_those_of_tvm_if_it_has_some(tmp_path, loops, threads, ours):
+    """Ours have a name of their own. TVM has some in a model with a parallel loop."""
+    target = tvm.target.Target({"kind": "llvm", "mcpu": "x86-64-v2"})
+    passes = [UseSelect(target), relax.transform.LegalizeOps()]
+    with target:
+        mod = tvm.transform.Sequential(
+            [*passes, *[dlight.ApplyDefaultSchedule(in_parallel)] * loops]
+        )(where_module(*LARGE, build=negative_before))
+    tvm.compile(mod, target).export_library(tmp_path / "model.so")
+    cond, then, else_, sizes = operands(*LARGE, dtype="int32")
+    arrays = [cond, then.view("float32"), else_.view("float32"), sizes]
+    np.savez(tmp_path / "arrays.npz", *arrays)
+    script = f"""
+    import os, pathlib
+    os.environ |= {{"TVM_NUM_THREADS": "{threads}", "TE_SELECT_NUM_THREADS": "2"}}
+    out = run("model.so", arrays).tobytes()
+    names = [path.read_text().strip() for path in pathlib.Path("/proc/self/task").glob("*/comm")]
+    assert ("te_select" in names) == {ours}, names
+    sys.stdout.buffer.write(out)
+    """
+    status, out, errors = python(tmp_path, script)
+    assert status == 0, errors
+    assert out == expected([cond, -arrays[1], arrays[2]])

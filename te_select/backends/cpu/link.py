@@ -30,6 +30,7 @@ CPU = HostHalf(
     ),
     # The library is never unloaded, because the threads of its pool wait inside its code.
     ("-pthread", "-ldl", "-Wl,-z,nodelete"),
+    in_model=HostHalf(("cpu/model_pool.c",), ()),
 )
 FAMILY = HostHalf(
     (
@@ -41,6 +42,7 @@ FAMILY = HostHalf(
         "cpu/where_plan.c",
     ),
     CPU.options,
+    CPU.in_model,
 )
 """The host half of the library of `te_select.where`, whose kernels serve operands of any shapes."""
 _DECISIONS = tuple(each.name for each in fields(Decisions))

@@ -257,6 +257,10 @@ int te_select_parallel(te_select_task task, void* data, int32_t tasks, int32_t t
   if (threads > tasks) threads = tasks;
   if (threads > TE_SELECT_MOST_THREADS) threads = TE_SELECT_MOST_THREADS;
   if (threads <= 1 || is_child) return run_alone(task, data);
+  if (te_select_parallel_in_model) {
+    int failed = te_select_parallel_in_model(task, data, tasks, threads);
+    if (failed >= 0) return failed;
+  }
   te_select_pool* p = the_pool();
   if (!p || p->forked) return run_alone(task, data);
   if (!get(p)) { /* the helpers of another call use the cores */
