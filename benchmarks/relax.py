@@ -67,12 +67,10 @@ def between_loops(cond: Any, x: Any, y: Any) -> Any:
 
 
 class Parallel(dlight.base.ScheduleRule):  # type: ignore[misc]  # TVM is untyped
-    """A parallel, vectorized loop for operators of one element each, wheres excepted."""
+    """A parallel, vectorized loop for operators of one element each."""
 
     def apply(self, func: tirx.PrimFunc, _target: Any, _tunable: bool) -> Any:
         """Schedule a function of one block."""
-        if "T_where" in str(func) and "fused" not in str(func.attrs):
-            return None
         sch = s_tir.Schedule(func)
         blocks = sch.get_child_blocks(sch.get_sblock("root"))
         for block in blocks[:-1]:

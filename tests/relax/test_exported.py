@@ -48,7 +48,7 @@ def model(folder, name, shapes, kernels, cpu="x86-64-v2", seed=0):
 
 
 def python(folder, script, cpu=None):
-    """Run a script where there is TVM's runtime and no te_select, on an emulated CPU if named."""
+    """Run a script with TVM's runtime and no te_select, on an emulated CPU if one is named."""
     interpreter = str(Path(sys.executable).resolve())
     environment = {
         **os.environ,

@@ -221,7 +221,7 @@ def test_functions_for_other_compilers_are_left_untouched():
     assert report(made) == [] and "select_" not in str(made["main"])
 
 
-def test_each_pass_says_that_a_where_is_in_the_form_of_the_other():
+def test_pass_says_that_a_where_has_the_form_for_the_other():
     mod = where_module(*LONG)
     (early,) = reasons(UseUnfusedSelect(TARGET)(mod))
     (late,) = reasons(UseSelect(TARGET)(relax.transform.LegalizeOps()(mod)))
@@ -270,7 +270,7 @@ def test_symbolic_dims_that_turn_out_unequal_are_refused():
     ],
 )
 @pytest.mark.parametrize("make", [UseSelect, UseUnfusedSelect])
-def test_target_without_kernels_is_refused_when_the_pass_is_made(make, target, message):
+def test_target_without_kernels_is_refused_by_the_pass(make, target, message):
     with pytest.raises(TargetError, match=message):
         make(target)
 
