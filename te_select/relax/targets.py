@@ -11,7 +11,6 @@ from te_select import kinds
 from te_select.backends.targets import resolve
 from te_select.errors import TargetError
 from te_select.operator.broadcast import shown
-from te_select.schedules.cpu.isa import X86_64
 
 _OF_THE_REST = ("tag", "keys", "host", "num-cores")  # what they say makes no difference to a kernel
 
@@ -55,6 +54,4 @@ def _fields(target: Target) -> dict[str, Any]:
     machine, _, system = str(made.get("mtriple", "")).partition("-")
     if "linux" in system:  # x86_64-conda-linux-gnu, aarch64-unknown-linux-gnu
         made["mtriple"] = f"{machine}-linux-gnu"
-    if made.get("mtriple") == X86_64.triple:
-        del made["mtriple"]  # what is meant without one
     return made
