@@ -24,7 +24,9 @@ SHELL = {"ml_dtypes", "rich", "typer"}  # to verify and inspect one from a shell
 BUILDING = (
     "bench",
     "compiler",
+    "dlight",
     "frontends",
+    "relax",
     "schedules",
     "timing",
     "tuning",

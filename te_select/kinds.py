@@ -67,6 +67,8 @@ class Kind:
         Whether `te_select.compile` keeps its libraries in the cache.
     c_functions
         Whether its libraries have plain C functions, and a header that declares them.
+    in_models
+        Whether TVM can link its kernels into the library of a model.
     c_stream
         The C type of the stream that these take; empty if they take none.
     """
@@ -91,6 +93,7 @@ class Kind:
     cached: bool = False
     profile: str = ""
     c_functions: bool = False
+    in_models: bool = False
     c_stream: str = ""
 
 
@@ -118,6 +121,7 @@ KINDS: dict[str, Kind] = {
         family=True,
         cached=True,
         c_functions=True,
+        in_models=True,
     ),
     "cuda": Kind(
         name="cuda",

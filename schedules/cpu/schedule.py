@@ -127,7 +127,13 @@ def apply(sch: s_tir.Schedule, pattern: AccessPattern, target: Target, config: C
         return  # nothing runs, and TVM cannot inline or split loops of extent 0
     for branch in ("then_b", "else_b"):
         sch.compute_inline(sch.get_sblock(branch))
-    block = sch.get_sblock("out")
+    apply_to(sch, sch.get_sblock("out"), pattern, target, config)
+
+
+def apply_to(
+    sch: s_tir.Schedule, block: Any, pattern: AccessPattern, target: Target, config: Config
+) -> None:
+    """Schedule a block that is the whole Select, as `apply` does; it has at least one element."""
     loops = _merged_loops(sch, block, pattern)
     leaf_loops = 2 if config.rows else 1
     outer, leaf = loops[:-leaf_loops], loops[-leaf_loops]

@@ -4,7 +4,7 @@ The module ``machine`` of a folder has these names:
 
 ``build(chosen, target, manifest, path)``
     Writes the shared library of scheduled workloads, which holds its manifest. A kind with plain C
-    functions also takes ``archive``, the path of a static library to write as well.
+    functions also takes ``static``, the path of a static library or an object to write as well.
 ``requirements(target)``
     What a manifest says that a machine must have to run the library.
 ``missing(target)``

@@ -13,14 +13,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from te_select.backends import archive as archives
-from te_select.backends import kept
+from te_select.backends import kept, static_code
 from te_select.backends.cross_compiler import cross_compiler
 from te_select.backends.programs import c_compiler, first_line, run
 from te_select.errors import ToolchainError
 from te_select.runtime import c
 from te_select.runtime.artifact import embedded, scratch
 from te_select.runtime.artifact.manifest import Manifest
+from te_select.runtime.artifact.stored import OBJECT
 
 _COMPILE = ("-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden")
 _LINK = (
@@ -45,10 +45,13 @@ class HostHalf:
         Files of ``te_select/runtime/c``, beside which lie the headers that the stub includes.
     options
         Of the C compiler, for compiling and for linking.
+    in_model
+        What an object file for TVM has beside it.
     """
 
     sources: tuple[str, ...]
     options: tuple[str, ...]
+    in_model: HostHalf | None = None
 
 
 def link_stub(
@@ -58,7 +61,7 @@ def link_stub(
     manifest: Manifest,
     out: Path,
     triple: str | None = None,
-    archive: Path | None = None,
+    static: Path | None = None,
 ) -> None:
     """Link the description of kernels, objects and a host half to a shared library.
 
@@ -76,20 +79,20 @@ def link_stub(
         The library to write, in a folder of the caller's own. The same input gives the same bytes.
     triple
         What it is for, such as ``"aarch64-linux-gnu"``; None for this machine.
-    archive
-        A static library of the same to write, of which only the plain C functions can be called;
-        None for none.
+    static
+        A ``.a`` to write with the same code, of which only the plain C functions can be called, or
+        a ``.o``, of which only the functions of tvm-ffi can; None for neither.
 
     Raises
     ------
     ToolchainError
-        If there is no C compiler, or it fails; for an archive, if there is no objcopy or ar.
+        If there is no C compiler, or it fails; for static code, if there is no objcopy or ar.
     """
     compiler = compiler_for(triple)
     linked = [*objects, *_runtime_objects(compiler, half)]
     # Whatever is exported can be found, and overwritten, by libtvm's loader; only these may be.
     functions = tuple(manifest.c_functions.values())
-    own = (*functions, *archives.SHARED) if functions else ("te_select_pool_v5",)
+    own = (*functions, *static_code.SHARED) if functions else ("te_select_pool_v5",)
     with scratch.folder() as folder:
         source, note, exports = (folder / name for name in ("stub.c", "manifest.s", "exports.map"))
         source.write_text(stub)
@@ -97,10 +100,12 @@ def link_stub(
         exports.write_text(f"{{ global: __tvm_ffi_*; {'; '.join(own)}; local: *; }};\n")
         options = (*compiler, *_COMPILE, *_include_options(half))
         inputs = [str(path) for path in (source, note, *linked)]
-        if archive is not None:
+        if static is not None:
             merged = folder / "merged.o"
-            _run(*options, "-r", "-nostdlib", *inputs, output=merged)
-            archives.write(merged, functions, triple, archive)
+            added = half.in_model if static.suffix == OBJECT else None
+            more = [str(path) for path in _runtime_objects(compiler, added)] if added else []
+            _run(*options, "-r", "-nostdlib", *inputs, *more, output=merged)
+            static_code.write(merged, manifest, triple, static)
         library = folder / "library.so"
         _run(
             *options,
@@ -185,7 +190,8 @@ def _include_options(half: HostHalf) -> tuple[str, ...]:
     from tvm_ffi import libinfo  # noqa: PLC0415 - as above
 
     folders = dict.fromkeys((c.FOLDER / source).parent for source in half.sources)
-    return tuple(f"-I{path}" for path in (*folders, *libinfo.include_paths()))
+    found = (c.FOLDER, *folders, *libinfo.include_paths())
+    return tuple(f"-I{path}" for path in found)
 
 
 def _run(*command: str, output: Path) -> None:

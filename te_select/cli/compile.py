@@ -15,6 +15,7 @@ from te_select.cli.console import (
     JsonFlag,
     LogsOption,
     TargetOption,
+    UsageError,
     no_meaning,
     parse_knobs,
     print_json,
@@ -35,6 +36,9 @@ Output = Annotated[
     typer.Option("-o", "--output", help="The .so to write; its .json and .h go beside it."),
 ]
 Static = Annotated[bool, typer.Option("--static", help="Write a static library .a as well.")]
+StaticObject = Annotated[
+    bool, typer.Option("--static-object", help="Write an object file .o for TVM as well.")
+]
 
 
 @with_groups
@@ -47,6 +51,7 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
     config: ConfigOption = None,
     output: Output = None,
     static: Static = False,
+    static_object: StaticObject = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Compile workloads, or all that a model needs, into a library.
@@ -61,6 +66,8 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
     """
     output = check_output("-o", output)
     check_folder("--tuning-logs", logs, "none")
+    if static and static_object:
+        raise UsageError("--static and --static-object are given; expected one of them")
     nodes: list[ModelNode] = []
     if model is not None:
         no_meaning("--model", **flags.given)
@@ -78,7 +85,7 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
             target,
             tuning_logs(logs),
             config=parse_knobs(config),
-            static=static,
+            static="object" if static_object else static,
             progress=step,
         )
     end = time.perf_counter()

@@ -45,8 +45,9 @@ def build_scheduled(
     c_functions
         The workloads that get a plain C function, if the kind of machine has them; None for all.
     options
-        Further arguments of the kind of machine: ``archive``, a static library to write as well, or
-        ``places`` of a family of CPU kernels, and ``progress`` as `te_select.export` has it.
+        Further arguments of the kind of machine: ``static``, the path of a static library or an
+        object to write as well, or ``places`` of a family of CPU kernels, and ``progress`` as
+        `te_select.export` has it.
 
     Raises
     ------

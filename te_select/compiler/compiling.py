@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from te_select import forks, kinds
 from te_select.backends.scheduled import Scheduled
@@ -81,7 +81,7 @@ def export(
     tuning_logs: TuningLogs = None,
     *,
     config: Mapping[str, Any] | None = None,
-    static: bool = False,
+    static: bool | Literal["object"] = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Path:
     """Compile many workloads into one shared library.
@@ -98,7 +98,9 @@ def export(
     target, tuning_logs, config
         As for `te_select.compile`. The target need not be one that this machine can run.
     static
-        Whether to write a static library with the same plain C functions, the ``.a`` beside it.
+        True writes a static library with the same plain C functions, the ``.a`` beside it.
+        ``"object"`` writes the ``.o``, one object file with the functions of tvm-ffi, which TVM
+        links into the library of a model.
     progress
         Called with the number of steps done and of all steps.
 
@@ -110,8 +112,8 @@ def export(
     Raises
     ------
     ArgumentError
-        If there is no workload, no kernel can serve any of the nodes, or the schedule of one of
-        the workloads cannot follow `config`.
+        If there is no workload, no kernel can serve any of the nodes, the schedule of one of the
+        workloads cannot follow `config`, or `static` is none of these.
     ArtifactError
         If the path cannot be written or has the name of a module of Python's standard library, or
         a file beside it exists that no export wrote.
@@ -119,6 +121,8 @@ def export(
     if isinstance(workloads, Workload) or not isinstance(workloads, Iterable):
         raise ArgumentError(f"workloads is {shown(workloads)}; expected a list of workloads")
     _check_one_source(tuning_logs, config)
+    if static not in (False, True, "object"):
+        raise ArgumentError(f'static is {shown(static)}; expected False, True or "object"')
     given = list(workloads)
     nodes = [item for item in given if isinstance(item, ModelNode)]
     wanted = [item.workload if isinstance(item, ModelNode) else checked(item) for item in given]
@@ -136,10 +140,11 @@ def export(
     has_c = bool(unique) and kinds.kind(resolved.kind).c_functions
     if static and not has_c:
         raise ArgumentError(
-            "a static library holds plain C functions, and no kernel has one; expected a workload "
-            "of its own"
+            "static code holds functions of workloads, and there is none; expected a workload of "
+            "its own"
         )
-    path = stored.check_path(path, [".json", *[".h"] * has_c, *[".a"] * static])
+    ending = stored.OBJECT if static == "object" else stored.ARCHIVE
+    path = stored.check_path(path, [".json", *[".h"] * has_c, *[ending] * bool(static)])
     with scratch.folder(scratch.ROOM + len(plan) * scratch.KERNEL_ROOM) as folder:
         built = folder / "library.so"
         step = progress or (lambda _done, _total: None)
@@ -149,12 +154,14 @@ def export(
             chosen += [apply(workload, level) for level in resolved.levels]
         step(len(plan), len(plan) + 1)
         records = [NodeRecord.of(node, family_serves=node.place in served) for node in nodes]
-        archive = built.with_suffix(".a")
-        beside = {"archive": archive} if static else {}
+        code = built.with_suffix(ending)
+        beside = {"static": code} if static else {}
         options = {"places": places} if places else {}
         build_scheduled(chosen, built, resolved, records, unique, **options, **beside)
         made = stored.read(built)
-        return stored.write(replace(made, archive=archive.read_bytes()) if static else made, path)
+        if static:
+            made = replace(made, static={ending: code.read_bytes()})
+        return stored.write(made, path)
 
 
 def _nothing_to_compile(nodes: Sequence[ModelNode]) -> str:

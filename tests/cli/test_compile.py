@@ -73,6 +73,16 @@ def test_compile_writes_a_static_library_where_asked(tmp_path: Path) -> None:
     assert not path.with_suffix(".a").exists()
 
 
+def test_compile_writes_an_object_where_asked(tmp_path: Path) -> None:
+    path = tmp_path / "mask.so"
+    run_json("compile", *FLAGS, "--static-object", "-o", path)
+    assert path.with_suffix(".o").read_bytes().startswith(b"\x7fELF")
+    both = run("compile", *FLAGS, "--static", "--static-object", "-o", path)
+    assert (both.exit_code, "expected one of them" in both.stderr) == (2, True)
+    assert run("compile", *FLAGS, "-o", path).exit_code == 0
+    assert not path.with_suffix(".o").exists()
+
+
 @pytest.mark.parametrize("verb", [["compile", *FLAGS], ["where", "build"]])
 def test_output_of_the_name_of_a_module_of_python_is_refused(tmp_path: Path, verb: Any) -> None:
     result = run(*verb, "-o", tmp_path / "json.so")

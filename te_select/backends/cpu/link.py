@@ -30,6 +30,7 @@ CPU = HostHalf(
     ),
     # The library is never unloaded, because the threads of its pool wait inside its code.
     ("-pthread", "-ldl", "-Wl,-z,nodelete"),
+    in_model=HostHalf(("cpu/model_pool.c",), ()),
 )
 FAMILY = HostHalf(
     (
@@ -41,6 +42,7 @@ FAMILY = HostHalf(
         "cpu/where_plan.c",
     ),
     CPU.options,
+    CPU.in_model,
 )
 """The host half of the library of `te_select.where`, whose kernels serve operands of any shapes."""
 _DECISIONS = tuple(each.name for each in fields(Decisions))
@@ -141,7 +143,7 @@ def link(
     out: Path,
     triple: str | None = None,
     places: Mapping[Workload, str] | None = None,
-    archive: Path | None = None,
+    static: Path | None = None,
 ) -> None:
     """Link object files, the argument checks and the thread pool to a shared library.
 
@@ -163,8 +165,8 @@ def link(
     places
         For kernels of the family that serves operands of any shapes: the place of each in
         ``te_select_where_kernels``, such as ``"runs[2][7]"``. None if there are none.
-    archive
-        A static library of the same to write beside it, or None.
+    static
+        The ``.a`` or ``.o`` to write with the same code, or None.
 
     Raises
     ------
@@ -173,7 +175,7 @@ def link(
     """
     source = stub_source(entries, levels, manifest.c_functions, places)
     half = CPU if places is None else FAMILY
-    link_stub(source, objects, half, manifest, out, triple, archive)
+    link_stub(source, objects, half, manifest, out, triple, static)
 
 
 def _family(

@@ -28,7 +28,7 @@ def build(
     manifest: Manifest,
     path: Path,
     places: Mapping[Workload, str] | None = None,
-    archive: Path | None = None,
+    static: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> None:
     """Write the shared library of scheduled workloads.
@@ -46,8 +46,8 @@ def build(
     places
         For kernels of the family that serves operands of any shapes: the place of each in its
         table. None if there are none.
-    archive
-        A static library of the same to write beside it, or None.
+    static
+        The ``.a`` or ``.o`` to write with the same code, or None.
     progress
         Called with the number of steps done and of all steps, if there are many kernels.
     """
@@ -74,7 +74,7 @@ def build(
                 made += objects.write(of_level, level.tvm, folder / f"kernels{k}", told)
         entries = [link.KernelEntry(work, tuple(found)) for work, found in versions.items()]
         levels = [link.Level(level.name, level.cpu_features) for level in target.levels]
-        link.link(made, entries, levels, manifest, path, target.isa.triple, places, archive)
+        link.link(made, entries, levels, manifest, path, target.isa.triple, places, static)
 
 
 def requirements(target: CpuTarget) -> dict[str, Any]:

@@ -129,6 +129,8 @@ def from_fields(fields: Mapping[str, Any], tvm_target: Target) -> CpuTarget:
     if own is X86_64 and not _is_x86_64(cpu):
         raise TargetError(f"target {shown(dict(fields))} is not supported; expected an x86-64 mcpu")
     asked = {key: value for key, value in fields.items() if key not in _DERIVED}
+    if own is X86_64:
+        asked.pop("mtriple", None)  # what is meant without one
     plain, full = _of_cpu(own, cpu), _tvm_target(own, cpu, asked)
     if str(full) == str(plain.tvm):
         return plain

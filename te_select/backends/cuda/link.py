@@ -91,7 +91,7 @@ def link(
     entries: Sequence[CudaEntry],
     manifest: Manifest,
     out: Path,
-    archive: Path | None = None,
+    static: Path | None = None,
 ) -> None:
     """Link machine code, PTX, the argument checks and the launch to a shared library.
 
@@ -106,8 +106,8 @@ def link(
     out
         The library to write. It appears complete or not at all. The same input gives the same
         bytes.
-    archive
-        A static library of the same to write beside it, or None.
+    static
+        The ``.a`` or ``.o`` to write with the same code, or None.
 
     Raises
     ------
@@ -120,7 +120,7 @@ def link(
             (folder / f"{arch}.cubin").write_bytes(cubin)
         (folder / "newest.ptx").write_text(binary.ptx)
         source = stub_source(entries, archs, folder, manifest.c_functions)
-        link_stub(source, [], CUDA, manifest, out, archive=archive)
+        link_stub(source, [], CUDA, manifest, out, static=static)
 
 
 def _embedded(symbol: str, path: Path) -> str:

@@ -23,7 +23,7 @@ def build(
     target: CudaTarget,
     manifest: Manifest,
     path: Path,
-    archive: Path | None = None,
+    static: Path | None = None,
 ) -> None:
     """Write the shared library of scheduled workloads.
 
@@ -37,8 +37,8 @@ def build(
         What the library holds, which goes into it.
     path
         The ``.so`` to write; its folder exists.
-    archive
-        A static library of the same to write beside it, or None.
+    static
+        The ``.a`` or ``.o`` to write with the same code, or None.
     """
     functions = [_lower(one, symbol(i)) for i, one in enumerate(chosen)]
     binary = compilers.compile_cuda(lowering.translation_unit(functions), target.archs)
@@ -46,7 +46,7 @@ def build(
         link.CudaEntry(one.workload, made.symbol, made.threads, made.blocks)
         for one, made in zip(chosen, functions, strict=True)
     ]
-    link.link(binary, entries, manifest, path, archive)
+    link.link(binary, entries, manifest, path, static)
 
 
 def requirements(target: CudaTarget) -> dict[str, Any]:

@@ -1,16 +1,16 @@
 """Artifacts on the disk: read and checked without being loaded, and written as a whole.
 
 The library ``NAME.so`` holds its manifest. ``NAME.json`` beside it is a copy of the manifest for
-people and other tools. ``NAME.h`` declares the plain C functions, and ``NAME.a`` holds them, where
-an export wrote one.
+people and other tools. ``NAME.h`` declares the plain C functions. ``NAME.a`` holds them, and
+``NAME.o`` holds the functions for TVM, where an export wrote one.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from te_select.errors import ArtifactError
@@ -19,6 +19,8 @@ from te_select.runtime.artifact.manifest import Manifest, is_manifest, manifest_
 
 MEMBER = "te_select.o"
 """The name of the object file in a static library."""
+ARCHIVE, OBJECT = ".a", ".o"
+"""The endings of a static library for C, and of an object file for TVM."""
 _AR_MAGIC, _AR_HEADER, _AR_SIZE_AT = b"!<arch>\n", 60, 48  # of static libraries; bytes
 
 
@@ -34,14 +36,14 @@ class Stored:
         Its manifest.
     sha256
         Its digest.
-    archive
-        The bytes of a static library of the same build, to be written with it; or None.
+    static
+        Static code of the same build, to be written with it: bytes, by `ARCHIVE` or `OBJECT`.
     """
 
     image: bytes
     manifest: Manifest
     sha256: str
-    archive: bytes | None = None
+    static: Mapping[str, bytes] = field(default_factory=dict)
 
     def alone(self, manifest: Manifest) -> Stored:
         """The same code with another manifest, of some of its kernels, inside."""
@@ -98,7 +100,7 @@ def check_path(path: str | os.PathLike[str], endings: Iterable[str]) -> Path:
     path
         The ``.so`` that is to be written.
     endings
-        Of the files that will be written beside it: ``".json"``, ``".h"``, ``".a"``.
+        Of the files that will be written beside it: ``".json"``, ``".h"``, ``".a"``, ``".o"``.
 
     Returns
     -------
@@ -126,8 +128,8 @@ def write(stored: Stored, path: str | os.PathLike[str]) -> Path:
         The library.
     path
         The path to write, which ends in .so. Missing folders are made. An old file is replaced,
-        even if it is loaded. ``NAME.json``, ``NAME.h`` and ``NAME.a`` are replaced only if an
-        export wrote them. One that an earlier export wrote, and this one does not, is removed.
+        even if it is loaded. ``NAME.json``, ``NAME.h``, ``NAME.a`` and ``NAME.o`` are only replaced
+        if an export wrote them. One that only an earlier export wrote is removed.
 
     Returns
     -------
@@ -141,7 +143,8 @@ def write(stored: Stored, path: str | os.PathLike[str]) -> Path:
         a file cannot be written, or a file beside it exists that no export wrote.
     """
     path = files.library_path(path)
-    beside = {**_derived(stored, path), path.with_suffix(".a"): stored.archive}
+    static = {path.with_suffix(end): stored.static.get(end) for end in (ARCHIVE, OBJECT)}
+    beside = {**_derived(stored, path), **static}
     wanted = {other: data for other, data in beside.items() if data is not None}
     check_path(path, [other.suffix for other in wanted])
     atomic.replace_all({path: stored.image, **wanted})
@@ -218,8 +221,14 @@ def _is_archive(data: bytes) -> bool:
     return data[member:].startswith(f"{MEMBER}/ ".encode())
 
 
+def _is_object(data: bytes) -> bool:
+    """Whether an object file is one that te-select has written: it holds a manifest."""
+    return data.startswith(b"\x7fELF") and embedded.OWNER in data
+
+
 _BESIDE: dict[str, tuple[str, Callable[[bytes], bool]]] = {
     ".json": ("manifest", is_manifest),
     ".h": ("header", header.is_header),
-    ".a": ("static library", _is_archive),
+    ARCHIVE: ("static library", _is_archive),
+    OBJECT: ("object file", _is_object),
 }

@@ -33,7 +33,7 @@ def with_c(pair):
     library = stored.read(pair[0])
     kernel = dataclasses.replace(library.manifest.kernels[0], c_function=c_name(W))
     manifest = dataclasses.replace(library.manifest, kernels=(kernel,))
-    return dataclasses.replace(library, manifest=manifest, archive=ARCHIVE)
+    return dataclasses.replace(library, manifest=manifest, static={".a": ARCHIVE})
 
 
 def listed(folder):
@@ -50,9 +50,9 @@ def test_header_and_static_library_lie_beside_the_library(with_c, tmp_path):
 
 def test_those_of_an_earlier_export_are_replaced_or_removed(with_c, pair, tmp_path):
     path = stored.write(with_c, tmp_path / "mask.so")
-    stored.write(dataclasses.replace(with_c, archive=ARCHIVE + b"new"), path)
+    stored.write(dataclasses.replace(with_c, static={".a": ARCHIVE + b"new"}), path)
     assert path.with_suffix(".a").read_bytes() == ARCHIVE + b"new"
-    stored.write(dataclasses.replace(with_c, archive=None), path)
+    stored.write(dataclasses.replace(with_c, static={}), path)
     assert listed(tmp_path) == ["mask.h", "mask.json", "mask.so"]
     stored.write(stored.read(pair[0]), path)  # as an older te-select has built it
     assert listed(tmp_path) == ["mask.json", "mask.so"]
@@ -65,14 +65,16 @@ def test_those_of_an_earlier_export_are_replaced_or_removed(with_c, pair, tmp_pa
         (".a", b"!<arch>\nmask.o/", "static library"),
         (".a", AR + b"mask.o/ ", "static library"),
         (".a", b"", "static library"),
+        (".o", b"\x7fELF of others", "object file"),
     ],
 )
 def test_file_that_no_export_has_written_is_not_replaced(with_c, tmp_path, ending, text, what):
     other = tmp_path / f"mask{ending}"
     other.write_bytes(text)
     expected = rf"mask\{ending} is no {what} of te-select, and is not replaced by one"
+    both = dataclasses.replace(with_c, static={".a": ARCHIVE, ".o": b""})
     with pytest.raises(ArtifactError, match=expected):
-        stored.write(with_c, tmp_path / "mask.so")
+        stored.write(both, tmp_path / "mask.so")
     assert listed(tmp_path) == [other.name]
     assert other.read_bytes() == text
 

@@ -36,9 +36,10 @@ enum {
 };
 
 /* Every library defines this variable, and the process has it once: the dynamic linker merges
- * symbols of this type. It never unloads a library that has one. */
+ * symbols of this type. It never unloads a library that has one. Of several static libraries, the
+ * linker takes the group of the first. */
 __asm__(
-    ".pushsection .bss.te_select_pool,\"aw\",%nobits\n"
+    ".pushsection .bss.te_select_pool,\"awG\",%nobits,te_select_pool_v5,comdat\n"
     ".balign 8\n.globl te_select_pool_v5\n.type te_select_pool_v5, %gnu_unique_object\n"
     ".size te_select_pool_v5, 8\nte_select_pool_v5:\n.zero 8\n.popsection\n");
 extern _Atomic(te_select_pool*) te_select_pool_v5 __attribute__((visibility("default")));
@@ -256,6 +257,10 @@ int te_select_parallel(te_select_task task, void* data, int32_t tasks, int32_t t
   if (threads > tasks) threads = tasks;
   if (threads > TE_SELECT_MOST_THREADS) threads = TE_SELECT_MOST_THREADS;
   if (threads <= 1 || is_child) return run_alone(task, data);
+  if (te_select_parallel_in_model) {
+    int failed = te_select_parallel_in_model(task, data, tasks, threads);
+    if (failed >= 0) return failed;
+  }
   te_select_pool* p = the_pool();
   if (!p || p->forked) return run_alone(task, data);
   if (!get(p)) { /* the helpers of another call use the cores */

@@ -19,6 +19,11 @@ int32_t te_select_threads_at_hand(int32_t wanted, int32_t most);
  * started. */
 int te_select_parallel(te_select_task task, void* data, int32_t tasks, int32_t threads);
 
+/* The same by the threads of the model that the code is a part of; -1 if it did nothing, because the
+ * model has none. Only object files for TVM have this function. */
+int te_select_parallel_in_model(te_select_task task, void* data, int32_t tasks, int32_t threads)
+    __attribute__((weak, visibility("hidden")));
+
 /* Where the share of a part begins, if things are shared among parts. Parts that follow each other
  * have their share, too: every thread begins with as many tasks, and so with as many things. */
 static inline int64_t te_select_share(int64_t things, int64_t part, int64_t parts) {

@@ -1,16 +1,19 @@
-"""Static libraries: which names they have, and several of them in one program."""
+"""Static libraries and objects: which names they have, and several of them in one program."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 
+import numpy as np
 import pytest
+import tvm_ffi
 
 import te_select
 from te_select import Workload
-from te_select.backends import archive
-from te_select.errors import ToolchainError
+from te_select.backends import static_code
+from te_select.errors import ArgumentError, ToolchainError
 from te_select.runtime.artifact.manifest import c_name
 from tests.support import c_programs
 
@@ -84,7 +87,7 @@ def test_objects_of_tvm_in_one_program_keep_their_launcher(tmp_path, config):
     ):
         program = kernel.compile("beside_tvm.c", "beside_tvm", *order)
         assert c_programs.output(program) == "1 1 0\n"
-    for library in ("mask.a", "mask.so"):
+    for library in ("mask.a", "mask.so"):  # an object for TVM names it
         assert b"TVMBackend" not in (tmp_path / library).read_bytes()
 
 
@@ -93,7 +96,57 @@ def test_only_the_functions_of_the_header_can_be_called(folder):
         ["nm", "-g", folder / "two.a"], capture_output=True, text=True, check=True
     ).stdout
     defined = {line.split()[2] for line in listed.splitlines() if len(line.split()) == 3}
-    assert defined == {c_name(TWO), c_name(SHARED), *archive.SHARED}
+    assert defined == {c_name(TWO), c_name(SHARED), *static_code.SHARED}
+
+
+def test_an_object_has_the_functions_of_tvm_ffi_alone(tmp_path):
+    te_select.export([ONE, TWO], tmp_path / "one.so", static="object")
+    listed = subprocess.run(
+        ["nm", "-g", "--defined-only", tmp_path / "one.o"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    kinds = {line.split()[2]: line.split()[1] for line in listed.splitlines()}
+    functions = {f"__tvm_ffi_{work.name}": "W" for work in (ONE, TWO)}
+    assert kinds == functions | {"te_select_pool_v5": "u"}
+    assert not (tmp_path / "one.a").exists()
+
+
+def test_objects_that_share_a_kernel_become_one_library(tmp_path):
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    for name, works in (("one", [SHARED, ONE]), ("two", [SHARED])):
+        te_select.export(works, tmp_path / f"{name}.so", static="object")
+    words = [compiler, "-shared", "one.o", "two.o", "-o", "both.so"]
+    subprocess.run(words, cwd=tmp_path, check=True)
+    library = tvm_ffi.load_module(str(tmp_path / "both.so"))
+    z = np.zeros(4, np.int32)
+    library[ONE.name](np.array([1, 0, 0, 1], bool), z + 1, z + 2, z)
+    assert z.tolist() == [1, 2, 2, 1]
+
+
+@pytest.mark.parametrize("ending", [".a", ".o"])
+def test_plug_in_with_threads_stays_when_it_is_closed(tmp_path, ending):
+    """Its helpers wait in its code."""
+    te_select.export([TWO], tmp_path / "two.so", static="object" if ending == ".o" else True)
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    whole = ["-Wl,--whole-archive", f"two{ending}", "-Wl,--no-whole-archive"]
+    subprocess.run([compiler, "-shared", *whole, "-o", "plug.so"], cwd=tmp_path, check=True)
+    script = """if True:
+        import ctypes, _ctypes
+        plug = ctypes.CDLL("./plug.so")
+        _ctypes.dlclose(plug._handle)
+        print("plug.so" in open("/proc/self/maps").read())
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
+
+
+def test_static_of_another_value_is_refused(tmp_path):
+    with pytest.raises(ArgumentError, match="static is 'archive'; expected False, True or"):
+        te_select.export([ONE], tmp_path / "one.so", static="archive")
 
 
 def test_same_workloads_give_the_same_bytes(folder, tmp_path):
@@ -120,8 +173,8 @@ def test_missing_tools_are_named_and_nothing_is_written(
 
 
 def test_tools_of_another_machine_are_those_of_its_triple(monkeypatch):
-    monkeypatch.setattr(archive.shutil, "which", lambda name: name if "llvm" in name else None)
-    assert archive._tool("ar", "AR", "riscv64-linux-gnu") == ("llvm-ar",)
-    monkeypatch.setattr(archive.shutil, "which", lambda _name: None)
+    monkeypatch.setattr(static_code.shutil, "which", lambda name: name if "llvm" in name else None)
+    assert static_code._tool("ar", "AR", "riscv64-linux-gnu") == ("llvm-ar",)
+    monkeypatch.setattr(static_code.shutil, "which", lambda _name: None)
     with pytest.raises(ToolchainError, match="riscv64-linux-gnu-ar or llvm-ar, which is not found"):
-        archive._tool("ar", "AR", "riscv64-linux-gnu")
+        static_code._tool("ar", "AR", "riscv64-linux-gnu")

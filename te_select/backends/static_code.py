@@ -1,48 +1,60 @@
-"""Static libraries: one object file, of which only the plain C functions can be called."""
+"""Code that is linked into others': a static library for C, or an object file for TVM.
+
+Both are one object file, of which only some functions can be called.
+"""
 
 from __future__ import annotations
 
 import platform
 import shutil
-from collections.abc import Iterable
 from pathlib import Path
 
 from te_select.backends.programs import named_by, run
 from te_select.errors import ToolchainError
-from te_select.runtime.artifact.stored import MEMBER
+from te_select.runtime.artifact.manifest import Manifest
+from te_select.runtime.artifact.stored import MEMBER, OBJECT
 
-SHARED = ("te_select_error", "te_select_error_v1", "te_select_pool_v5")
+_POOL = "te_select_pool_v5"
+SHARED = ("te_select_error", "te_select_error_v1", _POOL)
 """What a program has once, however many of its libraries and archives bring it."""
 
 
-def write(merged: Path, functions: Iterable[str], triple: str | None, out: Path) -> None:
-    """Write a static library of one object file.
+def write(merged: Path, manifest: Manifest, triple: str | None, out: Path) -> None:
+    """Write a static library of one object file, or the object file alone.
 
     Parameters
     ----------
     merged
         All code, linked to one object file; it is changed.
-    functions
-        The functions that can be called.
+    manifest
+        Of its kernels. In a static library, their plain C functions can be called; in an object,
+        those of tvm-ffi, whose names begin with ``__tvm_ffi_``.
     triple
         What it is for; None for this machine.
     out
-        The ``.a``. The same input gives the same bytes.
+        The ``.a``, or the ``.o``. The same input gives the same bytes.
 
     Raises
     ------
     ToolchainError
         If there is no objcopy or ar for it, or one of them fails.
     """
+    if out.suffix == OBJECT:
+        names = [*(f"__tvm_ffi_{kernel.workload.name}" for kernel in manifest.kernels), _POOL]
+    else:
+        names = [*manifest.c_functions.values(), *SHARED]
     kept = merged.with_name("kept")
-    kept.write_text("".join(f"{name}\n" for name in (*functions, *SHARED)))
+    kept.write_text("".join(f"{name}\n" for name in names))
     member = merged.with_name(MEMBER)
-    # The other names become local, so that two archives of one program do not meet. Of those that
-    # stay, the linker takes the first.
-    weak = [f"--weaken-symbol={name}" for name in SHARED]
+    # The other names become local, so that two of these in one program do not meet. Of those that
+    # stay, the linker takes the first. A weak name would not keep the pool's code in memory.
+    weak = [f"--weaken-symbol={name}" for name in names if name != _POOL]
     options = (*weak, f"--keep-global-symbols={kept}", "--strip-unneeded")
     run(*_tool("objcopy", "OBJCOPY", triple), *options, str(merged), str(member))
-    run(*_tool("ar", "AR", triple), "rcsD", str(out), str(member))
+    if out.suffix == OBJECT:
+        out.write_bytes(member.read_bytes())
+    else:
+        run(*_tool("ar", "AR", triple), "rcsD", str(out), str(member))
 
 
 def _tool(name: str, variable: str, triple: str | None) -> tuple[str, ...]:

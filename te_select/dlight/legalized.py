@@ -1,0 +1,187 @@
+"""Recognizes the function that TVM makes of a where: exactly one Select, and nothing beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tvm_ffi
+from tvm import ir, s_tir, sym, tirx
+
+from te_select.operator.broadcast import Dim
+from te_select.operator.workload import Workload
+
+_NAME = "T_where"  # of the blocks that TVM's topi makes of a where
+
+
+@dataclass(frozen=True)
+class Legalized:
+    """A function that computes one where, as ``relax.transform.LegalizeOps`` writes it.
+
+    Parameters
+    ----------
+    block
+        Its only block.
+    params
+        Which parameters are cond, then and else.
+    workload
+        What it computes.
+    """
+
+    block: s_tir.SBlock
+    params: tuple[int, int, int]
+    workload: Workload
+
+
+def legalized(func: tirx.PrimFunc) -> Legalized | None:
+    """Recognize the function of a where.
+
+    Parameters
+    ----------
+    func
+        A function, not scheduled yet.
+
+    Returns
+    -------
+    Legalized or None
+        None if it is not ``out[...] = Select(cond[...], then[...], else_[...])`` alone, with every
+        operand broadcast as ONNX and NumPy do it.
+
+    Raises
+    ------
+    SelectError
+        If its shapes or element types are none that a kernel has.
+    """
+    block = _only_block(func)
+    loads = {} if block is None else loads_of(block)
+    if block is None or not loads:
+        return None
+    out = loads.pop("out")
+    axes = [axis.var for axis in block.iter_vars]
+    extents = [axis.dom.extent for axis in block.iter_vars]
+    written = out.source.same_as(func.params[-1]) and all(map(_is, out.indices, axes))
+    whole = all(map(sym.Analyzer().can_prove_equal, extents, out.source.ty.shape))
+    if not (written and whole) or not all(
+        _is_broadcast(load, axes, out) for load in loads.values()
+    ):
+        return None
+    sources = tuple(_param(func, load.source) for load in loads.values())
+    types = [load.source.ty for load in loads.values()]
+    cond, *elements = (str(each.dtype) for each in (*types, out.source.ty))
+    if None in sources or cond != "bool" or len(set(elements)) > 1:
+        return None
+    workload = workload_of([each.shape for each in types], elements[0])
+    return Legalized(block, sources, workload)  # type: ignore[arg-type]  # no None is left
+
+
+def loads_of(block: s_tir.SBlock) -> dict[str, ir.TensorLoad]:
+    """The loads of ``cond``, ``then`` and ``else``, and as ``out`` the element that is written.
+
+    They are empty if the block is no Select of elements.
+    """
+    store = block.body
+    if not isinstance(store, tirx.BufferStore) or not isinstance(store.value, tirx.Select):
+        return {}
+    select = store.value
+    loads = {
+        "cond": _tested(select.condition),
+        "then": select.true_value,
+        "else": select.false_value,
+        "out": tirx.BufferLoad(store.buffer, store.indices),
+    }
+    return loads if all(isinstance(load, ir.TensorLoad) for load in loads.values()) else {}
+
+
+def holds_where(func: tirx.PrimFunc) -> bool:
+    """Whether a function computes a where, be it among other things."""
+    names: list[str] = []
+    tvm_ffi.structural_walk(
+        func.body, (s_tir.SBlock, lambda block: names.append(str(block.name_hint))), order="pre"
+    )
+    return any(name.startswith(_NAME) for name in names)
+
+
+def workload_of(shapes: Sequence[Iterable[ir.Expr]], dtype: str) -> Workload:
+    """The workload of a where on shapes of TVM: cond, then, else.
+
+    Dims that are no numbers get the names d0, d1, ... in the order in which they come, the same for
+    those that are provably equal. So one kernel serves functions that only name them differently.
+
+    Raises
+    ------
+    SelectError
+        If there is no such workload.
+    """
+    analyzer = sym.Analyzer()
+    known: list[ir.Expr] = []
+
+    def dim(extent: ir.Expr) -> Dim:
+        if isinstance(extent, tirx.IntImm):
+            return int(extent.value)
+        for k, other in enumerate(known):
+            if analyzer.can_prove_equal(extent, other):
+                return f"d{k}"
+        known.append(extent)
+        return f"d{len(known) - 1}"
+
+    cond, then, else_ = ([dim(extent) for extent in shape] for shape in shapes)
+    return Workload(cond, then, else_, dtype, "multidirectional")
+
+
+def _only_block(func: tirx.PrimFunc) -> s_tir.SBlock | None:
+    """The block of a function that is one nest of loops, each of which is an axis of the block."""
+    if not isinstance(func.body, s_tir.SBlockRealize):
+        return None
+    root, loops = func.body.block, []
+    body: Any = root.body
+    while isinstance(body, tirx.For) and body.kind == tirx.ForKind.SERIAL:
+        loops.append(body)
+        body = body.body
+    if not isinstance(body, s_tir.SBlockRealize) or len(root.alloc_buffers) > 0:
+        return None
+    values, axes, analyzer = list(body.iter_values), body.block.iter_vars, sym.Analyzer()
+    if not loops:  # a single element
+        return body.block if len(values) <= 1 else None
+    plain = len(values) == len(loops) and all(
+        value.same_as(loop.loop_var)
+        and _is_zero(loop.min)
+        and analyzer.can_prove_equal(loop.extent, axis.dom.extent)
+        for value, axis, loop in zip(values, axes, loops, strict=True)
+    )
+    return body.block if plain and analyzer.can_prove(body.predicate) else None
+
+
+def _tested(condition: ir.Expr) -> ir.Expr:
+    """What is tested in ``0 < Cast(int64, cond)``, the form that TVM gives to cond; or in cond."""
+    if isinstance(condition, tirx.LT) and _is_zero(condition.a):
+        condition = condition.b
+    return condition.value if isinstance(condition, tirx.Cast) else condition
+
+
+def _param(func: tirx.PrimFunc, source: ir.Var) -> int | None:
+    return next((k for k, param in enumerate(func.params) if param.same_as(source)), None)
+
+
+def _is_broadcast(load: ir.TensorLoad, axes: Sequence[ir.Var], out: ir.TensorLoad) -> bool:
+    """Whether an operand is aligned right to out; each axis moves with out, or has one element."""
+    shape, whole = list(load.source.ty.shape), list(out.source.ty.shape)
+    lead = len(whole) - len(shape)
+    if lead < 0:
+        return False
+    analyzer = sym.Analyzer()
+    return all(
+        (_is_zero(index) and analyzer.can_prove_equal(extent, 1))
+        or (_is(index, axis) and analyzer.can_prove_equal(extent, full))
+        for index, axis, extent, full in zip(
+            load.indices, axes[lead:], shape, whole[lead:], strict=False
+        )
+    )
+
+
+def _is(index: ir.Expr, axis: ir.Var) -> bool:
+    return bool(index.same_as(axis))
+
+
+def _is_zero(value: ir.Expr) -> bool:
+    return isinstance(value, tirx.IntImm) and value.value == 0

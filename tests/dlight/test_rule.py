@@ -1,0 +1,188 @@
+"""The dlight rule: what it schedules, what it leaves to TVM, and that the bits stay the same."""
+
+from __future__ import annotations
+
+import pytest
+import tvm
+from tvm import relax
+from tvm.s_tir import dlight
+from tvm.script import tirx as T
+
+from te_select.dlight import Select
+from tests.support.relax_models import expected, operands, run, where_module
+
+TARGET = tvm.target.Target({"kind": "llvm", "mcpu": "x86-64-v2"})
+AROUND_A_VECTOR = (1, 7, 15, 16, 17, 31, 63, 64, 65, 129, 4099)
+CASES = [
+    *(((n,), (n,), (n,), "float32") for n in AROUND_A_VECTOR),
+    ((1 << 17,), (1 << 17,), (1 << 17,), "int16"),
+    ((1, 1, 128, 128), (4, 3, 128, 128), (), "float32"),
+    ((70000, 1), (70000, 3), (70000, 3), "float32"),
+    ((70000, 1), (70000, 7), (7,), "int8"),
+    ((64, 1), (64, 2048), (1, 2048), "float64"),
+    (("n",), ("n",), ("n",), "bfloat16"),
+    (("b", 1, "s"), ("b", "h", "s"), (), "bool"),
+    ((("n", 2), 1), (("n", 2), "m"), (1, "m"), "float16"),
+    ((2048,), (1,), (2048,), "float8_e4m3fn"),
+    ((), (), (), "uint64"),
+]
+LEFT = {
+    "rows_of_63": ((1000, 1), (1000, 63), (1000, 63)),
+    "no_elements": ((0, 4), (0, 4), ()),
+    "without_kernel": ((512,), (512,), (512,), "int4"),
+}
+
+
+def legalized(*case):
+    with TARGET:
+        return relax.transform.LegalizeOps()(where_module(*case))
+
+
+def scheduled(mod):
+    with TARGET:
+        return dlight.ApplyDefaultSchedule(Select())(mod)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[3]}-{case[1]}")
+def test_scheduled_where_gives_the_same_bits(case):
+    arrays = operands(*case)
+    mod = scheduled(legalized(*case))
+    assert mod["where"].attrs["tirx.is_scheduled"]
+    assert run(mod, TARGET, arrays) == expected(arrays)
+
+
+@pytest.mark.parametrize("case", LEFT.values(), ids=LEFT)
+def test_what_is_better_left_is_left_to_tvm(case):
+    func = legalized(*case)["where"]
+    assert Select().apply(func, TARGET, False) is None
+
+
+def test_function_that_is_no_select_is_left_to_tvm():
+    mod = legalized_exp()
+    assert Select().apply(mod["tir_exp"], TARGET, False) is None
+    assert "T.parallel" not in str(scheduled(mod))
+
+
+def legalized_exp():
+    build = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((512,), "float32"))
+    with build.function("main", [x]):
+        build.emit_func_output(build.emit(relax.op.exp(x)))
+    return relax.transform.LegalizeOps()(build.get())
+
+
+@pytest.mark.parametrize("kind", [{"kind": "cuda", "arch": "sm_80"}, {"kind": "c"}])
+def test_target_that_is_no_llvm_cpu_is_left_to_tvm(kind):
+    func = legalized((512,), (512,), (512,))["where"]
+    assert Select().apply(func, tvm.target.Target(kind), False) is None
+
+
+@pytest.mark.parametrize(
+    ("case", "parallel", "past_cache"),
+    [
+        (((4096,), (4096,), (4096,)), False, False),
+        (((1 << 20,), (1 << 20,), (1 << 20,)), True, False),
+        (((1 << 24,), (1 << 24,), (1 << 24,)), True, True),
+        ((("n",), ("n",), ("n",)), True, False),
+    ],
+    ids=["small", "threads", "large", "named"],
+)
+def test_size_decides_on_threads_and_on_stores_past_the_cache(case, parallel, past_cache):
+    text = str(scheduled(legalized(*case))["where"])
+    assert ("T.parallel" in text) == parallel
+    stores = "te_select_store_past_cache" in simplified(scheduled(legalized(*case)))
+    assert stores == past_cache
+
+
+def simplified(mod):
+    """The function without what its constant flags rule out."""
+    return str(tvm.s_tir.transform.StmtSimplify()(mod)["where"])
+
+
+@T.prim_func(private=True, s_tir=True)
+def by_sign(
+    x: T.Buffer((512,), "float32"), y: T.Buffer((512,), "float32"), out: T.Buffer((512,), "float32")
+):
+    for i in range(512):
+        with T.sblock("T_where"):
+            k = T.axis.spatial(512, i)
+            out[k] = T.Select(T.float32(0) < x[k], x[k], y[k])
+
+
+@T.prim_func(private=True, s_tir=True)
+def transposed(
+    c: T.Buffer((16, 16), "bool"),
+    x: T.Buffer((16, 16), "float32"),
+    out: T.Buffer((16, 16), "float32"),
+):
+    for i, j in T.grid(16, 16):
+        with T.sblock("T_where"):
+            k, m = T.axis.remap("SS", [i, j])
+            out[k, m] = T.Select(c[m, k], x[k, m], x[k, m])
+
+
+@T.prim_func(private=True, s_tir=True)
+def reversed_out(
+    c: T.Buffer((512,), "bool"), x: T.Buffer((512,), "float32"), out: T.Buffer((512,), "float32")
+):
+    for i in range(512):
+        with T.sblock("T_where"):
+            k = T.axis.spatial(512, i)
+            out[511 - k] = T.Select(c[k], x[k], x[k])
+
+
+@T.prim_func(private=True, s_tir=True)
+def of_a_part(
+    c: T.Buffer((512,), "bool"), x: T.Buffer((600,), "float32"), out: T.Buffer((512,), "float32")
+):
+    for i in range(512):
+        with T.sblock("T_where"):
+            k = T.axis.spatial(512, i)
+            out[k] = T.Select(c[k], x[k], x[k])
+
+
+@T.prim_func(private=True, s_tir=True)
+def of_a_range(
+    c: T.Buffer((512,), "bool"), x: T.Buffer((512,), "float32"), out: T.Buffer((512,), "float32")
+):
+    for i in T.serial(1, 512):
+        with T.sblock("T_where"):
+            k = T.axis.spatial(512, i)
+            out[k] = T.Select(c[k], x[k], x[k])
+
+
+@T.prim_func(private=True, s_tir=True)
+def half(
+    c: T.Buffer((512,), "bool"), x: T.Buffer((512,), "float32"), out: T.Buffer((512,), "float32")
+):
+    for i in range(256):
+        with T.sblock("T_where"):
+            k = T.axis.spatial(512, i)
+            out[k] = T.Select(c[k], x[k], x[k])
+
+
+@T.prim_func(private=True, s_tir=True)
+def guarded(
+    c: T.Buffer((512,), "bool"), x: T.Buffer((512,), "float32"), out: T.Buffer((512,), "float32")
+):
+    for i in range(512):
+        with T.sblock("T_where"):
+            k = T.axis.spatial(512, i)
+            T.where(i < 300)
+            out[k] = T.Select(c[k], x[k], x[k])
+
+
+OTHERS = {
+    "by_sign": by_sign,
+    "transposed": transposed,
+    "reversed_out": reversed_out,
+    "of_a_part": of_a_part,
+    "of_a_range": of_a_range,
+    "half": half,
+    "guarded": guarded,
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_select_that_is_not_of_a_where_is_left_to_tvm(name):
+    assert Select().apply(OTHERS[name], TARGET, False) is None

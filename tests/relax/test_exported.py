@@ -1,0 +1,167 @@
+"""The library of a model: one file that runs with TVM's runtime alone, on every level it is for."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relax, s_tir
+from tvm.s_tir import dlight
+
+from te_select.relax import UseSelect
+from tests.support.relax_models import expected, operands, where_module
+
+EMULATOR = shutil.which("qemu-x86_64")
+MASK = ((1, 1, 64, 64), (2, 6, 64, 64), ())
+LARGE = ((1 << 20,), (1 << 20,), (1 << 20,))
+RUN = """if True:
+    import sys
+    for name in ("te_select", "torch"):
+        sys.modules[name] = None
+    import numpy as np
+    import tvm
+    from tvm.runtime.vm import VirtualMachine
+    assert tvm.base._RUNTIME_ONLY
+
+    def run(library, arrays):
+        vm = VirtualMachine(tvm.runtime.load_module(library), tvm.cpu())
+        return vm["main"](*map(tvm.runtime.tensor, arrays)).numpy()
+
+    given = np.load("arrays.npz")
+    arrays = [given[name] for name in given.files]
+"""
+
+
+def model(folder, name, shapes, kernels, cpu="x86-64-v2", seed=0):
+    """Export a model of one where, with its operands and the result beside it."""
+    target = tvm.target.Target({"kind": "llvm", "mcpu": cpu})
+    tvm.compile(UseSelect(kernels)(where_module(*shapes)), target).export_library(folder / name)
+    arrays = operands(*shapes, seed=seed)
+    np.savez(folder / "arrays.npz", *arrays)
+    return expected(arrays)
+
+
+def python(folder, script, cpu=None):
+    """Run a script with TVM's runtime and no te_select, on an emulated CPU if one is named."""
+    interpreter = str(Path(sys.executable).resolve())
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        "TVM_USE_RUNTIME_LIB": "1",
+    }
+    emulator = [] if cpu is None else [EMULATOR, "-cpu", cpu, "-E", "OPENBLAS_CORETYPE="]
+    done = subprocess.run(
+        [*emulator, interpreter, "-c", RUN + script],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr.decode()
+
+
+WRITE = '    sys.stdout.buffer.write(run("model.so", arrays).tobytes())\n'
+
+
+@pytest.mark.parametrize("shapes", [MASK, LARGE], ids=["mask", "threads"])
+def test_model_runs_with_the_runtime_of_tvm_alone(tmp_path, shapes):
+    result = model(tmp_path, "model.so", shapes, "x86-64-v2,x86-64-v3")
+    status, out, errors = python(tmp_path, WRITE)
+    assert (status, out == result) == (0, True), errors
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(EMULATOR is None, reason="qemu-x86_64 is not installed")
+@pytest.mark.parametrize("cpu", ["Nehalem", "Haswell"])
+def test_model_runs_on_each_level_that_it_is_for(tmp_path, cpu):
+    result = model(tmp_path, "model.so", MASK, "x86-64-v2,x86-64-v3")
+    status, out, errors = python(tmp_path, WRITE, cpu)
+    assert (status, out == result) == (0, True), errors
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(EMULATOR is None, reason="qemu-x86_64 is not installed")
+def test_model_on_a_cpu_below_its_level_gives_a_message(tmp_path):
+    model(tmp_path, "model.so", MASK, "x86-64-v3")
+    status, _, errors = python(tmp_path, WRITE, "Nehalem")
+    assert status == 1
+    assert "the library was compiled for x86-64-v3, and this CPU lacks" in errors
+
+
+def test_two_models_with_kernels_of_one_name_run_in_one_process(tmp_path):
+    model(tmp_path, "one.so", LARGE, "x86-64-v2")
+    result = model(tmp_path, "two.so", LARGE, "x86-64-v3,x86-64-v2")
+    script = """
+    first, second = (run(name, arrays).tobytes() for name in ("one.so", "two.so"))
+    assert first == second
+    sys.stdout.buffer.write(first)
+    """
+    status, out, errors = python(tmp_path, script)
+    assert (status, out == result) == (0, True), errors
+
+
+def test_model_is_loaded_twice_and_unloaded_while_threads_wait(tmp_path):
+    result = model(tmp_path, "model.so", LARGE, "x86-64-v2")
+    shutil.copy(tmp_path / "model.so", tmp_path / "other.so")
+    script = """
+    import gc, time, tvm_ffi
+    def once(library):
+        module = tvm_ffi.load_module("./" + library, keep_module_alive=False)
+        vm = VirtualMachine(module, tvm.cpu())
+        out = vm["main"](*map(tvm.runtime.tensor, arrays)).numpy().tobytes()
+        del vm, module
+        gc.collect()
+        return out
+    given = {once(library) for library in ("model.so", "model.so", "other.so", "model.so")}
+    time.sleep(0.3)
+    (out,) = given
+    sys.stdout.buffer.write(out)
+    """
+    status, out, errors = python(tmp_path, script)
+    assert (status, out == result) == (0, True), errors
+
+
+@dlight.ScheduleRule.from_callable("Parallel")
+def in_parallel(func, _target, _tunable):
+    sch = s_tir.Schedule(func)
+    (block,) = sch.get_child_blocks(sch.get_sblock("root"))
+    sch.parallel(sch.get_loops(block)[0])
+    return sch
+
+
+def negative_before(c, x, y):
+    return relax.op.where(c, relax.op.negative(x), y)
+
+
+@pytest.mark.parametrize(
+    ("loops", "threads", "ours"), [(True, 2, False), (True, 1, True), (False, 2, True)]
+)
+def test_threads_are_those_of_tvm_if_it_has_some(tmp_path, loops, threads, ours):
+    """Ours have a name of their own. TVM has some in a model with a parallel loop."""
+    target = tvm.target.Target({"kind": "llvm", "mcpu": "x86-64-v2"})
+    passes = [UseSelect(target), relax.transform.LegalizeOps()]
+    with target:
+        mod = tvm.transform.Sequential(
+            [*passes, *[dlight.ApplyDefaultSchedule(in_parallel)] * loops]
+        )(where_module(*LARGE, build=negative_before))
+    tvm.compile(mod, target).export_library(tmp_path / "model.so")
+    cond, then, else_, sizes = operands(*LARGE, dtype="int32")
+    arrays = [cond, then.view("float32"), else_.view("float32"), sizes]
+    np.savez(tmp_path / "arrays.npz", *arrays)
+    script = f"""
+    import os, pathlib
+    os.environ |= {{"TVM_NUM_THREADS": "{threads}", "TE_SELECT_NUM_THREADS": "2"}}
+    out = run("model.so", arrays).tobytes()
+    names = [path.read_text().strip() for path in pathlib.Path("/proc/self/task").glob("*/comm")]
+    assert ("te_select" in names) == {ours}, names
+    sys.stdout.buffer.write(out)
+    """
+    status, out, errors = python(tmp_path, script)
+    assert status == 0, errors
+    assert out == expected([cond, -arrays[1], arrays[2]])

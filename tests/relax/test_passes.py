@@ -1,0 +1,284 @@
+"""The passes: which wheres they replace, why others are left, and that the bits stay the same."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tvm
+import tvm_ffi
+from tvm import relax
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+from te_select import TargetError, Workload
+from te_select.compiler import compiling
+from te_select.relax import UseSelect, UseUnfusedSelect, report
+from tests.support.relax_models import expected, operands, run, where_module
+
+TARGET = tvm.target.Target({"kind": "llvm", "mcpu": "x86-64-v2"})
+LONG = ((512,), (512,), (512,))
+CASES = [
+    (*LONG, "float32"),
+    ((1, 1, 16, 16), (2, 3, 16, 16), (), "float32"),
+    ((300, 1), (300, 5), (5,), "bool"),
+    (("n",), ("n",), ("n",), "bfloat16"),
+    (("b", 1, "s"), ("b", "h", "s"), (), "float64"),
+    ((("n", 2), 1), (("n", 2), "m"), (1, "m"), "float16"),
+    ((512,), (1,), (512,), "float8_e4m3fn"),
+    ((512,), (1,), (512,), "float8_e5m2"),
+    *((*LONG, f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)),
+]
+PIPELINES = {  # each of TVM's, up to where UseUnfusedSelect comes
+    "zero": relax.get_pipeline("zero"),
+    "static_shape_tuning": relax.get_pipeline(
+        "static_shape_tuning", total_trials=0, target=TARGET, work_dir="logs"
+    ),
+    "legalize_passes": tvm.transform.Sequential(relax.pipeline.legalize_passes(TARGET)),
+}
+
+
+def decisions(mod):
+    return [(place, done) for place, done, _ in report(mod)]
+
+
+def reasons(mod):
+    return [what for _, done, what in report(mod) if done == "left"]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[3]}-{len(case[1])}")
+def test_where_runs_our_kernel_and_gives_the_same_bits(case):
+    arrays = operands(*case)
+    mod = UseSelect(TARGET)(where_module(*case))
+    ((place, done, kernel),) = report(mod)
+    assert (place, done, kernel[:7]) == ("main#0", "replaced", "select_")
+    assert kernel in str(mod["main"])
+    assert run(mod, TARGET, arrays) == expected(arrays) == run(where_module(*case), TARGET, arrays)
+
+
+@pytest.mark.parametrize("case", [(*LONG, "float32"), (("b", 1), ("b", "n"), (), "int8")])
+@pytest.mark.parametrize("pipeline", PIPELINES)
+def test_unfused_where_of_a_pipeline_runs_our_kernel(pipeline, case, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "logs").mkdir()
+    arrays = operands(*case)
+    with TARGET:
+        mod = UseUnfusedSelect(TARGET)(PIPELINES[pipeline](where_module(*case)))
+    assert decisions(mod) == [("main#0", "replaced")]
+    assert [str(name.name_hint) for name in mod.get_global_vars()] == ["main"]
+    assert run(mod, TARGET, arrays) == expected(arrays)
+
+
+def fused(c, x, y):
+    return relax.op.exp(relax.op.where(c, x, y))
+
+
+def two(c, x, y):
+    chosen = relax.op.where(c, x, y)
+    return relax.op.sum(relax.op.where(c, y, chosen), axis=0, keepdims=True)
+
+
+def test_where_that_is_fused_with_others_is_left():
+    case = ((16, 64), (16, 64), ())
+    arrays = operands(*case)
+    before = relax.get_pipeline("zero")(where_module(*case, build=fused))
+    mod = UseUnfusedSelect(TARGET)(before)
+    assert report(mod) == [
+        ("main#0", "left", "it is fused with other operators, or scheduled already")
+    ]
+    assert run(mod, TARGET, arrays) == run(before, TARGET, arrays)
+
+
+def test_wheres_are_numbered_and_equal_ones_share_a_kernel():
+    case = ((16, 64), (16, 64), (16, 64))
+    mod = UseSelect(TARGET)(where_module(*case, build=two))
+    kernels = {kernel for _, _, kernel in report(mod)}
+    assert decisions(mod) == [("main#0", "replaced"), ("main#1", "replaced")]
+    assert len(kernels) == 1 and len(mod.attrs["external_mods"]) == 1
+
+
+def test_dims_that_only_have_other_names_share_a_kernel():
+    one, other = (
+        UseSelect(TARGET)(where_module((dim, 1), (dim, ("m", 3)), ())) for dim in ("n", ("s", 2))
+    )
+    assert report(one) == report(other)
+
+
+def test_wanted_decides_place_by_place():
+    asked = []
+
+    def wanted(place, workload):
+        asked.append((place, workload))
+        return place.endswith("#1")
+
+    mod = UseSelect(TARGET, wanted=wanted)(where_module((16, 64), (16, 64), (), build=two))
+    assert decisions(mod) == [("main#0", "left"), ("main#1", "replaced")]
+    assert reasons(mod) == ["it is not wanted"]
+    assert asked[0] == (
+        "main#0",
+        Workload((16, 64), (16, 64), (), auto_broadcast="multidirectional"),
+    )
+
+
+def test_logs_config_and_target_are_those_of_the_kernels(monkeypatch):
+    asked = []
+
+    def export(workloads, path, target, tuning_logs, **options):
+        asked.append((len(workloads), target, tuning_logs, options))
+        return compiling.export(workloads, path, target, tuning_logs, **options)
+
+    monkeypatch.setattr("te_select.relax.passes.export", export)
+    UseSelect("x86-64-v3", tuning_logs=False, config={"piece": 64})(where_module(*LONG))
+    assert asked == [(1, "x86-64-v3", False, {"config": {"piece": 64}, "static": "object"})]
+
+
+@pytest.mark.parametrize(
+    ("shapes", "reason"),
+    [
+        (((4,), (4,), (4,)), "out has 4 elements; a kernel gains from 256 on"),
+        (((0, 4), (0, 4), ()), "out has 0 elements; a kernel gains from 256 on"),
+    ],
+)
+def test_where_that_is_too_small_is_left(shapes, reason):
+    arrays = operands(*shapes)
+    mod = UseSelect(TARGET)(where_module(*shapes))
+    assert reasons(mod) == [reason]
+    assert "external_mods" not in mod.attrs
+    assert run(mod, TARGET, arrays) == expected(arrays)
+
+
+def test_where_of_constants_is_left_to_be_folded():
+    def build(_c, x, _y):
+        big = relax.const(np.ones(512, "float32"))
+        return relax.op.add(x, relax.op.where(relax.const(np.ones(512, bool)), big, big))
+
+    assert reasons(UseSelect(TARGET)(where_module(*LONG, build=build))) == [
+        "its operands are constants: TVM can compute it before"
+    ]
+
+
+def test_constant_beside_variables_stays_an_operand():
+    value = np.array(-1e9, "float32")
+
+    def build(c, x, _y):
+        return relax.op.where(c, x, relax.const(value))
+
+    arrays = operands(*LONG)
+    mod = UseSelect(TARGET)(where_module(*LONG, build=build))
+    assert decisions(mod) == [("main#0", "replaced")]
+    assert run(mod, TARGET, arrays) == expected([*arrays[:2], value])
+
+
+@I.ir_module
+class OfUnknownShape:
+    @R.function
+    def main(
+        c: R.Tensor(ndim=1, dtype="bool"),
+        x: R.Tensor((512,), "float32"),
+        n: R.Tensor((), "float32"),
+    ) -> R.Tensor(ndim=1, dtype="float32"):
+        y: R.Tensor(ndim=1, dtype="float32") = R.where(c, x, n)
+        return y
+
+
+def test_where_of_unknown_shape_is_left():
+    assert reasons(UseSelect(TARGET)(OfUnknownShape)) == ["the shape of cond is not known"]
+
+
+def test_two_names_on_one_axis_are_left():
+    mod = where_module(("n",), ("m",), ())
+    (reason,) = reasons(UseSelect(TARGET)(mod))
+    assert "out is not known" in reason
+
+
+def test_element_type_that_no_kernel_has_is_left():
+    operand = relax.TensorType((512,), "int4")
+    cond, x = relax.Var("c", relax.TensorType((512,), "bool")), relax.Var("x", operand)
+    builder = relax.BlockBuilder()
+    with builder.function("main", [cond, x]):
+        builder.emit_func_output(builder.emit(relax.op.where(cond, x, x)))
+    (reason,) = reasons(UseSelect(TARGET)(builder.get()))
+    assert "int4" in reason and "expected one of bool, int8" in reason
+
+
+def test_tensor_on_a_device_without_our_kernels_is_left():
+    gpu = I.vdevice({"kind": "cuda", "arch": "sm_80"}, 0, "global")
+    there = relax.Var("x", relax.TensorType((512,), "float32", vdevice=gpu))
+    cond = relax.Var("c", relax.TensorType((512,), "bool", vdevice=gpu))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [cond, there]):
+        builder.emit_func_output(builder.emit(relax.op.where(cond, there, there)))
+    assert reasons(UseSelect(TARGET)(builder.get())) == ["cond lies on cuda"]
+
+
+def test_functions_for_other_compilers_are_left_untouched():
+    mod = where_module(*LONG)
+    variable = mod.get_global_var("main")
+    mod[variable] = mod["main"].with_attr("Codegen", "another")
+    made = UseSelect(TARGET)(mod)
+    assert report(made) == [] and "select_" not in str(made["main"])
+
+
+def test_pass_says_that_a_where_has_the_form_for_the_other():
+    mod = where_module(*LONG)
+    (early,) = reasons(UseUnfusedSelect(TARGET)(mod))
+    (late,) = reasons(UseSelect(TARGET)(relax.transform.LegalizeOps()(mod)))
+    assert early.startswith("it is not legalized: use UseSelect")
+    assert late.startswith("it is legalized: run UseSelect before LegalizeOps")
+
+
+def test_second_run_of_the_pass_changes_nothing_more():
+    arrays = operands(*LONG)
+    once = UseSelect(TARGET)(where_module(*LONG))
+    twice = UseSelect(TARGET)(once)
+    assert report(twice) == report(once)
+    assert tvm_ffi.structural_equal(twice["main"], once["main"])
+    assert run(twice, TARGET, arrays) == expected(arrays)
+
+
+def test_kernel_of_two_runs_of_passes_is_linked_once():
+    """Two objects hold it; the linker takes the first."""
+    arrays = operands(*LONG)
+    half = UseSelect(TARGET, wanted=lambda place, _: place == "main#0")(
+        where_module(*LONG, build=two)
+    )
+    mod = UseSelect("x86-64-v3")(half)
+    assert len(mod.attrs["external_mods"]) == 2
+    assert run(mod, TARGET, arrays) == run(where_module(*LONG, build=two), TARGET, arrays)
+
+
+def test_symbolic_dims_that_turn_out_unequal_are_refused():
+    case = (("n",), ("n",), ("n",))
+    cond, then, _, sizes = operands(*case)
+    mod = UseSelect(TARGET)(where_module(*case))
+    with pytest.raises((ValueError, RuntimeError, tvm.error.InternalError)):
+        run(mod, TARGET, [cond, then, then[:-1], sizes])
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("cuda:sm_90", "target 'cuda:sm_90' cannot have kernels inside a model; expected one of"),
+        (tvm.target.Target("c"), "target has the kind 'c'; expected llvm or cuda"),
+        ("znver77", "target 'znver77' is not known"),
+        (
+            tvm.target.Target({"kind": "llvm", "mtriple": "x86_64-apple-darwin"}),
+            "mtriple 'x86_64-apple-darwin' is not supported",
+        ),
+    ],
+)
+@pytest.mark.parametrize("make", [UseSelect, UseUnfusedSelect])
+def test_target_without_kernels_is_refused_by_the_pass(make, target, message):
+    with pytest.raises(TargetError, match=message):
+        make(target)
+
+
+def test_importing_it_needs_tvm_and_nothing_of_ours_imports_it():
+    code = (
+        "import sys, te_select, te_select.compiler, te_select.cli.verbs, te_select.tuning; "
+        "print([m for m in sys.modules if m.startswith(('te_select.relax', 'te_select.dlight'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "[]", done.stderr

@@ -1,0 +1,77 @@
+"""Small Relax modules with wheres, and their results."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import tvm
+from tvm import relax, tirx
+
+from te_select.operator.dtypes import ELEMENT_TYPES
+
+SIZES = {"b": 3, "h": 5, "s": 77, "n": 1000, "m": 13}
+"""What the names of dims stand for in `operands`."""
+
+
+def where_module(cond, then, else_, dtype="float32", build=relax.op.where):
+    """A module ``main(cond, then, else_, sizes)`` of one where, or of what ``build`` makes of them.
+
+    A dim is an int, a name, or a name and a factor. The operand ``sizes`` has each name as a dim of
+    its own, because TVM has to find the value of a name somewhere.
+    """
+    names = {}
+
+    def dim(given):
+        if isinstance(given, int):
+            return given
+        name, factor = given if isinstance(given, tuple) else (given, 1)
+        variable = names.setdefault(name, tirx.Var(name, "int64"))
+        return variable * factor if factor > 1 else variable
+
+    shapes = [[dim(each) for each in shape] for shape in (cond, then, else_)]
+    types = ("bool", dtype, dtype)
+    operands = [
+        relax.Var(name, relax.TensorType(shape, each))
+        for name, shape, each in zip(("c", "x", "y"), shapes, types, strict=True)
+    ]
+    sizes = relax.Var("sizes", relax.TensorType(tuple(names.values()), "bool"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [*operands, sizes]):
+        with builder.dataflow():
+            out = builder.emit_output(build(*operands))
+        builder.emit_func_output(out)
+    return builder.get()
+
+
+def operands(cond, then, else_, dtype="float32", seed=0):
+    """NumPy arrays of random bits for `where_module`."""
+    rng = np.random.default_rng(seed)
+    names = {}
+
+    def size(given):
+        if isinstance(given, int):
+            return given
+        name, factor = given if isinstance(given, tuple) else (given, 1)
+        names[name] = SIZES[name]
+        return SIZES[name] * factor
+
+    shapes = [[size(each) for each in shape] for shape in (cond, then, else_)]
+    made = [np.asarray(rng.random(shapes[0]) < 0.5)]
+    width = ELEMENT_TYPES[dtype].width
+    of = getattr(ml_dtypes, dtype) if dtype.startswith(("bf", "float8")) else np.dtype(dtype)
+    for shape in shapes[1:]:
+        bits = rng.integers(0, 2 if dtype == "bool" else 256, (*shape, width), dtype=np.uint8)
+        made.append(bits.view(of).reshape(shape))
+    return [*made, np.zeros(tuple(names.values()), bool)]
+
+
+def run(mod, target, arrays):
+    """Compile a module, and run it: the bytes of its output."""
+    vm = relax.VirtualMachine(tvm.compile(mod, target), tvm.cpu())
+    return vm["main"](*map(tvm.runtime.tensor, arrays)).numpy().tobytes()
+
+
+def expected(arrays):
+    """The bytes of NumPy's where; elements of one type keep their bits."""
+    cond, then, else_ = arrays[:3]
+    return np.where(cond, then, else_).astype(then.dtype).tobytes()
