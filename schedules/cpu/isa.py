@@ -156,8 +156,16 @@ ISAS = {isa.name: isa for isa in (X86_64, AARCH64, RISCV64)}
 
 def of(target: Target) -> Isa:
     """The instruction set of a TVM target of kind llvm."""
-    machine = str(target.attrs.get("mtriple", X86_64.triple)).partition("-")[0]
-    return next(isa for isa in ISAS.values() if isa.machine == machine)
+    return next(isa for isa in ISAS.values() if isa.machine == _machine(target))
+
+
+def knows(target: Target) -> bool:
+    """Whether a TVM target of kind llvm has one of these instruction sets."""
+    return any(isa.machine == _machine(target) for isa in ISAS.values())
+
+
+def _machine(target: Target) -> str:
+    return str(target.attrs.get("mtriple", X86_64.triple)).partition("-")[0]
 
 
 @functools.lru_cache(maxsize=8)  # LLVM takes 0.5 ms, and a search asks for each of its configs

@@ -226,8 +226,8 @@ def span_of(pattern: AccessPattern, config: Config) -> Span:
 
 
 def record_group(target: Target) -> tuple[str, int] | None:
-    """Instruction set and bytes of a register of a CPU; None if the target is no CPU."""
-    if target.kind.name != "llvm":
+    """Instruction set and bytes of a register; None if the target is no CPU of ours."""
+    if target.kind.name != "llvm" or not isa.knows(target):
         return None
     return isa.of(target).name, isa.level_of(target).register_bytes
 

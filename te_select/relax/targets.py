@@ -52,6 +52,6 @@ def _fields(target: Target) -> dict[str, Any]:
     fields = json.loads(str(target))
     made = {name: value for name, value in fields.items() if name not in _OF_THE_REST}
     machine, _, system = str(made.get("mtriple", "")).partition("-")
-    if "linux" in system:  # x86_64-conda-linux-gnu, aarch64-unknown-linux-gnu
+    if system.endswith("linux-gnu"):  # x86_64-conda-linux-gnu, aarch64-unknown-linux-gnu
         made["mtriple"] = f"{machine}-linux-gnu"
     return made

@@ -71,8 +71,15 @@ def legalized_exp():
     return relax.transform.LegalizeOps()(build.get())
 
 
-@pytest.mark.parametrize("kind", [{"kind": "cuda", "arch": "sm_80"}, {"kind": "c"}])
-def test_target_that_is_no_llvm_cpu_is_left_to_tvm(kind):
+OTHER_TARGETS = (
+    {"kind": "cuda", "arch": "sm_80"},
+    {"kind": "c"},
+    {"kind": "llvm", "mtriple": "arm-linux-gnueabihf"},
+)
+
+
+@pytest.mark.parametrize("kind", OTHER_TARGETS)
+def test_target_that_is_no_cpu_of_ours_is_left_to_tvm(kind):
     func = legalized((512,), (512,), (512,))["where"]
     assert Select().apply(func, tvm.target.Target(kind), False) is None
 
