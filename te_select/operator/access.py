@@ -6,6 +6,7 @@ Nearly every workload ends as one to three loops.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Mapping
@@ -17,6 +18,7 @@ from te_select.operator.workload import Workload
 
 _KEY = re.compile(r"w([1248])(?:_\d{1,18}c?t?e?)*")
 _KEY_LOOP = re.compile(r"(\d+)(c?t?e?)")
+_LEAST_RUN = 128  # bytes: two lines of the cache, of which at least one is whole
 LARGEST_INTEGER = 8  # bytes; TVM generates no code for wider integers
 
 Step: TypeAlias = tuple[Dim, ...]
@@ -139,7 +141,32 @@ class AccessPattern:
         int
             Bytes.
         """
-        extents = [loop.bound(sizes or {}) for loop in self.loops]
+        return sum(self._bytes(sizes or {}).values())
+
+    def bytes_needed(self, density: float, block: int) -> int:
+        """Bytes that a call must move if what cond does not select is not read.
+
+        Parameters
+        ----------
+        density
+            Share of cond that is true.
+        block
+            Neighbouring elements of cond that are equal.
+
+        Returns
+        -------
+        int
+            As `bytes_moved`, without what is not selected, if it comes in runs of whole lines of
+            the cache.
+        """
+        along = itertools.takewhile(lambda loop: not loop.cond, reversed(self.loops))
+        run = block * math.prod(loop.bound({}) for loop in along) * self.width
+        shares = {"t": density, "e": 1 - density} if run >= _LEAST_RUN else {}
+        return round(sum(size * shares.get(of, 1.0) for of, size in self._bytes({}).items()))
+
+    def _bytes(self, sizes: Mapping[str, int]) -> dict[str, int]:
+        """The bytes of each operand."""
+        extents = [loop.bound(sizes) for loop in self.loops]
         elements = {
             letter: math.prod(
                 extent
@@ -148,7 +175,8 @@ class AccessPattern:
             )
             for letter in "cte"
         }
-        return elements["c"] + self.width * (elements["t"] + elements["e"] + math.prod(extents))
+        sides = {letter: self.width * elements[letter] for letter in "te"}
+        return {"c": elements["c"], "o": self.width * math.prod(extents)} | sides
 
     def __str__(self) -> str:
         """One line for people: ``12 x 1048576:ct``, extents with the operands that move."""

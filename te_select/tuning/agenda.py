@@ -34,6 +34,7 @@ class Job:
         What tunes it, and what is tuned.
     seconds, roof
         The default's time, and the bandwidth of the roof in bytes per second, once they are known.
+        The bytes are those of `moved`; the probe has moved as many as are `needed`.
     """
 
     name: str
@@ -46,6 +47,13 @@ class Job:
     def moved(self) -> int:
         """Bytes of a call, at the largest sizes."""
         return access_pattern(self.task.points[-1]).bytes_moved()
+
+    @property
+    def needed(self) -> int:
+        """Bytes of a call that reads only what the cond of the timing selects."""
+        mask = self.task.mask
+        block = 1 if mask.file else mask.block
+        return access_pattern(self.task.points[-1]).bytes_needed(mask.density / 100, block)
 
     @property
     def to_gain(self) -> float:
@@ -123,7 +131,9 @@ class Agenda:
         except UntunableError as error:
             return replace(job.outcome(), error=str(error))
         has_roof = session.runner == LOCAL and not job.task.ranges
-        roof = roof_of(session.target.kind, job.moved) if has_roof else None
+        roof = roof_of(session.target.kind, job.needed) if has_roof else None
+        if roof is not None:
+            roof *= job.moved / job.needed
         job = replace(job, seconds=seconds, roof=roof)
         share = job.moved / seconds / roof if roof else 0.0
         if share < NEAR_ROOF or self._every:

@@ -169,3 +169,27 @@ def test_pattern_is_read_back_from_its_key(workload):
 def test_what_is_no_key_is_refused(key):
     with pytest.raises(ValueError, match="no access pattern"):
         AccessPattern.from_key(key)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "block", "density", "read"),
+    [
+        (((64, 64), (64, 64), (64, 64)), 1, 0.5, 2.0),  # every line of both sides has some of it
+        (((64, 64), (64, 64), (64, 64)), 32, 0.5, 1.0),
+        (((64, 64), (64, 64), (64, 64)), 32, 0.1, 1.0),
+        (((64, 1), (64, 64), (64, 64)), 1, 0.5, 1.0),  # whole rows are of one side
+        (((64, 1), (64, 64), ()), 1, 0.25, 0.25),
+        (((64, 1), (64, 16), (64, 16)), 1, 0.5, 2.0),  # a row is a line that is cut somewhere
+        (((1, 64), (64, 64), (64, 64)), 1, 0.5, 2.0),
+    ],
+)
+def test_bytes_that_are_needed_leave_out_what_is_not_selected(shapes, block, density, read):
+    workload = Workload(*shapes)
+    pattern = access_pattern(workload)
+    out = math.prod(workload.out_shape)
+    cond = math.prod(workload.cond_shape)
+    side = 4 * math.prod(workload.then_shape)
+    scalar = pattern.bytes_moved() - cond - 4 * out - side * (2 if workload.else_shape else 1)
+    assert pattern.bytes_needed(density, block) == pytest.approx(
+        cond + 4 * out + read * side + scalar, abs=8
+    )

@@ -43,7 +43,7 @@ def run(tmp_path, monkeypatch):
             start.probed += 1
             return moved / seconds / (share[moved] if isinstance(share, dict) else share)
 
-        monkeypatch.setattr(module, "roof_of", roof)
+        monkeypatch.setattr(module, "roof_of", options.pop("roof", roof))
         start.probed, start.begun, start.measurer = 0, [], Measurer(seconds)
         monkeypatch.setattr(session_module, "open_measurer", lambda *_: start.measurer)
         given = {"every": False} | {k: options.pop(k) for k in ("every", "seconds") if k in options}
@@ -84,6 +84,20 @@ def test_default_near_the_roof_is_passed_over_and_says_so(run):
     assert outcome.default_seconds == pytest.approx(4e-3, rel=0.01)
     assert [each.workload for each in run.measurer.measured] == [SLOW]  # the default alone
     assert log.read(run.folder / TARGET).entries == ()
+
+
+def test_roof_is_that_of_the_bytes_which_a_call_must_move(run, monkeypatch, tmp_path):
+    """Of whole rows a half is left unread; to count it would pass over what may gain."""
+    rows = Workload((64, 1), (64, 1000), (64, 1000))
+    pattern = access_pattern(rows)
+    monkeypatch.setitem(SECONDS, rows, 1e-3)
+    asked = []
+    needed = pattern.bytes_needed(0.5, 1)
+    (outcome,) = run(
+        rows, roof=lambda _, moved: asked.append(moved) or 0.99 * moved / 1e-3, trials=2
+    )
+    assert asked == [needed] and needed < 0.7 * pattern.bytes_moved()
+    assert outcome.passed_over
 
 
 def test_all_tunes_what_is_near_the_roof(run):
