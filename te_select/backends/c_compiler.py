@@ -45,10 +45,13 @@ class HostHalf:
         Files of ``te_select/runtime/c``, beside which lie the headers that the stub includes.
     options
         Of the C compiler, for compiling and for linking.
+    exports
+        Functions of the shared library beside those of tvm-ffi and of the kernels.
     """
 
     sources: tuple[str, ...]
     options: tuple[str, ...]
+    exports: tuple[str, ...] = ()
 
 
 def link_stub(
@@ -94,7 +97,8 @@ def link_stub(
         source, note, exports = (folder / name for name in ("stub.c", "manifest.s", "exports.map"))
         source.write_text(stub)
         note.write_text(embedded.assembly(manifest))
-        exports.write_text(f"{{ global: __tvm_ffi_*; {'; '.join(own)}; local: *; }};\n")
+        shown = "; ".join((*own, *half.exports))
+        exports.write_text(f"{{ global: __tvm_ffi_*; {shown}; local: *; }};\n")
         options = (*compiler, *_COMPILE, *_include_options(half))
         inputs = [str(path) for path in (source, note, *linked)]
         if archive is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 from collections.abc import Callable
@@ -88,6 +89,8 @@ def test_a_library_of_several_levels_is_written_and_inspected(tmp_path: Path) ->
     assert len(document["kernels"]) == KERNELS
     assert all(list(kernel["levels"]) == LEVELS for kernel in document["kernels"])
     assert not (tmp_path / "cache").exists()
+    assert "te_select_where_call_on(" in (tmp_path / "where.h").read_text()
+    assert ctypes.CDLL(str(path)).te_select_where_call_on
 
 
 def test_another_target_needs_a_path() -> None:

@@ -34,6 +34,7 @@ CPU = HostHalf(
 FAMILY = HostHalf(
     (
         *CPU.sources,
+        "cpu/pool_of_caller.c",
         "cpu/where.c",
         "cpu/where_block.c",
         "cpu/where_call.c",
@@ -41,6 +42,7 @@ FAMILY = HostHalf(
         "cpu/where_plan.c",
     ),
     CPU.options,
+    ("te_select_broadcast", "te_select_where_call_on"),
 )
 """The host half of the library of `te_select.where`, whose kernels serve operands of any shapes."""
 _DECISIONS = tuple(each.name for each in fields(Decisions))

@@ -13,10 +13,22 @@ static const char* refusal(void) {
   return here->refused ? here->refusal : NULL;
 }
 
-static int32_t call_any(const te_select_where_call* call) {
+int32_t te_select_where_run_on(const te_select_where_call* call,
+                               const te_select_pool_of_caller* pool) {
   const te_select_findings* here = te_select_here();
   if (here->refused) return TE_SELECT_WHERE_REFUSED;
-  return te_select_where_walk(&all, &here->machine, call);
+  return te_select_where_walk(&all, &here->machine, call, pool);
+}
+
+static int32_t call_any(const te_select_where_call* call) {
+  return te_select_where_run_on(call, NULL);
+}
+
+__attribute__((visibility("default"))) int32_t te_select_where_call_on(
+    const te_select_where_call* call, te_select_parallel_for run, void* pool, int32_t threads) {
+  if (!te_select_where_is_sound(call)) return TE_SELECT_WHERE_UNSOUND;
+  const te_select_pool_of_caller on = {run, pool, threads};
+  return te_select_where_run_on(call, run ? &on : NULL);
 }
 
 static void add_one(te_select_where_run* to, const te_select_where_run* from) {
