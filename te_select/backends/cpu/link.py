@@ -40,9 +40,17 @@ FAMILY = HostHalf(
         "cpu/where_call.c",
         "cpu/where_library.c",
         "cpu/where_plan.c",
+        "onnxruntime/register.c",
+        "onnxruntime/where_op.c",
+        "onnxruntime/where_shape.c",
     ),
     CPU.options,
-    ("te_select_broadcast", "te_select_where_call_on"),
+    (
+        "RegisterCustomOps",
+        "te_select_broadcast",
+        "te_select_ort_calls",
+        "te_select_where_call_on",
+    ),
 )
 """The host half of the library of `te_select.where`, whose kernels serve operands of any shapes."""
 _DECISIONS = tuple(each.name for each in fields(Decisions))

@@ -137,7 +137,7 @@ def test_library_without_plain_functions_has_no_header():
     assert header.text(manifest(RULES)) is None
 
 
-def test_header_of_the_family_declares_one_function_for_all_shapes():
+def test_header_of_the_family_declares_one_function():
     text = header.text(LIBRARIES["any shapes"]).decode()
     assert "int32_t te_select_where_call_on(" in text and "te_select_float" not in text
 

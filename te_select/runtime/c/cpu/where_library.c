@@ -8,7 +8,7 @@
 
 static te_select_where_kernels own, all;
 
-static const char* refusal(void) {
+const char* te_select_where_refusal(void) {
   const te_select_findings* here = te_select_here();
   return here->refused ? here->refusal : NULL;
 }
@@ -49,7 +49,7 @@ static void add(const te_select_where_library* other) {
 
 static const te_select_where_library library = {.version = TE_SELECT_WHERE_VERSION,
                                                 .call = call_any,
-                                                .refusal = refusal,
+                                                .refusal = te_select_where_refusal,
                                                 .add = add,
                                                 .kernels = &own};
 
@@ -207,7 +207,7 @@ TE_SELECT_EXPORT(te_select_where) {
     return refuse("ValueError", "where: %s overlaps an input", names[TE_SELECT_OUT]);
   }
   int32_t outcome = call_any(&call);
-  if (outcome == TE_SELECT_WHERE_REFUSED) return refuse("RuntimeError", "where: %s", refusal());
+  if (outcome == TE_SELECT_WHERE_REFUSED) return refuse("RuntimeError", "where: %s", te_select_where_refusal());
   if (outcome == TE_SELECT_WHERE_FAILED) {
     return refuse("RuntimeError", "where: there is no memory for tiles of %s, or a kernel failed",
                   names[TE_SELECT_OUT]);

@@ -32,4 +32,7 @@ int32_t te_select_where_walk(const te_select_where_kernels* kernels,
 int32_t te_select_where_run_on(const te_select_where_call* call,
                                const te_select_pool_of_caller* pool);
 
+/* Why calls are refused, a text that is never freed; NULL if they are not refused. */
+const char* te_select_where_refusal(void);
+
 #endif
