@@ -13,6 +13,7 @@ typedef struct {
   const te_select_where_op* op;
   const OrtApi* api;
   OrtOp* of_strings;
+  int32_t processors; /* the most threads that pay; to ask for it takes longer than a short call */
 } kernel_of_node;
 
 static _Atomic int64_t calls;
@@ -87,14 +88,14 @@ static void parallel_for(void* pool, void (*piece)(void* data, size_t i), size_t
   if (status) s->api->ReleaseStatus(status); /* the caller does what is left */
 }
 
-static OrtStatus* select_on_session(const OrtApi* api, const OrtKernelContext* context,
+static OrtStatus* select_on_session(const kernel_of_node* k, const OrtKernelContext* context,
                                     const te_select_where_call* call) {
+  const OrtApi* api = k->api;
   if (te_select_where_overlaps(call)) {
     return api->CreateStatus(ORT_FAIL, "te_select: the output of Where overlaps an input");
   }
   session of_call = {api, context};
-  const te_select_pool_of_caller pool = {parallel_for, &of_call,
-                                         (int32_t)sysconf(_SC_NPROCESSORS_ONLN)};
+  const te_select_pool_of_caller pool = {parallel_for, &of_call, k->processors};
   int32_t result = te_select_where_run_on(call, &pool);
   if (result >= 0) {
     atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed);
@@ -132,14 +133,16 @@ static OrtStatus* compute(void* kernel, OrtKernelContext* context) {
     OrtValue* value = i == TE_SELECT_OUT ? out : (OrtValue*)inputs[i];
     ORT_TRY(api->GetTensorMutableData(value, (void**)&call.data[i]));
   }
-  return select_on_session(api, context, &call);
+  return select_on_session(k, context, &call);
 }
 
 /* ---- an operator ----------------------------------------------------------------------------------- */
 
 static OrtStatus* create(const OrtCustomOp* op, const OrtApi* api, const OrtKernelInfo* info,
                          void** kernel) {
-  kernel_of_node made = {.op = (const te_select_where_op*)op, .api = api};
+  kernel_of_node made = {.op = (const te_select_where_op*)op,
+                         .api = api,
+                         .processors = (int32_t)sysconf(_SC_NPROCESSORS_ONLN)};
   if (made.op->type == ORT_STRING) {
     const char* constraint = "T";
     const int version = 16;
