@@ -28,22 +28,24 @@ DOMAIN = "te.select"
 """Of the operator Where of te-select, version 1."""
 _REWRITTEN = ("compiled", "dispatched")  # statuses of nodes
 _libraries: dict[int, ctypes.CDLL] = {}  # those that sessions have, by their handles
-_registered: weakref.WeakSet[SessionOptions] = weakref.WeakSet()
+_registered: weakref.WeakKeyDictionary[SessionOptions, bool] = weakref.WeakKeyDictionary()
 
 
-def register(session_options: SessionOptions) -> None:
+def register(session_options: SessionOptions, *, override: bool = True) -> None:
     """Let sessions run the Where nodes of their models by te-select.
 
     Parameters
     ----------
     session_options
-        The options of sessions that are made later. Models need no change. The kernels are built
-        once, and cached.
+        The options of sessions that are made later. The kernels are built once, and cached.
+    override
+        Whether models as they are run our Where. If not, only those that `rewrite` has made do, and
+        ONNX Runtime folds their constants as ever.
 
     Raises
     ------
     ArgumentError
-        If it is no ``onnxruntime.SessionOptions``.
+        If it is no ``onnxruntime.SessionOptions``, or was registered otherwise before.
     ToolchainError
         If onnxruntime is missing, or does not take the library, such as a release before 1.18.
     SelectError
@@ -52,8 +54,8 @@ def register(session_options: SessionOptions) -> None:
     Notes
     -----
     Our operator takes the place of ONNX Runtime's own in the domain of ONNX, by
-    ``register_custom_ops_library``. ``te-select onnxruntime build`` writes the library for programs
-    in other languages.
+    ``register_custom_ops_library``; the entry ``te_select.override`` of the session says whether.
+    ``te-select onnxruntime build`` writes the library for programs in other languages.
     """
     try:
         import onnxruntime  # noqa: PLC0415 - optional
@@ -65,16 +67,20 @@ def register(session_options: SessionOptions) -> None:
         raise ArgumentError(
             f"session_options is {session_options!r}; expected an onnxruntime.SessionOptions"
         )
-    if session_options in _registered:
+    before = _registered.get(session_options)
+    if before == override:
         return
+    if before is not None:
+        raise ArgumentError(f"session_options were registered with override={before} before")
     path = str(library.whole_file())
     try:
+        session_options.add_session_config_entry("te_select.override", str(int(override)))
         session_options.register_custom_ops_library(path)
     except Exception as error:  # ONNX Runtime has exceptions of its own
         raise ToolchainError(
             f"onnxruntime {onnxruntime.__version__} does not take {path}: {error}"
         ) from error
-    _registered.add(session_options)
+    _registered[session_options] = override
     loaded_by_session = ctypes.CDLL(path)  # the same image
     loaded_by_session.te_select_ort_calls.restype = ctypes.c_int64
     _libraries[loaded_by_session._handle] = loaded_by_session

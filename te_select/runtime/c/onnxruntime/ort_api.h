@@ -80,7 +80,11 @@ typedef struct OrtApi {
                          const OrtValue* const* inputs, int count_of_inputs,
                          OrtValue* const* outputs, int count_of_outputs);
   void (*ReleaseOp)(OrtOp* op);
-  UNUSED(216, 268);
+  UNUSED(216, 237);
+  OrtStatus* (*HasSessionConfigEntry)(const OrtSessionOptions* options, const char* key, int* out);
+  OrtStatus* (*GetSessionConfigEntry)(const OrtSessionOptions* options, const char* key,
+                                      char* value, size_t* bytes);
+  UNUSED(239, 268);
   OrtStatus* (*ShapeInferContext_GetInputTypeShape)(const OrtShapeInferContext* context,
                                                     size_t index,
                                                     OrtTensorTypeAndShapeInfo** out);
@@ -141,9 +145,9 @@ struct OrtCustomOp {
 };
 
 /* Returns from a function of ours with the error of one of theirs. */
-#define ORT_TRY(call)                 \
-  do {                                \
-    OrtStatus* status = (call);       \
+#define ORT_TRY(call)                  \
+  do {                                 \
+    OrtStatus* status = (call);        \
     if (status != NULL) return status; \
   } while (0)
 

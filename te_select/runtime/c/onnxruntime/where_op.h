@@ -9,7 +9,7 @@ typedef struct {
   OrtCustomOp op; /* first: ONNX Runtime hands back its address */
   const OrtApi* api;
   int type;
-  int32_t width; /* bytes of an element; 0: strings, which ONNX Runtime's own Where selects */
+  int32_t width;     /* bytes of an element; 0: strings, which ONNX Runtime's own Where selects */
   int first_version; /* of the domain's operators */
 } te_select_where_op;
 

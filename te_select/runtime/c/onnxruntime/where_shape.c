@@ -102,8 +102,8 @@ OrtStatus* te_select_infer_shape(const OrtCustomOp* op, OrtShapeInferContext* co
     for (size_t i = 0; i < TE_SELECT_INPUTS; ++i) {
       size_t missing = count - inputs[i].count;
       if (at < missing) continue;
-      axes[at] = join(axes[at],
-                      (axis){inputs[i].extents[at - missing], inputs[i].names[at - missing]});
+      axes[at] =
+          join(axes[at], (axis){inputs[i].extents[at - missing], inputs[i].names[at - missing]});
     }
   }
   return tell(api, context, inputs[TE_SELECT_THEN].type, axes, count);
