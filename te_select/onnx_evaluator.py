@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from te_select.frontends.onnx_model import loaded
 from te_select.numpy_where import where
+from te_select.onnx_model import loaded
 
 if TYPE_CHECKING:
     from onnx import ModelProto

@@ -12,11 +12,11 @@ import io
 import os
 import weakref
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from te_select.errors import ArgumentError, ModelError, ToolchainError
-from te_select.frontends.onnx_model import loaded
+from te_select.errors import ArgumentError, ModelError, ToolchainError, not_installed
 from te_select.numpy_where.kernels import library
+from te_select.onnx_model import loaded
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto
@@ -106,8 +106,9 @@ def rewrite(model: ModelProto | bytes | str | os.PathLike[str]) -> ModelProto:
     -------
     onnx.ModelProto
         A new model. Left as they are: constant nodes and arithmetic of shapes, which ONNX Runtime
-        computes when it loads the model, and nodes of strings. A session needs `register` to load
-        it, or the library of ``te-select onnxruntime build``.
+        computes when it loads the model, and nodes of strings. If a local function has a Where, all
+        local functions are inlined. A session needs `register` to load the model, or the library of
+        ``te-select onnxruntime build``.
 
     Raises
     ------
@@ -117,11 +118,11 @@ def rewrite(model: ModelProto | bytes | str | os.PathLike[str]) -> ModelProto:
         If the onnx package is missing.
     """
     model = loaded(model, "te_select.onnxruntime.rewrite")
-    from te_select.frontends.onnx import read_onnx  # noqa: PLC0415 - imports onnx
-    from te_select.frontends.onnx_graph.sites import function_path  # noqa: PLC0415
-
-    rewritten = type(model)()
-    rewritten.CopyFrom(model)
+    try:
+        from te_select.frontends.onnx import read_onnx  # noqa: PLC0415 - imports onnx
+    except ModuleNotFoundError as error:
+        raise not_installed("te_select.onnxruntime.rewrite", error) from error
+    rewritten = _inlined(model)
     try:
         file = io.BytesIO(rewritten.SerializeToString())
     except Exception as error:  # protobuf has exceptions of its own
@@ -130,23 +131,37 @@ def rewrite(model: ModelProto | bytes | str | os.PathLike[str]) -> ModelProto:
             "onnx.load(path, load_external_data=False)"
         ) from error
     found = {node.place: node for node in read_onnx(file, expand=False)}
-    owners: list[tuple[Any, Iterable[NodeProto], str]] = [
-        (rewritten, rewritten.graph.node, "graph"),
-        *((function, function.node, function_path(function)) for function in rewritten.functions),
-    ]
-    for owner, nodes, path in owners:
-        changed = False
-        for place, node in _places(nodes, path):
-            if place not in found or found[place].status not in _REWRITTEN:
-                continue
-            of = found[place]
-            node.domain, changed = DOMAIN, True
-            shapes = (of.cond_shape, of.then_shape, of.else_shape)
-            scalars = sum(1 << i for i, shape in enumerate(shapes) if shape == ())
-            node.attribute.add(name="scalars", type=_INT, i=scalars)
-        if changed and all(each.domain != DOMAIN for each in owner.opset_import):
-            owner.opset_import.add(domain=DOMAIN, version=1)
+    changed = False
+    for place, node in _places(rewritten.graph.node, "graph"):
+        if place not in found or found[place].status not in _REWRITTEN:
+            continue
+        of = found[place]
+        shapes = (of.cond_shape, of.then_shape, of.else_shape)
+        scalars = sum(1 << i for i, shape in enumerate(shapes) if shape == ())
+        node.domain, changed = DOMAIN, True
+        node.attribute.add(name="scalars", type=_INT, i=scalars)
+    if changed and all(each.domain != DOMAIN for each in rewritten.opset_import):
+        rewritten.opset_import.add(domain=DOMAIN, version=1)
     return rewritten
+
+
+def _inlined(model: ModelProto) -> ModelProto:
+    """A copy of a model in which no local function has a Where.
+
+    ONNX Runtime does not infer the types of functions that have operators of other domains.
+    """
+    from onnx import inliner  # noqa: PLC0415 - optional
+
+    if any(
+        node.op_type == "Where"
+        for function in model.functions
+        for _, node in _places(function.node, "")
+    ):
+        inlined: ModelProto = inliner.inline_local_functions(model)
+        return inlined
+    copy = type(model)()
+    copy.CopyFrom(model)
+    return copy
 
 
 _INT = 2  # onnx.AttributeProto.INT
