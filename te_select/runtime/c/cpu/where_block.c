@@ -5,7 +5,7 @@
 #include "where_plan.h"
 
 enum { ALONG_BOTH, DOWN, ALONG }; /* how an operand moves in rows; see `rows` in where.h */
-enum { WIDEST_IN_ROWS = 8 }; /* bytes of the widest elements that have kernels of rows */
+enum { WIDEST_IN_ROWS = 8 };      /* bytes of the widest elements that have kernels of rows */
 
 static int width_index(int32_t width) { return __builtin_ctz((unsigned)width); }
 
@@ -91,8 +91,8 @@ static int digit(const te_select_block* block, int operand, int64_t item) {
 }
 
 int te_select_rows_number(const te_select_block* block, int32_t width) {
-  if (width > WIDEST_IN_ROWS || block->m <= 1 ||
-      block->n * width >= TE_SELECT_JOINED_ROW_BYTES || !is_merged(block, TE_SELECT_OUT))
+  if (width > WIDEST_IN_ROWS || block->m <= 1 || block->n * width >= TE_SELECT_JOINED_ROW_BYTES ||
+      !is_merged(block, TE_SELECT_OUT))
     return -1;
   int cond = digit(block, TE_SELECT_COND, 1);
   int then = digit(block, TE_SELECT_THEN, width), else_ = digit(block, TE_SELECT_ELSE, width);

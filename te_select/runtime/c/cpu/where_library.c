@@ -207,7 +207,8 @@ TE_SELECT_EXPORT(te_select_where) {
     return refuse("ValueError", "where: %s overlaps an input", names[TE_SELECT_OUT]);
   }
   int32_t outcome = call_any(&call);
-  if (outcome == TE_SELECT_WHERE_REFUSED) return refuse("RuntimeError", "where: %s", te_select_where_refusal());
+  if (outcome == TE_SELECT_WHERE_REFUSED)
+    return refuse("RuntimeError", "where: %s", te_select_where_refusal());
   if (outcome == TE_SELECT_WHERE_FAILED) {
     return refuse("RuntimeError", "where: there is no memory for tiles of %s, or a kernel failed",
                   names[TE_SELECT_OUT]);

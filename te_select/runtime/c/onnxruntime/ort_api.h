@@ -1,6 +1,6 @@
 /* What is used of ONNX Runtime's C API: the names of its types, the places of functions in its tables,
  * and a few numbers. A release adds functions at the end of a table and moves none. The numbers after
- * UNUSED are places; what a table has from 1.24 on is asked for only there. */
+ * UNUSED are places. */
 #ifndef TE_SELECT_ORT_API_H_
 #define TE_SELECT_ORT_API_H_
 
@@ -19,27 +19,14 @@ typedef struct OrtTensorTypeAndShapeInfo OrtTensorTypeAndShapeInfo;
 typedef struct OrtValue OrtValue;
 typedef struct OrtCustomOp OrtCustomOp;
 
-enum { ORT_LEAST_VERSION = 18, ORT_VERSION_WITH_REFERENCES = 24 }; /* 1.18, 1.24 */
+enum { ORT_OLDEST_VERSION = 1, ORT_VERSION = 18 }; /* of what is used: 1.18 */
 enum { ORT_FAIL = 1, ORT_INVALID_ARGUMENT = 2 };
 enum { ORT_MEMORY_DEFAULT = 0, ORT_REQUIRED = 0, ORT_ATTRIBUTE_INT = 1 };
 
 /* Element types. */
-enum {
-  ORT_FLOAT = 1,
-  ORT_UINT8,
-  ORT_INT8,
-  ORT_UINT16,
-  ORT_INT16,
-  ORT_INT32,
-  ORT_INT64,
-  ORT_STRING,
-  ORT_BOOL,
-  ORT_FLOAT16,
-  ORT_DOUBLE,
-  ORT_UINT32,
-  ORT_UINT64,
-  ORT_BFLOAT16 = 16
-};
+enum { ORT_FLOAT = 1, ORT_UINT8, ORT_INT8, ORT_UINT16, ORT_INT16, ORT_INT32, ORT_INT64 };
+enum { ORT_STRING = 8, ORT_BOOL, ORT_FLOAT16, ORT_DOUBLE, ORT_UINT32, ORT_UINT64 };
+enum { ORT_BFLOAT16 = 16 };
 
 /* clang-format off */
 #define UNUSED(from, to) void (*unused_##from[(to) - (from)])(void)
@@ -101,19 +88,15 @@ typedef struct OrtApi {
   OrtStatus* (*KernelContext_ParallelFor)(const OrtKernelContext* context,
                                           void (*piece)(void* data, size_t i), size_t count,
                                           size_t batches, void* data);
-  UNUSED(275, 414);
-  OrtStatus* (*GetTensorElementTypeAndShapeDataReference)(const OrtValue* value, int* type,
-                                                          const int64_t** dims,
-                                                          size_t* count); /* 1.24 */
 } OrtApi;
 #undef UNUSED
 /* clang-format on */
-_Static_assert(offsetof(OrtApi, GetTensorElementTypeAndShapeDataReference) == 414 * sizeof(void*),
+_Static_assert(offsetof(OrtApi, KernelContext_ParallelFor) == 274 * sizeof(void*),
                "no place is left out");
 
 typedef struct {
   const OrtApi* (*GetApi)(uint32_t version); /* NULL: it has not that version */
-  const char* (*GetVersionString)(void);     /* such as "1.24.0" */
+  const char* (*GetVersionString)(void);     /* such as "1.18.0" */
 } OrtApiBase;
 
 /* An operator of ours. What it has not is NULL. */

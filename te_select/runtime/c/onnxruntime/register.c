@@ -4,21 +4,19 @@
  * to: "te_select.override" is "0". */
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "where_op.h"
 
-enum { TYPES = 14, DOMAINS = 2, OLDEST_VERSION = 1 };
+enum { TYPES = 14, DOMAINS = 2 };
 
-/* The operators for one copy of ONNX Runtime, which has them as long as the process runs. */
-typedef struct registry {
+/* The operators for the ONNX Runtime of this process, which has them as long as it runs. */
+typedef struct {
   const OrtApi* api;
   te_select_where_op ops[DOMAINS][TYPES];
   OrtCustomOpDomain* domains[DOMAINS];
-  struct registry* next;
 } registry;
 
-static OrtStatus* fill(registry* made, const OrtApi* api, uint32_t version) {
+static OrtStatus* fill(registry* made, const OrtApi* api) {
   static const struct {
     int type, width;
   } types[TYPES] = {{ORT_FLOAT, 4},  {ORT_UINT8, 1},   {ORT_INT8, 1},   {ORT_UINT16, 2},
@@ -33,34 +31,26 @@ static OrtStatus* fill(registry* made, const OrtApi* api, uint32_t version) {
     ORT_TRY(api->CreateCustomOpDomain(domains[k].name, &made->domains[k]));
     for (int i = 0; i < TYPES; ++i) {
       te_select_where_op* op = &made->ops[k][i];
-      *op = te_select_make_where_op(api, version, types[i].type, types[i].width);
-      op->first_version = domains[k].first_version;
+      *op = te_select_make_where_op(api, types[i].type, types[i].width, domains[k].first_version);
       ORT_TRY(api->CustomOpDomain_Add(made->domains[k], &op->op));
     }
   }
+  made->api = api;
   return NULL;
 }
 
-/* The operators for this API, which are made when they are first asked for. */
-static OrtStatus* find(const OrtApi* api, uint32_t version, registry** found) {
+/* The operators are made when they are first asked for. */
+static OrtStatus* find(const OrtApi* api, const registry** found) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-  static registry* first;
+  static registry only;
   OrtStatus* status = NULL;
   pthread_mutex_lock(&lock);
-  for (*found = first; *found && (*found)->api != api;) *found = (*found)->next;
-  if (!*found) {
-    registry* made = calloc(1, sizeof(registry));
-    status = made ? fill(made, api, version) : api->CreateStatus(ORT_FAIL, "te_select: no memory");
-    if (status) {
-      free(made);
-    } else {
-      made->api = api;
-      made->next = first;
-      *found = first = made;
-    }
-  }
+  if (!only.api) status = fill(&only, api);
   pthread_mutex_unlock(&lock);
-  return status;
+  *found = &only;
+  if (status || only.api == api) return status;
+  return api->CreateStatus(
+      ORT_FAIL, "te_select: another ONNX Runtime has this library; register a copy of the file");
 }
 
 static OrtStatus* count_domains(const OrtApi* api, const OrtSessionOptions* options, int* count) {
@@ -79,22 +69,20 @@ static OrtStatus* count_domains(const OrtApi* api, const OrtSessionOptions* opti
 
 __attribute__((visibility("default"))) OrtStatus* RegisterCustomOps(OrtSessionOptions* options,
                                                                     const OrtApiBase* base) {
-  registry* found;
+  const registry* found;
   int count = 0;
   unsigned major = 0, minor = 0;
   sscanf(base->GetVersionString(), "%u.%u", &major, &minor);
-  const OrtApi* api = NULL;
-  uint32_t version =
-      minor >= ORT_VERSION_WITH_REFERENCES ? ORT_VERSION_WITH_REFERENCES : ORT_LEAST_VERSION;
-  if (major == 1 && minor >= ORT_LEAST_VERSION) api = base->GetApi(version);
+  const OrtApi* api = major == 1 && minor >= ORT_VERSION ? base->GetApi(ORT_VERSION) : NULL;
   if (!api) {
     char text[160];
     snprintf(text, sizeof(text),
-             "te_select needs ONNX Runtime 1.%d or newer, of version 1; this is %.40s",
-             ORT_LEAST_VERSION, base->GetVersionString());
-    return base->GetApi(OLDEST_VERSION)->CreateStatus(ORT_FAIL, text);
+             "te_select needs ONNX Runtime 1.%d or newer, of version 1; this is %.40s", ORT_VERSION,
+             base->GetVersionString());
+    api = base->GetApi(ORT_OLDEST_VERSION);
+    return api ? api->CreateStatus(ORT_FAIL, text) : NULL;
   }
-  ORT_TRY(find(api, version, &found));
+  ORT_TRY(find(api, &found));
   ORT_TRY(count_domains(api, options, &count));
   for (int k = 0; k < count; ++k) ORT_TRY(api->AddCustomOpDomain(options, found->domains[k]));
   return NULL;

@@ -30,30 +30,18 @@ typedef struct {
   int64_t dims[TE_SELECT_WHERE_RANK];
 } shape;
 
-static OrtStatus* too_many_dims(const OrtApi* api) {
-  return api->CreateStatus(ORT_INVALID_ARGUMENT, "te_select: Where has more than 64 dims");
-}
-
-static OrtStatus* shape_of(const kernel_of_node* k, const OrtValue* value, shape* found) {
-  const OrtApi* api = k->api;
+static OrtStatus* find_shape(const OrtApi* api, const OrtValue* value, shape* found) {
+  OrtTensorTypeAndShapeInfo* info;
   size_t count = 0;
-  if (k->op->op.version >= ORT_VERSION_WITH_REFERENCES) { /* without memory that is allocated */
-    const int64_t* dims = NULL;
-    int type;
-    ORT_TRY(api->GetTensorElementTypeAndShapeDataReference(value, &type, &dims, &count));
-    if (count > TE_SELECT_WHERE_RANK) return too_many_dims(api);
-    for (size_t i = 0; i < count; ++i) found->dims[i] = dims[i];
-  } else {
-    OrtTensorTypeAndShapeInfo* info;
-    ORT_TRY(api->GetTensorTypeAndShape(value, &info));
-    OrtStatus* status = api->GetDimensionsCount(info, &count);
-    if (!status && count > TE_SELECT_WHERE_RANK) status = too_many_dims(api);
-    if (!status) status = api->GetDimensions(info, found->dims, count);
-    api->ReleaseTensorTypeAndShapeInfo(info);
-    if (status) return status;
+  ORT_TRY(api->GetTensorTypeAndShape(value, &info));
+  OrtStatus* status = api->GetDimensionsCount(info, &count);
+  if (!status && count > TE_SELECT_WHERE_RANK) {
+    status = api->CreateStatus(ORT_INVALID_ARGUMENT, "te_select: Where has more than 64 dims");
   }
+  if (!status) status = api->GetDimensions(info, found->dims, count);
+  api->ReleaseTensorTypeAndShapeInfo(info);
   found->ndim = (int32_t)count;
-  return NULL;
+  return status;
 }
 
 /* Sets the shape of out to what the inputs broadcast to. Returns 0 if they do not. */
@@ -118,7 +106,7 @@ static OrtStatus* compute(void* kernel, OrtKernelContext* context) {
   te_select_where_call call;
   for (size_t i = 0; i < TE_SELECT_INPUTS; ++i) {
     ORT_TRY(api->KernelContext_GetInput(context, i, &inputs[i]));
-    ORT_TRY(shape_of(k, inputs[i], &shapes[i]));
+    ORT_TRY(find_shape(api, inputs[i], &shapes[i]));
   }
   call.width = k->op->width;
   if (!broadcast(&call, shapes)) {
@@ -165,53 +153,20 @@ static void destroy(void* kernel) {
   free(k);
 }
 
-static const char* name(const OrtCustomOp* op) {
-  (void)op;
-  return "Where";
+#define OP __attribute__((unused)) const OrtCustomOp* op
+#define OP_AND_INDEX OP, __attribute__((unused)) size_t index
+static const char* name(OP) { return "Where"; }
+static const char* provider(OP) { return NULL; } /* the CPU's */
+static size_t inputs_of(OP) { return TE_SELECT_INPUTS; }
+static size_t outputs_of(OP) { return 1; }
+static int type_of_output(OP_AND_INDEX) { return ((const te_select_where_op*)op)->type; }
+static int type_of_input(OP_AND_INDEX) {
+  return index == TE_SELECT_COND ? ORT_BOOL : type_of_output(op, 0);
 }
-
-static const char* provider(const OrtCustomOp* op) {
-  (void)op;
-  return NULL; /* the CPU's */
-}
-
-static size_t inputs_of(const OrtCustomOp* op) {
-  (void)op;
-  return TE_SELECT_INPUTS;
-}
-
-static size_t outputs_of(const OrtCustomOp* op) {
-  (void)op;
-  return 1;
-}
-
-static int type_of_input(const OrtCustomOp* op, size_t index) {
-  return index == TE_SELECT_COND ? ORT_BOOL : ((const te_select_where_op*)op)->type;
-}
-
-static int type_of_output(const OrtCustomOp* op, size_t index) {
-  (void)index;
-  return ((const te_select_where_op*)op)->type;
-}
-
-static int required(const OrtCustomOp* op, size_t index) {
-  (void)op, (void)index;
-  return ORT_REQUIRED;
-}
-
-static int memory(const OrtCustomOp* op, size_t index) {
-  (void)op, (void)index;
-  return ORT_MEMORY_DEFAULT;
-}
-
-static int first_version(const OrtCustomOp* op) {
-  return ((const te_select_where_op*)op)->first_version;
-}
-
-static int last_version(const OrtCustomOp* op) {
-  (void)op;
-  return INT32_MAX;
-}
+static int required(OP_AND_INDEX) { return ORT_REQUIRED; }
+static int memory(OP_AND_INDEX) { return ORT_MEMORY_DEFAULT; }
+static int since_version(OP) { return ((const te_select_where_op*)op)->first_version; }
+static int last_version(OP) { return INT32_MAX; }
 
 /* Out may lie in the place of then or of else. */
 static size_t in_place(int** inputs, int** outputs) {
@@ -221,11 +176,11 @@ static size_t in_place(int** inputs, int** outputs) {
   return 2;
 }
 
-static void release_in_place(int* inputs, int* outputs) { (void)inputs, (void)outputs; }
+static void keep(__attribute__((unused)) int* inputs, __attribute__((unused)) int* outputs) {}
 
-te_select_where_op te_select_make_where_op(const OrtApi* api, uint32_t version, int type,
-                                           int32_t width) {
-  return (te_select_where_op){.op = {.version = version,
+te_select_where_op te_select_make_where_op(const OrtApi* api, int type, int32_t width,
+                                           int first_version) {
+  return (te_select_where_op){.op = {.version = ORT_VERSION,
                                      .GetName = name,
                                      .GetExecutionProviderType = provider,
                                      .GetInputType = type_of_input,
@@ -239,11 +194,12 @@ te_select_where_op te_select_make_where_op(const OrtApi* api, uint32_t version, 
                                      .CreateKernelV2 = create,
                                      .KernelComputeV2 = compute,
                                      .InferOutputShapeFn = te_select_infer_shape,
-                                     .GetStartVersion = first_version,
+                                     .GetStartVersion = since_version,
                                      .GetEndVersion = last_version,
                                      .GetMayInplace = width ? in_place : NULL,
-                                     .ReleaseMayInplace = width ? release_in_place : NULL},
+                                     .ReleaseMayInplace = width ? keep : NULL},
                               .api = api,
                               .type = type,
-                              .width = width};
+                              .width = width,
+                              .first_version = first_version};
 }

@@ -13,9 +13,9 @@ typedef struct {
   int first_version; /* of the domain's operators */
 } te_select_where_op;
 
-/* Makes the operator for an element type of so many bytes. */
-te_select_where_op te_select_make_where_op(const OrtApi* api, uint32_t version, int type,
-                                           int32_t width);
+/* Makes the operator for an element type of so many bytes, from a version of its domain on. */
+te_select_where_op te_select_make_where_op(const OrtApi* api, int type, int32_t width,
+                                           int first_version);
 
 /* Tells ONNX Runtime the shape of out, as far as it follows from what it knows of the inputs. */
 OrtStatus* te_select_infer_shape(const OrtCustomOp* op, OrtShapeInferContext* context);

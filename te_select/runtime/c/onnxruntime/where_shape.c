@@ -1,6 +1,7 @@
 /* The shape of out, for the optimizations of ONNX Runtime. */
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "where_call.h"
 #include "where_op.h"
@@ -20,19 +21,13 @@ typedef struct {
   const char* names[TE_SELECT_WHERE_RANK];
 } known_shape;
 
-/* Whether two names are the same one. */
-static int are_equal(const char* a, const char* b) {
-  while (*a && *a == *b) ++a, ++b;
-  return *a == *b;
-}
-
 /* What is known of an axis of out. Extents that contradict each other are left to the call. */
 static axis join(axis a, axis b) {
   if (a.extent == 1) return b;
   if (b.extent == 1) return a;
   if (a.extent >= 0) return a;
   if (b.extent >= 0) return b;
-  return *a.name && are_equal(a.name, b.name) ? a : (axis){-1, ""};
+  return *a.name && !strcmp(a.name, b.name) ? a : (axis){-1, ""};
 }
 
 /* The inputs of which `te_select.onnxruntime.rewrite` knew that they are scalars, as bits. */
