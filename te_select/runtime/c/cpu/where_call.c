@@ -3,8 +3,10 @@
 
 #include "where.h"
 
-int te_select_broadcast(te_select_where_call* call, int operand, int32_t ndim, const int64_t* shape,
-                        const int64_t* strides) {
+__attribute__((visibility("default"))) int te_select_broadcast(te_select_where_call* call,
+                                                               int operand, int32_t ndim,
+                                                               const int64_t* shape,
+                                                               const int64_t* strides) {
   if (ndim > call->ndim) return 0;
   int32_t before = call->ndim - ndim;
   int64_t compact = operand == TE_SELECT_COND ? 1 : call->width;
