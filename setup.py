@@ -9,7 +9,7 @@ from tvm_ffi import libinfo
 C_HALF = Path("te_select/runtime/c")
 SOURCES, SHARED = C_HALF / "extension", C_HALF / "cpu"
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow")
-HEADERS = (C_HALF / "operand_order.h", SHARED / "where.h", *SOURCES.glob("*.h"))
+HEADERS = (C_HALF / "operand_order.h", *SHARED.glob("where*.h"), *SOURCES.glob("*.h"))
 
 setup(
     ext_modules=[

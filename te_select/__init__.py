@@ -50,6 +50,8 @@ _LAZY = {
     "where": "te_select.numpy_where",
 }
 
+_ROOMS = frozenset({"onnxruntime"})  # modules that import their hosts when they are used
+
 __all__ = [
     "ArgumentError",
     "ArtifactError",
@@ -78,13 +80,15 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import a public name that needs tvm-ffi or tvm, on first use."""
-    if name not in _LAZY:
+    if name not in _LAZY and name not in _ROOMS:
         raise AttributeError(f"module 'te_select' has no attribute {name!r}")
     import importlib  # noqa: PLC0415 - kept off the import path
 
     variables.warn_of_unknown()
     try:
         with forks.no_fork_during(), broken_torch_explained():
+            if name in _ROOMS:
+                return importlib.import_module(f"te_select.{name}")
             value = getattr(importlib.import_module(_LAZY[name]), name)
     except ModuleNotFoundError as error:
         raise not_installed(f"te_select.{name}", error) from error

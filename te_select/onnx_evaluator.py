@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from te_select.errors import ModelError, ToolchainError
 from te_select.numpy_where import where
-from te_select.runtime.artifact import files
+from te_select.onnx_model import loaded
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -41,20 +39,7 @@ def onnx_reference(model: ModelProto | bytes | str | os.PathLike[str]) -> Refere
     -----
     ONNX operators, Where-9 and Where-16; ``onnx.reference``, "new_ops".
     """
-    try:
-        import onnx  # noqa: PLC0415 - optional
-    except ModuleNotFoundError as error:
-        raise ToolchainError(
-            "onnx_reference needs the onnx package; pip install 'te-select[models]'"
-        ) from error
-    if isinstance(model, bytes | str | os.PathLike):
-        try:
-            if not isinstance(model, bytes):  # a pipe would be waited for
-                files.opened(Path(model), "an ONNX model").close()
-            model = onnx.load_from_string(model) if isinstance(model, bytes) else onnx.load(model)
-        except Exception as error:  # protobuf has exceptions of its own
-            shown = "the bytes" if isinstance(model, bytes) else model
-            raise ModelError(f"{shown}: no ONNX model can be read: {error}") from error
+    model = loaded(model, "onnx_reference")
     evaluator: ReferenceEvaluator = _evaluator()(model)
     return evaluator
 

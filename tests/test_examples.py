@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 import te_select
+from tests.support import c_half
+from tests.support.ort_models import library as where_in_c
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
@@ -102,42 +104,26 @@ def test_library_is_an_operator_of_pytorch(tmp_path: Path) -> None:
     assert out == "589824 elements selected in PyTorch\n"
 
 
-def test_onnx_runtime_runs_what_lies_around_the_kernel(tmp_path: Path) -> None:
+def test_c_program_selects_any_shapes_on_threads_of_openmp(tmp_path: Path) -> None:
+    needs("cc")
+    source, library = EXAMPLES / "c" / "any_shapes.c", where_in_c(tmp_path)
+    for name in ("operand_order.h", "cpu/where_call.h"):
+        shutil.copy(c_half.RUNTIME / name, tmp_path)
+    shutil.copy(tmp_path / "where_call.h", tmp_path / "where.h")
+    strict = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-fopenmp", f"-I{tmp_path}")
+    run("cc", *strict, source, library, f"-Wl,-rpath,{tmp_path}", "-o", tmp_path / "main")
+    assert run(tmp_path / "main") == "0 -1 0\n"
+
+
+@pytest.mark.slow
+def test_onnx_runtime_runs_an_attention_block_with_our_where() -> None:
     pytest.importorskip("onnxruntime")
-    onnx = pytest.importorskip("onnx")
-    nodes = """
-        scores = MatMul (q, k)
-        kept = Cast <to = 9> (mask)
-        masked = Where (kept, scores, least)
-        weights = Softmax (masked)
-    """
-    shapes = "float[1,2,16,8] q, float[1,2,8,16] k, int64[1,1,16,16] mask"
-    text = f'<ir_version: 8, opset_import: ["": 18]> attention ({shapes}) =>'
-    text += f" (float[1,2,16,16] weights) <float least = {{-1e9}}> {{{nodes}}}"
-    onnx.save(onnx.parser.parse_model(text), tmp_path / "model.onnx")
-    run(*TE_SELECT, "compile", "--model", tmp_path / "model.onnx", "-o", tmp_path / "model.so")
-    program = EXAMPLES / "onnxruntime" / "cut.py"
-    out = run(sys.executable, program, tmp_path / "model.onnx", tmp_path / "model.so")
-    assert out == "512 elements selected between two runs of ONNX Runtime\n"
+    pytest.importorskip("onnx")
+    out = run(sys.executable, EXAMPLES / "onnxruntime" / "masked.py", env=without_pythonpath())
+    assert out.endswith("equal bits; te-select was called 2 times\n")
 
 
-@pytest.mark.parametrize(("nodes", "there"), [("", "[]"), ("WW", "['y0', 'y1']")])
-def test_onnx_runtime_example_takes_a_model_of_one_where(
-    nodes: str, there: str, tmp_path: Path
-) -> None:
-    pytest.importorskip("onnxruntime")
-    onnx = pytest.importorskip("onnx")
-    text = "".join(f"y{i} = Where (mask, x, x) " for i in range(len(nodes))) + "y = Identity (x)"
-    model = '<ir_version: 8, opset_import: ["": 18]> m (bool[4] mask, float[4] x) => (float[4] y)'
-    onnx.save(onnx.parser.parse_model(f"{model} {{{text}}}"), tmp_path / "model.onnx")
-    command = (sys.executable, EXAMPLES / "onnxruntime/cut.py", tmp_path / "model.onnx", "model.so")
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, env=without_pythonpath()
-    )
-    assert (done.returncode, done.stderr) == (1, f"expected one Where, not {there}\n")
-
-
-@pytest.mark.parametrize("script", ["torch/attention.py", "onnxruntime/cut.py"])
+@pytest.mark.parametrize("script", ["torch/attention.py"])
 def test_script_without_its_files_says_how_it_is_called(script: str) -> None:
     command, env = (sys.executable, EXAMPLES / script), without_pythonpath()
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)

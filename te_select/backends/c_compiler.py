@@ -47,11 +47,14 @@ class HostHalf:
         Of the C compiler, for compiling and for linking.
     in_model
         What an object file for TVM has beside it.
+    exports
+        Functions of the shared library beside those of tvm-ffi and of the kernels.
     """
 
     sources: tuple[str, ...]
     options: tuple[str, ...]
     in_model: HostHalf | None = None
+    exports: tuple[str, ...] = ()
 
 
 def link_stub(
@@ -97,7 +100,8 @@ def link_stub(
         source, note, exports = (folder / name for name in ("stub.c", "manifest.s", "exports.map"))
         source.write_text(stub)
         note.write_text(embedded.assembly(manifest))
-        exports.write_text(f"{{ global: __tvm_ffi_*; {'; '.join(own)}; local: *; }};\n")
+        shown = "; ".join((*own, *half.exports))
+        exports.write_text(f"{{ global: __tvm_ffi_*; {shown}; local: *; }};\n")
         options = (*compiler, *_COMPILE, *_include_options(half))
         inputs = [str(path) for path in (source, note, *linked)]
         if static is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from te_select.backends.cpu import objects
+from te_select.backends.cpu import link, objects
 from te_select.numpy_where.kernels import building, key
 from te_select.operator import family
 from te_select.runtime.artifact import cache
@@ -88,6 +89,9 @@ def test_a_library_of_several_levels_is_written_and_inspected(tmp_path: Path) ->
     assert len(document["kernels"]) == KERNELS
     assert all(list(kernel["levels"]) == LEVELS for kernel in document["kernels"])
     assert not (tmp_path / "cache").exists()
+    assert "te_select_where_call_on(" in (tmp_path / "where.h").read_text()
+    opened = ctypes.CDLL(str(path))
+    assert all(getattr(opened, name) for name in link.FAMILY.exports)
 
 
 def test_another_target_needs_a_path() -> None:

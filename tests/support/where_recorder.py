@@ -12,6 +12,7 @@ from te_select.schedules.cpu.flags import FLAGS
 from tests.support import c_half
 
 _HALF = (
+    "pool_of_caller",
     "where",
     "where_block",
     "where_plan",
@@ -38,8 +39,8 @@ _RANK = 64
 _Axes = ctypes.c_int64 * _RANK
 
 
-class _Call(ctypes.Structure):
-    """A te_select_where_call of ``where.h``."""
+class Call(ctypes.Structure):
+    """A te_select_where_call of ``where_call.h``."""
 
     _fields_ = (
         ("ndim", ctypes.c_int32),
@@ -55,6 +56,20 @@ def _strides(array: Any, shape: tuple[int, ...]) -> list[int]:
     before = len(shape) - array.ndim
     own = zip(array.strides, array.shape, strict=True)
     return [0] * before + [step if extent != 1 else 0 for step, extent in own]
+
+
+def axes(*values: int) -> Any:
+    """One number for each axis."""
+    return _Axes(*values)
+
+
+def call_of(cond: Any, x: Any, y: Any, out: Any) -> Call:
+    """The call that selects these arrays."""
+    call = Call(out.ndim, out.itemsize, _Axes(*out.shape))
+    for number, array in enumerate((cond, x, y, out)):
+        call.strides[number][: out.ndim] = _strides(array, out.shape)
+        call.data[number] = array.__array_interface__["data"][0]
+    return call
 
 
 class _Note(ctypes.Structure):
@@ -121,10 +136,7 @@ class Recorder:
 
     def select(self, cond: Any, x: Any, y: Any, out: Any, *, rows: bool = True) -> int:
         """Select, with kernels of rows or without; return what that came to."""
-        call = _Call(out.ndim, out.itemsize, (ctypes.c_int64 * 64)(*out.shape))
-        for number, array in enumerate((cond, x, y, out)):
-            call.strides[number][: out.ndim] = _strides(array, out.shape)
-            call.data[number] = array.__array_interface__["data"][0]
+        call = call_of(cond, x, y, out)
         return int(self._library.select_recorded(ctypes.byref(call), int(rows)))
 
     def asked(

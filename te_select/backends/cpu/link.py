@@ -35,14 +35,24 @@ CPU = HostHalf(
 FAMILY = HostHalf(
     (
         *CPU.sources,
+        "cpu/pool_of_caller.c",
         "cpu/where.c",
         "cpu/where_block.c",
         "cpu/where_call.c",
         "cpu/where_library.c",
         "cpu/where_plan.c",
+        "onnxruntime/register.c",
+        "onnxruntime/where_op.c",
+        "onnxruntime/where_shape.c",
     ),
     CPU.options,
     CPU.in_model,
+    (
+        "RegisterCustomOps",
+        "te_select_broadcast",
+        "te_select_ort_calls",
+        "te_select_where_call_on",
+    ),
 )
 """The host half of the library of `te_select.where`, whose kernels serve operands of any shapes."""
 _DECISIONS = tuple(each.name for each in fields(Decisions))

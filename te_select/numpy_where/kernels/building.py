@@ -48,8 +48,8 @@ def build(
     Parameters
     ----------
     path
-        The ``.so`` to write, with its manifest beside it; None for an entry of the cache, for this
-        CPU.
+        The ``.so`` to write, with its manifest and its header beside it; None for an entry of the
+        cache, for this CPU.
     target
         A CPU target, or several levels of one, for a library to ship.
     progress
@@ -73,7 +73,7 @@ def build(
             raise TargetError(f"target is {target!r}; expected native, or a path to write to")
         name = key.entry(key.WHOLE)  # before: a record may be added meanwhile
         return cache.write(name, _built(family.parts(), target, progress).image)
-    path = stored.check_path(path, [".json"])
+    path = stored.check_path(path, [".json", ".h"])
     return stored.write(_built(family.parts(), target, progress), path)
 
 

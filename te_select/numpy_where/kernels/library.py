@@ -12,6 +12,7 @@ import gzip
 import os
 import threading
 import zlib
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -90,7 +91,7 @@ def fetch(part: str) -> bool:
             return False
         try:
             _check_extension()
-            image = _from_cache(part) or _prebuilt(part) or _build(part)
+            image = _from_cache(part) or _prebuilt([part]) or _build(part)
             _load(image, *_checked(image, part))
         except (SelectError, ImportError) as error:
             _failed.add(part)
@@ -130,6 +131,29 @@ def fetch_missing_kernel(number: int) -> bool:
     return fetch(family.part_of_missing_kernel(number))
 
 
+def whole_file() -> Path:
+    """The file of a library with all parts, for programs that load it themselves.
+
+    Returns
+    -------
+    Path
+        An entry of the cache. It has the kernels that the wheel brings, or is built.
+
+    Raises
+    ------
+    SelectError
+        If it cannot be built, or cannot be kept in the cache.
+    """
+    name, parts = key.entry(key.WHOLE), list(family.parts())
+    with _lock:
+        if _from_entry(name, parts) is not None:
+            return cache.folder() / name
+        try:
+            return cache.write(name, _prebuilt(parts) or _built("all kernels", parts))
+        except ModuleNotFoundError as error:
+            raise not_installed("to build kernels", error) from error
+
+
 def _check_extension() -> None:
     """Refuse to load kernels that nothing could call."""
     if extension is None:
@@ -165,22 +189,25 @@ def _checked(image: bytes, place: str) -> tuple[Manifest, str]:
 
 
 def _from_cache(part: str) -> bytes | None:
-    for name in (key.entry(key.WHOLE), key.entry(part)):
-        image = cache.read(name)
-        if image is None:
-            continue
-        try:
-            manifest, _ = _checked(image, name)
-        except ArtifactError:
-            cache.discard(name)
-            continue
-        if part in _held(manifest):
-            return image
-    return None
+    names = (key.entry(key.WHOLE), key.entry(part))
+    return next((image for name in names if (image := _from_entry(name, [part]))), None)
 
 
-def _prebuilt(part: str) -> bytes | None:
-    """The library that the wheel brings, if it has a part and this CPU can run it."""
+def _from_entry(name: str, parts: Iterable[str]) -> bytes | None:
+    """An entry that holds some parts."""
+    image = cache.read(name)
+    if image is None:
+        return None
+    try:
+        manifest, _ = _checked(image, name)
+    except ArtifactError:
+        cache.discard(name)
+        return None
+    return image if set(parts) <= set(_held(manifest)) else None
+
+
+def _prebuilt(parts: Iterable[str]) -> bytes | None:
+    """The library that the wheel brings, if it has some parts and this CPU can run it."""
     if files.is_missing(PREBUILT):
         return None
     try:
@@ -190,18 +217,14 @@ def _prebuilt(part: str) -> bytes | None:
     except (ArtifactError, OSError, EOFError, zlib.error, MemoryError) as error:
         _warn(f"{PREBUILT} cannot be used, install te-select-runtime again: {error}")
         return None
-    return image if part in _held(manifest) else None
+    return image if set(parts) <= set(_held(manifest)) else None
 
 
 def _build(part: str) -> bytes:
     """Build a part, and put it into the cache."""
     name = key.entry(part)  # before: a record may be added meanwhile
     try:
-        with (
-            notices.shown(f"te_select.where: building {family.in_words(part)}, once ..."),
-            broken_torch_explained(),
-        ):
-            image = _built(part)
+        image = _built(family.in_words(part), [part])
     except ModuleNotFoundError as error:
         return _newest(part, not_installed("to build kernels", error))
     except (SelectError, ImportError) as error:
@@ -210,23 +233,27 @@ def _build(part: str) -> bytes:
     return image
 
 
-def _built(part: str) -> bytes:
-    """Build a part. A thread's stack may be too small for TVM, so a thread of its own does it."""
-    if threading.current_thread() is threading.main_thread():
-        return _build_here(part)
-    with ThreadPoolExecutor(1) as another:
-        before = threading.stack_size(_STACK)
-        try:
-            built = another.submit(_build_here, part)
-        finally:
-            threading.stack_size(before)
-        return built.result()
+def _built(what: str, parts: list[str]) -> bytes:
+    """Build parts. A thread's stack may be too small for TVM, so a thread of its own does it."""
+    with (
+        notices.shown(f"te_select.where: building {what}, once ..."),
+        broken_torch_explained(),
+    ):
+        if threading.current_thread() is threading.main_thread():
+            return _build_here(parts)
+        with ThreadPoolExecutor(1) as another:
+            before = threading.stack_size(_STACK)
+            try:
+                built = another.submit(_build_here, parts)
+            finally:
+                threading.stack_size(before)
+            return built.result()
 
 
-def _build_here(part: str) -> bytes:
+def _build_here(parts: list[str]) -> bytes:
     from te_select.numpy_where.kernels import building  # noqa: PLC0415 - imports tvm
 
-    return building.image([part], "native")
+    return building.image(parts, "native")
 
 
 def _newest(part: str, why: Exception) -> bytes:

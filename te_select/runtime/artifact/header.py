@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
+from te_select.operator import family
 from te_select.operator.broadcast import Shape, format_shape
 from te_select.operator.workload import Workload
 from te_select.runtime.artifact.manifest import Manifest
@@ -49,22 +50,24 @@ def text(manifest: Manifest) -> bytes | None:
     Returns
     -------
     bytes or None
-        The C source; None if the library has no plain functions, as older ones and the family of
-        `te_select.where`.
+        The C source; None if the library has no plain functions, as older ones. That of the family
+        of `te_select.where` declares ``te_select_where_call_on``.
     """
+    version = _in_comment(manifest.versions.get("te_select", "of an unknown version"))
+    target = _in_comment(str(manifest.target["name"]))
+    begin = f"{_MARK.decode()} {version}, for {target}. C11 and C++17."
     if not manifest.c_functions:
-        return None
+        any_shapes = family.held(record.workload for record in manifest.kernels)
+        return f"{begin} */\n{_of_any_shapes()}".encode() if any_shapes else None
     stream = manifest.kind.c_stream
     functions = "\n".join(
         _function(*kernel, stream, _served(manifest, kernel[0]))
         for kernel in manifest.c_functions.items()
     )
     guard = hashlib.sha256(functions.encode()).hexdigest()[:16].upper()
-    version = _in_comment(manifest.versions.get("te_select", "of an unknown version"))
-    target = _in_comment(str(manifest.target["name"]))
     declared = f"{stream.removesuffix('*')};\n" if stream else ""
     return f"""\
-{_MARK.decode()} {version}, for {target}. C11 and C++17.
+{begin}
  *
  * Arrays are compact and row-major, and pointers aligned as their type is; a pointer to no elements
  * may be null. A size_NAME is the extent of every axis NAME. A function may be called from several
@@ -86,6 +89,12 @@ extern "C" {{
 
 #endif
 """.encode()
+
+
+def _of_any_shapes() -> str:
+    """What the host half itself includes, as one text."""
+    order, call = (FOLDER / name for name in ("operand_order.h", "cpu/where_call.h"))
+    return order.read_text() + call.read_text().replace('#include "operand_order.h"\n', "")
 
 
 def _served(manifest: Manifest, workload: Workload) -> list[str]:

@@ -265,9 +265,9 @@ def test_missing_compiler_is_named_where_nothing_is_built(wheel, tmp_path):
 def test_build_in_a_thread_leaves_the_size_of_other_stacks(monkeypatch):
     from te_select.numpy_where.kernels import library
 
-    monkeypatch.setattr(library, "_build_here", str.encode)
+    monkeypatch.setattr(library, "_build_here", lambda parts: "".join(parts).encode())
     before, built = threading.stack_size(), []
-    thread = threading.Thread(target=lambda: built.append(library._built("w4")))
+    thread = threading.Thread(target=lambda: built.append(library._built("a part", ["w4"])))
     thread.start()
     thread.join()
     assert (built, threading.stack_size()) == ([b"w4"], before)

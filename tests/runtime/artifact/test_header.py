@@ -10,6 +10,7 @@ import subprocess
 import pytest
 
 from te_select.errors import ArtifactError
+from te_select.operator import family
 from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.operator.workload import Workload
 from te_select.runtime.artifact import header
@@ -64,6 +65,7 @@ def of_model(*nodes):
     return dataclasses.replace(library, nodes=tuple(records))
 
 
+LIBRARIES["any shapes"] = manifest(list(family.places(["w4"])))
 LIBRARIES["hostile names"] = of_model(*((name, f"graph#{name}", 1) for name in ["", *HOSTILE]))
 
 
@@ -133,6 +135,11 @@ def test_cuda_kernel_takes_streams_of_driver_and_runtime():
 
 def test_library_without_plain_functions_has_no_header():
     assert header.text(manifest(RULES)) is None
+
+
+def test_header_of_the_family_declares_one_function():
+    text = header.text(LIBRARIES["any shapes"]).decode()
+    assert "int32_t te_select_where_call_on(" in text and "te_select_float" not in text
 
 
 def test_header_knows_itself_and_nothing_else():

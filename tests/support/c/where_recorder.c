@@ -24,6 +24,9 @@ int32_t count_of_notes, fails; /* the kernel that is to fail, from 1 */
 int32_t wanted_threads, jobs, tasks_of_job, threads_of_job;
 int32_t at_hand; /* the most threads that the pool gives */
 int32_t taken, given_back, is_short_of_memory, fences;
+int32_t on_pool,
+    threads_on_pool; /* whether calls have the pool of a caller; the most of its threads */
+int32_t loops, pieces_of_loop, is_shut_down;
 
 /* ---- the pool, memory and fences ---------------------------------------------------------------- */
 
@@ -58,6 +61,24 @@ int te_select_parallel(te_select_task task, void* data, int32_t tasks, int32_t t
   return failed;
 }
 
+/* The parallel-for of a caller. If it is shut down, it runs nothing. */
+static void (*piece_of_loop)(void*, size_t);
+static int32_t next_piece, running_pieces;
+
+static void begin_piece(void) {
+  ++running_pieces;
+  piece_of_loop(data_of_job, (size_t)next_piece++);
+  --running_pieces;
+}
+
+static void run_pieces(void* pool, void (*piece)(void*, size_t), size_t count, void* data) {
+  loops += pool == &loops;
+  piece_of_loop = piece;
+  data_of_job = data;
+  pieces_of_loop = (int32_t)count;
+  for (next_piece = 0; next_piece < pieces_of_loop && !is_shut_down;) begin_piece();
+}
+
 void* take_memory(size_t size) {
   if (is_short_of_memory) return NULL;
   ++taken;
@@ -77,6 +98,7 @@ static int32_t run(int32_t width, int32_t rows, int32_t number, void* const* dat
                    int64_t n, int64_t flags) {
   int another_failed = running && running < threads_of_job && next_task < tasks_of_job;
   if (another_failed) another_failed = begin_task();
+  if (running_pieces && next_piece < pieces_of_loop) begin_piece();
   select_all(width, rows, number, data, m, n);
   note* made = &notes[count_of_notes++ % MOST_NOTES];
   *made = (note){width, rows, number, running ? this_task : -1, flags, m, n, {0}};
@@ -92,6 +114,7 @@ int32_t select_recorded(const te_select_where_call* call, int with_rows) {
   if (!machine.max_threads) te_select_find_machine(&machine);
   take_runs(&kernels);
   if (with_rows) take_rows(&kernels);
-  count_of_notes = jobs = fences = taken = given_back = wanted_threads = 0;
-  return te_select_where_walk(&kernels, &machine, call);
+  count_of_notes = jobs = loops = fences = taken = given_back = wanted_threads = 0;
+  const te_select_pool_of_caller pool = {run_pieces, &loops, threads_on_pool};
+  return te_select_where_walk(&kernels, &machine, call, on_pool ? &pool : NULL);
 }

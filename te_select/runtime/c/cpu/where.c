@@ -17,6 +17,7 @@
 
 #include "cond_sampling.h"
 #include "parallel_plan.h"
+#include "pool_of_caller.h"
 #include "where_plan.h"
 
 enum {
@@ -28,6 +29,7 @@ enum {
 /* A block of the two innermost loops, and the loops around it. */
 typedef struct {
   const te_select_where_kernels* kernels;
+  const te_select_pool_of_caller* pool; /* NULL: our own */
   te_select_nest around;
   te_select_block whole, piece; /* the two loops, and the part of them that is done at once */
   int64_t along, inside, count; /* pieces along n, in the block, and in all blocks */
@@ -212,7 +214,9 @@ static int run_cut(walk* w, int64_t tasks) {
   w->inside = w->along * ceil_div(w->whole.m, w->piece.m);
   w->count = w->inside * count_around(w);
   if (w->threads == 1) return run_task(0, 1, w);
-  return te_select_parallel(run_task, w, (int32_t)least(tasks, w->count), w->threads);
+  int32_t count = (int32_t)least(tasks, w->count);
+  return w->pool ? te_select_parallel_on(w->pool, run_task, w, count, w->threads)
+                 : te_select_parallel(run_task, w, count, w->threads);
 }
 
 static int looks(const walk* w, const te_select_machine* machine, int reads_once) {
@@ -244,7 +248,8 @@ static int32_t run_walk(walk* w, const te_select_machine* machine) {
   w->threads = 1;
   int64_t tasks = 1, grain = machine->decisions.bytes_per_thread;
   if (grain > 0 && moved >= 2 * grain) {
-    w->threads = te_select_threads_for(machine, moved, grain);
+    w->threads = w->pool ? te_select_threads_on(w->pool, machine, moved, grain)
+                         : te_select_threads_for(machine, moved, grain);
     tasks = te_select_tasks_for(moved, w->threads);
     if (looks(w, machine, cond * w->around.width == out)) w->flags |= TE_SELECT_SKIP;
   }
@@ -260,9 +265,11 @@ static int32_t run_walk(walk* w, const te_select_machine* machine) {
 }
 
 int32_t te_select_where_walk(const te_select_where_kernels* kernels,
-                             const te_select_machine* machine, const te_select_where_call* call) {
+                             const te_select_machine* machine, const te_select_where_call* call,
+                             const te_select_pool_of_caller* pool) {
   walk w; /* to set all of it to zero would take a tenth of a short call */
   w.kernels = kernels;
+  w.pool = pool;
   w.flags = 0;
   if (!te_select_make_nest(call, &w.around)) return TE_SELECT_WHERE_DONE;
   int width = __builtin_ctz((unsigned)w.around.width);

@@ -3,19 +3,23 @@
 
 #include "where.h"
 
-int te_select_broadcast(te_select_where_call* call, int operand, int32_t ndim, const int64_t* shape,
-                        const int64_t* strides) {
+__attribute__((visibility("default"))) int te_select_broadcast(te_select_where_call* call,
+                                                               int operand, int32_t ndim,
+                                                               const int64_t* shape,
+                                                               const int64_t* strides) {
   if (ndim > call->ndim) return 0;
   int32_t before = call->ndim - ndim;
+  int64_t compact = operand == TE_SELECT_COND ? 1 : call->width;
   for (int32_t i = 0; i < before; ++i) call->strides[operand][i] = 0;
-  for (int32_t i = 0; i < ndim; ++i) {
+  for (int32_t i = ndim - 1; i >= 0; --i) {
     if (shape[i] == 1) {
       call->strides[operand][before + i] = 0;
     } else if (shape[i] == call->shape[before + i]) {
-      call->strides[operand][before + i] = strides[i];
+      call->strides[operand][before + i] = strides ? strides[i] : compact;
     } else {
       return 0;
     }
+    compact *= shape[i];
   }
   return 1;
 }
@@ -62,4 +66,27 @@ int te_select_where_overlaps(const te_select_where_call* call) {
     if (step < inside) return 1;
   }
   return 0;
+}
+
+int te_select_where_is_sound(const te_select_where_call* call) {
+  static const int64_t most = INT64_C(1) << 56; /* bytes; products with strides stay an int64 */
+  if (call->ndim < 0 || call->ndim > TE_SELECT_WHERE_RANK || call->width < 1) return 0;
+  int64_t bytes = call->width, reach;
+  for (int32_t i = 0; i < call->ndim; ++i) {
+    if (call->shape[i] < 0) return 0;
+    if (call->shape[i] == 0) return 1;
+  }
+  for (int32_t i = 0; i < call->ndim; ++i) {
+    if (__builtin_mul_overflow(bytes, call->shape[i], &bytes) || bytes > most) return 0;
+    for (int operand = 0; operand < TE_SELECT_OPERANDS; ++operand) {
+      if (__builtin_mul_overflow(call->strides[operand][i], call->shape[i], &reach) ||
+          reach > most || reach < -most) {
+        return 0;
+      }
+    }
+  }
+  for (int operand = 0; operand < TE_SELECT_OPERANDS; ++operand) {
+    if (!call->data[operand]) return 0;
+  }
+  return !te_select_where_overlaps(call);
 }

@@ -8,15 +8,27 @@
 
 static te_select_where_kernels own, all;
 
-static const char* refusal(void) {
+const char* te_select_where_refusal(void) {
   const te_select_findings* here = te_select_here();
   return here->refused ? here->refusal : NULL;
 }
 
-static int32_t call_any(const te_select_where_call* call) {
+int32_t te_select_where_run_on(const te_select_where_call* call,
+                               const te_select_pool_of_caller* pool) {
   const te_select_findings* here = te_select_here();
   if (here->refused) return TE_SELECT_WHERE_REFUSED;
-  return te_select_where_walk(&all, &here->machine, call);
+  return te_select_where_walk(&all, &here->machine, call, pool);
+}
+
+static int32_t call_any(const te_select_where_call* call) {
+  return te_select_where_run_on(call, NULL);
+}
+
+__attribute__((visibility("default"))) int32_t te_select_where_call_on(
+    const te_select_where_call* call, te_select_parallel_for run, void* pool, int32_t threads) {
+  if (!te_select_where_is_sound(call)) return TE_SELECT_WHERE_UNSOUND;
+  const te_select_pool_of_caller on = {run, pool, threads};
+  return te_select_where_run_on(call, run ? &on : NULL);
 }
 
 static void add_one(te_select_where_run* to, const te_select_where_run* from) {
@@ -37,7 +49,7 @@ static void add(const te_select_where_library* other) {
 
 static const te_select_where_library library = {.version = TE_SELECT_WHERE_VERSION,
                                                 .call = call_any,
-                                                .refusal = refusal,
+                                                .refusal = te_select_where_refusal,
                                                 .add = add,
                                                 .kernels = &own};
 
@@ -195,7 +207,8 @@ TE_SELECT_EXPORT(te_select_where) {
     return refuse("ValueError", "where: %s overlaps an input", names[TE_SELECT_OUT]);
   }
   int32_t outcome = call_any(&call);
-  if (outcome == TE_SELECT_WHERE_REFUSED) return refuse("RuntimeError", "where: %s", refusal());
+  if (outcome == TE_SELECT_WHERE_REFUSED)
+    return refuse("RuntimeError", "where: %s", te_select_where_refusal());
   if (outcome == TE_SELECT_WHERE_FAILED) {
     return refuse("RuntimeError", "where: there is no memory for tiles of %s, or a kernel failed",
                   names[TE_SELECT_OUT]);

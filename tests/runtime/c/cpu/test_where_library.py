@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import tvm_ffi
 
 from te_select.backends.cpu import link
-from tests.support import c_half
+from tests.support import c_half, where_recorder
 
 
 def test_call_that_was_not_done_is_an_error(tmp_path):
@@ -17,3 +20,96 @@ def test_call_that_was_not_done_is_an_error(tmp_path):
     x = np.ones(9, "f4")
     with pytest.raises(RuntimeError, match="there is no memory for tiles of out, or a kernel fail"):
         where(x > 0, x, x, np.empty(9, "f4"))
+
+
+# ---- te_select_where_call_on --------------------------------------------------------------------
+
+PIECE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_size_t)
+PARALLEL_FOR = ctypes.CFUNCTYPE(None, ctypes.c_void_p, PIECE, ctypes.c_size_t, ctypes.c_void_p)
+UNSOUND = -4
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    path = c_half.build(
+        tmp_path_factory.mktemp("in_c"), "where_in_c.c", link.FAMILY.sources, "-ldl"
+    )
+    return ctypes.CDLL(str(path))
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_call_is_done_on_the_threads_of_a_pool(library, threads):
+    cond, x, y = where_recorder.operands(1 << 20)
+    out = np.empty_like(x)
+    counts = []
+
+    @PARALLEL_FOR
+    def parallel_for(pool, piece, count, data):
+        counts.append((pool, count))
+        with ThreadPoolExecutor(count) as executor:
+            list(executor.map(lambda i: piece(data, i), range(count)))
+
+    call = where_recorder.call_of(cond, x, y, out)
+    assert library.te_select_where_call_on(ctypes.byref(call), parallel_for, 7, threads) >= 0
+    assert out.tobytes() == np.where(cond, x, y).tobytes()
+    assert counts == ([(7, threads)] if threads > 1 else [])
+
+
+def test_without_a_pool_the_call_has_our_own_one(library):
+    cond, x, y = where_recorder.operands(1 << 20)
+    out = np.empty_like(x)
+    call = where_recorder.call_of(cond, x, y, out)
+    assert library.te_select_where_call_on(ctypes.byref(call), None, None, 0) >= 0
+    assert out.tobytes() == np.where(cond, x, y).tobytes()
+
+
+def _set(field, value):
+    return lambda call, _: setattr(call, field, value)
+
+
+def _set_at(field, index, value):
+    return lambda call, _: getattr(call, field).__setitem__(index, value)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _set("ndim", -1),
+        _set("ndim", 65),
+        _set("width", 0),
+        _set("width", -4),
+        _set_at("shape", 0, -3),
+        _set_at("shape", 0, 1 << 62),
+        _set_at("data", 1, None),
+        _set_at("data", 3, None),
+        lambda call, _: call.strides[2].__setitem__(0, 1 << 62),
+        lambda call, _: call.strides[3].__setitem__(0, 0),  # out overlaps itself
+        lambda call, x: call.data.__setitem__(3, x.ctypes.data + 4),
+    ],
+)
+def test_call_that_makes_no_sense_is_refused(library, change):
+    cond, x, y = where_recorder.operands(3)
+    out = np.full(3, 7, "f4")
+    call = where_recorder.call_of(cond, x, y, out)
+    change(call, x)
+    before = x.copy()
+    assert library.te_select_where_call_on(ctypes.byref(call), None, None, 0) == UNSOUND
+    assert (out == 7).all() and x.tobytes() == before.tobytes()
+
+
+def test_call_without_elements_needs_no_memory(library):
+    nothing = np.empty((3, 0), "f4")
+    call = where_recorder.call_of(nothing > 0, nothing, nothing, nothing)
+    for operand in range(4):
+        call.data[operand] = None
+    assert library.te_select_where_call_on(ctypes.byref(call), None, None, 0) >= 0
+
+
+def test_operand_without_strides_is_compact(library):
+    call = where_recorder.Call(3, 4, where_recorder.axes(2, 3, 5))
+    broadcast = library.te_select_broadcast
+    assert broadcast(ctypes.byref(call), 1, 3, where_recorder.axes(2, 3, 5), None) == 1
+    assert call.strides[1][:3] == [60, 20, 4]
+    assert broadcast(ctypes.byref(call), 0, 2, where_recorder.axes(3, 1), None) == 1
+    assert call.strides[0][:3] == [0, 1, 0]
+    assert broadcast(ctypes.byref(call), 2, 1, where_recorder.axes(4), None) == 0

@@ -74,6 +74,7 @@ def test_tasks_of_a_thread_have_one_room_which_is_in_its_cache(tmp_path):
         "profile",
         "pool",
         "pool_backoff",
+        "pool_of_caller",
     )
     files = [f"cpu/{name}.c" for name in (*sources, "processors", "sysfs", "where_call")]
     room_of = ctypes.CDLL(str(c_half.build(tmp_path, "where_rooms_test.c", files))).room_of

@@ -1,0 +1,79 @@
+"""``te-select onnxruntime``, and the file that `te_select.onnxruntime.register` registers."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+
+import pytest
+
+from te_select.errors import ToolchainError
+from te_select.numpy_where.kernels import building, key, library
+from te_select.operator import family
+from te_select.runtime.artifact import cache
+from tests.support.cli import run, run_json
+
+PARTS = {"w2": family.parts()["w2"]}
+
+
+@pytest.fixture(scope="module")
+def image() -> bytes:
+    return building.image(PARTS, "native")
+
+
+@pytest.fixture(autouse=True)
+def a_small_family(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(family, "parts", lambda: PARTS)
+    monkeypatch.setenv(cache.FOLDER, str(tmp_path / "cache"))
+
+
+def test_build_writes_a_library_of_custom_operators(tmp_path: Path) -> None:
+    path = tmp_path / "libte_select_ort.so"
+    document = run_json("onnxruntime", "build", "-o", path)
+    assert (document["path"], document["kernels"]) == (str(path), len(PARTS["w2"]))
+    opened = ctypes.CDLL(str(path))
+    assert opened.RegisterCustomOps and opened.te_select_ort_calls() == 0
+
+
+def test_another_target_needs_a_path() -> None:
+    done = run("onnxruntime", "build", "--target", "x86-64-v3")
+    assert done.exit_code == 2
+    assert "needs -o" in done.stderr
+
+
+def test_file_of_a_session_is_built_once_and_again_if_damaged(
+    image: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = []
+
+    def build(names: list[str]) -> bytes:
+        built.append(names)
+        return image
+
+    monkeypatch.setattr(library, "_build_here", build)
+    path = tmp_path / "cache" / key.entry(key.WHOLE)
+    assert library.whole_file() == library.whole_file() == path
+    assert (built, path.read_bytes()) == ([["w2"]], image)
+    path.write_bytes(image[:-1])
+    assert library.whole_file() == path
+    assert (len(built), path.read_bytes()) == (2, image)
+
+
+def test_file_of_a_session_has_all_parts(image: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another of that name may have fewer."""
+    built = []
+    cache.write(key.entry(key.WHOLE), image)
+    monkeypatch.setattr(family, "parts", lambda: {**PARTS, "w9": {}})
+    monkeypatch.setattr(family, "held", lambda _: ["w2"])
+    monkeypatch.setattr(library, "_build_here", lambda names: built.append(names) or b"new")
+    assert library.whole_file().read_bytes() == b"new"
+    assert built == [["w2", "w9"]]
+
+
+def test_file_that_cannot_be_built_names_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(_names: list[str]) -> bytes:
+        raise ModuleNotFoundError("no tvm", name="tvm")
+
+    monkeypatch.setattr(library, "_build_here", missing)
+    with pytest.raises(ToolchainError, match="to build kernels needs tvm"):
+        library.whole_file()

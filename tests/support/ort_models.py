@@ -1,0 +1,70 @@
+"""Models with Where for ONNX Runtime, and a library of kernels in C that is built in a second."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from te_select.backends.cpu import link
+from tests.support import c_half
+from tests.support.models import model, tensor
+
+WHERE = ("c", "x", "y")
+
+
+def library(folder: Path) -> Path:
+    """Build the library."""
+    return c_half.build(folder, "where_in_c.c", link.FAMILY.sources, "-ldl", "-Wl,-z,nodelete")
+
+
+def noted(path: Path, name: str) -> int:
+    """A count of the library: `where_in_c.c` has the names."""
+    return ctypes.c_int32.in_dll(ctypes.CDLL(str(path)), name).value
+
+
+def node(op: str, inputs: Any, outputs: Any, **attributes: Any) -> Any:
+    """A node."""
+    from onnx import helper
+
+    return helper.make_node(op, inputs, outputs, **attributes)
+
+
+def graph(nodes: Any, inputs: Any, out: Any = None, **parts: Any) -> Any:
+    """A model with the output ``o``, of an IR that every release of ONNX Runtime knows."""
+    outputs = [out if out is not None else tensor("o", "float32", None)]
+    return model(nodes, inputs, outputs=outputs, **{"ir_version": 8, **parts})
+
+
+def one_where(dtype: str = "float32", shapes: Any = (("a", "n"),) * 3, **parts: Any) -> Any:
+    """A model of one Where, of inputs c, x and y."""
+    inputs = [
+        tensor(name, of, shape)
+        for name, of, shape in zip(WHERE, ("bool", dtype, dtype), shapes, strict=True)
+    ]
+    return graph([node("Where", WHERE, ["o"])], inputs, tensor("o", dtype, None), **parts)
+
+
+def feeds(*shapes: Any, dtype: str = "f4") -> dict[str, Any]:
+    """Random bits for c, x and y."""
+    rng = np.random.default_rng(0)
+    size = np.dtype(dtype).itemsize
+    sides = [
+        rng.integers(0, 256, (*shape, size), np.uint8).view(dtype).reshape(shape)
+        if dtype != "?"
+        else rng.integers(0, 2, shape, np.uint8).view(bool)
+        for shape in shapes[1:]
+    ]
+    return dict(zip(WHERE, (np.asarray(rng.random(shapes[0]) < 0.5), *sides), strict=True))
+
+
+def session(proto: Any, options: Any) -> Any:
+    """A session of a model."""
+    import onnxruntime
+
+    options.log_severity_level = 4
+    return onnxruntime.InferenceSession(
+        proto.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
