@@ -4,7 +4,7 @@ BIN := .venv/bin
 BUILT := .venv/.built
 INSTALLED := .venv/.installed
 
-.PHONY: help demo test test-slow soak lint docs wheel install clean
+.PHONY: help demo test test-slow soak lint tvm-ffi docs wheel install clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -50,6 +50,10 @@ lint: $(INSTALLED)  ## check form, types and imports
 		$(BIN)/clang-format --dry-run --Werror {} +
 	find te_select -name '*.c' | xargs -P 2 -n 4 sh -c \
 		'$(BIN)/clang-tidy --quiet "$$@" -- -std=gnu11 -fopenmp $(OWN_HEADERS) $(HEADERS)' --
+
+# What the runtime does, with the oldest and the newest release that release/split.py lets it have.
+tvm-ffi: $(INSTALLED)  ## check the runtime with the oldest and the newest tvm-ffi
+	$(BIN)/python release/with_tvm_ffi.py build/tvm-ffi
 
 # The site of the documents, into build/site. A link that leads nowhere is an error.
 docs: $(INSTALLED)  ## build the site of the documents

@@ -2,11 +2,9 @@
  *
  * Of torch it needs functions of the stable ABI alone, which are declared here. What the kernels do
  * not take, aten::where does. */
-#include <string.h>
-
 #include "where_library.h"
 
-TE_SELECT_EXPORT(te_select_where_library);
+TE_SELECT_EXPORT(te_select_where);
 
 typedef struct torch_tensor* tensor;
 typedef struct torch_library* library;
@@ -46,74 +44,59 @@ static void throw_what_torch_says(void) {
   throw_runtime_error(said ? said : "te_select::where: aten::where refuses the operands");
 }
 
-typedef struct {
-  void* data;
-  int64_t ndim, *shape, *strides;
-  int32_t dtype, device;
-} operand;
-
-static int read_operand(tensor from, operand* to) {
-  return !aoti_torch_get_data_ptr(from, &to->data) && !aoti_torch_get_dim(from, &to->ndim) &&
-         !aoti_torch_get_sizes(from, &to->shape) && !aoti_torch_get_strides(from, &to->strides) &&
-         !aoti_torch_get_dtype(from, &to->dtype) &&
-         !aoti_torch_get_device_type(from, &to->device) && to->ndim <= TE_SELECT_WHERE_RANK &&
-         to->device == aoti_torch_device_type_cpu();
+/* A tensor of the CPU as the kernels take it: selecting copies bits, so only the width counts. */
+static int read_operand(tensor from, DLTensor* to, int32_t* dtype) {
+  int64_t ndim;
+  int32_t device;
+  if (aoti_torch_get_data_ptr(from, &to->data) || aoti_torch_get_dim(from, &ndim) ||
+      aoti_torch_get_sizes(from, &to->shape) || aoti_torch_get_strides(from, &to->strides) ||
+      aoti_torch_get_dtype(from, dtype) || aoti_torch_get_device_type(from, &device)) {
+    return 0;
+  }
+  int is_bool = *dtype == aoti_torch_dtype_bool();
+  to->device = (DLDevice){kDLCPU, 0};
+  to->ndim = (int32_t)ndim;
+  to->dtype = (DLDataType){is_bool ? kDLBool : kDLUInt,
+                           (uint8_t)(8 * aoti_torch_dtype_element_size(*dtype)), 1};
+  to->byte_offset = 0;
+  return ndim <= TE_SELECT_WHERE_RANK && device == aoti_torch_device_type_cpu();
 }
 
-/* The shape to which the operands broadcast, if they do, and the strides of a compact tensor. */
-static void join(te_select_where_call* call, const operand* operands, int64_t* compact) {
-  call->ndim = 0;
+/* Makes out: compact, and of the shape to which the operands broadcast, if they do. */
+static int make_out(const DLTensor* operands, int32_t dtype, tensor* out) {
+  int64_t shape[TE_SELECT_WHERE_RANK], strides[TE_SELECT_WHERE_RANK], elements = 1;
+  int32_t ndim = 0;
   for (int i = 0; i < TE_SELECT_OUT; ++i) {
-    if (operands[i].ndim > call->ndim) call->ndim = (int32_t)operands[i].ndim;
+    if (operands[i].ndim > ndim) ndim = operands[i].ndim;
   }
-  int64_t elements = 1;
-  for (int32_t axis = call->ndim - 1; axis >= 0; --axis) {
-    call->shape[axis] = 1;
+  for (int32_t axis = ndim - 1; axis >= 0; --axis) {
+    shape[axis] = 1;
     for (int i = 0; i < TE_SELECT_OUT; ++i) {
-      int64_t own = axis - call->ndim + operands[i].ndim;
-      if (own >= 0 && operands[i].shape[own] != 1) call->shape[axis] = operands[i].shape[own];
+      int32_t own = axis - ndim + operands[i].ndim;
+      if (own >= 0 && operands[i].shape[own] != 1) shape[axis] = operands[i].shape[own];
     }
-    compact[axis] = elements;
-    elements *= call->shape[axis] ? call->shape[axis] : 1;
+    strides[axis] = elements;
+    elements *= shape[axis] ? shape[axis] : 1;
   }
-}
-
-static const te_select_where_library* kernels(void) {
-  TVMFFIAny address;
-  __tvm_ffi_te_select_where_library(NULL, NULL, 0, &address);
-  return (const te_select_where_library*)(uintptr_t)address.v_int64;
+  int32_t cpu = aoti_torch_device_type_cpu();
+  return !aoti_torch_empty_strided(ndim, shape, strides, dtype, cpu, 0, out);
 }
 
 /* Selects by kernels into a new tensor. Returns 0 if they do not take the operands. */
 static int by_kernels(const value* stack, tensor* out) {
-  operand operands[TE_SELECT_OPERANDS];
-  for (int i = 0; i < TE_SELECT_OUT; ++i) {
-    if (!read_operand((tensor)(uintptr_t)stack[i], &operands[i])) return 0;
-  }
-  const operand *then = &operands[TE_SELECT_THEN], *other = &operands[TE_SELECT_ELSE];
-  if (operands[TE_SELECT_COND].dtype != aoti_torch_dtype_bool() || then->dtype != other->dtype) {
-    return 0;
-  }
-  te_select_where_call call;
-  int64_t compact[TE_SELECT_WHERE_RANK], strides[TE_SELECT_WHERE_RANK];
-  call.width = (int32_t)aoti_torch_dtype_element_size(then->dtype);
-  join(&call, operands, compact);
-  operands[TE_SELECT_OUT] = (operand){.ndim = call.ndim, .shape = call.shape, .strides = compact};
+  DLTensor tensors[TE_SELECT_OPERANDS];
+  int32_t dtypes[TE_SELECT_OPERANDS];
+  TVMFFIAny args[TE_SELECT_OPERANDS], result;
   for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
-    int64_t item = i == TE_SELECT_COND ? 1 : call.width;
-    for (int64_t k = 0; k < operands[i].ndim; ++k) strides[k] = operands[i].strides[k] * item;
-    call.data[i] = operands[i].data;
-    if (!te_select_broadcast(&call, i, (int32_t)operands[i].ndim, operands[i].shape, strides)) {
-      return 0;
+    if (i == TE_SELECT_OUT) {
+      if (dtypes[TE_SELECT_THEN] != dtypes[TE_SELECT_ELSE]) return 0;
+      if (!make_out(tensors, dtypes[TE_SELECT_THEN], out)) return 0;
     }
+    tensor each = i == TE_SELECT_OUT ? *out : (tensor)(uintptr_t)stack[i];
+    if (!read_operand(each, &tensors[i], &dtypes[i])) return 0;
+    args[i] = (TVMFFIAny){.type_index = kTVMFFIDLTensorPtr, .v_ptr = &tensors[i]};
   }
-  if (aoti_torch_empty_strided(call.ndim, call.shape, compact, then->dtype, then->device, 0, out)) {
-    return 0;
-  }
-  if (!aoti_torch_get_data_ptr(*out, (void**)&call.data[TE_SELECT_OUT]) &&
-      kernels()->call(&call) >= TE_SELECT_WHERE_DONE) {
-    return 1;
-  }
+  if (!__tvm_ffi_te_select_where(NULL, args, TE_SELECT_OPERANDS, &result)) return 1;
   aoti_torch_delete_tensor_object(*out);
   return 0;
 }
