@@ -85,11 +85,6 @@ _where = jax.jit(_served, inline=True)
 _operator = Primitive("te_select_where")
 
 
-@functools.partial(jax.jit, inline=True)
-def _on_its_own(*operands: Any) -> Any:
-    return _operator.bind(*operands)
-
-
 def _shape_of_out(*operands: Any) -> Any:
     shape = jax.lax.broadcast_shapes(*(each.shape for each in operands))
     return jax.core.ShapedArray(shape, operands[1].dtype)
@@ -190,7 +185,7 @@ def _registered() -> Any:
 
 
 _by_xla = mlir.lower_fun(jnp.where, multiple_results=False)
-_operator.def_impl(_on_its_own)
+_operator.def_impl(jax.jit(_operator.bind))
 _operator.def_abstract_eval(_shape_of_out)
 mlir.register_lowering(_operator, _by_xla)
 mlir.register_lowering(_operator, _lowered, platform="cpu")

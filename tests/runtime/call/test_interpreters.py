@@ -41,7 +41,7 @@ IN_ANOTHER = """
 """
 
 
-def test_another_interpreter_is_refused_before_and_after_the_main_one():
+def test_only_the_main_interpreter_has_it_whoever_is_first():
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(IN_ANOTHER), extension.__file__],
         capture_output=True,
