@@ -4,7 +4,7 @@ BIN := .venv/bin
 BUILT := .venv/.built
 INSTALLED := .venv/.installed
 
-.PHONY: help demo test test-slow soak lint records docs wheel install clean
+.PHONY: help demo test test-slow soak lint records tvm-ffi docs wheel install clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -55,6 +55,10 @@ lint: $(INSTALLED)  ## check form, types and imports
 records: $(BUILT)  ## tune the suite of the bench on an idle machine, into tuning_logs
 	$(BIN)/te-select tune --suite default --tuning-logs build/records
 	$(BIN)/te-select logs export tuning_logs --tuning-logs build/records --better
+
+# What the runtime does, with the oldest and the newest release that release/split.py lets it have.
+tvm-ffi: $(INSTALLED)  ## check the runtime with the oldest and the newest tvm-ffi
+	$(BIN)/python release/with_tvm_ffi.py build/tvm-ffi
 
 # The site of the documents, into build/site. A link that leads nowhere is an error.
 docs: $(INSTALLED)  ## build the site of the documents

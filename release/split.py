@@ -19,7 +19,9 @@ import tomlkit
 from packaging.requirements import Requirement
 
 RUNTIME, PACKAGE = "te-select-runtime", "te_select"
-NEEDED = {"apache-tvm-ffi", "numpy"}  # to load and call a library
+NEEDED = {"numpy"}  # to load and call a library, besides tvm-ffi
+# Other packages pin it otherwise. Only the builder, for its MetaSchedule, needs one release.
+TVM_FFI = "apache-tvm-ffi>=0.1.9,<0.2"
 SHELL = {"ml_dtypes", "rich", "typer"}  # to verify and inspect one from a shell
 BUILDING = (
     "bench",
@@ -58,7 +60,7 @@ def _to_runtime(document: Any) -> None:
     project["name"] = RUNTIME
     project["description"] = "Loads and runs the libraries of te-select; no TVM, no compiler"
     wanted = list(project["dependencies"])
-    project["dependencies"] = _of(wanted, NEEDED)
+    project["dependencies"] = [TVM_FFI, *_of(wanted, NEEDED)]
     project["optional-dependencies"] = {"cli": _of(wanted, SHELL)}
     data = document["tool"]["setuptools"]["package-data"]
     data[PACKAGE] = [name for name in data[PACKAGE] if not name.startswith(BUILDING)]

@@ -7,6 +7,7 @@ gradient that is not selected would become NaN.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import torch
@@ -23,9 +24,12 @@ from te_select.numpy_where.torch_kernels import (
 __all__ = ["common_call", "in_kind", "where"]
 
 _library = torch.library.Library("te_select", "DEF")
-_library.define(
-    "where(Tensor cond, Tensor x, Tensor y) -> Tensor", tags=torch.Tag.pt2_compliant_tag
-)
+# A library of `te-select torch build` may have brought the schema and its implementation for CPUs.
+_brought = bool(torch._C._jit_get_schemas_for_operator("te_select::where"))
+if not _brought:
+    _library.define(
+        "where(Tensor cond, Tensor x, Tensor y) -> Tensor", tags=torch.Tag.pt2_compliant_tag
+    )
 _library.define("where.out(Tensor cond, Tensor x, Tensor y, *, Tensor(a!) out) -> ()")
 _operator, _operator_out = torch.ops.te_select.where.default, torch.ops.te_select.where.out
 
@@ -69,6 +73,7 @@ def where(cond: Any, x: Any, y: Any, *, out: Any = None, opaque: bool = False) -
     in_forward_mode = torch.autograd.forward_ad._current_level >= 0  # which leaves it to torch
     if (compiling and not opaque) or in_forward_mode or not _is_taken(cond, x, y):
         return torch.where(cond, x, y)
+    _know_shardings()
     if not compiling and _has_escaped(cond, x, y):
         return torch.where(cond, x, y)  # which says so
     return _operator(cond, _tensor(x, y), _tensor(y, x))
@@ -125,6 +130,18 @@ def _has_escaped(*values: Any) -> bool:
         for value in values
     )
     return wrapped and functorch.peek_interpreter_stack() is None
+
+
+def _know_shardings() -> None:
+    """Register the sharding rule once DTensor is there; to import it here would take 0.7 s."""
+    if "torch.distributed.tensor" in sys.modules:
+        from te_select.numpy_where import torch_sharding  # noqa: F401, PLC0415
+
+
+def _is_divided(tensor: torch.Tensor) -> bool:
+    """Whether a tensor is a DTensor."""
+    there = sys.modules.get("torch.distributed.tensor")
+    return there is not None and isinstance(tensor, there.DTensor)
 
 
 def _is_taken(cond: Any, x: Any, y: Any) -> bool:
@@ -223,6 +240,7 @@ def _below(keys: Any, *operands: torch.Tensor) -> torch.Tensor:
 def _with_gradients(
     keys: Any, cond: torch.Tensor, x: torch.Tensor, y: torch.Tensor
 ) -> torch.Tensor:
+    _know_shardings()
     if torch.autograd.forward_ad._current_level >= 0:
         # Tangents may have tangents of an outer level, which only torch's own operators see.
         return torch.where(cond, x, y).contiguous()
@@ -236,9 +254,12 @@ def _with_gradients(
 def _into_without_gradients(
     keys: Any, cond: torch.Tensor, x: torch.Tensor, y: torch.Tensor, *, out: torch.Tensor
 ) -> None:
-    """Write to out, through which no gradient passes; torch.where refuses to record the call."""
+    """Write to out, through which no gradient passes; torch.where refuses to record the call.
+
+    DTensor has no sharding rules for operators of others that write to an argument.
+    """
     recorded = torch.is_grad_enabled() and torch._C._any_requires_grad(x, y, out)
-    if recorded or torch.autograd.forward_ad._current_level >= 0:
+    if recorded or _is_divided(out) or torch.autograd.forward_ad._current_level >= 0:
         torch.where(cond, x, y, out=out)
         return
     with torch._C._AutoDispatchBelowAutograd():
@@ -261,7 +282,8 @@ def _batched(
     return _operator(*aligned), 0
 
 
-_library.impl("where", _on_cpu, "CPU")
+if not _brought:
+    _library.impl("where", _on_cpu, "CPU")
 _library.impl("where", _on_device, "CUDA")
 for _key in ("CPU", "CUDA"):
     _library.impl("where.out", _into, _key)

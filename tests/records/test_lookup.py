@@ -156,7 +156,7 @@ def test_named_size_takes_a_record_of_a_range_before_others(tmp_path):
         assert origin(other, tmp_path) != "tuned:x86-64-v4/w4_2cte"
 
 
-def test_why_tells_of_the_cond_and_the_sizes_that_were_tuned_for(tmp_path):
+def test_why_tells_of_the_cond_and_the_sizes_tuned_for(tmp_path):
     said = {"default_seconds": 2e-3, "trials": 9, "cond": "mask.npy (sha256 0)", "sizes": "n=1:9"}
     add(tmp_path, flat(2), session=said)
     why = find(Workload(("n",), ("n",), ("n",)), V4, tmp_path).why

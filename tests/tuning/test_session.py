@@ -94,7 +94,7 @@ def test_finals_end_if_no_config_is_ahead(run):
     assert run.measurer.rounds == [trials.FIRST_ROUNDS, trials.ROUNDS, trials.DUEL_ROUNDS]
 
 
-def test_configs_that_their_trial_shows_lost_are_not_in_the_finals(run):
+def test_configs_that_have_lost_are_not_in_the_finals(run):
     def seconds(candidate):
         return 1e-3 * {8: 1.0, 4: 1.0, 2: trials.LOST * 1.1, 1: 2.0}[candidate.config["unroll"]]
 
@@ -157,7 +157,7 @@ def test_resumed_session_measures_what_a_whole_one_does(run, tmp_path):
     assert [c.config for c in measured] == [c.config for c in whole.measured]
 
 
-def test_range_of_sizes_is_tuned_at_three_and_recorded_for_the_names(run, tmp_path):
+def test_range_is_tuned_at_three_sizes_and_recorded_for_names(run, tmp_path):
     """A config that is the best at one size only does not win."""
     named = Workload(("b", 1), ("b", "n"), ())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 from te_select import forks
 from te_select.backends.targets import resolve
@@ -42,6 +43,7 @@ def build(
     path: str | os.PathLike[str] | None = None,
     target: str = "native",
     progress: Callable[[int, int], None] | None = None,
+    **options: Any,
 ) -> Path:
     """Build the whole family.
 
@@ -54,6 +56,8 @@ def build(
         A CPU target, or several levels of one, for a library to ship.
     progress
         Called with the number of steps done and of all steps.
+    options
+        Further ones of `build_family`, for a library to ship.
 
     Returns
     -------
@@ -74,17 +78,20 @@ def build(
         name = key.entry(key.WHOLE)  # before: a record may be added meanwhile
         return cache.write(name, _built(family.parts(), target, progress).image)
     path = stored.check_path(path, [".json", ".h"])
-    return stored.write(_built(family.parts(), target, progress), path)
+    return stored.write(_built(family.parts(), target, progress, **options), path)
 
 
 @forks.no_fork_during()
 def _built(
-    names: Iterable[str], target: str, progress: Callable[[int, int], None] | None = None
+    names: Iterable[str],
+    target: str,
+    progress: Callable[[int, int], None] | None = None,
+    **options: Any,
 ) -> stored.Stored:
     resolved = resolve(target)
     chosen = list(names)
     kernels = sum(len(family.parts()[name]) for name in chosen) * len(resolved.levels)
     with scratch.folder(scratch.ROOM + kernels * scratch.KERNEL_ROOM) as folder:
         path = folder / "where.so"
-        build_family(chosen, path, resolved, progress)
+        build_family(chosen, path, resolved, progress, **options)
         return stored.read(path)

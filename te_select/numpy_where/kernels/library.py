@@ -32,7 +32,7 @@ from te_select.runtime.artifact import cache, files, stored
 from te_select.runtime.artifact.manifest import Manifest
 from te_select.runtime.call.cpu import features
 from te_select.runtime.call.extension import extension
-from te_select.runtime.call.image import call_for_int, load_bytes
+from te_select.runtime.call.image import call_for_int, load_bytes, open_again
 
 PREBUILT = Path(te_select.__file__).parent / "prebuilt" / "where.so.gz"
 """A library of several levels, which only wheels have (``make wheel``).
@@ -69,6 +69,12 @@ def function_of_tensors(name: str, type_of_tensors: type) -> Any:
         return extension.tensor_entry(address, type_of_tensors)
     except (AttributeError, ValueError):
         return None
+
+
+def function() -> Any:
+    """The function of the loaded kernels, of which there are some, as tvm-ffi's callers take it."""
+    assert _first is not None
+    return open_again(_first).get_function(family.FUNCTION)
 
 
 def fetch(part: str) -> bool:

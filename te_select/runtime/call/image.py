@@ -12,6 +12,7 @@ import ctypes
 import fcntl
 import functools
 import os
+import re
 import threading
 import warnings
 from pathlib import Path
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
 
 PRIVATE_COPY = "TE_SELECT_PRIVATE_COPY"
 """If set to any value, images are files, so that profilers such as perf can read their symbols."""
-TESTED = "0.1.14"
-"""The release of apache-tvm-ffi that every test has run with; pyproject.toml asks for it."""
+TESTED = ">=0.1.9,<0.2"
+"""The releases of apache-tvm-ffi of which the oldest and the newest are tested: make tvm-ffi."""
+_OLDEST = 9  # in 0.1.9
 _LOCATOR = "te_select_manifest"  # the function that returns the address of an image's manifest
 _SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 _LONGEST_NAME = 200  # bytes of a memfd's name; the system takes 249
@@ -87,16 +89,17 @@ def open_again(library: ctypes.CDLL) -> tvm_ffi.Module:
 
 
 def warn_of_untested(version: str) -> None:
-    """Warn if this is another release of apache-tvm-ffi than the tested one.
+    """Warn if a release of apache-tvm-ffi is not among the tested ones.
 
     Warns
     -----
     RuntimeWarning
-        If it is.
+        If it is not.
     """
-    if version != TESTED and not version.startswith(f"{TESTED}."):
+    found = re.match(r"0\.1\.(\d+)", version)
+    if found is None or int(found[1]) < _OLDEST:
         warnings.warn(
-            f"apache-tvm-ffi is {version}; te-select was tested with {TESTED}, and expects it",
+            f"apache-tvm-ffi is {version}; te-select was tested with {TESTED}, and expects that",
             RuntimeWarning,
             stacklevel=2,
         )

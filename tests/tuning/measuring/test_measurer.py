@@ -167,7 +167,7 @@ def test_libraries_stay_until_another_workload_or_the_closing():
     assert not [pid for pid in children(os.getpid()) if str(opened.folder) in command(pid)]
 
 
-def test_workers_import_side_by_side_and_none_while_kernels_are_timed(monkeypatch):
+def test_workers_import_together_and_before_a_kernel_is_timed(monkeypatch):
     """All are launched before the first is waited for; all are ready before the first is timed."""
     seen = []
     timed = local.RunWorker.measure

@@ -6,6 +6,15 @@
 
 enum { TE_SELECT_LARGE = 4096 }; /* elements; calls of more are counted as large */
 
+/* Adds to a number that several threads may change, where no lock of Python's guards it. */
+static inline long long te_select_add(long long* to, long long n) {
+#ifdef Py_GIL_DISABLED
+  return __atomic_add_fetch(to, n, __ATOMIC_RELAXED);
+#else
+  return *to += n;
+#endif
+}
+
 /* Sets the function of Python that fetches a kernel of rows, by its number. */
 void te_select_fetch_missing_kernel_by(PyObject* function);
 

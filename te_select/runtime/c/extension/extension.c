@@ -12,9 +12,11 @@
 #include "operands.h"
 #include "tensors.h"
 
-static const te_select_where_library* library;
-static PyObject *numpy_fallback, *load_kernels, *numpy_where; /* functions of Python */
-static PyObject* by_type; /* a dict: for tensors of a type, a function for common calls */
+static const te_select_where_library* library; /* the first one; set once, by any thread */
+/* Functions of Python, set before the first call. */
+static PyObject *numpy_fallback, *load_kernels, *numpy_where;
+/* A dict: for tensors of a type, a function for common calls, which is never removed. */
+static PyObject* by_type;
 static long long left[TE_SELECT_REASONS]; /* calls of numpy.where from here */
 
 /* ---- shapes ------------------------------------------------------------------------------------- */
@@ -115,11 +117,12 @@ static te_select_verdict take_out(PyObject* out, const te_select_operands* found
 /* ---- the call ----------------------------------------------------------------------------------- */
 
 static int32_t run(const te_select_where_call* call, int64_t elements) {
-  if (!library) return TE_SELECT_WHERE_NO_KERNEL;
-  if (elements < TE_SELECT_KEEP_LOCK) return library->call(call);
+  const te_select_where_library* first = __atomic_load_n(&library, __ATOMIC_ACQUIRE);
+  if (!first) return TE_SELECT_WHERE_NO_KERNEL;
+  if (elements < TE_SELECT_KEEP_LOCK) return first->call(call);
   int32_t outcome;
   Py_BEGIN_ALLOW_THREADS;
-  outcome = library->call(call);
+  outcome = first->call(call);
   Py_END_ALLOW_THREADS;
   return outcome;
 }
@@ -232,7 +235,7 @@ static PyObject* where_call(PyObject* self, PyObject* const* args, size_t flagge
   }
   if (!out && (found == TE_SELECT_FALLBACK_ELEMENT_TYPE || found == TE_SELECT_FALLBACK_NUMBER ||
                found == TE_SELECT_FALLBACK_SHAPE)) {
-    ++left[found]; /* from here, so that warnings name the line of the caller */
+    te_select_add(&left[found], 1); /* from here, so that warnings name the line of the caller */
     return PyObject_Vectorcall(numpy_where, args, TE_SELECT_INPUTS, NULL);
   }
   return call_others(self, found, args, count, names);
@@ -263,10 +266,10 @@ static PyObject* install(PyObject* self, PyObject* address) {
   }
   const char* refusal = given->refusal();
   if (refusal) return PyErr_Format(PyExc_ValueError, "%s", refusal);
-  if (library) {
-    library->add(given);
-  } else {
-    library = given;
+  const te_select_where_library* first = NULL;
+  if (!__atomic_compare_exchange_n(&library, &first, given, 0, __ATOMIC_ACQ_REL,
+                                   __ATOMIC_ACQUIRE)) {
+    first->add(given);
   }
   Py_RETURN_NONE;
 }
@@ -275,7 +278,7 @@ static PyObject* counts(PyObject* self, PyObject* unused) {
   (void)self, (void)unused;
   PyObject* reasons = PyDict_New();
   for (int i = TE_SELECT_TAKEN + 1; reasons && i < TE_SELECT_REASONS; ++i) {
-    PyObject* count = PyLong_FromLongLong(left[i]);
+    PyObject* count = PyLong_FromLongLong(__atomic_load_n(&left[i], __ATOMIC_RELAXED));
     if (!count || PyDict_SetItemString(reasons, te_select_reasons[i], count)) Py_CLEAR(reasons);
     Py_XDECREF(count);
   }
@@ -306,23 +309,38 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
+/* NumPy, without which there is nothing here, has one interpreter in a process, too. */
+static int fill(PyObject* made) {
+  if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+    PyErr_SetString(PyExc_ImportError, "te_select's extension is for the main interpreter alone");
+    return -1;
+  }
+  import_array1(-1);
+  if (te_select_remember_numpys_rule()) return -1;
+  PyObject* numpy = PyImport_ImportModule("numpy");
+  if (!numpy) return -1;
+  Py_XSETREF(numpy_where, PyObject_GetAttrString(numpy, "where"));
+  Py_DECREF(numpy);
+  return numpy_where ? PyModule_AddIntConstant(made, "LARGE", TE_SELECT_LARGE) : -1;
+}
+
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, (void*)fill},
+#ifdef Py_mod_multiple_interpreters
+    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
+#endif
+#ifdef Py_mod_gil
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+    {0, NULL},
+};
+
 static struct PyModuleDef module = {
     .m_base = PyModuleDef_HEAD_INIT,
     .m_name = "_extension",
     .m_doc = "Calls by NumPy's C API: te_select.where, and kernels.",
-    .m_size = -1,
     .m_methods = methods,
+    .m_slots = slots,
 };
 
-PyMODINIT_FUNC PyInit__extension(void) {
-  import_array();
-  if (te_select_remember_numpys_rule()) return NULL;
-  PyObject* numpy = PyImport_ImportModule("numpy");
-  if (!numpy) return NULL;
-  numpy_where = PyObject_GetAttrString(numpy, "where");
-  Py_DECREF(numpy);
-  if (!numpy_where) return NULL;
-  PyObject* made = PyModule_Create(&module);
-  if (made && PyModule_AddIntConstant(made, "LARGE", TE_SELECT_LARGE)) Py_CLEAR(made);
-  return made;
-}
+PyMODINIT_FUNC PyInit__extension(void) { return PyModuleDef_Init(&module); }

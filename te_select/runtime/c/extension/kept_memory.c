@@ -137,7 +137,8 @@ static void* new_block(size_t size) {
     address = malloc(size);
   }
 #ifdef MADV_HUGEPAGE
-  if (address && asks_for_huge_pages && size >= HUGE_FROM) {
+  int asks = __atomic_load_n(&asks_for_huge_pages, __ATOMIC_RELAXED);
+  if (address && asks && size >= HUGE_FROM) {
     size_t page = 4096, before = (page - (uintptr_t)address % page) % page;
     madvise((char*)address + before, size - before, MADV_HUGEPAGE);
   }
@@ -190,7 +191,7 @@ static int is_large(const PyArray_Descr* type, int ndim, const npy_intp* shape) 
   for (int axis = 0; axis < ndim; ++axis) {
     if (__builtin_mul_overflow(bytes, shape[axis], &bytes)) return 0;
   }
-  return bytes >= LEAST && (size_t)bytes <= limit;
+  return bytes >= LEAST && (size_t)bytes <= __atomic_load_n(&limit, __ATOMIC_RELAXED);
 }
 
 PyArrayObject* te_select_new_array(PyArray_Descr* type, int ndim, const npy_intp* shape,
@@ -232,8 +233,8 @@ PyObject* te_select_keep_memory(PyObject* module, PyObject* const* args, Py_ssiz
     pthread_atfork(before_fork, after_in_parent, after_in_child);
   }
   pthread_mutex_lock(&lock);
-  limit = most;
-  asks_for_huge_pages = huge;
+  __atomic_store_n(&limit, most, __ATOMIC_RELAXED);
+  __atomic_store_n(&asks_for_huge_pages, huge, __ATOMIC_RELAXED);
   pthread_mutex_unlock(&lock);
   give_all_back();
   Py_RETURN_NONE;

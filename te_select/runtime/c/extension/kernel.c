@@ -4,8 +4,9 @@
 #include "ffi.h"
 
 static const char capsule_name[] = "te_select.kernel";
-static PyTypeObject* tensor_type; /* tvm_ffi.Tensor */
-static PyObject* handle_of;       /* its method `__chandle__` */
+/* tvm_ffi.Tensor and its method `__chandle__`; set once, by an import, before kernels are called. */
+static PyTypeObject* tensor_type;
+static PyObject* handle_of;
 
 static int code_of(const PyArray_Descr* type) {
   int number = type->type_num;
@@ -122,9 +123,10 @@ PyObject* te_select_make_entry(PyObject* module, PyObject* address) {
 PyObject* te_select_take_tensors(PyObject* module, PyObject* type) {
   (void)module;
   if (!PyType_Check(type)) return PyErr_Format(PyExc_TypeError, "expected a type");
+  if (tensor_type) Py_RETURN_NONE;
   PyObject* found = PyObject_GetAttrString(type, "__chandle__");
   if (!found) return NULL;
-  Py_XSETREF(handle_of, found);
-  Py_XSETREF(tensor_type, (PyTypeObject*)Py_NewRef(type));
+  handle_of = found;
+  tensor_type = (PyTypeObject*)Py_NewRef(type);
   Py_RETURN_NONE;
 }

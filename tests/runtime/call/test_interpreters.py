@@ -1,0 +1,68 @@
+"""The extension in interpreters of Python: the main one alone, and without the lock."""
+
+import importlib.util
+import subprocess
+import sys
+import sysconfig
+import textwrap
+
+import pytest
+
+extension = pytest.importorskip("te_select.runtime.call._extension")
+
+IN_ANOTHER = """
+    import sys, textwrap
+    try:
+        import _interpreters as interpreters
+    except ImportError:
+        import _xxsubinterpreters as interpreters
+
+    inside = textwrap.dedent('''
+        import importlib.machinery, importlib.util
+        name = "te_select.runtime.call._extension"
+        loader = importlib.machinery.ExtensionFileLoader(name, FILE)
+        spec = importlib.util.spec_from_loader(name, loader)
+        try:
+            loader.exec_module(importlib.util.module_from_spec(spec))
+        except ImportError as error:
+            print("ImportError:", error, flush=True)
+        else:
+            print("it was imported", flush=True)
+    ''').replace("FILE", repr(sys.argv[1]))
+    for first in (True, False):
+        interpreters.run_string(interpreters.create(), inside)
+        if first:
+            import importlib.machinery, importlib.util
+            name = "te_select.runtime.call._extension"
+            loader = importlib.machinery.ExtensionFileLoader(name, sys.argv[1])
+            made = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
+            loader.exec_module(made)
+            assert made.counts()[0] == 0
+"""
+
+
+def test_only_the_main_interpreter_has_it_whoever_is_first():
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(IN_ANOTHER), extension.__file__],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) == 2
+    assert all(line.startswith("ImportError:") and "interpreter" in line for line in lines), lines
+
+
+def test_import_leaves_the_lock_as_it_is():
+    is_enabled = getattr(sys, "_is_gil_enabled", lambda: True)
+    assert is_enabled() is not bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+
+
+def test_module_can_be_imported_again():
+    """It holds nothing of its own: a second module object shares all with the first."""
+    spec = importlib.util.spec_from_file_location(extension.__name__, extension.__file__)
+    again = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(again)
+    assert again.counts() == extension.counts()
+    assert again.LARGE == extension.LARGE
