@@ -8,6 +8,7 @@ the shapes that it has then.
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -155,12 +156,13 @@ def _fetch(cond: Any, x: Any, y: Any) -> bool:
     width = x.dtype.itemsize
     if not library.fetch(family.part_of_width(width)):
         return False
-    select = _registered()
+    with _registering:  # XLA refuses a second registration
+        select = _registered()
     shapes = (cond.shape, x.shape, y.shape)
     pattern = access_pattern(Workload(*shapes, str(x.dtype), "multidirectional"))
-    missing = select(*_like_the_innermost(pattern.loops[-2:], width))
-    if missing > 0:
-        library.fetch_missing_kernel(missing - 1)  # without it, the runs do the work
+    result = select(*_like_the_innermost(pattern.loops[-2:], width))
+    if result >= family.MISSING_KERNEL:
+        library.fetch_missing_kernel(result - family.MISSING_KERNEL)  # without it, runs do the work
     return True
 
 
@@ -174,6 +176,9 @@ def _like_the_innermost(loops: Sequence[Loop], width: int) -> list[Any]:
     ]
     types = ("?", *[f"u{width}"] * 3)
     return [np.zeros(shape, kind) for shape, kind in zip([*shapes, extents], types, strict=True)]
+
+
+_registering = threading.Lock()
 
 
 @functools.cache

@@ -58,7 +58,7 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
     load: Load = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Show what a library or a workload is, or what a model becomes.
+    """Show what a library or a workload is; what a model becomes.
 
     For a library and a workload: the config with its reason, and the source at each level. For a
     model: a table of its Where or Select nodes, with what te-select does with each.

@@ -97,8 +97,10 @@ def parse_ranges(texts: Sequence[str] | None, known: Collection[str]) -> Sizes:
     sizes: Sizes = {}
     for text in texts or ():
         match = _SIZE.fullmatch(text)
-        least, most = (0, -1) if match is None else (int(match[2]), int(match[3] or match[2]))
-        if match is None or least > most:
+        least, most = (0, 0) if match is None else (int(match[2]), int(match[3] or match[2]))
+        if least > most:
+            raise UsageError(f"--size {text}: {least} is above {most}; expected the least first")
+        if match is None:
             raise UsageError(
                 f"--size {text!r} is no size of a dim; expected, for example, batch=8, or for "
                 "tune a range such as batch=1:64"
@@ -164,7 +166,11 @@ def workloads_of(
         least, most = (
             _sizes(node, {name: bounds[end] for name, bounds in sizes.items()}) for end in (0, 1)
         )
-        known = {name: (size, most[name]) for name, size in least.items() if name in most}
+        known = {
+            name: (min(size, most[name]), max(size, most[name]))
+            for name, size in least.items()
+            if name in most
+        }
         found.setdefault(at_sizes(node.workload, known, node.place, bind=bind), node.place)
     if not found:
         raise UsageError("no node of the model has a kernel of its own; see inspect --model")

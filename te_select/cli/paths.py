@@ -68,8 +68,9 @@ def check_results(flag: str, path: Path | None, endings: tuple[str, ...]) -> Non
     if endings and path.suffix.lower() not in endings:
         raise UsageError(f"{flag} {path} ends in none of {', '.join(endings)}")
     try:
-        if path.is_dir():
-            raise UsageError(f"{flag} {path} is a folder; expected a file")
+        if path.is_dir() or (path.exists() and not path.is_file()):
+            what = "a folder" if path.is_dir() else "no plain file"
+            raise UsageError(f"{flag} {path} is {what}; expected a file")
         with tempfile.TemporaryFile(dir=path.resolve().parent):
             pass
     except ValueError as error:

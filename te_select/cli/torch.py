@@ -15,7 +15,7 @@ from te_select.cli.where import Target
 Output = Annotated[Path, typer.Option("-o", "--output", help="The .so to write.")]
 
 torch_app = typer.Typer(
-    help="The operator te_select::where for programs of torch without Python.\n\n"
+    help="The operator te_select::where for C++ programs of torch.\n\n"
     "Example: te-select torch build -o build/libte_select_torch.so",
     rich_markup_mode=None,
 )

@@ -35,7 +35,9 @@ if TYPE_CHECKING:
     from te_select.tuning.record import Options, Outcome, Record
 
 LibraryFile = Annotated[Path | None, typer.Option(help="Tune all workloads of a library.")]
-WhereFile = Annotated[str | None, typer.Option(help="Tune te_select.where: its stats().kernels.")]
+WhereFile = Annotated[
+    str | None, typer.Option(help="Tune te_select.where: a JSON of its stats().kernels, or a name.")
+]
 Logs = Annotated[
     Path | None,
     typer.Option(
@@ -55,7 +57,9 @@ Every = Annotated[
 Minutes = Annotated[
     float | None, typer.Option(min=0.0, help="The most that the session takes, shared by all.")
 ]
-Plot = Annotated[Path | None, typer.Option(help="Draw what each knob was worth: PNG, SVG or PDF.")]
+Plot = Annotated[
+    Path | None, typer.Option(help="Draw what each knob was worth, by matplotlib: PNG, SVG or PDF.")
+]
 
 
 @dataclass(frozen=True)
@@ -166,7 +170,7 @@ def _targets(text: str, runner: str) -> list[tuple[str, str]]:
     # A device's own list has the device once: device:one,two. JSON has commas as well.
     is_one = text.startswith("{") or (":" in names[0] and not all(":" in name for name in names))
     found = []
-    for target in [text] if is_one else names:
+    for target in [text] if is_one else dict.fromkeys(names):
         try:
             parse_runner(own := runner.replace("{target}", target))
         except TuningError as error:
@@ -182,7 +186,8 @@ def _draw(path: Path, outcomes: Sequence[Outcome], *, quiet: bool) -> None:
     if knobs:
         worth.plot(path, knobs)
     if not quiet:
-        print(f"written: {path}" if knobs else "nothing to draw: no trials were made or kept")
+        nothing = "nothing to draw: no workload is done, or its trials were not kept"
+        print(f"written: {path}" if knobs else nothing)
 
 
 def _print(
@@ -206,8 +211,8 @@ def _print(
             print("te-select where build uses them")
     if unsure:
         print(
-            f"{len(unsure)} of {len(records)} recorded, not used: unsure because "
-            f"{unsure[0].unsure}\nthe same command tries them again"
+            f"{len(unsure)} of {len(records)} not used, and no earlier record replaced: unsure "
+            f"because {unsure[0].unsure}\nthe same command tries them again"
         )
     if rest:
         print(rest)

@@ -58,7 +58,7 @@ def verify_command(  # noqa: PLR0913, PLR0917 - one per flag
     level: LevelOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Compare kernels with NumPy bit for bit, or run a corpus of cases.
+    """Compare kernels with NumPy bit for bit; run a corpus of cases.
 
     A library is loaded, which runs its code.
 

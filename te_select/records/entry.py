@@ -63,6 +63,17 @@ class Entry:
         return str(self.session.get("unsure", ""))
 
     @property
+    def sized_names(self) -> frozenset[str]:
+        """The names of the dims for whose ranges of sizes it is; empty if it is for one size."""
+        ranges = str(self.session.get("sizes", "")).split()
+        return frozenset(each.partition("=")[0] for each in ranges)
+
+    @property
+    def name(self) -> tuple[str, frozenset[str]]:
+        """What no other record of a log is for."""
+        return self.key, self.sized_names
+
+    @property
     def pattern(self) -> AccessPattern:
         """The access pattern it was measured for."""
         return AccessPattern.from_key(self.key)

@@ -175,14 +175,14 @@ def _near(
     ranked = []
     for root, entry in entries:
         factor = ratio(pattern, entry.pattern)
-        ranged = entry.session.get("sizes", "")
-        if ranged and {part.partition("=")[0] for part in ranged.split()} != names:
-            continue  # it is for other sizes than one
+        ranged = bool(entry.sized_names)
+        if ranged and entry.sized_names != names:
+            continue
         if factor is not None and factor <= NEAR and record_group(entry) == group:
             apart = abs(math.log((entry.pattern.elements or 1) / (elements or 1)))
             ranked.append((factor, not ranged, apart, root, entry.seconds, entry))
     for factor, *_, entry in sorted(ranked, key=lambda each: each[:5]):
-        ranged = bool(entry.session.get("sizes"))
+        ranged = bool(entry.sized_names)
         of_its_sizes = factor == 1 and (ranged or not workload.dim_names)
         own = exact and of_its_sizes and is_of(entry, target)
         alike = ranged or schedule.may_share_record(pattern, entry.pattern, target.tvm)

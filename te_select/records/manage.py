@@ -113,19 +113,19 @@ def merge(
     refused: list[str] = []
     for listed in contents(source, target, only):
         refused += listed.complaints
-        fastest: dict[str, Entry] = {}
+        fastest: dict[object, Entry] = {}
         for entry in listed.entries:
             if better and not _beats_default(entry):
                 continue
             if (problem := _problem(entry)) is not None:
                 refused.append(f"{listed.target}/{entry.key}: {problem}")
-            elif entry.key not in fastest or entry.seconds < fastest[entry.key].seconds:
-                fastest[entry.key] = entry
+            elif entry.name not in fastest or entry.seconds < fastest[entry.name].seconds:
+                fastest[entry.name] = entry
         if fastest:
             put = store.put(destination / listed.target, [*fastest.values()], _is_better)
             taken += [f"{listed.target}/{entry.key}" for entry in put]
             kept += [f"{listed.target}/{e.key}" for e in fastest.values() if e not in put]
-    if not taken and not kept and not refused:
+    if not taken and not kept and not refused and not better:
         raise TuningError(
             f"{source} holds no record of target {target!r} and name {only!r}; expected "
             f"TARGET/{snapshot.RECORDS} with records that match"

@@ -53,7 +53,7 @@ def put(
     entries: Sequence[Entry],
     wanted: Callable[[Entry, Entry], bool] = lambda new, old: True,
 ) -> list[Entry]:
-    """Put records into a target's logs; each replaces those of its access pattern.
+    """Put records into a target's logs; each replaces those of its name (`Entry.name`).
 
     Parameters
     ----------
@@ -79,12 +79,12 @@ def put(
         taken = snapshot.take(folder)
         found = log.parse(folder, taken)
         new = {
-            entry.key: entry
+            entry.name: entry
             for entry in entries
-            if all(wanted(entry, old) for old in found.entries if old.key == entry.key)
+            if all(wanted(entry, old) for old in found.entries if old.name == entry.name)
         }
         lines: dict[object, Entry] = {
-            old.key if old.key in new else number: old for number, old in enumerate(found.entries)
+            old.name if old.name in new else number: old for number, old in enumerate(found.entries)
         }
         _write(folder, taken, [*(lines | new).values()], found)
     return [*new.values()]
@@ -115,10 +115,10 @@ def drop(folder: Path, useless: Sequence[Entry]) -> list[Entry]:
     with locked(folder):
         taken = snapshot.take(folder)
         found = log.parse(folder, taken)
-        fastest: dict[str, int] = {}
+        fastest: dict[object, int] = {}
         for i, entry in sorted(enumerate(found.entries), key=lambda each: each[1].seconds):
             if entry not in useless:
-                fastest.setdefault(entry.key, i)
+                fastest.setdefault(entry.name, i)
         kept = sorted(fastest.values())
         if len(kept) < len(found.entries) or found.damaged:
             _write(folder, taken, [found.entries[i] for i in kept], found)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,21 +59,30 @@ class Mask:
         blocks = rng.random(-(-count // self.block), np.float32) < self.density / 100
         return np.repeat(blocks, min(self.block, count))[:count]
 
-    def check(self, count: int) -> None:
-        """Raise ValueError if it cannot be drawn for so many elements."""
+    def check(self, count: int | None = None) -> None:
+        """Raise ValueError if it cannot be drawn for so many elements; None for any number."""
         if self.file:
             self._read(count)
 
-    def _read(self, count: int) -> npt.NDArray[np.bool_]:
+    def _read(self, count: int | None) -> npt.NDArray[np.bool_]:
         try:
             found: npt.NDArray[Any] = np.load(self.file, mmap_mode="r", allow_pickle=False)
         except OSError as error:
             raise ValueError(f"{self.file} cannot be read: {error.strerror or error}") from error
-        except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        except Exception as error:  # what a file's header may lead to is not documented
             raise ValueError(f"{self.file} is no .npy of booleans, as numpy.save writes") from error
-        if not isinstance(found, np.ndarray) or found.dtype != np.bool_ or found.size != count:
+        if (
+            not isinstance(found, np.ndarray)
+            or found.dtype != np.bool_
+            or count
+            not in (
+                None,
+                found.size,
+            )
+        ):
             held = f"{found.size} {found.dtype}" if isinstance(found, np.ndarray) else "an archive"
-            raise ValueError(f"{self.file} holds {held}; expected the {count} booleans of cond")
+            number = "" if count is None else f"{count} "
+            raise ValueError(f"{self.file} holds {held}; expected the {number}booleans of cond")
         return found.reshape(-1)
 
 

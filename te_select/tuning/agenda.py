@@ -136,7 +136,8 @@ class Agenda:
             roof *= job.moved / job.needed
         job = replace(job, seconds=seconds, roof=roof)
         share = job.moved / seconds / roof if roof else 0.0
-        if share < NEAR_ROOF or self._every:
+        begun = session.last_run is not None and session.last_run.has_begun
+        if share < NEAR_ROOF or self._every or begun:
             return job
         why = f"the default reaches {share:.0%} of the roof; --all tunes it"
         return replace(job.outcome(), passed_over=why)
@@ -151,4 +152,6 @@ class Agenda:
         except UntunableError as error:
             return replace(job.outcome(), error=str(error))
         run = job.session.last_run
+        if run is None:  # another session has tuned it meanwhile
+            return replace(job.outcome(record), fresh=False)
         return replace(job.outcome(record), resumed=run.resumed, knobs=run.knobs)

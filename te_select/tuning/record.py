@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from te_select.errors import ArgumentError, TuningError
 from te_select.operator.access import access_pattern
+from te_select.operator.broadcast import shown
 from te_select.operator.workload import Workload
 from te_select.records import log
 from te_select.timing.operands import USUAL, Mask
@@ -78,7 +79,11 @@ class Options:
         if self.cond_file and (self.density, self.block) != (USUAL.density, USUAL.block):
             raise ArgumentError("cond_file says all of cond; leave density and block out")
         if self.cond_file and not Path(self.cond_file).is_file():
-            raise ArgumentError(f"cond_file {self.cond_file} is no file; expected a .npy")
+            raise ArgumentError(f"cond_file {shown(self.cond_file)} is no file; expected a .npy")
+        try:
+            self.mask.check()
+        except ValueError as error:
+            raise ArgumentError(f"cond_file {error}") from error
 
 
 @dataclass(frozen=True)
@@ -215,7 +220,7 @@ def said(record: Record) -> dict[str, Any]:
     return {name: value for name, value in kept.items() if value or name not in _TEXTS}
 
 
-def recorded(folder: Path, sized: Workload, tvm: str) -> Record | None:
+def recorded(folder: Path, sized: Workload, tvm: str, names: Collection[str] = ()) -> Record | None:
     """Return the record of a workload in the logs of a target, if that TVM wrote it.
 
     Parameters
@@ -226,6 +231,8 @@ def recorded(folder: Path, sized: Workload, tvm: str) -> Record | None:
         The workload, of int dims.
     tvm
         The version of TVM.
+    names
+        The names of the dims that have ranges of sizes.
 
     Returns
     -------
@@ -241,7 +248,8 @@ def recorded(folder: Path, sized: Workload, tvm: str) -> Record | None:
     found = log.read(folder)
     found.warn()
     key = access_pattern(sized).key
-    own = [entry for entry in found.entries if entry.key == key and entry.tvm == tvm]
+    name = key, frozenset(names)
+    own = [entry for entry in found.entries if entry.name == name and entry.tvm == tvm]
     fastest = min(own, key=lambda entry: entry.seconds, default=None)
     if fastest is None or not {"config", *SAID[:3]} <= set(fastest.session):
         return None

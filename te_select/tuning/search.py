@@ -13,6 +13,8 @@ import itertools
 import logging
 import math
 import random
+import signal
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -198,8 +200,9 @@ def _predicted(every: Sequence[Any], trials: int, seconds_of: SecondsOf) -> Batc
 
     MetaSchedule cannot search for a function with named dims.
     """
+    yield [every[0]]
     first = [every[0], *one_by_one(every)][:trials]
-    yield first
+    yield first[1:]
     worth = Worth(every, lambda config: seconds_of(config) if config in first else None)
     best = sorted((config for config in every if config not in first), key=worth.predict)
     yield best[: trials - len(first)]
@@ -224,6 +227,23 @@ def _batches(
             worth = Worth(every, known.get)
             evolution = Evolution(workload, target, every, worth, trials, seed, cpus)
         yield from evolution.batches(known, seconds_of)
+
+
+@contextlib.contextmanager
+def _interrupt_afterwards() -> Iterator[None]:
+    """Hold Ctrl-C until the end: TVM's threads would make an empty RuntimeError of it."""
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or before is None:
+        yield
+        return
+    came: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came:
+        signal.raise_signal(signal.SIGINT)
 
 
 class Evolution:
@@ -293,7 +313,7 @@ class Evolution:
                 yield list(batch.values())
                 known |= {key: seconds_of(config) for key, config in batch.items()}
             left = self._trials - len(known)
-            with forks.no_fork_during():
+            with forks.no_fork_during(), _interrupt_afterwards():
                 if proposed:
                     self._notify([(each, known[key]) for each, key in proposed if key in known])
                 found = list(self._context.generate_measure_candidates() or []) if left else []

@@ -6,11 +6,13 @@ Every workload that was tuned has a record, even if the default config won.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import math
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from operator import index
 from pathlib import Path
 from typing import Any
 
@@ -122,9 +124,23 @@ def tune(  # noqa: PLR0913 - the public contract's, by keyword
     options = Options(
         trials, timeout, jobs, seed, force, keep_trials, density, block, str(cond_file)
     )
-    ranges = tuple((name, *bounds) for name, bounds in (sizes or {}).items())
+    ranges = _ranges(sizes or {})
     with Session(target, tuning_logs, runner, options) as session:
         return session.tune(session.task(workload, ranges), observe or (lambda progress: None))
+
+
+def _ranges(sizes: Mapping[str, tuple[int, int]]) -> Ranges:
+    """The sizes that a caller gives; raises ArgumentError if they are none."""
+    try:
+        ranges = tuple((name, *map(index, bounds)) for name, bounds in sizes.items())
+        if any(type(name) is not str or len(bounds) != 2 for name, *bounds in ranges):  # noqa: PLR2004
+            raise TypeError
+    except (AttributeError, TypeError) as error:
+        raise ArgumentError(
+            f"sizes is {shown(sizes)}; expected the least and the largest size of each named dim, "
+            'such as {"batch": (1, 64)}'
+        ) from error
+    return ranges  # type: ignore[return-value]  # each has three members
 
 
 class Session:
@@ -171,7 +187,7 @@ class Session:
         self.folder = self.logs / self.within / log.folder_name(self.target.records)
         self._measurer = measurer
         self._own: Measurer | None = None
-        self.last_run: Run
+        self.last_run: Run | None = None  # of the last task; None if it had a record
         self._journals: dict[Path, Journal] = {}
         self._machine = machine(self.target.kind)
         general = versions()
@@ -213,7 +229,8 @@ class Session:
 
     def find(self, task: Task) -> Record | None:
         """Return the record that a task has already, if it is sure and can be used."""
-        found = recorded(self.folder, task.sized, self._versions["tvm"])
+        names = [name for name, _, _ in task.ranges]
+        found = recorded(self.folder, task.sized, self._versions["tvm"], names)
         if found is None or found.unsure:
             return None
         if {name: getattr(found, name) for name in ("cond", "sizes")} != {
@@ -230,9 +247,9 @@ class Session:
     def look(self, task: Task, observe: Observer) -> float:
         """Measure a task's default config, which is its first trial; returns the seconds."""
         with self._opened(task) as journal:
-            run = Run(task, self.measurer, journal, observe)
-            (trial,) = run.trials(1, [[self._default(task)]])
-        assert trial.seconds is not None  # or it would have been refused
+            self.last_run = Run(task, self.measurer, journal, observe)
+            (trial,) = self.last_run.trials(1, [[self._default(task)]])
+        assert trial.seconds is not None  # or the run has refused it
         return trial.seconds
 
     def kept_knobs(self, task: Task) -> list[Knob]:
@@ -251,6 +268,7 @@ class Session:
         TuningError
             If measuring itself does not work, or the logs cannot be written.
         """
+        self.last_run = None
         if not self.options.force and (found := self.find(task)):
             return found
         sized = task.sized
@@ -300,9 +318,11 @@ class Session:
             yield journal
 
     def _journal(self, task: Task) -> Journal:
-        journal = Journal(
-            self.folder, access_pattern(task.sized).key, self._versions | task.conditions
-        )
+        conditions = task.conditions
+        key = access_pattern(task.sized).key
+        if conditions:
+            key += "-" + hashlib.sha256(json.dumps(conditions).encode()).hexdigest()[:16]
+        journal = Journal(self.folder, key, self._versions | conditions)
         return self._journals.setdefault(journal.path, journal)
 
     def _write(self, record: Record, task: Task) -> None:

@@ -118,6 +118,11 @@ class Run:
         return self._progress.resumed
 
     @property
+    def has_begun(self) -> bool:
+        """Whether more than the default was measured, in this session or an earlier one."""
+        return len(self._known) > 1
+
+    @property
     def knobs(self) -> list[Knob]:
         """What each knob was worth."""
         return knobs_of([trial for _, trial in self._trials])
@@ -139,6 +144,11 @@ class Run:
                 self._show(known)
             done = [config for config in batch if config_key(asdict(config)) in self._known]
             self._trials += [(config, self._trial(config)) for config in done]
+            if self._trials[0][1].seconds is None:
+                raise UntunableError(
+                    f"{self._task.workload.name}: the default config failed: "
+                    f"{self._trials[0][1].failure}"
+                )
             self._show()
             if self._is_late():
                 break
@@ -215,7 +225,7 @@ class Run:
         timing = _joined(medians) if len(medians) == len(parts) else None
         seconds = None if timing is None else timing.median
         trial = Trial(dict(parts[0].candidate.config), seconds, failure)
-        if not self._known and seconds is None:
+        if not self._trials and seconds is None:
             raise UntunableError(
                 f"{self._task.workload.name}: the default config failed: {failure}"
             )

@@ -87,7 +87,7 @@ def plot(path: Path, knobs: Mapping[str, Sequence[Knob]]) -> None:
             axes.text(column, row, text, ha="center", va="center", fontsize=6)
     image = axes.imshow(gains, cmap="RdBu", vmin=0.5, vmax=1.5, aspect="auto", alpha=0.6)
     axes.set_xticks(range(len(names)), names, rotation=30, ha="right")
-    axes.set_yticks(range(len(knobs)), list(knobs))
+    axes.set_yticks(range(len(knobs)), list(knobs), parse_math=False)
     figure.suptitle("Best config with another value: times as fast as the best without")
     figure.colorbar(image)
     figure.savefig(path)

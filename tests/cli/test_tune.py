@@ -33,7 +33,10 @@ def test_tune_says_where_others_used_the_cores(
     fake()
     result = run("tune", *FLAGS, *ON, "--trials", "80", "--tuning-logs", tmp_path)
     assert "unsure: other programs used 1.25 cores meanwhile; a config that" in result.stdout
-    said = "1 of 1 recorded, not used: unsure because other programs used 1.25 cores meanwhile;"
+    said = (
+        "1 of 1 not used, and no earlier record replaced: unsure because other programs used 1.25 "
+        "cores meanwhile;"
+    )
     assert said in result.stdout
     assert "\nthe same command tries them again\n" in result.stdout
     assert "\nrecorded in" not in result.stdout
@@ -388,12 +391,12 @@ def test_broken_measuring_prints_what_was_tuned_and_exits_1(
         ([*FLAGS, "--target", "pentium9"], "target 'pentium9' is not known"),
         ([*FLAGS, "--target", "znver4,pentium9"], "target 'pentium9' is not known"),
         ([*FLAGS, "--size", "n=3:9"], "--size n names no dim"),
-        (["--cond", "n", "--then", "n", "--else", "n", "--size", "n=9:3"], "is no size of a dim"),
+        (["--cond", "n", "--then", "n", "--else", "n", "--size", "n=9:3"], "9 is above 3"),
         ([*FLAGS, "--density", "101"], "Invalid value for '--density'"),
         ([*FLAGS, "--block", "0"], "Invalid value for '--block'"),
         ([*FLAGS, "--minutes", "-1"], "Invalid value for '--minutes'"),
         ([*FLAGS, "--plot", "knobs.txt"], "ends in none of .png, .svg, .pdf"),
-        ([*FLAGS, "--cond-file", "nix.npy"], "nix.npy is no file; expected a .npy"),
+        ([*FLAGS, "--cond-file", "nix.npy"], "'nix.npy' is no file; expected a .npy"),
     ],
 )
 def test_bad_usage_of_tune_exits_2(tmp_path: Path, args: list[str], message: str) -> None:

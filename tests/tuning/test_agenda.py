@@ -34,7 +34,7 @@ def run(tmp_path, monkeypatch):
                 clock.now += 1.0
                 yield measurement
 
-    def start(*workloads, share=0.5, runner="local", targets=(TARGET,), **options):
+    def start(*workloads, stop_after=None, share=0.5, runner="local", targets=(TARGET,), **options):
         def seconds(candidate):
             return 4e3 * SECONDS[candidate.workload] * by_unroll(candidate)
 
@@ -44,7 +44,7 @@ def run(tmp_path, monkeypatch):
             return moved / seconds / (share[moved] if isinstance(share, dict) else share)
 
         monkeypatch.setattr(module, "roof_of", options.pop("roof", roof))
-        start.probed, start.begun, start.measurer = 0, [], Measurer(seconds)
+        start.probed, start.begun, start.measurer = 0, [], Measurer(seconds, stop_after)
         monkeypatch.setattr(session_module, "open_measurer", lambda *_: start.measurer)
         given = {"every": False} | {k: options.pop(k) for k in ("every", "seconds") if k in options}
         opened = [Session(t, tmp_path, runner, Options(**options)) for t in targets]
@@ -158,6 +158,32 @@ def test_each_workload_is_tuned_for_each_target(run):
     names = sorted(outcome.record.name for outcome in outcomes)
     keys = [access_pattern(w).key for w in (FAST, SLOW)]
     assert names == [f"{target}/{key}" for target in ("x86-64-v3", TARGET) for key in keys]
+
+
+def test_workload_that_was_begun_is_tuned_whatever_the_roof_says(run):
+    with pytest.raises(KeyboardInterrupt):
+        run(SLOW, trials=40, stop_after=9)
+    (outcome,) = run(SLOW, trials=40, share=1.2)
+    assert outcome.record and outcome.resumed == 9
+
+
+def test_record_that_another_session_has_made_meanwhile_is_found(run, monkeypatch):
+    tune, found = Session.tune, []
+
+    def meanwhile(self, task, *args):
+        if not found:
+            found.append(run.other())
+        return tune(self, task, *args)
+
+    run.other = lambda: tune(
+        Session(TARGET, run.folder, "local", Options(trials=2)), run.task, _nothing
+    )
+    with Session(TARGET, run.folder) as session:
+        run.task = session.task(SLOW)
+    monkeypatch.setattr(Session, "tune", meanwhile)
+    (outcome,) = run(SLOW, trials=2)
+    assert outcome.record and not outcome.fresh
+    assert outcome.knobs == ()
 
 
 def test_workload_that_fails_leaves_the_others(run, monkeypatch):

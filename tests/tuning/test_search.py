@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import math
+import signal
 
 import pytest
 
@@ -17,6 +18,7 @@ from te_select.schedules.annotations import ANNOTATION
 from te_select.schedules.cpu import isa
 from te_select.schedules.cpu import schedule as cpu
 from te_select.schedules.cpu.config import BY_MACHINE, GRAINS, OF_MACHINE
+from te_select.tuning import search
 from te_select.tuning.search import (
     BATCH,
     Evolution,
@@ -246,3 +248,17 @@ def test_configs_for_ranges_fit_the_function_with_names():
     configs = list(itertools.chain.from_iterable(batches))
     assert total == len(configs) == len(set(configs)) == 40
     assert configs[0] == every[0]
+
+
+def test_interrupt_in_the_midst_of_tvm_comes_afterwards(monkeypatch):
+    """Threads of TVM would make a RuntimeError without a text of it."""
+    seen = []
+
+    def interrupted(*_):
+        signal.raise_signal(signal.SIGINT)
+        seen.append("the end of it")
+
+    with pytest.raises(KeyboardInterrupt), search._interrupt_afterwards():
+        interrupted()
+    assert seen == ["the end of it"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

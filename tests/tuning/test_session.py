@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import functools
 import json
+import math
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
@@ -199,13 +200,75 @@ def test_trials_of_another_cond_are_not_taken_over(run):
     assert len(run.measurer.measured) == record.trials == 40
 
 
+def test_two_names_of_one_pattern_have_records_of_their_own(run, tmp_path):
+    """Their functions have the same loops, and other sizes."""
+    found = {}
+    for name, sizes in (("n", (100, 1000)), ("m", (1, 64)), ("n", (100, 1000))):
+        workload = Workload((name, 1), (name, 4), ())
+        fake = FakeMeasurer(lambda each: by_unroll(each) * each.point.out_shape[0])
+        record = run(workload, fake, trials=3, sizes={name: sizes})
+        assert found.setdefault(name, record) == record
+    assert run.measurer.measured == []
+    assert len(log.read(run.folder).entries) == 2
+    for name in "nm":
+        workload = Workload((name, 1), (name, 4), ())
+        why = te_select.compiler.schedule(workload, V4, tmp_path).why
+        assert f"sizes {found[name].sizes}" in why
+
+
+def test_trials_of_one_name_are_not_taken_for_another(tmp_path, monkeypatch):
+    measurer = FakeMeasurer()
+    monkeypatch.setattr(module, "open_measurer", lambda *_: measurer)
+    with Session(TARGET, tmp_path, options=Options(trials=2)) as session:
+        tasks = [
+            session.task(Workload((name, 1), (name, 4), ()), ((name, 1, most),))
+            for name, most in (("n", 9), ("m", 99))
+        ]
+        for task in tasks:
+            session.look(task, lambda progress: None)
+        assert len(measurer.measured) == 6
+        for task in tasks:
+            session.tune(task, lambda progress: None)
+    assert len(measurer.measured) == 12
+
+
+def test_failed_default_of_a_journal_is_told_of(run):
+    with pytest.raises(KeyboardInterrupt):
+        run(BIG, FakeMeasurer(stop_after=1), trials=40)
+    (path,) = trials_in(run.folder)
+    trial = json.loads(path.read_text().strip()) | {"seconds": None, "failure": "it hung"}
+    path.write_text(json.dumps(trial) + "\n")
+    with pytest.raises(UntunableError, match="the default config failed: it hung"):
+        run(BIG, trials=40)
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        5,
+        {"n": 5},
+        {"n": None},
+        [("n", 1, 2)],
+        "n=1:5",
+        {"n": ("1", "4")},
+        {"n": (1, math.inf)},
+        {"n": (1.5, 3)},
+        {"n": (1, 2, 3)},
+        {1: (1, 2)},
+    ],
+)
+def test_sizes_that_are_none_are_an_argument_error(run, sizes):
+    with pytest.raises(te_select.ArgumentError, match="expected the least and the largest size"):
+        run(Workload(("n",), ("n",), ("n",)), trials=2, sizes=sizes)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"density": 101}, "density is 101; expected 0 to 100"),
         ({"density": "x"}, "density is 'x'"),
         ({"block": 0}, "block is 0; expected an int of at least 1"),
-        ({"cond_file": "nix.npy"}, "nix.npy is no file"),
+        ({"cond_file": "nix.npy"}, "'nix.npy' is no file"),
         ({"cond_file": "nix.npy", "block": 2}, "leave density and block out"),
         ({"sizes": {"n": (2, 1)}}, "n=2:1"),
         (

@@ -33,7 +33,7 @@ def test_trials_of_another_te_select_are_no_trouble():
 @pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
 def test_picture_has_a_cell_for_each_knob_and_workload(tmp_path, suffix):
     path = tmp_path / f"knobs.{suffix}"
-    plot(path, {"mask over heads": knobs_of(TRIALS), "rows": knobs_of(TRIALS[:2])})
+    plot(path, {"mask over heads": knobs_of(TRIALS), "a$x_{$b": knobs_of(TRIALS[:2])})
     data = path.read_bytes()
     assert len(data) > 1000
     if suffix == "svg":
