@@ -1,9 +1,10 @@
 """Which configs to try: all of a small space; of a large one, what the knobs' own worth suggests.
 
-The default comes first, then the configs that differ from it in one knob. Their times say what each
-knob's value is worth by itself. MetaSchedule's evolutionary search proposes the others, with a cost
-model that multiplies these. With the same seed and the same times the same configs are proposed, so
-an interrupted session can be repeated up to where it stopped.
+The default comes first, then the configs that differ from it in one knob, or in two that the
+machine decides. Their times say what the values of knobs are worth. MetaSchedule's evolutionary
+search proposes the others, with a cost model that multiplies these. With the same seed and the same
+times the same configs are proposed, so an interrupted session can be repeated up to where it
+stopped.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from te_select.errors import ArgumentError
 from te_select.operator.access import access_pattern
 from te_select.operator.definition import definition
 from te_select.operator.workload import Workload
+from te_select.schedules import knobs
 
 BATCH = 16  # configs proposed at a time; evolution learns between batches
 POPULATION = 32  # configs; 64 took 1 s a batch, 32 half of it, and the best are among them (Zen 3)
@@ -110,6 +112,16 @@ def one_by_one(every: Sequence[Any]) -> list[Any]:
     return [config for turn in turns for config in turn if config is not None]
 
 
+def pairs_of_machine(every: Sequence[Any]) -> list[Any]:
+    """The configs that differ from the first in two knobs which the machine decides by default.
+
+    A second thread and plain stores gain together what neither gains alone, in caches.
+    """
+    decided = {name for name, knob in knobs.of(every[0]).items() if knob.of_machine}
+    changed = ((config, changes(config, every[0]).keys()) for config in every)
+    return [config for config, names in changed if len(names) == 2 and names <= decided]  # noqa: PLR2004
+
+
 class Worth:
     """What the values of the knobs are worth, by the configs that differ from the default in one.
 
@@ -124,9 +136,9 @@ class Worth:
     def __init__(self, every: Sequence[Any], seconds_of: SecondsOf) -> None:
         self._default = every[0]
         best = seconds_of(self._default)
-        self._factors: dict[tuple[str, Any], float] = {}
-        for config in one_by_one(every):
-            (change,) = changes(config, self._default).items()
+        self._factors: dict[frozenset[tuple[str, Any]], float] = {}
+        for config in (*one_by_one(every), *pairs_of_machine(every)):
+            change = frozenset(changes(config, self._default).items())
             seconds = seconds_of(config)
             factor = math.inf if seconds is None or best is None else seconds / best
             self._factors[change] = 1.0 if _NOISE < factor < 1 else factor
@@ -136,8 +148,14 @@ class Worth:
 
         A value that was not measured counts as the default's.
         """
-        changed = changes(config, self._default).items()
-        return math.prod(self._factors.get(change, 1.0) for change in changed)
+        left = frozenset(changes(config, self._default).items())
+        factor = 1.0
+        for size in (2, 1):  # what two knobs are worth together says more than each alone
+            for pair in map(frozenset, itertools.combinations(sorted(left), size)):
+                if pair <= left and pair in self._factors:
+                    factor *= self._factors[pair]
+                    left -= pair
+        return factor
 
 
 Batches: TypeAlias = Iterator[list[Any]]
@@ -219,7 +237,7 @@ def _batches(
 ) -> Batches:
     """The default, then those that differ in one knob, then what evolution proposes."""
     yield [every[0]]
-    if first := one_by_one(every)[: trials - 1]:
+    if first := [*one_by_one(every), *pairs_of_machine(every)][: trials - 1]:
         yield first
     if len(first) < trials - 1:
         with forks.no_fork_during():

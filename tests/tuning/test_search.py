@@ -27,6 +27,7 @@ from te_select.tuning.search import (
     changes,
     one_by_one,
     open_search,
+    pairs_of_machine,
 )
 from tests.support.tuning_fakes import BIG, FEW, ROWS
 
@@ -181,13 +182,35 @@ def test_knobs_that_gain_by_themselves_are_tried_together():
     assert best == pytest.approx(1e-3 * 0.8**3)
 
 
+def test_pairs_of_what_the_machine_decides_are_tried_early():
+    """As by a false profile: a second thread and plain stores gain together, and not alone."""
+    every = candidates(BIG, MODEL, 2)
+    pairs = pairs_of_machine(every)
+    assert all(set(changes(each, every[0])) <= set(OF_MACHINE) for each in pairs)
+    assert len(pairs) == len(set(pairs)) > 4
+
+    def seconds_of(config):
+        both = config.bytes_per_thread == min(GRAINS) and config.stream_from == 0
+        return 5e-4 if both else 1e-3
+
+    _, batches = open_search(BIG, MODEL, 64, 0, seconds_of, 2)
+    configs = list(itertools.chain.from_iterable(batches))
+    found = [seconds_of(config) < 1e-3 for config in configs]
+    assert any(found[: 1 + len(one_by_one(every)) + len(pairs)])
+    assert sum(found) > 10  # the evolved ones build on it
+    assert Worth(every, seconds_of).predict(configs[found.index(True)]) == 0.5
+
+
 def test_worth_of_configs_is_the_product_of_their_knobs():
     every = candidates(BIG, MODEL)
     default = every[0]
     times = {"unroll": {8: 0.5, 1: 0.99, 2: 2.0}, "skip": {0: None}}
 
     def seconds_of(config):
-        ((name, value),) = changes(config, default).items() or [("", 0)]
+        changed = changes(config, default)
+        if len(changed) != 1:
+            return 1.0
+        ((name, value),) = changed.items()
         return times.get(name, {}).get(value, 1.0)
 
     worth = Worth(every, seconds_of)
