@@ -160,14 +160,14 @@ def test_each_workload_is_tuned_for_each_target(run):
     assert names == [f"{target}/{key}" for target in ("x86-64-v3", TARGET) for key in keys]
 
 
-def test_workload_that_was_begun_is_tuned_whatever_the_roof_says(run):
+def test_workload_that_was_begun_is_tuned_whatever_the_roof(run):
     with pytest.raises(KeyboardInterrupt):
         run(SLOW, trials=40, stop_after=9)
     (outcome,) = run(SLOW, trials=40, share=1.2)
     assert outcome.record and outcome.resumed == 9
 
 
-def test_record_that_another_session_has_made_meanwhile_is_found(run, monkeypatch):
+def test_record_of_another_session_meanwhile_is_found(run, monkeypatch):
     tune, found = Session.tune, []
 
     def meanwhile(self, task, *args):
