@@ -19,16 +19,8 @@ from te_select.schedules.cpu import isa
 from te_select.schedules.cpu import schedule as cpu
 from te_select.schedules.cpu.config import BY_MACHINE, GRAINS, OF_MACHINE
 from te_select.tuning import search
-from te_select.tuning.search import (
-    BATCH,
-    Evolution,
-    Worth,
-    candidates,
-    changes,
-    one_by_one,
-    open_search,
-    pairs_of_machine,
-)
+from te_select.tuning.prediction import Worth, changes, one_by_one, pairs_of_machine
+from te_select.tuning.search import BATCH, Evolution, candidates, open_search
 from tests.support.tuning_fakes import BIG, FEW, ROWS
 
 V4, MODEL = resolve("x86-64-v4"), resolve("znver4")
