@@ -97,8 +97,10 @@ def test_calls_are_counted_and_a_kernel_of_rows_is_fetched():
         check=False,
         env={**os.environ, "PYTHONPATH": str(ROOT)},  # without what hides torch
     )
-    number = 2 * 27 + 10  # width 4, rows[10]: cond and y move from row to row
-    expected = f"[{number}] Stats(calls=40, elements=4800000, large_calls=40, left={{}})\n"
+    number = 5 * 8 + 2 * 27 + 10  # after all runs: width 4, rows[10]; cond and y move along m only
+    kernels = {"w4 m:cte x n:t": 40 * 120_000}
+    stats = f"calls=40, elements=4800000, large_calls=40, left={{}}, kernels={kernels}"
+    expected = f"[{number}] Stats({stats})\n"
     assert done.stdout == expected, done.stderr
 
 
