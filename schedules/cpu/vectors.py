@@ -15,6 +15,7 @@ Expr: TypeAlias = Any  # of TIR; TVM has no one class for them
 
 _BYTES = ir.PointerType(ir.PrimType("uint8"))
 _UNKNOWN = "te_select_unknown"
+_PREFETCH = "te_select_prefetch"
 
 
 def let(name: str, value: Expr) -> Expr:
@@ -100,6 +101,10 @@ class Array:
         value = T.reinterpret(_type(1, size), value)
         T.evaluate(T.call_extern("void", _past_cache(size), self.address(index), value))
 
+    def prefetch(self, index: Expr) -> None:
+        """Ask for the line of an element, which is read soon; any address may be asked for."""
+        T.evaluate(T.call_extern("void", _PREFETCH, self.address(index)))
+
     def _bytes_of(self, index: Expr, lanes: int) -> Expr:
         size, first = lanes * self.width, index * self.width
         return T.ramp(first, 1, size) if size > 1 else first  # a ramp has several lanes
@@ -149,7 +154,10 @@ def unknown(value: Expr) -> Expr:
 
 
 def imported_text(vector_bytes: int | None) -> str:
-    """LLVM IR of what TIR has no word for: `unknown`, and `Array.store_past_cache` of vectors."""
+    """LLVM IR of what TIR has no word for: `unknown`, and those of `Array` that go by the cache.
+
+    TVM finds no declaration of ``llvm.prefetch``, whose type is that of a pointer.
+    """
     text = (
         f"define linkonce_odr i64 @{_UNKNOWN}(i64 %value) alwaysinline {{\n"
         '  %same = call i64 asm "", "=r,0"(i64 %value) nounwind willreturn memory(none)\n'
@@ -164,6 +172,9 @@ def imported_text(vector_bytes: int | None) -> str:
         "alwaysinline nounwind {\n"
         f"  store {vector} %value, ptr %to, align {vector_bytes}, !nontemporal !0\n"
         "  ret void\n}\n!0 = !{i32 1}\n"
+        "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n"
+        f"define linkonce_odr void @{_PREFETCH}(ptr %line) alwaysinline nounwind {{\n"
+        "  call void @llvm.prefetch.p0(ptr %line, i32 0, i32 3, i32 1)\n  ret void\n}\n"
     )
 
 

@@ -106,6 +106,22 @@ def test_in_place_of_a_side(vector_bytes, side, end_to_end, monkeypatch):
     assert np.array_equal(s.as_bytes(out), want)
 
 
+@pytest.mark.parametrize(
+    ("cond", "else_", "asks"),
+    [((40, 1), (40, 255), True), ((40, 1), (255,), False), ((40, 255), (40, 255), False)],
+)
+def test_lines_are_asked_for_if_sides_take_turns(cond, else_, asks, end_to_end):
+    workload = Workload(cond, (40, 255), else_)
+    kernel = compiler.compile(workload, tuning_logs=False)
+    assert ("te_select_prefetch" in kernel.source("tir")) == asks
+    rng = np.random.default_rng(0)
+    operands = [
+        s.random_cond(rng, cond),
+        *(s.random_bits(rng, shape, "float32") for shape in ((40, 255), else_)),
+    ]
+    assert np.array_equal(s.as_bytes(kernel(*operands)), s.expected(workload, *operands))
+
+
 def test_rows_of_any_named_length_past_the_cache(end_to_end):
     kernel = compiler.compile(Workload(("r", 1), ("r", "c"), ("c",)), tuning_logs=False)
     rng = np.random.default_rng(0)
