@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from te_select.runtime.call.kernel import Kernel
     from te_select.runtime.call.loading import Library, load
     from te_select.tuning.record import Record
-    from te_select.tuning.session import tune
+    from te_select.tuning.tune import tune
 
 _LAZY = {
     "Kernel": "te_select.runtime.call.kernel",
@@ -46,7 +46,7 @@ _LAZY = {
     "load": "te_select.runtime.call.loading",
     "onnx_reference": "te_select.onnx_evaluator",
     "read_model": "te_select.frontends",
-    "tune": "te_select.tuning.session",
+    "tune": "te_select.tuning.tune",
     "where": "te_select.numpy_where",
 }
 

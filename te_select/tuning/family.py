@@ -10,8 +10,9 @@ from te_select.operator import family
 from te_select.operator.workload import Workload
 from te_select.records.folders import FAMILY
 from te_select.records.sizes import Ranges
+from te_select.tuning.evolution import Batches
 from te_select.tuning.measuring import Candidate
-from te_select.tuning.search import Batches, candidates
+from te_select.tuning.search import candidates
 from te_select.tuning.session import Session
 from te_select.tuning.task import Task
 from te_select.tuning.trials import Run

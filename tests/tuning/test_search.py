@@ -3,7 +3,6 @@
 import dataclasses
 import itertools
 import math
-import signal
 
 import pytest
 
@@ -18,9 +17,9 @@ from te_select.schedules.annotations import ANNOTATION
 from te_select.schedules.cpu import isa
 from te_select.schedules.cpu import schedule as cpu
 from te_select.schedules.cpu.config import BY_MACHINE, GRAINS, OF_MACHINE
-from te_select.tuning import search
+from te_select.tuning.evolution import BATCH, Evolution
 from te_select.tuning.prediction import Worth, changes, one_by_one, pairs_of_machine
-from te_select.tuning.search import BATCH, Evolution, candidates, open_search
+from te_select.tuning.search import candidates, open_search
 from tests.support.tuning_fakes import BIG, FEW, ROWS
 
 V4, MODEL = resolve("x86-64-v4"), resolve("znver4")
@@ -263,17 +262,3 @@ def test_configs_for_ranges_fit_the_function_with_names():
     configs = list(itertools.chain.from_iterable(batches))
     assert total == len(configs) == len(set(configs)) == 40
     assert configs[0] == every[0]
-
-
-def test_interrupt_in_the_midst_of_tvm_comes_afterwards(monkeypatch):
-    """Threads of TVM would make a RuntimeError without a text of it."""
-    seen = []
-
-    def interrupted(*_):
-        signal.raise_signal(signal.SIGINT)
-        seen.append("the end of it")
-
-    with pytest.raises(KeyboardInterrupt), search._interrupt_afterwards():
-        interrupted()
-    assert seen == ["the end of it"]
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
