@@ -6,6 +6,7 @@ installed into the folder. A process that finds it first, and no TVM, loads and 
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
@@ -53,7 +54,9 @@ CHECK = """
 
 def main() -> None:
     """Build a library, and check it with each release."""
-    folder = Path(sys.argv[1]).resolve()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, help="where the releases and a library go")
+    folder = parser.parse_args().folder.resolve()
     library = te_select.export(
         [te_select.Workload((4, 1), (4, 8), (), "float32")], folder / "rows.so"
     )

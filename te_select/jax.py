@@ -168,7 +168,7 @@ def _fetch(cond: Any, x: Any, y: Any) -> bool:
 
 def _like_the_innermost(loops: Sequence[Loop], width: int) -> list[Any]:
     """Small operands that need the same kernel of rows: two rows, which are short or not."""
-    most = (2, _LONG_ROW)[-len(loops) :]
+    most = (2, _LONG_ROW)[2 - len(loops) :]
     extents = [min(loop.bound({}), bound) for loop, bound in zip(loops, most, strict=True)]
     moves = [[getattr(loop, side) for loop in loops] for side in ("cond", "then", "else_")]
     shapes = [
@@ -189,8 +189,15 @@ def _registered() -> Any:
     return function
 
 
+def _evaluated(*operands: Any) -> Any:
+    """Compile what is called outside of a program, though jit be switched off: only XLA runs it."""
+    with jax.disable_jit(False):
+        return _compiled(*operands)
+
+
 _by_xla = mlir.lower_fun(jnp.where, multiple_results=False)
-_operator.def_impl(jax.jit(_operator.bind))
+_compiled = jax.jit(_operator.bind)
+_operator.def_impl(_evaluated)
 _operator.def_abstract_eval(_shape_of_out)
 mlir.register_lowering(_operator, _by_xla)
 mlir.register_lowering(_operator, _lowered, platform="cpu")

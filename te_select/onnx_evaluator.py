@@ -30,6 +30,8 @@ def onnx_reference(model: ModelProto | bytes | str | os.PathLike[str]) -> Refere
 
     Raises
     ------
+    ArgumentError
+        If it is none of these.
     ModelError
         If there is no such file, or it is not a model.
     ToolchainError

@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from te_select.errors import ModelError, ToolchainError
+from te_select.errors import ArgumentError, ModelError, ToolchainError
+from te_select.operator.broadcast import shown
 from te_select.runtime.artifact import files
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ def loaded(model: ModelProto | bytes | str | os.PathLike[str], function: str) ->
 
     Raises
     ------
+    ArgumentError
+        If it is none of these.
     ModelError
         If there is no such file, or it is not a model.
     ToolchainError
@@ -41,13 +44,17 @@ def loaded(model: ModelProto | bytes | str | os.PathLike[str], function: str) ->
         raise ToolchainError(
             f"{function} needs the onnx package; pip install 'te-select[models]'"
         ) from error
-    if not isinstance(model, bytes | str | os.PathLike):
+    if isinstance(model, onnx.ModelProto):
         return model
+    if not isinstance(model, bytes | str | os.PathLike):
+        raise ArgumentError(
+            f"model is {shown(model)}; expected an onnx.ModelProto, its bytes, or its path"
+        )
     try:
         if isinstance(model, bytes):
             return onnx.load_from_string(model)
         files.opened(Path(model), "an ONNX model").close()  # a pipe would be waited for
         return onnx.load(model)
     except Exception as error:  # protobuf has exceptions of its own
-        shown = "the bytes" if isinstance(model, bytes) else model
-        raise ModelError(f"{shown}: no ONNX model can be read: {error}") from error
+        what = "the bytes" if isinstance(model, bytes) else model
+        raise ModelError(f"{what}: no ONNX model can be read: {error}") from error

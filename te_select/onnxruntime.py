@@ -45,7 +45,8 @@ def register(session_options: SessionOptions, *, override: bool = True) -> None:
     Raises
     ------
     ArgumentError
-        If it is no ``onnxruntime.SessionOptions``, or was registered otherwise before.
+        If it is no ``onnxruntime.SessionOptions``, or was registered otherwise before; or if
+        override is no bool.
     ToolchainError
         If onnxruntime is missing, or does not take the library, such as a release before 1.18.
     SelectError
@@ -67,6 +68,8 @@ def register(session_options: SessionOptions, *, override: bool = True) -> None:
         raise ArgumentError(
             f"session_options is {session_options!r}; expected an onnxruntime.SessionOptions"
         )
+    if not isinstance(override, bool):
+        raise ArgumentError(f"override is {override!r}; expected True or False")
     before = _registered.get(session_options)
     if before == override:
         return
@@ -112,12 +115,20 @@ def rewrite(model: ModelProto | bytes | str | os.PathLike[str]) -> ModelProto:
 
     Raises
     ------
+    ArgumentError
+        If it is none of these.
     ModelError
-        If it cannot be read, is not a model, or contradicts itself.
+        If it cannot be read, is not a model, contradicts itself, or has functions of the domain
+        ``te.select``.
     ToolchainError
         If the onnx package is missing.
     """
     model = loaded(model, "te_select.onnxruntime.rewrite")
+    if any(function.domain == DOMAIN for function in model.functions):
+        raise ModelError(
+            f"the model has a local function of the domain {DOMAIN}; expected none, because it is "
+            "that of te-select's operator"
+        )
     try:
         from te_select.frontends.onnx import read_onnx  # noqa: PLC0415 - imports onnx
     except ModuleNotFoundError as error:
@@ -139,6 +150,7 @@ def rewrite(model: ModelProto | bytes | str | os.PathLike[str]) -> ModelProto:
         shapes = (of.cond_shape, of.then_shape, of.else_shape)
         scalars = sum(1 << i for i, shape in enumerate(shapes) if shape == ())
         node.domain, changed = DOMAIN, True
+        del node.attribute[:]  # Where has none; ONNX Runtime would refuse a second one of a name
         node.attribute.add(name="scalars", type=_INT, i=scalars)
     if changed and all(each.domain != DOMAIN for each in rewritten.opset_import):
         rewritten.opset_import.add(domain=DOMAIN, version=1)

@@ -284,6 +284,12 @@ def test_options_are_registered_once():
     )
 
 
+@pytest.mark.parametrize("override", [None, 1, 2, "yes"])
+def test_override_that_is_no_bool_is_refused(override):
+    with pytest.raises(ArgumentError, match=r"override is .*; expected True or False"):
+        ours.register(options(), override=override)
+
+
 def test_what_are_no_session_options_is_refused():
     with pytest.raises(ArgumentError, match="is None; expected an onnxruntime"):
         ours.register(None)
@@ -435,6 +441,34 @@ def test_rewritten_model_is_taken_in_every_form(tmp_path):
 def test_rewritten_model_without_the_library_is_refused():
     with pytest.raises(Exception, match=r"te\.select"):
         session(ours.rewrite(one_where()), onnxruntime.SessionOptions())
+
+
+def test_attributes_that_a_where_has_not_are_dropped():
+    made = one_where()
+    made.graph.node[0].attribute.append(helper.make_attribute("scalars", 7))
+    check(ours.rewrite(made), feeds(SHAPE, SHAPE, SHAPE))
+
+
+def test_function_in_our_domain_is_refused():
+    add = helper.make_function(
+        "te.select",
+        "Where",
+        ["a", "p", "q"],
+        ["r"],
+        [node("Add", ["p", "q"], ["r"])],
+        [helper.make_opsetid("", 17)],
+    )
+    nodes = [node("Where", WHERE, ["o"], domain="te.select")]
+    inputs = list(one_where().graph.input)
+    made = graph(nodes, inputs, functions=[add], opsets={"": 17, "te.select": 1})
+    with pytest.raises(ModelError, match=r"local function of the domain te\.select"):
+        ours.rewrite(made)
+
+
+@pytest.mark.parametrize("model", [None, 5, ["a"]])
+def test_what_can_be_no_model_is_refused(model):
+    with pytest.raises(ArgumentError, match=r"expected an onnx\.ModelProto, its bytes"):
+        ours.rewrite(model)
 
 
 def test_what_is_no_model_is_refused():

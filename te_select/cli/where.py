@@ -16,7 +16,7 @@ from te_select.operator import family
 Target = Annotated[
     str,
     typer.Option(
-        help=f"native, one or several of {NAMES[0]} to {NAMES[-1]}, an LLVM CPU name, or JSON."
+        help=f"A CPU, as for compile: native, {NAMES[0]} to {NAMES[-1]} or several, aarch64, ..."
     ),
 ]
 Output = Annotated[
@@ -56,7 +56,7 @@ def build_command(
     elif target != "native":
         raise UsageError(
             f"--target {target} needs -o: the cache holds kernels for this CPU only; expected "
-            "native, or -o where.so"
+            "native, or -o and the .so to write"
         )
     start = time.perf_counter()
     from te_select.numpy_where.kernels import building  # noqa: PLC0415 - imports tvm

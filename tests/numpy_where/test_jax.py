@@ -25,6 +25,8 @@ SHAPES = [
     ((8, 1), (8, 16), ()),
     ((16,), (4, 1, 16), (8, 1)),
     ((), (3,), (3,)),
+    ((), (), ()),
+    ((1, 1), (1,), ()),
 ]
 RNG = np.random.default_rng(0)
 
@@ -217,6 +219,16 @@ def test_exported_program_is_that_of_xla():
     for function in (where, jax.vmap(where)):
         with_names = jax.export.export(jax.jit(function))(*named)
         assert_same(with_names.call(*given), jnp.where(*given))
+
+
+def test_it_runs_with_jit_switched_off():
+    given = operands([(8, 1), (8, 16), ()], "float32")
+    expected = jnp.where(*given)
+    with jax.disable_jit():
+        assert_same(where(*given), expected)
+        gradient = jax.grad(lambda x: where(given[0], x, 0.0).sum())(jnp.ones(16))
+        assert_same(jax.vmap(where, (0, 0, None))(*given), expected)
+    assert (gradient == given[0].sum()).all()
 
 
 def test_odd_shapes_are_taken_or_left_to_xla():

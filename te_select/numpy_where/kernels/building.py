@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 from te_select import forks
 from te_select.backends.targets import resolve
 from te_select.compiler.family import build_family
-from te_select.errors import TargetError
+from te_select.errors import ArtifactError, TargetError
 from te_select.numpy_where.kernels import key
 from te_select.operator import family
 from te_select.runtime.artifact import cache, scratch, stored
@@ -51,7 +52,7 @@ def build(
     ----------
     path
         The ``.so`` to write, with its manifest and its header beside it; None for an entry of the
-        cache, for this CPU.
+        cache, for this CPU. If the cache has that entry, the file is a copy of it.
     target
         A CPU target, or several levels of one, for a library to ship.
     progress
@@ -78,6 +79,9 @@ def build(
         name = key.entry(key.WHOLE)  # before: a record may be added meanwhile
         return cache.write(name, _built(family.parts(), target, progress).image)
     path = stored.check_path(path, [".json", ".h"])
+    if target == "native" and not options and (kept := cache.read(key.entry(key.WHOLE))):
+        with contextlib.suppress(ArtifactError):  # of a damaged entry
+            return stored.write(stored.from_bytes(kept, key.WHOLE), path)
     return stored.write(_built(family.parts(), target, progress, **options), path)
 
 

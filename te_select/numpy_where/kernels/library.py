@@ -155,7 +155,8 @@ def whole_file() -> Path:
         if _from_entry(name, parts) is not None:
             return cache.folder() / name
         try:
-            return cache.write(name, _prebuilt(parts) or _built("all kernels", parts))
+            what = "all kernels (in a minute or more)"
+            return cache.write(name, _prebuilt(parts) or _built(what, parts))
         except ModuleNotFoundError as error:
             raise not_installed("to build kernels", error) from error
 

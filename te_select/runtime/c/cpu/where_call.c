@@ -7,7 +7,8 @@ __attribute__((visibility("default"))) int te_select_broadcast(te_select_where_c
                                                                int operand, int32_t ndim,
                                                                const int64_t* shape,
                                                                const int64_t* strides) {
-  if (ndim > call->ndim) return 0;
+  int is_call = call->ndim <= TE_SELECT_WHERE_RANK && operand >= 0 && operand < TE_SELECT_OPERANDS;
+  if (!is_call || ndim < 0 || ndim > call->ndim) return 0;
   int32_t before = call->ndim - ndim;
   int64_t compact = operand == TE_SELECT_COND ? 1 : call->width;
   for (int32_t i = 0; i < before; ++i) call->strides[operand][i] = 0;

@@ -39,7 +39,7 @@ enum {
 
 /* Sets the strides of an operand for the axes of out, of its own shape and its strides in bytes; it
  * is compact if they are NULL. `ndim`, `width` and `shape` of the call are set before. Returns 0 if
- * the operand does not broadcast to out. */
+ * the operand does not broadcast to out, or there is no such operand or rank. */
 int te_select_broadcast(te_select_where_call* call, int operand, int32_t ndim, const int64_t* shape,
                         const int64_t* strides);
 

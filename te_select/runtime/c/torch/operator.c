@@ -1,7 +1,7 @@
 /* The operator te_select::where for programs of torch without Python.
  *
- * Of torch it needs functions of the stable ABI alone, which are declared here. What the kernels do
- * not take, aten::where does. */
+ * Of torch it needs functions of the stable ABI, which are declared here, and one more, which tells of
+ * forward mode. What the kernels do not take, aten::where does. */
 #include "where_library.h"
 
 TE_SELECT_EXPORT(te_select_where);
@@ -34,6 +34,16 @@ int32_t aoti_torch_device_type_cpu(void);
 int32_t aoti_torch_memory_format_contiguous_format(void);
 size_t aoti_torch_dtype_element_size(int32_t dtype);
 __attribute__((weak)) const char* torch_exception_get_what_without_backtrace(void); /* 2.13 */
+
+/* A std::shared_ptr as libstdc++ has it: its counts begin with a pointer, and the number of owners.
+ * A function returns it by address, as this struct of more than two words. */
+typedef struct {
+  void* object;
+  char* counts;
+  void* none;
+} shared_pointer;
+shared_pointer forward_level(size_t index) __asm__(
+    "_ZN5torch8autograd14ForwardADLevel14try_get_by_idxEm");
 
 _Noreturn void throw_runtime_error(const char* text) __asm__("_ZSt21__throw_runtime_errorPKc");
 
@@ -82,6 +92,15 @@ static int make_out(const DLTensor* operands, int32_t dtype, tensor* out) {
   return !aoti_torch_empty_strided(ndim, shape, strides, dtype, cpu, 0, out);
 }
 
+/* Whether somebody differentiates in forward mode. Operands with tangents look like others here,
+ * because torch calls an operator below its derivatives. */
+static int is_forward_mode(void) {
+  shared_pointer level = forward_level(0);
+  if (!level.object) return 0;
+  __atomic_fetch_sub((int32_t*)(level.counts + sizeof(void*)), 1, __ATOMIC_ACQ_REL);
+  return 1;
+}
+
 /* Selects by kernels into a new tensor. Returns 0 if they do not take the operands. */
 static int by_kernels(const value* stack, tensor* out) {
   DLTensor tensors[TE_SELECT_OPERANDS];
@@ -104,6 +123,11 @@ static int by_kernels(const value* stack, tensor* out) {
 static void where(value* stack, uint64_t num_inputs, uint64_t num_outputs) {
   (void)num_outputs;
   tensor out;
+  if (is_forward_mode()) {
+    throw_runtime_error(
+        "te_select::where of this library has no forward-mode derivative; use it "
+        "outside of forward mode, import te_select.torch, or call torch.where");
+  }
   if (by_kernels(stack, &out)) {
     for (uint64_t i = 0; i < num_inputs; ++i) {
       aoti_torch_delete_tensor_object((tensor)(uintptr_t)stack[i]);

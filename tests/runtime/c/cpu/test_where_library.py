@@ -113,3 +113,15 @@ def test_operand_without_strides_is_compact(library):
     assert broadcast(ctypes.byref(call), 0, 2, where_recorder.axes(3, 1), None) == 1
     assert call.strides[0][:3] == [0, 1, 0]
     assert broadcast(ctypes.byref(call), 2, 1, where_recorder.axes(4), None) == 0
+
+
+@pytest.mark.parametrize(
+    ("rank", "operand", "ndim"),
+    [(1, 0, -100_000), (1, 0, -1), (100_000, 0, 1), (65, 0, 65), (-1, 0, 0), (1, 4, 1), (1, -1, 1)],
+)
+def test_operand_or_rank_that_there_is_not_is_refused(library, rank, operand, ndim):
+    call = where_recorder.Call(rank, 4, where_recorder.axes(1))
+    before = bytes(call)
+    shape = where_recorder.axes(1)
+    assert library.te_select_broadcast(ctypes.byref(call), operand, ndim, shape, None) == 0
+    assert bytes(call) == before

@@ -12,6 +12,7 @@ import pytest
 from tests.support.where_calls import ROOT
 
 pytestmark = pytest.mark.slow
+PACKAGE = ROOT / "examples" / "torch" / "package.py"
 PROGRAM = ROOT / "examples" / "torch" / "packaged.cc"
 PARTS = ("w1", "w2", "w4", "w8", "w16", "w4_rows05")
 BUILD = """
@@ -143,6 +144,24 @@ CALLS = """
         warnings.simplefilter("always")
         where(c, leaf, y).sum().backward()
     assert any("an autograd kernel was not registered" in str(each.message) for each in said)
+    # Nor has it a tangent, which is invisible to it: it refuses work in forward mode.
+    def refused(function):
+        try:
+            function()
+        except RuntimeError as error:
+            return "has no forward-mode derivative" in str(error)
+        return False
+
+    forward = torch.autograd.forward_ad
+    for _ in range(3):
+        with forward.dual_level():
+            dual = forward.make_dual(x, x)
+            assert refused(lambda: where(c, dual, y)) and refused(lambda: where(c, y, dual))
+        assert forward.unpack_dual(dual).tangent is None  # nothing keeps the level
+        check(c, dual, y)
+    assert refused(lambda: torch.func.jvp(lambda x: where(c, x, y), (x,), (x,)))
+    assert refused(lambda: torch.func.jacfwd(lambda x: where(c, x, y))(x))
+    check(c, x, y)
     print("right")
 """
 
@@ -190,28 +209,11 @@ def test_python_and_the_library_live_together(library, first):
     assert text == "right\n"
 
 
-PACKAGE = """
-    import sys
-    import torch
-    from te_select.torch import where
-
-    class Masked(torch.nn.Module):
-        def forward(self, mask, scores):
-            return where(mask, scores * 2, -1.0, opaque=True) + 1
-
-    scores = torch.arange(48, dtype=torch.float32).reshape(4, 12)
-    mask = torch.arange(12).remainder(3).eq(0)
-    program = torch.export.export(Masked(), (mask, scores))
-    torch._inductor.aoti_compile_and_package(program, package_path=sys.argv[1])
-    print(int(Masked()(mask, scores).sum()))
-"""
-
-
 def test_packaged_model_runs_in_a_program_without_python(library, tmp_path):
     import torch
 
     model, program = tmp_path / "model.pt2", tmp_path / "packaged"
-    expected = python(PACKAGE, model)
+    expected = python(PACKAGE.read_text(), model)
     root = Path(torch.__file__).parent
     includes = [f"-I{root}/include", f"-I{root}/include/torch/csrc/api/include"]
     folders = [str(library.parent), str(root / "lib")]
