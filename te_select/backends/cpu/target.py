@@ -106,6 +106,14 @@ def suggestions(text: str) -> list[str]:
     return [known[cpu] for cpu in close if known[cpu] != cpu or _is_x86_64(cpu)]
 
 
+def by_machine(text: str) -> dict[str, str]:
+    """The parts of a list for each instruction set in it, by what ``uname -m`` says there."""
+    found: dict[str, list[str]] = {}
+    for name in text.split(","):
+        found.setdefault(_isa_of(name.strip()).machine, []).append(name.strip())
+    return {machine: ",".join(names) for machine, names in found.items()}
+
+
 def from_name(text: str) -> CpuTarget:
     """Resolve ``native``, one level or several, or the name of a CPU."""
     if "," in text:
@@ -228,8 +236,8 @@ def _several(text: str) -> CpuTarget:
     expected = f"a list is of {', '.join(known)}, each at most once"
     if foreign := [name for name in names if _isa_of(name) is not own]:
         raise TargetError(
-            f"target {text!r} holds {foreign[0]!r}, and a library is for one instruction set; "
-            f"{expected}"
+            f"target {text!r} holds {foreign[0]!r}, and a library is for one instruction set "
+            f"(te_select.export writes one for each); {expected}"
         )
     for name in names:
         if name not in known:
@@ -249,14 +257,15 @@ def _several(text: str) -> CpuTarget:
 
 def _isa_of(name: str) -> Isa:
     """The instruction set of a target's name."""
+    if name == "native":
+        return next((own for own in ISAS.values() if own.machine == platform.machine()), X86_64)
     return ISAS.get(name.partition(":")[0], X86_64)
 
 
 def _native() -> CpuTarget:
     """Resolve this CPU, less the features that its name implies but a hypervisor hides."""
-    machine = platform.machine()
-    own = next((each for each in ISAS.values() if each.machine == machine), None)
-    if own is None:
+    machine, own = platform.machine(), _isa_of("native")
+    if own.machine != machine:
         raise TargetError(f"target 'native' is {machine} here; expected one of {', '.join(ISAS)}")
     if not own.names_cpus:  # then the best level is all that can be asked for
         levels = [from_name(level.name) for level in own.levels]
