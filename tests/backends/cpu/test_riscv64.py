@@ -222,7 +222,7 @@ def test_inner_loops_are_vector_selects(shapes, dtype):
     loops = innermost_loops(compiler.source(Workload(*shapes, dtype), VECTORS, None, "asm"), BRANCH)
     # A merge, or a side that is loaded over the other by the mask.
     selects = [sum(bool(re.search(r"^vmerge|, v0\.t$", x)) for x in loop) for loop in loops]
-    assert max(selects) >= 2
+    assert max(selects) >= (2 if dtype == "complex128" else 4)
     for loop in map(code_of, loops):
         assert any(line.startswith("v") for line in loop), "a scalar loop"
         accesses = [line for line in loop if re.match(r"v[ls]\w*\d+\.v\s", line)]
@@ -243,7 +243,6 @@ def test_floats_take_a_third_of_the_instructions():
 def test_config_is_that_of_the_level():
     assert RISCV64.vectors(RISCV64.levels[0], 4) == (16, 4)
     assert RISCV64.vectors(RISCV64.levels[1], 4) == (64, 4)
-    assert RISCV64.vectors(RISCV64.levels[1], 2) == (64, 2)
     assert resolve(f"{VECTORS}, {SCALAR}").name == BOTH
     levels = [level.cpu_features for level in resolve(BOTH).levels]
     assert levels == [(), ("v",)]
