@@ -44,6 +44,9 @@ class Kind:
     requirements
         The fields of a manifest's ``target`` that say what a machine must have. Each is a string or
         a list of strings.
+    by_machine
+        The function that parts a list of targets by the machines that need a library each: a dict
+        from what ``uname -m`` says there to a target. Empty if all of a list is one library.
     bench
         The function ``run`` of its bench.
     peers
@@ -87,6 +90,7 @@ class Kind:
     roof: str
     place: str
     environment: str
+    by_machine: str = ""
     with_numpy: str = ""
     fleet: bool = False
     family: bool = False
@@ -103,7 +107,7 @@ KINDS: dict[str, Kind] = {
         tvm_kind="llvm",
         targets=(
             f"native, {', '.join(levels.NAMES)}, several of these as a list, an LLVM "
-            "CPU name, aarch64, aarch64:neoverse-n1, riscv64"
+            "CPU name, aarch64, aarch64:neoverse-n1, riscv64, riscv64:rva23"
         ),
         target="te_select.backends.cpu.target",
         schedule="te_select.schedules.cpu.schedule",
@@ -116,6 +120,7 @@ KINDS: dict[str, Kind] = {
         roof="te_select.timing.roof:bandwidth",
         place="te_select.tuning.measuring.on_cpu:Cpu",
         environment="te_select.backends.cpu.environment:environment",
+        by_machine="te_select.backends.cpu.target:by_machine",
         profile="te_select.timing.cpu.profile",
         fleet=True,
         family=True,

@@ -17,7 +17,7 @@ class Level:
     Parameters
     ----------
     name
-        LLVM's name of it, as targets name it.
+        As targets name it; LLVM's name of it on x86-64.
     register_bytes
         Bytes of the widest vector registers that can select byte by byte.
     vector_bytes, in_flight
@@ -27,6 +27,8 @@ class Level:
         name, and the name in ``/proc/cpuinfo``.
     needs
         Those of the features, by LLVM's names, that the registers need.
+    reloads
+        Whether spans load a block of cond again, vector by vector, after its test.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Level:
     in_flight: int
     features: Mapping[str, str] = field(default_factory=dict)
     needs: frozenset[str] = frozenset()
+    reloads: bool = False
 
 
 LEVELS = (

@@ -30,6 +30,7 @@ from te_select.schedules.cpu.vectors import (
     is_true,
     let,
     repeated,
+    unknown,
 )
 from te_select.schedules.cpu.walk import Group, Walk
 
@@ -58,6 +59,8 @@ def plain_span(given: Operands) -> None:
         lanes = min(count, span.vector_bytes)
         block = [cond(here, k, lanes) for k in range(0, count, lanes)]
         some, every = any_and_all(block, lanes, span.reduces)
+        if span.reloads and lanes > span.lanes:
+            here = replace(here, cond=here.cond.from_element(unknown(T.int64(0))))
 
         def put(group: Group) -> Callable[[], None]:
             return lambda: walk.several(group, here, past_cache)

@@ -147,7 +147,9 @@ def apply_to(
         if config.bytes_per_thread:
             sch.parallel(task)
     span = span_of(pattern, config)
-    span = replace(span, reduces=span.skipping and isa.of(target).reduces)
+    if span.skipping:
+        own, level = isa.of(target), isa.level_of(target)
+        span = replace(span, reduces=own.reduces, reloads=level.reloads)
     notes.annotate(sch, leaf, span.symbol, pattern, config)
 
 

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 _SYMBOL = re.compile(
     r"te_select_span_w(\d+)_([fois])([fois])([fois])_i(\d+)_v(\d+)_u(\d+)"
-    r"(_nt)?(_sk)?(_end_to_end)?(_forwards)?(_reduced)?"
+    r"(_nt)?(_sk)?(_end_to_end)?(_forwards)?(_reduced)?(_reloaded)?"
 )
 
 
@@ -58,6 +58,8 @@ class Span:
     reduces
         Whether a skipping span tests a block of cond by its largest and its smallest byte, instead
         of by the bits of its mask.
+    reloads
+        Whether a skipping span loads a block of cond again, vector by vector, after its test.
     """
 
     width: int
@@ -72,6 +74,7 @@ class Span:
     end_to_end: bool = False
     forwards: bool = False
     reduces: bool = False
+    reloads: bool = False
 
     @property
     def lanes(self) -> int:
@@ -100,6 +103,7 @@ class Span:
             f"{'_nt' if self.streaming else ''}{'_sk' if self.skipping else ''}"
             f"{'_end_to_end' if self.end_to_end else ''}"
             f"{'_forwards' if self.forwards else ''}{'_reduced' if self.reduces else ''}"
+            f"{'_reloaded' if self.reloads else ''}"
         )
 
     @classmethod
@@ -109,7 +113,9 @@ class Span:
         if match is None:
             raise ValueError(f"{symbol!r} is not the symbol of a span")
         width, cond, then, else_, inner, vector_bytes, unroll, *flags = match.groups()
-        streaming, skipping, end_to_end, forwards, reduces = (flag is not None for flag in flags)
+        streaming, skipping, end_to_end, forwards, reduces, reloads = (
+            flag is not None for flag in flags
+        )
         return cls(
             width=int(width),
             cond=cond,
@@ -123,4 +129,5 @@ class Span:
             end_to_end=end_to_end,
             forwards=forwards,
             reduces=reduces,
+            reloads=reloads,
         )

@@ -105,6 +105,27 @@ def resolve(target: str | dict[str, Any]) -> ResolvedTarget:
     raise TargetError(f"target {target!r} is not known; expected {_examples()}{hint}")
 
 
+def resolve_each(target: str | dict[str, Any]) -> dict[str, ResolvedTarget]:
+    """The target of each library that a target asks for: one for each instruction set of a list.
+
+    Returns
+    -------
+    dict[str, ResolvedTarget]
+        By what ``uname -m`` says on a machine that runs the library; at least one.
+
+    Raises
+    ------
+    TargetError
+        As `resolve`.
+    """
+    if isinstance(target, str):
+        for kind in kinds.KINDS.values():
+            if kind.by_machine and kinds.load(kind.target).takes(target):
+                parts = kinds.load(kind.by_machine)(target)
+                return {machine: resolve(part) for machine, part in parts.items()}
+    return {"": resolve(target)}
+
+
 def _examples() -> str:
     """What a target may be."""
     named = ", ".join(kind.targets for kind in kinds.KINDS.values())

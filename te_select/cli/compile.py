@@ -27,6 +27,7 @@ from te_select.cli.flags import with_groups
 from te_select.cli.manifest import describe, print_kernels, read_manifest
 from te_select.cli.paths import check_folder, check_output
 from te_select.cli.workloads import WorkloadsFlags, gather
+from te_select.runtime.artifact import files
 
 if TYPE_CHECKING:
     from te_select.frontends import ModelNode
@@ -55,6 +56,9 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
     as_json: JsonFlag = False,
 ) -> None:
     """Compile workloads, or all that a model needs, into a library.
+
+    If --target lists several instruction sets, as x86-64-v3,aarch64 does, there is a library for
+    each, such as mask.x86_64.so and mask.aarch64.so for -o mask.so.
 
     With --model, every distinct workload of the model becomes a function. Nodes whose shapes only
     the call tells are served by te_select_where, which takes any shapes. The manifest says which
@@ -89,17 +93,16 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
             progress=step,
         )
     end = time.perf_counter()
-    manifest = read_manifest(path)
+    libraries = [_described(each) for each in _written(path, target)]
+    several = {"path": str(path), "libraries": libraries}
     document: dict[str, Any] = {
-        "path": str(path),
-        "bytes": path.stat().st_size,
+        **(several if len(libraries) > 1 else libraries[0]),
         "seconds": round(end - imported, 3),
         "import_seconds": round(imported - start, 3),
-        "target": manifest["target"],
-        "kernels": [describe(entry, manifest["target"]) for entry in manifest["kernels"]],
     }
     if model is not None:
         document["model"] = str(model)
+        manifest = read_manifest(Path(libraries[0]["path"]))
         served = {node["place"]: node["symbol"] for node in manifest["nodes"]}
         document["nodes"] = [
             models.describe(node, {}) | {"symbol": served[node.place]} for node in nodes
@@ -107,15 +110,36 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
     if as_json:
         print_json(document)
         return
-    print(
-        f"{path}: {len(document['kernels'])} kernel(s) for {document['target']['name']}, "
-        f"{document['bytes'] / 1024:.0f} KiB, {end - imported:.2f} s "
-        f"(and {imported - start:.2f} s to import TVM)"
-    )
-    print_kernels(document["kernels"])
+    for library in libraries:
+        print(
+            f"{library['path']}: {len(library['kernels'])} kernel(s) for "
+            f"{library['target']['name']}, {library['bytes'] / 1024:.0f} KiB"
+        )
+        print_kernels(library["kernels"])
+    print(f"{end - imported:.2f} s (and {imported - start:.2f} s to import TVM)")
     if model is not None:
         print(f"{model}: {models.counted(nodes)}")
         for node in nodes:
             if node.status == "dispatched":
                 by = served[node.place] or "not in the library"
                 print_line(f"{node.place}: {by}; {node.reason}")
+
+
+def _written(path: Path, target: str) -> list[Path]:
+    """The libraries of an export."""
+    if not files.is_missing(path):
+        return [path]
+    from te_select.backends.targets import resolve_each  # noqa: PLC0415 - imports TVM
+
+    return [files.for_machine(path, machine) for machine in resolve_each(target)]
+
+
+def _described(path: Path) -> dict[str, Any]:
+    """A library that was written, as JSON types."""
+    manifest = read_manifest(path)
+    return {
+        "path": str(path),
+        "bytes": path.stat().st_size,
+        "target": manifest["target"],
+        "kernels": [describe(entry, manifest["target"]) for entry in manifest["kernels"]],
+    }

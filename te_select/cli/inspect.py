@@ -85,7 +85,7 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
         raise UsageError("a library and workload flags are given; expected one or the other")
     if path is not None:
         no_meaning("a library", target=target, config=config)
-        check_library(path)
+        path = check_library(path)
         document = _of_library(path)
         document |= _loaded(path, document) if load else _here(path)
         document["files_written"] = _write_beside(path)
@@ -140,10 +140,11 @@ def _of_workload(
     workload: Workload, target: str, logs: str | None, knobs: dict[str, Any]
 ) -> dict[str, Any]:
     import te_select  # noqa: PLC0415 - tvm is slow to import
+    from te_select.backends.targets import resolve  # noqa: PLC0415
 
     with scratch.folder() as folder:
-        path = folder / "kernel.so"
-        made = te_select.export([workload], path, target, tuning_logs(logs), config=knobs)
+        path, one = folder / "kernel.so", resolve(target).name
+        made = te_select.export([workload], path, one, tuning_logs(logs), config=knobs)
         document = _of_library(made)
         document |= _loaded(made, document)
     del document["path"]

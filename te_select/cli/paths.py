@@ -13,8 +13,8 @@ from te_select.runtime.artifact import files
 _PICTURES = (".png", ".svg", ".pdf")
 
 
-def check_library(path: Path) -> None:
-    """Check the path of a library that is to be read.
+def check_library(path: Path) -> Path:
+    """Check the path of a library that is to be read, and return it, or that of this machine's.
 
     Raises
     ------
@@ -29,9 +29,14 @@ def check_library(path: Path) -> None:
             f"{path} is no library; expected one like build/mask.so, or --model {path}"
         )
     _check_name("the library", path)
+    try:
+        path = files.library_here(path)
+    except ArtifactError as error:
+        raise UsageError(str(error)) from error
     if files.is_missing(path) or files.is_folder(path):
         problem = "is missing" if files.is_missing(path) else "is a folder"
         raise UsageError(f"{path} {problem}; expected a library, as te-select compile -o makes it")
+    return path
 
 
 def check_output(flag: str, path: Path | None) -> Path:

@@ -113,8 +113,7 @@ def entries_of(
 
 
 def _kernels(library: Path) -> list[tuple[str, Workload]]:
-    check_library(library)
-    kernels = read_manifest(library)["kernels"]
+    kernels = read_manifest(check_library(library))["kernels"]
     return [(kernel["symbol"], Workload.from_json(kernel["workload"])) for kernel in kernels]
 
 

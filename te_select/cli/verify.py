@@ -98,7 +98,7 @@ def _verify_library(
     for check in checks or ():
         if check not in CHECKS:
             raise UsageError(f"--check {check!r} is not known; expected {', '.join(CHECKS)}")
-    check_library(path)
+    path = check_library(path)
     chosen = _loaded(path, name, level)
     here, levels = chosen[0].level, chosen[0].levels
     results = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 import atexit
 import itertools
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 
 from te_select import forks, kinds
 from te_select.backends.scheduled import Scheduled
-from te_select.backends.targets import ResolvedTarget, resolve
+from te_select.backends.targets import ResolvedTarget, resolve, resolve_each
 from te_select.compiler.building import build_scheduled, check_runs_here
 from te_select.compiler.family import schedule_member, served_by_family
 from te_select.compiler.scheduling import TuningLogs, schedule
@@ -26,7 +26,7 @@ from te_select.operator import family
 from te_select.operator.broadcast import shown
 from te_select.operator.node import ModelNode
 from te_select.operator.workload import Workload
-from te_select.runtime.artifact import scratch, stored
+from te_select.runtime.artifact import files, scratch, stored
 from te_select.runtime.artifact.manifest import NodeRecord
 from te_select.runtime.call import loading
 from te_select.runtime.call.kernel import Kernel
@@ -84,7 +84,7 @@ def export(
     static: bool | Literal["object"] = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Path:
-    """Compile many workloads into one shared library.
+    """Compile many workloads into one shared library, or into one for each instruction set.
 
     Parameters
     ----------
@@ -96,7 +96,10 @@ def export(
     path
         The ``.so`` to write; its manifest is the ``.json`` beside it, and its C header the ``.h``.
     target, tuning_logs, config
-        As for `te_select.compile`. The target need not be one that this machine can run.
+        As for `te_select.compile`. The target need not be one that this machine can run. A list
+        may be of several instruction sets, such as ``"x86-64-v2,x86-64-v3,aarch64"``. For each of
+        them there is a library then, ``mask.x86_64.so`` and ``mask.aarch64.so`` if `path` is
+        ``mask.so``; all are written, or none is.
     static
         True writes a static library with the same plain C functions, the ``.a`` beside it.
         ``"object"`` writes the ``.o``, one object file with the functions of tvm-ffi, which TVM
@@ -107,7 +110,8 @@ def export(
     Returns
     -------
     Path
-        The library's path.
+        The library's path; of several libraries `path`, by which `te_select.load` finds the one for
+        its machine.
 
     Raises
     ------
@@ -116,7 +120,8 @@ def export(
         workloads cannot follow `config`, or `static` is none of these.
     ArtifactError
         If the path cannot be written or has the name of a module of Python's standard library, or
-        a file beside it exists that no export wrote.
+        a file beside it exists that no export wrote; or, with several instruction sets, if there
+        is a file at `path`.
     """
     if isinstance(workloads, Workload) or not isinstance(workloads, Iterable):
         raise ArgumentError(f"workloads is {shown(workloads)}; expected a list of workloads")
@@ -127,8 +132,9 @@ def export(
     nodes = [item for item in given if isinstance(item, ModelNode)]
     wanted = [item.workload if isinstance(item, ModelNode) else checked(item) for item in given]
     unique = list(dict.fromkeys(workload for workload in wanted if workload is not None))
-    resolved = resolve(target)
-    served = served_by_family(nodes) if kinds.kind(resolved.kind).family else {}
+    targets = resolve_each(target)
+    kind = kinds.kind(next(iter(targets.values())).kind)
+    served = served_by_family(nodes) if kind.family else {}
     places = family.places(part for parts in served.values() for part in parts)
     by_records = partial(schedule, tuning_logs=tuning_logs, knobs=config)
     plan: dict[Workload, _Scheduling] = dict.fromkeys(unique, by_records)
@@ -137,31 +143,49 @@ def export(
         plan.setdefault(member, of_family)
     if not plan:
         raise ArgumentError(_nothing_to_compile(nodes))
-    has_c = bool(unique) and kinds.kind(resolved.kind).c_functions
+    has_c = bool(unique) and kind.c_functions
     if static and not has_c:
         raise ArgumentError(
             "static code holds functions of workloads, and there is none; expected a workload of "
             "its own"
         )
     ending = stored.OBJECT if static == "object" else stored.ARCHIVE
-    path = stored.check_path(path, [".json", *[".h"] * has_c, *[ending] * bool(static)])
-    with scratch.folder(scratch.ROOM + len(plan) * scratch.KERNEL_ROOM) as folder:
-        built = folder / "library.so"
-        step = progress or (lambda _done, _total: None)
-        chosen: list[Scheduled] = []
-        for done, (workload, apply) in enumerate(plan.items()):
-            step(done, len(plan) + 1)  # the last step compiles all of them
-            chosen += [apply(workload, level) for level in resolved.levels]
-        step(len(plan), len(plan) + 1)
-        records = [NodeRecord.of(node, family_serves=node.place in served) for node in nodes]
-        code = built.with_suffix(ending)
-        beside = {"static": code} if static else {}
-        options = {"places": places} if places else {}
-        build_scheduled(chosen, built, resolved, records, unique, **options, **beside)
-        made = stored.read(built)
-        if static:
-            made = replace(made, static={ending: code.read_bytes()})
-        return stored.write(made, path)
+    endings = [".json", *[".h"] * has_c, *[ending] * bool(static)]
+    paths = [stored.check_path(each, endings) for each in _paths(path, targets)]
+    records = [NodeRecord.of(node, family_serves=node.place in served) for node in nodes]
+    options = {"places": places} if places else {}
+    made: dict[Path, stored.Stored] = {}
+    total = len(targets) * (len(plan) + 1)  # the last step of each compiles all of them
+    step = progress or (lambda _done, _total: None)
+    with scratch.folder(scratch.ROOM + len(plan) * len(targets) * scratch.KERNEL_ROOM) as folder:
+        for one, resolved in zip(paths, targets.values(), strict=True):
+            built = folder / str(len(made)) / "library.so"
+            chosen: list[Scheduled] = []
+            for done, (workload, apply) in enumerate(plan.items(), len(made) * (len(plan) + 1)):
+                step(done, total)
+                chosen += [apply(workload, level) for level in resolved.levels]
+            step(done + 1, total)
+            code = built.with_suffix(ending)
+            beside = {"static": code} if static else {}
+            build_scheduled(chosen, built, resolved, records, unique, **options, **beside)
+            made[one] = stored.read(built)
+            if static:
+                made[one] = replace(made[one], static={ending: code.read_bytes()})
+        stored.write_all(made)
+    return Path(path)
+
+
+def _paths(path: str | Path, machines: Collection[str]) -> list[Path]:
+    """The paths of the libraries of an export, one for each machine."""
+    path = files.new_library_path(path)
+    if len(machines) == 1:
+        return [path]
+    if not files.is_missing(path):
+        raise ArtifactError(
+            f"{path} is there, so te_select.load would not look for the libraries beside it that "
+            f"are for {' and '.join(machines)}; expected a path without a file"
+        )
+    return [files.for_machine(path, machine) for machine in machines]
 
 
 def _nothing_to_compile(nodes: Sequence[ModelNode]) -> str:

@@ -76,6 +76,7 @@ def test_unknown_target_is_an_error_that_lists_what_is_known(wrong):
     [
         ("aarch64", ""),
         ("riscv64", ""),
+        ("riscv64:rva23", ""),
         ("x86-64", ""),
         ("x86-64-v3", ""),
         ("x86-64-v2,x86-64-v3", ""),
@@ -102,6 +103,7 @@ def test_misspelt_cpu_gets_a_suggestion():
         ("x86_64", "x86-64"),
         ("ARM64", "aarch64"),
         ("riscv64gc", "riscv64"),
+        ("rva23u64", "riscv64:rva23"),
         ("ZNVER5", "znver5"),
     ],
 )

@@ -33,7 +33,7 @@ FIELDS = (
 
 @dataclass(frozen=True)
 class CpuTarget(ResolvedTarget):
-    """A CPU, or several levels of x86-64.
+    """A CPU, or several levels of an instruction set.
 
     Parameters
     ----------
@@ -88,6 +88,7 @@ _OTHER_NAMES = {
     "armv8": isa.AARCH64.name,
     "riscv64gc": isa.RISCV64.name,
     "rv64gc": isa.RISCV64.name,
+    **dict.fromkeys(("rva23", "rva23u64", "rv64gcv"), isa.RISCV64.levels[-1].name),
 }
 
 
@@ -103,6 +104,14 @@ def suggestions(text: str) -> list[str]:
     exact = [cpu for cpu in {text, text.replace("_", "-")} if cpu in known]
     close = exact or difflib.get_close_matches(text, known, n=3)
     return [known[cpu] for cpu in close if known[cpu] != cpu or _is_x86_64(cpu)]
+
+
+def by_machine(text: str) -> dict[str, str]:
+    """The parts of a list for each instruction set in it, by what ``uname -m`` says there."""
+    found: dict[str, list[str]] = {}
+    for name in text.split(","):
+        found.setdefault(_isa_of(name.strip()).machine, []).append(name.strip())
+    return {machine: ",".join(names) for machine, names in found.items()}
 
 
 def from_name(text: str) -> CpuTarget:
@@ -131,9 +140,11 @@ def from_fields(fields: Mapping[str, Any], tvm_target: Target) -> CpuTarget:
     asked = {key: value for key, value in fields.items() if key not in _DERIVED}
     if own is X86_64:
         asked.pop("mtriple", None)  # what is meant without one
-    plain, full = _of_cpu(own, cpu), _tvm_target(own, cpu, asked)
-    if str(full) == str(plain.tvm):
-        return plain
+    full = _tvm_target(own, cpu, asked)
+    levels = (level.name for level in own.levels if _added(own, level.name))
+    for plain in (_of_cpu(own, cpu), *map(from_name, levels)):
+        if str(full) == str(plain.tvm):
+            return plain
     name = json.dumps(asked, sort_keys=True)
     return CpuTarget(name, full, isa=own, cpu_features=_cpu_features(own, full))
 
@@ -167,12 +178,24 @@ _DERIVED = tuple(name for name in FIELDS if name.startswith("feature."))
 
 
 def _of_cpu(own: Isa, cpu: str) -> CpuTarget:
-    """The target of one CPU of an instruction set, without changes to its features."""
-    if own is not X86_64:
-        _check_cpu(own, cpu)
-    full = _tvm_target(own, cpu, {})
+    """The target of one CPU of an instruction set, or of a level, by what follows the colon."""
     name = cpu if own is X86_64 else own.name if cpu == own.cpu else f"{own.name}:{cpu}"
+    if added := _added(own, name):
+        full = _tvm_target(own, own.cpu, {"mattr": added})
+    else:
+        if own is not X86_64:
+            _check_cpu(own, cpu)
+        full = _tvm_target(own, cpu, {})
     return CpuTarget(name, full, isa=own, cpu_features=_cpu_features(own, full))
+
+
+def _added(own: Isa, name: str) -> list[str]:
+    """The ``mattr`` that makes a level of the baseline CPU; for those of x86-64 LLVM has CPUs."""
+    names = [level.name for level in own.levels]
+    if own is X86_64 or name not in names:
+        return []
+    levels = own.levels[: names.index(name) + 1]
+    return [f"+{feature}" for level in levels for feature in level.features]
 
 
 def _tvm_target(own: Isa, cpu: str, fields: Mapping[str, Any]) -> Target:
@@ -193,50 +216,62 @@ def _tvm_target(own: Isa, cpu: str, fields: Mapping[str, Any]) -> Target:
 
 def _check_cpu(own: Isa, cpu: str) -> None:
     """Refuse a CPU that LLVM does not know; LLVM would print a line and take another one."""
-    known = _cpus(own) if own.features else (own.cpu,)
+    known = _cpus(own) if own.names_cpus else (own.cpu,)
     if cpu in known:
         return
+    levels = " or ".join(level.name for level in own.levels)
     close = difflib.get_close_matches(cpu, known, n=3) or list(known)[-3:]
     named = " or ".join(f"{own.name}:{each}" for each in close if each != own.cpu)
     raise TargetError(
-        f"{cpu!r} is no CPU of {own.name} that is known; expected {own.name}"
-        + (f", or a CPU such as {named}" if named else " alone")
+        f"{cpu!r} is no CPU of {own.name} that is known; expected {levels}"
+        + (f", or a CPU such as {named}" if named else "")
     )
 
 
 def _several(text: str) -> CpuTarget:
     """Resolve a list of levels."""
     names = [name.strip() for name in text.split(",")]
-    expected = f"a list is of {', '.join(LEVELS)}, each at most once"
-    foreign = [name for name in names if name.partition(":")[0] in ISAS and name not in LEVELS]
-    if foreign:
+    own = _isa_of(names[0])
+    known = [level.name for level in own.levels]
+    expected = f"a list is of {', '.join(known)}, each at most once"
+    if foreign := [name for name in names if _isa_of(name) is not own]:
         raise TargetError(
-            f"target {text!r} holds {foreign[0]!r}, and a library is for one instruction set; "
-            f"{expected}"
+            f"target {text!r} holds {foreign[0]!r}, and a library is for one instruction set "
+            f"(te_select.export writes one for each); {expected}"
         )
     for name in names:
-        if name not in LEVELS:
+        if name not in known:
             raise TargetError(f"target {text!r} holds {name!r}, which is no level; {expected}")
         if names.count(name) > 1:
             raise TargetError(f"target {text!r} holds {name!r} twice; {expected}")
-    levels = tuple(_of_cpu(X86_64, name) for name in LEVELS if name in names)
+    levels = tuple(from_name(name) for name in known if name in names)
     lowest, best = levels[0], levels[-1]
     return CpuTarget(
         ",".join(level.name for level in levels),
         best.tvm,
+        isa=own,
         cpu_features=lowest.cpu_features,
         several=levels,
     )
 
 
+def _isa_of(name: str) -> Isa:
+    """The instruction set of a target's name."""
+    if name == "native":
+        return next((own for own in ISAS.values() if own.machine == platform.machine()), X86_64)
+    return ISAS.get(name.partition(":")[0], X86_64)
+
+
 def _native() -> CpuTarget:
     """Resolve this CPU, less the features that its name implies but a hypervisor hides."""
-    machine = platform.machine()
-    own = next((each for each in ISAS.values() if each.machine == machine), None)
-    if own is None:
+    machine, own = platform.machine(), _isa_of("native")
+    if own.machine != machine:
         raise TargetError(f"target 'native' is {machine} here; expected one of {', '.join(ISAS)}")
+    if not own.names_cpus:  # then the best level is all that can be asked for
+        levels = [from_name(level.name) for level in own.levels]
+        return next(each for each in reversed(levels) if not features.missing(each.cpu_features))
     cpu = str(codegen.llvm_get_system_cpu())
-    if own is not X86_64 and (not own.features or cpu not in _cpus(own)):
+    if own is not X86_64 and cpu not in _cpus(own):
         cpu = own.cpu
     hidden = _hidden(own, _of_cpu(own, cpu).tvm)
     if hidden:

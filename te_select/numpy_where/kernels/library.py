@@ -112,7 +112,7 @@ def use(path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     path
-        The ``.so``. No compiler is needed.
+        The ``.so``, found as `te_select.load` finds it. No compiler is needed.
 
     Raises
     ------
@@ -121,7 +121,7 @@ def use(path: str | os.PathLike[str]) -> None:
         installed without a C compiler.
     """
     _check_extension()
-    path = files.library_path(path)
+    path = files.library_here(path)
     image = files.read(path, "a library as te-select where build makes it")
     manifest, sha256 = _checked(image, str(path))
     if not _held(manifest):

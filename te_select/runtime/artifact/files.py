@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
+import platform
 import stat
 import sys
 from pathlib import Path
@@ -31,6 +33,36 @@ def library_path(path: str | os.PathLike[str]) -> Path:
         raise ArtifactError(f"{path!r} is not a path of valid text; expected one ending in .so")
     if checked.suffix != ".so":
         raise ArtifactError(f"{path} does not end in .so, as the path of an artifact must")
+    return checked
+
+
+def for_machine(path: Path, machine: str) -> Path:
+    """The path of the library for one of several machines, such as mask.x86_64.so for mask.so."""
+    return path.with_name(f"{path.stem}.{machine}.so")
+
+
+def library_here(path: str | os.PathLike[str]) -> Path:
+    """The path of a library to read: if nothing is there, that of the one for this machine.
+
+    Raises
+    ------
+    ArtifactError
+        If it is not a path as `library_path` takes it, or there are libraries for other machines
+        only.
+    """
+    checked = library_path(path)
+    own = for_machine(checked, platform.machine())
+    if not is_missing(checked):
+        return checked
+    if is_there(own):
+        return own
+    with contextlib.suppress(OSError):
+        names = sorted(each.name for each in checked.parent.iterdir() if each.suffix == ".so")
+        if others := [name for name in names if name.startswith(f"{checked.stem}.")]:
+            raise ArtifactError(
+                f"{path} is missing, and so is {own.name} for this machine; there are only "
+                f"{', '.join(others)}"
+            )
     return checked
 
 

@@ -143,15 +143,25 @@ def write(stored: Stored, path: str | os.PathLike[str]) -> Path:
         a file cannot be written, or a file beside it exists that no export wrote.
     """
     path = files.library_path(path)
-    static = {path.with_suffix(end): stored.static.get(end) for end in (ARCHIVE, OBJECT)}
-    beside = {**_derived(stored, path), **static}
-    wanted = {other: data for other, data in beside.items() if data is not None}
-    check_path(path, [other.suffix for other in wanted])
-    atomic.replace_all({path: stored.image, **wanted})
-    for other in beside.keys() - wanted.keys():
+    write_all({path: stored})
+    return path
+
+
+def write_all(libraries: Mapping[Path, Stored]) -> None:
+    """Write libraries as `write` does; if a file of one cannot be written, none is replaced."""
+    wanted: dict[Path, bytes] = {}
+    unfit: list[Path] = []
+    for path, stored in libraries.items():
+        static = {path.with_suffix(end): stored.static.get(end) for end in (ARCHIVE, OBJECT)}
+        beside = {**_derived(stored, path), **static}
+        fit = {other: data for other, data in beside.items() if data is not None}
+        check_path(path, [other.suffix for other in fit])
+        wanted |= {path: stored.image, **fit}
+        unfit += beside.keys() - fit.keys()
+    atomic.replace_all(wanted)
+    for other in unfit:
         if files.is_there(other) and _is_ours(other):
             atomic.remove(other)  # of an earlier export: it would not fit
-    return path
 
 
 def write_beside(stored: Stored, path: str | os.PathLike[str]) -> list[str]:

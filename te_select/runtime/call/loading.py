@@ -100,7 +100,8 @@ def load(path: str | os.PathLike[str]) -> Kernel | Library:
     Parameters
     ----------
     path
-        The ``.so``.
+        The ``.so``. If there is none, ``mask.so`` stands for the one of this machine, such as
+        ``mask.x86_64.so``, as an export for several instruction sets writes it.
 
     Returns
     -------
@@ -116,7 +117,7 @@ def load(path: str | os.PathLike[str]) -> Kernel | Library:
         If ``TE_SELECT_NUM_THREADS`` is no positive whole number, ``TE_SELECT_PROFILE`` no list of
         decisions or ``TE_SELECT_LEVEL`` none of the levels, and the library is for CPUs.
     """
-    path = files.library_path(path)
+    path = files.library_here(path)
     return _loaded(stored.read(path), path)
 
 

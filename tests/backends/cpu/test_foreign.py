@@ -156,7 +156,7 @@ def test_loading_it_here_is_one_clear_line(library):
 INNERMOST = re.compile(r"(?:b|b\.\w+|cbz|cbnz|tbz|tbnz)\s.*?(\.LBB\w+)$")
 
 
-def innermost_loops(assembly):
+def innermost_loops(assembly, branch=INNERMOST):
     """Instructions of each innermost loop of the kernels, without functions of TVM."""
     functions = re.split(r"\.type\s+(?=\S+,@function)", assembly)[1:]
     kernels = [text for text in functions if re.match(r"te_select_kernel|\.L__tvm", text)]
@@ -164,7 +164,7 @@ def innermost_loops(assembly):
     labels = {line[:-1]: i for i, line in enumerate(lines) if re.fullmatch(r"\.LBB\w+:", line)}
     spans = []
     for i, line in enumerate(lines):
-        match = INNERMOST.match(line)
+        match = branch.match(line)
         if match and labels.get(match[1], i) < i:
             spans.append((labels[match[1]], i))
     spans = [(a, b) for a, b in spans if "ret" not in lines[a:b]]  # the outer loop, cut in two
@@ -270,12 +270,13 @@ def test_ziglang_links_where_no_other_compiler_is(tmp_path):
         ("aarch64:neoverse-n9", "such as aarch64:neoverse-n3"),
         ("aarch64:znver5", "is no CPU of aarch64"),
         ("aarch64:", "'' is no CPU of aarch64"),
-        ("riscv64:sifive-x280", "expected riscv64 alone"),
+        ("riscv64:sifive-x280", "no CPU of riscv64 that is known; expected riscv64 or riscv64:r"),
         ("neoverse-n1", "did you mean aarch64:neoverse-n1"),
         ("x86-64:znver5", "expected a CPU of x86-64 by its name alone"),
         ("x86-64-v2,x86-64-v2", "holds 'x86-64-v2' twice; a list is of x86-64, x86-64-v2"),
         ("x86-64-v2,aarch64", "holds 'aarch64', and a library is for one instruction set"),
-        ("aarch64,x86-64-v2", "holds 'aarch64', and a library is for one instruction set"),
+        ("aarch64,x86-64-v2", "holds 'x86-64-v2', and a library is for one instruction set"),
+        ("riscv64,riscv64:x", "holds 'riscv64:x', which is no level; a list is of riscv64, risc"),
         ("x86-64-v2,znver5", "holds 'znver5', which is no level"),
         ("x86-64-v2,", "holds '', which is no level"),
         ("native,x86-64-v2", "holds 'native', which is no level"),
@@ -290,7 +291,10 @@ def test_wrong_name_is_one_clear_line(target, said):
     assert said in str(caught.value) and "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["aarch64", "aarch64:neoverse-v2", "aarch64:apple-m4", "riscv64"])
+@pytest.mark.parametrize(
+    "name",
+    ["aarch64", "aarch64:neoverse-v2", "aarch64:apple-m4", "riscv64", "riscv64:rva23"],
+)
 def test_target_is_made_from_its_name_and_a_records_json(name):
     target = resolve(name)
     assert target.name == name

@@ -5,6 +5,7 @@ import dataclasses
 import gzip
 import json
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -78,6 +79,12 @@ def test_a_warm_cache_needs_no_tvm(family):
 def test_an_older_entry_serves_where_nothing_can_be_built(folder, entry):
     (folder / entry.name).rename(folder / cache.name_of("where_all", "0123456789abcdef01234567"))
     assert use(folder, NO_BUILD) == FROM_A_FILE
+
+
+def test_use_finds_the_library_of_this_machine(tmp_path, entry):
+    shutil.copy(entry, tmp_path / f"where.{platform.machine()}.so")
+    before = f"te_select.where.use({str(tmp_path / 'where.so')!r})"
+    assert use(tmp_path / "none", f"{textwrap.dedent(NO_BUILD)}\n{before}") == FROM_A_FILE
 
 
 def test_without_any_kernel_numpy_does_it_with_one_warning(tmp_path):

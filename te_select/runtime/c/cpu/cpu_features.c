@@ -1,4 +1,4 @@
-/* CPU features: CPUID and XGETBV on x86-64, the auxiliary vector on aarch64. */
+/* CPU features: CPUID and XGETBV on x86-64, the auxiliary vector on aarch64, hwprobe on riscv64. */
 #include <stdint.h>
 #include <string.h>
 
@@ -91,6 +91,41 @@ int te_select_cpu_has(const char* name) {
     if (!strcmp(features[i].name, name)) return getauxval(features[i].list) >> features[i].bit & 1;
   }
   return 0;
+}
+
+#elif defined(__riscv)
+
+#include <sys/auxv.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Fixed by Linux. They are written out because old headers lack the names. */
+enum { HWPROBE = 258, IMA_EXT_0 = 4, IMA_V = 1 << 2, V_GET_CONTROL = 70, STATE = 3, OFF = 1 };
+
+/* Linux before 6.4 has no hwprobe. Some vendors' kernels of that time give RVV 0.7.1 the bit of V,
+ * too: it has no "ta, ma", and vsetvli makes the type invalid, which is its sign. */
+static int auxv_has_rvv_1_0(void) {
+  if (!(getauxval(AT_HWCAP) >> ('v' - 'a') & 1)) return 0;
+  long type;
+  __asm__ volatile(
+      ".word 0x0c0072d7\n\t" /* vsetvli t0, zero, e8, m1, ta, ma: old assemblers do not know it */
+      "csrr %0, 0xc21"       /* vtype */
+      : "=r"(type)
+      :
+      : "t0");
+  return type >= 0;
+}
+
+int te_select_cpu_has(const char* name) {
+  struct {
+    int64_t key;
+    uint64_t value;
+  } pair = {IMA_EXT_0, 0};
+  if (strcmp(name, "v")) return 0;
+  if ((prctl(V_GET_CONTROL, 0, 0, 0, 0) & STATE) == OFF) return 0; /* vectors would be illegal */
+  if (syscall(HWPROBE, &pair, 1, 0, NULL, 0)) return auxv_has_rvv_1_0();
+  return (pair.value & IMA_V) != 0;
 }
 
 #else

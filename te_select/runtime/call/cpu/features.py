@@ -34,6 +34,9 @@ def cpu_name() -> str:
 @functools.cache
 def features() -> frozenset[str]:
     """The flags of this machine's first CPU; empty if they cannot be read."""
+    if "isa" in cpu_info():  # of RISC-V, such as rv64imafdcv_zba_zbb
+        letters, *names = cpu_info()["isa"].removeprefix("rv64").split("_")
+        return frozenset([*letters, *names])
     found = (cpu_info()[key] for key in _FLAG_KEYS if key in cpu_info())
     return frozenset(next(found, "").split())
 

@@ -1,0 +1,232 @@
+"""An export for several instruction sets: a library for each, and how programs find theirs."""
+
+from __future__ import annotations
+
+import json
+import platform
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import te_select
+from te_select import Workload
+from te_select.backends import cross_compiler
+from te_select.backends.c_compiler import compiler_for
+from te_select.backends.targets import resolve, resolve_each
+from te_select.errors import ArtifactError, TargetError, ToolchainError
+from te_select.runtime.artifact import atomic, stored
+from te_select.runtime.artifact.manifest import c_name
+from te_select.schedules.cpu.isa import ISAS
+from tests.support import cli, foreign
+
+LEVELS = "x86-64-v2,x86-64-v3"
+TARGET = f"{LEVELS},aarch64"
+ENDINGS = (".h", ".json", ".so")
+WORKLOADS = [Workload((9,), (9,), ()), Workload(("n",), ("n",), ("n",), "int16")]
+WORDS = ["compile", "--cond", "9", "--then", "9", "--else", "", "--target", TARGET]
+MACHINE = ISAS["x86-64"].machine
+pytestmark = pytest.mark.skipif(platform.machine() != MACHINE, reason="needs an x86-64 machine")
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    """What an export for two instruction sets returns."""
+    try:
+        folder = tmp_path_factory.mktemp("several")
+        return te_select.export(WORKLOADS, folder / "mask.so", TARGET, tuning_logs=False)
+    except ToolchainError as error:
+        pytest.skip(str(error))
+
+
+def names(folder):
+    return sorted(each.name for each in folder.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("target", "parts"),
+    [
+        (TARGET, {"x86_64": LEVELS, "aarch64": "aarch64"}),
+        ("riscv64:rva23, aarch64 ,riscv64", {"riscv64": "riscv64,riscv64:rva23", "aarch64": None}),
+        ("aarch64:neoverse-n1,znver5", {"aarch64": "aarch64:neoverse-n1", "x86_64": "znver5"}),
+        ("x86-64-v3,x86-64-v2", {"x86_64": LEVELS}),
+        ("riscv64", {"riscv64": "riscv64"}),
+        ("cuda:sm_80,sm_90", {"": "cuda:sm_80,sm_90"}),
+        ({"kind": "llvm", "mcpu": "znver5"}, {"": "znver5"}),
+    ],
+)
+def test_list_is_parted_by_instruction_set(target, parts):
+    found = {machine: each.name for machine, each in resolve_each(target).items()}
+    assert found == {machine: part or machine for machine, part in parts.items()}
+
+
+def test_native_in_a_list_is_of_this_machine(monkeypatch):
+    assert list(resolve_each("aarch64,native")) == ["aarch64", MACHINE]
+    monkeypatch.setattr(platform, "machine", lambda: "riscv64")
+    assert list(resolve_each("aarch64,native")) == ["aarch64", "riscv64"]
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("x86-64-v2,aarch64,nope", "holds 'nope', which is no level"),
+        ("aarch64,aarch64:neoverse-n1,x86-64", "holds 'aarch64:neoverse-n1', which is no level"),
+        ("aarch64,riscv64,aarch64", "holds 'aarch64' twice"),
+        ("x86-64-v2,aarch64,cuda:sm_90", "holds 'cuda:sm_90', which is no level"),
+    ],
+)
+def test_wrong_name_in_a_list_is_one_clear_line(target, said, tmp_path):
+    with pytest.raises(TargetError) as caught:
+        te_select.export(WORKLOADS, tmp_path / "mask.so", target)
+    assert said in str(caught.value) and names(tmp_path) == []
+
+
+def test_one_library_for_two_instruction_sets_is_refused():
+    for refuse in (resolve, lambda target: te_select.compile(WORKLOADS[0], target)):
+        with pytest.raises(TargetError, match=r"one instruction set \(te_select.export writes"):
+            refuse(TARGET)
+    done = cli.run("inspect", *WORDS[1:])
+    assert done.exit_code == 2 and "te_select.export writes one for each" in done.stderr
+
+
+def test_library_of_each_machine_has_its_files_beside_it(path):
+    assert path.name == "mask.so" and not path.exists()
+    machines = ("aarch64", MACHINE)
+    assert names(path.parent) == [f"mask.{each}{end}" for each in machines for end in ENDINGS]
+    for machine, target in zip(machines, ("aarch64", LEVELS), strict=True):
+        manifest = stored.read(path.with_name(f"mask.{machine}.so")).manifest
+        assert (manifest.target["architecture"], manifest.target["name"]) == (machine, target)
+    declared = {each.read_text().partition("#ifndef")[2] for each in path.parent.glob("*.h")}
+    assert len(declared) == 1
+
+
+def test_load_takes_the_library_of_this_machine(path):
+    library = te_select.load(path)
+    assert library.path.name == f"mask.{MACHINE}.so"
+    kernel = library[WORKLOADS[0].name]
+    assert kernel.levels == tuple(LEVELS.split(","))
+    cond, then = np.arange(9) % 2 == 0, np.arange(9, dtype="f4")
+    assert (kernel(cond, then, np.float32(-1)) == np.where(cond, then, np.float32(-1))).all()
+
+
+def test_library_of_that_very_name_comes_first(path, tmp_path):
+    own = path.with_name(f"mask.{MACHINE}.so")
+    for name in ("mask.so", own.name):
+        (tmp_path / name).write_bytes(own.read_bytes())
+        assert te_select.load(tmp_path / "mask.so").path.name == "mask.so"
+
+
+def test_libraries_of_other_machines_are_named(path, monkeypatch):
+    monkeypatch.setattr(platform, "machine", lambda: "riscv64")
+    said = f"mask.riscv64.so for this machine; there are only mask.aarch64.so, mask.{MACHINE}.so"
+    with pytest.raises(ArtifactError, match=said):
+        te_select.load(path)
+    done = cli.run("verify", path)
+    assert done.exit_code == 2 and said in done.stderr
+
+
+def test_missing_library_is_missing_as_before(tmp_path):
+    for name in ("mask.so", "folder/mask.so"):
+        with pytest.raises(ArtifactError, match=f"{name} is missing; expected a library"):
+            te_select.load(tmp_path / name)
+
+
+def test_file_that_load_would_take_is_not_passed_over(path, tmp_path):
+    (tmp_path / "mask.so").write_text("mine")
+    with pytest.raises(ArtifactError, match=r"mask.so is there, so te_select.load would"):
+        te_select.export(WORKLOADS, tmp_path / "mask.so", TARGET)
+    assert names(tmp_path) == ["mask.so"]
+
+
+def test_name_of_a_module_of_python_is_refused(tmp_path):
+    with pytest.raises(ArtifactError, match="in the place of its own module select"):
+        te_select.export(WORKLOADS, tmp_path / "select.so", TARGET)
+
+
+def test_failed_build_leaves_the_files_that_were_there(path, tmp_path, monkeypatch):
+    for each in path.parent.iterdir():
+        (tmp_path / each.name).write_bytes(each.read_bytes())
+    before = {each.name: each.stat().st_ino for each in tmp_path.iterdir()}
+    which = cross_compiler.shutil.which
+    found = lambda name: which(name) if name in ("cc", "gcc") else None  # noqa: E731
+    monkeypatch.setattr(cross_compiler.shutil, "which", found)
+    monkeypatch.setattr(cross_compiler.importlib.util, "find_spec", lambda _name: None)
+    cross_compiler._find.cache_clear()
+    try:
+        with pytest.raises(ToolchainError, match="aarch64-linux-gnu-gcc"):
+            te_select.export(WORKLOADS[:1], tmp_path / "mask.so", TARGET)
+    finally:
+        cross_compiler._find.cache_clear()
+    assert {each.name: each.stat().st_ino for each in tmp_path.iterdir()} == before
+
+
+def test_file_of_somebody_else_is_refused_before_the_build(tmp_path, monkeypatch):
+    (tmp_path / "mask.aarch64.json").write_text("{}")
+    monkeypatch.setattr("te_select.compiler.compiling.build_scheduled", None)
+    with pytest.raises(ArtifactError, match=r"mask.aarch64.json is no manifest of te-select"):
+        te_select.export(WORKLOADS, tmp_path / "mask.so", TARGET)
+    assert names(tmp_path) == ["mask.aarch64.json"]
+
+
+def test_all_libraries_are_written_at_once(path, tmp_path, monkeypatch):
+    calls = []
+    monkeypatch.setattr(atomic, "replace_all", lambda files: calls.append(sorted(files)))
+    found = {tmp_path / each.name: stored.read(each) for each in path.parent.glob("*.so")}
+    stored.write_all(found)
+    assert calls == [sorted(tmp_path / name for name in names(path.parent))]
+
+
+def test_shell_tells_of_each_library(path, tmp_path):
+    done = cli.run(*WORDS, "-o", tmp_path / "mask.so", "--static", "--json")
+    document = json.loads(done.stdout)
+    assert document["path"] == str(tmp_path / "mask.so")
+    found = [(Path(each["path"]).name, each["target"]["name"]) for each in document["libraries"]]
+    assert found == [(f"mask.{MACHINE}.so", LEVELS), ("mask.aarch64.so", "aarch64")]
+    assert [name for name in names(tmp_path) if name.endswith(".a")] == [
+        "mask.aarch64.a",
+        f"mask.{MACHINE}.a",
+    ]
+    shown = cli.run(*WORDS, "-o", tmp_path / "mask.so").stdout
+    assert all(f"{tmp_path}/{name}: 1 kernel(s) for {target}, " in shown for name, target in found)
+    assert cli.run("verify", tmp_path / "mask.so").exit_code == 0
+    assert json.loads(cli.run("inspect", tmp_path / "mask.so", "--json").stdout)["path"] == str(
+        tmp_path / f"mask.{MACHINE}.so"
+    )
+
+
+FINDER = """
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/utsname.h>
+int main(int argc, char** argv) {
+  struct utsname here;
+  char name[4096];
+  if (argc != 2 || uname(&here)) return 1;
+  snprintf(name, sizeof(name), "%s/mask.%s.so", argv[1], here.machine);
+  void* library = dlopen(name, RTLD_NOW);
+  int (*select)(const uint8_t*, const float*, const float*, float*) = 0;
+  *(void**)&select = library ? dlsym(library, "FUNCTION") : 0;
+  uint8_t cond[9] = {1, 0, 1};
+  float then[9] = {1, 2, 3}, else_ = -1, out[9];
+  if (!select || select(cond, then, &else_, out)) return 2;
+  printf("%s %g %g %g", here.machine, out[0], out[1], out[2]);
+  return 0;
+}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("isa", ["x86-64", "aarch64"])
+def test_c_program_finds_its_library_by_uname(path, tmp_path, isa):
+    emulator = [] if isa == "x86-64" else foreign.emulator(isa)
+    if emulator is None:
+        pytest.skip(f"no emulator of {isa} is installed")
+    (tmp_path / "main.c").write_text(FINDER.replace("FUNCTION", c_name(WORKLOADS[0])))
+    program = tmp_path / "main"
+    options = ["-std=gnu11", "-Wall", "-Werror", tmp_path / "main.c", "-o", program, "-ldl"]
+    subprocess.run([*compiler_for(ISAS[isa].triple), *options], check=True)
+    words = [*emulator, program, path.parent]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, f"{ISAS[isa].machine} 1 -1 3")
