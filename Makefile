@@ -70,7 +70,9 @@ docs: $(INSTALLED)  ## build the site of the documents
 # it. The wheel of the runtime brings the kernels of te_select.where for these levels. They never lie
 # in the checkout, where they would hide what its sources make. They are built by the records that are
 # shipped, not by those of whoever makes the wheel.
-LEVELS ?= $(shell $(BIN)/python -c "from te_select.levels import *; print(ABOVE_BASELINE)")
+MACHINE ?= $(shell uname -m)
+ABOVE = $(shell $(BIN)/python -c "from te_select.levels import *; print(ABOVE_BASELINE)")
+LEVELS ?= $(if $(filter x86_64,$(MACHINE)),$(ABOVE),$(MACHINE))
 DIST ?= dist
 WORK ?= build/wheel
 wheel: $(BUILT)  ## build sdists and wheels of te-select and te-select-runtime into dist
@@ -84,7 +86,7 @@ wheel: $(BUILT)  ## build sdists and wheels of te-select and te-select-runtime i
 	XDG_DATA_HOME=$(abspath $(WORK))/data $(BIN)/te-select where build --target $(LEVELS) -o $(WORK)/where.so
 	mkdir -p $(WORK)/runtime/te_select/prebuilt
 	gzip -9 --no-name --stdout $(WORK)/where.so > $(WORK)/runtime/te_select/prebuilt/where.so.gz
-	$(BIN)/python -m build --wheel --outdir $(DIST) $(WORK)/runtime
+	$(BIN)/python release/runtime_wheel.py $(WORK)/runtime $(DIST) $(MACHINE)
 
 clean:  ## remove .venv, build and dist
 	rm -rf .venv build dist
