@@ -4,7 +4,7 @@ BIN := .venv/bin
 BUILT := .venv/.built
 INSTALLED := .venv/.installed
 
-.PHONY: help demo test test-slow soak lint records tvm-ffi docs wheel install clean
+.PHONY: help demo test test-slow soak lint records tvm-ffi docs wheel arm64 install clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -87,6 +87,18 @@ wheel: $(BUILT)  ## build sdists and wheels of te-select and te-select-runtime i
 	mkdir -p $(WORK)/runtime/te_select/prebuilt
 	gzip -9 --no-name --stdout $(WORK)/where.so > $(WORK)/runtime/te_select/prebuilt/where.so.gz
 	$(BIN)/python release/runtime_wheel.py $(WORK)/runtime $(DIST) $(MACHINE)
+
+# Hours on two cores. Needs root, Debian's qemu-user-static and mmdebstrap, and Python 3.11, as the root
+# has it. The wheel and the library of kernels are made here, and checked there.
+ARM64 ?= build/arm64
+arm64: $(BUILT)  ## the demo, the tests and 90 kernels on an emulated 64-bit Arm
+	$(MAKE) wheel MACHINE=aarch64 DIST=$(ARM64)/dist WORK=$(ARM64)/wheel
+	$(BIN)/python release/checked_kernels.py build $(ARM64)/kernels.so aarch64
+	release/arm64.sh $(ARM64) sh -c 'python3 -m venv --clear /runtime && \
+		/runtime/bin/pip install --find-links /given/dist "te-select-runtime[cli]" && \
+		/runtime/bin/python release/checked_kernels.py check /given/kernels.so'
+	release/arm64.sh $(ARM64) make demo
+	release/arm64.sh $(ARM64) make test PYTEST_FLAGS="$(PYTEST_FLAGS)"
 
 clean:  ## remove .venv, build and dist
 	rm -rf .venv build dist

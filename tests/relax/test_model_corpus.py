@@ -8,6 +8,7 @@ import tvm
 from tvm import relax
 
 from te_select.relax import UseSelect, replacing, report
+from tests.support.machines import TVM_TARGET as TARGET
 from tests.support.models import corpus
 
 onnx = pytest.importorskip("onnx")
@@ -18,7 +19,6 @@ pytestmark = [
 ]
 FOLDER, INDEX = CORPUS or (None, [])
 FILES = [entry for entry in INDEX if entry["kind"] == "onnx"]
-TARGET = tvm.target.Target({"kind": "llvm", "mcpu": "x86-64-v2"})
 WHERE = tvm.ir.Op.get("relax.where")
 
 
