@@ -7,7 +7,7 @@ INSTALLED := .venv/.installed
 .PHONY: help demo test test-slow soak lint records tvm-ffi docs wheel arm64 install clean
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
 install: $(INSTALLED)  ## make .venv, with what tests and lint need
 

@@ -57,6 +57,10 @@ for program in qemu-aarch64-static mmdebstrap unshare; do
   echo "$program is not found; on Debian: apt install qemu-user-static mmdebstrap util-linux" >&2
   exit 1
 done
+if [[ "$EUID" != 0 ]]; then
+  echo "$0 makes a root of packages, so it is run as root" >&2
+  exit 1
+fi
 own="$(realpath "$0")"
 mkdir -p "$1"
 folder="$(realpath "$1")"
