@@ -63,7 +63,7 @@ def cross(triple: str, folder: Path) -> dict[str, str]:
         "CC": compiler,
         "LDSHARED": f"{compiler} -shared",
         "CPPFLAGS": f"-I{folder}",
-        "SETUPTOOLS_EXT_SUFFIX": sysconfig.get_config_var("EXT_SUFFIX").replace(own, triple),
+        "SETUPTOOLS_EXT_SUFFIX": f".{sys.implementation.cache_tag}-{triple}.so",
     }
 
 

@@ -9,8 +9,7 @@ from tvm.s_tir import dlight
 from tvm.script import tirx as T
 
 from te_select.dlight import Select
-from tests.support.machines import TVM_TARGET as TARGET
-from tests.support.relax_models import expected, operands, run, where_module
+from tests.support.relax_models import TARGET, expected, operands, run, where_module
 
 AROUND_A_VECTOR = (1, 7, 15, 16, 17, 31, 63, 64, 65, 129, 4099)
 CASES = [

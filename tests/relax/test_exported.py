@@ -15,8 +15,8 @@ from tvm import relax, s_tir
 from tvm.s_tir import dlight
 
 from te_select.relax import UseSelect
-from tests.support.machines import LEVEL, SEVERAL, TVM_TARGET
-from tests.support.relax_models import expected, operands, where_module
+from tests.support.machines import LEVEL, SEVERAL
+from tests.support.relax_models import TARGET, expected, operands, where_module
 
 EMULATOR = shutil.which("qemu-x86_64")
 MASK = ((1, 1, 64, 64), (2, 6, 64, 64), ())
@@ -41,7 +41,7 @@ RUN = """if True:
 
 def model(folder, name, shapes, kernels, seed=0):
     """Export a model of one where, with its operands and the result beside it."""
-    built = tvm.compile(UseSelect(kernels)(where_module(*shapes)), TVM_TARGET)
+    built = tvm.compile(UseSelect(kernels)(where_module(*shapes)), TARGET)
     built.export_library(folder / name)
     arrays = operands(*shapes, seed=seed)
     np.savez(folder / "arrays.npz", *arrays)
@@ -145,13 +145,12 @@ def negative_before(c, x, y):
 )
 def test_threads_are_those_of_tvm_if_it_has_some(tmp_path, loops, threads, ours):
     """Ours have a name of their own. TVM has some in a model with a parallel loop."""
-    target = TVM_TARGET
-    passes = [UseSelect(target), relax.transform.LegalizeOps()]
-    with target:
+    passes = [UseSelect(TARGET), relax.transform.LegalizeOps()]
+    with TARGET:
         mod = tvm.transform.Sequential(
             [*passes, *[dlight.ApplyDefaultSchedule(in_parallel)] * loops]
         )(where_module(*LARGE, build=negative_before))
-    tvm.compile(mod, target).export_library(tmp_path / "model.so")
+    tvm.compile(mod, TARGET).export_library(tmp_path / "model.so")
     cond, then, else_, sizes = operands(*LARGE, dtype="int32")
     arrays = [cond, then.view("float32"), else_.view("float32"), sizes]
     np.savez(tmp_path / "arrays.npz", *arrays)

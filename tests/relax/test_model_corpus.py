@@ -8,8 +8,8 @@ import tvm
 from tvm import relax
 
 from te_select.relax import UseSelect, replacing, report
-from tests.support.machines import TVM_TARGET as TARGET
 from tests.support.models import corpus
+from tests.support.relax_models import TARGET
 
 onnx = pytest.importorskip("onnx")
 CORPUS = corpus()

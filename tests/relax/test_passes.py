@@ -16,8 +16,7 @@ from tvm.script import relax as R
 from te_select import TargetError, Workload
 from te_select.compiler import compiling
 from te_select.relax import UseSelect, UseUnfusedSelect, report
-from tests.support.machines import TVM_TARGET as TARGET
-from tests.support.relax_models import expected, operands, run, where_module
+from tests.support.relax_models import TARGET, expected, operands, run, where_module
 
 LONG = ((512,), (512,), (512,))
 CASES = [
