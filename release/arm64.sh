@@ -48,6 +48,10 @@ make_root() { # ROOT
   mv "$1.new" "$1"
 }
 
+if (($# < 2)); then
+  echo "usage: $0 FOLDER COMMAND..." >&2
+  exit 2
+fi
 if [[ "$1" == --enter ]]; then
   shift
   enter "$@"

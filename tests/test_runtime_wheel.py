@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -101,6 +102,22 @@ def test_wheel_for_arm_has_kernels_for_every_arm_cpu():
     shown = planned("wheel", "MACHINE=aarch64")
     assert "where build --target aarch64 " in shown
     assert "release/runtime_wheel.py build/wheel/runtime dist aarch64\n" in shown
+
+
+@pytest.mark.parametrize("words", [("FOLDER", "true"), ("FOLDER",), ()])
+def test_emulated_arm_says_what_it_needs(words, tmp_path):
+    """It is not begun: nothing is on the path."""
+    done = subprocess.run(
+        [shutil.which("bash"), ROOT / "release/arm64.sh", *words],
+        cwd=tmp_path,
+        env={"PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == (1 if words[1:] else 2)
+    assert re.search("apt install qemu-user-static mmdebstrap|run as root|usage: ", done.stderr)
+    assert not list(tmp_path.iterdir())
 
 
 @needs_make
