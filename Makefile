@@ -4,10 +4,10 @@ BIN := .venv/bin
 BUILT := .venv/.built
 INSTALLED := .venv/.installed
 
-.PHONY: help demo test test-slow soak lint records tvm-ffi docs wheel install clean
+.PHONY: help demo test test-slow soak lint records tvm-ffi docs wheel arm64 install clean
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
 install: $(INSTALLED)  ## make .venv, with what tests and lint need
 
@@ -70,7 +70,9 @@ docs: $(INSTALLED)  ## build the site of the documents
 # it. The wheel of the runtime brings the kernels of te_select.where for these levels. They never lie
 # in the checkout, where they would hide what its sources make. They are built by the records that are
 # shipped, not by those of whoever makes the wheel.
-LEVELS ?= $(shell $(BIN)/python -c "from te_select.levels import *; print(ABOVE_BASELINE)")
+MACHINE ?= $(shell uname -m)
+ABOVE = $(shell $(BIN)/python -c "from te_select.levels import *; print(ABOVE_BASELINE)")
+LEVELS ?= $(if $(filter x86_64,$(MACHINE)),$(ABOVE),$(MACHINE))
 DIST ?= dist
 WORK ?= build/wheel
 wheel: $(BUILT)  ## build sdists and wheels of te-select and te-select-runtime into dist
@@ -84,7 +86,19 @@ wheel: $(BUILT)  ## build sdists and wheels of te-select and te-select-runtime i
 	XDG_DATA_HOME=$(abspath $(WORK))/data $(BIN)/te-select where build --target $(LEVELS) -o $(WORK)/where.so
 	mkdir -p $(WORK)/runtime/te_select/prebuilt
 	gzip -9 --no-name --stdout $(WORK)/where.so > $(WORK)/runtime/te_select/prebuilt/where.so.gz
-	$(BIN)/python -m build --wheel --outdir $(DIST) $(WORK)/runtime
+	$(BIN)/python release/runtime_wheel.py $(WORK)/runtime $(DIST) $(MACHINE)
+
+# Hours on two cores. Needs root, Debian's qemu-user-static and mmdebstrap, and Python 3.11, as the root
+# has it. The wheel and the library of kernels are made here, and checked there.
+ARM64 ?= build/arm64
+arm64: $(BUILT)  ## the demo, the tests and 90 kernels on an emulated 64-bit Arm
+	$(MAKE) wheel MACHINE=aarch64 DIST=$(ARM64)/dist WORK=$(ARM64)/wheel
+	$(BIN)/python release/checked_kernels.py build $(ARM64)/kernels.so aarch64
+	release/arm64.sh $(ARM64) sh -c 'python3 -m venv --clear /runtime && \
+		/runtime/bin/pip install --find-links /given/dist "te-select-runtime[cli]" && \
+		/runtime/bin/python release/checked_kernels.py check /given/kernels.so'
+	release/arm64.sh $(ARM64) make demo
+	release/arm64.sh $(ARM64) make test PYTEST_FLAGS="$(PYTEST_FLAGS)"
 
 clean:  ## remove .venv, build and dist
 	rm -rf .venv build dist

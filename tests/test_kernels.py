@@ -16,6 +16,7 @@ import te_select
 from te_select import Workload
 from te_select.operator.dtypes import ELEMENT_TYPES
 from tests.support import strategies as s
+from tests.support.machines import on_x86_64
 
 pytestmark = pytest.mark.usefixtures("one_process")
 
@@ -117,6 +118,7 @@ def test_rank_12_with_named_and_unit_axes():
         check(kernel, kernel.workload.bind({"a": a, "b": b}))
 
 
+@on_x86_64
 @pytest.mark.parametrize("target", ["x86-64", "x86-64-v2", "x86-64-v3"])
 def test_every_level_of_the_architecture_selects_the_same_bits(target, tmp_path):
     workloads = [

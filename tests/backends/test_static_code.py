@@ -16,6 +16,7 @@ from te_select.backends import static_code
 from te_select.errors import ArgumentError, ToolchainError
 from te_select.runtime.artifact.manifest import c_name
 from tests.support import c_programs
+from tests.support.machines import SEVERAL
 
 SHARED = Workload((4, 1), (4, 8), ())
 ONE = Workload((4,), (4,), (4,), "int32")
@@ -50,7 +51,7 @@ int main(void) {{
 def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("archives")
     te_select.export([SHARED, ONE], made / "one.so", static=True)
-    te_select.export([TWO, SHARED], made / "two.so", "x86-64-v2,x86-64-v3", static=True)
+    te_select.export([TWO, SHARED], made / "two.so", SEVERAL, static=True)
     names = {"one": c_name(ONE), "two": c_name(TWO), "shared": c_name(SHARED)}
     (made / "main.c").write_text(PROGRAM.format(**names))
     return made

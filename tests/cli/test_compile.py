@@ -14,6 +14,7 @@ import pytest
 import te_select
 from te_select.numpy_where.kernels import building
 from tests.support.cli import FLAGS, run, run_json
+from tests.support.machines import on_x86_64
 
 
 def test_compile_writes_a_library_that_loads(tmp_path: Path) -> None:
@@ -56,6 +57,7 @@ def test_seconds_are_those_of_the_build_without_the_import(
     assert (document["import_seconds"], document["seconds"]) == (2.0, 5.0)
 
 
+@on_x86_64
 def test_compile_for_another_cpu_needs_no_such_cpu(tmp_path: Path) -> None:
     path = tmp_path / "mask.so"
     document = run_json("compile", *FLAGS, "--target", "znver5", "-o", path)

@@ -14,6 +14,7 @@ from te_select.runtime.call.kernel import FORCED_LEVEL
 from te_select.verify import verify as verify_module
 from te_select.verify.checks import CHECKS
 from tests.support.cli import run, run_json
+from tests.support.machines import on_x86_64
 
 
 def test_a_damaged_library_is_a_failure(one: Path, tmp_path: Path) -> None:
@@ -86,6 +87,7 @@ def test_verify_of_one_kernel(two: Path) -> None:
     assert "expected one of select_int16" in run("verify", two, "--kernel", "x").stderr
 
 
+@on_x86_64
 def test_level_of_the_flag_comes_before_that_of_the_variable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

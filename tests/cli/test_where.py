@@ -15,6 +15,7 @@ from te_select.numpy_where.kernels import building, key
 from te_select.operator import family
 from te_select.runtime.artifact import cache
 from tests.support.cli import run, run_json
+from tests.support.machines import on_x86_64
 
 PARTS = {name: family.parts()[name] for name in ("w2", "w2_rows05")}
 KERNELS = sum(map(len, PARTS.values()))
@@ -98,6 +99,7 @@ def test_each_step_is_a_line_where_stderr_is_no_terminal(
     assert run_json(*words)["kernels"] == KERNELS
 
 
+@on_x86_64
 def test_a_library_of_several_levels_is_written_and_inspected(tmp_path: Path) -> None:
     path = tmp_path / "where.so"
     done = run("where", "build", "--target", ",".join(LEVELS), "-o", path)

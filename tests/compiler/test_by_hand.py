@@ -9,6 +9,7 @@ import pytest
 
 import te_select
 from tests.support.cli import run, run_json
+from tests.support.machines import on_x86_64
 
 W = te_select.Workload((1, 300), (4, 300), ())
 FLAGS = ("compile", "--cond", "1,300", "--then", "4,300", "--else", "")
@@ -67,6 +68,7 @@ def test_config_beside_records_is_refused(tmp_path):
         te_select.export([W], tmp_path / "x.so", tuning_logs=tmp_path, config={"piece": 7})
 
 
+@on_x86_64
 def test_every_level_has_the_knob(tmp_path):
     path = te_select.export(
         [W], tmp_path / "two.so", target="x86-64-v2,x86-64-v3", config={"unroll": 2}

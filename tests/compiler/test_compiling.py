@@ -16,6 +16,7 @@ from te_select.backends.targets import resolve
 from te_select.compiler import compiling
 from te_select.kinds import KINDS
 from tests.support.libraries import edit_fields
+from tests.support.machines import LEVEL, on_x86_64
 
 W = Workload((64, 1), (64, 5), (5,))
 TYPICAL = {
@@ -98,13 +99,13 @@ def test_export_of_nothing_is_refused(tmp_path):
 
 
 def test_same_workloads_give_the_same_bytes(tmp_path):
-    paths = [te_select.export([W], tmp_path / name / "lib.so", "x86-64-v3") for name in ("a", "b")]
+    paths = [te_select.export([W], tmp_path / name / "lib.so", LEVEL) for name in ("a", "b")]
     assert paths[0].read_bytes() == paths[1].read_bytes()
 
 
 @pytest.mark.parametrize("kind", KINDS["cpu"].sources)
 def test_source_is_the_same_for_a_compiled_and_a_loaded_kernel(kind, tmp_path):
-    kernel = te_select.compile(W, "x86-64-v3")
+    kernel = te_select.compile(W, LEVEL)
     loaded = te_select.load(kernel.export(tmp_path / "mask.so"))
     text = kernel.source(kind)
     assert text == loaded.source(kind)
@@ -137,6 +138,7 @@ def test_tuning_logs_that_cannot_be_read_are_an_error(tmp_path):
     assert te_select.compile(W, tuning_logs=False).origin == "default"
 
 
+@on_x86_64
 def test_library_for_another_cpu_is_written_but_not_loaded(tmp_path):
     features = set(resolve("native").cpu_features)
     foreign = next(cpu for cpu in ("znver5", "bdver2") if set(resolve(cpu).cpu_features) - features)
@@ -188,7 +190,7 @@ def test_forked_siblings_compile_each_its_own_library():
                 code = 1
                 try:
                     for n in range(2, 6):
-                        kernel = te_select.compile(te_select.Workload((n,), (n,), ()), "x86-64")
+                        kernel = te_select.compile(te_select.Workload((n,), (n,), ()))
                         then = np.full(n, i + 1, np.float32)
                         code = 0 if (kernel(np.ones(n, bool), then, 0.0) == then).all() else 2
                 finally:
@@ -320,7 +322,7 @@ def test_two_workloads_of_one_name_are_refused_at_once(tmp_path):
     assert first != second
     assert first.name == second.name
     with pytest.raises(te_select.ArgumentError, match="have one name") as caught:
-        te_select.export([first, second], tmp_path / "k.so", "x86-64-v4")
+        te_select.export([first, second], tmp_path / "k.so", LEVEL)
     assert all(text in str(caught.value) for text in (str(first), str(second), first.name))
     assert not list(tmp_path.iterdir())
-    assert te_select.export([first, first], tmp_path / "k.so", "x86-64-v4")
+    assert te_select.export([first, first], tmp_path / "k.so", LEVEL)

@@ -17,6 +17,7 @@ from te_select.operator import family
 from te_select.records import folders, log, lookup, metaschedule, store
 from te_select.tuning.measuring import build_worker
 from te_select.tuning.measuring.candidate import Candidate
+from tests.support.machines import on_x86_64
 
 V3 = resolve("x86-64-v3")
 RUNS = "w4 n:cte"
@@ -181,6 +182,7 @@ def test_plain_workload_is_not_built_by_a_record_of_the_family(logs):
     assert found.origin == "default"
 
 
+@on_x86_64
 @pytest.mark.parametrize(
     ("tuning_logs", "origin"), [(None, "tuned:x86-64-v3/w8_4096cte_2te"), (False, "default")]
 )

@@ -9,9 +9,8 @@ from tvm.s_tir import dlight
 from tvm.script import tirx as T
 
 from te_select.dlight import Select
-from tests.support.relax_models import expected, operands, run, where_module
+from tests.support.relax_models import TARGET, expected, operands, run, where_module
 
-TARGET = tvm.target.Target({"kind": "llvm", "mcpu": "x86-64-v2"})
 AROUND_A_VECTOR = (1, 7, 15, 16, 17, 31, 63, 64, 65, 129, 4099)
 CASES = [
     *(((n,), (n,), (n,), "float32") for n in AROUND_A_VECTOR),

@@ -15,7 +15,8 @@ from tvm import relax, s_tir
 from tvm.s_tir import dlight
 
 from te_select.relax import UseSelect
-from tests.support.relax_models import expected, operands, where_module
+from tests.support.machines import LEVEL, SEVERAL
+from tests.support.relax_models import TARGET, expected, operands, where_module
 
 EMULATOR = shutil.which("qemu-x86_64")
 MASK = ((1, 1, 64, 64), (2, 6, 64, 64), ())
@@ -38,10 +39,10 @@ RUN = """if True:
 """
 
 
-def model(folder, name, shapes, kernels, cpu="x86-64-v2", seed=0):
+def model(folder, name, shapes, kernels, seed=0):
     """Export a model of one where, with its operands and the result beside it."""
-    target = tvm.target.Target({"kind": "llvm", "mcpu": cpu})
-    tvm.compile(UseSelect(kernels)(where_module(*shapes)), target).export_library(folder / name)
+    built = tvm.compile(UseSelect(kernels)(where_module(*shapes)), TARGET)
+    built.export_library(folder / name)
     arrays = operands(*shapes, seed=seed)
     np.savez(folder / "arrays.npz", *arrays)
     return expected(arrays)
@@ -71,7 +72,7 @@ WRITE = '    sys.stdout.buffer.write(run("model.so", arrays).tobytes())\n'
 
 @pytest.mark.parametrize("shapes", [MASK, LARGE], ids=["mask", "threads"])
 def test_model_runs_with_the_runtime_of_tvm_alone(tmp_path, shapes):
-    result = model(tmp_path, "model.so", shapes, "x86-64-v2,x86-64-v3")
+    result = model(tmp_path, "model.so", shapes, SEVERAL)
     status, out, errors = python(tmp_path, WRITE)
     assert (status, out == result) == (0, True), errors
 
@@ -95,8 +96,8 @@ def test_model_on_a_cpu_below_its_level_gives_a_message(tmp_path):
 
 
 def test_two_models_with_kernels_of_one_name_run_in_one_process(tmp_path):
-    model(tmp_path, "one.so", LARGE, "x86-64-v2")
-    result = model(tmp_path, "two.so", LARGE, "x86-64-v3,x86-64-v2")
+    model(tmp_path, "one.so", LARGE, LEVEL)
+    result = model(tmp_path, "two.so", LARGE, SEVERAL)
     script = """
     first, second = (run(name, arrays).tobytes() for name in ("one.so", "two.so"))
     assert first == second
@@ -107,7 +108,7 @@ def test_two_models_with_kernels_of_one_name_run_in_one_process(tmp_path):
 
 
 def test_model_is_loaded_twice_and_unloaded_while_threads_wait(tmp_path):
-    result = model(tmp_path, "model.so", LARGE, "x86-64-v2")
+    result = model(tmp_path, "model.so", LARGE, LEVEL)
     shutil.copy(tmp_path / "model.so", tmp_path / "other.so")
     script = """
     import gc, time, tvm_ffi
@@ -144,13 +145,12 @@ def negative_before(c, x, y):
 )
 def test_threads_are_those_of_tvm_if_it_has_some(tmp_path, loops, threads, ours):
     """Ours have a name of their own. TVM has some in a model with a parallel loop."""
-    target = tvm.target.Target({"kind": "llvm", "mcpu": "x86-64-v2"})
-    passes = [UseSelect(target), relax.transform.LegalizeOps()]
-    with target:
+    passes = [UseSelect(TARGET), relax.transform.LegalizeOps()]
+    with TARGET:
         mod = tvm.transform.Sequential(
             [*passes, *[dlight.ApplyDefaultSchedule(in_parallel)] * loops]
         )(where_module(*LARGE, build=negative_before))
-    tvm.compile(mod, target).export_library(tmp_path / "model.so")
+    tvm.compile(mod, TARGET).export_library(tmp_path / "model.so")
     cond, then, else_, sizes = operands(*LARGE, dtype="int32")
     arrays = [cond, then.view("float32"), else_.view("float32"), sizes]
     np.savez(tmp_path / "arrays.npz", *arrays)

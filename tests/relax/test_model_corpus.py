@@ -9,6 +9,7 @@ from tvm import relax
 
 from te_select.relax import UseSelect, replacing, report
 from tests.support.models import corpus
+from tests.support.relax_models import TARGET
 
 onnx = pytest.importorskip("onnx")
 CORPUS = corpus()
@@ -18,7 +19,6 @@ pytestmark = [
 ]
 FOLDER, INDEX = CORPUS or (None, [])
 FILES = [entry for entry in INDEX if entry["kind"] == "onnx"]
-TARGET = tvm.target.Target({"kind": "llvm", "mcpu": "x86-64-v2"})
 WHERE = tvm.ir.Op.get("relax.where")
 
 

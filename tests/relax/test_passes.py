@@ -16,9 +16,8 @@ from tvm.script import relax as R
 from te_select import TargetError, Workload
 from te_select.compiler import compiling
 from te_select.relax import UseSelect, UseUnfusedSelect, report
-from tests.support.relax_models import expected, operands, run, where_module
+from tests.support.relax_models import TARGET, expected, operands, run, where_module
 
-TARGET = tvm.target.Target({"kind": "llvm", "mcpu": "x86-64-v2"})
 LONG = ((512,), (512,), (512,))
 CASES = [
     (*LONG, "float32"),

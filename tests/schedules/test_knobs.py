@@ -16,6 +16,7 @@ from te_select.schedules.cpu import schedule as cpu
 from te_select.schedules.cuda import schedule as cuda
 from te_select.schedules.knobs import knob
 from tests.support.edited_copy import ROOT, run_with
+from tests.support.machines import on_x86_64
 
 TOY = "    toy: int = knob((0, 3, 5), default=0)\n"
 ASK = """
@@ -51,6 +52,7 @@ print(json.dumps({
 """
 
 
+@on_x86_64
 def test_knob_of_one_line_is_checked_tried_kept_and_set_by_hand(tmp_path):
     edits = {"schedules/cpu/config.py": (TOY, "    backwards: int = knob(")}
     said = json.loads(run_with(edits, tmp_path, ASK))

@@ -7,7 +7,11 @@ import numpy as np
 import tvm
 from tvm import relax, tirx
 
+from te_select.backends.targets import resolve
 from te_select.operator.dtypes import ELEMENT_TYPES
+from tests.support.machines import LEVEL
+
+TARGET = resolve(LEVEL).tvm
 
 SIZES = {"b": 3, "h": 5, "s": 77, "n": 1000, "m": 13}
 """What the names of dims stand for in `operands`."""

@@ -29,7 +29,7 @@ def utility(name: str) -> str | None:
         from cuda import pathfinder  # noqa: PLC0415 - an extra
 
         packaged = pathfinder.find_nvidia_binary_utility(name)
-    except (ImportError, AttributeError, RuntimeError):
+    except (ImportError, AttributeError, RuntimeError, OSError):  # its own process may time out
         return None
     return None if packaged is None else str(packaged)
 

@@ -25,8 +25,10 @@ from te_select.runtime.call.cpu import features
 from te_select.runtime.call.cpu.kernel import CpuKernel
 from te_select.schedules.cpu import isa
 from tests.support import cli
+from tests.support.machines import on_x86_64
 from tests.support.runtime_standin import build, manifest
 
+pytestmark = on_x86_64
 ROOT = Path(__file__).parents[3]
 LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")
 NAME = ",".join(LEVELS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import re
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ import pytest
 
 from te_select import Workload, compiler
 from te_select.backends.cpu.listing import without_notes
+from te_select.backends.targets import resolve
 
 SOURCE = """\
 \t.file\t"TVMMod"
@@ -57,10 +59,11 @@ kernel:
 def test_listing_of_a_kernel_is_assembled_to_the_same_code(target, tmp_path):
     text = compiler.source(Workload((8, 1), (8, 300), ()), target, None, "asm")
     assert not re.search(r"\.loc|\.cfi|\.debug|\.Ltmp\d+:", text)
-    machine = "" if target.startswith("x86") else f"{target}-linux-gnu-"
-    if shutil.which(f"{machine}as") is None:
-        pytest.skip(f"no {machine}as")
+    triple = resolve(target).triple
+    assembler = "as" if triple.startswith(platform.machine()) else f"{triple}-as"
+    if shutil.which(assembler) is None:
+        pytest.skip(f"no {assembler}")
     (tmp_path / "kernel.s").write_text(text)
-    command = [f"{machine}as", "kernel.s", "-o", "kernel.o"]
+    command = [assembler, "kernel.s", "-o", "kernel.o"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

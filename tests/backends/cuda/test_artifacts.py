@@ -180,7 +180,7 @@ def test_level_of_another_kind_of_machine_is_refused():
     with pytest.raises(te_select.ArgumentError, match=r"cuda:sm_90; expected one of te, .* sass"):
         kernel.source("asm")
     with pytest.raises(te_select.ArgumentError, match=r"expected one of te, .*, asm"):
-        te_select.compile(WORKLOADS[0], "x86-64").source("ptx")
+        te_select.compile(WORKLOADS[0]).source("ptx")
 
 
 def test_inspect_says_for_which_devices_there_is_code(library):

@@ -64,3 +64,14 @@ def test_programs_are_found_where_the_toolkit_is(
     nvcc.utility.cache_clear()
     assert nvcc.utility(program.name) == str(program)
     nvcc.utility.cache_clear()
+
+
+def test_search_that_takes_too_long_finds_no_nvcc(monkeypatch):
+    """The search of NVIDIA's package asks a process, and gives up after 10 s."""
+    pathfinder = pytest.importorskip("cuda.pathfinder")
+
+    def slow(_name):
+        raise ChildProcessError("Canary probe child process timed out after 10.0 seconds.")
+
+    monkeypatch.setattr(pathfinder, "find_nvidia_binary_utility", slow)
+    assert nvcc.utility.__wrapped__("no such program") is None

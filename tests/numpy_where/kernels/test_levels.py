@@ -14,8 +14,10 @@ from te_select.errors import TargetError
 from te_select.numpy_where.kernels import building
 from te_select.operator import family
 from te_select.runtime.call.cpu import features
+from tests.support.machines import on_x86_64
 from tests.support.where_calls import path_of_python
 
+pytestmark = on_x86_64
 LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")
 HERE = [name for name in LEVELS if not features.missing(resolve(name).cpu_features)]
 PARTS = ("w4", "w4_rows05")

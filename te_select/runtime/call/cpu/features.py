@@ -8,7 +8,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 _CPUINFO = Path("/proc/cpuinfo")
-_FLAG_KEYS = ("flags", "Features")  # on x86 and on Arm
+_FLAG_KEYS = {"x86_64": "flags", "aarch64": "Features", "riscv64": "isa"}
+# What Linux for 64-bit Arm asks of every CPU. An emulator may show the /proc/cpuinfo of its host.
+_ALWAYS = {"aarch64": ("asimd", "fp")}
 
 
 @functools.cache
@@ -33,12 +35,13 @@ def cpu_name() -> str:
 
 @functools.cache
 def features() -> frozenset[str]:
-    """The flags of this machine's first CPU; empty if they cannot be read."""
-    if "isa" in cpu_info():  # of RISC-V, such as rv64imafdcv_zba_zbb
-        letters, *names = cpu_info()["isa"].removeprefix("rv64").split("_")
-        return frozenset([*letters, *names])
-    found = (cpu_info()[key] for key in _FLAG_KEYS if key in cpu_info())
-    return frozenset(next(found, "").split())
+    """The flags of this machine's first CPU; those of every such CPU if they cannot be read."""
+    machine = platform.machine()
+    shown = cpu_info().get(_FLAG_KEYS.get(machine, ""), "")
+    if machine == "riscv64":  # such as rv64imafdcv_zba_zbb
+        letters, _, names = shown.removeprefix("rv64").partition("_")
+        shown = " ".join((*letters, *names.split("_")))
+    return frozenset((*shown.split(), *_ALWAYS.get(machine, ())))
 
 
 def missing(needed: Iterable[str]) -> list[str]:

@@ -12,6 +12,7 @@ import pytest
 
 from te_select.backends.cpu.link import Level
 from tests.support import cpu_probe
+from tests.support.machines import needs_fences
 
 THREADS = 4
 
@@ -88,6 +89,7 @@ def test_call_of_one_thread_inside_the_caches_is_small(probe):
     assert not streamed.seen.has("small")
 
 
+@needs_fences
 def test_threads_that_stored_past_the_cache_order_stores(probe):
     serial = probe(stream_from=64)
     serial(15)
@@ -96,6 +98,7 @@ def test_threads_that_stored_past_the_cache_order_stores(probe):
     assert serial.fences.value == 1
 
 
+@needs_fences
 def test_every_helper_orders_its_stores_too(tmp_path):
     """In a new process: helpers run the code of the library that starts them.
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import platform
-
 import numpy as np
 import pytest
 
+from tests.support.machines import needs_fences
 from tests.support.where_recorder import bits, mask, operands
 
 KB = 1 << 10
@@ -67,7 +66,7 @@ def test_kernel_that_fails_in_a_piece_fails_the_call(on_pool):
     assert made.select(cond, x, y, np.empty_like(x)) == FAILED
 
 
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="others have no fence")
+@needs_fences
 def test_every_piece_ends_with_a_fence(on_pool):
     made = on_pool(3)
     made.asked(*operands(1 << 18))

@@ -1,0 +1,91 @@
+"""Checks what was built on one machine where it is installed, on another: 90 kernels, and where().
+
+Run ``python release/checked_kernels.py build LIBRARY TARGET`` where te-select is installed, and
+``python release/checked_kernels.py check LIBRARY`` where the wheel of te-select-runtime is with
+its extra ``cli``. Every bit is compared with NumPy's.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import platform
+import sys
+from typing import Any
+
+import numpy as np
+
+import te_select
+from te_select.operator.broadcast import Shape
+from te_select.operator.dtypes import numpy_dtype
+from te_select.verify.reference import bits
+from te_select.verify.verify import verify_kernel
+
+DTYPES = (
+    *("bool", "int8", "int32", "int64"),
+    *("float16", "bfloat16", "float32", "float64", "complex128"),
+)
+SHAPES: list[tuple[Shape, Shape, Shape]] = [
+    ((4099,), (4099,), (4099,)),
+    ((70001,), (70001,), ()),
+    ((7, 1), (7, 300), (7, 300)),
+    ((99, 1), (99, 3), (99, 3)),
+    ((99, 1), (99, 48), (48,)),
+    ((1, 300), (20, 1), (20, 300)),
+    ((1, 1, 33, 33), (2, 3, 33, 33), ()),
+    ((), (1000,), (1000,)),
+    (("n",), ("n",), ("n",)),
+    (("r", 1), ("r", "n"), ("r", "n")),
+]
+SIZE = 257  # of named dims, for where()
+
+
+def main() -> None:
+    """Build the library, or check it and ``te_select.where``."""
+    verb, library = sys.argv[1:3]
+    if verb == "build":
+        pairs = itertools.product(SHAPES, DTYPES)
+        workloads = [te_select.Workload(*shapes, dtype) for shapes, dtype in pairs]
+        te_select.export(workloads, library, sys.argv[3], tuning_logs=False)
+        return
+    assert "site-packages" in te_select.__file__, te_select.__file__
+    kernels = te_select.load(library)
+    assert isinstance(kernels, te_select.Library)
+    results = [result for kernel in kernels.values() for result in verify_kernel(kernel)]
+    wrong = [f"{result.kernel}: {result.message}" for result in results if not result.passed]
+    wrong += check_where()
+    print(f"{platform.machine()}: {len(kernels)} kernels in {len(results)} checks, and")
+    print(f"{te_select.where.stats().calls} calls of where(); {len(wrong)} are wrong")
+    assert "tvm" not in sys.modules
+    sys.exit("\n".join(wrong))
+
+
+def check_where() -> list[str]:
+    """What ``te_select.where`` selects otherwise than NumPy, for every shape and element type."""
+    random, wrong = np.random.default_rng(0), []
+    for shapes, dtype in itertools.product(SHAPES, DTYPES):
+        whole = [
+            _random(random, shape, kind)
+            for shape, kind in zip(shapes, ("bool", dtype, dtype), strict=True)
+        ]
+        for step in (1, -1, 2):  # backwards and with gaps, too
+            operands = [x[..., ::step] if x.ndim else x for x in whole]
+            out, expected = te_select.where(*operands), np.where(*operands)
+            same = (out.shape, out.dtype) == (expected.shape, expected.dtype)
+            if not same or (bits(out) != bits(expected)).any():
+                wrong.append(f"where() of {shapes}, {dtype}, [..., ::{step}]")
+    if not te_select.where.stats().calls:
+        wrong.append("where() has left every call to NumPy")
+    return wrong
+
+
+def _random(random: np.random.Generator, shape: Shape, dtype: str) -> Any:
+    """Random bits, which are all kinds of NaNs for floats."""
+    kind = numpy_dtype(dtype)
+    sizes = [dim if isinstance(dim, int) else SIZE for dim in shape]
+    raw = np.frombuffer(random.bytes(math.prod(sizes) * kind.itemsize), np.uint8)
+    return (raw % 2 if dtype == "bool" else raw).view(kind).reshape(sizes)
+
+
+if __name__ == "__main__":
+    main()

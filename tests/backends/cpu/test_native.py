@@ -1,0 +1,66 @@
+"""What ``native`` stands for on a machine that is not this one."""
+
+from __future__ import annotations
+
+import platform
+
+import pytest
+
+from te_select.backends.cpu import target as cpu_target
+from te_select.backends.targets import resolve
+from te_select.runtime.call.cpu import features
+
+NEOVERSE_N1 = (
+    "fp asimd evtstrm aes pmull sha1 sha2 crc32 atomics fphp asimdhp cpuid asimdrdm lrcpc dcpop "
+    "asimddp ssbs"
+)
+
+
+@pytest.fixture
+def machine(monkeypatch, tmp_path):
+    """Makes this process believe that it runs on another machine."""
+
+    def fake(name: str, cpu: str, cpuinfo: str) -> None:
+        path = tmp_path / "cpuinfo"
+        path.write_text(cpuinfo)
+        monkeypatch.setattr(platform, "machine", lambda: name)
+        monkeypatch.setattr(features, "_CPUINFO", path)
+        monkeypatch.setattr(cpu_target.codegen, "llvm_get_system_cpu", lambda: cpu)
+        features.cpu_info.cache_clear()
+        features.features.cache_clear()
+
+    yield fake
+    features.cpu_info.cache_clear()
+    features.features.cache_clear()
+
+
+def test_native_on_arm_is_the_core_that_llvm_names(machine):
+    machine("aarch64", "neoverse-n1", f"Features\t: {NEOVERSE_N1}\nCPU part\t: 0xd0c\n")
+    native = resolve("native")
+    assert (native.name, native.model) == ("aarch64:neoverse-n1", "neoverse-n1")
+    assert {"asimd", "asimddp", "atomics"} <= set(native.cpu_features)
+    assert native.tvm.attrs["mtriple"] == "aarch64-linux-gnu"
+    assert not features.missing(native.cpu_features)
+
+
+def test_native_on_arm_leaves_out_what_a_hypervisor_hides(machine):
+    machine("aarch64", "neoverse-n1", f"Features : {NEOVERSE_N1.replace(' asimddp', '')}\n")
+    native = resolve("native")
+    assert "asimddp" not in native.cpu_features and "asimdrdm" in native.cpu_features
+    assert native.isa.name == "aarch64" and "-dotprod" in native.tvm.attrs["mattr"]
+
+
+@pytest.mark.parametrize("cpuinfo", ["", "flags\t: fpu sse2 avx2\n"])
+def test_arm_that_shows_no_features_has_the_baseline(machine, cpuinfo):
+    """Emulators that run programs of Arm show the file of their host."""
+    machine("aarch64", "generic", cpuinfo)
+    native = resolve("native")
+    assert native.name == "aarch64"
+    assert not features.lacking("aarch64", native.cpu_features)
+    assert features.lacking("aarch64", ["asimddp"]) == ["asimddp"]
+    assert features.lacking("x86_64", []) == ["the x86_64 instruction set"]
+
+
+def test_flags_of_x86_are_not_those_of_arm(machine):
+    machine("x86_64", "x86-64", "flags\t: sse2 avx2\nFeatures\t: asimd\n")
+    assert features.features() == {"sse2", "avx2"}

@@ -1,0 +1,17 @@
+"""Targets for tests that run what they build, and the mark of those that need x86-64."""
+
+from __future__ import annotations
+
+import platform
+
+import pytest
+
+_X86_64 = platform.machine() == "x86_64"
+LEVEL = "x86-64-v2" if _X86_64 else platform.machine()
+"""A level that this machine runs, and most others like it."""
+SEVERAL = "x86-64-v2,x86-64-v3" if _X86_64 else LEVEL
+"""A library for as many levels as there are, up to two."""
+FENCES = int(_X86_64)
+"""How many fences order the stores of a thread past the cache; others than x86-64 need none."""
+needs_fences = pytest.mark.skipif(not FENCES, reason="others have no fence")
+on_x86_64 = pytest.mark.skipif(not _X86_64, reason="builds or runs code for levels of x86-64")

@@ -1,0 +1,130 @@
+"""How the wheel of the runtime is built for another machine: the compiler, the names, the tag."""
+
+from __future__ import annotations
+
+import importlib.util
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from te_select.errors import ToolchainError
+from te_select.schedules.cpu.isa import ISAS
+
+ROOT = Path(__file__).resolve().parent.parent
+HERE = platform.machine()
+OTHER = "aarch64" if HERE == "x86_64" else "x86_64"
+TRIPLE = next(isa.triple for isa in ISAS.values() if isa.machine == OTHER)
+needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="no make")
+
+
+@pytest.fixture
+def builds(monkeypatch, tmp_path):
+    """The module, in which a build is recorded: its words, its variables and its headers."""
+    spec = importlib.util.spec_from_file_location("wheels", ROOT / "release/runtime_wheel.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.recorded, module.holds = [], (f"{module.EXTENSION}.so",)
+
+    def run(words, *, check, env):
+        outdir = Path(words[words.index("--outdir") + 1])
+        headers = [str(path.relative_to(outdir)) for path in outdir.rglob("pyconfig.h")]
+        module.recorded.append((words, env, headers))
+        with zipfile.ZipFile(outdir / "te_select_runtime.whl", "w") as wheel:
+            for name in module.holds:
+                wheel.writestr(name, "")
+
+    def build(machine):
+        monkeypatch.setattr(sys, "argv", ["", "project", str(tmp_path / "dist"), machine])
+        module.main()
+        return module.recorded[-1]
+
+    monkeypatch.setattr(module.subprocess, "run", run)
+    monkeypatch.setattr(module, "compiler_for", lambda triple: ("cross", f"--of={triple}"))
+    module.build = build
+    return module
+
+
+def test_wheel_for_this_machine_is_built_as_it_is(builds, tmp_path):
+    words, variables, headers = builds.build(HERE)
+    assert not any("plat-name" in word for word in words) and not headers
+    assert "SETUPTOOLS_EXT_SUFFIX" not in variables
+    assert (tmp_path / "dist/te_select_runtime.whl").is_file()
+
+
+def test_wheel_for_another_machine_has_its_compiler_and_names(builds):
+    words, variables, headers = builds.build(OTHER)
+    assert f"-C--build-option=--plat-name=linux_{OTHER}" in words
+    assert variables["CC"] == f"cross --of={TRIPLE}"
+    assert variables["LDSHARED"] == f"cross --of={TRIPLE} -shared"
+    suffix = variables["SETUPTOOLS_EXT_SUFFIX"]
+    assert suffix != sysconfig.get_config_var("EXT_SUFFIX") and suffix.endswith(f"-{TRIPLE}.so")
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    assert [header.partition(f"{TRIPLE}/")[2] for header in headers] == [f"{version}/pyconfig.h"]
+
+
+def test_wheel_without_the_extension_is_refused(builds, tmp_path):
+    builds.holds = ("te_select/__init__.py",)
+    with pytest.raises(SystemExit, match="lacks te_select/runtime/call/_extension"):
+        builds.build(OTHER)
+    assert not (tmp_path / "dist").exists()
+
+
+def test_wheel_for_an_unknown_machine_names_those_there_are(builds):
+    with pytest.raises(SystemExit, match="MACHINE is 'arm64'; expected one of x86_64, aarch64"):
+        builds.build("arm64")
+    assert not builds.recorded
+
+
+def test_wheel_that_no_compiler_can_build_is_not_begun(builds, monkeypatch):
+    def none(triple):
+        raise ToolchainError(f"no C compiler for {triple} is found")
+
+    monkeypatch.setattr(builds, "compiler_for", none)
+    with pytest.raises(ToolchainError, match=TRIPLE):
+        builds.build(OTHER)
+    assert not builds.recorded
+
+
+def planned(*words):
+    command = ["make", "-C", str(ROOT), f"BIN={Path(sys.executable).parent}", "--dry-run", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@needs_make
+def test_wheel_for_arm_has_kernels_for_every_arm_cpu():
+    shown = planned("wheel", "MACHINE=aarch64")
+    assert "where build --target aarch64 " in shown
+    assert "release/runtime_wheel.py build/wheel/runtime dist aarch64\n" in shown
+
+
+@pytest.mark.parametrize("words", [("FOLDER", "true"), ("FOLDER",), ()])
+def test_emulated_arm_says_what_it_needs(words, tmp_path):
+    """It is not begun: nothing is on the path."""
+    done = subprocess.run(
+        [shutil.which("bash"), ROOT / "release/arm64.sh", *words],
+        cwd=tmp_path,
+        env={"PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == (1 if words[1:] else 2)
+    assert re.search("apt install qemu-user-static mmdebstrap|run as root|usage: ", done.stderr)
+    assert not list(tmp_path.iterdir())
+
+
+@needs_make
+def test_emulated_arm_gets_the_wheel_that_is_built_here():
+    shown = planned("arm64", "ARM64=there")
+    wheel, kernels, demo = (
+        shown.index(text) for text in ("MACHINE=aarch64 DIST=there/dist", " check ", "make demo")
+    )
+    assert wheel < kernels < demo < shown.index("make test")
+    assert '--find-links /given/dist "te-select-runtime[cli]"' in shown
