@@ -25,7 +25,12 @@ from tests.support import foreign
 
 pytestmark = pytest.mark.slow
 
-TARGETS = {"aarch64": "cortex-a53", "aarch64:neoverse-n1": "neoverse-n1", "riscv64": "rv64"}
+TARGETS = {
+    "aarch64": "cortex-a53",
+    "aarch64:neoverse-n1": "neoverse-n1",
+    "riscv64": "rv64",
+    "riscv64:rva23": "rv64,v=true,vlen=256,vext_spec=v1.0",  # test_riscv64 has other lengths
+}
 DTYPES = ("bool", "int8", "float16", "bfloat16", "float32", "float64", "complex128")
 N = 4099
 WORKLOADS = [
