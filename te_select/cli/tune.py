@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from te_select import kinds
 from te_select.backends.imports import without_torch
 from te_select.cli import INTERRUPTED
 from te_select.cli.console import (
@@ -168,7 +169,8 @@ def _targets(text: str, runner: str) -> list[tuple[str, str]]:
 
     names = [name.strip() for name in text.split(",")]
     # A device's own list has the device once: device:one,two. JSON has commas as well.
-    is_one = text.startswith("{") or (":" in names[0] and not all(":" in name for name in names))
+    of_device = names[0].partition(":")[0] in kinds.KINDS and not all(":" in n for n in names)
+    is_one = text.startswith("{") or of_device
     found = []
     for target in [text] if is_one else dict.fromkeys(names):
         try:

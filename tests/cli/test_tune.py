@@ -142,6 +142,7 @@ def test_roof_is_that_of_the_machine_that_measures(tmp_path: Path, fake: Any) ->
         ),
         ("cuda:sm_80,sm_90", "local", [("cuda:sm_80,sm_90", "local")]),
         ("aarch64:a,aarch64:b", "local", [("aarch64:a", "local"), ("aarch64:b", "local")]),
+        ("riscv64:rva23,riscv64", "local", [("riscv64:rva23", "local"), ("riscv64", "local")]),
         ('{"kind": "llvm", "mcpu": "a"}', "local", [('{"kind": "llvm", "mcpu": "a"}', "local")]),
     ],
 )
