@@ -1,7 +1,7 @@
 """Checks what was built on one machine where it is installed, on another: 90 kernels, and where().
 
-``build`` needs te-select. ``check`` needs the wheel of te-select-runtime with its extra ``cli``, and
-compares every bit with NumPy's.
+``build`` needs te-select. ``check`` needs the wheel of te-select-runtime with its extra ``cli``. It
+compares every bit with NumPy.
 """
 
 from __future__ import annotations
