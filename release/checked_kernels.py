@@ -1,12 +1,12 @@
 """Checks what was built on one machine where it is installed, on another: 90 kernels, and where().
 
-Run ``python release/checked_kernels.py build LIBRARY TARGET`` where te-select is installed, and
-``python release/checked_kernels.py check LIBRARY`` where the wheel of te-select-runtime is with
-its extra ``cli``. Every bit is compared with NumPy's.
+``build`` needs te-select. ``check`` needs the wheel of te-select-runtime with its extra ``cli``. It
+compares every bit with NumPy.
 """
 
 from __future__ import annotations
 
+import argparse
 import itertools
 import math
 import platform
@@ -42,11 +42,16 @@ SIZE = 257  # of named dims, for where()
 
 def main() -> None:
     """Build the library, or check it and ``te_select.where``."""
-    verb, library = sys.argv[1:3]
-    if verb == "build":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("verb", choices=("build", "check"))
+    parser.add_argument("library", help="the .so to write or to check")
+    parser.add_argument("target", nargs="?", default="native", help="what it is built for")
+    asked = parser.parse_args()
+    library = asked.library
+    if asked.verb == "build":
         pairs = itertools.product(SHAPES, DTYPES)
         workloads = [te_select.Workload(*shapes, dtype) for shapes, dtype in pairs]
-        te_select.export(workloads, library, sys.argv[3], tuning_logs=False)
+        te_select.export(workloads, library, asked.target, tuning_logs=False)
         return
     assert "site-packages" in te_select.__file__, te_select.__file__
     kernels = te_select.load(library)
@@ -57,7 +62,7 @@ def main() -> None:
     print(f"{platform.machine()}: {len(kernels)} kernels in {len(results)} checks, and")
     print(f"{te_select.where.stats().calls} calls of where(); {len(wrong)} are wrong")
     assert "tvm" not in sys.modules
-    sys.exit("\n".join(wrong))
+    sys.exit("\n".join(wrong) or 0)
 
 
 def check_where() -> list[str]:

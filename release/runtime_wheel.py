@@ -1,12 +1,11 @@
 """Builds the wheel of te-select-runtime for this machine, or for another one.
 
-Run ``python release/runtime_wheel.py PROJECT DIST MACHINE``: the project of the runtime, the folder
-to write into, and what ``uname -m`` says on the machine, such as ``aarch64``. The wheel is for the
-Python that runs this file.
+The wheel is for the Python that runs this file.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 import shlex
@@ -25,15 +24,18 @@ EXTENSION = "te_select/runtime/call/_extension"
 
 def main() -> None:
     """Build the wheel, and see that the compiled extension is in it."""
-    project, dist, machine = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
     triples = {isa.machine: isa.triple for isa in ISAS.values()}
-    if machine not in triples:
-        sys.exit(f"MACHINE is {machine!r}; expected one of {', '.join(triples)}")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("project", help="the folder of the runtime's project")
+    parser.add_argument("dist", type=Path, help="the folder that gets the wheel")
+    parser.add_argument("machine", choices=triples, help="what uname -m says on the machine")
+    asked = parser.parse_args()
+    dist, machine = asked.dist, asked.machine
     with tempfile.TemporaryDirectory() as folder:
         own = machine == platform.machine()
         variables = {} if own else cross(triples[machine], Path(folder))
         options = [] if own else [f"-C--build-option=--plat-name=linux_{machine}"]
-        words = ("-m", "build", "--wheel", "--outdir", folder, *options, str(project))
+        words = ("-m", "build", "--wheel", "--outdir", folder, *options, asked.project)
         subprocess.run([sys.executable, *words], check=True, env={**os.environ, **variables})
         (wheel,) = Path(folder).glob("*.whl")
         names = zipfile.ZipFile(wheel).namelist()

@@ -76,9 +76,11 @@ def test_wheel_without_the_extension_is_refused(builds, tmp_path):
     assert not (tmp_path / "dist").exists()
 
 
-def test_wheel_for_an_unknown_machine_names_those_there_are(builds):
-    with pytest.raises(SystemExit, match="MACHINE is 'arm64'; expected one of x86_64, aarch64"):
+def test_wheel_for_an_unknown_machine_names_those_there_are(builds, capsys):
+    with pytest.raises(SystemExit):
         builds.build("arm64")
+    said = capsys.readouterr().err
+    assert all(text in said for text in ("invalid choice: 'arm64'", "x86_64", "aarch64"))
     assert not builds.recorded
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ def cpuinfo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     path = tmp_path / "cpuinfo"
     path.write_text(CPUINFO)
     monkeypatch.setattr(features, "_CPUINFO", path)
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
     for cached in (features.cpu_info, features.features):
         cached.cache_clear()
     yield path

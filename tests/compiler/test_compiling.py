@@ -287,7 +287,7 @@ def test_axes_too_large_to_be_one_loop_are_refused_with_advice(target, tmp_path)
 )
 def test_axes_that_lowering_cannot_fuse_are_refused_with_advice(shapes, tmp_path, monkeypatch):
     workload = te_select.Workload(*shapes, auto_broadcast="multidirectional")
-    target = "x86-64-v4"
+    target = LEVEL
     assert te_select.compiler.source(workload, target, None, "scheduled")
     for level in ("tir", "llvm", "asm"):
         with pytest.raises(te_select.ArgumentError, match=r"fewer than 2\^31.*reshaping"):

@@ -1,8 +1,9 @@
-"""Targets for tests that run what they build, and the mark of those that need x86-64."""
+"""Targets for tests that run what they build, and marks of what some machines lack."""
 
 from __future__ import annotations
 
 import platform
+import resource
 
 import pytest
 
@@ -14,4 +15,18 @@ SEVERAL = "x86-64-v2,x86-64-v3" if _X86_64 else LEVEL
 FENCES = int(_X86_64)
 """How many fences order the stores of a thread past the cache; others than x86-64 need none."""
 needs_fences = pytest.mark.skipif(not FENCES, reason="others have no fence")
+
+
+def _limits_memory() -> bool:
+    """Whether the system takes a limit of memory. Under qemu-user nothing changes."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    if before[0] != resource.RLIM_INFINITY:
+        return True
+    resource.setrlimit(resource.RLIMIT_AS, (1 << 46, before[1]))
+    after = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, before)
+    return after != before
+
+
+needs_limits = pytest.mark.skipif(not _limits_memory(), reason="memory cannot be limited")
 on_x86_64 = pytest.mark.skipif(not _X86_64, reason="builds or runs code for levels of x86-64")

@@ -12,10 +12,12 @@ from te_select.backends.targets import resolve
 from te_select.compiler import build_scheduled, schedule
 from te_select.operator.access import access_pattern
 from te_select.schedules.cpu import schedule as cpu
+from tests.support.machines import on_x86_64
 
 V3 = resolve("x86-64-v3")
 
 
+@on_x86_64
 def test_config_of_each_kernel_reaches_the_library(tmp_path, monkeypatch):
     workloads = [Workload((n,), (n,), (), "int8") for n in (5, 1 << 22)] + [
         Workload(["n"], ["n"], ["n"])

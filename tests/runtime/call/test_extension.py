@@ -15,6 +15,7 @@ import pytest
 
 from te_select import Workload, where
 from te_select.runtime.call import extension as module
+from tests.support.machines import needs_limits
 from tests.support.runtime_standin import kernel
 
 extension = pytest.importorskip("te_select.runtime.call._extension")
@@ -246,6 +247,7 @@ def test_memory_is_counted_by_tracemalloc(operands):
         tracemalloc.stop()
 
 
+@needs_limits
 def test_what_is_kept_helps_before_a_memory_error():
     said = python(
         """

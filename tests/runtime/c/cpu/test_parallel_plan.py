@@ -14,6 +14,7 @@ import pytest
 from te_select import Workload
 from te_select.runtime.call import loading
 from tests.support import c_half
+from tests.support.machines import needs_limits
 from tests.support.runtime_standin import build
 
 ROOT = Path(__file__).parents[4]
@@ -168,6 +169,7 @@ def test_huge_thread_count_starts_no_more_than_256_threads(tmp_path):
     assert int(extra) == MOST_THREADS - 1
 
 
+@needs_limits
 def test_work_is_done_whole_by_fewer_threads_than_asked(tmp_path):
     """The system refuses threads if there is no memory for their stacks."""
     shape = (64, 64)
