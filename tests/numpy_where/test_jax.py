@@ -76,7 +76,14 @@ def test_bits_are_those_of_numpy_in_jit(dtype, shapes):
     assert is_by_kernel(where, *given) is (dtype not in COMPLEX)
 
 
-@pytest.mark.parametrize("shapes", [((4,), (4,), (4,)), ((4,), (2, 4), ()), ((3, 1), (4,), (3, 4))])
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        ((4,), (2, 4), ()),
+        pytest.param(((4,), (4,), (4,)), marks=pytest.mark.slow),
+        pytest.param(((3, 1), (4,), (3, 4)), marks=pytest.mark.slow),
+    ],
+)
 def test_vmap_over_every_pattern_of_axes(shapes):
     axes = [(None, *range(-1, len(shape) + 1)) for shape in shapes]
     seen = 0
@@ -111,7 +118,15 @@ def test_vmap_of_vmap_and_of_a_gradient():
     )
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "complex64"])
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        "float32",
+        "complex64",
+        pytest.param("float64", marks=pytest.mark.slow),
+        pytest.param("bfloat16", marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize("shapes", SHAPES)
 def test_gradients_and_tangents_are_those_of_jax(shapes, dtype):
     c, x, y = drawn(shapes[0], "bool"), jnp.ones(shapes[1], dtype), jnp.ones(shapes[2], dtype)

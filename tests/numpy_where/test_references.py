@@ -91,6 +91,7 @@ def counts(*things):
     return [sys.getrefcount(thing) for thing in (*things, te_select.where, np.where)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given, options", CASES, ids=NAMES)
 def test_call_keeps_nothing(given, options):
     with warnings.catch_warnings():

@@ -49,7 +49,7 @@ COMMAND = """
 """
 
 
-@pytest.mark.parametrize("size", [0, 100_000])
+@pytest.mark.parametrize("size", [0, pytest.param(100_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("verb", ["compile", "inspect", "bench"])
 def test_no_room_for_temporary_files_names_their_folder(
     tmp_path: Path, size: int, verb: str

@@ -132,7 +132,14 @@ def test_element_types_of_one_width_are_one_function():
         [(5, 1, 65), (1, 131, 1), (5, 131, 65)],
     ],
 )
-@pytest.mark.parametrize("dtype", ["uint8", "float32", "complex128"])
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        pytest.param("uint8", marks=pytest.mark.slow),
+        "float32",
+        pytest.param("complex128", marks=pytest.mark.slow),
+    ],
+)
 def test_every_config_of_the_space_selects_the_same_bits(shapes, dtype, monkeypatch):
     workload = Workload(*shapes, dtype, "multidirectional")
     pattern = access_pattern(workload)
