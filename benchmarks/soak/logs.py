@@ -98,7 +98,7 @@ def _damage(rng: random.Random, logs: Path, found: Found, compiles: bool) -> Non
 def _hostile_lines(rng: random.Random, data: bytes) -> bytes:
     """Replace the fields of some lines; those of a workload lie in its encoded graph."""
     lines = data.splitlines()
-    for at in rng.sample(range(len(lines)), rng.choice((1, 1, 4))):
+    for at in rng.sample(range(len(lines)), min(len(lines), rng.choice((1, 1, 4)))):
         value = json.loads(lines[at])
         is_workload = isinstance(value, list) and isinstance(value[1], str)
         if is_workload and rng.random() < 0.8:  # noqa: PLR2004 - a share of the cases

@@ -186,7 +186,7 @@ def test_bench_and_tune_take_a_model(graph, tmp_path):
     assert [row["name"] for row in rows] == ["graph#0", "graph#2"]
     logs = tmp_path / "logs"
     tuned = run_json("tune", *flags, "--trials", "1", "--tuning-logs", logs)
-    assert [one["name"] for one in tuned["workloads"]] == ["graph#0", "graph#2"]
+    assert {one["name"] for one in tuned["workloads"]} == {"graph#0", "graph#2"}
 
 
 @pytest.mark.parametrize(
