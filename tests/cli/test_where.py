@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from te_select.backends.cpu import link, objects
+from te_select.errors import ArtifactError
 from te_select.numpy_where.kernels import building, key
 from te_select.operator import family
 from te_select.runtime.artifact import cache
@@ -57,6 +58,19 @@ def test_a_file_for_this_cpu_is_a_copy_of_what_the_cache_has(
     assert len(built) == damage
     assert path.read_bytes() == content
     assert path.with_suffix(".h").exists() and path.with_suffix(".json").exists()
+
+
+def test_copy_that_cannot_be_written_is_not_built_instead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise ArtifactError("there is no room")
+
+    run_json("where", "build")
+    monkeypatch.setattr(building.stored, "write", refuse)
+    monkeypatch.setattr(building, "build_family", lambda *_: pytest.fail("it was built"))
+    done = run("where", "build", "-o", tmp_path / "where.so")
+    assert done.exit_code == 1 and "there is no room" in done.stderr
 
 
 def test_info_shows_the_newest_entries_unless_all_are_wanted(tmp_path: Path) -> None:
@@ -109,7 +123,9 @@ def test_a_library_of_several_levels_is_written_and_inspected(tmp_path: Path) ->
     assert list(document["target"]["levels"]) == LEVELS
     assert len(document["kernels"]) == KERNELS
     assert all(list(kernel["levels"]) == LEVELS for kernel in document["kernels"])
-    assert not (tmp_path / "cache").exists()
+    # Nothing to ship goes into the cache; the host half does if this process had not made it.
+    kept = [entry.name for entry in (tmp_path / "cache").glob("*")]
+    assert all(name.startswith("te_select-host_half-") for name in kept), kept
     assert "te_select_where_call_on(" in (tmp_path / "where.h").read_text()
     opened = ctypes.CDLL(str(path))
     assert all(getattr(opened, name) for name in link.FAMILY.exports)

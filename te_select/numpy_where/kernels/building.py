@@ -79,10 +79,16 @@ def build(
         name = key.entry(key.WHOLE)  # before: a record may be added meanwhile
         return cache.write(name, _built(family.parts(), target, progress).image)
     path = stored.check_path(path, [".json", ".h"])
-    if target == "native" and not options and (kept := cache.read(key.entry(key.WHOLE))):
-        with contextlib.suppress(ArtifactError):  # of a damaged entry
-            return stored.write(stored.from_bytes(kept, key.WHOLE), path)
-    return stored.write(_built(family.parts(), target, progress, **options), path)
+    kept = _kept() if target == "native" and not options else None
+    return stored.write(kept or _built(family.parts(), target, progress, **options), path)
+
+
+def _kept() -> stored.Stored | None:
+    """What the cache has for this CPU; None if that is nothing, or damaged."""
+    image = cache.read(key.entry(key.WHOLE))
+    with contextlib.suppress(ArtifactError):
+        return None if image is None else stored.from_bytes(image, key.WHOLE)
+    return None
 
 
 @forks.no_fork_during()
