@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sysconfig
 
@@ -17,7 +18,8 @@ from tests.support.c_half import RUNTIME
 
 SOURCES = sorted(str(path.relative_to(RUNTIME)) for path in RUNTIME.rglob("*.c"))
 FOLDERS = (RUNTIME, RUNTIME / "cpu", RUNTIME / "cuda", RUNTIME / "extension")
-SMALL = 32 << 10  # of a thread of Python, and twice the least of a thread
+# The least of a thread of Python, or of the system: 128 KB on 64-bit Arm.
+SMALL = max(32 << 10, os.sysconf("SC_THREAD_STACK_MIN"))
 
 
 @pytest.mark.parametrize("source", SOURCES)
