@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import math
 import platform
 import sys
-from typing import Any
 
 import numpy as np
 
 import te_select
 from te_select.operator.broadcast import Shape
-from te_select.operator.dtypes import numpy_dtype
-from te_select.verify.reference import bits
+from te_select.verify.reference import bits, random_bits
 from te_select.verify.verify import verify_kernel
 
 DTYPES = (
@@ -70,7 +67,7 @@ def check_where() -> list[str]:
     random, wrong = np.random.default_rng(0), []
     for shapes, dtype in itertools.product(SHAPES, DTYPES):
         whole = [
-            _random(random, shape, kind)
+            random_bits(random, tuple(SIZE if isinstance(n, str) else n for n in shape), kind)
             for shape, kind in zip(shapes, ("bool", dtype, dtype), strict=True)
         ]
         for step in (1, -1, 2):  # backwards and with gaps, too
@@ -82,14 +79,6 @@ def check_where() -> list[str]:
     if not te_select.where.stats().calls:
         wrong.append("where() has left every call to NumPy")
     return wrong
-
-
-def _random(random: np.random.Generator, shape: Shape, dtype: str) -> Any:
-    """Random bits, which are all kinds of NaNs for floats."""
-    kind = numpy_dtype(dtype)
-    sizes = [dim if isinstance(dim, int) else SIZE for dim in shape]
-    raw = np.frombuffer(random.bytes(math.prod(sizes) * kind.itemsize), np.uint8)
-    return (raw % 2 if dtype == "bool" else raw).view(kind).reshape(sizes)
 
 
 if __name__ == "__main__":

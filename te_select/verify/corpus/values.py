@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from te_select.errors import SelectError
 from te_select.operator.dtypes import numpy_dtype
-from te_select.verify.reference import Array
+from te_select.verify.reference import Array, random_bits
 
 _FUNCTIONS = {
     name: getattr(np, name)
@@ -117,8 +116,8 @@ def condition(
     """
     values = literal(case, "cond", cond_dtype)
     if values is None:
-        values = random_bits(cond_dtype, math.prod(shape), random)
-        values[random.integers(0, 2, values.size, np.uint8) == 1] = 0  # random bytes are rarely 0
+        values = random_bits(random, shape, cond_dtype)
+        values[random.integers(0, 2, shape, np.uint8) == 1] = 0  # random bytes are rarely 0
     if values.dtype.itemsize == 1:
         return values.view(np.bool_).reshape(shape)
     truths: Array = (values != 0).reshape(shape)
@@ -135,16 +134,8 @@ def operand_values(
     """The values of then or else; random bits if the case gives none."""
     values = literal(case, operand, dtype)
     if values is None:
-        values = random_bits(dtype, math.prod(shape), random)
+        values = random_bits(random, shape, dtype)
     return values.reshape(shape)
-
-
-def random_bits(dtype: str, count: int, random: np.random.Generator) -> Array:
-    """Elements of random bits; of type bool they are 0 and 1."""
-    if dtype == "bool":
-        return random.integers(0, 2, count, np.uint8).view(np.bool_)
-    target = numpy_dtype(dtype)
-    return np.frombuffer(bytearray(random.bytes(count * target.itemsize)), target)
 
 
 def laid_out(values: Array, attrs: Mapping[str, Any], layout: str) -> Array:
