@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 Output = Annotated[
     Path | None,
-    typer.Option("-o", "--output", help="The .so to write; its .json and .h go beside it."),
+    typer.Option("-o", "--output", help="The .so to write; its .json, .h, .a and .o go beside it."),
 ]
 Static = Annotated[bool, typer.Option("--static", help="Write a static library .a as well.")]
 StaticObject = Annotated[

@@ -6,15 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 
 import tvm
+from tvm.target import Target
 
 from te_select import forks
 from te_select.compiler import TuningLogs, export
+from te_select.errors import ArgumentError
 from te_select.operator.workload import Workload
 from te_select.relax.replacing import Finder, Replacement, Wanted, unfused, wheres
 from te_select.relax.targets import kernel_target
 from te_select.runtime.artifact import scratch
 
 _ATTRIBUTE = "te_select"
+_KERNELS = "te_select.kernels"  # names of kernels, and their targets
 _EXTERNAL = "external_mods"  # TVM's name for the modules that are linked into a model
 
 
@@ -34,8 +37,8 @@ def UseSelect(
     ----------
     target
         The machine of the kernels: a ``tvm.target.Target``, or what `te_select.compile` takes, such
-        as ``"x86-64-v2,x86-64-v3"``. None for the target of the surrounding ``with target:``, else
-        this machine.
+        as ``"x86-64-v2,x86-64-v3"``. None for the target of the ``with target:`` around the making
+        of the pass, else of that around its application, else this machine.
     tuning_logs, config
         As for `te_select.compile`.
     wanted
@@ -98,7 +101,14 @@ def report(mod: tvm.IRModule) -> list[tuple[str, str, str]]:
     list of tuple
         ``(place, "replaced", kernel)`` or ``(place, "left", reason)``. The same stands in
         ``mod.attrs["te_select"]``.
+
+    Raises
+    ------
+    ArgumentError
+        If it is no module, such as what ``tvm.compile`` made of one.
     """
+    if not isinstance(mod, tvm.IRModule):
+        raise ArgumentError(f"mod is a {type(mod).__name__}; expected the IRModule of a pass")
     rows = (mod.attrs or {}).get(_ATTRIBUTE, [])
     return [(str(place), str(done), str(what)) for place, done, what in rows]
 
@@ -111,26 +121,32 @@ def _pass(
     config: Mapping[str, Any] | None,
     wanted: Wanted | None,
 ) -> Any:
+    target = target or Target.current(allow_none=True)
     if target is not None:
         # Here, because TVM makes a RuntimeError of what is raised in a pass.
         target = kernel_target(target)
 
     @forks.no_fork_during()
     def run(mod: tvm.IRModule, _context: Any) -> tvm.IRModule:
-        work = Replacement(mod, find, wanted)
+        attributes = mod.attrs or {}
+        there = {str(name): str(of) for name, of in attributes.get(_KERNELS, {}).items()}
+        work = Replacement(mod, find, wanted, kernel_target(target), there)
         made = work.replaced()
         if work.workloads:
-            objects = _object(list(work.workloads), kernel_target(target), tuning_logs, config)
-            external = made.attrs.get(_EXTERNAL, []) if made.attrs else []
-            made = made.with_attr(_EXTERNAL, [*external, objects])
-        return made.with_attr(_ATTRIBUTE, [*report(mod), *work.rows])
+            objects = _object(list(work.workloads), work.target, tuning_logs, config)
+            made = made.with_attr(_EXTERNAL, [*attributes.get(_EXTERNAL, []), objects])
+            made = made.with_attr(
+                _KERNELS, there | {each.name: work.target for each in work.workloads}
+            )
+        rows = {row[0]: row for row in (*report(mod), *work.rows)}
+        return made.with_attr(_ATTRIBUTE, list(rows.values()))
 
     return tvm.transform.module_pass(run, opt_level=0, name=f"te_select.{name}")
 
 
 def _object(
     workloads: list[Workload],
-    target: str | dict[str, Any],
+    target: str,
     tuning_logs: TuningLogs,
     config: Mapping[str, Any] | None,
 ) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 import tvm
@@ -21,7 +21,9 @@ SMALL = 256
 
 _TAKEN = ("Codegen", "Composite", "Primitive")  # attributes of functions
 
-_WHERE, _CALL_TIR = (ir.Op.get(name) for name in ("relax.where", "relax.call_tir"))
+_WHERE, _CALL_TIR, _CALL_PACKED = (
+    ir.Op.get(f"relax.{name}") for name in ("where", "call_tir", "call_dps_packed")
+)
 
 Wanted: TypeAlias = Callable[[str, Workload], bool]
 Finder: TypeAlias = Callable[[tvm.IRModule, relax.Call], list[ir.Expr] | None]
@@ -75,11 +77,23 @@ class Replacement(PyExprMutator):  # type: ignore[misc]  # TVM is untyped
         Finds the calls.
     wanted
         Called with the place and the workload of each where that may be replaced; None for all.
+    target
+        The machine of the kernels.
+    there
+        The names of the kernels that the module has, of earlier passes, with their targets.
     """
 
-    def __init__(self, mod: tvm.IRModule, find: Finder, wanted: Wanted | None) -> None:
+    def __init__(
+        self,
+        mod: tvm.IRModule,
+        find: Finder,
+        wanted: Wanted | None,
+        target: str,
+        there: Mapping[str, str],
+    ) -> None:
         super().__init__(mod)
         self.mod, self.find, self.wanted = mod, find, wanted
+        self.target, self.there = target, there
         self.rows: list[tuple[str, str, str]] = []
         self.workloads: dict[Workload, None] = {}
         self.function, self.number = "", 0
@@ -104,6 +118,9 @@ class Replacement(PyExprMutator):  # type: ignore[misc]  # TVM is untyped
     def visit_call_(self, call: relax.Call) -> relax.Expr:
         """Replace one call, or note why it is left."""
         call = self.visit_expr_post_order(call)
+        if call.op.same_as(_CALL_PACKED) and str(call.args[0].global_symbol) in self.there:
+            self.number += 1  # replaced by an earlier pass
+            return call
         place = f"{self.function}#{self.number}"
         try:
             operands = self.find(self.mod, call)
@@ -112,11 +129,14 @@ class Replacement(PyExprMutator):  # type: ignore[misc]  # TVM is untyped
             workload = _workload(operands, call.ty)
             if self.wanted is not None and not self.wanted(place, workload):
                 raise LeftError("it is not wanted")
+            if (other := self.there.get(workload.name, self.target)) != self.target:
+                raise LeftError(f"an earlier pass put its kernel into the module, for {other}")
         except (LeftError, SelectError) as reason:
             self.note(place, "left", str(reason))
             return call
         self.note(place, "replaced", workload.name)
-        self.workloads[workload] = None
+        if workload.name not in self.there:
+            self.workloads[workload] = None
         return relax.call_dps_packed(workload.name, relax.Tuple(operands), call.ty)
 
     def note(self, place: str, done: str, what: str) -> None:
@@ -138,11 +158,12 @@ def _has_kernels(target: Target) -> bool:
 def _workload(operands: list[ir.Expr], out: Any) -> Workload:
     """The workload of a where; raises `LeftError` if a kernel cannot serve it, or does not gain."""
     if all(isinstance(operand, ir.GenericConst) for operand in operands):
-        raise LeftError("its operands are constants: TVM can compute it before")
+        raise LeftError("its operands are constants: FoldConstant computes it, in a dataflow block")
     types = [operand.ty for operand in operands]
     for name, each in zip(("cond", "then", "else", "out"), (*types, out), strict=True):
         if not isinstance(each.shape, relax.ShapeExpr):
-            raise LeftError(f"the shape of {name} is not known")
+            why = " because two names meet on an axis" if name == "out" else ""
+            raise LeftError(f"the shape of {name} is not known{why}")
         if each.vdevice is not None and not _has_kernels(each.vdevice.target):
             raise LeftError(f"{name} lies on {each.vdevice.target.kind.name}")
     workload = workload_of([each.shape.values for each in types], str(out.dtype))

@@ -12,10 +12,11 @@ from te_select.backends.targets import resolve
 from te_select.errors import TargetError
 from te_select.operator.broadcast import shown
 
-_OF_THE_REST = ("tag", "keys", "host", "num-cores")  # what they say makes no difference to a kernel
+# What the others say, such as num-cores and opt-level, makes no difference to a kernel.
+_OF_A_KERNEL = ("kind", "mcpu", "mattr", "mtriple", "mabi")
 
 
-def kernel_target(target: Any) -> str | dict[str, Any]:
+def kernel_target(target: Any) -> str:
     """Find out for what target the kernels of a model are compiled.
 
     Parameters
@@ -26,7 +27,7 @@ def kernel_target(target: Any) -> str | dict[str, Any]:
 
     Returns
     -------
-    str or dict
+    str
         The target as `te_select.export` takes it.
 
     Raises
@@ -36,21 +37,27 @@ def kernel_target(target: Any) -> str | dict[str, Any]:
     """
     if target is None:
         target = Target.current(allow_none=True) or "native"
-    if isinstance(target, Target):
-        target = _fields(target)
-    resolved = resolve(target)
+    named = target.kind.name if isinstance(target, Target) else str(target)
+    for kind in kinds.KINDS.values():  # before questions about its architecture or its driver
+        if named.split(":")[0] in (kind.name, kind.tvm_kind) and not kind.in_models:
+            raise _refused(named)
+    resolved = resolve(_fields(target) if isinstance(target, Target) else target)
     if not kinds.kind(resolved.kind).in_models:
-        raise TargetError(
-            f"target {shown(resolved.name)} cannot have kernels inside a model; expected one of "
-            f"{', '.join(each.targets for each in kinds.KINDS.values() if each.in_models)}"
-        )
+        raise _refused(resolved.name)
     return resolved.name
+
+
+def _refused(name: str) -> TargetError:
+    return TargetError(
+        f"target {shown(name)} cannot have kernels inside a model; expected one of "
+        f"{', '.join(each.targets for each in kinds.KINDS.values() if each.in_models)}"
+    )
 
 
 def _fields(target: Target) -> dict[str, Any]:
     """The fields that matter to a kernel, with the triple as te-select names it."""
     fields = json.loads(str(target))
-    made = {name: value for name, value in fields.items() if name not in _OF_THE_REST}
+    made = {name: value for name, value in fields.items() if name in _OF_A_KERNEL}
     machine, _, system = str(made.get("mtriple", "")).partition("-")
     if system.endswith("linux-gnu"):  # x86_64-conda-linux-gnu, aarch64-unknown-linux-gnu
         made["mtriple"] = f"{machine}-linux-gnu"

@@ -14,6 +14,8 @@ import tvm
 from tvm import relax, s_tir
 from tvm.s_tir import dlight
 
+import te_select
+from te_select import ArtifactError
 from te_select.relax import UseSelect
 from tests.support.machines import LEVEL, SEVERAL
 from tests.support.relax_models import TARGET, expected, operands, where_module
@@ -75,6 +77,12 @@ def test_model_runs_with_the_runtime_of_tvm_alone(tmp_path, shapes):
     result = model(tmp_path, "model.so", shapes, SEVERAL)
     status, out, errors = python(tmp_path, WRITE)
     assert (status, out == result) == (0, True), errors
+
+
+def test_model_with_kernels_is_no_library_that_was_changed(tmp_path):
+    model(tmp_path, "model.so", MASK, LEVEL)
+    with pytest.raises(ArtifactError, match=r"model\.so has kernels that were linked into it"):
+        te_select.load(tmp_path / "model.so")
 
 
 @pytest.mark.slow

@@ -15,10 +15,13 @@ from tvm.script import relax as R
 
 from te_select import TargetError, Workload
 from te_select.compiler import compiling
+from te_select.errors import ArgumentError
 from te_select.relax import UseSelect, UseUnfusedSelect, report
+from te_select.relax.targets import kernel_target
 from tests.support.relax_models import TARGET, expected, operands, run, where_module
 
 LONG = ((512,), (512,), (512,))
+OTHER = "native"  # another target that this machine runs
 CASES = [
     (*LONG, "float32"),
     ((1, 1, 16, 16), (2, 3, 16, 16), (), "float32"),
@@ -154,7 +157,7 @@ def test_where_of_constants_is_left_to_be_folded():
         return relax.op.add(x, relax.op.where(relax.const(np.ones(512, bool)), big, big))
 
     assert reasons(UseSelect(TARGET)(where_module(*LONG, build=build))) == [
-        "its operands are constants: TVM can compute it before"
+        "its operands are constants: FoldConstant computes it, in a dataflow block"
     ]
 
 
@@ -189,7 +192,7 @@ def test_where_of_unknown_shape_is_left():
 def test_two_names_on_one_axis_are_left():
     mod = where_module(("n",), ("m",), ())
     (reason,) = reasons(UseSelect(TARGET)(mod))
-    assert "out is not known" in reason
+    assert reason == "the shape of out is not known because two names meet on an axis"
 
 
 def test_element_type_that_no_kernel_has_is_left():
@@ -237,15 +240,63 @@ def test_second_run_of_the_pass_changes_nothing_more():
     assert run(twice, TARGET, arrays) == expected(arrays)
 
 
-def test_kernel_of_two_runs_of_passes_is_linked_once():
-    """Two objects hold it; the linker takes the first."""
+def half_replaced(place):
+    """Two equal wheres, of which one has a kernel."""
+    return UseSelect(TARGET, wanted=lambda each, _: each == place)(where_module(*LONG, build=two))
+
+
+@pytest.mark.parametrize("place", ["main#0", "main#1"])
+def test_kernel_of_an_earlier_pass_serves_equal_wheres(place):
     arrays = operands(*LONG)
-    half = UseSelect(TARGET, wanted=lambda place, _: place == "main#0")(
-        where_module(*LONG, build=two)
-    )
-    mod = UseSelect("x86-64-v3")(half)
-    assert len(mod.attrs["external_mods"]) == 2
+    mod = UseSelect(TARGET)(half_replaced(place))
+    assert decisions(mod) == [("main#0", "replaced"), ("main#1", "replaced")]
+    assert len(mod.attrs["external_mods"]) == 1
     assert run(mod, TARGET, arrays) == run(where_module(*LONG, build=two), TARGET, arrays)
+
+
+@pytest.mark.parametrize("place", ["main#0", "main#1"])
+def test_kernel_of_an_earlier_pass_serves_no_other_target(place):
+    mod = UseSelect(OTHER)(half_replaced(place))
+    assert [where for where, done in decisions(mod) if done == "replaced"] == [place]
+    assert reasons(mod) == [
+        f"an earlier pass put its kernel into the module, for {kernel_target(TARGET)}"
+    ]
+
+
+def test_later_pass_adds_kernels_and_keeps_what_is_reported():
+    def both(c, x, y):
+        return relax.op.concat([relax.op.where(c, x, y), relax.op.where(c, x, relax.const(0.0))], 0)
+
+    arrays = operands(*LONG)
+    mod = where_module(*LONG, build=both)
+    once = UseSelect(TARGET, wanted=lambda place, _: place == "main#0")(mod)
+    twice = UseSelect(OTHER)(once)
+    assert decisions(once) == [("main#0", "replaced"), ("main#1", "left")]
+    assert decisions(twice) == [("main#0", "replaced"), ("main#1", "replaced")]
+    assert len(twice.attrs["external_mods"]) == 2
+    assert run(twice, TARGET, arrays) == run(mod, TARGET, arrays)
+
+
+def test_target_around_the_making_of_the_pass_is_taken(monkeypatch):
+    asked = []
+
+    def export(workloads, path, target, tuning_logs, **options):
+        asked.append(target)
+        return compiling.export(workloads, path, target, tuning_logs, **options)
+
+    monkeypatch.setattr("te_select.relax.passes.export", export)
+    with TARGET:
+        made = UseSelect()
+    made(where_module(*LONG))
+    with TARGET:
+        UseSelect()(where_module(*LONG))
+    assert asked == [kernel_target(TARGET)] * 2
+
+
+def test_report_of_a_compiled_model_is_refused():
+    made = tvm.compile(where_module((4,), (4,), (4,)), TARGET)
+    with pytest.raises(ArgumentError, match="mod is a VMExecutable; expected the IRModule"):
+        report(made)
 
 
 def test_symbolic_dims_that_turn_out_unequal_are_refused():
@@ -260,6 +311,9 @@ def test_symbolic_dims_that_turn_out_unequal_are_refused():
     ("target", "message"),
     [
         ("cuda:sm_90", "target 'cuda:sm_90' cannot have kernels inside a model; expected one of"),
+        ("cuda", "target 'cuda' cannot have kernels inside a model"),
+        (tvm.target.Target("cuda"), "target 'cuda' cannot have kernels inside a model"),
+        ('{"kind": "cuda", "arch": "sm_90"}', "cannot have kernels inside a model"),
         (tvm.target.Target("c"), "target has the kind 'c'; expected llvm or cuda"),
         ("znver77", "target 'znver77' is not known"),
         (

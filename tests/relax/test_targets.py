@@ -16,6 +16,7 @@ from te_select.relax.targets import kernel_target
         (Target({"kind": "llvm", "mtriple": "x86_64-conda-linux-gnu"}), "x86-64"),
         (Target({"kind": "llvm", "mcpu": "znver3", "num-cores": 2}), "znver3"),
         (Target({"kind": "llvm", "mcpu": "znver3"}, host="llvm"), "znver3"),
+        (Target({"kind": "llvm", "mcpu": "znver3", "opt-level": 2, "libs": ["x"]}), "znver3"),
         (Target({"kind": "llvm", "mtriple": "aarch64-unknown-linux-gnu"}), "aarch64"),
         (
             Target({"kind": "llvm", "mtriple": "aarch64-linux-gnu", "mcpu": "neoverse-n1"}),

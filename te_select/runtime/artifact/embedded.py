@@ -109,6 +109,11 @@ def read(image: bytes, place: str, *, check: bool = True) -> tuple[Manifest, str
         raise ArtifactError(f"{place} {reason}; expected a library as te_select.export makes it")
     start, size = found
     digest = image[start + _DIGEST_AT : start + _DIGEST_AT + len(_UNSEALED)]
+    if check and digest == _UNSEALED.encode():
+        raise ArtifactError(
+            f"{place} has kernels that were linked into it as an object, as into a model of TVM: "
+            "call it as what it is; expected a library as te_select.export makes it"
+        )
     if check and digest != _digest(image, start):
         raise ArtifactError(
             f"{place} is not the library that was exported (the SHA-256 differs): it "
