@@ -62,9 +62,11 @@ def legalized(func: tirx.PrimFunc) -> Legalized | None:
     extents = [axis.dom.extent for axis in block.iter_vars]
     written = out.source.same_as(func.params[-1]) and all(map(_is, out.indices, axes))
     whole = all(map(sym.Analyzer().can_prove_equal, extents, out.source.ty.shape))
-    if not (written and whole) or not all(
+    if not (written and whole and _is_filled(out, list(loads.values()))) or not all(
         _is_broadcast(load, axes, out) for load in loads.values()
     ):
+        return None
+    if any(load.source.ty.strides for load in (out, *loads.values())):
         return None
     sources = tuple(_param(func, load.source) for load in loads.values())
     types = [load.source.ty for load in loads.values()]
@@ -138,9 +140,11 @@ def _only_block(func: tirx.PrimFunc) -> s_tir.SBlock | None:
     while isinstance(body, tirx.For) and body.kind == tirx.ForKind.SERIAL:
         loops.append(body)
         body = body.body
-    if not isinstance(body, s_tir.SBlockRealize) or len(root.alloc_buffers) > 0:
+    if not isinstance(body, s_tir.SBlockRealize) or any(map(_has_more, (root, body.block))):
         return None
     values, axes, analyzer = list(body.iter_values), body.block.iter_vars, sym.Analyzer()
+    if any(axis.iter_type != tirx.IterVar.DataPar for axis in axes):
+        return None
     if not loops:  # a single element
         return body.block if len(values) <= 1 else None
     plain = len(values) == len(loops) and all(
@@ -152,6 +156,11 @@ def _only_block(func: tirx.PrimFunc) -> s_tir.SBlock | None:
     return body.block if plain and analyzer.can_prove(body.predicate) else None
 
 
+def _has_more(block: s_tir.SBlock) -> bool:
+    """Whether a block has more than its body."""
+    return block.init is not None or len(block.alloc_buffers) + len(block.match_buffers) > 0
+
+
 def _tested(condition: ir.Expr) -> ir.Expr:
     """What is tested in ``0 < Cast(int64, cond)``, the form that TVM gives to cond; or in cond."""
     if isinstance(condition, tirx.LT) and _is_zero(condition.a):
@@ -160,7 +169,22 @@ def _tested(condition: ir.Expr) -> ir.Expr:
 
 
 def _param(func: tirx.PrimFunc, source: ir.Var) -> int | None:
-    return next((k for k, param in enumerate(func.params) if param.same_as(source)), None)
+    """Which parameter a buffer is; None for the last one, which is out."""
+    return next((k for k, param in enumerate(func.params[:-1]) if param.same_as(source)), None)
+
+
+def _is_filled(out: ir.TensorLoad, loads: Sequence[ir.TensorLoad]) -> bool:
+    """Whether out is no larger than what the operands broadcast to."""
+    analyzer, whole = sym.Analyzer(), list(out.source.ty.shape)
+    ranks = [len(load.indices) for load in loads]
+    return max(ranks) == len(whole) and all(
+        analyzer.can_prove_equal(extent, 1)
+        or any(
+            axis <= rank and _is(load.indices[-axis], out.indices[-axis])
+            for rank, load in zip(ranks, loads, strict=True)
+        )
+        for axis, extent in zip(range(len(whole), 0, -1), whole, strict=True)
+    )
 
 
 def _is_broadcast(load: ir.TensorLoad, axes: Sequence[ir.Var], out: ir.TensorLoad) -> bool:

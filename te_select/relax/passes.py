@@ -8,7 +8,6 @@ from typing import Any
 import tvm
 from tvm.target import Target
 
-from te_select import forks
 from te_select.compiler import TuningLogs, export
 from te_select.errors import ArgumentError
 from te_select.operator.workload import Workload
@@ -126,7 +125,6 @@ def _pass(
         # Here, because TVM makes a RuntimeError of what is raised in a pass.
         target = kernel_target(target)
 
-    @forks.no_fork_during()
     def run(mod: tvm.IRModule, _context: Any) -> tvm.IRModule:
         attributes = mod.attrs or {}
         there = {str(name): str(of) for name, of in attributes.get(_KERNELS, {}).items()}

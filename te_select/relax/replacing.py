@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 import tvm
+import tvm_ffi
 from tvm import ir, relax, tirx
 from tvm.relax.expr_functor import PyExprMutator, mutator
 from tvm.target import Target
@@ -57,6 +58,8 @@ def unfused(mod: tvm.IRModule, call: relax.Call) -> list[ir.Expr] | None:
     found = legalized(callee)
     if found is None:
         raise LeftError("it is fused with other operators, or scheduled already")
+    if not isinstance(call.ty, relax.TensorType):
+        raise LeftError("it is one of several outputs")
     return [call.args[1].fields[k] for k in found.params]
 
 
@@ -94,6 +97,7 @@ class Replacement(PyExprMutator):  # type: ignore[misc]  # TVM is untyped
         super().__init__(mod)
         self.mod, self.find, self.wanted = mod, find, wanted
         self.target, self.there = target, there
+        self.names = {str(variable.name_hint) for variable in mod.get_global_vars()}
         self.rows: list[tuple[str, str, str]] = []
         self.workloads: dict[Workload, None] = {}
         self.function, self.number = "", 0
@@ -106,7 +110,8 @@ class Replacement(PyExprMutator):  # type: ignore[misc]  # TVM is untyped
                 self.builder_.update_func(variable, self.visit_expr(function))
         made = self.builder_.get()
         for unused in _called(self.mod) - _called(made):
-            del made[unused]
+            if "global_symbol" not in (made[unused].attrs or {}):
+                del made[unused]
         return made
 
     def visit_function_(self, function: relax.Function) -> relax.Function:
@@ -127,12 +132,15 @@ class Replacement(PyExprMutator):  # type: ignore[misc]  # TVM is untyped
             if operands is None:
                 return call
             workload = _workload(operands, call.ty)
-            if self.wanted is not None and not self.wanted(place, workload):
-                raise LeftError("it is not wanted")
             if (other := self.there.get(workload.name, self.target)) != self.target:
                 raise LeftError(f"an earlier pass put its kernel into the module, for {other}")
+            if workload.name in self.names:
+                raise LeftError(f"the module has a function of its kernel's name, {workload.name}")
         except (LeftError, SelectError) as reason:
             self.note(place, "left", str(reason))
+            return call
+        if self.wanted is not None and not self.wanted(place, workload):
+            self.note(place, "left", "it is not wanted")
             return call
         self.note(place, "replaced", workload.name)
         if workload.name not in self.there:
@@ -146,8 +154,11 @@ class Replacement(PyExprMutator):  # type: ignore[misc]  # TVM is untyped
 
 
 def _called(mod: tvm.IRModule) -> set[ir.GlobalVar]:
-    functions = (func for func in mod.functions.values() if isinstance(func, relax.Function))
-    return {variable for func in functions for variable in relax.analysis.all_global_vars(func)}
+    """What the functions of a module name."""
+    found: set[ir.GlobalVar] = set()
+    for function in mod.functions.values():
+        tvm_ffi.structural_walk(function, (ir.GlobalVar, found.add), order="pre")
+    return found
 
 
 def _has_kernels(target: Target) -> bool:
