@@ -132,8 +132,10 @@ def test_logs_config_and_target_are_those_of_the_kernels(monkeypatch):
         return compiling.export(workloads, path, target, tuning_logs, **options)
 
     monkeypatch.setattr("te_select.relax.passes.export", export)
-    UseSelect("x86-64-v3", tuning_logs=False, config={"piece": 64})(where_module(*LONG))
-    assert asked == [(1, "x86-64-v3", False, {"config": {"piece": 64}, "static": "object"})]
+    UseSelect(OTHER, tuning_logs=False, config={"piece": 64})(where_module(*LONG))
+    assert asked == [
+        (1, kernel_target(OTHER), False, {"config": {"piece": 64}, "static": "object"})
+    ]
 
 
 @pytest.mark.parametrize(
