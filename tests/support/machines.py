@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import platform
 import resource
+import time
 
+import psutil
 import pytest
 
 _X86_64 = platform.machine() == "x86_64"
@@ -28,5 +30,12 @@ def _limits_memory() -> bool:
     return after != before
 
 
+def _counts_time() -> bool:
+    """Whether the system tells a process how long it has run. qemu-user says 0."""
+    used = time.process_time()
+    return used < 0.1 or sum(psutil.Process().cpu_times()) > used / 2
+
+
+needs_times = pytest.mark.skipif(not _counts_time(), reason="/proc tells no time of a process")
 needs_limits = pytest.mark.skipif(not _limits_memory(), reason="memory cannot be limited")
 on_x86_64 = pytest.mark.skipif(not _X86_64, reason="builds or runs code for levels of x86-64")

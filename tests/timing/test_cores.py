@@ -9,6 +9,7 @@ import pytest
 
 from te_select.timing import cores
 from te_select.timing.cores import Load, Watch
+from tests.support.machines import needs_times
 
 
 @pytest.mark.parametrize(
@@ -79,6 +80,7 @@ def test_busiest_of_several_machines_counts() -> None:
     assert others([], []) == 0.0
 
 
+@needs_times
 def test_load_of_this_machine_counts_this_process_and_its_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
