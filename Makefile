@@ -76,6 +76,8 @@ LEVELS ?= $(if $(filter x86_64,$(MACHINE)),$(ABOVE),$(MACHINE))
 DIST ?= dist
 WORK ?= build/wheel
 wheel: $(BUILT)  ## build sdists and wheels of te-select and te-select-runtime into dist
+	@test "$(filter x86_64 aarch64 riscv64,$(MACHINE))" || \
+		(echo "MACHINE is $(MACHINE); expected x86_64, aarch64 or riscv64" >&2; exit 2)
 	rm -rf $(WORK) && mkdir -p $(WORK)/sources $(DIST)
 	$(BIN)/python -m pip install --quiet build packaging tomlkit
 	$(BIN)/python -m build --sdist --outdir $(WORK) .

@@ -106,7 +106,7 @@ KINDS: dict[str, Kind] = {
         name="cpu",
         tvm_kind="llvm",
         targets=(
-            f"native, {', '.join(levels.NAMES)}, several of these as a list, an LLVM "
+            f"native, {', '.join(levels.NAMES)}, several of these with commas, an LLVM "
             "CPU name, aarch64, aarch64:neoverse-n1, riscv64, riscv64:rva23"
         ),
         target="te_select.backends.cpu.target",

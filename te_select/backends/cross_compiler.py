@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from te_select.backends.programs import first_line
+from te_select.backends.programs import made_for
 from te_select.errors import ToolchainError
 from te_select.runtime.artifact import scratch
 
@@ -70,8 +70,7 @@ def _wanted(triple: str, text: str) -> tuple[str, ...] | None:
         command = tuple(shlex.split(text))
     except ValueError:
         return None
-    made_for = first_line(*command, "-dumpmachine") if command else None
-    same = made_for is not None and made_for.partition("-")[0] == triple.partition("-")[0]
+    same = bool(command) and made_for(command) == triple.partition("-")[0]
     return command if same else None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import shlex
 import shutil
 import subprocess
@@ -36,7 +37,7 @@ def named_by(variable: str, what: str) -> tuple[str, ...] | None:
 
 
 def c_compiler() -> tuple[str, ...]:
-    """Find the C compiler: ``$CC``, else cc, gcc or clang.
+    """Find the C compiler: ``$CC``, if that makes code for this machine, else cc, gcc or clang.
 
     Returns
     -------
@@ -48,7 +49,8 @@ def c_compiler() -> tuple[str, ...]:
     ToolchainError
         If there is none.
     """
-    if (command := named_by("CC", "a C compiler")) is not None:
+    command = named_by("CC", "a C compiler")
+    if command is not None and made_for(command) in (None, platform.machine()):
         return command
     for name in _C_COMPILERS:
         if shutil.which(name) is not None:
@@ -57,6 +59,12 @@ def c_compiler() -> tuple[str, ...]:
         f"no C compiler is found ({', '.join(_C_COMPILERS)}); install one (Debian: apt install "
         "gcc) or set CC"
     )
+
+
+def made_for(command: tuple[str, ...]) -> str | None:
+    """The machine that a C compiler makes code for, as ``uname -m`` says it; None if unknown."""
+    triple = first_line(*command, "-dumpmachine")
+    return triple.partition("-")[0] or None if triple else None
 
 
 def first_line(*command: str) -> str | None:

@@ -96,7 +96,7 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
                 "nothing to inspect is given; expected a library, --cond, --then and --else, or "
                 "--model"
             )
-        no_meaning("workload flags, whose kernel is loaded,", load=load or None)
+        no_meaning("workload flags", load=load or None)
         workload = gather(flags.given)[0]
         of_target = "native" if target is None else target
         document = _of_workload(workload, of_target, logs, parse_knobs(config))

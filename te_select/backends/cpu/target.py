@@ -233,11 +233,15 @@ def _several(text: str) -> CpuTarget:
     names = [name.strip() for name in text.split(",")]
     own = _isa_of(names[0])
     known = [level.name for level in own.levels]
-    expected = f"a list is of {', '.join(known)}, each at most once"
+    expected = (
+        f"a list is of {', '.join(known)}, each at most once"
+        if len(known) > 1
+        else f"{own.name} has one level, so it is given alone, as a CPU is"
+    )
     if foreign := [name for name in names if _isa_of(name) is not own]:
         raise TargetError(
             f"target {text!r} holds {foreign[0]!r}, and a library is for one instruction set "
-            f"(te_select.export writes one for each); {expected}"
+            f"(te_select.export and te-select compile write one for each); {expected}"
         )
     for name in names:
         if name not in known:

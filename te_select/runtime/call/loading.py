@@ -139,7 +139,7 @@ def class_here(manifest: Manifest, path: Path) -> type[Kernel]:
     if missing := found.missing(target):
         raise ArtifactError(
             f"{path} was compiled for {target['name']} and this CPU lacks {', '.join(missing)}; "
-            "compile it for a target that this CPU can run"
+            "compile it for a target that this CPU can run, or load it on one that has them"
         )
     return found
 

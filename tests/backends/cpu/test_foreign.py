@@ -283,6 +283,7 @@ def test_ziglang_links_where_no_other_compiler_is(tmp_path):
         ("aarch64,x86-64-v2", "holds 'x86-64-v2', and a library is for one instruction set"),
         ("riscv64,riscv64:x", "holds 'riscv64:x', which is no level; a list is of riscv64, risc"),
         ("x86-64-v2,znver5", "holds 'znver5', which is no level"),
+        ("aarch64,aarch64:neoverse-n1", "no level; aarch64 has one level, so it is given alone"),
         ("x86-64-v2,", "holds '', which is no level"),
         ("native,x86-64-v2", "holds 'native', which is no level"),
         ({"kind": "llvm", "mtriple": "aarch64-linux-gnu", "mcpu": "x"}, "'x' is no CPU of aarch64"),

@@ -120,6 +120,7 @@ def test_level_is_known_without_the_code(library, forced, monkeypatch):
     else:
         with pytest.raises((ArgumentError, ArtifactError)) as caught:
             CpuKernel.level_here(target)
+        assert "TE_SELECT_LEVEL is" in str(caught.value)
         assert str(caught.value).partition("lacks")[0] in done.stderr
 
 

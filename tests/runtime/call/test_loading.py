@@ -298,6 +298,10 @@ def test_compiler_that_is_missing_or_fails(built, tmp_path, monkeypatch):
     said = "false failed with exit code 1: it printed nothing; set CC to a C compiler that works"
     with pytest.raises(ToolchainError, match=said):
         link.link([built.with_suffix(".o")], [entry], LEVELS, manifest([W]), tmp_path / "x.so")
+    monkeypatch.setenv("CC", "echo other-linux-gnu")  # makes code for another machine
+    assert c_compiler()[0] in {"cc", "gcc", "clang"}
+    monkeypatch.setenv("CC", f"echo {platform.machine()}-linux-gnu")
+    assert c_compiler() == ("echo", f"{platform.machine()}-linux-gnu")
     monkeypatch.setenv("CC", "no-such-compiler -O2")
     with pytest.raises(ToolchainError, match="CC is 'no-such-compiler -O2', not a program"):
         c_compiler()

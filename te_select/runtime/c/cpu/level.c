@@ -43,7 +43,8 @@ const char* te_select_choose_level(const te_select_library* library, int32_t* le
     if (!lacking(&library->levels[i])) *level = i;
   }
   if (*level >= 0) return NULL;
-  snprintf(why, size, "the library was compiled for %s, and this CPU lacks %s",
+  snprintf(why, size, "%s %s, and this CPU lacks %s",
+           asked && *asked ? "TE_SELECT_LEVEL is" : "the library was compiled for",
            library->levels[first].name, lacking(&library->levels[first]));
   return "RuntimeError";
 }

@@ -170,9 +170,9 @@ class CpuKernel(Kernel):
         asked = [forced] if forced else list(levels)
         lacking = {name: features.missing(levels[name]) for name in asked}
         if lacking[asked[0]]:
+            which = f"{FORCED_LEVEL} is" if forced else "the library was compiled for"
             raise ArtifactError(
-                f"the library was compiled for {asked[0]}, and this CPU lacks "
-                f"{', '.join(lacking[asked[0]])}"
+                f"{which} {asked[0]}, and this CPU lacks {', '.join(lacking[asked[0]])}"
             )
         return str([name for name in asked if not lacking[name]][-1])
 
