@@ -12,6 +12,7 @@ import te_select
 from te_select import Workload
 from te_select.records import log
 from tests.support.cli import run, run_json
+from tests.support.machines import on_x86_64
 from tests.support.tuning_cli import FLAGS, ON, TARGET, tuned
 
 
@@ -45,6 +46,7 @@ def test_record_that_cannot_be_used_is_named_in_text_and_json(tmp_path: Path, fa
     assert text.stderr == f"te-select: {complaint}\n"
 
 
+@on_x86_64
 def test_logs_best_says_what_compile_would_take(tmp_path: Path, fake: Any) -> None:
     tuned(tmp_path, fake)
     near = ["--cond", "1025", "--then", "1025", "--else", "1025"]

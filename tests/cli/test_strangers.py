@@ -18,6 +18,7 @@ from te_select.backends.programs import c_compiler
 from te_select.records import log, store
 from te_select.runtime.artifact import cache, embedded, stored
 from te_select.runtime.artifact.manifest import Manifest
+from te_select.runtime.call.cpu import features
 from tests.support.cli import run, run_json
 from tests.support.tuning_records import flat, make
 
@@ -166,7 +167,7 @@ def test_inspect_of_a_file_says_what_needs_no_code(hostile: Path, manifest: Mani
 def test_inspect_of_a_file_names_the_features_that_are_missing(
     tmp_path: Path, manifest: Manifest
 ) -> None:
-    target = {**manifest.target, "cpu_features": ["cheese", "sse2"]}
+    target = {**manifest.target, "cpu_features": ["cheese", min(features.features())]}
     path = link(tmp_path, replace(manifest, target=target))
     assert run_json("inspect", path)["loads_here"].endswith(
         "this CPU lacks cheese; compile it for a target that this CPU can run, or load it on one "

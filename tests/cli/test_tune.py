@@ -20,6 +20,7 @@ from te_select.records import log
 from te_select.timing import cores
 from te_select.tuning.search import candidates
 from tests.support.cli import run, run_json
+from tests.support.machines import on_x86_64
 from tests.support.tuning_cli import FLAGS, ON, TARGET, tuned
 from tests.support.tuning_fakes import BIG, FEW, SMALL, FakeMeasurer, by_unroll, flat
 
@@ -59,6 +60,7 @@ def test_tune_prints_what_it_found_and_records_it(tmp_path: Path, fake: Any) -> 
     assert [entry.key for entry in log.read(tmp_path / TARGET).entries] == ["w4_1024cte"]
 
 
+@on_x86_64
 def test_unsure_record_is_told_of_wherever_it_is_asked_for(
     tmp_path: Path, fake: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -74,6 +76,7 @@ def test_unsure_record_is_told_of_wherever_it_is_asked_for(
     assert said in run("inspect", tmp_path / "mask.so").stdout
 
 
+@on_x86_64
 def test_record_of_a_default_that_won_says_so_everywhere(tmp_path: Path, fake: Any) -> None:
     fake(flat)
     logs = [*ON, "--tuning-logs", tmp_path]
@@ -86,6 +89,7 @@ def test_record_of_a_default_that_won_says_so_everywhere(tmp_path: Path, fake: A
     assert row["gain"] == "default won"
 
 
+@on_x86_64
 def test_inspect_says_whether_records_were_looked_at(tmp_path: Path, fake: Any) -> None:
     tuned(tmp_path / "logs", fake)
     library = tmp_path / "mask.so"
@@ -482,6 +486,7 @@ def test_what_cannot_work_exits_1_with_one_line(
     assert result.stderr.count("\n") == 1
 
 
+@on_x86_64
 def test_compile_and_inspect_say_which_record_and_why(tmp_path: Path, fake: Any) -> None:
     tuned(tmp_path, fake)
     flags = [*FLAGS, *ON, "--tuning-logs", tmp_path]
