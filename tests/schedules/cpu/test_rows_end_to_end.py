@@ -14,6 +14,7 @@ from te_select.backends.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.schedules.cpu import schedule as cpu
 from tests.support import strategies as s
+from tests.support.machines import on_x86_64
 
 pytestmark = pytest.mark.usefixtures("one_process")
 
@@ -134,6 +135,7 @@ def test_rows_of_any_named_length_past_the_cache(end_to_end):
         assert np.array_equal(s.as_bytes(out), s.expected(static, cond, then, else_))
 
 
+@on_x86_64
 def test_rows_end_to_end_are_the_default_past_the_cache():
     def rows(*shape):
         return are_end_to_end(Workload((shape[0], 1), shape, shape))
