@@ -78,9 +78,7 @@ def test_inspect_says_why_a_kernel_is_as_fast_as_it_is() -> None:
     }
     shown = run("inspect", *plain).stdout
     stores = "past" if STREAMS else "into"
-    assert (
-        f"here            1 thread; stores {stores} the caches; may look at cond first; " in shown
-    )
+    assert f"here            1 thread; stores {stores} the caches; may look at cond" in shown
     assert "bytes moved     3407872" in shown
     short = here("--cond", "9000,3", "--then", "9000,3", "--else", "9000,1")
     assert short["leaf"] == ["short rows"]
