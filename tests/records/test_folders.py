@@ -12,6 +12,7 @@ from te_select.records import folders, log, lookup
 from te_select.tuning import session as module
 from tests.cli.test_tune import FLAGS
 from tests.support.cli import run, run_json
+from tests.support.machines import on_x86_64
 from tests.support.tuning_fakes import SMALL, FakeMeasurer
 
 TARGET = "x86-64-v4"
@@ -86,6 +87,7 @@ def test_logs_list_shows_both_folders(tune):
     assert [row["folder"] for row in rows] == [str(folders.user_folder()), str(folders.SHIPPED)]
 
 
+@on_x86_64
 def test_record_that_was_edited_by_hand_says_so(tune, tmp_path):
     tune(tmp_path / "logs")
     path = tmp_path / "logs" / TARGET / log.RECORDS

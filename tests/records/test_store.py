@@ -267,7 +267,10 @@ def unwritable(entries):
         store.put(folder, entries)
         folder.chmod(0o555)
         if mine == 0:
-            os.seteuid(65534)
+            try:
+                os.seteuid(65534)
+            except OSError:
+                pytest.skip("this user namespace has one user")
         try:
             yield folder
         finally:
