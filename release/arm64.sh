@@ -26,6 +26,8 @@ enter() { # ROOT FOLDER QEMU COMMAND..., as the first process of the namespace
   mount --bind "$folder" "$root/given"
   mount --rbind /etc/ssl "$root/etc/ssl"
   mount --bind /etc/resolv.conf "$root/etc/resolv.conf"
+  # Without its cache, Python asks the C compiler for each library.
+  [[ -e "$root/etc/ld.so.cache" ]] || chroot "$root" /sbin/ldconfig
   local kept
   mapfile -t kept < <(env | grep -E '^(PIP_|SSL_CERT_)')
   exec env -i "${kept[@]}" HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin QEMU_CPU="$CORE" \

@@ -143,7 +143,10 @@ def test_neither_file_nor_folder_stays_and_is_not_waited_for(tmp_path: Path, kin
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of other users")
 def test_what_another_user_has_left_stays(tmp_path: Path) -> None:
     (tmp_path / LEFT).touch()
-    os.chown(tmp_path / LEFT, 65534, 65534)
+    try:
+        os.chown(tmp_path / LEFT, 65534, 65534)
+    except OSError:
+        pytest.skip("this user namespace has one user")
     temporary.clear(tmp_path, temporary.HIDDEN)
     assert names(tmp_path) == {LEFT}
 
