@@ -8,7 +8,7 @@ set -euo pipefail
 
 SUITE=bookworm # its Python is the one that a wheel for the root must be made with
 PACKAGES=bash,ca-certificates,coreutils,dash,findutils,g++,gcc,git,grep,gzip,libc6-dev,make
-PACKAGES+=,python3,python3-dev,python3-venv,sed,tar
+PACKAGES+=,libc-bin,python3,python3-dev,python3-venv,sed,tar
 CORE=neoverse-n1
 
 enter() { # ROOT FOLDER QEMU COMMAND..., as the first process of the namespace
