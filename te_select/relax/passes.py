@@ -120,15 +120,14 @@ def _pass(
     config: Mapping[str, Any] | None,
     wanted: Wanted | None,
 ) -> Any:
-    target = target or Target.current(allow_none=True)
-    if target is not None:
-        # Here, because TVM makes a RuntimeError of what is raised in a pass.
-        target = kernel_target(target)
+    # Here, because TVM makes a RuntimeError of what is raised in a pass.
+    given = target is not None or Target.current(allow_none=True) is not None
+    made_for = kernel_target(target) if given else None
 
     def run(mod: tvm.IRModule, _context: Any) -> tvm.IRModule:
         attributes = mod.attrs or {}
         there = {str(name): str(of) for name, of in attributes.get(_KERNELS, {}).items()}
-        work = Replacement(mod, find, wanted, kernel_target(target), there)
+        work = Replacement(mod, find, wanted, made_for or kernel_target(None), there)
         made = work.replaced()
         if work.workloads:
             objects = _object(list(work.workloads), work.target, tuning_logs, config)

@@ -68,6 +68,12 @@ def _callee(mod: tvm.IRModule, call: relax.Call) -> tirx.PrimFunc | None:
     return mod[call.args[0]] if call.op.same_as(_CALL_TIR) else None
 
 
+def _kernel(call: relax.Call) -> str | None:
+    """The name of the function that a ``call_dps_packed`` calls; None for another call."""
+    named = call.op.same_as(_CALL_PACKED) and isinstance(call.args[0], relax.ExternFunc)
+    return str(call.args[0].global_symbol) if named else None
+
+
 @mutator
 class Replacement(PyExprMutator):  # type: ignore[misc]  # TVM is untyped
     """Replaces wheres in the functions of a module.
@@ -123,7 +129,7 @@ class Replacement(PyExprMutator):  # type: ignore[misc]  # TVM is untyped
     def visit_call_(self, call: relax.Call) -> relax.Expr:
         """Replace one call, or note why it is left."""
         call = self.visit_expr_post_order(call)
-        if call.op.same_as(_CALL_PACKED) and str(call.args[0].global_symbol) in self.there:
+        if _kernel(call) in self.there:
             self.number += 1  # replaced by an earlier pass
             return call
         place = f"{self.function}#{self.number}"

@@ -124,7 +124,9 @@ def test_wanted_decides_place_by_place():
     )
 
 
-def test_logs_config_and_target_are_those_of_the_kernels(monkeypatch):
+@pytest.fixture
+def exported(monkeypatch):
+    """What the passes ask of `export`: how many workloads, target, logs and options."""
     asked = []
 
     def export(workloads, path, target, tuning_logs, **options):
@@ -132,8 +134,12 @@ def test_logs_config_and_target_are_those_of_the_kernels(monkeypatch):
         return compiling.export(workloads, path, target, tuning_logs, **options)
 
     monkeypatch.setattr("te_select.relax.passes.export", export)
+    return asked
+
+
+def test_logs_config_and_target_are_those_of_the_kernels(exported):
     UseSelect(OTHER, tuning_logs=False, config={"piece": 64})(where_module(*LONG))
-    assert asked == [
+    assert exported == [
         (1, kernel_target(OTHER), False, {"config": {"piece": 64}, "static": "object"})
     ]
 
@@ -279,20 +285,13 @@ def test_later_pass_adds_kernels_and_keeps_what_is_reported():
     assert run(twice, TARGET, arrays) == run(mod, TARGET, arrays)
 
 
-def test_target_around_the_making_of_the_pass_is_taken(monkeypatch):
-    asked = []
-
-    def export(workloads, path, target, tuning_logs, **options):
-        asked.append(target)
-        return compiling.export(workloads, path, target, tuning_logs, **options)
-
-    monkeypatch.setattr("te_select.relax.passes.export", export)
+def test_target_around_the_making_of_the_pass_is_taken(exported):
     with TARGET:
         made = UseSelect()
     made(where_module(*LONG))
     with TARGET:
         UseSelect()(where_module(*LONG))
-    assert asked == [kernel_target(TARGET)] * 2
+    assert [target for _, target, _, _ in exported] == [kernel_target(TARGET)] * 2
 
 
 def test_report_of_a_compiled_model_is_refused():
@@ -318,6 +317,7 @@ def test_symbolic_dims_that_turn_out_unequal_are_refused():
         ('{"kind": "cuda", "arch": "sm_90"}', "cannot have kernels inside a model"),
         (tvm.target.Target("c"), "target has the kind 'c'; expected llvm or cuda"),
         ("znver77", "target 'znver77' is not known"),
+        ("", "target '' is not known"),
         (
             tvm.target.Target({"kind": "llvm", "mtriple": "x86_64-apple-darwin"}),
             "mtriple 'x86_64-apple-darwin' is not supported",

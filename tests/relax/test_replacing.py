@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import tvm_ffi
 from tvm import relax
 from tvm.script import ir as I
 from tvm.script import relax as R
@@ -21,17 +22,8 @@ def reasons(mod):
     return [what for _, done, what in report(mod) if done == "left"]
 
 
-@T.prim_func(private=True, s_tir=True)
-def plain(
-    c: T.Buffer((512,), "bool"),
-    x: T.Buffer((512,), "float32"),
-    y: T.Buffer((512,), "float32"),
-    out: T.Buffer((512,), "float32"),
-):
-    for i in range(512):
-        with T.sblock("T_where"):
-            k = T.axis.spatial(512, i)
-            out[k] = T.Select(c[k], x[k], y[k])
+with TARGET:
+    PLAIN = relax.transform.LegalizeOps()(where_module(*LONG))["where"]
 
 
 @T.prim_func(private=True, s_tir=True)
@@ -97,8 +89,8 @@ class OfTwoCallers:
 
 
 def test_function_that_others_may_call_is_kept():
-    public = calling(plain.with_attr("global_symbol", "where"), ROW)
-    made = [UseUnfusedSelect(TARGET)(mod) for mod in (calling(plain, ROW), public, OfTwoCallers)]
+    public = calling(PLAIN.with_attr("global_symbol", "where"), ROW)
+    made = [UseUnfusedSelect(TARGET)(mod) for mod in (calling(PLAIN, ROW), public, OfTwoCallers)]
     names = [sorted(str(each.name_hint) for each in mod.get_global_vars()) for mod in made]
     assert names == [["main"], ["main", "where"], ["another", "main", "where"]]
     assert [report(mod)[0][1] for mod in made] == ["replaced"] * 3
@@ -107,10 +99,22 @@ def test_function_that_others_may_call_is_kept():
 def test_kernel_gives_way_to_a_function_of_its_name():
     name = Workload(*LONG, auto_broadcast="multidirectional").name
     mod = where_module(*LONG)
-    mod[name] = plain.with_attr("global_symbol", name)
+    mod[name] = PLAIN.with_attr("global_symbol", name)
     assert reasons(UseSelect(TARGET)(mod)) == [
         f"the module has a function of its kernel's name, {name}"
     ]
+
+
+def test_call_of_a_function_that_is_a_value_stays():
+    function = relax.Var("f", relax.FuncType.opaque_func())
+    given = relax.Var("x", ROW)
+    builder = relax.BlockBuilder()
+    with builder.function("main", [function, given]):
+        call = relax.call_dps_packed(function, relax.Tuple([given]), ROW)
+        builder.emit_func_output(builder.emit(call))
+    mod = builder.get()
+    made = UseSelect(TARGET)(mod)
+    assert report(made) == [] and tvm_ffi.structural_equal(made["main"], mod["main"])
 
 
 def test_error_in_wanted_is_no_reason_to_leave_a_where():
