@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import platform
 import shlex
@@ -63,8 +64,13 @@ def c_compiler() -> tuple[str, ...]:
 
 def made_for(command: tuple[str, ...]) -> str | None:
     """The machine that a C compiler makes code for, as ``uname -m`` says it; None if unknown."""
-    triple = first_line(*command, "-dumpmachine")
-    return triple.partition("-")[0] or None if triple else None
+    program = shutil.which(command[0])
+    return None if program is None else _made_for(program, *command[1:])
+
+
+@functools.cache  # each look into the cache of libraries finds the compiler
+def _made_for(*command: str) -> str | None:
+    return (first_line(*command, "-dumpmachine") or "").partition("-")[0] or None
 
 
 def first_line(*command: str) -> str | None:
