@@ -140,7 +140,7 @@ def _of_workload(
     workload: Workload, target: str, logs: str | None, knobs: dict[str, Any]
 ) -> dict[str, Any]:
     import te_select  # noqa: PLC0415 - tvm is slow to import
-    from te_select.backends.targets import resolve  # noqa: PLC0415 - as above
+    from te_select.backends.targets import resolve  # noqa: PLC0415 - imports tvm
 
     with scratch.folder() as folder:
         path, one = folder / "kernel.so", resolve(target).name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,7 +62,7 @@ def legalized(func: tirx.PrimFunc) -> Legalized | None:
     extents = [axis.dom.extent for axis in block.iter_vars]
     written = out.source.same_as(func.params[-1]) and all(map(_is, out.indices, axes))
     whole = all(map(sym.Analyzer().can_prove_equal, extents, out.source.ty.shape))
-    if not (written and whole and _is_filled(out, list(loads.values()))) or not all(
+    if not (written and whole and _is_filled(out, loads.values())) or not all(
         _is_broadcast(load, axes, out) for load in loads.values()
     ):
         return None
@@ -173,7 +173,7 @@ def _param(func: tirx.PrimFunc, source: ir.Var) -> int | None:
     return next((k for k, param in enumerate(func.params[:-1]) if param.same_as(source)), None)
 
 
-def _is_filled(out: ir.TensorLoad, loads: Sequence[ir.TensorLoad]) -> bool:
+def _is_filled(out: ir.TensorLoad, loads: Collection[ir.TensorLoad]) -> bool:
     """Whether out is no larger than what the operands broadcast to."""
     analyzer, whole = sym.Analyzer(), list(out.source.ty.shape)
     ranks = [len(load.indices) for load in loads]

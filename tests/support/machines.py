@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import resource
 import time
+from pathlib import Path
 
 import psutil
 import pytest
@@ -17,6 +19,8 @@ SEVERAL = "x86-64-v2,x86-64-v3" if _X86_64 else LEVEL
 FENCES = int(_X86_64)
 """How many fences order the stores of a thread past the cache; others than x86-64 need none."""
 needs_fences = pytest.mark.skipif(not FENCES, reason="others have no fence")
+OTHER_USER = 65534
+"""The user that root becomes for tests of what others may do."""
 
 
 def _limits_memory() -> bool:
@@ -36,6 +40,17 @@ def _counts_time() -> bool:
     return used < 0.1 or sum(psutil.Process().cpu_times()) > used / 2
 
 
+def _has_users() -> bool:
+    """Whether root can become another user, which a user namespace need not have."""
+    ranges = (
+        map(int, line.split()) for line in Path("/proc/self/uid_map").read_text().splitlines()
+    )
+    return any(first <= OTHER_USER < first + count for first, _, count in ranges)
+
+
+needs_users = pytest.mark.skipif(
+    os.geteuid() == 0 and not _has_users(), reason="this user namespace has one user"
+)
 needs_times = pytest.mark.skipif(not _counts_time(), reason="/proc tells no time of a process")
 needs_limits = pytest.mark.skipif(not _limits_memory(), reason="memory cannot be limited")
 on_x86_64 = pytest.mark.skipif(not _X86_64, reason="builds or runs code for levels of x86-64")

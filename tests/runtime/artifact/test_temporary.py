@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from te_select.runtime.artifact import atomic, temporary
+from tests.support.machines import OTHER_USER, needs_users
 
 LEFT = f"{temporary.HIDDEN}{'0' * 16}"
 
@@ -141,12 +142,10 @@ def test_neither_file_nor_folder_stays_and_is_not_waited_for(tmp_path: Path, kin
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of other users")
+@needs_users
 def test_what_another_user_has_left_stays(tmp_path: Path) -> None:
     (tmp_path / LEFT).touch()
-    try:
-        os.chown(tmp_path / LEFT, 65534, 65534)
-    except OSError:
-        pytest.skip("this user namespace has one user")
+    os.chown(tmp_path / LEFT, OTHER_USER, OTHER_USER)
     temporary.clear(tmp_path, temporary.HIDDEN)
     assert names(tmp_path) == {LEFT}
 
