@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,6 @@ import pytest
 
 import te_select
 from te_select import Workload, compiler
-from te_select.backends import cross_compiler
 from te_select.backends.c_compiler import compiler_for
 from te_select.backends.targets import resolve
 from te_select.errors import ArtifactError, TargetError, ToolchainError
@@ -47,7 +47,7 @@ WORKLOADS = [
     Workload((8, 1, 1, 33), (8, 12, 33, 33), ()),
 ]
 has_gcc = pytest.mark.skipif(
-    cross_compiler.shutil.which("aarch64-linux-gnu-gcc") is None,
+    shutil.which("aarch64-linux-gnu-gcc") is None,
     reason="aarch64-linux-gnu-gcc is not installed",
 )
 
@@ -200,46 +200,6 @@ def test_source_says_what_the_leaf_computes(target):
     text = compiler.source(workload, target, None, "tir")
     assert "T.Select(" in text and "T.Ramp(" in text
     assert "te_select_span" not in text and "te_select." not in text
-
-
-def found_with(monkeypatch, *programs, zig=False, cc=""):
-    """The compiler for aarch64 that is found if only these programs are installed."""
-    monkeypatch.setattr(cross_compiler.shutil, "which", lambda name: name in programs or None)
-    spec = object() if zig else None
-    monkeypatch.setattr(cross_compiler.importlib.util, "find_spec", lambda _name: spec)
-    monkeypatch.setattr(cross_compiler, "_links", lambda _command: "sysroot" in programs)
-    dumped = {"mine": "aarch64-poky-linux", "cc": "x86_64-linux-gnu"}
-    monkeypatch.setattr(cross_compiler, "first_line", lambda name, *_: dumped.get(name))
-    monkeypatch.setenv("CC", cc)
-    cross_compiler._find.cache_clear()
-    try:
-        return cross_compiler.cross_compiler("aarch64-linux-gnu")
-    finally:
-        cross_compiler._find.cache_clear()
-
-
-def test_cross_compiler_is_the_first_that_is_there(monkeypatch):
-    gcc, clang = "aarch64-linux-gnu-gcc", ("clang", "ld.lld", "sysroot")
-    assert found_with(monkeypatch, gcc, *clang, zig=True) == (gcc,)
-    assert found_with(monkeypatch, *clang, zig=True)[0] == "clang"
-    assert "--target=aarch64-linux-gnu" in found_with(monkeypatch, *clang)
-    for lacking in clang:
-        left = [program for program in clang if program != lacking]
-        assert "ziglang" in found_with(monkeypatch, *left, zig=True)
-
-
-def test_cc_is_taken_where_it_makes_code_for_the_target(monkeypatch):
-    gcc = "aarch64-linux-gnu-gcc"
-    assert found_with(monkeypatch, gcc, cc="mine -O3") == ("mine", "-O3")
-    assert found_with(monkeypatch, gcc, cc="cc") == (gcc,)
-    assert found_with(monkeypatch, gcc, cc="'") == (gcc,)
-
-
-def test_missing_cross_compiler_names_all_three(monkeypatch):
-    with pytest.raises(ToolchainError) as caught:
-        found_with(monkeypatch)
-    for name in ("aarch64-linux-gnu-gcc", "clang and lld", "te-select[cross]"):
-        assert name in str(caught.value)
 
 
 @has_gcc

@@ -148,7 +148,7 @@ def built(folder, text, *options):
         (0, "", "level 0"),
         *((length, "", "level 1") for length in LENGTHS),
         (256, SCALAR, "level 0"),
-        (0, VECTORS, f"was compiled for {VECTORS}, and this CPU lacks v"),
+        (0, VECTORS, f"TE_SELECT_LEVEL is {VECTORS}, and this CPU lacks v"),
         (256, "v", f"TE_SELECT_LEVEL is 'v'; expected {SCALAR} or {VECTORS}"),
     ],
 )

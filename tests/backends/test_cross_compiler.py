@@ -1,0 +1,48 @@
+"""Which C compiler links libraries for another instruction set."""
+
+from __future__ import annotations
+
+import pytest
+
+from te_select.backends import cross_compiler
+from te_select.errors import ToolchainError
+
+
+def found_with(monkeypatch, *programs, zig=False, cc=""):
+    """The compiler for aarch64 that is found if only these programs are installed."""
+    monkeypatch.setattr(cross_compiler.shutil, "which", lambda name: name in programs or None)
+    spec = object() if zig else None
+    monkeypatch.setattr(cross_compiler.importlib.util, "find_spec", lambda _name: spec)
+    monkeypatch.setattr(cross_compiler, "_links", lambda _command: "sysroot" in programs)
+    machines = {"mine": "aarch64", "cc": "x86_64"}
+    monkeypatch.setattr(cross_compiler, "made_for", lambda command: machines.get(command[0]))
+    monkeypatch.setenv("CC", cc)
+    cross_compiler._find.cache_clear()
+    try:
+        return cross_compiler.cross_compiler("aarch64-linux-gnu")
+    finally:
+        cross_compiler._find.cache_clear()
+
+
+def test_cross_compiler_is_the_first_that_is_there(monkeypatch):
+    gcc, clang = "aarch64-linux-gnu-gcc", ("clang", "ld.lld", "sysroot")
+    assert found_with(monkeypatch, gcc, *clang, zig=True) == (gcc,)
+    assert found_with(monkeypatch, *clang, zig=True)[0] == "clang"
+    assert "--target=aarch64-linux-gnu" in found_with(monkeypatch, *clang)
+    for lacking in clang:
+        left = [program for program in clang if program != lacking]
+        assert "ziglang" in found_with(monkeypatch, *left, zig=True)
+
+
+def test_cc_is_taken_where_it_makes_code_for_the_target(monkeypatch):
+    gcc = "aarch64-linux-gnu-gcc"
+    assert found_with(monkeypatch, gcc, cc="mine -O3") == ("mine", "-O3")
+    assert found_with(monkeypatch, gcc, cc="cc") == (gcc,)
+    assert found_with(monkeypatch, gcc, cc="'") == (gcc,)
+
+
+def test_missing_cross_compiler_names_all_three(monkeypatch):
+    with pytest.raises(ToolchainError) as caught:
+        found_with(monkeypatch)
+    for name in ("aarch64-linux-gnu-gcc", "clang and lld", "te-select[cross]"):
+        assert name in str(caught.value)
