@@ -30,7 +30,7 @@ LIMITED = """
 def alone(code: str, *args: Any, **options: Any) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(LIMITED) + textwrap.dedent(code), *map(str, args)],
-        stderr=subprocess.PIPE, text=True, check=False, timeout=120,
+        stderr=subprocess.PIPE, text=True, check=False, timeout=300,
         **({"stdout": subprocess.PIPE} | options),
     )  # fmt: skip
 
