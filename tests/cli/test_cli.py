@@ -139,6 +139,7 @@ def test_env_names_versions_cpu_and_compiler() -> None:
     assert document["versions"]["te_select"] == metadata.version("te-select")
     assert document["cpu"]["features"]
     assert document["toolchains"]["c_compiler"]
+    assert "c_compiler_riscv64" in document["toolchains"]
     assert "OMP_NUM_THREADS" in run("env").stdout
 
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import platform
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from te_select.backends.cpu import profile
+from te_select.backends.cross_compiler import cross_compiler
 from te_select.backends.programs import c_compiler, first_line
 from te_select.errors import ToolchainError
 from te_select.runtime.call.cpu import features
 from te_select.runtime.call.cpu.profile import problem_of_threads
+from te_select.schedules.cpu.isa import ISAS
 
 _CPUS = Path("/sys/devices/system/cpu")
 
@@ -23,7 +27,7 @@ def environment() -> dict[str, dict[str, Any]]:
         "cpu": _cpu(),
         "caches": _caches(),
         "profile": _profile(),
-        "toolchains": {"c_compiler": _c_compiler()},
+        "toolchains": {"c_compiler": _described(c_compiler), **_cross_compilers()},
     }
 
 
@@ -61,10 +65,19 @@ def _profile() -> dict[str, Any]:
     return described | ({"problem": "; ".join(problems)} if problems else {})
 
 
-def _c_compiler() -> str | None:
-    """The compiler that links libraries, and the first line that it prints for ``--version``."""
+def _cross_compilers() -> dict[str, str | None]:
+    """By the names of the other instruction sets, the compilers that link libraries for them."""
+    return {
+        f"c_compiler_{isa.name}": _described(functools.partial(cross_compiler, isa.triple))
+        for isa in ISAS.values()
+        if isa.machine != platform.machine()
+    }
+
+
+def _described(find: Callable[[], tuple[str, ...]]) -> str | None:
+    """The compiler that is found, and the first line that it prints for ``--version``."""
     try:
-        program, *options = c_compiler()
+        program, *options = find()
     except ToolchainError:
         return None
     line = first_line(program, *options, "--version")
