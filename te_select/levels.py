@@ -9,6 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+# On Emerald Rapids, rows of 12 bytes were 5 times as fast if they shared vectors; rows of 128 bytes
+# were no faster (docs/measurements.md, "Rows").
+SHORT_ROW_BYTES = 128
+
 
 @dataclass(frozen=True)
 class Level:
@@ -27,6 +31,8 @@ class Level:
         name, and the name in ``/proc/cpuinfo``.
     needs
         Those of the features, by LLVM's names, that the registers need.
+    short_row_bytes
+        Rows of fewer bytes share vectors by default.
     reloads
         Whether spans load a block of cond again, vector by vector, after its test.
     """
@@ -37,6 +43,7 @@ class Level:
     in_flight: int
     features: Mapping[str, str] = field(default_factory=dict)
     needs: frozenset[str] = frozenset()
+    short_row_bytes: int = SHORT_ROW_BYTES
     reloads: bool = False
 
 

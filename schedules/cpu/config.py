@@ -9,13 +9,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from te_select.levels import SHORT_ROW_BYTES
 from te_select.operator.access import AccessPattern, Loop
 from te_select.schedules import knobs
 from te_select.schedules.cpu import isa
 from te_select.schedules.knobs import knob
 
-# Rows of 12 bytes were 5 times as fast if they shared vectors; rows of 128 bytes no faster.
-SHORT_ROW_BYTES = 128
 # Rows of 252 bytes were 1.25 times as fast end to end; rows of 4 KB no faster.
 LONG_ROW_BYTES = 1024
 LEAST_STREAMED_BYTES = 1 << 19  # of output; with fewer, stores past the cache never won
@@ -132,10 +131,10 @@ def rows_may_be_leaf(pattern: AccessPattern) -> bool:
     return extent is None or 0 < extent < long_from(pattern)
 
 
-def share_vectors(pattern: AccessPattern) -> bool:
-    """Whether the rows of the innermost loop are short."""
+def share_vectors(pattern: AccessPattern, below: int = SHORT_ROW_BYTES) -> bool:
+    """Whether the rows of the innermost loop are short: of fewer bytes than ``below``."""
     extent = pattern.loops[-1].extent if len(pattern.loops) > 1 else None
-    return extent is not None and 0 < extent * pattern.width < SHORT_ROW_BYTES
+    return extent is not None and 0 < extent * pattern.width < below
 
 
 def may_stream(pattern: AccessPattern) -> bool:

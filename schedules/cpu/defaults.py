@@ -29,10 +29,11 @@ def default_config(pattern: AccessPattern, target: Target) -> Config:
     sizes of a call, is decided when the kernel is called.
     """
     own = isa.of(target)
-    vector_bytes, unroll = own.vectors(isa.level_of(target), pattern.width)
+    level = isa.level_of(target)
+    vector_bytes, unroll = own.vectors(level, pattern.width)
     streams = own.streams and may_stream(pattern)
     rows = rows_may_be_leaf(pattern) and (
-        pattern.loops[-1].extent is None or share_vectors(pattern) or streams
+        pattern.loops[-1].extent is None or share_vectors(pattern, level.short_row_bytes) or streams
     )
     inner = _inner(pattern, rows)
     step = 4 * vector_bytes // pattern.width

@@ -17,8 +17,8 @@ from dataclasses import replace
 
 from tvm.tirx.script.builder import ir as T
 
+from te_select.levels import SHORT_ROW_BYTES
 from te_select.schedules.cpu.aliasing import LEAST_BYTES
-from te_select.schedules.cpu.config import SHORT_ROW_BYTES
 from te_select.schedules.cpu.flags import STREAM
 from te_select.schedules.cpu.operands import Operands
 from te_select.schedules.cpu.plain_span import plain_span

@@ -73,11 +73,14 @@ def _add(found: hashlib._Hash, fact: str | bytes) -> None:
 
 
 def _compiler() -> str:
-    """The C compiler, by its file: asking it for its version takes as long as a thousand calls."""
     try:
-        command = c_compiler()
+        return of_compiler(c_compiler())
     except ToolchainError:
         return "none"
+
+
+def of_compiler(command: tuple[str, ...]) -> str:
+    """A C compiler, by its file: asking it for its version takes as long as a thousand calls."""
     path = Path(str(shutil.which(command[0]))).resolve()
     about = path.stat()
     return f"{shlex.join(command)} {path} {about.st_size} {about.st_mtime_ns}"

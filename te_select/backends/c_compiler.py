@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from te_select.backends import kept, static_code
+from te_select.backends import build_key, kept, static_code
 from te_select.backends.cross_compiler import cross_compiler
 from te_select.backends.programs import c_compiler, first_line, run
 from te_select.errors import ToolchainError
@@ -198,7 +198,8 @@ def _unpacked(compiler: tuple[str, ...], half: HostHalf, pid: int) -> tuple[Path
 
     objects = {source: folder / "objects" / f"{Path(source).name}.o" for source in half.sources}
     (folder / "objects").mkdir()
-    facts = (*compiler, first_line(*compiler, "--version") or "", *half.sources, *half.options)
+    version = first_line(*compiler, "--version") or ""
+    facts = (build_key.of_compiler(compiler), version, *half.sources, *half.options)
     archive.write_bytes(kept.bytes_of("host_half", facts, make))
     shutil.unpack_archive(archive, folder / "objects")
     return tuple(objects.values())

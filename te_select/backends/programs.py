@@ -80,11 +80,11 @@ def first_line(*command: str) -> str | None:
         return None
     try:
         done = subprocess.run(
-            [program, *command[1:]], capture_output=True, text=True, timeout=_SECONDS, check=False
+            [program, *command[1:]], capture_output=True, timeout=_SECONDS, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    lines = done.stdout.strip().splitlines()
+    lines = done.stdout.decode(errors="replace").strip().splitlines()
     return lines[0] if done.returncode == 0 and lines else None
 
 

@@ -50,11 +50,13 @@ def write(merged: Path, manifest: Manifest, triple: str | None, out: Path) -> No
     # stay, the linker takes the first. A weak name would not keep the pool's code in memory.
     weak = [f"--weaken-symbol={name}" for name in names if name != _POOL]
     options = (*weak, f"--keep-global-symbols={kept}", "--strip-unneeded")
-    run(*_tool("objcopy", "OBJCOPY", triple), *options, str(merged), str(member))
+    advice = "OBJCOPY and AR, if set, must know the target's files, as llvm-objcopy and llvm-ar do"
+    words = (*_tool("objcopy", "OBJCOPY", triple), *options, str(merged), str(member))
+    run(*words, advice=advice)
     if out.suffix == OBJECT:
         out.write_bytes(member.read_bytes())
     else:
-        run(*_tool("ar", "AR", triple), "rcsD", str(out), str(member))
+        run(*_tool("ar", "AR", triple), "rcsD", str(out), str(member), advice=advice)
 
 
 def _tool(name: str, variable: str, triple: str | None) -> tuple[str, ...]:

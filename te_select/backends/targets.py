@@ -92,7 +92,9 @@ def resolve(target: str | dict[str, Any]) -> ResolvedTarget:
     TargetError
         If no such target is known, or it is the GPU of a machine that has none.
     """
-    if isinstance(target, dict) or (isinstance(target, str) and target.lstrip().startswith("{")):
+    if isinstance(target, str):
+        target = target.strip()
+    if isinstance(target, dict) or (isinstance(target, str) and target.startswith("{")):
         return _from_json(target)
     readers = [kinds.load(kind.target) for kind in kinds.KINDS.values()]
     if isinstance(target, str):
@@ -100,7 +102,8 @@ def resolve(target: str | dict[str, Any]) -> ResolvedTarget:
             if reader.takes(target):
                 resolved: ResolvedTarget = reader.from_name(target)
                 return resolved
-    close = [name for reader in readers for name in reader.suggestions(str(target))]
+    named = target if isinstance(target, str) else ""
+    close = [name for reader in readers for name in reader.suggestions(named)]
     hint = f"; did you mean {' or '.join(close)}?" if close else ""
     raise TargetError(f"target {target!r} is not known; expected {_examples()}{hint}")
 

@@ -180,7 +180,7 @@ def _paths(path: str | Path, machines: Collection[str]) -> list[Path]:
     path = files.new_library_path(path)
     if len(machines) == 1:
         return [path]
-    if not files.is_missing(path):
+    if files.is_there(path):
         raise ArtifactError(
             f"{path} is there, so te_select.load would not look for the libraries beside it that "
             f"are for {' and '.join(machines)}; expected a path without a file"

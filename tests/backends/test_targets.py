@@ -30,6 +30,25 @@ def test_higher_levels_need_more_features():
     assert "avx2" in needed[2] and "avx512f" not in needed[2] and "avx512bw" in needed[3]
 
 
+@pytest.mark.parametrize("name", ["x86-64-v3", "aarch64", "riscv64:rva23", "x86-64-v2,x86-64-v3"])
+def test_spaces_around_a_name_change_nothing(name):
+    spaced, plain = resolve(f" {name}\n"), resolve(name)
+    assert (spaced.name, str(spaced.tvm)) == (plain.name, str(plain.tvm))
+
+
+@pytest.mark.parametrize("name", ["znver55 ", " x86-64-v5"])
+def test_spaces_around_a_name_that_is_unknown_change_nothing(name):
+    with pytest.raises(TargetError, match=f"target '{name.strip()}' is not known"):
+        resolve(name)
+
+
+def test_only_names_have_suggestions():
+    for wrong in (None, 3, ["native"]):
+        with pytest.raises(TargetError) as error:
+            resolve(wrong)
+        assert "did you mean" not in str(error.value)
+
+
 @pytest.mark.parametrize(
     "form", ['{"kind": "llvm", "mcpu": "znver5"}', {"kind": "llvm", "mcpu": "znver5"}]
 )
@@ -64,6 +83,8 @@ def test_json_target_with_attributes_keeps_them_in_its_name():
         None,
         3,
         [],
+        '{"tag": "arm/rasp3b"}',
+        '{"kind": "llvm", "mattr": [["+avx2"]]}',
     ],
 )
 def test_unknown_target_is_an_error_that_lists_what_is_known(wrong):

@@ -82,6 +82,11 @@ def test_native_in_a_list_is_of_this_machine(on_riscv64):
         ("aarch64,aarch64:neoverse-n1,x86-64", "holds 'aarch64:neoverse-n1', which is no level"),
         ("aarch64,riscv64,aarch64", "holds 'aarch64' twice"),
         ("x86-64-v2,aarch64,cuda:sm_90", "holds 'cuda:sm_90', which is no level"),
+        ("aarch64,cuda:sm_90", "holds 'cuda:sm_90', which is no level or CPU"),
+        ("riscv64,cuda", "holds 'cuda', which is no level or CPU"),
+        ('riscv64,{"tag":"arm/rk3399"}', "which is no level or CPU"),
+        ("aarch64,", "target 'aarch64,' holds '', which is no level or CPU"),
+        ("aarch64,,riscv64", "holds '', which is no level or CPU"),
     ],
 )
 def test_wrong_name_in_a_list_is_one_clear_line(target, said, tmp_path):

@@ -48,6 +48,8 @@ def _has_users() -> bool:
     return any(first <= OTHER_USER < first + count for first, _, count in ranges)
 
 
+WITHOUT_PTRACE = {} if _limits_memory() else {"ASAN_OPTIONS": "detect_leaks=0"}
+"""For programs with a sanitizer: qemu-user has no ptrace, by which leaks are found."""
 needs_users = pytest.mark.skipif(
     os.geteuid() == 0 and not _has_users(), reason="this user namespace has one user"
 )

@@ -86,6 +86,7 @@ _OTHER_NAMES = {
     "x86-64-v1": X86_64.name,
     "arm64": isa.AARCH64.name,
     "armv8": isa.AARCH64.name,
+    "generic-rv64": isa.RISCV64.name,
     "riscv64gc": isa.RISCV64.name,
     "rv64gc": isa.RISCV64.name,
     **dict.fromkeys(("rva23", "rva23u64", "rv64gcv"), isa.RISCV64.levels[-1].name),
@@ -109,8 +110,14 @@ def suggestions(text: str) -> list[str]:
 def by_machine(text: str) -> dict[str, str]:
     """The parts of a list for each instruction set in it, by what ``uname -m`` says there."""
     found: dict[str, list[str]] = {}
-    for name in text.split(","):
-        found.setdefault(_isa_of(name.strip()).machine, []).append(name.strip())
+    names = [name.strip() for name in text.split(",")]
+    for name in names:
+        found.setdefault(_isa_of(name).machine, []).append(name)
+    if len(found) > 1 and (wrong := [name for name in names if not takes(name)]):
+        raise TargetError(
+            f"target {text!r} holds {wrong[0]!r}, which is no level or CPU; expected such as "
+            "x86-64-v3,aarch64,riscv64:rva23"
+        )
     return {machine: ",".join(names) for machine, names in found.items()}
 
 
@@ -133,6 +140,11 @@ def from_name(text: str) -> CpuTarget:
 
 def from_fields(fields: Mapping[str, Any], tvm_target: Target) -> CpuTarget:
     """Resolve a TVM target of kind llvm from the fields that the user wrote."""
+    if not isa.knows(tvm_target):  # of a tag
+        raise TargetError(
+            f"target {shown(dict(fields))} is for {tvm_target.attrs['mtriple']}; expected "
+            f"{' or '.join(each.triple for each in ISAS.values())}"
+        )
     own = isa.of(tvm_target)
     cpu = str(tvm_target.attrs.get("mcpu", own.cpu))
     if own is X86_64 and not _is_x86_64(cpu):
@@ -163,7 +175,7 @@ def check_fields(fields: Mapping[str, Any]) -> None:
         raise TargetError(f"mattr {shown(mattr)} is no list; expected one such as ['-avx512f']")
     known = {sign + feature for sign in "+-" for feature in own.features}
     known |= {*own.attributes, *(f"-{feature}" for feature in own.switched_off)}
-    if wrong := [attribute for attribute in mattr if attribute not in known]:
+    if wrong := [each for each in mattr if not isinstance(each, str) or each not in known]:
         names = ", ".join(own.features) or f"none but {', '.join(own.attributes)}"
         raise TargetError(
             f"mattr {shown(wrong)} is not supported; expected + or - and one of {names}"

@@ -33,7 +33,9 @@ def replace_all(contents: Mapping[Path, bytes], mode: int | None = None) -> None
     Raises
     ------
     ArtifactError
-        If one cannot be written; then none of them is replaced.
+        If one cannot be written; then none of them is replaced. Only if the system refuses to
+        rename over a file, which is immutable or on which something is mounted, those before it
+        are.
     """
     folders = {path.parent for path in contents}
     with contextlib.ExitStack() as temporaries:

@@ -114,6 +114,7 @@ def check_path(path: str | os.PathLike[str], endings: Iterable[str]) -> Path:
     """
     checked = files.new_library_path(path)
     files.check_parent(checked)
+    _check_no_folder(checked)
     for ending in endings:
         _check_replaceable(checked.with_suffix(ending))
     return checked
@@ -148,7 +149,11 @@ def write(stored: Stored, path: str | os.PathLike[str]) -> Path:
 
 
 def write_all(libraries: Mapping[Path, Stored]) -> None:
-    """Write libraries as `write` does; if a file of one cannot be written, none is replaced."""
+    """Write libraries as `write` does; if a file of one has no room, none is replaced.
+
+    If the system refuses a rename at the end, because a file is immutable or something is mounted
+    on it, those before it are new.
+    """
     wanted: dict[Path, bytes] = {}
     unfit: list[Path] = []
     for path, stored in libraries.items():
@@ -199,10 +204,14 @@ def _derived(stored: Stored, path: Path) -> dict[Path, bytes | None]:
     }
 
 
-def _check_replaceable(path: Path) -> None:
-    """Refuse to replace what no export has written."""
+def _check_no_folder(path: Path) -> None:
     if files.is_folder(path):
         raise ArtifactError(f"{path} cannot be written: it is a folder")
+
+
+def _check_replaceable(path: Path) -> None:
+    """Refuse to replace what no export has written."""
+    _check_no_folder(path)
     if files.is_there(path) and not _is_ours(path):
         what, _ = _BESIDE[path.suffix]
         raise ArtifactError(

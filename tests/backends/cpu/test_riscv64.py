@@ -146,7 +146,7 @@ def built(folder, text, *options):
     ("length", "forced", "said"),
     [
         (0, "", "level 0"),
-        *((length, "", "level 1") for length in LENGTHS),
+        *((length, "", "level 1") for length in (*LENGTHS, 1024)),
         (256, SCALAR, "level 0"),
         (0, VECTORS, f"TE_SELECT_LEVEL is {VECTORS}, and this CPU lacks v"),
         (256, "v", f"TE_SELECT_LEVEL is 'v'; expected {SCALAR} or {VECTORS}"),
@@ -206,6 +206,15 @@ def test_vectors_are_found_by_hwprobe_else_by_the_auxv(tmp_path):
     words = [*emulated(128), program]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     assert done.stdout == "00011011 0 10"
+
+
+@pytest.mark.slow
+def test_longer_registers_than_were_tried_are_not_used(tmp_path):
+    text = (FOLDER / "cpu/cpu_features.c").read_text()
+    limited = text.replace("LONGEST = 128", "LONGEST = 15")  # what 128 bits have, less one
+    program = built(tmp_path, DETECTION.replace('#include "cpu_features.c"', limited))
+    done = subprocess.run([*emulated(128), program], capture_output=True, text=True, check=True)
+    assert limited != text and done.stdout == "00000000 0 00"
 
 
 BRANCH = re.compile(r"(?:b\w+|j)\s.*?(\.LBB\w+)$")

@@ -79,7 +79,7 @@ def test_file_that_no_export_has_written_is_not_replaced(with_c, tmp_path, endin
     assert other.read_bytes() == text
 
 
-@pytest.mark.parametrize("ending", [".h", ".a", ".json"])
+@pytest.mark.parametrize("ending", [".so", ".h", ".a", ".json"])
 def test_folder_of_such_a_name_is_refused(with_c, tmp_path, ending):
     (tmp_path / f"mask{ending}").mkdir()
     with pytest.raises(ArtifactError, match=rf"mask\{ending} cannot be written: it is a folder"):

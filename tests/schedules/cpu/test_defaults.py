@@ -28,6 +28,19 @@ def test_machine_decides_on_stores_of_large_outputs():
         assert default_config(pattern(*[(size,)] * 3), V3).stream_from == stream_from
 
 
+@pytest.mark.parametrize(
+    ("target", "below"),
+    [("x86-64-v3", 128), ("aarch64", 40), ("riscv64", 0), ("riscv64:rva23", 40)],
+)
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+def test_rows_share_vectors_as_far_as_the_level_says(target, below, dtype):
+    width = 4 if dtype == "float32" else 1
+    for inner, shared in (((below or 4 * width) // width, False), (below // width - 1, True)):
+        if inner > 0:
+            rows = pattern((77, 1), (77, inner), (77, inner), dtype=dtype)
+            assert default_config(rows, resolve(target).tvm).rows == shared
+
+
 def test_machine_decides_on_threads_and_looks_if_much_moves():
     n = -(-LEAST_PARALLEL_BYTES // 13)
     for size, decided in ((n - 1, 0), (n, BY_MACHINE), ("n", BY_MACHINE)):

@@ -102,6 +102,7 @@ int te_select_cpu_has(const char* name) {
 
 /* Fixed by Linux. They are written out because old headers lack the names. */
 enum { HWPROBE = 258, IMA_EXT_0 = 4, IMA_V = 1 << 2, V_GET_CONTROL = 70, STATE = 3, OFF = 1 };
+enum { LONGEST = 128 }; /* bytes of a register; longer ones were not tried */
 
 /* Linux before 6.4 has no hwprobe. Some vendors' kernels of that time give RVV 0.7.1 the bit of V,
  * too: it has no "ta, ma", and vsetvli makes the type invalid, which is its sign. */
@@ -117,15 +118,21 @@ static int auxv_has_rvv_1_0(void) {
   return type >= 0;
 }
 
-int te_select_cpu_has(const char* name) {
+static int has_rvv_1_0(void) {
   struct {
     int64_t key;
     uint64_t value;
   } pair = {IMA_EXT_0, 0};
-  if (strcmp(name, "v")) return 0;
   if ((prctl(V_GET_CONTROL, 0, 0, 0, 0) & STATE) == OFF) return 0; /* vectors would be illegal */
   if (syscall(HWPROBE, &pair, 1, 0, NULL, 0)) return auxv_has_rvv_1_0();
   return (pair.value & IMA_V) != 0;
+}
+
+int te_select_cpu_has(const char* name) {
+  if (strcmp(name, "v") || !has_rvv_1_0()) return 0;
+  long bytes;
+  __asm__("csrr %0, 0xc22" : "=r"(bytes)); /* vlenb */
+  return bytes <= LONGEST;                 /* else what LLVM puts on the stack may not fit there */
 }
 
 #else

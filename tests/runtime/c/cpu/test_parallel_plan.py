@@ -31,7 +31,7 @@ def run_alone(code, *args, **environment):
         env={**PATHS, "TE_SELECT_NUM_THREADS": "4", **environment},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -85,7 +85,7 @@ def test_libraries_of_a_forked_child_run_serially(parallel, tmp_path):
     child = os.fork()
     if child == 0:
         import signal
-        signal.alarm(30)
+        signal.alarm(300)
         from pathlib import Path
         from te_select.operator.workload import Workload
         from tests.support.runtime_standin import build

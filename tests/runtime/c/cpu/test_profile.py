@@ -93,7 +93,7 @@ ZEN_3 = (b"AuthenticAMD", 25, 1, 512 * KB, 32 * MB, 16)
 UNKNOWN = [
     (b"AuthenticAMD", 27, 1, MB, 32 * MB, 16),
     (b"GenuineIntel", 6, 0x97, 1280 * KB, 32 * MB, 24),
-    (b"", 0, 0, MB, 32 * MB, 8),
+    *[(b"", 0, 0, MB, 32 * MB, 8)] * (OTHER == "x86-64"),  # others never store past the cache
 ]
 
 

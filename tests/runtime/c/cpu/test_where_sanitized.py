@@ -11,6 +11,7 @@ from te_select.backends.cpu import link
 from te_select.backends.programs import c_compiler
 from tests.support import c_programs
 from tests.support.c_half import RUNTIME
+from tests.support.machines import WITHOUT_PTRACE
 
 
 @pytest.fixture(scope="module")
@@ -34,4 +35,4 @@ def program(tmp_path_factory):
     [("rank 0", 8 * 3 + 7), ("no elements", 0), ("no elements behind an offset", 0)],
 )
 def test_null_pointers_are_not_stepped_from(program, what, kernel):
-    assert c_programs.output(program, what) == f"{kernel}\n"
+    assert c_programs.output(program, what, **WITHOUT_PTRACE) == f"{kernel}\n"
