@@ -16,7 +16,7 @@ from te_select.backends.targets import resolve
 from te_select.compiler import compiling
 from te_select.kinds import KINDS
 from tests.support.libraries import edit_fields
-from tests.support.machines import LEVEL, on_x86_64
+from tests.support.machines import LEVEL, needs_forks, on_x86_64
 
 W = Workload((64, 1), (64, 5), (5,))
 TYPICAL = {
@@ -163,6 +163,7 @@ def test_parallel_kernel_is_right_from_eight_threads_at_once():
         assert all(pool.map(call, sides))
 
 
+@needs_forks
 def test_parallel_kernel_works_in_a_forked_child():
     run = run_python("""
         import os, numpy as np, te_select

@@ -15,7 +15,7 @@ import pytest
 
 from te_select import Workload, where
 from te_select.runtime.call import extension as module
-from tests.support.machines import needs_limits
+from tests.support.machines import needs_forks, needs_limits
 from tests.support.runtime_standin import kernel
 
 extension = pytest.importorskip("te_select.runtime.call._extension")
@@ -191,6 +191,7 @@ def test_threads_never_share_a_result(operands):
     assert not wrong
 
 
+@needs_forks
 def test_forked_child_keeps_nothing_of_its_parent():
     said = python("""
         import os, sys

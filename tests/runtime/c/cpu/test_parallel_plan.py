@@ -14,7 +14,7 @@ import pytest
 from te_select import Workload
 from te_select.runtime.call import loading
 from tests.support import c_half
-from tests.support.machines import needs_limits
+from tests.support.machines import needs_forks, needs_limits
 from tests.support.runtime_standin import build
 
 ROOT = Path(__file__).parents[4]
@@ -76,6 +76,7 @@ def test_parallel_kernel_survives_a_fork(parallel):
     assert run_alone(code, parallel).split() == ["3"]
 
 
+@needs_forks
 def test_libraries_of_a_forked_child_run_serially(parallel, tmp_path):
     other = Workload((64, 64), (64, 64), (64, 64), "uint8")
     path = build([other], tmp_path / "other.so", bytes_per_thread=1024)
