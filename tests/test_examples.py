@@ -66,6 +66,7 @@ def test_c_program_selects_the_causal_mask(tmp_path: Path, ending: str) -> None:
     assert run(tmp_path / "main").startswith("12582912 elements selected from C, in ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [".so", ".a"])
 def test_cmake_builds_the_cpp_program(tmp_path: Path, ending: str) -> None:
     needs("cmake", "c++")

@@ -166,6 +166,7 @@ def test_missing_onednn_is_absent_and_named(monkeypatch: pytest.MonkeyPatch) -> 
     assert reason == "No package metadata was found for onednn; pip install onednn"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["uint8", "bfloat16", "float64"])
 def test_tuned_schedules_select(tuned, dtype) -> None:
     assert differences(tuned, Workload((40, 1, 512), (40, 6, 1), (6, 512), dtype)) == [""]

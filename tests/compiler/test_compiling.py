@@ -279,6 +279,7 @@ def test_axes_too_large_to_be_one_loop_are_refused_with_advice(target, tmp_path)
     assert te_select.compiler.schedule(flat, resolve(target)).workload == flat
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "shapes",
     [

@@ -355,6 +355,7 @@ def test_missing_package_is_named(package):
     ), done.stderr
 
 
+@pytest.mark.slow
 def test_threads_compile_and_call_it_at_once():
     done = run(
         """

@@ -91,6 +91,7 @@ SWEEP = """
 """
 
 
+@pytest.mark.slow
 def test_types_places_and_errors_are_those_of_jax():
     run = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(SWEEP)],

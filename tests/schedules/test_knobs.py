@@ -52,6 +52,7 @@ print(json.dumps({
 """
 
 
+@pytest.mark.slow
 @on_x86_64
 def test_knob_of_one_line_is_checked_tried_kept_and_set_by_hand(tmp_path):
     edits = {"schedules/cpu/config.py": (TOY, "    backwards: int = knob(")}

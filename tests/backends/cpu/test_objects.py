@@ -11,6 +11,7 @@ from te_select import Workload
 from te_select.backends.cpu import objects
 
 
+@pytest.mark.slow
 def test_processes_import_nothing_of_the_current_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -138,6 +138,7 @@ def test_a_missing_entry_is_built_and_kept(tmp_path):
     assert not use(folder)["tvm"]
 
 
+@pytest.mark.slow
 def test_new_record_of_the_family_leads_to_a_new_build(tmp_path):
     from te_select.backends.targets import resolve
     from te_select.compiler.family import config_of

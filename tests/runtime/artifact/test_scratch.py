@@ -132,6 +132,7 @@ def test_no_file_appears_before_all_are_written(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("flag", "module", "function"),
     [
