@@ -115,8 +115,8 @@ def by_machine(text: str) -> dict[str, str]:
         found.setdefault(_isa_of(name).machine, []).append(name)
     if len(found) > 1 and (wrong := [name for name in names if not takes(name)]):
         raise TargetError(
-            f"target {text!r} holds {wrong[0]!r}, which is no level or CPU; expected such as "
-            "x86-64-v3,aarch64,riscv64:rva23"
+            f"target {text!r} holds {wrong[0]!r}, which is no level or CPU; expected a list "
+            "such as x86-64-v3,aarch64,riscv64:rva23"
         )
     return {machine: ",".join(names) for machine, names in found.items()}
 
