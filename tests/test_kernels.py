@@ -137,7 +137,7 @@ def test_every_level_of_the_architecture_selects_the_same_bits(target, tmp_path)
 
 
 UNREAD = """
-    import ctypes, mmap, numpy as np, te_select
+    import ctypes, mmap, platform, numpy as np, te_select
     libc = ctypes.CDLL(None, use_errno=True)
 
     def check(cond, shape, dtype, of_config):
@@ -154,7 +154,8 @@ UNREAD = """
             assert (k(np.full(cond, value), *sides) == 7).all()
 
     check((8, 1), (8, 4096), "uint8", {"rows": False})  # a row is a span of its own
-    check((1 << 17, 1), (1 << 17, 77), "uint16", {"rows": True})  # rows end to end
+    # Rows end to end, if stores may go past the cache.
+    check((1 << 17, 1), (1 << 17, 77), "uint16", {"rows": platform.machine() == "x86_64"})
     check((1 << 18,), (1 << 18,), "float32", {"rows": False, "skip": -1})  # blocks of cond
     print("unread")
 """
