@@ -151,7 +151,7 @@ RISCV64 = Isa(
     triple="riscv64-linux-gnu",
     cpu="generic-rv64",
     levels=(
-        # Counted so, sharing takes 1.0 to 10 times the instructions for most rows, 0.7 for some.
+        # Counted as for aarch64, sharing takes 1.0 to 10 times the instructions, for a few 0.7.
         Level("riscv64", register_bytes=8, vector_bytes=16, in_flight=4, short_row_bytes=0),
         # Nothing was timed; instructions were counted in the code of LLVM. The loop of four vectors
         # has about 60 for 16, 32 and 64 bytes a vector, so those of 64 take the fewest a byte. Two

@@ -118,7 +118,7 @@ def by_machine(text: str) -> dict[str, str]:
             f"target {text!r} holds {wrong[0]!r}, which is no level or CPU; expected a list "
             "such as x86-64-v3,aarch64,riscv64:rva23"
         )
-    return {machine: ",".join(names) for machine, names in found.items()}
+    return {machine: ",".join(parts) for machine, parts in found.items()}
 
 
 def from_name(text: str) -> CpuTarget:

@@ -31,7 +31,7 @@ def run_alone(code, *args, **environment):
         env={**PATHS, "TE_SELECT_NUM_THREADS": "4", **environment},
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=60,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -86,7 +86,7 @@ def test_libraries_of_a_forked_child_run_serially(parallel, tmp_path):
     child = os.fork()
     if child == 0:
         import signal
-        signal.alarm(300)
+        signal.alarm(30)
         from pathlib import Path
         from te_select.operator.workload import Workload
         from tests.support.runtime_standin import build
