@@ -1,4 +1,4 @@
-"""The levels of x86-64: one row each, from which targets, texts, help and checks are made.
+"""The levels of x86-64, from which targets, texts, help and checks are made; all triples.
 
 A row may name features that no row named before. Then ``runtime/c/cpu/cpu_features.c`` has to find
 out whether a CPU has them.
@@ -101,3 +101,9 @@ LEVELS = (
 NAMES = tuple(level.name for level in LEVELS)
 ABOVE_BASELINE = ",".join(NAMES[1:])
 """The target of a library for every CPU that has more than the baseline."""
+TRIPLES = {
+    "x86-64": "x86_64-linux-gnu",
+    "aarch64": "aarch64-linux-gnu",
+    "riscv64": "riscv64-linux-gnu",
+}
+"""What LLVM and C compilers call the instruction sets, by their names in targets."""

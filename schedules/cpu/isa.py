@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from tvm.target import Target, codegen
 
-from te_select.levels import LEVELS, Level
+from te_select.levels import LEVELS, TRIPLES, Level
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +88,7 @@ class Isa:
 
 X86_64 = Isa(
     name="x86-64",
-    triple="x86_64-linux-gnu",
+    triple=TRIPLES["x86-64"],
     cpu=LEVELS[0].name,
     levels=LEVELS,
     features={
@@ -114,7 +114,7 @@ X86_64 = Isa(
 
 AARCH64 = Isa(
     name="aarch64",
-    triple="aarch64-linux-gnu",
+    triple=TRIPLES["aarch64"],
     cpu="generic",
     # Nothing was timed; instructions were counted in the code of LLVM. With four registers a
     # vector, 64 floats take 99 instructions, with one 172.
@@ -148,7 +148,7 @@ AARCH64 = Isa(
 
 RISCV64 = Isa(
     name="riscv64",
-    triple="riscv64-linux-gnu",
+    triple=TRIPLES["riscv64"],
     cpu="generic-rv64",
     levels=(
         # Counted as for aarch64, sharing takes 1.0 to 10 times the instructions, for a few 0.7.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import platform
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -73,3 +75,16 @@ def test_caches_are_named_by_level_and_kind(
     found = environment()["caches"]
     assert found["L1 Data"] == "48K"
     assert {"48K", "32K", "2048K"} == set(found.values())
+
+
+def test_report_needs_neither_tvm_nor_what_only_the_builder_has() -> None:
+    code = (
+        "import sys\n"
+        "for name in ('tvm', 'tvm_ffi', 'te_select.schedules', 'te_select.compiler'):\n"
+        "    sys.modules[name] = None\n"
+        "from te_select.cli.environment import environment\n"
+        "print(sorted(environment()['toolchains']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "c_compiler" in done.stdout

@@ -14,9 +14,9 @@ from te_select.backends.cpu import profile
 from te_select.backends.cross_compiler import cross_compiler
 from te_select.backends.programs import c_compiler, first_line
 from te_select.errors import ToolchainError
+from te_select.levels import TRIPLES
 from te_select.runtime.call.cpu import features
 from te_select.runtime.call.cpu.profile import problem_of_threads
-from te_select.schedules.cpu.isa import ISAS
 
 _CPUS = Path("/sys/devices/system/cpu")
 
@@ -68,9 +68,9 @@ def _profile() -> dict[str, Any]:
 def _cross_compilers() -> dict[str, str | None]:
     """By the names of the other instruction sets, the compilers that link libraries for them."""
     return {
-        f"c_compiler_{isa.name}": _described(functools.partial(cross_compiler, isa.triple))
-        for isa in ISAS.values()
-        if isa.machine != platform.machine()
+        f"c_compiler_{isa}": _described(functools.partial(cross_compiler, triple))
+        for isa, triple in TRIPLES.items()
+        if triple.partition("-")[0] != platform.machine()
     }
 
 
