@@ -29,7 +29,7 @@ test: $(INSTALLED)  ## run the tests but the slow ones
 
 # Emulated machines, attacks that go on for a while, and real model files.
 test-slow: $(INSTALLED)  ## run the slow tests
-	$(BIN)/python -m pytest -m slow $(PYTEST_FLAGS)
+	$(BIN)/python -m pytest -m "slow and not long" $(PYTEST_FLAGS)
 
 MINUTES ?= 10
 soak: $(INSTALLED)  ## run what the pages say, then attack it for MINUTES

@@ -17,6 +17,7 @@ hypothesis.settings.load_profile("untimed")
 
 _tests = itertools.count()
 NO_TORCH = Path(__file__).parent / "support" / "no_torch"
+ROWS = ("w1_rows05", "w2_rows03", "w4_rows05", "w4_rows14", "w8_rows09", "w4_rows11")  # of where()
 
 
 def pytest_addoption(parser):
@@ -108,6 +109,44 @@ def own_cache(monkeypatch, tmp_path_factory):
     """A cache that is empty: every test builds what it tests, and none uses that of the user."""
     folder = tmp_path_factory.getbasetemp() / "caches" / str(next(_tests))
     monkeypatch.setenv("TE_SELECT_CACHE_DIR", str(folder))
+
+
+@pytest.fixture(scope="session")
+def family(request):
+    """A cache with kernels of where(): runs of all widths, and some of rows. Later runs have it."""
+    folder = request.config.cache.mkdir("where").absolute()
+    folder.chmod(0o700)
+    before = os.environ.get("TE_SELECT_CACHE_DIR")
+    os.environ["TE_SELECT_CACHE_DIR"] = str(folder)
+    from te_select.numpy_where.kernels import building, key, library
+    from te_select.operator.family import parts
+    from te_select.runtime.artifact import cache
+
+    if library.extension is None:
+        pytest.skip("the extension was not built")
+    with filelock.FileLock(folder / "lock"):
+        if cache.read(key.entry(key.WHOLE)) is None:
+            runs = [name for name in parts() if "rows" not in name]
+            cache.clear()  # entries that other sources have made
+            cache.write(key.entry(key.WHOLE), building.image([*runs, *ROWS], "native"))
+    assert library.fetch("w4")
+    yield folder
+    if before is None:
+        del os.environ["TE_SELECT_CACHE_DIR"]
+    else:
+        os.environ["TE_SELECT_CACHE_DIR"] = before
+
+
+@pytest.fixture(scope="session")
+def every_kernel(request):
+    """The library of all kernels of where(), in a cache. Later runs have it."""
+    from te_select.numpy_where.kernels import library
+
+    folder = request.config.cache.mkdir("every_kernel").absolute()
+    folder.chmod(0o700)
+    with pytest.MonkeyPatch.context() as patch, filelock.FileLock(folder / "lock"):
+        patch.setenv("TE_SELECT_CACHE_DIR", str(folder))
+        return library.whole_file()
 
 
 def pytest_collection_modifyitems(items):

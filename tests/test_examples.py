@@ -117,10 +117,11 @@ def test_c_program_selects_any_shapes_on_threads_of_openmp(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_onnx_runtime_runs_an_attention_block_with_our_where() -> None:
+def test_onnx_runtime_runs_an_attention_block_with_our_where(every_kernel: Path) -> None:
     pytest.importorskip("onnxruntime")
     pytest.importorskip("onnx")
-    out = run(sys.executable, EXAMPLES / "onnxruntime" / "masked.py", env=without_pythonpath())
+    env = {**without_pythonpath(), "TE_SELECT_CACHE_DIR": str(every_kernel.parent)}
+    out = run(sys.executable, EXAMPLES / "onnxruntime" / "masked.py", env=env)
     assert out.endswith("equal bits; te-select was called 2 times\n")
 
 

@@ -3,13 +3,11 @@
 import collections
 import json
 
-import filelock
 import numpy as np
 import pytest
 
 import te_select
 from te_select.numpy_where.kernels import library
-from te_select.runtime.artifact import cache
 from tests.support.models import corpus
 
 CORPUS = corpus()
@@ -62,19 +60,9 @@ REWRITTEN = {
 """The same of rewritten models."""
 
 
-@pytest.fixture(scope="module")
-def path(request):
-    """The whole library, which later runs of the tests use again."""
-    folder = request.config.cache.mkdir("onnxruntime").absolute()
-    folder.chmod(0o700)
-    with pytest.MonkeyPatch.context() as patch, filelock.FileLock(folder / "lock"):
-        patch.setenv(cache.FOLDER, str(folder))
-        return library.whole_file()
-
-
 @pytest.fixture(autouse=True)
-def _built_once(path, monkeypatch):
-    monkeypatch.setattr(library, "whole_file", lambda: path)
+def _built_once(every_kernel, monkeypatch):
+    monkeypatch.setattr(library, "whole_file", lambda: every_kernel)
 
 
 def session(model, override=None, **given):

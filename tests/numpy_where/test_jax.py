@@ -20,6 +20,7 @@ from te_select.jax import where  # noqa: E402 - it needs both packages
 INTEGERS = [f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
 REAL = ["bool", *INTEGERS, "float16", "bfloat16", "float32", "float64"]
 COMPLEX = ["complex64", "complex128"]
+TYPES = [*REAL, *COMPLEX, "float8_e4m3fn", "float8_e5m2"]
 SHAPES = [
     ((8, 16), (8, 16), (8, 16)),
     ((8, 1), (8, 16), ()),
@@ -66,8 +67,13 @@ def same_as_jax(function, *args):
         jax.tree.map(assert_same, found, expected)
 
 
-@pytest.mark.parametrize("shapes", SHAPES)
-@pytest.mark.parametrize("dtype", [*REAL, *COMPLEX, "float8_e4m3fn", "float8_e5m2"])
+@pytest.mark.parametrize(
+    ("dtype", "shapes"),
+    [
+        pytest.param(*each, marks=() if "float32" in each or k % 7 == 0 else pytest.mark.slow)
+        for k, each in enumerate(itertools.product(TYPES, SHAPES))
+    ],
+)
 def test_bits_are_those_of_numpy_in_jit(dtype, shapes):
     given = operands(shapes, np.dtype(jnp.dtype(dtype)))
     for found in (jax.jit(where)(*given), where(*given)):
@@ -119,15 +125,14 @@ def test_vmap_of_vmap_and_of_a_gradient():
 
 
 @pytest.mark.parametrize(
-    "dtype",
+    ("dtype", "shapes"),
     [
-        "float32",
-        "complex64",
-        pytest.param("float64", marks=pytest.mark.slow),
-        pytest.param("bfloat16", marks=pytest.mark.slow),
+        pytest.param(*each, marks=() if k % 5 == 0 else pytest.mark.slow)
+        for k, each in enumerate(
+            itertools.product(("float32", "complex64", "float64", "bfloat16"), SHAPES)
+        )
     ],
 )
-@pytest.mark.parametrize("shapes", SHAPES)
 def test_gradients_and_tangents_are_those_of_jax(shapes, dtype):
     c, x, y = drawn(shapes[0], "bool"), jnp.ones(shapes[1], dtype), jnp.ones(shapes[2], dtype)
     out = jnp.where(c, x, y)

@@ -130,7 +130,15 @@ def run(tmp_path, dims, every):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("dims", "every", "least"), [((2,), 1, 242), ((4,), 1, 242), ((2, 2), 17, 100)], ids=str
+    ("dims", "every", "least"),
+    [
+        ((2,), 1, 242),
+        ((4,), 5, 48),
+        ((2, 2), 61, 28),
+        pytest.param((4,), 1, 242, marks=pytest.mark.long),
+        pytest.param((2, 2), 17, 100, marks=pytest.mark.long),
+    ],
+    ids=str,
 )
 def test_results_and_gradients_are_those_of_one_device(tmp_path, dims, every, least):
     assert run(tmp_path, dims, every) >= least

@@ -295,8 +295,8 @@ def graph_of(line):
             for name in (log.RECORDS, log.SESSIONS)
             for other in (-1, 1.5, "x", {}, 10**30)
         ),
-        (log.WORKLOADS, None),  # of thousands of fields
-        pytest.param(log.WORKLOADS, {}, marks=pytest.mark.slow),
+        # Of thousands of fields.
+        *(pytest.param(log.WORKLOADS, other, marks=pytest.mark.slow) for other in (None, {})),
     ],
 )
 def test_field_of_another_type_costs_its_line_only(tmp_path, entries, name, other):

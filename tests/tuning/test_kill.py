@@ -14,16 +14,22 @@ from tests.support.cli import run_json
 onnx = pytest.importorskip("onnx")
 pytestmark = pytest.mark.slow
 
-NODES, KILLS = 40, 5
+KILLS = 4
 TARGET = resolve("native").name
 
 
+@pytest.fixture(params=[20, pytest.param(40, marks=pytest.mark.long)])
+def nodes(request):
+    """How many nodes the model has."""
+    return request.param
+
+
 @pytest.fixture
-def model(tmp_path):
+def model(tmp_path, nodes):
     """Each node has another size, so each has a record of its own."""
     helper, types = onnx.helper, onnx.TensorProto
-    nodes, inputs, outputs = [], [], []
-    for k in range(NODES):
+    every, inputs, outputs = [], [], []
+    for k in range(nodes):
         shape = [k + 2, 300 + 7 * k]
         inputs += [
             helper.make_tensor_value_info(f"c{k}", types.BOOL, shape),
@@ -31,9 +37,9 @@ def model(tmp_path):
             helper.make_tensor_value_info(f"y{k}", types.FLOAT, shape),
         ]
         outputs.append(helper.make_tensor_value_info(f"o{k}", types.FLOAT, shape))
-        nodes.append(helper.make_node("Where", [f"c{k}", f"x{k}", f"y{k}"], [f"o{k}"]))
-    graph = helper.make_graph(nodes, "forty", inputs, outputs)
-    path = tmp_path / "forty.onnx"
+        every.append(helper.make_node("Where", [f"c{k}", f"x{k}", f"y{k}"], [f"o{k}"]))
+    graph = helper.make_graph(every, "many", inputs, outputs)
+    path = tmp_path / "many.onnx"
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 16)]), path)
     return path
 
@@ -45,11 +51,11 @@ def found(folder):
     return {entry.key: entry.session["trials"] for entry in entries}, left
 
 
-def test_killed_session_ends_with_the_records_of_a_whole_one(model, tmp_path):
+def test_killed_session_ends_with_the_records_of_a_whole_one(model, nodes, tmp_path):
     flags = ["--model", str(model), "--trials", "2", "--all", "--jobs", "1", "--tuning-logs"]
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     document = run_json("tune", *flags, whole)
-    assert len(document["workloads"]) == NODES
+    assert len(document["workloads"]) == nodes
     command = [sys.executable, "-c", "from te_select.cli import main; main()", "tune", *flags]
     for number in range(KILLS):
         with subprocess.Popen(
@@ -60,10 +66,10 @@ def test_killed_session_ends_with_the_records_of_a_whole_one(model, tmp_path):
                 assert process.stderr.readline()
             if number == 0:
                 trials = killed / TARGET / "trials"
-                while not trials.is_dir() or len([*trials.iterdir()]) < NODES // 2:
+                while not trials.is_dir() or len([*trials.iterdir()]) < nodes // 2:
                     assert process.poll() is None
             process.send_signal(signal.SIGKILL)
-    assert 0 < len(found(killed)[0]) < NODES
+    assert 0 < len(found(killed)[0]) < nodes
     sure = [entry for entry in log.read(killed / TARGET).entries if not entry.unsure]
     last = json.loads(
         subprocess.run(

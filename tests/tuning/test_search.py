@@ -43,7 +43,13 @@ def effects(workload, configs):
     return [cpu.dedup_key(access_pattern(workload), config) for config in configs]
 
 
-@pytest.mark.parametrize("entry", DEFAULT, ids=lambda entry: entry.name)
+@pytest.mark.parametrize(
+    "entry",
+    [
+        pytest.param(entry, id=entry.name, marks=() if k % 3 == 0 else pytest.mark.slow)
+        for k, entry in enumerate(DEFAULT)
+    ],
+)
 def test_default_comes_first_and_no_two_candidates_do_the_same(entry):
     configs = candidates(entry.workload, V4)
     assert configs[0] == cpu.default_config(access_pattern(entry.workload), V4.tvm)
@@ -70,7 +76,11 @@ def test_level_leaves_to_the_machine_what_it_decides(workload):
     assert any(c.stream_from != default["stream_from"] for c in tried) == (workload != FEW)
 
 
-@pytest.mark.parametrize("workload", [FEW, ROWS, Workload((9, 1), (9, 3000), (3000,))], ids=str)
+@pytest.mark.parametrize(
+    "workload",
+    [FEW, pytest.param(ROWS, marks=pytest.mark.slow), Workload((9, 1), (9, 3000), (3000,))],
+    ids=str,
+)
 def test_configs_of_one_effect_make_one_function(workload):
     pattern = access_pattern(workload)
     space = cpu.space(pattern, V4.tvm)

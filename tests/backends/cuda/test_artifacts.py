@@ -70,6 +70,7 @@ def emulating(folder, arch=90):
         yield emulator
 
 
+@pytest.mark.slow
 def test_kernels_of_a_library_write_the_right_bits_only(library, tmp_path):
     with emulating(tmp_path) as emulator:
         for kernel in te_select.load(library).values():

@@ -101,7 +101,13 @@ OFFSETS = (  # whole vectors at each address, then one operand that is not align
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("inner", [2, 3, 4, 5, 6, 7, 12, 16, 31, 33, 48, 63, 100])
+@pytest.mark.parametrize(
+    "inner",
+    [
+        *(2, 3, 4, 7, 16, 31, 100),
+        *(pytest.param(inner, marks=pytest.mark.long) for inner in (5, 6, 12, 33, 48, 63)),
+    ],
+)
 def test_short_rows_of_named_and_literal_count(inner, tmp_path):
     named = [
         Workload(*each, dtype, "multidirectional")

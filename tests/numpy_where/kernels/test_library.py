@@ -245,13 +245,18 @@ def test_library_of_the_wheel_serves(wheel, tmp_path):
 @pytest.mark.parametrize(
     "spoil",
     [
-        lambda data: data[:5000],
-        lambda data: b"",
-        lambda data: data[:3000] + bytes([data[3000] ^ 255]) + data[3001:],
-        lambda data: gzip.compress(gzip.decompress(data)[:-1], 1),
-        lambda data: gzip.compress(bytes(200 << 20), 1),  # more than is read
+        pytest.param(lambda data: data[:5000], id="cut", marks=pytest.mark.slow),
+        pytest.param(lambda data: b"", id="empty", marks=pytest.mark.slow),
+        pytest.param(
+            lambda data: data[:3000] + bytes([data[3000] ^ 255]) + data[3001:], id="flipped"
+        ),
+        pytest.param(
+            lambda data: gzip.compress(gzip.decompress(data)[:-1], 1),
+            id="another",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(lambda data: gzip.compress(bytes(200 << 20), 1), id="endless"),  # to be read
     ],
-    ids=["cut", "empty", "flipped", "another", "endless"],
 )
 def test_damaged_library_of_the_wheel_is_named(wheel, tmp_path, spoil):
     path, before = wheel

@@ -35,6 +35,7 @@ def compile_strictly(folder, *sources):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_c_files_compile_without_a_warning(tmp_path):
     compile_strictly(tmp_path, *(path.resolve() for path in PACKAGE.rglob("*.c")))
 

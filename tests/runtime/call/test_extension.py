@@ -25,6 +25,11 @@ SMALL = 8_000_000
 SECONDS = 5  # one is promised, and the machine may be busy
 
 
+@pytest.fixture(autouse=True)
+def own_cache(family):
+    """Kernels that are built: here it is the memory of their results that is tried."""
+
+
 @pytest.fixture
 def operands():
     cond = np.zeros(LARGE, bool)

@@ -56,7 +56,7 @@ def are_end_to_end(workload: Workload) -> bool:
 @pytest.mark.parametrize(
     ("dtype", "inner"),
     [
-        ("uint8", 131),
+        pytest.param("uint8", 131, marks=pytest.mark.slow),
         pytest.param("uint8", 192, marks=pytest.mark.slow),
         pytest.param("float16", 77, marks=pytest.mark.slow),
         pytest.param("float32", 33, marks=pytest.mark.slow),

@@ -129,7 +129,7 @@ def test_element_types_of_one_width_are_one_function():
         [(70_001,)] * 3,
         [(9_001, 1), (9_001, 3), (3,)],
         [(401, 1), (401, 77), (77,)],
-        [(5, 1, 65), (1, 131, 1), (5, 131, 65)],
+        pytest.param([(5, 1, 65), (1, 131, 1), (5, 131, 65)], marks=pytest.mark.slow),
     ],
 )
 @pytest.mark.parametrize(
@@ -174,14 +174,17 @@ def test_every_config_of_the_space_selects_the_same_bits(shapes, dtype, monkeypa
         assert np.array_equal(s.as_bytes(kernel(*operands)), want), config
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "complex128"])
 @pytest.mark.parametrize(
-    "shapes",
+    ("shapes", "dtype"),
     [
-        [("n", 1), ("n", "c"), ("n", "c")],
-        [("n", 1), ("n", "c"), ("c",)],
-        [("n", "c"), ("n", 1), ()],
-        [("n", 1, 1), ("n", "c", 3), ("c", 3)],
+        pytest.param(shapes, dtype, marks=() if dtype in fast else pytest.mark.slow)
+        for shapes, fast in (
+            ([("n", 1), ("n", "c"), ("n", "c")], ("uint8", "float32")),
+            ([("n", 1), ("n", "c"), ("c",)], ("float16",)),
+            ([("n", "c"), ("n", 1), ()], ("complex128",)),
+            ([("n", 1, 1), ("n", "c", 3), ("c", 3)], ("float32",)),
+        )
+        for dtype in ("uint8", "float16", "float32", "complex128")
     ],
 )
 def test_rows_of_any_named_length_select_the_same_bits(shapes, dtype):
