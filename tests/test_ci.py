@@ -53,6 +53,7 @@ def suite(tmp_path: Path) -> Path:
 PYTEST = ("-m", "pytest", "-p", "xdist", "-n", "1", "-rA", "-q")
 
 
+@pytest.mark.slow
 def test_second_round_runs_what_the_first_has_skipped(suite: Path) -> None:
     assert "1 passed, 4 skipped" in run(suite, *PYTEST, "--junit-xml=first.xml")
     listed = run(suite, str(SKIPPED), "first.xml")

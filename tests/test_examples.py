@@ -55,7 +55,7 @@ def test_demo_verifies_the_causal_mask_in_a_process_without_tvm() -> None:
     assert "tvm: no" in out
 
 
-@pytest.mark.parametrize("ending", [".so", ".a"])
+@pytest.mark.parametrize("ending", [".so", pytest.param(".a", marks=pytest.mark.slow)])
 def test_c_program_selects_the_causal_mask(tmp_path: Path, ending: str) -> None:
     needs("cc")
     run(*TE_SELECT, "compile", *MASK, "--static", "-o", tmp_path / "attention.so")

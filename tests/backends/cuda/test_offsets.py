@@ -80,7 +80,10 @@ extern "C" void offsets_of_{function.symbol}(
 
 @pytest.mark.parametrize("half", [0, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("dtype", ["float32", pytest.param("complex128", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("named", [False, True], ids=["ints", "names"])
+@pytest.mark.parametrize(
+    "named",
+    [pytest.param(False, id="ints", marks=pytest.mark.slow), pytest.param(True, id="names")],
+)
 def test_emitted_c_reads_where_the_scheduled_definition_reads(
     named: bool, dtype: str, half: int, tmp_path: Path
 ) -> None:

@@ -84,7 +84,7 @@ def test_a_forced_level_selects_what_numpy_does(path, level):
 
 
 @pytest.mark.skipif(EMULATOR is None, reason="qemu-x86_64 is not installed")
-@pytest.mark.parametrize("cpu", CPUS)
+@pytest.mark.parametrize("cpu", ["Haswell", pytest.param("Nehalem", marks=pytest.mark.slow)])
 def test_an_older_cpu_runs_an_older_level(path, cpu):
     assert used(path, EMULATOR, "-cpu", cpu) == (CPUS[cpu], 4, False)
 

@@ -128,7 +128,7 @@ def test_element_types_of_one_width_are_one_function():
     [
         [(70_001,)] * 3,
         [(9_001, 1), (9_001, 3), (3,)],
-        [(401, 1), (401, 77), (77,)],
+        pytest.param([(401, 1), (401, 77), (77,)], marks=pytest.mark.slow),
         pytest.param([(5, 1, 65), (1, 131, 1), (5, 131, 65)], marks=pytest.mark.slow),
     ],
 )

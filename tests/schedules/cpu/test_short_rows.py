@@ -37,7 +37,12 @@ def span_of(workload: Workload):
 
 @pytest.mark.parametrize(
     ("dtype", "inners"),
-    [("uint8", (3, 100)), ("float16", (5, 12)), ("float32", (3, 6)), ("float64", (7,))],
+    [
+        ("uint8", (3, 100)),
+        pytest.param("float16", (5, 12), marks=pytest.mark.slow),
+        ("float32", (3, 6)),
+        pytest.param("float64", (7,), marks=pytest.mark.slow),
+    ],
 )
 def test_every_alignment_of_out(dtype, inners, past_the_cache, tmp_path):
     workloads = [
