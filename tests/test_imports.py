@@ -22,17 +22,23 @@ OPTIONAL = (
     "te_select.runtime.call._extension",
     "torch",
 )
-# A child for each package, so that what is always there is imported once.
+# A child for each package, so that the packages of others are imported once.
 IMPORT_ALL = """
-import importlib, os, sys
+import contextlib, importlib, os, sys
 from pathlib import Path
-import hypothesis, numpy, pytest, tvm
+import hypothesis, numpy, pytest, tvm.relax, tvm.s_tir.dlight
+for package in sys.argv[1:]:
+    with contextlib.suppress(ImportError):
+        if not package.startswith("te_select"):
+            importlib.import_module(package)
 files = [*Path("tests").rglob("conftest.py"), *Path("tests").rglob("test_*.py")]
 for package in sys.argv[1:]:
     if os.fork():
         os.wait()
         continue
-    sys.modules[package] = None
+    for name in [package, *sys.modules]:
+        if f"{name}.".startswith(f"{package}."):
+            sys.modules[name] = None
     for file in files:
         try:
             importlib.import_module(".".join(file.with_suffix("").parts))
