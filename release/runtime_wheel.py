@@ -17,14 +17,14 @@ import zipfile
 from pathlib import Path
 
 from te_select.backends.c_compiler import compiler_for
-from te_select.levels import TRIPLES
+from te_select.levels import TRIPLES, machine_of
 
 EXTENSION = "te_select/runtime/call/_extension"
 
 
 def main() -> None:
     """Build the wheel, and see that the compiled extension is in it."""
-    triples = {triple.partition("-")[0]: triple for triple in TRIPLES.values()}
+    triples = {machine_of(triple): triple for triple in TRIPLES.values()}
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("project", help="the folder of the runtime's project")
     parser.add_argument("dist", type=Path, help="the folder that gets the wheel")

@@ -1,7 +1,7 @@
-"""The levels of x86-64, from which targets, texts, help and checks are made; all triples.
+"""The levels of x86-64, from which targets, texts, help and checks are made, and all triples.
 
-A row may name features that no row named before. Then ``runtime/c/cpu/cpu_features.c`` has to find
-out whether a CPU has them.
+A row of a level may name features that no row named before. Then
+``runtime/c/cpu/cpu_features.c`` has to find out whether a CPU has them.
 """
 
 from __future__ import annotations
@@ -107,3 +107,8 @@ TRIPLES = {
     "riscv64": "riscv64-linux-gnu",
 }
 """What LLVM and C compilers call the instruction sets, by their names in targets."""
+
+
+def machine_of(triple: str) -> str:
+    """What ``uname -m`` says where code for a triple runs."""
+    return triple.partition("-")[0]

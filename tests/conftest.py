@@ -1,3 +1,4 @@
+import contextlib
 import itertools
 import os
 import shutil
@@ -111,30 +112,33 @@ def own_cache(monkeypatch, tmp_path_factory):
     monkeypatch.setenv("TE_SELECT_CACHE_DIR", str(folder))
 
 
+@contextlib.contextmanager
+def kept_cache(request, name):
+    """Have a cache that stays for later runs."""
+    folder = request.config.cache.mkdir(name).absolute()
+    folder.chmod(0o700)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TE_SELECT_CACHE_DIR", str(folder))
+        yield folder
+
+
 @pytest.fixture(scope="session")
 def family(request):
     """A cache with kernels of where(): runs of all widths, and some of rows. Later runs have it."""
-    folder = request.config.cache.mkdir("where").absolute()
-    folder.chmod(0o700)
-    before = os.environ.get("TE_SELECT_CACHE_DIR")
-    os.environ["TE_SELECT_CACHE_DIR"] = str(folder)
     from te_select.numpy_where.kernels import building, key, library
     from te_select.operator.family import parts
     from te_select.runtime.artifact import cache
 
     if library.extension is None:
         pytest.skip("the extension was not built")
-    with filelock.FileLock(folder / "lock"):
-        if cache.read(key.entry(key.WHOLE)) is None:
-            runs = [name for name in parts() if "rows" not in name]
-            cache.clear()  # entries that other sources have made
-            cache.write(key.entry(key.WHOLE), building.image([*runs, *ROWS], "native"))
-    assert library.fetch("w4")
-    yield folder
-    if before is None:
-        del os.environ["TE_SELECT_CACHE_DIR"]
-    else:
-        os.environ["TE_SELECT_CACHE_DIR"] = before
+    with kept_cache(request, "where") as folder:
+        with filelock.FileLock(folder / "lock"):
+            if cache.read(key.entry(key.WHOLE)) is None:
+                runs = [name for name in parts() if "rows" not in name]
+                cache.clear()  # entries that other sources have made
+                cache.write(key.entry(key.WHOLE), building.image([*runs, *ROWS], "native"))
+        assert library.fetch("w4")
+        yield folder
 
 
 @pytest.fixture(scope="session")
@@ -142,10 +146,7 @@ def every_kernel(request):
     """The library of all kernels of where(), in a cache. Later runs have it."""
     from te_select.numpy_where.kernels import library
 
-    folder = request.config.cache.mkdir("every_kernel").absolute()
-    folder.chmod(0o700)
-    with pytest.MonkeyPatch.context() as patch, filelock.FileLock(folder / "lock"):
-        patch.setenv("TE_SELECT_CACHE_DIR", str(folder))
+    with kept_cache(request, "every_kernel") as folder, filelock.FileLock(folder / "lock"):
         return library.whole_file()
 
 

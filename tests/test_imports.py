@@ -26,7 +26,7 @@ OPTIONAL = (
 IMPORT_ALL = """
 import contextlib, importlib, os, sys
 from pathlib import Path
-import hypothesis, numpy, pytest, tvm.relax, tvm.s_tir.dlight
+import hypothesis, numpy, pytest, tvm
 for package in sys.argv[1:]:
     with contextlib.suppress(ImportError):
         if not package.startswith("te_select"):

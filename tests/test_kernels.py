@@ -16,6 +16,7 @@ import te_select
 from te_select import Workload
 from te_select.operator.dtypes import ELEMENT_TYPES
 from tests.support import strategies as s
+from tests.support.cases import the_others_slow
 from tests.support.machines import on_x86_64
 
 pytestmark = pytest.mark.usefixtures("one_process")
@@ -65,12 +66,6 @@ def test_named_size_around_the_vector_width(dtype):
     kernel = te_select.compile(Workload(["n"], ["n"], ["n"], dtype))
     for n in AROUND_VECTORS:
         check(kernel, kernel.workload.bind({"n": n}), seed=n)
-
-
-def the_others_slow(values, first):
-    """Parameters, of which only the first ones are for every run."""
-    marks = {value: () if value in first else pytest.mark.slow for value in values}
-    return [pytest.param(value, marks=marks[value]) for value in values]
 
 
 @pytest.mark.parametrize("dtype", the_others_slow(ELEMENT_TYPES, ["uint8", "float32"]))

@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 from te_select.errors import ToolchainError
-from te_select.levels import TRIPLES
+from te_select.levels import TRIPLES, machine_of
 
 ROOT = Path(__file__).resolve().parent.parent
 HERE = platform.machine()
 OTHER = "aarch64" if HERE == "x86_64" else "x86_64"
-TRIPLE = next(each for each in TRIPLES.values() if each.startswith(OTHER))
+TRIPLE = next(each for each in TRIPLES.values() if machine_of(each) == OTHER)
 needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="no make")
 
 

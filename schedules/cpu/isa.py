@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from tvm.target import Target, codegen
 
-from te_select.levels import LEVELS, TRIPLES, Level
+from te_select.levels import LEVELS, TRIPLES, Level, machine_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,7 @@ class Isa:
     @property
     def machine(self) -> str:
         """What ``uname -m`` says."""
-        return self.triple.partition("-")[0]
+        return machine_of(self.triple)
 
     def level(self, features: frozenset[str]) -> Level:
         """The best level whose registers a CPU with these features has, by LLVM's names."""
@@ -194,7 +194,7 @@ def knows(target: Target) -> bool:
 
 
 def _machine(target: Target) -> str:
-    return str(target.attrs.get("mtriple", X86_64.triple)).partition("-")[0]
+    return machine_of(str(target.attrs.get("mtriple", X86_64.triple)))
 
 
 @functools.lru_cache(maxsize=8)  # LLVM takes 0.5 ms, and a search asks for each of its configs

@@ -17,6 +17,7 @@ from te_select.backends import build_key, kept, static_code
 from te_select.backends.cross_compiler import cross_compiler
 from te_select.backends.programs import c_compiler, first_line, run
 from te_select.errors import ToolchainError
+from te_select.levels import machine_of
 from te_select.runtime import c
 from te_select.runtime.artifact import embedded, scratch
 from te_select.runtime.artifact.manifest import Manifest
@@ -143,7 +144,7 @@ def _link_to_host(compiler: tuple[str, ...], half: HostHalf, folder: Path) -> tu
 
 def compiler_for(triple: str | None) -> tuple[str, ...]:
     """The C compiler for what a triple names: this machine's own, or that of another one."""
-    if triple is None or triple.partition("-")[0] == platform.machine():
+    if triple is None or machine_of(triple) == platform.machine():
         return c_compiler()
     return cross_compiler(triple)
 

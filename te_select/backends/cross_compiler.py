@@ -13,6 +13,7 @@ from pathlib import Path
 
 from te_select.backends.programs import made_for
 from te_select.errors import ToolchainError
+from te_select.levels import machine_of
 from te_select.runtime.artifact import scratch
 
 GLIBC = "2.17"  # the oldest whose libraries the ziglang package has for aarch64
@@ -53,7 +54,7 @@ def _find(triple: str, wanted: str, _path: str) -> tuple[str, ...]:
         if _links(clang):  # it has no headers and no C library of its own
             return clang
     if importlib.util.find_spec("ziglang") is not None:
-        machine = triple.partition("-")[0]
+        machine = machine_of(triple)
         target = f"{triple}.{_GLIBC_OF.get(machine, GLIBC)}"
         # Without the last, zig adds checks that end the process.
         return (sys.executable, "-m", "ziglang", "cc", "-target", target, "-fno-sanitize=all")
@@ -70,7 +71,7 @@ def _wanted(triple: str, text: str) -> tuple[str, ...] | None:
         command = tuple(shlex.split(text))
     except ValueError:
         return None
-    same = bool(command) and made_for(command) == triple.partition("-")[0]
+    same = bool(command) and made_for(command) == machine_of(triple)
     return command if same else None
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from te_select.backends.programs import named_by, run
 from te_select.errors import ToolchainError
+from te_select.levels import machine_of
 from te_select.runtime.artifact.manifest import Manifest
 from te_select.runtime.artifact.stored import MEMBER, OBJECT
 
@@ -63,7 +64,7 @@ def _tool(name: str, variable: str, triple: str | None) -> tuple[str, ...]:
     """A tool of the binutils: ``$OBJCOPY`` or ``$AR``, else that of the triple, else of LLVM."""
     if (command := named_by(variable, name)) is not None:
         return command
-    own = triple is None or triple.partition("-")[0] == platform.machine()
+    own = triple is None or machine_of(triple) == platform.machine()
     names = (name if own else f"{triple}-{name}", f"llvm-{name}")
     for found in names:
         if shutil.which(found) is not None:

@@ -9,6 +9,7 @@ import textwrap
 import numpy as np
 import pytest
 
+from tests.support.cases import the_others_slow
 from tests.support.where_calls import path_of_python
 
 jax = pytest.importorskip("jax")
@@ -29,6 +30,8 @@ SHAPES = [
     ((), (), ()),
     ((1, 1), (1,), ()),
 ]
+OF_TYPES = list(itertools.product(TYPES, SHAPES))
+SMOOTH = list(itertools.product(("float32", "complex64", "float64", "bfloat16"), SHAPES))
 RNG = np.random.default_rng(0)
 
 
@@ -69,10 +72,7 @@ def same_as_jax(function, *args):
 
 @pytest.mark.parametrize(
     ("dtype", "shapes"),
-    [
-        pytest.param(*each, marks=() if "float32" in each or k % 7 == 0 else pytest.mark.slow)
-        for k, each in enumerate(itertools.product(TYPES, SHAPES))
-    ],
+    the_others_slow(OF_TYPES, [*OF_TYPES[::7], *itertools.product(["float32"], SHAPES)]),
 )
 def test_bits_are_those_of_numpy_in_jit(dtype, shapes):
     given = operands(shapes, np.dtype(jnp.dtype(dtype)))
@@ -124,15 +124,7 @@ def test_vmap_of_vmap_and_of_a_gradient():
     )
 
 
-@pytest.mark.parametrize(
-    ("dtype", "shapes"),
-    [
-        pytest.param(*each, marks=() if k % 5 == 0 else pytest.mark.slow)
-        for k, each in enumerate(
-            itertools.product(("float32", "complex64", "float64", "bfloat16"), SHAPES)
-        )
-    ],
-)
+@pytest.mark.parametrize(("dtype", "shapes"), the_others_slow(SMOOTH, SMOOTH[::5]))
 def test_gradients_and_tangents_are_those_of_jax(shapes, dtype):
     c, x, y = drawn(shapes[0], "bool"), jnp.ones(shapes[1], dtype), jnp.ones(shapes[2], dtype)
     out = jnp.where(c, x, y)

@@ -14,14 +14,7 @@ from tests.support.cli import run_json
 onnx = pytest.importorskip("onnx")
 pytestmark = pytest.mark.slow
 
-KILLS = 4
 TARGET = resolve("native").name
-
-
-@pytest.fixture(params=[20, pytest.param(40, marks=pytest.mark.long)])
-def nodes(request):
-    """How many nodes the model has."""
-    return request.param
 
 
 @pytest.fixture
@@ -51,13 +44,14 @@ def found(folder):
     return {entry.key: entry.session["trials"] for entry in entries}, left
 
 
-def test_killed_session_ends_with_the_records_of_a_whole_one(model, nodes, tmp_path):
+@pytest.mark.parametrize(("nodes", "kills"), [(20, 4), pytest.param(40, 5, marks=pytest.mark.long)])
+def test_killed_session_ends_with_the_records_of_a_whole_one(model, nodes, kills, tmp_path):
     flags = ["--model", str(model), "--trials", "2", "--all", "--jobs", "1", "--tuning-logs"]
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     document = run_json("tune", *flags, whole)
     assert len(document["workloads"]) == nodes
     command = [sys.executable, "-c", "from te_select.cli import main; main()", "tune", *flags]
-    for number in range(KILLS):
+    for number in range(kills):
         with subprocess.Popen(
             [*command, str(killed)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
         ) as process:

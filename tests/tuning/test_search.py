@@ -20,6 +20,7 @@ from te_select.schedules.cpu.config import BY_MACHINE, GRAINS, OF_MACHINE
 from te_select.tuning.evolution import BATCH, Evolution
 from te_select.tuning.prediction import Worth, changes, one_by_one, pairs_of_machine
 from te_select.tuning.search import candidates, open_search
+from tests.support.cases import the_others_slow
 from tests.support.tuning_fakes import BIG, FEW, ROWS
 
 V4, MODEL = resolve("x86-64-v4"), resolve("znver4")
@@ -44,11 +45,7 @@ def effects(workload, configs):
 
 
 @pytest.mark.parametrize(
-    "entry",
-    [
-        pytest.param(entry, id=entry.name, marks=() if k % 3 == 0 else pytest.mark.slow)
-        for k, entry in enumerate(DEFAULT)
-    ],
+    "entry", the_others_slow(DEFAULT, DEFAULT[::3]), ids=lambda entry: entry.name
 )
 def test_default_comes_first_and_no_two_candidates_do_the_same(entry):
     configs = candidates(entry.workload, V4)

@@ -14,7 +14,7 @@ from te_select.backends.cpu import profile
 from te_select.backends.cross_compiler import cross_compiler
 from te_select.backends.programs import c_compiler, first_line
 from te_select.errors import ToolchainError
-from te_select.levels import TRIPLES
+from te_select.levels import TRIPLES, machine_of
 from te_select.runtime.call.cpu import features
 from te_select.runtime.call.cpu.profile import problem_of_threads
 
@@ -70,7 +70,7 @@ def _cross_compilers() -> dict[str, str | None]:
     return {
         f"c_compiler_{isa}": _described(functools.partial(cross_compiler, triple))
         for isa, triple in TRIPLES.items()
-        if triple.partition("-")[0] != platform.machine()
+        if machine_of(triple) != platform.machine()
     }
 
 

@@ -14,6 +14,7 @@ from te_select.errors import TargetError
 from te_select.numpy_where.kernels import building
 from te_select.operator import family
 from te_select.runtime.call.cpu import features
+from tests.support.cases import the_others_slow
 from tests.support.machines import on_x86_64
 from tests.support.where_calls import path_of_python
 
@@ -84,7 +85,7 @@ def test_a_forced_level_selects_what_numpy_does(path, level):
 
 
 @pytest.mark.skipif(EMULATOR is None, reason="qemu-x86_64 is not installed")
-@pytest.mark.parametrize("cpu", ["Haswell", pytest.param("Nehalem", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("cpu", the_others_slow(CPUS, ["Haswell"]))
 def test_an_older_cpu_runs_an_older_level(path, cpu):
     assert used(path, EMULATOR, "-cpu", cpu) == (CPUS[cpu], 4, False)
 

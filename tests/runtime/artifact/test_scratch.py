@@ -18,6 +18,7 @@ import pytest
 
 import te_select
 from te_select.runtime.artifact import scratch
+from tests.support.cases import the_others_slow
 
 FLAGS = ["--cond", "4,1", "--then", "4,5", "--else", ""]
 LIMITED = """
@@ -52,10 +53,9 @@ COMMAND = """
 
 @pytest.mark.parametrize(
     ("verb", "size"),
-    [
-        pytest.param(*each, marks=() if each == ("compile", 0) else pytest.mark.slow)
-        for each in itertools.product(("compile", "inspect", "bench"), (0, 100_000))
-    ],
+    the_others_slow(
+        itertools.product(("compile", "inspect", "bench"), (0, 100_000)), [("compile", 0)]
+    ),
 )
 def test_no_room_for_temporary_files_names_their_folder(
     tmp_path: Path, size: int, verb: str

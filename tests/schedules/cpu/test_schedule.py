@@ -18,6 +18,7 @@ from te_select.schedules.annotations import ANNOTATION
 from te_select.schedules.cpu import isa
 from te_select.schedules.cpu import schedule as cpu
 from tests.support import strategies as s
+from tests.support.cases import the_others_slow
 
 V3 = resolve("x86-64-v3")
 
@@ -174,18 +175,22 @@ def test_every_config_of_the_space_selects_the_same_bits(shapes, dtype, monkeypa
         assert np.array_equal(s.as_bytes(kernel(*operands)), want), config
 
 
+NAMED = list(
+    itertools.product(
+        (
+            [("n", 1), ("n", "c"), ("n", "c")],
+            [("n", 1), ("n", "c"), ("c",)],
+            [("n", "c"), ("n", 1), ()],
+            [("n", 1, 1), ("n", "c", 3), ("c", 3)],
+        ),
+        ("uint8", "float16", "float32", "complex128"),
+    )
+)
+
+
 @pytest.mark.parametrize(
     ("shapes", "dtype"),
-    [
-        pytest.param(shapes, dtype, marks=() if dtype in fast else pytest.mark.slow)
-        for shapes, fast in (
-            ([("n", 1), ("n", "c"), ("n", "c")], ("uint8", "float32")),
-            ([("n", 1), ("n", "c"), ("c",)], ("float16",)),
-            ([("n", "c"), ("n", 1), ()], ("complex128",)),
-            ([("n", 1, 1), ("n", "c", 3), ("c", 3)], ("float32",)),
-        )
-        for dtype in ("uint8", "float16", "float32", "complex128")
-    ],
+    the_others_slow(NAMED, [*NAMED[::5], NAMED[2]]),
 )
 def test_rows_of_any_named_length_select_the_same_bits(shapes, dtype):
     kernel = compiler.compile(Workload(*shapes, dtype, "multidirectional"))
