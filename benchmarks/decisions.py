@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import te_select
-from te_select.bench.run import calls_of
+from te_select.bench.stage import calls_of
 from te_select.bench.suite import DEFAULT
 from te_select.timing import roof
 from te_select.timing.cores import threads

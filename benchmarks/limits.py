@@ -23,7 +23,7 @@ import decisions
 import te_select
 from te_select.bench.contest import name_dims
 from te_select.bench.peers import choose_peers
-from te_select.bench.run import calls_of
+from te_select.bench.stage import calls_of
 from te_select.bench.suite import DEFAULT
 from te_select.operator.access import access_pattern
 from te_select.timing import roof

@@ -21,9 +21,8 @@ from pathlib import Path
 import te_select
 from te_select import Workload
 from te_select.backends.targets import resolve
-from te_select.bench.contest import difference
 from te_select.bench.peers import Call, MetaSchedule, UnsupportedError
-from te_select.bench.run import calls_of
+from te_select.bench.stage import calls_of, difference
 from te_select.bench.suite import DEFAULT, Entry
 from te_select.operator.access import access_pattern
 from te_select.records import log

@@ -48,7 +48,7 @@ class Kind:
         The function that parts a list of targets by the machines that need a library each: a dict
         from what ``uname -m`` says there to a target. Empty if all of a list is one library.
     bench
-        The function ``run`` of its bench.
+        The class of the machine on which its bench meets: `te_select.bench.stage`.
     peers
         The peers that the bench knows.
     roof
@@ -115,7 +115,7 @@ KINDS: dict[str, Kind] = {
         kernel="te_select.runtime.call.cpu.kernel:CpuKernel",
         sources=("te", "scheduled", "tir", "llvm", "asm"),
         requirements={"architecture": str, "cpu_features": list},
-        bench="te_select.bench.run:run",
+        bench="te_select.bench.stage:Stage",
         peers="te_select.bench.peers:PEERS",
         roof="te_select.timing.roof:bandwidth",
         place="te_select.tuning.measuring.on_cpu:Cpu",
@@ -138,7 +138,7 @@ KINDS: dict[str, Kind] = {
         kernel="te_select.runtime.call.cuda.kernel:CudaKernel",
         sources=("te", "scheduled", "tir", "cuda", "ptx", "sass"),
         requirements={"archs": list},
-        bench="te_select.bench.cuda.run:run",
+        bench="te_select.bench.cuda.stage:CudaStage",
         peers="te_select.bench.cuda.peers:PEERS",
         roof="te_select.timing.cuda.roof:bandwidth",
         place="te_select.tuning.measuring.on_cuda:Cuda",

@@ -77,8 +77,10 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
             f"the dims {', '.join(sizeless)} have no size; give sizes, and --named to measure with "
             "names in their place"
         )
-    densities = parse_with(_densities, "--density", density)
-    blocks = parse_with(_blocks, "--block", block)
+    drawn = (
+        parse_with(_densities, "--density", density),
+        parse_with(_blocks, "--block", block),
+    )
     check_results("--csv", csv, ())
     check_folder("--tuning-logs", logs, "none")
     check_plot(plot)
@@ -89,18 +91,19 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
     from te_select.bench.options import Options  # noqa: PLC0415 - imports tvm_ffi
     from te_select.bench.peers import choose_peers, with_plugins  # noqa: PLC0415 - as above
     from te_select.bench.row import OURS, label_of  # noqa: PLC0415 - as above
+    from te_select.bench.run import run  # noqa: PLC0415 - as above
     from te_select.cli.environment import environment  # noqa: PLC0415 - kept off --help
     from te_select.timing.cores import busy_cores  # noqa: PLC0415 - kept off --help
     from te_select.timing.operands import Mask  # noqa: PLC0415
 
     kind = kinds.kind(resolve(target).kind)
-    run, known = kinds.load(kind.bench), with_plugins(kinds.load(kind.peers))
     device = machine(kind.name).device() or target
+    known = with_plugins(kinds.load(kind.peers))
     chosen = parse_with(lambda names: choose_peers(names, known), "--peers", peers)
     absent = {peer.name: why for peer in chosen if (why := peer.available()) is not None}
     there = [peer for peer in chosen if peer.name not in absent]
     options = Options(target, there, rounds, named, cold, tuning_logs(logs))
-    masks = [Mask(*each) for each in itertools.product(densities, blocks)]
+    masks = [Mask(*each) for each in itertools.product(*drawn)]
     begun = report.Results([], absent, options, environment(), device, busy_cores(), True)
 
     def keep(rows: list[Row]) -> None:  # after a kill, the file holds what was measured
@@ -108,7 +111,7 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
             with contextlib.suppress(ArtifactError):  # the last write raises it, after the report
                 report.write_csv(csv, replace(begun, rows=rows))
 
-    names = [label_of(entry, mask) for entry, mask in itertools.product(entries, masks)]
+    names = [label_of(*each) for each in itertools.product(entries, masks)]
     rows, interrupted = _collect(run(entries, masks, options), names, keep, quiet=as_json)
     results = replace(begun, rows=rows, interrupted=interrupted)
     if as_json:

@@ -14,13 +14,13 @@ from te_select.bench.contest import (
     DUEL_ROUNDS,
     Contest,
     decided,
-    difference,
     in_turns,
     name_dims,
 )
 from te_select.bench.options import Options
 from te_select.bench.peers import Call, UnsupportedError
 from te_select.bench.row import NAMED, OURS
+from te_select.bench.stage import Stage, difference
 from te_select.operator.workload import Workload
 from te_select.timing.operands import Mask, Operands, make_operands
 from te_select.timing.rounds import Timing
@@ -29,8 +29,12 @@ from tests.support.bench_rows import ENTRY, row
 SETS = [make_operands(ENTRY.workload, Mask(), seed) for seed in range(2)]
 
 
-def contest(check: Callable[..., str] = lambda *_: "") -> Contest[Operands, Call]:
-    return Contest(SETS, check, lambda call: call)
+def contest(**methods: Callable[..., Any]) -> Contest:
+    """A contest on a stage with these methods, which finds every result right."""
+    made = Stage("native")
+    for name, method in ({"check": lambda *_: ""} | methods).items():
+        setattr(made, name, method)
+    return Contest(SETS, made)
 
 
 def test_every_size_but_one_becomes_a_name() -> None:
@@ -55,7 +59,7 @@ def test_contestant_is_checked_before_it_is_timed() -> None:
         checked.append((call(), operands, result))
         return "" if call() == "right" else "wrong bits"
 
-    made = contest(check)
+    made = contest(check=check)
     made.add("good", lambda: [lambda: "right", lambda: "right"], result := lambda *_: SETS[0].out)
     made.add("bad", lambda: [lambda: "wrong"] * 2, result)
     assert checked[0] == ("right", SETS[0], result)
@@ -82,8 +86,8 @@ def test_kernel_of_ours_that_cannot_run_is_wrong_and_no_gap(named: bool) -> None
             return [lambda: None] * 2
         raise ValueError("the kernel failed")
 
-    made = contest()
-    made.add_kernels(ENTRY.workload, Options(named=named), fails, lambda *_: SETS[0].out)
+    made = contest(calls=fails)
+    made.add_kernels(ENTRY.workload, Options(named=named))
     assert made.wrong == {OURS: "the kernel failed"}
     assert made.unsupported == {}
     assert set(made.contestants) == ({NAMED} if named else set())

@@ -15,6 +15,7 @@ import pytest
 import te_select
 from te_select.bench import peers as peers_module
 from te_select.bench import run as run_module
+from te_select.bench import stage
 from te_select.bench.options import Options
 from te_select.bench.peers import Call, Peer, UnsupportedError, choose_peers
 from te_select.bench.row import COPY, NAMED, OURS, SELECT, Row
@@ -86,14 +87,14 @@ def test_probe_is_timed_by_the_run_with_its_own_bytes(
         return Probe(lambda: None, repeats, size, "plain stores", 1.0)
 
     made = {"copy": probe(100, 4), "select": probe(130, 1)}
-    monkeypatch.setattr(run_module.roof, "probes", lambda _moved, _sets: made)
+    monkeypatch.setattr(stage.roof, "probes", lambda _moved, _sets: made)
     pauses = []
 
     def turns(calls: Mapping[str, object], rounds: int, pause: float) -> dict[str, Timing]:
         pauses.append(pause)
         return dict.fromkeys(calls, Timing((2.0,) * rounds))
 
-    monkeypatch.setattr(run_module, "take_turns", turns)
+    monkeypatch.setattr(stage, "take_turns", turns)
     (row,) = run([ENTRY], [Mask()], Options(rounds=3))
     assert row.timings[COPY].seconds == (0.5,) * 3
     assert row.roofs == {COPY: 200, SELECT: 65}
@@ -114,18 +115,18 @@ def test_output_of_the_call_before_does_not_help(monkeypatch: pytest.MonkeyPatch
 def test_cold_operands_are_more_than_twice_the_largest_cache(
     cache: int, moved: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_module, "last_level_cache", lambda: cache)
-    sets, said = run_module._sets(moved, True)
+    monkeypatch.setattr(stage, "last_level_cache", lambda: cache)
+    sets, said = stage.Stage("native").count(moved, True)
     assert said == "cold"
     assert (sets - 1) * moved > 2 * cache - moved  # what lies between two calls on one set
     assert sets * moved > 2 * cache
-    assert run_module._sets(moved, False) == (1, "hot")
+    assert stage.Stage("native").count(moved, False) == (1, "hot")
 
 
 def test_few_sets_are_called_what_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_module, "last_level_cache", lambda: 1 << 30)
-    sets, said = run_module._sets(1 << 10, True)
-    assert sets == run_module._MOST_SETS
+    monkeypatch.setattr(stage, "last_level_cache", lambda: 1 << 30)
+    sets, said = stage.Stage("native").count(1 << 10, True)
+    assert sets == stage._MOST_SETS
     assert said.startswith(f"of {sets} sets of operands in turns, less than twice")
 
 
@@ -166,10 +167,10 @@ def test_json_names_the_machine_and_the_command() -> None:
 def test_an_interrupt_reports_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     measure = run_module._measure
 
-    def interrupt(entry: Entry, mask: Mask, options: Options) -> Row:
+    def interrupt(place: stage.Stage, entry: Entry, mask: Mask, options: Options) -> Row:
         if mask.density > 0:
             raise KeyboardInterrupt
-        return measure(entry, mask, options)
+        return measure(place, entry, mask, options)
 
     monkeypatch.setattr(run_module, "_measure", interrupt)
     result = bench(*SMALL, "--peers", "none", "--density", "0,50", "--json")
@@ -180,10 +181,10 @@ def test_an_interrupt_reports_what_was_measured(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_wrong_kernel_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    def nothing(_kernel: te_select.Kernel, sets: Sequence[Operands]) -> list[Call]:
+    def nothing(_self: Any, _kernel: te_select.Kernel, sets: Sequence[Operands]) -> list[Call]:
         return [lambda: None for _ in sets]
 
-    monkeypatch.setattr(run_module, "calls_of", nothing)
+    monkeypatch.setattr(stage.Stage, "calls", nothing)
     result = bench(*SMALL, "--peers", "none")
     assert result.exit_code == 1
     assert "WRONG: " in result.stdout

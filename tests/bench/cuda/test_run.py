@@ -10,12 +10,12 @@ import tvm_ffi
 
 import te_select
 from te_select import Workload
-from te_select.bench.cuda import run as run_module
 from te_select.bench.cuda.operands import elements, make_sets, strides
 from te_select.bench.cuda.peers import PEERS, CudaPeer
 from te_select.bench.options import Options
 from te_select.bench.peers import choose_peers
 from te_select.bench.row import COPY, OURS
+from te_select.bench.run import run
 from te_select.bench.suite import Entry
 from te_select.errors import TargetError
 from te_select.operator.access import access_pattern
@@ -68,7 +68,7 @@ class Waiting(CudaPeer):
 def rows(*peers):
     options = Options("cuda:sm_90", peers, rounds=2)
     with running(W) as fake:
-        found = list(run_module.run([ENTRY], [Mask()], options))
+        found = list(run([ENTRY], [Mask()], options))
         return found, fake.fake_launches()
 
 
@@ -86,7 +86,7 @@ def test_row_is_verified_and_timed_beside_the_devices_copy():
 
 def test_a_wrong_kernel_is_shown_as_wrong():
     with fake_driver(90):  # which runs nothing
-        (row,) = run_module.run([ENTRY], [Mask()], Options("cuda:sm_90", (), 1))
+        (row,) = run([ENTRY], [Mask()], Options("cuda:sm_90", (), 1))
     assert OURS in row.wrong and OURS not in row.timings
 
 
@@ -115,7 +115,7 @@ def test_work_that_no_graph_captures_is_timed_in_a_queue(failing):
 
 def test_bench_without_a_device_is_a_target_error():
     with fake_driver(), pytest.raises(TargetError, match=r"cannot be measured here: .*NVIDIA GPU"):
-        list(run_module.run([ENTRY], [Mask()], Options("cuda:sm_90", ())))
+        list(run([ENTRY], [Mask()], Options("cuda:sm_90", ())))
 
 
 def test_command_line_reports_the_device_and_absent_peers(tmp_path):
