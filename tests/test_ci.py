@@ -1,14 +1,17 @@
-"""The second round of .ci/run: the tests that the first has skipped, and no others."""
+"""The second round of .ci/run, and the budget of lines of code."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-SKIPPED = Path(__file__).parents[1] / ".ci" / "skipped.py"
+CI = Path(__file__).parents[1] / ".ci"
+SKIPPED, WEIGHT = CI / "skipped.py", CI / "weight.py"
 SUITE = """
 import os, pytest
 @pytest.mark.parametrize("n", ["a b", "c[d]"])
@@ -65,3 +68,41 @@ def test_second_round_runs_what_the_first_has_skipped(suite: Path) -> None:
 def test_nothing_skipped_is_an_error(suite: Path) -> None:
     run(suite, *PYTEST, "--junit-xml=first.xml", MORE="1")
     assert "names no skipped test" in run(suite, str(SKIPPED), "first.xml")
+
+
+@pytest.fixture
+def weighed(tmp_path: Path) -> Callable[..., str]:
+    """Weigh a checkout of these files, with room for two lines in each part."""
+    pytest.importorskip("tomllib", reason="Python 3.11 lints")
+
+    def weigh(**files: str) -> str:
+        parts = ("product-python", "product-c", "tests", "around")
+        budget = "".join(f"{part} = 2\n" for part in parts)
+        (tmp_path / "pyproject.toml").write_text(f"[tool.te-select.weight]\n{budget}")
+        (tmp_path / "te_select").mkdir()
+        for name, text in files.items():
+            (tmp_path / "te_select" / name.replace("_", ".")).write_text(text)
+        subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+        subprocess.run(["git", "add", "-A"], cwd=tmp_path, check=True)
+        return run(tmp_path, str(WEIGHT), PATH=os.environ["PATH"])
+
+    return weigh
+
+
+def test_docstrings_comments_and_blanks_weigh_nothing(weighed: Callable[..., str]) -> None:
+    python = '"""What it is.\n\nMore."""\n# why\n\nx = 1\n\ndef f():\n    """One."""\n'
+    said = weighed(a_py=python, a_h="/* two\nlines */\nint x; // why\n\nint y;\n")
+    assert "product-python: 2 lines of 2" in said and "product-c: 2 lines of 2" in said
+    assert "too heavy" not in said
+
+
+def test_one_line_too_many_is_refused(weighed: Callable[..., str]) -> None:
+    assert "too heavy: product-python;" in weighed(a_py="x = 1\ny = (\n    2)\n")
+
+
+def test_source_of_any_ending_counts(weighed: Callable[..., str]) -> None:
+    assert "product-c: 1 lines of 2" in weighed(b_cpp="int x;\n")
+
+
+def test_file_of_no_known_ending_is_refused(weighed: Callable[..., str]) -> None:
+    assert "c.rs: is .rs source?" in weighed(c_rs="fn f() {}\n")
