@@ -133,6 +133,7 @@ def test_every_level_of_the_architecture_selects_the_same_bits(target, tmp_path)
 
 UNREAD = """
     import ctypes, mmap, platform, numpy as np, te_select
+    from te_select.timing.operands import aligned_empty
     libc = ctypes.CDLL(None, use_errno=True)
 
     def check(cond, shape, dtype, of_config):
@@ -144,9 +145,11 @@ UNREAD = """
         unread = np.frombuffer(guarded, dtype).reshape(shape)
         assert libc.mprotect(ctypes.c_void_p(unread.ctypes.data), size, 0) == 0
         sevens = np.full(shape, 7, dtype)
+        out = aligned_empty(shape, dtype)  # the head of an unaligned one is no block of cond
         for value in (False, True):
             sides = (sevens, unread) if value else (unread, sevens)
-            assert (k(np.full(cond, value), *sides) == 7).all()
+            assert (k(np.full(cond, value), *sides, out=out) == 7).all()
+            out[...] = 0
 
     check((8, 1), (8, 4096), "uint8", {"rows": False})  # a row is a span of its own
     # Rows end to end, if stores may go past the cache.
