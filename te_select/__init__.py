@@ -21,6 +21,7 @@ from te_select.errors import (
     TuningError,
     broken_torch_explained,
     not_installed,
+    removed,
 )
 from te_select.operator.workload import Workload
 from te_select.version import __version__
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from te_select.compiler import export
     from te_select.frontends import ModelNode, read_model
     from te_select.numpy_where import where
-    from te_select.onnx_evaluator import onnx_reference
     from te_select.runtime.call.kernel import Kernel
     from te_select.runtime.call.loading import Library, load
     from te_select.tuning.record import Record
@@ -44,7 +44,6 @@ _LAZY = {
     "compile": "te_select.compiled",
     "export": "te_select.compiler",
     "load": "te_select.runtime.call.loading",
-    "onnx_reference": "te_select.onnx_evaluator",
     "read_model": "te_select.frontends",
     "tune": "te_select.tuning.tune",
     "where": "te_select.numpy_where",
@@ -71,7 +70,6 @@ __all__ = [
     "compile",
     "export",
     "load",
-    "onnx_reference",
     "read_model",
     "tune",
     "where",
@@ -81,7 +79,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Import a public name that needs tvm-ffi or tvm, on first use."""
     if name not in _LAZY and name not in _ROOMS:
-        raise AttributeError(f"module 'te_select' has no attribute {name!r}")
+        gone = removed(f"te_select.{name}")
+        raise AttributeError(gone or f"module 'te_select' has no attribute {name!r}")
     import importlib  # noqa: PLC0415 - kept off the import path
 
     variables.warn_of_unknown()

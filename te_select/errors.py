@@ -11,6 +11,12 @@ import sys
 import warnings
 from collections.abc import Iterator
 
+_REMOVED = {
+    "te_select.jax": "call jax.numpy.where",
+    "te_select.onnx_reference": "run the model in ONNX Runtime, with te_select.onnxruntime",
+    "te-select torch": "call te_select_where_call_on of the library of te-select where build",
+    "te-select verify --corpus": "tests/corpus of the repository runs corpus files",
+}  # in 0.3
 _BETWEEN = ("te_select", "contextlib")  # packages of frames between a warning and the caller
 
 
@@ -61,6 +67,11 @@ def not_installed(what: str, error: ModuleNotFoundError) -> NotInstalledError:
     """The error of something whose module is not there."""
     needed = f"{what} needs {error.name}, which is not installed"
     return NotInstalledError(f"{needed}; install te-select")
+
+
+def removed(name: str) -> str | None:
+    """What to use instead of a name, a verb or a flag that is gone; None for all others."""
+    return f"{name} was removed in 0.3: {_REMOVED[name]}" if name in _REMOVED else None
 
 
 def warn(text: str) -> None:

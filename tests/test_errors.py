@@ -1,4 +1,4 @@
-"""Warnings of te_select: where they point."""
+"""Warnings of te_select, where they point; and what names say that are gone."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
+
+import te_select
 
 
 def test_warning_points_at_the_line_that_called_te_select(tmp_path: Path) -> None:
@@ -23,3 +27,17 @@ def test_warning_points_at_the_line_that_called_te_select(tmp_path: Path) -> Non
     first = done.stderr.splitlines()[0]
     assert first.startswith(f"{script}:4: RuntimeWarning: te_select cannot keep what it has built")
     assert "set TE_SELECT_CACHE_DIR to a folder" in first
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("jax", "call jax.numpy.where"),
+        ("onnx_reference", "run the model in ONNX Runtime, with te_select.onnxruntime"),
+    ],
+)
+def test_a_removed_name_says_what_to_use_instead(name: str, instead: str) -> None:
+    with pytest.raises(AttributeError) as error:
+        getattr(te_select, name)
+    assert str(error.value) == f"te_select.{name} was removed in 0.3: {instead}"
+    assert name not in dir(te_select) and not hasattr(te_select, name)

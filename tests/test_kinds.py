@@ -121,7 +121,6 @@ FOREIGN = {  # the same words, as other libraries' names of devices and packages
     ("te_select/bench/peers/graphs.py", "cpu"): "a device of onnxruntime",
     ("te_select/bench/peers/jit.py", "cpu"): "a device of JAX",
     ("te_select/bench/peers/metaschedule.py", "cuda"): "a package of tvm",
-    ("te_select/jax.py", "cpu"): "a platform of JAX",
     ("te_select/numpy_where/torch_kernels.py", "cpu"): "a device of torch",
     ("te_select/runtime/call/jax_memory.py", "cpu"): "a platform of JAX",
     ("te_select/runtime/call/operands.py", "cpu"): "a device of torch",
@@ -135,7 +134,6 @@ OF_ONE_KIND = {  # what there is for one kind only
     ): "the cache of where() is for this CPU",
     ("te_select/dlight/rule.py", "import of cpu"): "CUDA's spans are no TIR",
     ("te_select/dlight/spans.py", "import of cpu"): "as above",
-    ("te_select/cli/torch.py", "import of cpu"): "the operator has kernels for CPUs",
     (
         "te_select/numpy_where/kernels/library.py",
         "import of cpu",

@@ -50,16 +50,12 @@ class HostHalf:
         What an object file for TVM has beside it.
     exports
         Functions of the shared library beside those of tvm-ffi and of the kernels.
-    host
-        A library that must be loaded first, such as ``"libtorch_cpu.so"``, because the sources call
-        its functions; it need not be here. Empty if there is none.
     """
 
     sources: tuple[str, ...]
     options: tuple[str, ...]
     in_model: HostHalf | None = None
     exports: tuple[str, ...] = ()
-    host: str = ""
 
 
 def link_stub(
@@ -121,7 +117,6 @@ def link_stub(
             *half.options,
             *inputs,
             *_LINK,
-            *_link_to_host(compiler, half, folder),
             "-Xlinker",  # unlike -Wl, it does not end at a comma in the path
             f"--version-script={exports}",
             output=library,
@@ -130,16 +125,6 @@ def link_stub(
             out.write_bytes(embedded.seal(library.read_bytes()))
         except OSError as error:
             raise ToolchainError(f"{out} cannot be linked: {error}") from error
-
-
-def _link_to_host(compiler: tuple[str, ...], half: HostHalf, folder: Path) -> tuple[str, ...]:
-    """Options that make a library need its host, in whose place stands an empty library here."""
-    if not half.host:
-        return ()
-    source, empty = folder / "empty.c", folder / half.host
-    source.write_text("")
-    _run(*compiler, "-shared", "-nostdlib", f"-Wl,-soname,{half.host}", str(source), output=empty)
-    return ("-Wl,-z,undefs", "-Wl,--no-as-needed", str(empty))
 
 
 def compiler_for(triple: str | None) -> tuple[str, ...]:

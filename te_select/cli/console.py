@@ -25,6 +25,7 @@ from te_select.errors import (
     TargetError,
     broken_torch_explained,
     not_installed,
+    removed,
 )
 from te_select.operator.broadcast import printable
 
@@ -36,7 +37,7 @@ _TARGET = typer.Option(
     help=f"{', '.join(kind.targets for kind in kinds.KINDS.values())}, or JSON.",
 )
 TargetOption = Annotated[str, _TARGET]
-OptionalTarget = Annotated[str | None, _TARGET]  # for verbs that also take a library, with a target
+OptionalTarget = Annotated[str | None, _TARGET]  # for inspect, where a library has a target
 LevelOption = Annotated[
     str | None, typer.Option(help="Of a library for several, such as x86-64-v3.")
 ]
@@ -148,7 +149,11 @@ class Group(TyperGroup):
         sys.exit(code if isinstance(code, int) else 0)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the verb, and refuse an option with one value that is given twice."""
+        """Find the verb; refuse what was removed, and an option of one value given twice."""
+        verb = f"{ctx.command_path} {args[0]}"
+        for given in (verb, *(f"{verb} {word.partition('=')[0]}" for word in args[1:])):
+            if gone := removed(given):
+                raise UsageError(gone)
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and not hasattr(command, "commands"):
             _check_once(command, ctx, rest)

@@ -16,7 +16,6 @@ from te_select.cli.inspect import inspect_command
 from te_select.cli.logs import logs_app
 from te_select.cli.onnxruntime import onnxruntime_app
 from te_select.cli.profile import profile_command
-from te_select.cli.torch import torch_app
 from te_select.cli.tune import tune_command
 from te_select.cli.verify import verify_command
 from te_select.cli.where import where_app
@@ -43,7 +42,6 @@ for _name, _command in (
 app.add_typer(logs_app, name="logs", cls=Group)
 app.add_typer(where_app, name="where", cls=Group)
 app.add_typer(onnxruntime_app, name="onnxruntime", cls=Group)
-app.add_typer(torch_app, name="torch", cls=Group)
 app.add_typer(cache_app, name="cache", cls=Group)
 
 

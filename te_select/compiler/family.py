@@ -31,7 +31,6 @@ def build_family(
     path: Path,
     target: ResolvedTarget,
     progress: Callable[[int, int], None] | None = None,
-    **options: Any,
 ) -> None:
     """Build a library of some parts of the family.
 
@@ -45,13 +44,10 @@ def build_family(
         A target that is a CPU.
     progress
         Called with the number of steps done and of all steps.
-    options
-        ``half``, what is linked to the kernels; by default what calls of `te_select.where` need.
     """
     places = family.places(names)
     chosen = [schedule_member(workload, level) for workload in places for level in target.levels]
-    options |= {"places": places, "progress": progress}
-    build_scheduled(chosen, path, target, c_functions=(), **options)
+    build_scheduled(chosen, path, target, c_functions=(), places=places, progress=progress)
 
 
 def served_by_family(nodes: Iterable[ModelNode]) -> dict[str, list[str]]:

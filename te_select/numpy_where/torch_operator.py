@@ -24,12 +24,9 @@ from te_select.numpy_where.torch_kernels import (
 __all__ = ["common_call", "in_kind", "where"]
 
 _library = torch.library.Library("te_select", "DEF")
-# A library of `te-select torch build` may have brought the schema and its implementation for CPUs.
-_brought = bool(torch._C._jit_get_schemas_for_operator("te_select::where"))
-if not _brought:
-    _library.define(
-        "where(Tensor cond, Tensor x, Tensor y) -> Tensor", tags=torch.Tag.pt2_compliant_tag
-    )
+_library.define(
+    "where(Tensor cond, Tensor x, Tensor y) -> Tensor", tags=torch.Tag.pt2_compliant_tag
+)
 _library.define("where.out(Tensor cond, Tensor x, Tensor y, *, Tensor(a!) out) -> ()")
 _operator, _operator_out = torch.ops.te_select.where.default, torch.ops.te_select.where.out
 
@@ -282,8 +279,7 @@ def _batched(
     return _operator(*aligned), 0
 
 
-if not _brought:
-    _library.impl("where", _on_cpu, "CPU")
+_library.impl("where", _on_cpu, "CPU")
 _library.impl("where", _on_device, "CUDA")
 for _key in ("CPU", "CUDA"):
     _library.impl("where.out", _into, _key)

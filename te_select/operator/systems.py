@@ -1,7 +1,7 @@
 """The systems that have a Select or Where: their broadcast rules, element types and type names.
 
 It is the only such table. The constructors of `te_select.operator.workload.Workload`, the flag
-``--op``, the corpus and the readers of model files all use it.
+``--op`` and the readers of model files all use it.
 """
 
 from __future__ import annotations
@@ -38,12 +38,6 @@ class System:
     check_shapes
         Raises `BroadcastError` for shapes of cond, then and else that the rule allows but the
         system does not.
-    numeric_cond
-        Numeric types that cond may have, in the spelling of `TYPE_NAMES`. Elements other than 0
-        are true.
-    obsolete_rule
-        Whether this is an older version with a rule that the system itself no longer has. te-select
-        refuses cases that were legal only under the old rule.
     """
 
     title: str
@@ -51,8 +45,6 @@ class System:
     mode: str
     refused: Mapping[str, str] = field(default_factory=dict)
     check_shapes: Callable[[Shape, Shape, Shape], None] = lambda _cond, _then, _else: None
-    numeric_cond: tuple[str, ...] = ()
-    obsolete_rule: bool = False
 
     @property
     def has_modes(self) -> bool:
@@ -179,32 +171,27 @@ _ONEDNN_BINARY = _one_rule(
         "oneDNN binary_select", ("float32", "float16", "bfloat16", "int32", "int8", "uint8")
     ),
     check_shapes=_one_rank,
-    numeric_cond=("s8",),
 )
 
 # OpenVINO operation set, Select-1, and "Broadcast Rules". The document of Select-1 says that cond
 # is broadcast one-way under "numpy". OpenVINO's code differs: shape inference and every reference
 # and CPU kernel merge all three shapes both ways, its tests widen the output by cond, and its ONNX
 # front end relies on that. The table follows the code.
-_OPENVINO: dict[str, Any] = {
-    "title": "OpenVINO Select-1",
-    "modes": {"none": "none", "numpy": "multidirectional", "pdpd": "pdpd"},
-    "mode": "numpy",
-    "refused": _refused("OpenVINO Select-1", _COMPLEX, "it has no complex types"),
-}
-_NUMERIC = ("f16", "f32", "f64", "i8", "u8", "i32", "i64")
+_OPENVINO = System(
+    title="OpenVINO Select-1",
+    modes={"none": "none", "numpy": "multidirectional", "pdpd": "pdpd"},
+    mode="numpy",
+    refused=_refused("OpenVINO Select-1", _COMPLEX, "it has no complex types"),
+)
 
 SYSTEMS: Mapping[str, System] = MappingProxyType(
     {
         "onnx.Where-9": onnx_where(_ONNX_FIRST_OPSET),
         "onnx.Where-16": onnx_where(_ONNX_BFLOAT16_OPSET),
-        "openvino.Select-1": System(**_OPENVINO),
-        "openvino.gpu_select_primitive": System(**_OPENVINO, numeric_cond=_NUMERIC),
-        # In 2020 the base of pdpd was the operand else. Today it is the operand then.
-        "ngraph.legacy_Select-1": System(**_OPENVINO, obsolete_rule=True),
+        "openvino.Select-1": _OPENVINO,
         "onednn_graph.Select": _ONEDNN_GRAPH,
         "onednn.binary_select": _ONEDNN_BINARY,
-        "numpy.where": _one_rule("numpy.where", numeric_cond=_NUMERIC),
+        "numpy.where": _one_rule("numpy.where"),
         "torch.where": _one_rule("torch.where"),
         "jax.numpy.where": _one_rule("jax.numpy.where"),
         "jax.lax.select": _one_rule(
@@ -255,8 +242,3 @@ TYPE_NAMES: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {"openvino": _column(0), "onednn": _column(1), "onnx": _column(2)}
 )
 """By the short name of a system: our name of each element type by the system's own, lower case."""
-
-SHORT_TYPE_NAMES: Mapping[str, str] = MappingProxyType(
-    {**TYPE_NAMES["openvino"], **TYPE_NAMES["onednn"], "c64": "complex64", "c128": "complex128"}
-)
-"""Our name of each element type by all short ones (``f32``, ``s8``, ``boolean``), as in corpora."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 import subprocess
@@ -97,7 +96,6 @@ READING = {
     },
     "tune --model": as_model(".onnx", "tune"),
     "bench --model": as_model(".onnx", "bench"),
-    "verify --corpus": lambda path: run("verify", "--corpus", path),
     **{
         f"{verb} --workloads": lambda path, verb=verb: run(verb, "--workloads", path, "-o", "x.so")
         for verb in ("compile", "bench", "tune")
@@ -114,7 +112,6 @@ READING = {
     "cache clear": as_entry("cache", "clear"),
     "env": as_entry("env"),
     "read_model": te_select.read_model,
-    "onnx_reference": te_select.onnx_reference,
     "stored.read": stored.read,
 }  # fmt: skip
 
@@ -194,19 +191,6 @@ def test_terminal_obeys_nothing_that_logs_say(tmp_path: Path) -> None:
         done = run("logs", verb, "--tuning-logs", tmp_path)
         assert "\x1b" not in done.stdout + done.stderr
         assert "\\x1b" in done.stdout + done.stderr
-
-
-def test_terminal_obeys_nothing_that_a_corpus_says(tmp_path: Path) -> None:
-    case = {
-        "id": "\x1b[2Ja", "op": "numpy.where", "attrs": {}, "cond_dtype": "boolean", "dtype": "i8",
-        "cond_shape": [2], "then_shape": [2], "else_shape": [], "expect": "ok", "out_shape": [9],
-    }  # fmt: skip
-    path = tmp_path / "cases.json"
-    path.write_text(json.dumps([case]))
-    done = run("verify", "--corpus", path)
-    assert done.exit_code == 1
-    assert "FAILED numpy.where \\x1b[2Ja" in done.stdout
-    assert "\x1b" not in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("version", ["1 */ int stranger(void); /*", "1 *" + "/" * 3])

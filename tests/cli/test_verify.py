@@ -1,4 +1,4 @@
-"""``te-select verify``: libraries and corpus files that pass, and those that fail."""
+"""``te-select verify``: libraries that pass, and those that fail."""
 
 from __future__ import annotations
 
@@ -41,25 +41,9 @@ def test_file_that_is_no_regular_one_is_not_waited_for(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe.json"
     os.mkfifo(pipe)
     for file in (pipe, Path("/dev/zero")):
-        for words in (("verify", "--corpus"), ("compile", "-o", tmp_path / "x.so", "--workloads")):
-            done = run(*words, file)
-            assert done.exit_code == 2, done.output
-            assert f"{file} is not a regular file; expected a JSON list of" in done.stderr
-
-
-def test_corpus_beyond_memory_is_a_failure(tmp_path: Path) -> None:
-    case = {
-        "id": "a", "op": "numpy.where", "attrs": {}, "cond_dtype": "boolean", "dtype": "i8",
-        "cond_shape": [2], "then_shape": [2], "else_shape": [], "expect": "ok", "out_shape": [2],
-    }  # fmt: skip
-    file = tmp_path / "huge.json"
-    for operand in ("then", "out"):
-        file.write_text(json.dumps([{**case, f"{operand}_expr": "np.zeros((9999999999999,))"}]))
-        result = run("verify", "--corpus", file)
-        assert result.exit_code == 1, result.output
-        assert "cannot be read" in result.stdout
-    file.write_text(json.dumps([{**case, "cond_pshape": {"rank": 10**15}}]))
-    assert run("verify", "--corpus", file).stderr.count("\n") == 1
+        done = run("compile", "-o", tmp_path / "x.so", "--workloads", file)
+        assert done.exit_code == 2, done.output
+        assert f"{file} is not a regular file; expected a JSON list of" in done.stderr
 
 
 def test_verify_passes_every_check_of_every_kernel(two: Path) -> None:
@@ -96,24 +80,3 @@ def test_level_of_the_flag_comes_before_that_of_the_variable(
     monkeypatch.setenv(FORCED_LEVEL, "x86-64-v2")
     flags = ("--check", "random", "--level", "x86-64")
     assert run_json("verify", path, *flags)["level"] == "x86-64"
-
-
-def test_verify_runs_corpus_files(tmp_path: Path) -> None:
-    case = {
-        "id": "a", "op": "numpy.where", "attrs": {}, "cond_dtype": "boolean", "dtype": "i8",
-        "cond_shape": [2], "then_shape": [2], "else_shape": [], "expect": "ok", "out_shape": [2],
-    }  # fmt: skip
-    good, bad = tmp_path / "good.json", tmp_path / "bad.json"
-    good.write_text(
-        json.dumps([{**case, "dtypes": ["i8", "f32"]}, {**case, "id": "s", "dtype": "string"}])
-    )
-    bad.write_text(json.dumps([{**case, "id": "b", "out_shape": [3]}]))
-    document = run_json("verify", "--corpus", good)
-    assert document["systems"] == {
-        "numpy.where": {"cases": 2, "passed": 2, "failed": 0, "skipped": 1}
-    }
-    assert list(document["skip_reasons"].values()) == [1]
-    result = run("verify", "--corpus", good, bad)
-    assert result.exit_code == 1
-    assert "2 passed, 1 failed, 1 skipped" in result.stdout
-    assert f"te-select verify --corpus {bad} --case b" in result.stdout

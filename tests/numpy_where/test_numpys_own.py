@@ -12,9 +12,10 @@ import pytest
 
 import te_select
 from te_select.operator.access import access_pattern
-from te_select.verify.corpus import run as run_module
-from te_select.verify.corpus.cases import read_corpus
 from te_select.verify.reference import placed
+from tests.corpus.cases import read
+from tests.corpus.run import workload_of
+from tests.corpus.values import operands
 from tests.support.where_calls import HAS_EXTENSION, difference, outcome, path_of_python
 
 NO_EXTENSION = Path(__file__).parents[1] / "support" / "no_extension"
@@ -48,31 +49,31 @@ def test_numpys_own_tests_pass(has_extension, tmp_path):
     assert int(calls[1]) > 100 or not has_extension, done.stdout
 
 
-def operands(run, random):
+def arrays(run, random):
     """The arrays of a run, as its system's rule lines them up."""
-    workload = run_module._workload(run)
+    workload = workload_of(run)
     if isinstance(workload, te_select.SelectError):
-        shapes = run.shapes.values()
+        shapes = run.instance.shapes.values()
         if any(isinstance(dim, str) for shape in shapes for dim in shape):
             return None
         return [
             np.ones(shape, dtype) for shape, dtype in zip(shapes, ("?", "f4", "f4"), strict=True)
         ]
-    bound = workload.bind(run.sizes)
+    bound = workload.bind(run.instance.sizes)
     if access_pattern(bound).bytes_moved() > 1 << 26:
         return None
-    return placed(bound, *run_module._operands(run, bound, random))
+    return placed(bound, *operands(run, bound, random))
 
 
 @pytest.mark.skipif("TE_SELECT_CORPUS" not in os.environ, reason="TE_SELECT_CORPUS is not set")
 def test_the_corpus_passes():
-    files = sorted(Path(os.environ["TE_SELECT_CORPUS"]).glob("*.json"))
-    runs = [run for path in files for run in read_corpus(path) if not run.skip]
+    paths = sorted(Path(os.environ["TE_SELECT_CORPUS"]).glob("*.json"))
+    runs = [run for run in read(*paths) if not run.skip]
     done = 0
     for number, run in enumerate(runs):
-        given = operands(run, np.random.default_rng(number))
+        given = arrays(run, np.random.default_rng(number))
         if given is not None:
             found = difference(outcome(te_select.where, given), outcome(np.where, given))
-            assert found is None, (run.case_id, run.label, found)
+            assert found is None, (str(run), found)
             done += 1
     assert done > len(runs) // 2 > 100

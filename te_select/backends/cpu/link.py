@@ -55,12 +55,6 @@ FAMILY = HostHalf(
     ),
 )
 """The host half of the library of `te_select.where`, whose kernels serve operands of any shapes."""
-TORCH = HostHalf(
-    (*FAMILY.sources, "torch/operator.c"),
-    (*FAMILY.options, "-fexceptions"),
-    host="libtorch_cpu.so",
-)
-"""The same with the operator ``te_select::where``, for programs of torch without Python."""
 _DECISIONS = tuple(each.name for each in fields(Decisions))
 
 
@@ -100,22 +94,6 @@ class Version:
 
 
 @dataclass(frozen=True)
-class Family:
-    """What makes a family of the kernels of a library.
-
-    Parameters
-    ----------
-    places
-        The place of each in ``te_select_where_kernels``, such as ``"runs[2][7]"``.
-    half
-        What is linked to them.
-    """
-
-    places: Mapping[Workload, str]
-    half: HostHalf = FAMILY
-
-
-@dataclass(frozen=True)
 class KernelEntry:
     """One compiled kernel that a library is to export.
 
@@ -148,7 +126,7 @@ def stub_source(
     c_functions
         The names of the plain C functions, for the kernels that have one.
     places
-        As of `Family`, or None.
+        As of `link`.
 
     Returns
     -------
@@ -174,7 +152,7 @@ def link(
     manifest: Manifest,
     out: Path,
     triple: str | None = None,
-    family: Family | None = None,
+    places: Mapping[Workload, str] | None = None,
     static: Path | None = None,
 ) -> None:
     """Link object files, the argument checks and the thread pool to a shared library.
@@ -194,8 +172,9 @@ def link(
         bytes.
     triple
         The machine that the library is for; None for this one.
-    family
-        For kernels of the family that serves operands of any shapes. None if there are none.
+    places
+        For kernels of the family that serves operands of any shapes: the place of each in
+        ``te_select_where_kernels``, such as ``"runs[2][7]"``. None if there are none.
     static
         The ``.a`` or ``.o`` to write with the same code, or None.
 
@@ -204,8 +183,8 @@ def link(
     ToolchainError
         If there is no C compiler, or it fails.
     """
-    places, half = (None, CPU) if family is None else (family.places, family.half)
     source = stub_source(entries, levels, manifest.c_functions, places)
+    half = CPU if places is None else FAMILY
     link_stub(source, objects, half, manifest, out, triple, static)
 
 

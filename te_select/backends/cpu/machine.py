@@ -10,7 +10,6 @@ from typing import Any
 import tvm
 
 from te_select.backends import limits
-from te_select.backends.c_compiler import HostHalf
 from te_select.backends.cpu import link, listing, lowering, objects
 from te_select.backends.cpu.target import CpuTarget
 from te_select.backends.scheduled import Scheduled, symbol
@@ -31,7 +30,6 @@ def build(
     places: Mapping[Workload, str] | None = None,
     static: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
-    half: HostHalf = link.FAMILY,
 ) -> None:
     """Write the shared library of scheduled workloads.
 
@@ -52,8 +50,6 @@ def build(
         The ``.a`` or ``.o`` to write with the same code, or None.
     progress
         Called with the number of steps done and of all steps, if there are many kernels.
-    half
-        What is linked to a family of kernels.
     """
     made: list[Path] = []
     versions: dict[Workload, list[link.Version]] = {one.workload: [] for one in chosen}
@@ -77,9 +73,8 @@ def build(
                 # those that come first, so these must run on every CPU.
                 made += objects.write(of_level, level.tvm, folder / f"kernels{k}", told)
         entries = [link.KernelEntry(work, tuple(found)) for work, found in versions.items()]
-        family = None if places is None else link.Family(places, half)
         levels = [link.Level(level.name, level.cpu_features) for level in target.levels]
-        link.link(made, entries, levels, manifest, path, target.isa.triple, family, static)
+        link.link(made, entries, levels, manifest, path, target.isa.triple, places, static)
 
 
 def requirements(target: CpuTarget) -> dict[str, Any]:

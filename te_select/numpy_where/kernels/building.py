@@ -6,7 +6,6 @@ import contextlib
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 from te_select import forks
 from te_select.backends.targets import resolve
@@ -44,7 +43,6 @@ def build(
     path: str | os.PathLike[str] | None = None,
     target: str = "native",
     progress: Callable[[int, int], None] | None = None,
-    **options: Any,
 ) -> Path:
     """Build the whole family.
 
@@ -57,8 +55,6 @@ def build(
         A CPU target, or several levels of one, for a library to ship.
     progress
         Called with the number of steps done and of all steps.
-    options
-        Further ones of `build_family`, for a library to ship.
 
     Returns
     -------
@@ -79,8 +75,8 @@ def build(
         name = key.entry(key.WHOLE)  # before: a record may be added meanwhile
         return cache.write(name, _built(family.parts(), target, progress).image)
     path = stored.check_path(path, [".json", ".h"])
-    kept = _kept() if target == "native" and not options else None
-    return stored.write(kept or _built(family.parts(), target, progress, **options), path)
+    kept = _kept() if target == "native" else None
+    return stored.write(kept or _built(family.parts(), target, progress), path)
 
 
 def _kept() -> stored.Stored | None:
@@ -96,12 +92,11 @@ def _built(
     names: Iterable[str],
     target: str,
     progress: Callable[[int, int], None] | None = None,
-    **options: Any,
 ) -> stored.Stored:
     resolved = resolve(target)
     chosen = list(names)
     kernels = sum(len(family.parts()[name]) for name in chosen) * len(resolved.levels)
     with scratch.folder(scratch.ROOM + kernels * scratch.KERNEL_ROOM) as folder:
         path = folder / "where.so"
-        build_family(chosen, path, resolved, progress, **options)
+        build_family(chosen, path, resolved, progress)
         return stored.read(path)

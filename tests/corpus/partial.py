@@ -7,7 +7,7 @@ dims, ``{"rank": n}``, or None if even the rank is unknown.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from te_select.operator.broadcast import Dim
@@ -20,49 +20,29 @@ _SYMBOL_SIZES = ((2, 3, 5, 7, 11, 13), (1, 1, 1, 1, 1, 1))
 
 @dataclass(frozen=True)
 class Instance:
-    """One set of concrete shapes.
-
-    Parameters
-    ----------
-    label
-        A text that tells it from the other instances of its case.
-    shapes
-        The shape of each operand.
-    out
-        The shape that must result.
-    sizes
-        The sizes that symbols have.
-    """
+    """One set of concrete shapes; its label tells it from the others of its case."""
 
     label: str
     shapes: Mapping[str, Dims]
     out: Dims
-    sizes: dict[str, int]
+    sizes: Mapping[str, int] = field(default_factory=dict)
 
 
-def instances(case: Mapping[str, Any]) -> tuple[list[Instance], str]:
-    """Find concrete shapes that a case of partial shapes allows.
-
-    Parameters
-    ----------
-    case
-        The case.
-
-    Returns
-    -------
-    tuple
-        The instances, and the reason if there are none.
-    """
+def instances(case: Mapping[str, Any]) -> tuple[list[Instance], str]:  # noqa: PLR0911
+    """Concrete shapes that a case allows, and the reason if there are none."""
+    if "cond_pshape" not in case:
+        shapes = {operand: tuple(case[f"{operand}_shape"]) for operand in OPERANDS}
+        return [Instance("", shapes, tuple(case.get("out_shape", ())))], ""
     if "targets" in case:
         return [
-            Instance(f"target {i}", {o: tuple(t[o]) for o in OPERANDS}, tuple(t["out"]), {})
+            Instance(f"target {i}", {o: tuple(t[o]) for o in OPERANDS}, tuple(t["out"]))
             for i, t in enumerate(case["targets"])
         ], ""
     shapes = {operand: _dims(case[f"{operand}_pshape"]) for operand in OPERANDS}
     if case["expect"] == "error":
         # An open dim becomes 1, which broadcasts. So only static dims can still clash.
         closed = {o: tuple(_closed(dim) for dim in dims or ()) for o, dims in shapes.items()}
-        return [Instance("open dims as 1", closed, (), {})], ""
+        return [Instance("open dims as 1", closed, ())], ""
     out = _dims(case["out_pshape"])
     equal = case["attrs"].get("auto_broadcast") == "none"
     if equal and out is not None:  # then the ranks are equal too, and known
@@ -119,7 +99,7 @@ def _instance(
             may_stay = _allows(dim, 1) and ((spread and carried) or not _allows(dim, size))
             made[operand].append(1 if may_stay else size)
             carried = carried or not may_stay
-    return Instance(label, {o: tuple(dims) for o, dims in made.items()}, tuple(result), {})
+    return Instance(label, {o: tuple(dims) for o, dims in made.items()}, tuple(result))
 
 
 def _size(dims: list[Any], out: Any) -> int:

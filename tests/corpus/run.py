@@ -1,0 +1,96 @@
+"""Runs corpus cases: all workloads are compiled into one library, then called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence, Set
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import te_select
+from te_select.errors import BroadcastError, SelectError
+from te_select.operator.access import access_pattern
+from te_select.operator.systems import onnx_where, system
+from te_select.operator.workload import Workload
+from te_select.verify.reference import Array, first_difference, placed
+from tests.corpus.cases import Run
+from tests.corpus.values import literal, operands
+
+MEMORY_LIMIT = 2 << 30  # bytes of operands of one run
+_AS = {  # systems with the rules and the types of one that te-select knows
+    "ngraph.legacy_Select-1": "openvino.Select-1",
+    "openvino.gpu_select_primitive": "openvino.Select-1",
+}
+
+
+class Result(NamedTuple):
+    """What became of a run: why it was skipped, what is wrong, and the values of out compared."""
+
+    run: Run
+    skipped: str
+    wrong: str
+    values: int
+
+
+def workload_of(run: Run) -> Workload | SelectError:
+    """The run's workload under its system's rule, or the error that the rule raises."""
+    attrs, op = run.case["attrs"], run.case["op"]
+    try:
+        of = onnx_where(attrs["opset"]) if "opset" in attrs else system(_AS.get(op, op))
+        workload = Workload.of_system(
+            of, *(run.instance.shapes[each] for each in ("cond", "then", "else")), run.then_dtype,
+            attrs.get("auto_broadcast", of.mode), attrs.get("axis", -1),
+        )  # fmt: skip
+        if tuple(attrs.get("dst_shape", workload.out_shape)) != workload.out_shape:
+            raise BroadcastError(f"dst is {attrs['dst_shape']}, expected {workload.out_shape}")
+    except SelectError as error:
+        return error
+    return workload
+
+
+def check(runs: Sequence[Run], folder: Path) -> list[Result]:
+    """Call what the runs need, and compare with NumPy and with the values of the cases."""
+    made = [SelectError(run.skip) if run.skip else workload_of(run) for run in runs]
+    kernels = _compiled({each for each in made if isinstance(each, Workload)}, folder)
+    return [_result(*one, kernels, seed) for seed, one in enumerate(zip(runs, made, strict=True))]
+
+
+def _compiled(workloads: Set[Workload], folder: Path) -> Mapping[str, Callable[..., Array]]:
+    """The kernels by the names of their workloads."""
+    if not workloads:
+        return {}
+    ordered = sorted(workloads, key=lambda workload: workload.name)
+    loaded = te_select.load(te_select.export(ordered, folder / "corpus.so"))
+    return {ordered[0].name: loaded} if isinstance(loaded, te_select.Kernel) else dict(loaded)
+
+
+def _result(run: Run, made: Any, kernels: Mapping[str, Callable[..., Array]], seed: int) -> Result:
+    if run.skip or not isinstance(made, Workload):
+        return Result(run, run.skip, str(made) if run.accepts and not run.skip else "", 0)
+    if run.accepts and made.out_shape != run.instance.out:
+        return Result(run, "", f"out_shape is {made.out_shape}, expected {run.instance.out}", 0)
+    bound = made.bind(run.instance.sizes)
+    if access_pattern(bound).bytes_moved() > MEMORY_LIMIT:
+        return Result(run, f"needs more than {MEMORY_LIMIT >> 30} GiB", "", 0)
+    given = operands(run, bound, np.random.default_rng(seed))
+    try:
+        out = kernels[made.name](*given)
+    except SelectError as error:
+        return Result(run, "", f"{type(error).__name__}: {error}" if run.accepts else "", 0)
+    if not run.accepts:
+        return Result(run, "", f"accepted, with out_shape {out.shape}; expected an error", 0)
+    return Result(run, "", _difference(run, bound, given, out), out.size)
+
+
+def _difference(run: Run, workload: Workload, given: tuple[Array, ...], out: Array) -> str:
+    """Compare with NumPy, and with the case's own values if it has any."""
+    if out.shape != workload.out_shape or out.dtype != given[1].dtype:
+        return f"out is {out.dtype} {out.shape}, expected {given[1].dtype} {workload.out_shape}"
+    values = literal(run.case, "out", workload.dtype)
+    found = first_difference(out, *placed(workload, *given))
+    if found or values is None:
+        return found
+    expected = values.reshape(out.shape)
+    found = first_difference(out, np.ones(out.shape, np.bool_), expected, expected)
+    return found.replace("NumPy selects", "the case expects")

@@ -1,0 +1,238 @@
+"""Right cases of a corpus pass, and each kind of fault is found.
+
+With ``TE_SELECT_CORPUS`` set, the whole corpus in that folder runs too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.corpus import run as run_module
+from tests.corpus.cases import Run, read
+from tests.corpus.partial import instances
+from tests.corpus.run import Result, check
+from tests.corpus.values import operands
+
+Case = dict[str, Any]
+
+
+def case(op: str, cond: Any, then: Any, else_: Any, out: Any = None, /, **more: Any) -> Case:
+    """A static case; one without ``out`` must be refused."""
+    return {
+        "id": "mine",
+        "op": op,
+        "attrs": {},
+        "cond_shape": cond,
+        "then_shape": then,
+        "else_shape": else_,
+        "cond_dtype": "boolean",
+        "dtype": "f32",
+        "expect": "error" if out is None else "ok",
+        **({} if out is None else {"out_shape": out}),
+        **more,
+    }
+
+
+def partial(cond: Any, then: Any, else_: Any, out: Any, **more: Any) -> Case:
+    return {
+        "id": "mine",
+        "op": "openvino.Select-1",
+        "attrs": {"auto_broadcast": "numpy"},
+        "cond_pshape": cond,
+        "then_pshape": then,
+        "else_pshape": else_,
+        "out_pshape": out,
+        "cond_dtype": "boolean",
+        "then_dtype": "f32",
+        "else_dtype": "f32",
+        "expect": "ok",
+        **more,
+    }
+
+
+PASSING = {
+    "zero against one": case("onnx.Where-9", [3], [1, 3], [0, 1], [0, 3]),
+    "cond widens": case("onnx.Where-16", [3, 1], [2], [2], [3, 2], dtype="bf16"),
+    "no bfloat16 before opset 16": case("onnx.Where-9", [2], [2], [2], dtype="bf16"),
+    "else of another type": case("onnx.Where-16", [2], [2], [2], else_dtype="f64"),
+    "cond widens oneDNN": case("onednn_graph.Select", [3], [1], [1]),
+    "cond not boolean": case("onednn_graph.Select", [2], [2], [2], cond_dtype="f32"),
+    "pdpd axis": case(
+        "openvino.Select-1", [3], [2, 3, 4], [3, 1], [2, 3, 4],
+        attrs={"auto_broadcast": "pdpd", "axis": 1}, dtypes=["f32", "i8", "bf16"],
+    ),
+    "legacy pdpd is refused": case(
+        "ngraph.legacy_Select-1", [4], [4], [2, 4], [2, 4],
+        attrs={"auto_broadcast": "pdpd", "axis": 1},
+    ),
+    "binary of other ranks": case("onednn.binary_select", [4], [3, 4], [3, 4], cond_dtype="s8"),
+    "binary": case("onednn.binary_select", [1, 4], [3, 4], [3, 1], [3, 4], cond_dtype="s8"),
+    "binary cond u8": case("onednn.binary_select", [4], [4], [4], cond_dtype="u8"),
+    "lax.select does not broadcast": case("jax.lax.select", [1], [3], [3]),
+    "negative zero": case(
+        "onnx.Where-9", [1], [2], [1], [2],
+        **{"cond": [0], "then": [1.0, 2.0], "else": [-0.0], "out": [-0.0, -0.0]},
+    ),
+    "float cond": case(
+        "openvino.gpu_select_primitive", [4], [4], [], [4], cond_dtype="f32",
+        **{"cond": [0.1, -0.0, 1e-45, 0.0], "then": [1, 2, 3, 4], "else": [9],
+           "out": [1, 9, 3, 9]},
+    ),
+    "raw bits": case(
+        "openvino.gpu_select_primitive", [2], [2], [2], [2], cond_dtype="f16", dtype="f16",
+        cond_are_raw_bits=True, data_are_raw_bits=True,
+        **{"cond": [1, 32768], "then": [1, 2], "else": [3, 4], "out": [1, 4]},
+    ),
+    "whole integers": case(
+        "numpy.where", [2], [2], [], [2], cond_dtype="i64",
+        **{"cond": [256, 0], "then": [1, 2], "else": [5], "out": [1, 5]},
+    ),
+    "reversed view": case(
+        "numpy.where", [18], [18], [18], [18], attrs={"view_of_length": 53, "slice_all": "::-3"}
+    ),
+    "expression": case(
+        "tinygrad.where", [2, 2], [2, 2], [], [2, 2], cond=[0] * 4,
+        then_expr="np.full((2,2),np.inf)", out=[1] * 4, **{"else": [1]},
+    ),
+    "F layout": case("torch.where", [3, 5], [3, 5], [3, 5], [3, 5], attrs={"layouts": ["C", "F"]}),
+    "symbols": partial(
+        ["a", 1], ["b"], [], ["a", "b"], op="tvm.relax.where", attrs={}
+    ),
+    "open dims": partial([2, -1, -1], [-1, 8, -1], [-1, -1, 3], [2, 8, 3]),
+    "clash of static dims": partial([3, -1], [2, -1], [2, 4], None, expect="error"),
+    "targets": partial(
+        [-1], [-1, -1], [-1], None,
+        targets=[{"cond": [4], "then": [3, 1], "else": [1], "out": [3, 4]}],
+    ),
+}  # fmt: skip
+
+SKIPPED = {
+    "string": case(
+        "onnx.Where-9", [2], [2], [2], [2], dtype="string", why="string is not an element type"
+    ),
+    "mixed": case(
+        "numpy.where", [2], [2], [2], [2], then_dtype="u32", else_dtype="f64",
+        why="different element types",
+    ),
+    "converted": case(
+        "onednn.binary_select", [2], [2], [2], [2], dtypes=["u8:s8->s8"],
+        why="different element types",
+    ),
+    "unknown rank": partial(None, None, None, None, why="unknown rank"),
+}  # fmt: skip
+
+WRONG = {
+    "other shape": case(
+        "numpy.where", [2], [3, 2], [], [3, 1], why="out_shape is (3, 2), expected (3, 1)"
+    ),
+    "no broadcast": case("numpy.where", [2], [3], [], [3], why="do not broadcast"),
+    "accepted": case(
+        "numpy.where", [2], [2], [], why="accepted, with out_shape (2,); expected an error"
+    ),
+    "other value": case(
+        "numpy.where", [2], [2], [], [2], dtype="i8", cond=[1, 0], then=[1, 2], out=[1, 2],
+        why="out[1] is 0x03, the case expects 0x02", **{"else": [3]},
+    ),
+    "numeric cond": case("torch.where", [2], [2], [], [2], cond_dtype="i64", why="DTypeError"),
+}  # fmt: skip
+
+
+def write(path: Path, cases: list[Case]) -> Path:
+    path.write_text(json.dumps(cases))
+    return path
+
+
+def runs_of(folder: Path, cases: dict[str, Case]) -> list[Run]:
+    return read(write(folder / "c.json", [{**one, "id": name} for name, one in cases.items()]))
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> list[Result]:
+    folder = tmp_path_factory.mktemp("corpus")
+    return check(runs_of(folder, PASSING | SKIPPED | WRONG), folder)
+
+
+def of_case(name: str, results: list[Result]) -> list[Result]:
+    found = [result for result in results if result.run.case["id"] == name]
+    assert found
+    return found
+
+
+@pytest.mark.parametrize("name", PASSING)
+def test_case_passes(name: str, results: list[Result]) -> None:
+    for result in of_case(name, results):
+        assert (result.skipped, result.wrong) == ("", "")
+        assert bool(result.values) == (result.run.accepts and 0 not in result.run.instance.out)
+
+
+@pytest.mark.parametrize("name", SKIPPED)
+def test_case_is_skipped_with_its_reason(name: str, results: list[Result]) -> None:
+    (result,) = of_case(name, results)
+    assert SKIPPED[name]["why"] in result.skipped and not result.wrong and not result.values
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_case_that_does_not_hold_fails(name: str, results: list[Result]) -> None:
+    (result,) = of_case(name, results)
+    assert WRONG[name]["why"] in result.wrong and not result.skipped
+
+
+def test_a_case_has_a_run_per_dtype_layout_and_target(tmp_path: Path) -> None:
+    runs = runs_of(tmp_path, PASSING)
+    names = {
+        name: [str(r).partition(f" {name} ")[2] for r in runs if r.case["id"] == name]
+        for name in PASSING
+    }
+    assert names["pdpd axis"] == ["float32 C", "int8 C", "bfloat16 C"]
+    assert names["F layout"] == ["float32 C", "float32 F"]
+    assert names["targets"] == ["float32 target 0 C"]
+    assert names["open dims"] == ["float32 open dims equal C", "float32 open dims broadcast C"]
+    assert names["symbols"] == ["float32 a,b = 2,3 C", "float32 a,b = 1,1 C"]
+
+
+def test_a_kernel_with_one_wrong_element_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wrong(cond: Any, then: Any, else_: Any) -> Any:
+        out = np.where(cond, then, else_)
+        out.view(np.uint32)[2] ^= 1
+        return out
+
+    monkeypatch.setattr(
+        run_module, "_compiled", lambda workloads, _: {each.name: wrong for each in workloads}
+    )
+    runs = runs_of(tmp_path, {"a": case("numpy.where", [5], [5], [5], [5])})
+    (result,) = check(runs, tmp_path)
+    assert result.wrong.startswith("out[2] is 0x")
+
+
+def test_open_dims_take_sizes_within_their_intervals() -> None:
+    found, reason = instances(partial([[2, 8], [1, 6]], [-1, -1], [[1, 5], 5], [[2, 8], 5]))
+    assert not reason
+    equal, spread = found
+    assert equal.shapes == {"cond": (2, 5), "then": (2, 5), "else": (2, 5)}
+    assert spread.shapes == {"cond": (2, 1), "then": (2, 1), "else": (1, 5)}
+    assert equal.out == spread.out == (2, 5)
+
+
+def test_the_same_seed_gives_the_same_data(tmp_path: Path) -> None:
+    (run,) = runs_of(tmp_path, {"a": case("numpy.where", [64], [64], [64], [64])})
+    workload = run_module.workload_of(run)
+    first, second = (operands(run, workload, np.random.default_rng(3)) for _ in range(2))
+    assert [each.tobytes() for each in first] == [each.tobytes() for each in second]
+    assert 0 < first[0].sum() < 64
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("TE_SELECT_CORPUS" not in os.environ, reason="TE_SELECT_CORPUS is not set")
+def test_the_corpus_passes(tmp_path: Path) -> None:
+    runs = read(*sorted(Path(os.environ["TE_SELECT_CORPUS"]).glob("*.json")))
+    found = check(runs, tmp_path)
+    assert [(str(each.run), each.wrong) for each in found if each.wrong] == []
+    assert sum(each.values > 0 for each in found) > len(found) // 2 > 100
