@@ -67,10 +67,10 @@ docs: $(INSTALLED)  ## build the site of the documents
 		$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 
-# Two distributions, te-select and te-select-runtime, each as an sdist and a wheel that is made from
-# it. The wheel of the runtime brings the kernels of te_select.where for these levels. They never lie
-# in the checkout, where they would hide what its sources make. They are built by the records that are
-# shipped, not by those of whoever makes the wheel.
+# Two distributions, te-select and te-select-runtime, each as an sdist and wheels that are made from
+# it. The runtime has a wheel for each Python from 3.10 on that is found. They bring the kernels of
+# te_select.where for these levels, which never lie in the checkout, where they would hide what its
+# sources make. They are built by the records that are shipped, not by those of whoever makes them.
 MACHINE ?= $(shell uname -m)
 ABOVE = $(shell $(BIN)/python -c "from te_select.levels import *; print(ABOVE_BASELINE)")
 LEVELS ?= $(if $(filter x86_64,$(MACHINE)),$(ABOVE),$(MACHINE))
@@ -80,7 +80,7 @@ wheel: $(BUILT)  ## build sdists and wheels of te-select and te-select-runtime i
 	@test "$(filter x86_64 aarch64 riscv64,$(MACHINE))" || \
 		(echo "MACHINE is $(MACHINE); expected x86_64, aarch64 or riscv64" >&2; exit 2)
 	rm -rf $(WORK) && mkdir -p $(WORK)/sources $(DIST)
-	$(BIN)/python -m pip install --quiet build packaging tomlkit
+	$(BIN)/python -m pip install --quiet build packaging 'pip>=22.3' tomlkit
 	$(BIN)/python -m build --sdist --outdir $(WORK) .
 	tar -xzf $(WORK)/te_select-*.tar.gz -C $(WORK)/sources --strip-components 1
 	$(BIN)/python release/split.py $(WORK)/sources $(WORK)/runtime $(WORK)/builder

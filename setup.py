@@ -4,6 +4,8 @@ from pathlib import Path
 
 import numpy
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+from setuptools.errors import CompileError, LinkError
 from tvm_ffi import libinfo
 
 C_HALF = Path("te_select/runtime/c")
@@ -11,7 +13,25 @@ SOURCES, SHARED = C_HALF / "extension", C_HALF / "cpu"
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow")
 HEADERS = (C_HALF / "operand_order.h", *SHARED.glob("where*.h"), *SOURCES.glob("*.h"))
 
+
+class BuildOrExplain(build_ext):
+    """Compiles the extension, or says in one line what to install where it cannot be compiled."""
+
+    def build_extension(self, ext: Extension) -> None:
+        """Compile one extension."""
+        try:
+            super().build_extension(ext)
+        except (CompileError, LinkError) as error:
+            raise SystemExit(
+                f"te-select needs a C compiler and Python's headers ({' '.join(str(error).split())}"
+                "); where there are none, install the wheel te_select_runtime-"
+                f"{self.distribution.get_version()}: make wheel builds it on another machine, for "
+                "each Python from 3.10 on that it finds there"
+            ) from None
+
+
 setup(
+    cmdclass={"build_ext": BuildOrExplain},
     ext_modules=[
         Extension(
             "te_select.runtime.call._extension",
@@ -23,7 +43,6 @@ setup(
             ],
             depends=list(map(str, HEADERS)),
             extra_compile_args=["-std=gnu11", "-O2", "-fvisibility=hidden", *WARNINGS],
-            optional=True,  # without a compiler, where() leaves its calls to NumPy
         )
-    ]
+    ],
 )

@@ -1,63 +1,93 @@
-"""Builds the wheel of te-select-runtime for this machine, or for another one.
+"""Builds the wheels of te-select-runtime for this machine, or for another one.
 
-The wheel is for the Python that runs this file.
+There is one for each Python from 3.10 on that is found on the path and has its headers; that which
+runs this file is among them.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
+import re
 import shlex
 import subprocess
 import sys
-import sysconfig
 import tempfile
-import zipfile
 from pathlib import Path
+from typing import Any
 
 from te_select.backends.c_compiler import compiler_for
 from te_select.levels import TRIPLES, machine_of
 
-EXTENSION = "te_select/runtime/call/_extension"
+OLDEST = 10  # of Python 3
+FACTS = """
+import json, sys, sysconfig
+print(json.dumps({
+    "minor": sys.version_info[1],
+    "tag": sys.implementation.cache_tag,
+    "include": sysconfig.get_path("include"),
+    "header": sysconfig.get_config_h_filename(),
+    "multiarch": sysconfig.get_config_var("MULTIARCH") or "",
+}))
+"""
 
 
 def main() -> None:
-    """Build the wheel, and see that the compiled extension is in it."""
+    """Build the wheels."""
     triples = {machine_of(triple): triple for triple in TRIPLES.values()}
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("project", help="the folder of the runtime's project")
-    parser.add_argument("dist", type=Path, help="the folder that gets the wheel")
+    parser.add_argument("dist", type=Path, help="the folder that gets the wheels")
     parser.add_argument("machine", choices=triples, help="what uname -m says on the machine")
     asked = parser.parse_args()
-    dist, machine = asked.dist, asked.machine
-    with tempfile.TemporaryDirectory() as folder:
-        own = machine == platform.machine()
-        variables = {} if own else cross(triples[machine], Path(folder))
-        options = [] if own else [f"-C--build-option=--plat-name=linux_{machine}"]
-        words = ("-m", "build", "--wheel", "--outdir", folder, *options, asked.project)
-        subprocess.run([sys.executable, *words], check=True, env={**os.environ, **variables})
-        (wheel,) = Path(folder).glob("*.whl")
-        names = zipfile.ZipFile(wheel).namelist()
-        if not any(name.startswith(EXTENSION) for name in names):  # optional, where it is installed
-            sys.exit(
-                f"{wheel.name} lacks {EXTENSION}: its C files could not be compiled, see above"
-            )
-        dist.mkdir(parents=True, exist_ok=True)
-        (dist / wheel.name).write_bytes(wheel.read_bytes())
+    own = asked.machine == platform.machine()
+    asked.dist.mkdir(parents=True, exist_ok=True)
+    for python, facts in pythons().items():
+        with tempfile.TemporaryDirectory() as folder:
+            variables = {} if own else cross(triples[asked.machine], Path(folder), facts)
+            options = [] if own else [f"-C--build-option=--plat-name=linux_{asked.machine}"]
+            words = ("wheel", "--quiet", "--no-deps", "--wheel-dir", str(asked.dist), *options)
+            command = [sys.executable, "-m", "pip", "--python", python, *words, asked.project]
+            done = subprocess.run(command, check=False, env={**os.environ, **variables})
+        if done.returncode and python == sys.executable:
+            sys.exit(f"no wheel for {python}, see above")
+        if done.returncode:
+            print(f"no wheel for {python}, see above; others are built", file=sys.stderr)
 
 
-def cross(triple: str, folder: Path) -> dict[str, str]:
+def pythons() -> dict[str, dict[str, Any]]:
+    """One Python of each version with its facts, that which runs this file first."""
+    found = {sys.executable: described(sys.executable)}
+    folders = [Path(folder) for folder in os.get_exec_path() if Path(folder).is_dir()]
+    names = [path for folder in folders for path in sorted(folder.glob("python3.*"))]
+    for path in names:
+        if re.fullmatch(r"python3\.\d+", path.name):
+            facts = described(str(path))
+            known = {each["minor"] for each in found.values()}
+            if facts and facts["minor"] >= OLDEST and facts["minor"] not in known:
+                found[str(path)] = facts
+    return found
+
+
+def described(python: str) -> dict[str, Any]:
+    """What is to be known of a Python; nothing if it does not run, or lacks its headers."""
+    done = subprocess.run([python, "-c", FACTS], capture_output=True, text=True, check=False)
+    facts: dict[str, Any] = {} if done.returncode else json.loads(done.stdout)
+    return facts if facts and Path(facts["include"], "Python.h").exists() else {}
+
+
+def cross(triple: str, folder: Path, facts: dict[str, Any]) -> dict[str, str]:
     """The variables by which setuptools compiles for another machine.
 
-    The headers are those of the Python and the NumPy that run here. All that the C API uses of them
+    The headers are those of a Python and a NumPy of this machine. All that the C API uses of them
     is the same on every Linux of 64 bits and little-endian order; how Python itself was compiled is
     not. Debian has ``pyconfig.h`` in a folder for each triple, and asks for that of the target.
     """
     compiler = shlex.join(compiler_for(triple))
-    header = Path(sysconfig.get_config_h_filename())
-    own = sysconfig.get_config_var("MULTIARCH") or ""
-    found = header.parents[1] / own / header.parent.name / header.name
+    header = Path(facts["header"])
+    found = header.parents[1] / facts["multiarch"] / header.parent.name / header.name
     copy = folder / triple / header.parent.name / header.name
     copy.parent.mkdir(parents=True)
     copy.write_bytes((found if found.exists() else header).read_bytes())
@@ -65,7 +95,7 @@ def cross(triple: str, folder: Path) -> dict[str, str]:
         "CC": compiler,
         "LDSHARED": f"{compiler} -shared",
         "CPPFLAGS": f"-I{folder}",
-        "SETUPTOOLS_EXT_SUFFIX": f".{sys.implementation.cache_tag}-{triple}.so",
+        "SETUPTOOLS_EXT_SUFFIX": f".{facts['tag']}-{triple}.so",
     }
 
 

@@ -19,7 +19,6 @@ OPTIONAL = (
     "onnx",
     "onnxruntime",
     "openvino",
-    "te_select.runtime.call._extension",
     "torch",
 )
 # A child for each package, so that the packages of others are imported once.
@@ -29,8 +28,7 @@ from pathlib import Path
 import hypothesis, numpy, pytest, tvm
 for package in sys.argv[1:]:
     with contextlib.suppress(ImportError):
-        if not package.startswith("te_select"):
-            importlib.import_module(package)
+        importlib.import_module(package)
 files = [*Path("tests").rglob("conftest.py"), *Path("tests").rglob("test_*.py")]
 for package in sys.argv[1:]:
     if os.fork():

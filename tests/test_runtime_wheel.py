@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import platform
 import re
 import shutil
 import subprocess
 import sys
 import sysconfig
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -24,26 +24,32 @@ TRIPLE = next(each for each in TRIPLES.values() if machine_of(each) == OTHER)
 needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="no make")
 
 
-@pytest.fixture
-def builds(monkeypatch, tmp_path):
-    """The module, in which a build is recorded: its words, its variables and its headers."""
+def loaded():
     spec = importlib.util.spec_from_file_location("wheels", ROOT / "release/runtime_wheel.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    module.recorded, module.holds = [], (f"{module.EXTENSION}.so",)
+    return module
+
+
+@pytest.fixture
+def builds(monkeypatch, tmp_path):
+    """The module, in which builds are recorded: their words, their variables and their headers."""
+    module = loaded()
+    module.recorded, module.failing = [], ()
+    own = module.described(sys.executable)
+    module.pythons = lambda: {sys.executable: own, "other": {**own, "tag": "cpython-399"}}
 
     def run(words, *, check, env):
-        outdir = Path(words[words.index("--outdir") + 1])
-        headers = [str(path.relative_to(outdir)) for path in outdir.rglob("pyconfig.h")]
+        python = words[words.index("--python") + 1]
+        headers = [path for path in map(Path, env.get("CPPFLAGS", "").split("-I")) if path.name]
+        headers = [str(path) for folder in headers for path in folder.rglob("pyconfig.h")]
         module.recorded.append((words, env, headers))
-        with zipfile.ZipFile(outdir / "te_select_runtime.whl", "w") as wheel:
-            for name in module.holds:
-                wheel.writestr(name, "")
+        return subprocess.CompletedProcess(words, int(python in module.failing))
 
     def build(machine):
         monkeypatch.setattr(sys, "argv", ["", "project", str(tmp_path / "dist"), machine])
         module.main()
-        return module.recorded[-1]
+        return module.recorded[0]
 
     monkeypatch.setattr(module.subprocess, "run", run)
     monkeypatch.setattr(module, "compiler_for", lambda triple: ("cross", f"--of={triple}"))
@@ -55,7 +61,7 @@ def test_wheel_for_this_machine_is_built_as_it_is(builds, tmp_path):
     words, variables, headers = builds.build(HERE)
     assert not any("plat-name" in word for word in words) and not headers
     assert "SETUPTOOLS_EXT_SUFFIX" not in variables
-    assert (tmp_path / "dist/te_select_runtime.whl").is_file()
+    assert words[words.index("--wheel-dir") + 1] == str(tmp_path / "dist")
 
 
 def test_wheel_for_another_machine_has_its_compiler_and_names(builds):
@@ -69,11 +75,47 @@ def test_wheel_for_another_machine_has_its_compiler_and_names(builds):
     assert [header.partition(f"{TRIPLE}/")[2] for header in headers] == [f"{version}/pyconfig.h"]
 
 
-def test_wheel_without_the_extension_is_refused(builds, tmp_path):
-    builds.holds = ("te_select/__init__.py",)
-    with pytest.raises(SystemExit, match="lacks te_select/runtime/call/_extension"):
-        builds.build(OTHER)
-    assert not (tmp_path / "dist").exists()
+def test_every_python_has_a_wheel_by_names_of_its_own(builds):
+    builds.build(OTHER)
+    suffixes = [variables["SETUPTOOLS_EXT_SUFFIX"] for _, variables, _ in builds.recorded]
+    assert suffixes == [f".{sys.implementation.cache_tag}-{TRIPLE}.so", f".cpython-399-{TRIPLE}.so"]
+
+
+def test_only_the_python_that_runs_must_have_its_wheel(builds, capfd):
+    builds.failing = ("other",)
+    builds.build(HERE)
+    assert capfd.readouterr().err == "no wheel for other, see above; others are built\n"
+    builds.failing = (sys.executable,)
+    with pytest.raises(SystemExit, match=f"no wheel for {re.escape(sys.executable)}, see above"):
+        builds.build(HERE)
+
+
+def script(folder, name, minor, include):
+    """A program that answers as a Python of this version with headers in this folder."""
+    facts = {"minor": minor, "tag": "", "include": str(include), "header": "", "multiarch": ""}
+    folder.mkdir(exist_ok=True)
+    path = folder / name
+    path.write_text(
+        f"#!/bin/sh\necho '{json.dumps(facts)}'\n" if minor else "#!/bin/sh\nexit 127\n"
+    )
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_pythons_are_of_one_version_each_and_have_headers(tmp_path, monkeypatch):
+    module = loaded()
+    (tmp_path / "include").mkdir()
+    (tmp_path / "include/Python.h").touch()
+    first, second, there = tmp_path / "a", tmp_path / "b", tmp_path / "include"
+    found = script(first, "python3.97", 97, there)
+    script(second, "python3.97", 97, there)
+    script(first, "python3.98", 98, tmp_path)
+    script(first, "python3.99", None, there)
+    script(first, "python3.9", 9, there)
+    script(first, "python3.97-config", 97, there)
+    script(first, "python3.00", sys.version_info[1], there)
+    monkeypatch.setenv("PATH", f"{first}:{second}:{tmp_path / 'none'}")
+    assert list(module.pythons()) == [sys.executable, found]
 
 
 def test_wheel_for_an_unknown_machine_names_those_there_are(builds, capsys):

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from te_select.errors import not_installed
 from te_select.numpy_where.kernels import library
-from te_select.numpy_where.numpy_rules import left, numpy_fallback, numpys_where, pieces
+from te_select.numpy_where.numpy_rules import left, numpy_fallback, pieces
 from te_select.numpy_where.tensor_libraries import by_type
 from te_select.operator import family
 from te_select.runtime.call.extension import extension
@@ -118,25 +118,7 @@ def _traced(function: Any, *args: Any, out: Any = None) -> Any:
     return torch_operator.where(*args, out=out)
 
 
-def _without_extension(*args: Any, **options: Any) -> Any:
-    """What NumPy, or the library of the tensors, makes of a call; the first call warns."""
-    _load_kernels(1)
-    found = numpy_fallback("no extension", *args, **options)
-    return numpys_where(*args) if found is NotImplemented else found
-
-
-def _make() -> Any:
-    """The callable."""
-    if extension is None:
-        return _without_extension
-    return extension.make(
-        numpy_fallback, _load_kernels, library.fetch_missing_kernel, by_type, _traced
-    )
-
-
 def _stats() -> Stats:
-    if extension is None:
-        return Stats(0, 0, 0, dict(left), {})
     calls, elements, large, reasons, by_kernel = extension.counts()
     calls, large = calls - pieces["calls"], large - pieces["large_calls"]
     kernels = family.by_name(memoryview(by_kernel).cast("q"))
@@ -149,7 +131,9 @@ def _signature() -> inspect.Signature:
     return inspect.signature(where)
 
 
-where: Where = _make()
+where: Where = extension.make(
+    numpy_fallback, _load_kernels, library.fetch_missing_kernel, by_type, _traced
+)
 for _name, _value in (
     ("__name__", "where"),
     ("__qualname__", "where"),

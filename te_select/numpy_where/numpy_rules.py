@@ -12,7 +12,6 @@ from te_select.numpy_where.kernels import library
 from te_select.operator import family
 from te_select.runtime.call.extension import extension
 
-numpys_where = np.where  # it stays, if a program sets numpy.where to te_select.where
 left: Counter[str] = Counter()
 """How many calls were left to numpy.where, by the reason."""
 pieces: Counter[str] = Counter()

@@ -25,8 +25,6 @@ FUNCTION = "te_select_where"
 """The exported function of a library of the family; its operands have any shapes."""
 WIDTHS = (1, 2, 4, 8, 16)
 ROW_WIDTHS = WIDTHS[:-1]
-MISSING_KERNEL = 1 << 8
-"""What a result has beside the kernel's number if that is missing, as ``where_call.h`` says."""
 _ROWS = 27  # three operands that each move in one of three ways
 _TYPICAL_BYTES = 1 << 16  # of out: all operands stay in the second-level cache, as in most programs
 _TYPICAL_ROW = 25  # elements: neither short enough for a span of its own length, nor whole vectors

@@ -13,8 +13,6 @@ from te_select.numpy_where import numpy_rules
 from tests.support import c_half
 from tests.support.documents import ROOT
 
-pytest.importorskip("te_select.runtime.call._extension")
-
 ODD = np.array([1, "a"], object)
 F4, C = np.ones(2, "f4"), np.array([True, False])
 MASK = np.ones(20_000, bool)

@@ -9,8 +9,7 @@ import pytest
 
 from te_select.numpy_where.kernels import library
 from te_select.operator import family
-
-extension = pytest.importorskip("te_select.runtime.call._extension")
+from te_select.runtime.call import _extension as extension
 
 
 @pytest.mark.parametrize("arguments", [(), (1,), (1, 2), (0, int), (1, int), ("1", int)])

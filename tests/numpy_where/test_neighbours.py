@@ -12,8 +12,6 @@ from te_select.numpy_where import numpy_rules
 from tests.support.neighbours import KINDS, ByMethod, OfItsOwnRule, as_neighbour, conversions
 from tests.support.where_calls import difference, outcome, random_call, strided
 
-pytest.importorskip("te_select.runtime.call._extension")
-
 CALLS = int(os.environ.get("TE_SELECT_RANDOM_CALLS", "1600"))
 SEEDS = 8
 where = te_select.where

@@ -10,31 +10,28 @@ import pytest
 
 import te_select
 from te_select.errors import ArgumentError
-from te_select.numpy_where.call import _without_extension
 from tests.support.where_calls import path_of_python
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
 
 
-@pytest.mark.parametrize("where", [te_select.where, _without_extension])
 @pytest.mark.parametrize("place", [0, 1, 2])
-def test_call_with_one_jax_array_goes_to_jax_as_it_is(where, place, monkeypatch):
+def test_call_with_one_jax_array_goes_to_jax_as_it_is(place, monkeypatch):
     asked = []
     monkeypatch.setattr(jnp, "where", lambda *args: asked.append(args) or "by JAX")
     given = [np.ones(3, bool), np.ones(3, "f4"), 2.5]
     given[place] = jnp.ones(3)
     for arguments in (given, given[: place + 1]):
-        assert where(*arguments) == "by JAX"
+        assert te_select.where(*arguments) == "by JAX"
         found = asked.pop()
         assert [id(each) for each in found] == [id(each) for each in arguments]
 
 
-@pytest.mark.parametrize("where", [te_select.where, _without_extension])
 @pytest.mark.parametrize("dtype", [object, "U1", "M8[s]", "V4", jnp.bfloat16])
-def test_type_of_cond_hides_no_jax_array(where, dtype, monkeypatch):
+def test_type_of_cond_hides_no_jax_array(dtype, monkeypatch):
     monkeypatch.setattr(jnp, "where", lambda *args: "by JAX")
-    cond = np.zeros(3, dtype)
+    cond, where = np.zeros(3, dtype), te_select.where
     assert where(cond, jnp.ones(3), 2.5) == where(cond, 2.5, jnp.ones(3)) == "by JAX"
 
 

@@ -10,8 +10,6 @@ import pytest
 import te_select
 from tests.support.neighbours import ByMethod, OfItsOwnRule
 
-pytest.importorskip("te_select.runtime.call._extension")
-
 CALLS = 1000
 TYPES = {name: np.dtype(name) for name in ("?", "f4", "f8", "i8", "u1", "M8[s]", "O")}
 COND, LARGE = np.array([True, False]), np.ones(20_000, bool)

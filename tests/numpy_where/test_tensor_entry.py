@@ -15,7 +15,6 @@ from te_select.operator import family
 from tests.support.where_calls import ROOT
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("te_select.runtime.call._extension")
 
 from te_select.numpy_where import torch_kernels  # noqa: E402 - it imports torch
 

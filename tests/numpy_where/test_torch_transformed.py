@@ -12,7 +12,6 @@ import te_select
 torch = pytest.importorskip("torch")
 
 from te_select.torch import where  # noqa: E402
-from tests.support.where_calls import HAS_EXTENSION  # noqa: E402
 
 OUT = torch.ops.te_select.where.out
 COND, ONES, ZEROS = torch.tensor([True, False]), torch.ones(2), torch.zeros(2)
@@ -111,7 +110,6 @@ def test_gradient_of_half_beside_a_complex_number(function):
     assert torch.equal(transformed(function), transformed(torch.where))
 
 
-@pytest.mark.skipif(not HAS_EXTENSION, reason="torch.compile traces the calls of Python")
 @pytest.mark.parametrize("side", [0.0, 2, ONES, torch.ones(2, dtype=torch.double)])
 def test_compile_takes_the_drop_in_as_a_whole(side):
     def f(cond, x):
@@ -127,7 +125,6 @@ def test_compile_takes_the_drop_in_as_a_whole(side):
     assert x.grad.tolist() == [2, 0]
 
 
-@pytest.mark.skipif(not HAS_EXTENSION, reason="torch.compile traces the calls of Python")
 def test_compile_takes_out_and_cond_alone():
     def into(cond, x, out):
         te_select.where(cond, x, x, out=out)

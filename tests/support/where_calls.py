@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 
 from te_select.numpy_where.kernels import library
-from te_select.runtime.call.extension import extension
 
-HAS_EXTENSION = extension is not None
 ROOT = Path(__file__).parents[2]
 Outcome = tuple[Any, list[tuple[str, str]]]
 

@@ -32,7 +32,7 @@ from te_select.runtime.artifact import cache, files, stored
 from te_select.runtime.artifact.manifest import Manifest
 from te_select.runtime.call.cpu import features
 from te_select.runtime.call.extension import extension
-from te_select.runtime.call.image import call_for_int, load_bytes, open_again
+from te_select.runtime.call.image import call_for_int, load_bytes
 
 PREBUILT = Path(te_select.__file__).parent / "prebuilt" / "where.so.gz"
 """A library of several levels, which only wheels have (``make wheel``).
@@ -71,12 +71,6 @@ def function_of_tensors(name: str, type_of_tensors: type) -> Any:
         return None
 
 
-def function() -> Any:
-    """The function of the loaded kernels, of which there are some, as tvm-ffi's callers take it."""
-    assert _first is not None
-    return open_again(_first).get_function(family.FUNCTION)
-
-
 def fetch(part: str) -> bool:
     """Load a part of the family, building it if that is needed.
 
@@ -96,7 +90,6 @@ def fetch(part: str) -> bool:
         if part in _failed:
             return False
         try:
-            _check_extension()
             image = _from_cache(part) or _prebuilt([part]) or _build(part)
             _load(image, *_checked(image, part))
         except (SelectError, ImportError) as error:
@@ -117,10 +110,8 @@ def use(path: str | os.PathLike[str]) -> None:
     Raises
     ------
     ArtifactError
-        If it is no such library, is damaged, or this CPU cannot run it; or if te-select was
-        installed without a C compiler.
+        If it is no such library, is damaged, or this CPU cannot run it.
     """
-    _check_extension()
     path = files.library_here(path)
     image = files.read(path, "a library as te-select where build makes it")
     manifest, sha256 = _checked(image, str(path))
@@ -159,15 +150,6 @@ def whole_file() -> Path:
             return cache.write(name, _prebuilt(parts) or _built(what, parts))
         except ModuleNotFoundError as error:
             raise not_installed("to build kernels", error) from error
-
-
-def _check_extension() -> None:
-    """Refuse to load kernels that nothing could call."""
-    if extension is None:
-        raise ArtifactError(
-            "the extension that calls them is missing; install te-select again on a machine with "
-            "a C compiler"
-        )
 
 
 def _held(manifest: Manifest) -> list[str]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import resource
+import sys
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from te_select.errors import warn
 
@@ -24,13 +24,15 @@ _LIMITS = (
 """What a container may have, by the two versions of Linux's control groups."""
 
 try:
-    from te_select.runtime.call import _extension  # type: ignore[attr-defined,unused-ignore]
-except ImportError:  # it was not built
-    _extension = None  # type: ignore[assignment,unused-ignore]
-
-extension: Any = _extension
-"""The module in C; None if it was not built."""
-empty: Any = extension.empty if extension else np.empty
+    extension: Any = importlib.import_module("te_select.runtime.call._extension")
+except ModuleNotFoundError:
+    raise ImportError(
+        f"{Path(__file__).parents[2]} are sources of te_select, in which nothing is built for "
+        f"Python {sys.version_info[0]}.{sys.version_info[1]}: start Python in another folder, or "
+        "run pip install -e . in this one"
+    ) from None
+"""The module in C."""
+empty: Any = extension.empty
 """Makes an array of a shape and a type; memory that was kept is taken for a large one."""
 
 
@@ -55,6 +57,5 @@ def most_kept() -> int:
     return min(_MOST, *(size // _SHARE for size in may_have))
 
 
-if extension:
-    # As NumPy has it: "NUMPY_MADVISE_HUGEPAGE" of its global configuration options.
-    extension.keep_memory(most_kept(), os.environ.get("NUMPY_MADVISE_HUGEPAGE", "1") != "0")
+# As NumPy has it: "NUMPY_MADVISE_HUGEPAGE" of its global configuration options.
+extension.keep_memory(most_kept(), os.environ.get("NUMPY_MADVISE_HUGEPAGE", "1") != "0")

@@ -26,7 +26,6 @@ from te_select.timing.rounds import take_turns
 __all__ = ["Comparison", "Measured", "measure", "of_this_machine", "text_of"]
 
 ROUNDS = 10
-LEAST_ROUNDS = 2  # one for each half
 UNSURE = 1.5  # thresholds that differ by more; the sizes that are tried are a factor of 2 apart
 MEGABYTE = 1 << 20
 SIZES = tuple(MEGABYTE << k for k in range(7))  # bytes of output, to 64 MB

@@ -10,8 +10,6 @@ from te_select import Workload
 from te_select.errors import ArgumentError, DTypeError
 from tests.support.runtime_standin import kernel
 
-extension = pytest.importorskip("te_select.runtime.call._extension")
-
 
 @pytest.fixture(scope="module")
 def masked():

@@ -14,11 +14,10 @@ import numpy as np
 import pytest
 
 from te_select import Workload, where
+from te_select.runtime.call import _extension as extension
 from te_select.runtime.call import extension as module
 from tests.support.machines import needs_forks, needs_limits
 from tests.support.runtime_standin import kernel
-
-extension = pytest.importorskip("te_select.runtime.call._extension")
 
 LARGE = 9_000_000  # elements of four bytes: more than 32 MiB
 SMALL = 8_000_000

@@ -6,9 +6,7 @@ import sys
 import sysconfig
 import textwrap
 
-import pytest
-
-extension = pytest.importorskip("te_select.runtime.call._extension")
+from te_select.runtime.call import _extension as extension
 
 IN_ANOTHER = """
     import sys, textwrap

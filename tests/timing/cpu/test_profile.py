@@ -61,7 +61,7 @@ def test_measured_decisions_are_such_as_a_library_takes(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.setenv("TE_SELECT_NUM_THREADS", "2")
     steps = []
-    found = measure(of_this_machine(), lambda *step: steps.append(step), module.LEAST_ROUNDS)
+    found = measure(of_this_machine(), lambda *step: steps.append(step), 2)
     assert steps == [(k, module.STEPS) for k in range(module.STEPS + 1)]
     assert set(found.decisions) == set(DECISIONS)
     assert all(each.ratio > 0 for each in found.comparisons)
@@ -161,7 +161,7 @@ def test_threshold_that_differs_between_the_halves_stays(decided, first, second,
 @pytest.fixture
 def bench(monkeypatch):
     """A bench whose kernels are their knobs; what the second way takes is half of the first."""
-    made = module._Bench(module.LEAST_ROUNDS)
+    made = module._Bench(2)
     monkeypatch.setattr(made, "kernel", lambda _workload, **knobs: knobs)
     monkeypatch.setattr(module, "call", lambda kernel, operands: (kernel, operands))
     calls = {}

@@ -28,14 +28,9 @@ from te_select.runtime.call.torch_state import check_unwatched
 # Every call looks these up, and a name of the module is found faster than an attribute.
 _ARRAY, _TENSOR, _empty, _modules = np.ndarray, tvm_ffi.Tensor, empty, sys.modules
 
-if extension:
-    extension.take_tensors(_TENSOR)
+extension.take_tensors(_TENSOR)
 
 _in_forked_child = False
-
-
-def _takes_nothing(_cond: Any, _then: Any, _else: Any, _out: Any) -> bool:
-    return False
 
 
 def _mark_child() -> None:
@@ -55,7 +50,7 @@ class CpuKernel(Kernel):
         attempt = self._code[f"__tvm_ffi_{self.workload.name}__try"]
         address = ctypes.cast(attempt, ctypes.c_void_p).value or 0
         # The extension takes arrays, numbers and tensors of tvm-ffi in a third of `_try`'s time.
-        self._entry = extension.entry(address) if extension else _takes_nothing
+        self._entry = extension.entry(address)
 
     def __call__(  # noqa: PLR0911, PLR0912 - the ways in, in one place: a call is a tenth
         self, cond: Any, then: Any, else_: Any, out: Any = None

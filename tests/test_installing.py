@@ -1,0 +1,68 @@
+"""An installation from the sources: without a compiler, and Python that is started beside them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+MINOR = f"{sys.version_info[0]}.{sys.version_info[1]}"
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sources, in which nothing is built."""
+    folder = tmp_path_factory.mktemp("clone")
+    for name in ("LICENSE", "README.md", "pyproject.toml", "setup.py"):
+        shutil.copy(ROOT / name, folder)
+    ignored = shutil.ignore_patterns("_extension.*.so", "__pycache__")
+    shutil.copytree(ROOT / "te_select", folder / "te_select", ignore=ignored)
+    return folder
+
+
+def python(folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *words],
+        cwd=folder,
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.slow
+def test_without_a_compiler_one_line_names_the_wheel(clone: Path, tmp_path: Path) -> None:
+    words = ("-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir")
+    done = python(clone, *words, str(tmp_path), ".", CC="/nonexistent")
+    assert done.returncode == 1
+    (line,) = (line for line in done.stderr.splitlines() if "te-select needs a C compiler" in line)
+    assert "/nonexistent" in line and "install the wheel te_select_runtime-" in line
+    assert "for each Python from 3.10 on" in line and "Traceback" not in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "te_select.where(True, 1, 2)",
+        "te_select.compile(te_select.Workload((4,), (4,), ()))",
+    ],
+)
+def test_python_in_a_clone_says_that_nothing_is_built_there(clone: Path, use: str) -> None:
+    done = python(clone, "-c", f"import te_select\n{use}", PYTHONPATH="")
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == (
+        f"ImportError: {clone / 'te_select'} are sources of te_select, in which nothing is built "
+        f"for Python {MINOR}: start Python in another folder, or run pip install -e . in this one"
+    )
+
+
+def test_levels_are_read_of_sources_in_which_nothing_is_built(clone: Path) -> None:
+    done = python(clone, "-c", "from te_select.levels import *; print(ABOVE_BASELINE)")
+    assert done.returncode == 0 and "x86-64-v3" in done.stdout, done.stderr
