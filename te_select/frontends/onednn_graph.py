@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any, BinaryIO
 
 from te_select.errors import ModelError
+from te_select.frontends.names import named
 from te_select.frontends.order import in_order
-from te_select.frontends.symbolic.expressions import Dim
-from te_select.frontends.symbolic.names import Names
-from te_select.frontends.symbolic.rules import shape_of
-from te_select.frontends.symbolic.status import Judge, Rule, Site
-from te_select.frontends.symbolic.tensors import Sizes, Tensor, agree
+from te_select.frontends.status import Rule, Site, model_node
+from te_select.frontends.tensors import Dim, Tensor, agree
 from te_select.operator.broadcast import format_shape, shown
 from te_select.operator.node import ModelNode
 from te_select.operator.systems import OPS, TYPE_NAMES
@@ -50,41 +47,32 @@ def read_onednn(file: BinaryIO, *, expand: bool = False) -> list[ModelNode]:
     rank, because that is how the library writes an unknown rank.
     """
     ops = _operations(file)
-    graph = _Graph(ops)
-    for index in _order(ops):
-        graph.infer(index)
+    graph = _Graph(ops, _makers(ops))
     return [graph.node(index) for index, op in enumerate(ops) if op.get("kind") == "Select"]
 
 
 class _Graph:
-    """The tensors of a file by id, as far as they are known."""
+    """The tensors of a file by id, as the file states them in all places together."""
 
-    def __init__(self, ops: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(self, ops: Sequence[Mapping[str, Any]], makers: Mapping[int, int]) -> None:
         self._ops = ops
-        self._sizes = Sizes()
-        names = Names(self._sizes)
-        self._judge = Judge(names)
-        self._makers = {t["id"]: str(op["kind"]) for op in ops for t in op["outputs"]}
+        self._makers = makers
         self._tensors: dict[int, Tensor] = {}
-        self._texts: list[tuple[Dim, str, str]] = []
-        for index, op in enumerate(ops):
-            for tensor in (*op["inputs"], *op["outputs"]):
-                self._state(tensor, index)
-        names.give(self._texts)
-        self._stated = dict(self._tensors)
-
-    def infer(self, index: int) -> None:
-        """Add what follows from an operation's inputs to what the file says about its output."""
-        op = self._ops[index]
-        inputs = [self._tensors[tensor["id"]].shape for tensor in op["inputs"]]
-        shape = shape_of(op["kind"], partial(_attribute, op), inputs)
-        if shape is None or not op["outputs"]:
-            return
-        tensor_id = op["outputs"][0]["id"]
-        known = self._tensors[tensor_id]
-        if known.shape is None or len(known.shape) == len(shape):
-            dims = self._sizes.dims(shape, f"tensor {tensor_id}", known.shape)
-            self._tensors[tensor_id] = Tensor(known.dtype, dims)
+        stated = [(t, i) for i, op in enumerate(ops) for t in (*op["inputs"], *op["outputs"])]
+        self._names = named(
+            {
+                (tensor["id"], axis): f"t{tensor['id']}_{axis}"
+                for tensor, _ in stated
+                for axis, dim in enumerate(tensor["shape"])
+                if dim == _OPEN and tensor["shape"] != [_OPEN] and tensor["id"] not in makers
+            }
+        )
+        self._texts = {
+            name: f"dim {axis} of tensor {tensor_id}"
+            for (tensor_id, axis), name in self._names.items()
+        }
+        for tensor, index in stated:
+            self._state(tensor, index)
 
     def node(self, index: int) -> ModelNode:
         """Make the node of a Select."""
@@ -100,15 +88,16 @@ class _Graph:
             raise ModelError(
                 f"Select {place} has auto_broadcast {shown(mode)}; expected none or numpy"
             )
-        site = Site(str(op.get("name", "")), place, "Select", self._makers.get(cond, "graph input"))
+        maker = self._ops[self._makers[cond]]["kind"] if cond in self._makers else "graph input"
+        site = Site(str(op.get("name", "")), place, "Select", maker)
         operands = (self._tensors[cond], self._tensors[then], self._tensors[else_])
-        node = self._judge.node(site, operands, Rule(OPS["onednn"], mode))
-        stated = self._stated[op["outputs"][0]["id"]].shape
+        node = model_node(site, operands, Rule(OPS["onednn"], mode), self._texts)
+        stated = self._tensors[op["outputs"][0]["id"]].shape
         if node.workload is not None and stated is not None:
             out = node.workload.out_shape
             if not agree(out, stated):
                 raise ModelError(
-                    f"the output of Select {place} is {list(stated)}, and its inputs make "
+                    f"the output of Select {place} is {_shown(stated)}, and its inputs make "
                     f"{format_shape(out)}"
                 )
         return node
@@ -119,33 +108,26 @@ class _Graph:
         known = self._tensors.get(tensor_id, Tensor())
         dtype = None if stated["dtype"] == "undef" else _NAMES.get(stated["dtype"], stated["dtype"])
         if known.dtype and dtype and known.dtype != dtype:
-            self._contradiction(tensor_id, index, known.dtype, dtype)
+            raise ModelError(_contradiction(tensor_id, index, known.dtype, dtype))
         dims = known.shape
         if shape != [_OPEN]:
-            before = dims if dims is not None and len(dims) == len(shape) else None
-            dims = tuple(
-                dim if dim >= 0 else before[axis] if before else self._open(tensor_id, axis)
+            said: tuple[Dim, ...] = tuple(
+                dim if dim >= 0 else self._names.get((tensor_id, axis))
                 for axis, dim in enumerate(shape)
             )
-            if known.shape is not None and not agree(known.shape, dims):
-                self._contradiction(tensor_id, index, known.shape, dims)
+            if dims is not None and not agree(dims, said):
+                raise ModelError(_contradiction(tensor_id, index, _shown(dims), _shown(said)))
+            pairs = zip(dims or said, said, strict=True)
+            dims = tuple(p if isinstance(p, int) else q for p, q in pairs)
         self._tensors[tensor_id] = Tensor(known.dtype or dtype, dims)
 
-    def _open(self, tensor_id: int, axis: int) -> Dim:
-        """A size about which the file says nothing; it has a name if it is one of an input."""
-        text = f"dim {axis} of tensor {tensor_id}"
-        dim = self._sizes.fresh(text)
-        if tensor_id not in self._makers:
-            self._texts.append((dim, text, f"t{tensor_id}_{axis}"))
-        return dim
 
-    @staticmethod
-    def _contradiction(tensor_id: int, index: int, known: Any, said: Any) -> None:
-        one, two = (
-            value if isinstance(value, str) else f"[{', '.join(map(str, value))}]"
-            for value in (known, said)
-        )
-        raise ModelError(f"tensor {tensor_id} is {one}, and {two} in graph#{index}")
+def _shown(dims: Sequence[Dim]) -> str:
+    return f"[{', '.join('?' if dim is None else str(dim) for dim in dims)}]"
+
+
+def _contradiction(tensor_id: int, index: int, known: str, said: str) -> str:
+    return f"tensor {tensor_id} is {known}, and {said} in graph#{index}"
 
 
 def _attribute(op: Mapping[str, Any], name: str) -> Any:
@@ -189,8 +171,8 @@ def _is_tensor(value: Any) -> bool:
     )
 
 
-def _order(ops: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Indices of the operations, each after those whose outputs it reads."""
+def _makers(ops: Sequence[Mapping[str, Any]]) -> dict[int, int]:
+    """The operation that makes each tensor."""
     makers: dict[int, int] = {}
     for index, op in enumerate(ops):
         for tensor in op["outputs"]:
@@ -204,4 +186,5 @@ def _order(ops: Sequence[Mapping[str, Any]]) -> list[int]:
         index: {makers[tensor["id"]] for tensor in op["inputs"] if tensor["id"] in makers}
         for index, op in enumerate(ops)
     }
-    return in_order(waits, "graph", "operations")
+    in_order(waits, "graph", "operations")
+    return makers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import BinaryIO
 
@@ -9,11 +10,13 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from te_select.errors import ModelError
-from te_select.frontends.onnx_graph.interpreter import Interpreter
-from te_select.frontends.onnx_graph.scopes import opsets_of
+from te_select.frontends.onnx_graph.flat import Flat
+from te_select.frontends.onnx_graph.inference import inferred
+from te_select.frontends.onnx_graph.nodes import opset_of
 from te_select.frontends.onnx_graph.sites import sites
 from te_select.frontends.onnx_graph.wire import check_parts
-from te_select.frontends.symbolic.status import Judge, Rule, Site, one_view
+from te_select.frontends.status import Rule, Site, model_node
+from te_select.frontends.tensors import Tensor, join
 from te_select.operator.node import ModelNode
 from te_select.operator.systems import system
 
@@ -46,17 +49,21 @@ def read_onnx(file: BinaryIO, *, expand: bool) -> list[ModelNode]:
     """
     model = _parsed(file)
     newest = onnx.defs.onnx_opset_version()
-    opset = opsets_of(model.opset_import).get("", 0)
+    opset = opset_of(model.opset_import)
     if opset > newest:
         raise ModelError(
             f"the file is of opset {opset}, and onnx {onnx.__version__} knows up to {newest}; "
             "install a newer onnx"
         )
     found = sites(model)
-    walk = Interpreter(model, expand=expand)
-    walk.run()
-    judge = Judge(walk.names)
-    return [_node(site, walk, judge) for site in (*found, *walk.inside_operators)]
+    flat = Flat(model)
+    if not found and not expand:
+        return []
+    tensors = flat.known | inferred(flat.model, flat.texts)
+    while expand and (inside := flat.expand(tensors)):
+        found += inside
+        tensors = flat.known | inferred(flat.model, flat.texts)
+    return [_node(site, flat, tensors) for site in found]
 
 
 def _parsed(file: BinaryIO) -> onnx.ModelProto:
@@ -72,8 +79,12 @@ def _parsed(file: BinaryIO) -> onnx.ModelProto:
     return model
 
 
-def _node(site: Site, walk: Interpreter, judge: Judge) -> ModelNode:
+def _node(site: Site, flat: Flat, tensors: Mapping[str, Tensor]) -> ModelNode:
+    calls = [
+        [replace(tensors.get(name, Tensor()), constant=name in flat.constant) for name in call]
+        for call in flat.calls(site.place)
+    ]
+    cond, then, else_ = map(join, zip(*calls or [[Tensor()] * 3], strict=True))
     of = system(f"onnx.{site.op}")
-    operands = one_view(walk.views(site.place), walk.sizes)
-    site = replace(site, conditional=site.place not in walk.surely_run)
-    return judge.node(site, operands, Rule(of, of.mode))
+    site = replace(site, conditional=site.place not in flat.surely_run)
+    return model_node(site, (cond, then, else_), Rule(of, of.mode), flat.texts)

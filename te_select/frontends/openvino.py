@@ -7,7 +7,7 @@ from typing import BinaryIO
 from te_select.errors import ModelError
 from te_select.frontends.openvino_ir.document import Layer, read_document
 from te_select.frontends.openvino_ir.walk import Walker
-from te_select.frontends.symbolic.status import Judge, Rule
+from te_select.frontends.status import Rule, model_node
 from te_select.operator.node import ModelNode
 from te_select.operator.systems import OPS
 
@@ -39,11 +39,10 @@ def read_openvino(file: BinaryIO, *, expand: bool = False) -> list[ModelNode]:
     -----
     OpenVINO operation set, Select-1. For its ``numpy`` mode see `Workload.openvino_select`.
     """
-    walker = Walker()
-    judge = Judge(walker.names)
+    walker = Walker(read_document(file))
     return [
-        judge.node(found.site, found.operands, _rule(found.layer, found.site.place))
-        for found in walker.walk(read_document(file))
+        model_node(found.site, found.operands, _rule(found.layer, found.site.place), walker.texts)
+        for found in walker.walk()
     ]
 
 

@@ -1,16 +1,11 @@
-"""A node of an ONNX graph with its attributes, and the element types of ONNX by name."""
+"""Nodes of ONNX graphs: their attributes and bodies, and the element types of ONNX by name."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from functools import cached_property
-from typing import Any
+from collections.abc import Iterable, Mapping
 
-import onnx
-from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import AttributeProto, GraphProto, NodeProto, OperatorSetIdProto, TensorProto
 
-from te_select.frontends.symbolic.tensors import Tensor, Values
 from te_select.operator.systems import TYPE_NAMES
 
 DTYPES: dict[int, str] = {
@@ -19,60 +14,22 @@ DTYPES: dict[int, str] = {
     if number != TensorProto.UNDEFINED
 }
 NUMBERS = {name: number for number, name in DTYPES.items()}
-INTS = ("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8", "bool")
-FLOATS = ("float32", "float64", "float16")
-MOST_VALUES = 1024  # elements of a tensor whose values are followed
 _DEFAULT_DOMAINS = ("", "ai.onnx")
 
 
-class Node:
-    """A node; its attributes are read when they are used.
-
-    Parameters
-    ----------
-    proto
-        The node.
-    opset
-        Version of its domain's operator set; 0 if the file does not import it.
-    given
-        The attributes of the function call in which the node stands.
-    """
-
-    def __init__(
-        self, proto: NodeProto, opset: int, given: Mapping[str, AttributeProto] | None = None
-    ) -> None:
-        self.proto = _with_given(proto, given) if given is not None else proto
-        self.opset = opset
-
-    @cached_property
-    def op(self) -> str:
-        """Type of the operator, with its domain unless that is ONNX's own."""
-        domain, op = text(self.proto.domain), text(self.proto.op_type)
-        return op if is_default(domain) else f"{domain}::{op}"
-
-    @cached_property
-    def attributes(self) -> dict[str, AttributeProto]:
-        """The attributes by name."""
-        return {attribute.name: attribute for attribute in self.proto.attribute}
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """The value of an attribute, or the default."""
-        attribute = self.attributes.get(name)
-        return default if attribute is None else helper.get_attribute_value(attribute)
-
-    @property
-    def bodies(self) -> list[tuple[str, GraphProto]]:
-        """The graphs among its attributes, with their names in places."""
-        return bodies(self.proto)
+def operator_of(node: NodeProto) -> str:
+    """Type of a node's operator, with its domain unless that is ONNX's own."""
+    domain, op = text(node.domain), text(node.op_type)
+    return op if is_default(domain) else f"{domain}::{op}"
 
 
-def bodies(proto: NodeProto) -> list[tuple[str, GraphProto]]:
+def bodies(node: NodeProto) -> list[tuple[str, GraphProto]]:
     """The graphs among the attributes of a node, by attribute."""
     found = []
-    for attribute in proto.attribute:
-        if attribute.HasField("g"):
-            found.append((attribute.name, attribute.g))
-        found += [(f"{attribute.name}[{i}]", graph) for i, graph in enumerate(attribute.graphs)]
+    for each in node.attribute:
+        if each.HasField("g"):
+            found.append((each.name, each.g))
+        found += [(f"{each.name}[{i}]", graph) for i, graph in enumerate(each.graphs)]
     return found
 
 
@@ -86,34 +43,31 @@ def is_default(domain: str) -> bool:
     return domain in _DEFAULT_DOMAINS
 
 
-def tensor_of(proto: TensorProto) -> Tensor:
-    """What is known about a tensor in the file; its data is read if it is small."""
-    dtype, shape = DTYPES.get(proto.data_type), tuple(proto.dims)
-    values = None
-    if math.prod(shape) <= MOST_VALUES and proto.data_location != TensorProto.EXTERNAL:
-        values = _values(proto, dtype)
-    return Tensor(dtype, shape, values, constant=True)
+def opset_of(imports: Iterable[OperatorSetIdProto]) -> int:
+    """Version of ONNX's own operators; 0 if they are not imported."""
+    return next((each.version for each in reversed(list(imports)) if is_default(each.domain)), 0)
 
 
-def _values(proto: TensorProto, dtype: str | None) -> Values | None:
-    if dtype not in (*INTS, *FLOATS):
-        return None
-    try:
-        return numpy_helper.to_array(proto).astype(object)
-    except Exception:  # malformed data may raise any error
-        return None
-
-
-def _with_given(proto: NodeProto, given: Mapping[str, AttributeProto]) -> NodeProto:
+def with_given(node: NodeProto, given: Mapping[str, AttributeProto]) -> NodeProto:
     """Replace references to attributes of a function call by these attributes."""
-    if not any(attribute.ref_attr_name for attribute in proto.attribute):
-        return proto
-    filled = onnx.NodeProto()
-    filled.CopyFrom(proto)
+    if not any(each.ref_attr_name for each in node.attribute):
+        return node
+    filled = NodeProto()
+    filled.CopyFrom(node)
     del filled.attribute[:]
-    for attribute in proto.attribute:
-        value = given.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
+    for each in node.attribute:
+        value = given.get(each.ref_attr_name) if each.ref_attr_name else each
         if value is not None:
             filled.attribute.add().CopyFrom(value)
-            filled.attribute[-1].name = attribute.name
+            filled.attribute[-1].name = each.name
     return filled
+
+
+def reads(node: NodeProto) -> set[str]:
+    """The names of the tensors that a node and its bodies read."""
+    names = set(node.input)
+    for _, body in bodies(node):
+        own = {info.name for info in body.input} | {tensor.name for tensor in body.initializer}
+        own |= {name for inner in body.node for name in inner.output}
+        names |= set().union(*map(reads, body.node)) - own
+    return names

@@ -16,9 +16,14 @@ from itertools import chain
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
 from te_select.errors import ModelError
-from te_select.frontends.onnx_graph.nodes import Node, bodies, is_default, text
-from te_select.frontends.onnx_graph.scopes import opsets_of
-from te_select.frontends.symbolic.status import Site
+from te_select.frontends.onnx_graph.nodes import (
+    bodies,
+    is_default,
+    operator_of,
+    opset_of,
+    text,
+)
+from te_select.frontends.status import Site
 from te_select.frontends.words import words
 
 FIRST_OPSET = 9
@@ -79,7 +84,7 @@ class _Search:
                 inside = f"{path}/{index}:{node.op_type}.{attribute}"
                 self.graph(graph, inside, names, "body input")
             for name in filter(None, node.output):
-                _define(names, name, f"{path}#{index}", Node(node, 0).op)
+                _define(names, name, f"{path}#{index}", operator_of(node))
 
 
 def sites(model: ModelProto) -> list[Site]:
@@ -90,7 +95,7 @@ def sites(model: ModelProto) -> list[Site]:
     ModelError
         If a Where is malformed, or a name is defined twice.
     """
-    search = _Search(opsets_of(model.opset_import).get("", 0))
+    search = _Search(opset_of(model.opset_import))
     search.graph(model.graph, "graph", ChainMap(), "graph input")
     inside = (of_function(function, function_path(function)) for function in model.functions)
     return [*search.sites(), *chain.from_iterable(inside)]
@@ -98,7 +103,7 @@ def sites(model: ModelProto) -> list[Site]:
 
 def of_function(function: FunctionProto, path: str) -> list[Site]:
     """Find every Where of a function that stands at ``path``."""
-    search, names = _Search(opsets_of(function.opset_import).get("", 0)), _Names()
+    search, names = _Search(opset_of(function.opset_import)), _Names()
     for name in function.input:
         _define(names, name, f"an input of {path}", "function input")
     search.nodes(function.node, path, names)

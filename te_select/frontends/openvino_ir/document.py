@@ -51,10 +51,6 @@ class Layer:
         Its ports.
     bodies
         The networks inside it, by the tag that holds them.
-    maps
-        How ports are connected with layers of the bodies: tag, direction and attributes.
-    carried
-        Ids of the layers of a body whose values come from the trip before.
     """
 
     id: str
@@ -65,8 +61,6 @@ class Layer:
     inputs: list[Port] = field(default_factory=list)
     outputs: list[Port] = field(default_factory=list)
     bodies: dict[str, Net] = field(default_factory=dict)
-    maps: list[tuple[str, str, dict[str, str]]] = field(default_factory=list)
-    carried: set[str] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -152,8 +146,6 @@ class _Handler(xml.sax.handler.ContentHandler):
             self._layer(attrs)
         elif name == "data" and parent == "layer":
             self._layers[-1].data = dict(attrs)
-        elif parent.endswith("port_map") and self._layers:
-            self._layers[-1].maps.append((parent, name, dict(attrs)))
         elif parent == "layer" and name.endswith("body"):
             if len(self.nets) > _DEEPEST:
                 raise ModelError(f"bodies lie in each other more than {_DEEPEST} deep")
@@ -197,9 +189,7 @@ class _Handler(xml.sax.handler.ContentHandler):
         self._layers.append(layer)
 
     def _edge(self, parent: str, attrs: Any) -> None:
-        if parent == "back_edges" and self._layers:
-            self._layers[-1].carried.add(attrs.get("to-layer", ""))
-        elif parent == "edges":
+        if parent == "edges":
             to = attrs.get("to-layer", ""), attrs.get("to-port", "")
             if to in self.nets[-1].edges:
                 raise ModelError(f"two edges lead to port {to[1]} of layer {to[0]}; expected one")

@@ -1,0 +1,314 @@
+"""A copy of a model for ONNX's inference: without functions, and with other names.
+
+In the copy a name is one tensor, also in bodies: ONNX's inference hands values on by name alone. Of
+what the file states, only the types of its inputs and initializers are there. Nodes of which ONNX
+knows no operator, or infers it wrongly, are left out, so nothing is known of their outputs.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+
+from onnx import (
+    AttributeProto,
+    FunctionProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    TensorProto,
+    ValueInfoProto,
+    helper,
+)
+
+from te_select.errors import ModelError
+from te_select.frontends.names import named
+from te_select.frontends.onnx_graph.nodes import (
+    DTYPES,
+    bodies,
+    is_default,
+    opset_of,
+    reads,
+    text,
+    with_given,
+)
+from te_select.frontends.onnx_graph.schema import default_attributes, function_body, schema_of
+from te_select.frontends.onnx_graph.sites import function_path, of_function
+from te_select.frontends.order import in_order
+from te_select.frontends.status import Site
+from te_select.frontends.tensors import Tensor
+from te_select.frontends.words import words
+
+_IR_WITH_CONSTANTS = 4  # before it, every initializer was listed as an input too
+_IR = 8  # of the copy
+_MOST_VALUES = 1024  # elements of a tensor whose values may be sizes, axes or the like
+MOST_STEPS = 30_000  # nodes of the copy; more if the file has more nodes
+_MOST_FILE_STEPS = 100_000
+_DEEPEST = 30  # bodies and calls in each other; protobuf reads 100 messages in each other
+_INVENTED = re.compile(r"unk__\d+")  # by ONNX's inference, which may have written the file
+_WRONG = words("STFT")
+_RANDOM = words(
+    "Bernoulli Dropout Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike"
+)
+
+
+@dataclass
+class _Scope:
+    """Where nodes stand: what they see, and the graph of the copy into which they go.
+
+    Parameters
+    ----------
+    path
+        The place of their graph.
+    graph
+        The graph of the copy.
+    opset
+        Version of ONNX's own operators.
+    names
+        The name of each tensor in the copy; the tensors of the graphs around come last.
+    given
+        Inside a function: the attributes of the call.
+    conditional
+        Whether the graph may never run.
+    depth
+        Number of bodies and calls around it.
+    """
+
+    path: str
+    graph: GraphProto
+    opset: int
+    names: ChainMap[str, str] = field(default_factory=ChainMap)
+    given: Mapping[str, AttributeProto] = field(default_factory=dict)
+    conditional: bool = False
+    depth: int = 0
+
+    def look_up(self, name: str, reader: str) -> str:
+        """The name in the copy; empty if the name is, which is how an input is left out.
+
+        Raises
+        ------
+        ModelError
+            If nothing makes it.
+        """
+        if name and name not in self.names:
+            raise ModelError(f"{reader} reads {text(name)!r}, which nothing before it makes")
+        return self.names[name] if name else ""
+
+
+class Flat:
+    """The copy, and where the Where nodes of the file are in it.
+
+    Parameters
+    ----------
+    file
+        The model.
+    """
+
+    def __init__(self, file: ModelProto) -> None:
+        self.opset = opset_of(file.opset_import)
+        imports = [helper.make_opsetid("", self.opset)]
+        self.model = ModelProto(ir_version=_IR, opset_import=imports, graph=GraphProto())
+        self.known: dict[str, Tensor] = {}
+        self.constant: set[str] = set()
+        self.surely_run: set[str] = set()
+        self._calls: dict[str, list[Sequence[str]]] = {}
+        self._operators: list[tuple[NodeProto, int, Sequence[str], _Scope]] = []
+        self._functions = {(f.domain, f.name, f.overload): f for f in file.functions}
+        self._inside: list[str] = []
+        self._count = 0
+        self._gave_up = False
+        in_file = sum(len(part.node) for part in (file.graph, *file.functions))
+        self._steps = max(MOST_STEPS, min(2 * in_file, _MOST_FILE_STEPS))  # steps that are left
+        scope = _Scope("graph", self.model.graph, self.opset)
+        defaults = {tensor.name for tensor in file.graph.initializer}
+        overridable = file.ir_version >= _IR_WITH_CONSTANTS
+        inputs = [i for i in file.graph.input if overridable or i.name not in defaults]
+        self.texts = self._declare(inputs, scope)
+        self._hold(file.graph, scope)
+        self._nodes(file.graph.node, scope)
+
+    def calls(self, place: str) -> list[Sequence[str]]:
+        """The operands of a Where in the copy, for each call of it.
+
+        If the copy would be too large, calls of bodies and functions may be missing. Then nothing
+        is known about a Where inside of them.
+        """
+        unsure = self._gave_up and not place.startswith("graph#")
+        return [] if unsure else self._calls.get(place, [])
+
+    def expand(self, tensors: Mapping[str, Tensor]) -> list[Site]:
+        """Add the bodies of operators that ONNX defines as functions, and find each Where in them.
+
+        Parameters
+        ----------
+        tensors
+            What is known of the tensors of the copy.
+        """
+        waiting, self._operators = self._operators, []
+        found: dict[str, list[Site]] = {}
+        for node, index, inputs, outer in waiting:
+            operands = [tensors.get(name, Tensor()) for name in inputs]
+            schema, path = schema_of(node, self.opset), f"{outer.path}/{index}:{node.op_type}"
+            function = function_body(node, schema, self.opset, operands)
+            if function is not None:
+                found[path] = of_function(function, path)
+                given = [*default_attributes(schema), *node.attribute]
+                self._inline(function, replace(outer, path=path), given, inputs)
+        return [site for sites in found.values() for site in sites]
+
+    def _declare(self, inputs: Sequence[ValueInfoProto], scope: _Scope) -> dict[str, str]:
+        """Take the inputs of the main graph, from whose sizes all others follow; their names."""
+        wishes: dict[int | str, str] = {}
+        stated = [_stated(info, wishes) for info in inputs]
+        names = named(wishes)
+        for info, dims in zip(inputs, stated, strict=True):
+            shape = None if dims is None else tuple(names.get(dim, dim) for dim in dims)
+            name, elem_type = self._define(info.name, scope), info.type.tensor_type.elem_type
+            scope.graph.input.append(helper.make_tensor_value_info(name, elem_type, shape))
+            self.known[name] = Tensor(DTYPES.get(elem_type), shape)
+        return {name: str(words) for words, name in names.items()}
+
+    def _hold(self, graph: GraphProto, scope: _Scope) -> None:
+        """Take the initializers of a graph."""
+        held = [(tensor.name, tensor.dims, tensor) for tensor in graph.initializer]
+        held += [(s.values.name, s.dims, s.values) for s in graph.sparse_initializer]
+        for name, dims, tensor in held:
+            if name not in scope.names.maps[0]:  # else it is the default of an input
+                self._constant(tensor, dims, self._define(name, scope), scope.graph)
+
+    def _constant(
+        self, tensor: TensorProto, dims: Sequence[int], name: str, graph: GraphProto
+    ) -> None:
+        """Put a constant into the copy; if it is large, without its elements."""
+        external = tensor.data_location == TensorProto.EXTERNAL
+        if not external and list(dims) == tensor.dims and math.prod(dims) <= _MOST_VALUES:
+            graph.initializer.add().CopyFrom(tensor)
+            graph.initializer[-1].name = name
+        else:
+            graph.value_info.append(helper.make_tensor_value_info(name, tensor.data_type, dims))
+        self.known[name] = Tensor(DTYPES.get(tensor.data_type), tuple(dims))
+        self.constant.add(name)
+
+    def _define(self, name: str, scope: _Scope) -> str:
+        """Give a tensor its name in the copy; an empty name is that of an output left out."""
+        self._count += 1
+        scope.names[name] = str(self._count) if name else ""
+        return scope.names[name]
+
+    def _nodes(self, nodes: Sequence[NodeProto], scope: _Scope) -> None:
+        for index in _in_order(nodes, scope.path):
+            node = with_given(nodes[index], scope.given)
+            place = f"{scope.path}#{index}"
+            inputs = [scope.look_up(name, place) for name in node.input]
+            if node.op_type == "Where" and is_default(node.domain):
+                self._calls.setdefault(place, []).append(inputs)
+                self.surely_run |= set() if scope.conditional else {place}
+            self._steps -= 1
+            self._gave_up |= self._steps < 0 or scope.depth > _DEEPEST
+            function = self._functions.get((node.domain, node.op_type, node.overload))
+            if self._gave_up or function is None:
+                self._copy(index, node, inputs, scope)
+            else:
+                self._call(function, node, inputs, scope)
+
+    def _copy(self, index: int, node: NodeProto, inputs: Sequence[str], scope: _Scope) -> None:
+        """Copy a node, if ONNX knows its operator, and walk its bodies."""
+        schema = None if self._gave_up or scope.opset != self.opset else schema_of(node, self.opset)
+        value = next((each.t for each in node.attribute if each.HasField("t")), None)
+        if schema is not None and node.op_type == "Constant" and value is not None:
+            for name in node.output:
+                self._constant(value, value.dims, self._define(name, scope), scope.graph)
+            return
+        copy, constant = NodeProto(), self.constant.issuperset(filter(None, inputs))
+        if schema is not None and node.op_type not in _WRONG:
+            copy = scope.graph.node.add(op_type=node.op_type, input=inputs)
+            copy.attribute.extend(each for each in node.attribute if not each.HasField("g"))
+            self._operators.append((node, index, inputs, scope))
+            constant &= node.op_type not in _RANDOM
+        for name, body in [] if self._gave_up else bodies(node):
+            path = f"{scope.path}/{index}:{node.op_type}.{name}"
+            held = copy.attribute.add(name=text(name), type=AttributeProto.GRAPH)
+            self._body(body, path, scope, held.g)
+            results = self.constant.issuperset(out.name for out in held.g.output)
+            constant &= results and node.op_type == "If"
+        copy.output.extend(self._define(name, scope) for name in node.output)
+        if constant and copy.op_type:
+            self.constant.update(copy.output)
+
+    def _body(self, body: GraphProto, path: str, outer: _Scope, graph: GraphProto) -> None:
+        scope = replace(outer, path=path, graph=graph, names=outer.names.new_child())
+        scope.conditional, scope.depth = True, outer.depth + 1
+        for info in body.input:
+            graph.input.add(name=self._define(info.name, scope))
+        self._hold(body, scope)
+        self._nodes(body.node, scope)
+        for info in body.output:
+            graph.output.add(name=scope.look_up(info.name, f"{path} as an output"))
+
+    def _call(
+        self, function: FunctionProto, node: NodeProto, inputs: Sequence[str], outer: _Scope
+    ) -> None:
+        """Copy the nodes of a local function for one call."""
+        path = function_path(function)
+        if path in self._inside:
+            raise ModelError(f"{path} calls itself, through {' -> '.join(self._inside)}")
+        self._inside.append(path)
+        scope = replace(outer, path=path, opset=opset_of(function.opset_import))
+        given = [*function.attribute_proto, *node.attribute]
+        names = self._inline(function, scope, given, inputs)
+        self._inside.pop()
+        for name, inner in zip_longest(node.output, function.output):
+            if name:
+                outer.names[name] = names(inner, path) if inner else self._define(name, outer)
+
+    def _inline(
+        self,
+        function: FunctionProto,
+        outer: _Scope,
+        given: Iterable[AttributeProto],
+        inputs: Sequence[str],
+    ) -> Callable[[str, str], str]:
+        """Copy the nodes of a function; how names in it are looked up."""
+        names = dict(zip_longest(function.input, inputs[: len(function.input)], fillvalue=""))
+        scope = replace(outer, names=ChainMap(names), given={each.name: each for each in given})
+        scope.depth += 1
+        self._nodes(function.node, scope)
+        return scope.look_up
+
+
+def _stated(info: ValueInfoProto, wishes: dict[int | str, str]) -> list[int | str] | None:
+    """The dims of an input: ints, and what those that get names stand for; adds to the wishes."""
+    tensor = info.type.tensor_type
+    if not tensor.HasField("shape"):
+        return None
+    dims: list[int | str] = []
+    for axis, dim in enumerate(tensor.shape.dim):
+        said = " ".join(text(dim.dim_param).split())
+        if dim.HasField("dim_value") and dim.dim_value >= 0:  # some exporters write -1
+            dims.append(dim.dim_value)
+            continue
+        wish = said if not _INVENTED.fullmatch(said) else ""
+        dims.append(wish or f"dim {axis} of input {text(info.name)!r}")
+        wishes[dims[-1]] = wish or f"{text(info.name)}_{axis}"
+    return dims
+
+
+def _in_order(nodes: Sequence[NodeProto], path: str) -> Sequence[int]:
+    """Indices of the nodes, each after those whose outputs it reads.
+
+    Raises
+    ------
+    ModelError
+        If the nodes wait for each other.
+    """
+    maker = {name: index for index, node in enumerate(nodes) for name in node.output if name}
+    if all(maker.get(name, -1) < i for i, node in enumerate(nodes) for name in node.input):
+        return range(len(nodes))
+    waits = {
+        i: {maker[name] for name in reads(node) if name in maker} for i, node in enumerate(nodes)
+    }
+    return in_order(waits, path, "nodes")

@@ -1,0 +1,73 @@
+"""What ONNX's shape inference says of the tensors of a model, from a process of its own."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Container, Iterator
+from pathlib import Path
+
+from onnx import GraphProto, ModelProto, TypeProto, onnx_cpp2py_export
+
+from te_select.errors import ModelError, ToolchainError
+from te_select.frontends.onnx_graph.nodes import DTYPES
+from te_select.frontends.tensors import Dim, Tensor
+
+_CHILD = Path(__file__).with_name("child.py")
+_MOST_BYTES = 4 << 30  # of memory
+_MOST_SECONDS = 60  # of a CPU; 100,000 nodes take
+
+
+def inferred(model: ModelProto, names: Container[str]) -> dict[str, Tensor]:
+    """What is known of the tensors of a model in which a name is one tensor.
+
+    Parameters
+    ----------
+    model
+        The model, without local functions.
+    names
+        The names of its dims. ONNX invents others, which may not be the same size each time.
+
+    Raises
+    ------
+    ModelError
+        If ONNX refuses the model, or would need too much memory or time.
+    ToolchainError
+        If the process cannot be started.
+    """
+    limits = map(str, (_MOST_BYTES, _MOST_SECONDS))
+    command = [sys.executable, "-I", "-S", str(_CHILD), onnx_cpp2py_export.__file__, *limits]
+    try:
+        data = model.SerializeToString()
+        done = subprocess.run(command, input=data, capture_output=True, check=False)
+    except OSError as error:
+        raise ToolchainError(f"the process that infers shapes cannot start: {error}") from error
+    if done.returncode < 0:
+        name = signal.Signals(-done.returncode).name
+        raise ModelError(f"onnx cannot infer the shapes: it ended with {name}")
+    if done.returncode:
+        lines = done.stderr.decode(errors="replace").split()
+        raise ModelError(f"onnx cannot infer the shapes: {' '.join(lines)}")
+    found = ModelProto()
+    found.ParseFromString(done.stdout)
+    return dict(_tensors(found.graph, names))
+
+
+def _tensors(graph: GraphProto, names: Container[str]) -> Iterator[tuple[str, Tensor]]:
+    for info in (*graph.input, *graph.value_info):
+        yield info.name, _tensor(info.type, names)
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from _tensors(attribute.g, names)
+
+
+def _tensor(proto: TypeProto, names: Container[str]) -> Tensor:
+    tensor = proto.tensor_type
+    dims: list[Dim] = []
+    for dim in tensor.shape.dim:
+        said = dim.dim_value if dim.HasField("dim_value") and dim.dim_value >= 0 else None
+        dims.append(dim.dim_param if dim.dim_param in names else said)
+    shape = tuple(dims) if tensor.HasField("shape") else None
+    return Tensor(DTYPES.get(tensor.elem_type), shape)
