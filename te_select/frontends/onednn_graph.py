@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 from te_select.errors import ModelError
 from te_select.frontends.names import named
 from te_select.frontends.order import in_order
-from te_select.frontends.status import Rule, Site, model_node
+from te_select.frontends.status import Site, model_node
 from te_select.frontends.tensors import Dim, Tensor, agree
 from te_select.operator.broadcast import format_shape, shown
 from te_select.operator.node import ModelNode
@@ -82,16 +82,15 @@ class _Graph:
                 f"Select {place} has {len(op['inputs'])} inputs and {len(op['outputs'])} outputs; "
                 "expected three and one"
             )
-        cond, then, else_ = (tensor["id"] for tensor in op["inputs"])
+        cond = op["inputs"][0]["id"]
         mode = _attribute(op, "auto_broadcast") if "auto_broadcast" in op["attrs"] else "numpy"
         if mode not in ("none", "numpy"):
             raise ModelError(
                 f"Select {place} has auto_broadcast {shown(mode)}; expected none or numpy"
             )
         maker = self._ops[self._makers[cond]]["kind"] if cond in self._makers else "graph input"
-        site = Site(str(op.get("name", "")), place, "Select", maker)
-        operands = (self._tensors[cond], self._tensors[then], self._tensors[else_])
-        node = model_node(site, operands, Rule(OPS["onednn"], mode), self._texts)
+        site = Site(str(op.get("name", "")), place, "Select", maker, OPS["onednn"], mode)
+        node = model_node(site, [self._tensors[t["id"]] for t in op["inputs"]], self._texts)
         stated = self._tensors[op["outputs"][0]["id"]].shape
         if node.workload is not None and stated is not None:
             out = node.workload.out_shape

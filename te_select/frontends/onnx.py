@@ -15,10 +15,9 @@ from te_select.frontends.onnx_graph.inference import inferred
 from te_select.frontends.onnx_graph.nodes import opset_of
 from te_select.frontends.onnx_graph.sites import sites
 from te_select.frontends.onnx_graph.wire import check_parts
-from te_select.frontends.status import Rule, Site, model_node
+from te_select.frontends.status import Site, model_node
 from te_select.frontends.tensors import Tensor, join
 from te_select.operator.node import ModelNode
-from te_select.operator.systems import system
 
 
 def read_onnx(file: BinaryIO, *, expand: bool) -> list[ModelNode]:
@@ -59,10 +58,10 @@ def read_onnx(file: BinaryIO, *, expand: bool) -> list[ModelNode]:
     flat = Flat(model)
     if not found and not expand:
         return []
-    tensors = flat.known | inferred(flat.model, flat.texts)
+    tensors = inferred(flat.model, flat.names)
     while expand and (inside := flat.expand(tensors)):
         found += inside
-        tensors = flat.known | inferred(flat.model, flat.texts)
+        tensors = inferred(flat.model, flat.names)
     return [_node(site, flat, tensors) for site in found]
 
 
@@ -84,7 +83,6 @@ def _node(site: Site, flat: Flat, tensors: Mapping[str, Tensor]) -> ModelNode:
         [replace(tensors.get(name, Tensor()), constant=name in flat.constant) for name in call]
         for call in flat.calls(site.place)
     ]
-    cond, then, else_ = map(join, zip(*calls or [[Tensor()] * 3], strict=True))
-    of = system(f"onnx.{site.op}")
+    operands = list(map(join, zip(*calls or [[Tensor()] * 3], strict=True)))
     site = replace(site, conditional=site.place not in flat.surely_run)
-    return model_node(site, (cond, then, else_), Rule(of, of.mode), flat.texts)
+    return model_node(site, operands, {name: text for text, name in flat.names.items()})

@@ -13,9 +13,6 @@ from te_select.operator.node import ModelNode, Status
 from te_select.operator.systems import System
 from te_select.operator.workload import Workload
 
-Operands = tuple[Tensor, Tensor, Tensor]
-"""cond, then and else."""
-
 _Met = list[tuple[int, list[tuple[str, Dim]]]]
 """The dims of all operands on each axis, with the operands' names."""
 _OPERANDS = ("cond", "then", "else")
@@ -26,25 +23,6 @@ _SHAPE_TYPES = ("int64", "int32")
 
 
 @dataclass(frozen=True)
-class Rule:
-    """How a format's operator combines its operands.
-
-    Parameters
-    ----------
-    system
-        The format's operator.
-    auto_broadcast
-        The node's broadcast mode, by the system's own name.
-    axis
-        The axis at which else and cond start; -1 if they are aligned right with then.
-    """
-
-    system: System
-    auto_broadcast: str
-    axis: int = -1
-
-
-@dataclass(frozen=True)
 class Site:
     """A Where or Select in the file.
 
@@ -52,6 +30,11 @@ class Site:
     ----------
     name, place, op, cond_producer
         The fields of `ModelNode` with these names.
+    system
+        The format's operator.
+    mode, axis
+        The node's broadcast mode, by the system's own name, and the axis at which else and cond
+        start; -1 if they are aligned right with then.
     makes_shapes
         Whether shapes are made from its output.
     conditional
@@ -61,13 +44,16 @@ class Site:
     name: str
     place: str
     op: str
-    cond_producer: str = ""
+    cond_producer: str
+    system: System
+    mode: str
+    axis: int = -1
     makes_shapes: bool = False
     conditional: bool = False
 
 
 def model_node(
-    site: Site, operands: Operands, rule: Rule, texts: Mapping[str, str] | None = None
+    site: Site, operands: Sequence[Tensor], texts: Mapping[str, str] | None = None
 ) -> ModelNode:
     """Decide the status of a node, and make its workload.
 
@@ -77,8 +63,6 @@ def model_node(
         The node.
     operands
         What is known about cond, then and else.
-    rule
-        The operator's rule.
     texts
         What the names of the file's sizes stand for.
 
@@ -88,11 +72,11 @@ def model_node(
         If the operands contradict each other, and the node surely runs.
     """
     shapes: Sequence[Dims | None] = [tensor.shape for tensor in operands]
-    known = [shape for shape in shapes if shape is not None]
+    known: Sequence[Dims] = [shape for shape in shapes if shape is not None]
     met: _Met = []
     if len(known) == len(shapes):
-        shapes = known = _one_shape(known) if rule.auto_broadcast == "none" else known
-        met = _aligned(known, rule)
+        shapes = known = _one_shape(known) if site.mode == "none" else known
+        met = _aligned(known, site.axis)
     dtype = _dtype(site, operands)
     status, reason = next(_obstacles(site, operands, dtype, shapes, met), ("compiled", ""))
     cond, then, else_ = (None if shape is None else _shown(shape) for shape in shapes)
@@ -108,16 +92,16 @@ def model_node(
         cond_shape=cond,
         then_shape=then,
         else_shape=else_,
-        out_shape=_out_shape(known, met, rule) if len(known) == len(shapes) else None,
+        out_shape=_out_shape(known, met, site.axis) if len(known) == len(shapes) else None,
         dtype=dtype,
         dims={name: (texts or {}).get(name, name) for name in names},
     )
-    return _compiled(node, site, rule) if status == "compiled" else node
+    return _compiled(node, site) if status == "compiled" else node
 
 
 def _obstacles(
     site: Site,
-    operands: Operands,
+    operands: Sequence[Tensor],
     dtype: str | None,
     shapes: Sequence[Dims | None],
     met: _Met,
@@ -134,10 +118,10 @@ def _obstacles(
         yield "shape", f"a few {dtype} elements from which shapes are made"
     if all(tensor.constant for tensor in operands):
         yield "folded", "all three operands are constant, so the output is"
-    if contradiction := _contradiction(met):
+    if unlike := _unlike(met, int):
         if not site.conditional:
-            raise ModelError(f"{site.op} at {site.place}: {contradiction}")
-        yield "dispatched", f"if it ever runs: {contradiction}"
+            raise ModelError(f"{site.op} at {site.place}: {unlike}, which do not broadcast")
+        yield "dispatched", f"if it ever runs: {unlike}, which do not broadcast"
     if dtype is None:
         yield "dispatched", "the element type is known only at the call"
     for operand, shape in zip(_OPERANDS, shapes, strict=True):
@@ -146,16 +130,16 @@ def _obstacles(
         elif None in shape:
             axis = shape.index(None)
             yield "dispatched", f"dim {axis} of {operand} is known only at the call"
-    if clash := _clash(met):
-        yield "dispatched", clash
+    if unlike := _unlike(met, (int, str)):
+        yield "dispatched", f"{unlike}: only the call tells which of them is 1"
 
 
-def _compiled(node: ModelNode, site: Site, rule: Rule) -> ModelNode:
+def _compiled(node: ModelNode, site: Site) -> ModelNode:
     shapes = (node.cond_shape, node.then_shape, node.else_shape)
     cond, then, else_ = (shape for shape in shapes if shape is not None)  # all are known
     try:
         workload = Workload.of_system(
-            rule.system, cond, then, else_, node.dtype, rule.auto_broadcast, rule.axis
+            site.system, cond, then, else_, node.dtype, site.mode, site.axis
         )
     except DTypeError as error:
         return replace(node, status="refused", reason=str(error))
@@ -166,7 +150,7 @@ def _compiled(node: ModelNode, site: Site, rule: Rule) -> ModelNode:
     return replace(node, workload=workload, out_shape=workload.out_shape)
 
 
-def _dtype(site: Site, operands: Operands) -> str | None:
+def _dtype(site: Site, operands: Sequence[Tensor]) -> str | None:
     cond, then, else_ = (tensor.dtype for tensor in operands)
     if cond not in (None, "bool"):
         raise ModelError(f"{site.op} at {site.place}: cond is {cond}; expected bool")
@@ -199,52 +183,37 @@ def _one_shape(shapes: Sequence[Dims]) -> Sequence[Dims]:
     ]
 
 
-def _contradiction(met: _Met) -> str:
-    """The axis on which two ints do not broadcast, in words; empty if there is none."""
+def _unlike(met: _Met, kinds: type | tuple[type, ...]) -> str:
+    """The axis on which two dims of some kinds differ, and none is 1; empty if there is none."""
     for axis, dims in met:
-        ints = {dim: operand for operand, dim in dims if isinstance(dim, int) and dim != 1}
-        if len(ints) > 1:
-            (a, one), (b, two), *_ = ints.items()
-            return f"axis {axis} is {a} of {one} and {b} of {two}, which do not broadcast"
-    return ""
-
-
-def _clash(met: _Met) -> str:
-    """The axis on which only the call tells which dim broadcasts; empty if there is none."""
-    for axis, dims in met:
-        wide = {dim: operand for operand, dim in dims if dim != 1}
-        if len(wide) > 1:  # not both are ints
+        wide = {dim: operand for operand, dim in dims if isinstance(dim, kinds) and dim != 1}
+        if len(wide) > 1:
             (a, one), (b, two), *_ = wide.items()
-            return (
-                f"axis {axis} is {a} of {one} and {b} of {two}: only the call tells which of them "
-                "is 1"
-            )
+            return f"axis {axis} is {a} of {one} and {b} of {two}"
     return ""
 
 
-def _aligned(shapes: Sequence[Dims], rule: Rule) -> _Met:
+def _aligned(shapes: Sequence[Dims], from_axis: int) -> _Met:
     """The dims on each axis, counted from the right end of the output."""
     met: dict[int, list[tuple[str, Dim]]] = {}
     for operand, shape in zip(_OPERANDS, shapes, strict=True):
-        over_then = rule.axis != -1 and operand != "then"
-        start = rule.axis - len(shapes[1]) if over_then else -len(shape)
+        over_then = from_axis != -1 and operand != "then"
+        start = from_axis - len(shapes[1]) if over_then else -len(shape)
         for axis, dim in enumerate(shape, start):
             met.setdefault(axis, []).append((operand, dim))
     return sorted(met.items())
 
 
-def _out_shape(shapes: Sequence[Dims], met: _Met, rule: Rule) -> Shape:
-    if rule.axis != -1:
+def _out_shape(shapes: Sequence[Dims], met: _Met, from_axis: int) -> Shape:
+    if from_axis != -1:
         return _shown(shapes[1])
     return _shown([_broadcast({dim for _, dim in dims} - {1}) for _, dims in met])
 
 
 def _broadcast(wide: set[Dim]) -> Dim:
     """The dim to which dims that are not 1 broadcast in a model that runs."""
-    ints = [dim for dim in wide if isinstance(dim, int)]
-    if ints or len(wide) > 1:
-        return ints[0] if len(ints) == 1 else None
-    return wide.pop() if wide else 1
+    known = {dim for dim in wide if isinstance(dim, int)} or wide or {1}
+    return known.pop() if len(known) == 1 else None
 
 
 def _shown(dims: Sequence[Dim]) -> Shape:

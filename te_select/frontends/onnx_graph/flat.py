@@ -28,7 +28,6 @@ from onnx import (
 from te_select.errors import ModelError
 from te_select.frontends.names import named
 from te_select.frontends.onnx_graph.nodes import (
-    DTYPES,
     bodies,
     is_default,
     opset_of,
@@ -112,7 +111,6 @@ class Flat:
         self.opset = opset_of(file.opset_import)
         imports = [helper.make_opsetid("", self.opset)]
         self.model = ModelProto(ir_version=_IR, opset_import=imports, graph=GraphProto())
-        self.known: dict[str, Tensor] = {}
         self.constant: set[str] = set()
         self.surely_run: set[str] = set()
         self._calls: dict[str, list[Sequence[str]]] = {}
@@ -127,7 +125,7 @@ class Flat:
         defaults = {tensor.name for tensor in file.graph.initializer}
         overridable = file.ir_version >= _IR_WITH_CONSTANTS
         inputs = [i for i in file.graph.input if overridable or i.name not in defaults]
-        self.texts = self._declare(inputs, scope)
+        self.names = self._declare(inputs, scope)
         self._hold(file.graph, scope)
         self._nodes(file.graph.node, scope)
 
@@ -160,17 +158,21 @@ class Flat:
                 self._inline(function, replace(outer, path=path), given, inputs)
         return [site for sites in found.values() for site in sites]
 
-    def _declare(self, inputs: Sequence[ValueInfoProto], scope: _Scope) -> dict[str, str]:
-        """Take the inputs of the main graph, from whose sizes all others follow; their names."""
-        wishes: dict[int | str, str] = {}
-        stated = [_stated(info, wishes) for info in inputs]
-        names = named(wishes)
-        for info, dims in zip(inputs, stated, strict=True):
-            shape = None if dims is None else tuple(names.get(dim, dim) for dim in dims)
-            name, elem_type = self._define(info.name, scope), info.type.tensor_type.elem_type
-            scope.graph.input.append(helper.make_tensor_value_info(name, elem_type, shape))
-            self.known[name] = Tensor(DTYPES.get(elem_type), shape)
-        return {name: str(words) for words, name in names.items()}
+    def _declare(self, inputs: Iterable[ValueInfoProto], scope: _Scope) -> dict[str, str]:
+        """Take the inputs of the main graph; the names of their sizes, from which others follow."""
+        wishes: dict[str, str] = {}
+        for info in inputs:
+            copy = scope.graph.input.add(name=self._define(info.name, scope), type=info.type)
+            for axis, dim in enumerate(copy.type.tensor_type.shape.dim):
+                if dim.HasField("dim_value") and dim.dim_value >= 0:  # some exporters write -1
+                    continue
+                said, name = " ".join(text(dim.dim_param).split()), text(info.name)
+                if not said or _INVENTED.fullmatch(said):
+                    dim.dim_param = f"dim {axis} of input {name!r}"
+                    wishes[dim.dim_param] = f"{name}_{axis}"
+                else:
+                    dim.dim_param = wishes[said] = said
+        return named(wishes)
 
     def _hold(self, graph: GraphProto, scope: _Scope) -> None:
         """Take the initializers of a graph."""
@@ -188,9 +190,7 @@ class Flat:
         if not external and list(dims) == tensor.dims and math.prod(dims) <= _MOST_VALUES:
             graph.initializer.add().CopyFrom(tensor)
             graph.initializer[-1].name = name
-        else:
-            graph.value_info.append(helper.make_tensor_value_info(name, tensor.data_type, dims))
-        self.known[name] = Tensor(DTYPES.get(tensor.data_type), tuple(dims))
+        graph.value_info.append(helper.make_tensor_value_info(name, tensor.data_type, dims))
         self.constant.add(name)
 
     def _define(self, name: str, scope: _Scope) -> str:
@@ -278,23 +278,6 @@ class Flat:
         scope.depth += 1
         self._nodes(function.node, scope)
         return scope.look_up
-
-
-def _stated(info: ValueInfoProto, wishes: dict[int | str, str]) -> list[int | str] | None:
-    """The dims of an input: ints, and what those that get names stand for; adds to the wishes."""
-    tensor = info.type.tensor_type
-    if not tensor.HasField("shape"):
-        return None
-    dims: list[int | str] = []
-    for axis, dim in enumerate(tensor.shape.dim):
-        said = " ".join(text(dim.dim_param).split())
-        if dim.HasField("dim_value") and dim.dim_value >= 0:  # some exporters write -1
-            dims.append(dim.dim_value)
-            continue
-        wish = said if not _INVENTED.fullmatch(said) else ""
-        dims.append(wish or f"dim {axis} of input {text(info.name)!r}")
-        wishes[dims[-1]] = wish or f"{text(info.name)}_{axis}"
-    return dims
 
 
 def _in_order(nodes: Sequence[NodeProto], path: str) -> Sequence[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Container, Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from onnx import GraphProto, ModelProto, TypeProto, onnx_cpp2py_export
@@ -19,7 +19,7 @@ _MOST_BYTES = 4 << 30  # of memory
 _MOST_SECONDS = 60  # of a CPU; 100,000 nodes take
 
 
-def inferred(model: ModelProto, names: Container[str]) -> dict[str, Tensor]:
+def inferred(model: ModelProto, names: Mapping[str, str]) -> dict[str, Tensor]:
     """What is known of the tensors of a model in which a name is one tensor.
 
     Parameters
@@ -27,7 +27,7 @@ def inferred(model: ModelProto, names: Container[str]) -> dict[str, Tensor]:
     model
         The model, without local functions.
     names
-        The names of its dims. ONNX invents others, which may not be the same size each time.
+        What names of its dims are called. ONNX invents others, of which nothing is known.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def inferred(model: ModelProto, names: Container[str]) -> dict[str, Tensor]:
     return dict(_tensors(found.graph, names))
 
 
-def _tensors(graph: GraphProto, names: Container[str]) -> Iterator[tuple[str, Tensor]]:
+def _tensors(graph: GraphProto, names: Mapping[str, str]) -> Iterator[tuple[str, Tensor]]:
     for info in (*graph.input, *graph.value_info):
         yield info.name, _tensor(info.type, names)
     for node in graph.node:
@@ -63,11 +63,11 @@ def _tensors(graph: GraphProto, names: Container[str]) -> Iterator[tuple[str, Te
                 yield from _tensors(attribute.g, names)
 
 
-def _tensor(proto: TypeProto, names: Container[str]) -> Tensor:
+def _tensor(proto: TypeProto, names: Mapping[str, str]) -> Tensor:
     tensor = proto.tensor_type
     dims: list[Dim] = []
     for dim in tensor.shape.dim:
         said = dim.dim_value if dim.HasField("dim_value") and dim.dim_value >= 0 else None
-        dims.append(dim.dim_param if dim.dim_param in names else said)
+        dims.append(names.get(dim.dim_param, said))
     shape = tuple(dims) if tensor.HasField("shape") else None
     return Tensor(DTYPES.get(tensor.elem_type), shape)

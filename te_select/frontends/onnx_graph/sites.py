@@ -25,8 +25,9 @@ from te_select.frontends.onnx_graph.nodes import (
 )
 from te_select.frontends.status import Site
 from te_select.frontends.words import words
+from te_select.operator.systems import system
 
-FIRST_OPSET = 9
+_FIRST_OPSET = 9
 _WHERE_16 = 16
 _INTEGER_ARITHMETIC = words(
     "Abs Add Cast Concat Div Equal Expand Flatten Gather Identity Max Min Mod Mul Neg Not "
@@ -131,13 +132,13 @@ def _site(node: NodeProto, place: str, opset: int, shape_names: Container[str]) 
             f"Where at {place} has {len(node.input)} inputs and {len(node.output)} outputs; "
             "expected three and one"
         )
-    if opset < FIRST_OPSET:
+    if opset < _FIRST_OPSET:
         raise ModelError(
             f"Where at {place} stands in opset {opset}, which has none; expected 9 or above"
         )
-    version = _WHERE_16 if opset >= _WHERE_16 else FIRST_OPSET
-    makes_shapes = node.output[0] in shape_names
-    return Site(text(node.name), place, f"Where-{version}", makes_shapes=makes_shapes)
+    op = f"Where-{_WHERE_16 if opset >= _WHERE_16 else _FIRST_OPSET}"
+    of, makes_shapes = system(f"onnx.{op}"), node.output[0] in shape_names
+    return Site(text(node.name), place, op, "", of, of.mode, makes_shapes=makes_shapes)
 
 
 def _shape_names(nodes: Sequence[NodeProto]) -> set[str]:

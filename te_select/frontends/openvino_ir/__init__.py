@@ -1,1 +1,0 @@
-"""Reads the XML of OpenVINO IR files, and walks its networks."""
