@@ -119,7 +119,7 @@ def parse_ranges(texts: Sequence[str] | None, known: Collection[str]) -> Sizes:
 
 def names_of(nodes: Sequence[ModelNode]) -> set[str]:
     """The names of the dims of nodes."""
-    return {name for node in nodes for name in _names(node)}
+    return {name for node in nodes for name in node.dims}
 
 
 def no_sizes(texts: Sequence[str] | None, expand: bool) -> None:
@@ -163,15 +163,7 @@ def workloads_of(
     for node in nodes:
         if node.workload is None:
             continue
-        least, most = (
-            _sizes(node, {name: bounds[end] for name, bounds in sizes.items()}) for end in (0, 1)
-        )
-        known = {
-            name: (min(size, most[name]), max(size, most[name]))
-            for name, size in least.items()
-            if name in most
-        }
-        found.setdefault(at_sizes(node.workload, known, node.place, bind=bind), node.place)
+        found.setdefault(at_sizes(node.workload, sizes, node.place, bind=bind), node.place)
     if not found:
         raise UsageError("no node of the model has a kernel of its own; see inspect --model")
     return [(place, *sized) for sized, place in found.items()]
@@ -239,18 +231,15 @@ def describe(node: ModelNode, sizes: dict[str, int]) -> dict[str, Any]:
 
 def bytes_per_call(node: ModelNode, sizes: dict[str, int]) -> int | None:
     """Bytes that a call reads and writes at the given sizes; None if that is not known."""
-    known = _sizes(node, sizes)
-    shapes = [_bound(s, known) for s in (node.cond_shape, node.then_shape, node.else_shape)]
+    shapes = (node.cond_shape, node.then_shape, node.else_shape)
+    workload = node.workload
     try:
-        if node.workload is not None:
-            return access_pattern(node.workload.bind(known)).bytes_moved()
-        if node.status == "dispatched":
-            cond, then, else_ = shapes
-            workload = Workload(cond or (), then or (), else_ or (), node.dtype, "multidirectional")
-            return None if None in shapes else access_pattern(workload.bind({})).bytes_moved()
+        if node.status == "dispatched" and node.dtype and None not in shapes:
+            cond, then, else_ = (_bound(shape or (), sizes) for shape in shapes)
+            workload = Workload(cond, then, else_, node.dtype, "multidirectional")
+        return None if workload is None else access_pattern(workload.bind(sizes)).bytes_moved()
     except (BroadcastError, DTypeError):  # a size is missing, or the model does not run with these
         return None
-    return None
 
 
 def counted(nodes: Sequence[ModelNode]) -> str:
@@ -285,7 +274,7 @@ def print_nodes(nodes: Sequence[ModelNode], sizes: dict[str, int]) -> None:
         print_line(f"bytes a call are known with {given}")
     texts = {name: text for node in nodes for name, text in node.dims.items() if name != text}
     for name, text in sorted(texts.items()):
-        print_line(f"{name}: {text if _is_of_file(name) else 'a size of its own in each node'}")
+        print_line(f"{name}: {text}")
     reasons: dict[tuple[str, str], list[str]] = {}
     for node in nodes:
         if node.status in ("dispatched", "refused"):
@@ -294,41 +283,14 @@ def print_nodes(nodes: Sequence[ModelNode], sizes: dict[str, int]) -> None:
         print_line(f"{status}: {', '.join(places)}: {reason}")
 
 
-def _is_of_file(name: str) -> bool:
-    """Whether a name is one size in the whole file."""
-    return re.fullmatch(r"d\d+", name) is None
-
-
-def _names(node: ModelNode) -> set[str]:
-    """The names of a node's dims, and the names in their expressions."""
-    in_texts = {name for text in node.dims.values() for name in _parts(text)}
-    return in_texts | {name for name in node.dims if _NAME.fullmatch(name)}
-
-
-def _parts(text: str) -> set[str]:
-    """The names in an expression."""
-    from te_select.frontends.symbolic.text import parse  # noqa: PLC0415 - kept off --help
-
-    return {name for name in parse(text).names if _NAME.fullmatch(name)}
-
-
 def _missing(node: ModelNode, sizes: dict[str, int]) -> set[str]:
     """The names whose sizes would tell the bytes of a call, if they are not known."""
-    follows = {name for name, text in node.dims.items() if not text.isidentifier() and _parts(text)}
-    named = {name for name in _names(node) - sizes.keys() - follows if _is_of_file(name)}
+    named = node.dims.keys() - sizes.keys()
     every = sizes | dict.fromkeys(named, 1)
     known = bytes_per_call(node, sizes) is not None or bytes_per_call(node, every) is None
-    return set() if known else named
+    return set() if known else set(named)
 
 
-def _sizes(node: ModelNode, sizes: dict[str, int]) -> dict[str, int]:
-    """The sizes of a node's names: those given, and those that follow."""
-    from te_select.frontends.symbolic.text import evaluate  # noqa: PLC0415 - kept off --help
-
-    found = {name: sizes.get(name, evaluate(text, sizes)) for name, text in node.dims.items()}
-    return {name: size for name, size in found.items() if size is not None}
-
-
-def _bound(shape: Shape | None, sizes: dict[str, int]) -> Shape | None:
+def _bound(shape: Shape, sizes: dict[str, int]) -> Shape:
     """A shape with names replaced by sizes, as far as these are known."""
-    return None if shape is None else tuple(sizes.get(str(dim), dim) for dim in shape)
+    return tuple(sizes.get(str(dim), dim) for dim in shape)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from te_select import ModelNode, read_model
-from te_select.frontends.symbolic.expressions import Expression
 
 
 def tensor(name: str, dtype: str, shape: Sequence[int | str | None] | None) -> Any:
@@ -47,40 +46,9 @@ def read(proto: Any, folder: Path, *, expand: bool = False) -> list[ModelNode]:
     return read_model(path, expand=expand)
 
 
-def value_of(dim: Any, sizes: Mapping[str, int]) -> int | None:
-    """The value of a dim at given sizes of names; None if a name has no size."""
-    if not isinstance(dim, Expression):
-        return dim
-    total = 0
-    for monomial, count in dim.terms:
-        value: int | None = count
-        for atom in monomial:
-            factor = _atom(atom, sizes)
-            if factor is None:
-                return None
-            value *= factor
-        total += value
-    return total
-
-
 def corpus() -> tuple[Path, list[dict[str, Any]]] | None:
     """The folder that ``TE_SELECT_MODELS`` names and its index; None if it is not set."""
     folder = os.environ.get("TE_SELECT_MODELS")
     if folder is None:
         return None
     return Path(folder), json.loads((Path(folder) / "index.json").read_text())
-
-
-def _atom(atom: Any, sizes: Mapping[str, int]) -> int | None:
-    if not atom.function:
-        return sizes.get(atom.key)
-    args = [value_of(arg, sizes) for arg in atom.args]
-    if None in args:
-        return None
-    functions = {
-        "//": lambda a, b: a // b,
-        "%": lambda a, b: a % b,
-        "min": min,
-        "max": max,
-    }
-    return functions[atom.function](*args)

@@ -7,7 +7,7 @@ from tests.support.models import ints, model, read, tensor
 onnx = pytest.importorskip("onnx")
 from onnx import helper  # noqa: E402
 
-from te_select.frontends.onnx_graph import interpreter  # noqa: E402
+from te_select.frontends.onnx_graph import flat  # noqa: E402
 
 COND = tensor("c", "bool", ["batch", 1])
 X = tensor("x", "float32", ["batch", 4])
@@ -53,8 +53,7 @@ def test_branches_that_differ_leave_a_size_open(tmp_path):
         node("Where", ["c", "both", "x"], ["end"]),
     ]
     found = by_place(read(model(nodes, [COND, X, K]), tmp_path))["graph#1"]
-    assert found.then_shape == ("batch", "d0")
-    assert found.status == "dispatched"
+    assert (found.status, found.then_shape) == ("dispatched", ("batch", "?"))
 
 
 def test_branch_that_cannot_run_is_no_error(tmp_path):
@@ -92,54 +91,35 @@ def test_loop_inside_a_branch_that_cannot_run_is_no_error(tmp_path):
     assert found.place.startswith("graph/0:If.then_branch/0:Loop.body#")
 
 
-def test_state_of_a_loop_that_keeps_its_shape_is_known(tmp_path):
+def test_state_of_a_loop_is_not_known(tmp_path):
+    """It may change from trip to trip."""
     nodes = [
         loop([node("Where", ["c", "s", "x"], ["t"])], "t"),
         node("Where", ["c", "end", "x"], ["o"]),
     ]
     inside, behind = read(model(nodes, [COND, X, K, TRIPS]), tmp_path)
     assert inside.place == "graph/0:Loop.body#1"
-    assert inside.then_shape == behind.then_shape == ("batch", 4)
-    assert inside.status == behind.status == "compiled"
+    assert (inside.cond_shape, inside.else_shape) == (("batch", 1), ("batch", 4))
+    assert inside.then_shape is behind.then_shape is None
+    assert (inside.dtype, inside.status) == ("float32", "dispatched")
 
 
-def test_state_of_a_loop_that_grows_is_open(tmp_path):
-    grows = [node("Where", ["c", "s", "s"], ["t"]), node("Concat", ["t", "x"], ["u"], axis=1)]
-    nodes = [loop(grows, "u"), node("Where", ["c", "end", "x"], ["o"])]
-    inside, behind = read(model(nodes, [COND, X, K, TRIPS]), tmp_path)
-    assert (inside.then_shape, inside.status) == (("batch", "d0"), "compiled")
-    assert (behind.then_shape, behind.status) == (("batch", "d0"), "dispatched")
-
-
-def test_state_of_a_loop_whose_rank_grows_is_dispatched(tmp_path):
-    grows = [node("Where", ["c", "s", "s"], ["t"]), node("Unsqueeze", ["t", "zero"], ["u"])]
-    made = model([loop(grows, "u")], [COND, X, K, TRIPS], initializer=[ints("zero", [0])])
-    (inside,) = read(made, tmp_path)
-    assert (inside.status, inside.then_shape) == ("dispatched", None)
-
-
-def test_rows_of_a_loop_are_stacked_by_a_size_of_their_own(tmp_path):
-    body = [node("Where", ["c", "s", "x"], ["t"]), node("Identity", ["t"], ["row"])]
-    out = [tensor("row", "float32", None)]
-    nodes = [
-        loop(body, "t", out, results=("end", "rows")),
-        node("Where", ["k", "rows", "rows"], ["o"]),
-    ]
-    behind = by_place(read(model(nodes, [COND, X, K, TRIPS]), tmp_path))["graph#1"]
-    assert behind.then_shape == ("d0", "batch", 4)
-
-
-def test_size_of_one_trip_is_not_taken_out_of_the_loop(tmp_path):
-    """The result of NonZero in one trip says nothing about the next trip."""
-    body = [
-        node("NonZero", ["s"], ["rows"]),
-        node("Cast", ["rows"], ["found"], to=onnx.TensorProto.FLOAT),
-        node("Identity", ["s"], ["t"]),
-    ]
-    made = loop(body, "t", [tensor("found", "float32", None)], results=("end", "all"))
-    nodes = [made, node("Where", ["k", "all", "all"], ["o"])]
-    behind = by_place(read(model(nodes, [X, K, TRIPS]), tmp_path))["graph#1"]
-    assert behind.then_shape == ("d0", 2, "d1")
+def test_tensors_of_one_name_in_two_bodies_are_told_apart(tmp_path):
+    """ONNX's inference would take the values of the first one for those of the second."""
+    out = [tensor("out", "float32", None)]
+    branches = {}
+    for name, size in (("then_branch", 2), ("else_branch", 3)):
+        nodes = [
+            node("Constant", [], ["n"], value_ints=[size]),
+            node("Concat", ["n", "four"], ["sizes"], axis=0),
+            node("Reshape", ["z", "sizes"], ["y"]),
+            node("Where", ["c", "y", "y"], ["out"]),
+        ]
+        branches[name] = graph(nodes, [], out)
+    nodes = [node("If", ["k"], ["end"], **branches)]
+    inputs = [tensor("z", "float32", ["n"]), tensor("c", "bool", [1, 1]), K]
+    made = model(nodes, inputs, initializer=[ints("four", [4])])
+    assert [found.then_shape for found in read(made, tmp_path)] == [(2, 4), (3, 4)]
 
 
 def test_body_of_a_scan_sees_one_row(tmp_path):
@@ -209,16 +189,28 @@ def test_local_function_sees_what_it_is_called_with(tmp_path):
     assert found["function:local::masked#0"].cond_producer == "function input"
 
 
-def test_function_called_with_two_shapes_names_what_differs(tmp_path):
+def test_function_called_with_two_shapes_is_dispatched(tmp_path):
     nodes = [
         node("masked", ["c", "x"], ["y"], domain="local"),
         node("masked", ["c5", "x5"], ["z"], domain="local"),
     ]
-    inputs = [COND, X, tensor("c5", "bool", [3, 1]), tensor("x5", "float32", [3, 5])]
+    inputs = [COND, X, tensor("c5", "bool", ["batch", 1]), tensor("x5", "float32", ["batch", 5])]
     (found,) = read(model(nodes, inputs, functions=[MASKED], opsets=OPSETS), tmp_path)
-    assert found.cond_shape == ("d0", 1)
-    assert found.then_shape == ("d0", "d1")
-    assert found.status == "compiled"
+    assert (found.cond_shape, found.then_shape) == (("batch", 1), ("batch", "?"))
+    assert found.status == "dispatched"
+
+
+def test_function_of_another_opset_is_dispatched(tmp_path):
+    """ONNX's inference knows one version of its operators in a model."""
+    imports = [helper.make_opsetid("", 16)]
+    where = node("Where", ["m", "v", "v"], ["o"])
+    old = helper.make_function("local", "masked", ["m", "v"], ["o"], [where], imports)
+    nodes = [node("masked", ["c", "x"], ["y"], domain="local")]
+    (found,) = read(model(nodes, [COND, X], functions=[old], opsets=OPSETS), tmp_path)
+    assert (found.status, found.op, found.then_shape) == ("compiled", "Where-16", ("batch", 4))
+    nodes.append(node("Where", ["c", "y", "y"], ["z"]))
+    behind = by_place(read(model(nodes, [COND, X], functions=[old], opsets=OPSETS), tmp_path))
+    assert behind["graph#1"].status == "dispatched"
 
 
 def test_function_that_is_called_with_two_ranks_is_dispatched(tmp_path):
@@ -260,7 +252,7 @@ def test_function_that_calls_itself_is_an_error(tmp_path):
 
 def test_functions_called_a_billion_times_are_refused(tmp_path, monkeypatch):
     """Thirty functions, each of which calls the one before twice."""
-    monkeypatch.setattr(interpreter, "MOST_STEPS", 1000)
+    monkeypatch.setattr(flat, "MOST_STEPS", 1000)
     functions = [function("f0", MASKED.node)]
     for i in range(1, 31):
         calls = [
@@ -274,11 +266,30 @@ def test_functions_called_a_billion_times_are_refused(tmp_path, monkeypatch):
     assert found.status == "dispatched"
 
 
-def test_loops_in_loops_are_given_up(tmp_path, monkeypatch):
-    monkeypatch.setattr(interpreter, "MOST_STEPS", 1000)
-    nodes = [node("Where", ["c", "s", "s"], ["w"]), node("Concat", ["w", "x"], ["t"], axis=1)]
-    for depth in range(20):
-        nodes = [loop(nodes, "t", results=("t",), on=f"goes_on_{depth}")]
-    (found,) = read(model(nodes, [COND, X, K, TRIPS]), tmp_path)
+def nested(depth):
+    nodes = [node("Where", ["c", "s", "s"], ["t"])]
+    for level in range(depth):
+        nodes = [loop(nodes, "t", results=("t",), on=f"goes_on_{level}")]
+    return model(nodes, [COND, X, K, TRIPS])
+
+
+def test_bodies_in_bodies_have_a_depth_that_onnx_sees(tmp_path):
+    (found,) = read(nested(20), tmp_path)
+    assert (found.cond_shape, found.status) == (("batch", 1), "dispatched")
     assert found.place.count("Loop.body") == 20
-    assert found.status == "dispatched"
+    (deeper,) = read(nested(31), tmp_path)
+    assert (deeper.cond_shape, deeper.status) == (None, "dispatched")
+    with pytest.raises(ModelError, match="no ONNX model"):
+        read(nested(40), tmp_path)
+
+
+def test_functions_in_functions_have_a_depth_that_onnx_sees(tmp_path):
+    functions = [function("f0", MASKED.node)]
+    for i in range(1, 2000):
+        functions.append(function(f"f{i}", [node(f"f{i - 1}", ["m", "v"], ["o"], domain="local")]))
+    nodes = [
+        node("f1999", ["c", "x"], ["y"], domain="local"),
+        node("Where", ["c", "x", "x"], ["z"]),
+    ]
+    outer, inner = read(model(nodes, [COND, X], functions=functions, opsets=OPSETS), tmp_path)
+    assert (outer.status, inner.status) == ("compiled", "dispatched")

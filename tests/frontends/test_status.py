@@ -1,0 +1,161 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from te_select import ModelError
+from te_select.frontends.status import Site, model_node
+from te_select.frontends.tensors import Tensor
+from te_select.operator.systems import OPS, SYSTEMS
+
+
+def site(system=SYSTEMS["onnx.Where-16"], mode="multidirectional", axis=-1, **of_site):
+    return Site("node", "graph#0", "Where-16", "Not", system, mode, axis, **of_site)
+
+
+def judged(cond, then, else_, dtype="float32", at=None, **of_tensors):
+    shapes = (cond, then, else_)
+    operands = [
+        Tensor(t, shape, **of_tensors)
+        for t, shape in zip(("bool", dtype, dtype), shapes, strict=True)
+    ]
+    return model_node(at or site(), operands)
+
+
+@pytest.mark.parametrize(
+    ("cond", "then", "else_"),
+    [
+        (("n", "m"), (), ()),
+        (("n", 1), ("n", "m"), ("m",)),
+        (("n",), ("n", "n"), (1, 1)),
+        ((2, "n"), ("n",), (1, 1, "n")),
+        ((1,), (1,), ("n",)),
+    ],
+)
+def test_one_name_on_an_axis_compiles(cond, then, else_):
+    node = judged(cond, then, else_)
+    assert node.status == "compiled"
+    assert node.workload is not None
+    assert node.workload.out_shape == node.out_shape
+    assert node.reason == ""
+
+
+@pytest.mark.parametrize(
+    ("cond", "then", "else_", "reason"),
+    [
+        (("n",), (4,), (), "n of cond and 4 of then"),
+        (("n",), ("m",), (), "n of cond and m of then"),
+        (("n", 4), (), ("m", 1), "n of cond and m of else"),
+        (("n",), (0,), (), "n of cond and 0 of then"),
+        (None, (4,), (), "the rank of cond"),
+        ((4,), (4,), None, "the rank of else"),
+        ((4, None), (4, 1), (), "dim 1 of cond"),
+        (("n",), (2, "n"), (None, "n"), "dim 0 of else"),
+    ],
+)
+def test_what_the_call_decides_is_dispatched(cond, then, else_, reason):
+    node = judged(cond, then, else_)
+    assert (node.status, node.workload) == ("dispatched", None)
+    assert reason in node.reason
+
+
+def test_unknown_element_type_is_dispatched():
+    assert judged((4,), (4,), (), dtype=None).status == "dispatched"
+
+
+@pytest.mark.parametrize("dtype", ["string", "int4", "uint4", "float4e2m1", "nf4", "u1"])
+def test_strings_and_parts_of_bytes_are_refused(dtype):
+    node = judged((4,), (4,), (), dtype=dtype)
+    assert node.status == "refused"
+    assert node.reason
+    assert node.dtype == dtype
+
+
+def test_type_that_the_operator_does_not_take_is_refused():
+    node = judged((4,), (4,), (), "bfloat16", site(SYSTEMS["onnx.Where-9"]))
+    assert node.status == "refused"
+    assert "opset 16" in node.reason
+
+
+def test_constant_operands_are_folded():
+    assert judged((4,), (4,), (), constant=True).status == "folded"
+
+
+def test_handful_of_ints_that_makes_shapes_is_shape():
+    makes = site(makes_shapes=True)
+    for elements in (4, 64):
+        assert judged((elements,), (elements,), (), "int64", at=makes).status == "shape"
+    assert judged((4,), (4,), (), "int64").status == "compiled"  # no shape is made from it
+    assert judged((4,), (4,), (4,), "float32", at=makes).status == "compiled"
+    assert judged((4, 4), (4,), (4,), "int64", at=makes).status == "compiled"
+    assert judged(("n",), ("n",), ("n",), "int64", at=makes).status == "compiled"
+    assert judged((65,), (65,), (65,), "int64", at=makes).status == "compiled"
+
+
+def test_contradicting_shapes_of_a_node_that_runs_are_an_error():
+    with pytest.raises(
+        ModelError, match=r"graph#0.*3 of cond and 4 of then, which do not broadcast"
+    ):
+        judged((3,), (4,), ())
+    assert judged((3,), (4,), (), at=site(conditional=True)).status == "dispatched"
+
+
+def test_types_that_contradict_each_other_are_an_error():
+    with pytest.raises(ModelError, match="cond is float32; expected bool"):
+        model_node(site(), [Tensor("float32", ())] * 3)
+    with pytest.raises(ModelError, match="then is int64 and else is float32"):
+        operands = (Tensor("bool", ()), Tensor("int64", ()), Tensor("float32", ()))
+        model_node(site(), operands)
+
+
+def test_rule_none_makes_all_three_shapes_one():
+    node = judged(("n", 4), ("m", 4), ("n", "m"), at=site(OPS["openvino"], "none"))
+    assert node.workload is not None
+    assert node.workload.cond_shape == node.workload.then_shape == ("n", 4)
+    assert judged((None, 4), (3, None), ("m", 4), at=site(OPS["openvino"], "none")).out_shape == (
+        3,
+        4,
+    )
+
+
+def test_pdpd_lays_else_and_cond_over_then():
+    node = judged(("n",), (2, "n", 4), ("n", 4), at=site(OPS["openvino"], "pdpd", 1))
+    assert node.workload is not None
+    assert (node.workload.out_shape, node.workload.axis) == ((2, "n", 4), 1)
+    node = judged((3,), (2, "n", 4), ("n", 4), at=site(OPS["openvino"], "pdpd", 1))
+    assert node.status == "dispatched"
+
+
+def test_onednn_cond_that_would_widen_the_output_is_no_guess():
+    onednn = site(OPS["onednn"], "numpy")
+    assert judged(("n",), (1,), (), at=onednn).status == "dispatched"
+    with pytest.raises(ModelError, match="cond"):
+        judged((3,), (1,), (), at=onednn)
+
+
+dims = st.sampled_from([1, 1, 2, 3, "n", "m", None])
+shapes = st.lists(dims, max_size=3).map(tuple)
+
+
+@settings(deadline=None)
+@given(shapes, shapes, shapes, st.integers(0, 4), st.integers(0, 4))
+def test_compiled_workload_takes_every_call_that_broadcasts(cond, then, else_, n, m):
+    """For all sizes: if NumPy broadcasts, the workload has the same shape."""
+
+    def bound(shape):
+        values = {"n": n, "m": m, None: n}
+        return tuple(values.get(dim, dim) for dim in shape)
+
+    try:
+        node = judged(cond, then, else_)
+    except ModelError:
+        with pytest.raises(ValueError, match=r"broadcast|mismatch"):
+            np.broadcast_shapes(*map(bound, (cond, then, else_)))
+        return
+    if node.workload is None:
+        return
+    try:
+        want = np.broadcast_shapes(*map(bound, (cond, then, else_)))
+    except ValueError:
+        return
+    assert node.workload.bind({"n": n, "m": m}).out_shape == want
