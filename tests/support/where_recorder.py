@@ -12,6 +12,7 @@ from te_select.schedules.cpu.flags import FLAGS
 from tests.support import c_half
 
 _HALF = (
+    "decide",
     "pool_of_caller",
     "where",
     "where_block",

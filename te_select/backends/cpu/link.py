@@ -20,6 +20,7 @@ CPU = HostHalf(
         "cpu/cpu_features.c",
         "cpu/cond_sampling.c",
         "cpu/cpu_model.c",
+        "cpu/decide.c",
         "cpu/first_use.c",
         "cpu/level.c",
         "cpu/pool.c",
@@ -264,9 +265,9 @@ static const te_select_cpu_kernel kernel_{i} = {{
 
 
 def _version(version: Version) -> str:
-    told = dict(zip(_DECISIONS, version.decisions.numbers, strict=True))
-    members = {"code": version.symbol, **told}
-    return f"{{{', '.join(f'.{name} = {value}' for name, value in members.items())}}}"
+    told = zip(_DECISIONS, version.decisions.numbers, strict=True)
+    knobs = ", ".join(f".{name} = {value}" for name, value in told)
+    return f"{{.code = {version.symbol}, .knobs = {{{knobs}}}}}"
 
 
 def _run(names: int) -> str:

@@ -8,10 +8,11 @@ int look_and_count(const void* one, const void* other, size_t length) {
 int looks(int decision, const char* data, int64_t run, int count, const int64_t* extent,
           const int64_t* stride, int once, int64_t width, int in_place) {
   te_select_machine machine = {.decisions = {.skip = decision}};
-  te_select_cond cond = {.data = data, .run = run, .count = count, .in_place = in_place};
+  te_select_loop loops[64];
+  const te_select_cond cond = {data, run, count, loops, in_place, width};
   for (int k = 0; k < count; ++k) {
-    cond.extent[k] = extent[k];
-    cond.stride[k] = stride[k];
+    loops[k].extent = extent[k];
+    loops[k].stride[TE_SELECT_COND] = stride[k];
   }
-  return te_select_looks(&machine, &cond, once, width);
+  return te_select_looks(&machine, &cond, once);
 }

@@ -25,5 +25,5 @@ const char* pretend(const char* vendor, int family, int model, int64_t l2, int64
 const char* find(void) { return te_select_find_machine(&machine); }
 
 int streams(int64_t moved, int64_t out, int fill, int threads) {
-  return te_select_streams(&machine, moved, out, fill, threads);
+  return (fill ? out : moved) >= te_select_streams_from(&machine, fill, threads);
 }

@@ -24,19 +24,19 @@ static int64_t place(int32_t spot, int32_t loop, int64_t extent) {
 static int is_uniform(const te_select_cond* cond, int32_t spot, int64_t length) {
   const char* at = cond->data;
   for (int32_t k = 0; k < cond->count; ++k) {
-    at += place(spot, k, cond->extent[k]) * cond->stride[k];
+    const te_select_loop* loop = &cond->loops[k];
+    at += place(spot, k, loop->extent) * loop->stride[TE_SELECT_COND];
   }
   at += place(spot, cond->count, cond->run / length) * length;
   return !memcmp(at, at + 1, (size_t)length - 1);
 }
 
-int te_select_looks(const te_select_machine* machine, const te_select_cond* cond, int reads_once,
-                    int64_t width) {
+int te_select_looks(const te_select_machine* machine, const te_select_cond* cond, int reads_once) {
   int64_t decision = machine->decisions.skip;
   if (decision != TE_SELECT_SKIP_IN_RUNS) return decision == TE_SELECT_SKIP_ALWAYS;
   if (!reads_once) return 0;
   if (!cond->data) return 1; /* its values are not known yet */
-  int64_t length = cond->in_place ? VECTOR_BYTES / width : worth(width);
+  int64_t length = cond->in_place ? VECTOR_BYTES / cond->width : worth(cond->width);
   if (length > cond->run) length = cond->run;
   int32_t uniform = 0, spot = 0;
   /* Until the rest cannot change the answer. */

@@ -5,21 +5,25 @@
 #include <stdint.h>
 
 #include "machine.h"
+#include "operand_order.h"
 
-enum { TE_SELECT_COND_AXES = 65 };
+typedef struct {
+  int64_t extent;
+  int64_t stride[TE_SELECT_OPERANDS]; /* bytes */
+} te_select_loop;
 
 /* The memory of cond: `count` loops around runs of `run` contiguous elements; and what it is for. */
 typedef struct {
   const char* data;
   int64_t run;
   int32_t count;
-  int in_place; /* whether out is one of the sides itself */
-  int64_t extent[TE_SELECT_COND_AXES], stride[TE_SELECT_COND_AXES]; /* bytes */
+  const te_select_loop* loops;
+  int in_place;  /* whether out is one of the sides itself */
+  int64_t width; /* of an element of out, in bytes */
 } te_select_cond;
 
 /* Decides by the machine. If it is TE_SELECT_SKIP_IN_RUNS, cond must be read once, and equal along
- * most of some runs, which are tested. `width` is that of an element of out, in bytes. */
-int te_select_looks(const te_select_machine* machine, const te_select_cond* cond, int reads_once,
-                    int64_t width);
+ * most of some runs, which are tested. */
+int te_select_looks(const te_select_machine* machine, const te_select_cond* cond, int reads_once);
 
 #endif

@@ -2,75 +2,25 @@
  * calls the kernel. All kernels of a library share this code. */
 #include "host_cpu.h"
 
-#include "cond_sampling.h"
+#include <string.h>
+
 #include "first_use.h"
-#include "parallel_plan.h"
 #include "plain.h"
+#include "pool.h"
 
-/* ---- decisions ------------------------------------------------------------------------------------ */
-
-/* How a call is run. */
-typedef struct {
-  int64_t flags;
-  int32_t threads, tasks;
-} manner;
-
-static manner decide(const te_select_machine* machine, const te_select_version* version,
-                     const te_select_memory* operands) {
-  const te_select_decisions* by_machine = &machine->decisions;
-  int64_t out = operands[TE_SELECT_OUT].bytes; /* each is below 2^61, see check_shape */
-  int64_t moved = te_select_moved(operands[TE_SELECT_COND].bytes, operands[TE_SELECT_THEN].bytes,
-                                  operands[TE_SELECT_ELSE].bytes, out);
-  int64_t grain = version->bytes_per_thread;
-  if (grain == TE_SELECT_BY_MACHINE) grain = by_machine->bytes_per_thread;
-  manner how = {.flags = 0, .threads = 1, .tasks = 1};
-  int several = grain > 0 && moved >= 2 * grain;
-  if (several) { /* a small call would spend a tenth of its time on this */
-    how.threads = te_select_threads_for(machine, moved, grain);
-    how.tasks = (int32_t)te_select_tasks_for(moved, how.threads);
-    int64_t skip = version->skip;
-    if (skip == TE_SELECT_BY_MACHINE) {
-      const void* to = operands[TE_SELECT_OUT].data;
-      te_select_cond cond = {
-          .data = operands[TE_SELECT_COND].data,
-          .run = operands[TE_SELECT_COND].count,
-          .in_place = operands[TE_SELECT_THEN].data == to || operands[TE_SELECT_ELSE].data == to};
-      int64_t width = out / operands[TE_SELECT_OUT].count;
-      skip = te_select_looks(machine, &cond, version->reads_cond_once, width);
-    }
-    if (skip) how.flags |= TE_SELECT_SKIP;
-  }
-  int streams = version->stream_from > 0 && out >= version->stream_from;
-  if (version->stream_from == TE_SELECT_BY_MACHINE) {
-    streams = te_select_streams(machine, moved, out, te_select_is_fill(moved, out), how.threads);
-  }
-  if (streams) how.flags |= TE_SELECT_STREAM;
-  if (!several && !streams) how.flags |= TE_SELECT_SMALL;
-  int64_t backwards = version->backwards;
-  if (backwards == TE_SELECT_BY_MACHINE) backwards = by_machine->backwards;
-  if (backwards) how.flags |= TE_SELECT_BACKWARDS;
-  return how;
-}
+/* ---- what a library tells ------------------------------------------------------------------------- */
 
 /* What would be decided of a call: its threads, 1 bit for stores past the cache, and 1 bit for a look
  * at cond, which may depend on its values. The arguments are the bytes of cond, then, else and out,
- * the elements of out, and what follows the code in a te_select_version. */
+ * the elements of out, and a te_select_knobs. */
 TE_SELECT_EXPORT(te_select_plan) {
-  enum { EXPECTED = 10 };
+  enum { KNOBS = TE_SELECT_OPERANDS + 1, EXPECTED = KNOBS + sizeof(te_select_knobs) / 8 };
   int64_t given[EXPECTED] = {0};
   for (int32_t i = 0; i < num_args && i < EXPECTED; ++i) given[i] = args[i].v_int64;
-  te_select_memory operands[TE_SELECT_OPERANDS] = {0};
-  for (int i = 0; i < TE_SELECT_OPERANDS; ++i) operands[i].bytes = given[i];
-  operands[TE_SELECT_COND].count = given[TE_SELECT_COND];
-  operands[TE_SELECT_OUT].count = given[4] > 0 ? given[4] : 1;
-  const te_select_version version = {
-      .bytes_per_thread = given[5],
-      .stream_from = given[6],
-      .skip = given[7],
-      .backwards = given[8],
-      .reads_cond_once = given[9] != 0,
-  };
-  manner how = decide(&te_select_here()->machine, &version, operands);
+  te_select_knobs knobs;
+  memcpy(&knobs, given + KNOBS, sizeof(knobs));
+  const te_select_cond unknown = {.data = NULL};
+  te_select_manner how = te_select_decide(&te_select_here()->machine, &knobs, given, &unknown, 0);
   te_select_return_int(result, (int64_t)how.threads << 2 | (how.flags & TE_SELECT_STREAM ? 2 : 0) |
                                    (how.flags & TE_SELECT_SKIP ? 1 : 0));
   return 0;
@@ -127,9 +77,18 @@ int te_select_call(const te_select_cpu_kernel* kernel, const TVMFFIAny* args, in
   const te_select_findings* here = te_select_here();
   if (here->refused) return refuse(here, te_select_begin(&kernel->common, mode, -1));
   const te_select_version* version = &kernel->versions[here->level];
-  manner how = decide(&here->machine, version, operands);
+  int64_t bytes[TE_SELECT_OPERANDS];
   void* data[TE_SELECT_OPERANDS];
-  for (int i = 0; i < TE_SELECT_OPERANDS; ++i) data[i] = operands[i].data;
+  for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
+    bytes[i] = operands[i].bytes;
+    data[i] = operands[i].data;
+  }
+  const te_select_cond cond = {.data = data[TE_SELECT_COND],
+                               .run = operands[TE_SELECT_COND].count,
+                               .in_place = data[TE_SELECT_THEN] == data[TE_SELECT_OUT] ||
+                                           data[TE_SELECT_ELSE] == data[TE_SELECT_OUT],
+                               .width = kernel->common.bits / 8};
+  te_select_manner how = te_select_decide(&here->machine, &version->knobs, bytes, &cond, 0);
   int failed;
   if (how.threads > 1) {
     job j = {kernel->run, version->code, data, sizes, how.flags};

@@ -2,18 +2,8 @@
 #ifndef TE_SELECT_HOST_CPU_H_
 #define TE_SELECT_HOST_CPU_H_
 
+#include "decide.h"
 #include "level.h"
-
-/* Flags: what a call tells a kernel. */
-enum {
-  TE_SELECT_STREAM = 1, /* store past the cache */
-  TE_SELECT_SMALL = 2,  /* few bytes are moved: use one thread, and leave out in the caches */
-  TE_SELECT_SKIP = 4,   /* look at a block of cond first; do not read a side it does not select */
-  TE_SELECT_BACKWARDS = 8, /* walk backwards if out lies just ahead of an input */
-};
-
-/* The value of a knob whose decision is left to the machine on which the library runs. */
-enum { TE_SELECT_BY_MACHINE = -1 };
 
 /* A compiled function: int32_t (void*, void*, void*, void*, int64_t..., int64_t, int64_t, int64_t).
  * The parameters are cond, then, else, out, the size of every named dim, the flags, and the number of
@@ -27,12 +17,7 @@ typedef int32_t (*te_select_run)(te_select_code code, void* const data[TE_SELECT
 /* A kernel's code for one level. */
 typedef struct {
   te_select_code code;
-  /* Knobs, of which each may be TE_SELECT_BY_MACHINE. */
-  int64_t bytes_per_thread; /* bytes moved for each thread; 0: there is no parallel loop */
-  int64_t stream_from;      /* bytes of out from which stores go past the cache; 0: never */
-  int64_t skip;             /* 0 or 1 */
-  int64_t backwards;        /* 0 or 1 */
-  int32_t reads_cond_once;  /* a fact: whether cond moves along every loop */
+  te_select_knobs knobs;
 } te_select_version;
 
 typedef struct {
@@ -50,12 +35,5 @@ int te_select_call(const te_select_cpu_kernel* kernel, const TVMFFIAny* args, in
  * named dims. Returns a te_select_status. */
 int te_select_call_plain(const te_select_cpu_kernel* kernel, void* const* data,
                          const int64_t* sizes);
-
-/* Orders this thread's stores past the cache before its later stores. */
-static inline void te_select_fence(void) {
-#ifdef __SSE__
-  __builtin_ia32_sfence();
-#endif
-}
 
 #endif

@@ -41,20 +41,9 @@ typedef struct {
 /* Finds out everything about this machine; returns its `text`. */
 const char* te_select_find_machine(te_select_machine* machine);
 
-/* Bytes that a call moves, of the bytes of its operands: one value of cond selects one side only. */
-static inline int64_t te_select_moved(int64_t cond, int64_t then, int64_t other, int64_t out) {
-  int64_t sides = cond > 1 ? then + other : then > other ? then : other;
-  return cond + sides + out;
-}
-
-/* Whether a call reads less than half as many bytes as it writes. Then the inputs do not displace the
- * output from the last-level cache, so plain stores are the faster ones up to larger outputs. */
-static inline int te_select_is_fill(int64_t moved, int64_t out) { return 2 * (moved - out) < out; }
-
-/* Whether the stores of a call go past the cache: it moves `moved` bytes, `out` of them output, on
- * `threads` threads; `fill` is what te_select_is_fill says of it. */
-int te_select_streams(const te_select_machine* machine, int64_t moved, int64_t out, int fill,
-                      int32_t threads);
+/* The bytes from which on the stores of a call on so many threads go past the cache; see
+ * te_select_decisions. A fill is compared by its output. */
+__int128 te_select_streams_from(const te_select_machine* machine, int is_fill, int32_t threads);
 
 /* Reads the first line of a file; 0 if there is none. */
 int te_select_read_line(const char* path, char* line, int size);

@@ -8,7 +8,6 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-#include "host_cpu.h"
 #include "pool.h"
 
 /* As in tvm/runtime/c_backend_api.h. */

@@ -25,7 +25,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host_cpu.h"
 #include "pool_backoff.h"
 
 enum {

@@ -24,6 +24,13 @@ int te_select_parallel(te_select_task task, void* data, int32_t tasks, int32_t t
 int te_select_parallel_in_model(te_select_task task, void* data, int32_t tasks, int32_t threads)
     __attribute__((weak, visibility("hidden")));
 
+/* Orders this thread's stores past the cache before its later stores. */
+static inline void te_select_fence(void) {
+#ifdef __SSE__
+  __builtin_ia32_sfence();
+#endif
+}
+
 /* Where the share of a part begins, if things are shared among parts. Parts that follow each other
  * have their share, too: every thread begins with as many tasks, and so with as many things. */
 static inline int64_t te_select_share(int64_t things, int64_t part, int64_t parts) {

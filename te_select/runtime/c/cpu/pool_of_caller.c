@@ -7,8 +7,6 @@
 
 #include <stdatomic.h>
 
-#include "host_cpu.h"
-
 typedef struct {
   te_select_task task;
   void* data;

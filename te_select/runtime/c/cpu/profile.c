@@ -22,7 +22,6 @@ enum { LINE_BYTES = 256, FILE_BYTES = 1 << 16 };
 typedef struct {
   int32_t stream_l2;      /* of the second-level cache, for each thread */
   int32_t stream_l2_once; /* of the second-level cache, added for each last-level cache */
-  int32_t stream_l3;      /* of the last-level cache, for each of them */
   int32_t stream_l3_each; /* of the last-level cache, for each thread */
   int32_t fill_l2, fill_l3, fill_l3_each;
   int32_t skip, backwards;
@@ -88,17 +87,15 @@ static void take_table(te_select_machine* m) {
       .bytes_per_thread = BYTES_PER_THREAD,
       .skip = TE_SELECT_SKIP_IN_RUNS,
   };
-  if (p->rule) {
-    m->decisions.stream_per_thread =
-        (p->rule->stream_l2 * m->l2 + p->rule->stream_l3_each * m->l3) / 1000;
-    m->decisions.stream_per_l3 =
-        (p->rule->stream_l2_once * m->l2 + p->rule->stream_l3 * m->l3) / 1000;
-    m->decisions.fill_per_thread =
-        (p->rule->fill_l2 * m->l2 + p->rule->fill_l3_each * m->l3) / 1000;
-    m->decisions.fill_per_l3 = p->rule->fill_l3 * m->l3 / 1000;
-    if (p->rule->thread_kb) m->decisions.bytes_per_thread = p->rule->thread_kb * KB;
-    m->decisions.skip = p->rule->skip;
-    m->decisions.backwards = p->rule->backwards;
+  const rule* r = p->rule;
+  if (r) {
+    m->decisions.stream_per_thread = (r->stream_l2 * m->l2 + r->stream_l3_each * m->l3) / 1000;
+    m->decisions.stream_per_l3 = r->stream_l2_once * m->l2 / 1000;
+    m->decisions.fill_per_thread = (r->fill_l2 * m->l2 + r->fill_l3_each * m->l3) / 1000;
+    m->decisions.fill_per_l3 = r->fill_l3 * m->l3 / 1000;
+    if (r->thread_kb) m->decisions.bytes_per_thread = r->thread_kb * KB;
+    m->decisions.skip = r->skip;
+    m->decisions.backwards = r->backwards;
   }
   snprintf(m->origin, sizeof(m->origin), "%s: %s",
            p->measured == MEASURED ? "measured" : "reasoned", p->name);
@@ -232,6 +229,22 @@ static void take_environment(te_select_machine* m, const char* text) {
 
 /* ---- the machine as a whole --------------------------------------------------------------------- */
 
+__int128 te_select_streams_from(const te_select_machine* m, int is_fill, int32_t threads) {
+  const te_select_decisions* d = &m->decisions;
+  int64_t caches = (threads + m->threads_per_l3 - 1) / m->threads_per_l3;
+  int64_t each = is_fill ? d->fill_per_thread : d->stream_per_thread;
+  int64_t per_l3 = is_fill ? d->fill_per_l3 : d->stream_per_l3;
+  __int128 of_threads = (__int128)each * threads, most = (__int128)(m->l3 + m->l3 / 4) * caches;
+  if (each < TE_SELECT_NEVER && of_threads > most) of_threads = most;
+  return of_threads + (__int128)per_l3 * caches;
+}
+
+/* For calls on all threads. */
+static void describe_first(FILE* file, const char* key, const te_select_machine* m, int is_fill) {
+  __int128 from = te_select_streams_from(m, is_fill, m->max_threads);
+  fprintf(file, "%s = %lld\n", key, (long long)(from < TE_SELECT_NEVER ? from : TE_SELECT_NEVER));
+}
+
 static void describe(te_select_machine* m) {
   FILE* file = fmemopen(m->text, sizeof(m->text), "w");
   if (!file) return;
@@ -243,6 +256,8 @@ static void describe(te_select_machine* m) {
     const void* value = (const char*)&m->decisions + fields[i].offset;
     fprintf(file, "%s = %lld\n", fields[i].key, (long long)*(const int64_t*)value);
   }
+  describe_first(file, "stores_past_the_cache", m, 0);
+  describe_first(file, "fills_past_the_cache", m, 1);
   fprintf(file, "file = %s\nbad_file = %s\n", m->file, m->file_problem);
   fprintf(file, "bad_profile = %s\n", m->profile_problem);
   fclose(file);
@@ -263,15 +278,4 @@ const char* te_select_find_machine(te_select_machine* m) {
   te_select_count_threads(m);
   te_select_take_profile(m);
   return m->text;
-}
-
-int te_select_streams(const te_select_machine* m, int64_t moved, int64_t out, int fill,
-                      int32_t threads) {
-  const te_select_decisions* d = &m->decisions;
-  int64_t caches = (threads + m->threads_per_l3 - 1) / m->threads_per_l3;
-  int64_t each = fill ? d->fill_per_thread : d->stream_per_thread;
-  int64_t per_l3 = fill ? d->fill_per_l3 : d->stream_per_l3;
-  __int128 of_threads = (__int128)each * threads, most = (__int128)(m->l3 + m->l3 / 4) * caches;
-  if (each < TE_SELECT_NEVER && of_threads > most) of_threads = most;
-  return (fill ? out : moved) >= of_threads + (__int128)per_l3 * caches;
 }

@@ -9,15 +9,11 @@
  * - Otherwise tiles of the two innermost loops are copied to buffers that stay in the cache.
  *
  * The loops around them are walked here; large calls walk them in tasks of the pool. */
-#include "where.h"
-
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cond_sampling.h"
-#include "parallel_plan.h"
-#include "pool_of_caller.h"
+#include "decide.h"
 #include "where_plan.h"
 
 enum {
@@ -219,49 +215,29 @@ static int run_cut(walk* w, int64_t tasks) {
                  : te_select_parallel(run_task, w, count, w->threads);
 }
 
-static int looks(const walk* w, const te_select_machine* machine, int reads_once) {
+/* Decides about the walk; returns its tasks. */
+static int32_t decide(walk* w, const te_select_machine* machine,
+                      const int64_t bytes[TE_SELECT_OPERANDS]) {
   const te_select_block* block = &w->whole;
-  if (block->col[TE_SELECT_COND] != 1)
-    return 0; /* its runs are no runs of memory, or it is one value */
   char* const* data = w->around.data;
-  te_select_cond cond = {.data = data[TE_SELECT_COND],
-                         .run = block->n,
-                         .count = w->around.count,
-                         .in_place = data[TE_SELECT_THEN] == data[TE_SELECT_OUT] ||
-                                     data[TE_SELECT_ELSE] == data[TE_SELECT_OUT]};
-  for (int32_t k = 0; k < w->around.count; ++k) {
-    cond.extent[k] = w->around.loops[k].extent;
-    cond.stride[k] = w->around.loops[k].stride[TE_SELECT_COND];
-  }
-  if (block->m > 1) {
-    cond.extent[cond.count] = block->m;
-    cond.stride[cond.count++] = block->row[TE_SELECT_COND];
-  }
-  return te_select_looks(machine, &cond, reads_once, w->around.width);
-}
-
-static int32_t run_walk(walk* w, const te_select_machine* machine) {
-  int64_t out = bytes_of(&w->around, TE_SELECT_OUT), cond = bytes_of(&w->around, TE_SELECT_COND);
-  int64_t then = bytes_of(&w->around, TE_SELECT_THEN), other = bytes_of(&w->around, TE_SELECT_ELSE);
-  int64_t moved = te_select_moved(cond, then, other, out);
-  take_block(w);
-  w->threads = 1;
-  int64_t tasks = 1, grain = machine->decisions.bytes_per_thread;
-  if (grain > 0 && moved >= 2 * grain) {
-    w->threads = w->pool ? te_select_threads_on(w->pool, machine, moved, grain)
-                         : te_select_threads_for(machine, moved, grain);
-    tasks = te_select_tasks_for(moved, w->threads);
-    if (looks(w, machine, cond * w->around.width == out)) w->flags |= TE_SELECT_SKIP;
-  }
-  int fill = te_select_is_fill(moved, out);
-  if (te_select_streams(machine, moved, out, fill, w->threads)) w->flags |= TE_SELECT_STREAM;
-  if (machine->decisions.backwards) w->flags |= TE_SELECT_BACKWARDS;
-  cut(w, tasks);
-  if (!make_rooms(w)) return TE_SELECT_WHERE_FAILED;
-  int failed = run_cut(w, tasks);
-  if (w->memory) free(w->memory); /* short calls spare themselves the call */
-  if (w->flags & TE_SELECT_STREAM) te_select_fence();
-  return failed ? TE_SELECT_WHERE_FAILED : TE_SELECT_WHERE_DONE;
+  te_select_knobs knobs = {TE_SELECT_BY_MACHINE, TE_SELECT_BY_MACHINE, TE_SELECT_BY_MACHINE,
+                           TE_SELECT_BY_MACHINE,
+                           bytes[TE_SELECT_COND] * w->around.width == bytes[TE_SELECT_OUT]};
+  if (block->col[TE_SELECT_COND] != 1)
+    knobs.skip = 0; /* it has no runs of memory, or is one value */
+  const te_select_cond cond = {
+      .data = data[TE_SELECT_COND],
+      .run = block->n,
+      .count = w->around.count + (block->m > 1), /* whose loop was the last one */
+      .loops = w->around.loops,
+      .in_place = data[TE_SELECT_THEN] == data[TE_SELECT_OUT] ||
+                  data[TE_SELECT_ELSE] == data[TE_SELECT_OUT],
+      .width = w->around.width};
+  int32_t of_pool = !w->pool ? 0 : w->pool->threads > 0 ? w->pool->threads : machine->max_threads;
+  te_select_manner how = te_select_decide(machine, &knobs, bytes, &cond, of_pool);
+  w->threads = how.threads;
+  w->flags = how.flags & ~TE_SELECT_SMALL; /* these kernels have no code of their own for it */
+  return how.tasks;
 }
 
 int32_t te_select_where_walk(const te_select_where_kernels* kernels,
@@ -270,15 +246,23 @@ int32_t te_select_where_walk(const te_select_where_kernels* kernels,
   walk w; /* to set all of it to zero would take a tenth of a short call */
   w.kernels = kernels;
   w.pool = pool;
-  w.flags = 0;
   if (!te_select_make_nest(call, &w.around)) return TE_SELECT_WHERE_DONE;
   int width = __builtin_ctz((unsigned)w.around.width);
   /* The runs of a width come together, and this one is added last. */
   if (!te_select_kernel_at(&kernels->runs[width][TE_SELECT_RUNS - 1])) {
     return TE_SELECT_WHERE_NO_KERNEL;
   }
-  int32_t result = run_walk(&w, machine);
-  if (result != TE_SELECT_WHERE_DONE || w.by_tiles) return result;
+  int64_t bytes[TE_SELECT_OPERANDS];
+  for (int i = 0; i < TE_SELECT_OPERANDS; ++i) bytes[i] = bytes_of(&w.around, i);
+  take_block(&w);
+  int32_t tasks = decide(&w, machine, bytes);
+  cut(&w, tasks);
+  if (!make_rooms(&w)) return TE_SELECT_WHERE_FAILED;
+  int failed = run_cut(&w, tasks);
+  if (w.memory) free(w.memory); /* short calls spare themselves the call */
+  if (w.flags & TE_SELECT_STREAM) te_select_fence();
+  if (failed) return TE_SELECT_WHERE_FAILED;
+  if (w.by_tiles) return TE_SELECT_WHERE_DONE;
   int number = te_select_rows_number(&w.whole, w.around.width);
   if (number < 0) return TE_SELECT_RUNS * width + te_select_runs_number(&w.whole);
   int is_missing = !te_select_kernel_at(&kernels->rows[width][number]);

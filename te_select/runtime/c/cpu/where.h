@@ -25,6 +25,14 @@ typedef struct {
   te_select_where_run rows[TE_SELECT_WIDTHS][TE_SELECT_ROWS];
 } te_select_where_kernels;
 
+/* A place of the table: for a kernel, or NULL. Another thread may be putting one there. */
+static inline te_select_where_run te_select_kernel_at(const te_select_where_run* place) {
+  return __atomic_load_n(place, __ATOMIC_ACQUIRE);
+}
+static inline void te_select_put_kernel(te_select_where_run* place, te_select_where_run kernel) {
+  __atomic_store_n(place, kernel, __ATOMIC_RELEASE);
+}
+
 /* What a library of the family offers. */
 typedef struct te_select_where_library {
   int64_t version;
@@ -35,6 +43,20 @@ typedef struct te_select_where_library {
   void (*add)(const struct te_select_where_library* other);
   const te_select_where_kernels* kernels; /* of this library only */
 } te_select_where_library;
+
+/* The axes of an operand as its caller has them; all are 0 for a single value. */
+typedef struct {
+  int32_t ndim;
+  const int64_t *shape, *strides; /* strides are bytes; it is compact if they are NULL */
+} te_select_view;
+
+/* Sets the shape of out to what the inputs broadcast to, and the strides of these. `width` of the call
+ * is set before. Returns the number of elements; -1 if the inputs do not broadcast, or to more than
+ * 64 axes or 2^63 - 1 elements. */
+int64_t te_select_join(te_select_where_call* call, const te_select_view inputs[TE_SELECT_INPUTS]);
+
+/* Sets the strides of out, if it has the shape that the inputs broadcast to; else returns 0. */
+int te_select_join_out(te_select_where_call* call, const te_select_view* out);
 
 /* Whether out may overlap an input or itself; the result must then be written elsewhere first. It
  * is no overlap if then or else is out itself: the same address and strides. */

@@ -20,9 +20,40 @@ __attribute__((visibility("default"))) int te_select_broadcast(te_select_where_c
     } else {
       return 0;
     }
-    compact *= shape[i];
+    compact = (int64_t)((uint64_t)compact * (uint64_t)shape[i]); /* of too many bytes it wraps */
   }
   return 1;
+}
+
+int64_t te_select_join(te_select_where_call* call, const te_select_view inputs[TE_SELECT_INPUTS]) {
+  int64_t elements = 1;
+  call->ndim = 0;
+  for (int i = 0; i < TE_SELECT_INPUTS; ++i) {
+    if (inputs[i].ndim < 0 || inputs[i].ndim > TE_SELECT_WHERE_RANK) return -1;
+    if (inputs[i].ndim > call->ndim) call->ndim = inputs[i].ndim;
+  }
+  for (int32_t axis = 0; axis < call->ndim; ++axis) {
+    call->shape[axis] = 1;
+    for (int i = 0; i < TE_SELECT_INPUTS; ++i) {
+      int32_t own = axis - (call->ndim - inputs[i].ndim);
+      if (own >= 0 && inputs[i].shape[own] != 1) call->shape[axis] = inputs[i].shape[own];
+    }
+    if (call->shape[axis] < 0) return -1;
+    if (__builtin_mul_overflow(elements, call->shape[axis], &elements)) return -1;
+  }
+  for (int i = 0; i < TE_SELECT_INPUTS; ++i) {
+    const te_select_view* in = &inputs[i];
+    if (!te_select_broadcast(call, i, in->ndim, in->shape, in->strides)) return -1;
+  }
+  return elements;
+}
+
+int te_select_join_out(te_select_where_call* call, const te_select_view* out) {
+  if (out->ndim != call->ndim) return 0;
+  for (int32_t axis = 0; axis < call->ndim; ++axis) {
+    if (out->shape[axis] != call->shape[axis]) return 0;
+  }
+  return te_select_broadcast(call, TE_SELECT_OUT, out->ndim, out->shape, out->strides);
 }
 
 /* The address of the first byte of an operand, and the address behind its last byte. */

@@ -8,27 +8,32 @@
 
 static te_select_where_kernels own, all;
 
-const char* te_select_where_refusal(void) {
+static const char* refusal(void) {
   const te_select_findings* here = te_select_here();
   return here->refused ? here->refusal : NULL;
 }
 
-int32_t te_select_where_run_on(const te_select_where_call* call,
-                               const te_select_pool_of_caller* pool) {
+static int32_t run_on(const te_select_where_call* call, const te_select_pool_of_caller* pool) {
   const te_select_findings* here = te_select_here();
   if (here->refused) return TE_SELECT_WHERE_REFUSED;
   return te_select_where_walk(&all, &here->machine, call, pool);
 }
 
-static int32_t call_any(const te_select_where_call* call) {
-  return te_select_where_run_on(call, NULL);
-}
+static int32_t call_any(const te_select_where_call* call) { return run_on(call, NULL); }
 
 __attribute__((visibility("default"))) int32_t te_select_where_call_on(
     const te_select_where_call* call, te_select_parallel_for run, void* pool, int32_t threads) {
   if (!te_select_where_is_sound(call)) return TE_SELECT_WHERE_UNSOUND;
   const te_select_pool_of_caller on = {run, pool, threads};
-  return te_select_where_run_on(call, run ? &on : NULL);
+  return run_on(call, run ? &on : NULL);
+}
+
+const char* te_select_where_why(int32_t result) {
+  return result == TE_SELECT_WHERE_REFUSED     ? te_select_here()->refusal
+         : result == TE_SELECT_WHERE_NO_KERNEL ? "the library has no kernel for this element type"
+         : result == TE_SELECT_WHERE_UNSOUND
+             ? "out overlaps an input"
+             : "there is no memory for tiles of out, or a kernel failed";
 }
 
 static void add_one(te_select_where_run* to, const te_select_where_run* from) {
@@ -49,7 +54,7 @@ static void add(const te_select_where_library* other) {
 
 static const te_select_where_library library = {.version = TE_SELECT_WHERE_VERSION,
                                                 .call = call_any,
-                                                .refusal = te_select_where_refusal,
+                                                .refusal = refusal,
                                                 .add = add,
                                                 .kernels = &own};
 
@@ -92,31 +97,29 @@ static int check(const DLTensor* t, int operand, DLDataType type) {
     return refuse("TypeError", "where: %s has another element type than out, or cond is no boolean",
                   name);
   }
-  int empty = 0;
-  int64_t bytes = t->dtype.bits / 8, item = bytes, reach;
-  for (int32_t i = 0; i < t->ndim; ++i) {
-    int64_t dim = t->shape[i];
-    if (dim < 0) return refuse("ValueError", "where: %s has a negative dim", name);
-    empty |= dim == 0;
-    if (dim < 2) continue;
-    if (__builtin_mul_overflow(bytes, dim, &bytes) || bytes > MOST_BYTES ||
-        __builtin_mul_overflow(t->strides ? t->strides[i] : 0, dim * item, &reach) ||
-        reach > MOST_BYTES || reach < -MOST_BYTES) {
-      return refuse("ValueError", "where: %s has more elements than any memory", name);
-    }
-  }
-  if (!t->data && !empty) return refuse("ValueError", "where: %s has no memory", name);
   return 0;
 }
 
-/* Strides in bytes. A tensor without strides is compact. */
-static void strides_of(const DLTensor* t, int64_t* strides) {
-  int64_t item = t->dtype.bits / 8, compact = item;
+/* Finds the strides in bytes. A tensor without strides is compact. */
+static int measure(const DLTensor* t, int operand, int64_t* strides) {
+  int64_t item = t->dtype.bits / 8, compact = item, reach = 0;
+  int is_empty = 0;
   for (int32_t i = t->ndim - 1; i >= 0; --i) {
     int64_t dim = t->shape[i];
-    strides[i] = dim < 2 ? 0 : t->strides ? t->strides[i] * item : compact;
-    if (dim > 1) compact *= dim;
+    if (dim < 0) return refuse("ValueError", "where: %s has a negative dim", names[operand]);
+    is_empty |= dim == 0;
+    strides[i] = 0;
+    if (dim < 2) continue;
+    strides[i] = compact;
+    if ((t->strides && __builtin_mul_overflow(t->strides[i], item, &strides[i])) ||
+        __builtin_mul_overflow(strides[i], dim, &reach) || reach > MOST_BYTES ||
+        reach < -MOST_BYTES || __builtin_mul_overflow(compact, dim, &compact) ||
+        compact > MOST_BYTES) {
+      return refuse("ValueError", "where: %s has more elements than any memory", names[operand]);
+    }
   }
+  if (!t->data && !is_empty) return refuse("ValueError", "where: %s has no memory", names[operand]);
+  return 0;
 }
 
 /* Whether an element of this type holds a whole number. */
@@ -130,36 +133,30 @@ static int holds(DLDataType type, int64_t value) {
 
 /* Writes a number as an element of out. Returns 0 if this function does not convert it. */
 static int to_element(const TVMFFIAny* arg, DLDataType type, char* element) {
-  if (type.bits > 64) return 0;
-  if (arg->type_index == kTVMFFIFloat && type.code == kDLFloat && type.bits >= 32) {
-    float narrow = (float)arg->v_float64;
-    memcpy(element, type.bits == 32 ? (void*)&narrow : (void*)&arg->v_float64, type.bits / 8);
-    return 1;
-  }
-  if (arg->type_index != kTVMFFIInt && arg->type_index != kTVMFFIBool) return 0;
-  if (type.code == kDLFloat && type.bits >= 32) {
-    double wide = (double)arg->v_int64;
-    float narrow = (float)arg->v_int64;
+  int is_float = arg->type_index == kTVMFFIFloat;
+  if (!is_float && arg->type_index != kTVMFFIInt && arg->type_index != kTVMFFIBool) return 0;
+  if (type.code == kDLFloat && (type.bits == 32 || type.bits == 64)) {
+    double wide = is_float ? arg->v_float64 : (double)arg->v_int64;
+    float narrow = is_float ? (float)arg->v_float64 : (float)arg->v_int64;
     memcpy(element, type.bits == 32 ? (void*)&narrow : (void*)&wide, type.bits / 8);
     return 1;
   }
-  if (type.code != kDLInt && type.code != kDLUInt && type.code != kDLBool) return 0;
-  if (!holds(type, arg->v_int64)) return 0;
+  int is_whole = type.code == kDLInt || type.code == kDLUInt || type.code == kDLBool;
+  if (is_float || !is_whole || type.bits > 64 || !holds(type, arg->v_int64)) return 0;
   memcpy(element, &arg->v_int64, type.bits / 8); /* little-endian: the low bytes */
   return 1;
 }
 
-/* Whether some input has every axis of out, with its extent: out is then what they broadcast to. */
-static int is_joined(const DLTensor* out, const DLTensor* const* inputs) {
-  for (int32_t back = 1; back <= out->ndim; ++back) {
-    int found = 0;
-    for (int i = 0; i < TE_SELECT_OUT && !found; ++i) {
-      const DLTensor* t = inputs[i];
-      found = t && back <= t->ndim && t->shape[t->ndim - back] == out->shape[out->ndim - back];
-    }
-    if (!found) return 0;
+/* Why the shapes do not fit: some input does not broadcast to out, or all do, and out is larger. */
+__attribute__((cold, noinline)) static int refuse_shapes(const te_select_view* views) {
+  te_select_where_call call = {.width = 1};
+  te_select_join(&call, (te_select_view[TE_SELECT_INPUTS]){views[TE_SELECT_OUT]});
+  for (int i = 0; i < TE_SELECT_INPUTS; ++i) {
+    if (te_select_broadcast(&call, i, views[i].ndim, views[i].shape, NULL)) continue;
+    return refuse("ValueError", "where: %s does not broadcast to out", names[i]);
   }
-  return 1;
+  return refuse("ValueError", "where: %s is larger than what the inputs broadcast to",
+                names[TE_SELECT_OUT]);
 }
 
 /* Selects: the arguments are cond, x, y and out, of any shapes that broadcast to the shape of out.
@@ -172,46 +169,33 @@ TE_SELECT_EXPORT(te_select_where) {
   }
   const DLTensor* out = te_select_tensor_of(&args[TE_SELECT_OUT]);
   if (!out) return refuse("TypeError", "where: %s is not a tensor", names[TE_SELECT_OUT]);
-  if (check(out, TE_SELECT_OUT, out->dtype)) return -1;
   te_select_where_call call;
-  char elements[TE_SELECT_OPERANDS][16];
-  const DLTensor* inputs[TE_SELECT_OUT];
-  call.ndim = out->ndim;
   call.width = out->dtype.bits / 8;
-  for (int32_t i = 0; i < out->ndim; ++i) call.shape[i] = out->shape[i];
-  for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
+  char elements[TE_SELECT_INPUTS][16];
+  te_select_view views[TE_SELECT_OPERANDS] = {{0}};
+  int64_t strides[TE_SELECT_OPERANDS][TE_SELECT_WHERE_RANK];
+  for (int k = TE_SELECT_OUT; k < TE_SELECT_OUT + TE_SELECT_OPERANDS; ++k) {
+    int i = k % TE_SELECT_OPERANDS; /* out first, which says what the others may be */
     const DLTensor* t = te_select_tensor_of(&args[i]);
-    if (i != TE_SELECT_OUT) inputs[i] = t;
-    int64_t strides[TE_SELECT_WHERE_RANK];
-    if (!t) {
-      if (i == TE_SELECT_COND || !to_element(&args[i], out->dtype, elements[i])) {
-        return refuse("TypeError", "where: %s is no tensor, and no number that out's type holds",
-                      names[i]);
-      }
+    if (t) {
+      if (check(t, i, out->dtype) || measure(t, i, strides[i])) return -1;
+      views[i] = (te_select_view){t->ndim, t->shape, strides[i]};
+      call.data[i] = (char*)((uintptr_t)t->data + t->byte_offset); /* NULL if it is empty */
+    } else if (i != TE_SELECT_COND && to_element(&args[i], out->dtype, elements[i])) {
       call.data[i] = elements[i];
-      te_select_broadcast(&call, i, 0, NULL, NULL);
-      continue;
-    }
-    if (check(t, i, out->dtype)) return -1;
-    strides_of(t, strides);
-    call.data[i] = (char*)((uintptr_t)t->data + t->byte_offset); /* NULL if it is empty */
-    if (!te_select_broadcast(&call, i, t->ndim, t->shape, strides)) {
-      return refuse("ValueError", "where: %s does not broadcast to out", names[i]);
+    } else {
+      return refuse("TypeError", "where: %s is no tensor, and no number that out's type holds",
+                    names[i]);
     }
   }
-  if (!is_joined(out, inputs)) {
-    return refuse("ValueError", "where: %s is larger than what the inputs broadcast to",
-                  names[TE_SELECT_OUT]);
+  if (te_select_join(&call, views) < 0 || !te_select_join_out(&call, &views[TE_SELECT_OUT])) {
+    return refuse_shapes(views);
   }
-  if (te_select_where_overlaps(&call)) {
-    return refuse("ValueError", "where: %s overlaps an input", names[TE_SELECT_OUT]);
-  }
-  int32_t outcome = call_any(&call);
-  if (outcome == TE_SELECT_WHERE_REFUSED)
-    return refuse("RuntimeError", "where: %s", te_select_where_refusal());
-  if (outcome == TE_SELECT_WHERE_FAILED) {
-    return refuse("RuntimeError", "where: there is no memory for tiles of %s, or a kernel failed",
-                  names[TE_SELECT_OUT]);
+  int is_unsound = te_select_where_overlaps(&call);
+  int32_t outcome = is_unsound ? TE_SELECT_WHERE_UNSOUND : call_any(&call);
+  if (outcome < TE_SELECT_WHERE_NO_KERNEL) {
+    return refuse(is_unsound ? "ValueError" : "RuntimeError", "where: %s",
+                  te_select_where_why(outcome));
   }
   te_select_return_int(result, outcome);
   return 0;

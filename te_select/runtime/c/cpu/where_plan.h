@@ -2,7 +2,9 @@
 #ifndef TE_SELECT_WHERE_PLAN_H_
 #define TE_SELECT_WHERE_PLAN_H_
 
-#include "where_library.h"
+#include "cond_sampling.h"
+#include "pool_of_caller.h"
+#include "where.h"
 
 enum {
   TE_SELECT_LONG_ROW_BYTES = 1024,
@@ -16,11 +18,6 @@ enum {
   TE_SELECT_TILE_ROW_BYTES = TE_SELECT_TILE_BYTES /
       16 /* so 16 rows: a column of 4-byte elements is a cache line */
 };
-
-typedef struct {
-  int64_t extent;
-  int64_t stride[TE_SELECT_OPERANDS]; /* bytes */
-} te_select_loop;
 
 typedef struct {
   int32_t count;
@@ -72,5 +69,11 @@ int te_select_run_block(const te_select_where_kernels* kernels, const te_select_
                         int32_t width, char* const* data, int64_t flags, char* const* room);
 int te_select_run_tile(const te_select_where_kernels* kernels, const te_select_block* block,
                        int32_t width, char* const* data, char* const* room);
+
+/* Selects with these kernels, on the threads of a caller's pool, or on our own if that is NULL;
+ * returns one of the results in `where_call.h`. */
+int32_t te_select_where_walk(const te_select_where_kernels* kernels,
+                             const te_select_machine* machine, const te_select_where_call* call,
+                             const te_select_pool_of_caller* pool);
 
 #endif

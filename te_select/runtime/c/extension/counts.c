@@ -29,14 +29,12 @@ int te_select_count(int64_t outcome, int64_t elements) {
   return done ? 0 : -1;
 }
 
-PyObject* te_select_elements_of_kernels(void) {
-  int64_t found[KERNELS];
-  for (int i = 0; i < KERNELS; ++i) found[i] = __atomic_load_n(&elements_of[i], __ATOMIC_RELAXED);
-  return PyBytes_FromStringAndSize((const char*)found, sizeof(found));
-}
-
-void te_select_served(long long counts[3]) {
-  counts[0] = __atomic_load_n(&calls, __ATOMIC_RELAXED);
-  counts[1] = __atomic_load_n(&all_elements, __ATOMIC_RELAXED);
-  counts[2] = __atomic_load_n(&large_calls, __ATOMIC_RELAXED);
+PyObject* te_select_served(PyObject* left) {
+  int64_t elements[KERNELS];
+  for (int i = 0; i < KERNELS; ++i)
+    elements[i] = __atomic_load_n(&elements_of[i], __ATOMIC_RELAXED);
+  return Py_BuildValue("LLLNy#", __atomic_load_n(&calls, __ATOMIC_RELAXED),
+                       __atomic_load_n(&all_elements, __ATOMIC_RELAXED),
+                       __atomic_load_n(&large_calls, __ATOMIC_RELAXED), left, (const char*)elements,
+                       (Py_ssize_t)sizeof(elements));
 }

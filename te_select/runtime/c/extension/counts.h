@@ -23,10 +23,9 @@ void te_select_fetch_missing_kernel_by(PyObject* function);
  * Python, if that fails. */
 int te_select_count(int64_t outcome, int64_t elements);
 
-/* The elements that each kernel is for, by the numbers of the kernels: int64s as bytes. */
-PyObject* te_select_elements_of_kernels(void);
-
-/* The calls, the elements, and the calls of many elements so far. */
-void te_select_served(long long counts[3]);
+/* A tuple: the calls, the elements, and the calls of many elements so far; a dict of the calls that
+ * were left, which it takes; and the elements that each kernel is for, by the numbers of the kernels:
+ * int64s as bytes. */
+PyObject* te_select_served(PyObject* left);
 
 #endif

@@ -3,14 +3,12 @@
 #include <string.h>
 
 #include "callable.h"
-#include "conversion.h"
 #include "counts.h"
+#include "ffi.h"
 #include "kept_memory.h"
-#include "kernel.h"
 #include "layout.h"
 #include "numpy_api.h"
 #include "operands.h"
-#include "tensors.h"
 
 static const te_select_where_library* library; /* the first one; set once, by any thread */
 /* Functions of Python, set before the first call. */
@@ -21,49 +19,16 @@ static long long left[TE_SELECT_REASONS]; /* calls of numpy.where from here */
 
 /* ---- shapes ------------------------------------------------------------------------------------- */
 
-/* The shape to which the inputs broadcast; the number of its elements, or -1. */
-static int64_t join_shapes(const te_select_operands* found, te_select_where_call* call) {
-  call->ndim = 0;
-  for (int i = 0; i < TE_SELECT_INPUTS; ++i) {
-    const PyArrayObject* array = found->in[i].array;
-    if (array && PyArray_NDIM(array) > call->ndim) call->ndim = PyArray_NDIM(array);
-  }
-  for (int32_t axis = 0; axis < call->ndim; ++axis) call->shape[axis] = 1;
-  for (int i = 0; i < TE_SELECT_INPUTS; ++i) {
-    const PyArrayObject* array = found->in[i].array;
-    if (!array) continue;
-    int32_t ndim = PyArray_NDIM(array), before = call->ndim - ndim;
-    for (int32_t axis = 0; axis < ndim; ++axis) {
-      int64_t extent = PyArray_DIM(array, axis), *joined = &call->shape[before + axis];
-      if (extent == *joined || extent == 1) continue;
-      if (*joined != 1) return -1;
-      *joined = extent;
-    }
-  }
-  int64_t elements = 1;
-  for (int32_t axis = 0; axis < call->ndim; ++axis) {
-    if (__builtin_mul_overflow(elements, call->shape[axis], &elements)) return -1;
-  }
-  return elements;
+static te_select_view view_of(const PyArrayObject* array) {
+  if (!array) return (te_select_view){0}; /* a number */
+  return (te_select_view){PyArray_NDIM(array), (const int64_t*)PyArray_DIMS(array),
+                          (const int64_t*)PyArray_STRIDES(array)};
 }
 
-static void set_input(te_select_where_call* call, const te_select_operand* in, int i) {
-  if (!in->elements) {
-    call->data[i] = (char*)in->element;
-    te_select_broadcast(call, i, 0, NULL, NULL);
-    return;
-  }
-  call->data[i] = PyArray_BYTES(in->elements);
-  te_select_broadcast(call, i, PyArray_NDIM(in->elements),
-                      (const int64_t*)PyArray_DIMS(in->elements),
-                      (const int64_t*)PyArray_STRIDES(in->elements));
-}
-
-static void set_out(te_select_where_call* call, const PyArrayObject* out) {
-  for (int32_t axis = 0; axis < call->ndim; ++axis) {
-    call->strides[TE_SELECT_INPUTS][axis] = PyArray_STRIDE(out, axis);
-  }
-  call->data[TE_SELECT_INPUTS] = PyArray_BYTES(out);
+static int set_out(te_select_where_call* call, const PyArrayObject* out) {
+  te_select_view view = view_of(out);
+  call->data[TE_SELECT_OUT] = PyArray_BYTES(out);
+  return te_select_join_out(call, &view);
 }
 
 static int are_in_c_order(const te_select_operands* found) {
@@ -79,16 +44,12 @@ static int are_in_c_order(const te_select_operands* found) {
 static PyArrayObject* new_result(const te_select_operands* found, te_select_where_call* call) {
   npy_intp* strides = NULL;
   if (!are_in_c_order(found)) {
-    int64_t came[TE_SELECT_INPUTS][TE_SELECT_WHERE_RANK];
-    te_select_where_call as_given = *call; /* what was converted has other strides */
-    for (int i = 0; i < TE_SELECT_INPUTS; ++i) {
-      const PyArrayObject* array = found->in[i].array;
-      te_select_broadcast(&as_given, i, array ? PyArray_NDIM(array) : 0,
-                          array ? (const int64_t*)PyArray_DIMS(array) : NULL,
-                          array ? (const int64_t*)PyArray_STRIDES(array) : NULL);
-      memcpy(came[i], as_given.strides[i], sizeof(came[i]));
-    }
-    te_select_keep_order(call, came);
+    te_select_where_call as_given; /* what was converted has other strides */
+    te_select_view views[TE_SELECT_INPUTS];
+    as_given.width = call->width;
+    for (int i = 0; i < TE_SELECT_INPUTS; ++i) views[i] = view_of(found->in[i].array);
+    te_select_join(&as_given, views);
+    te_select_keep_order(call, as_given.strides);
     strides = (npy_intp*)call->strides[TE_SELECT_INPUTS];
   }
   Py_INCREF(found->type);
@@ -105,12 +66,7 @@ static te_select_verdict take_out(PyObject* out, const te_select_operands* found
   PyArrayObject* array = (PyArrayObject*)out;
   if (PyArray_DESCR(array) != found->type && !PyArray_EquivTypes(PyArray_DESCR(array), found->type))
     return TE_SELECT_FALLBACK_OUT;
-  if (!PyArray_ISWRITEABLE(array) || PyArray_NDIM(array) != call->ndim)
-    return TE_SELECT_FALLBACK_OUT;
-  for (int32_t axis = 0; axis < call->ndim; ++axis) {
-    if (PyArray_DIM(array, axis) != call->shape[axis]) return TE_SELECT_FALLBACK_OUT;
-  }
-  set_out(call, array);
+  if (!PyArray_ISWRITEABLE(array) || !set_out(call, array)) return TE_SELECT_FALLBACK_OUT;
   return te_select_where_overlaps(call) ? TE_SELECT_FALLBACK_OUT : TE_SELECT_TAKEN;
 }
 
@@ -143,10 +99,15 @@ static te_select_verdict select_into(const te_select_where_call* call, int64_t e
 static te_select_verdict select_operands(te_select_operands* found, PyObject* out,
                                          PyObject** result) {
   te_select_where_call call;
-  int64_t elements = join_shapes(found, &call);
-  if (elements <= 0) return TE_SELECT_FALLBACK_SHAPE;
+  te_select_view views[TE_SELECT_INPUTS];
   call.width = (int32_t)PyDataType_ELSIZE(found->type);
-  for (int i = 0; i < TE_SELECT_INPUTS; ++i) set_input(&call, &found->in[i], i);
+  for (int i = 0; i < TE_SELECT_INPUTS; ++i) {
+    te_select_operand* in = &found->in[i];
+    views[i] = view_of(in->elements);
+    call.data[i] = in->elements ? PyArray_BYTES(in->elements) : in->element;
+  }
+  int64_t elements = te_select_join(&call, views);
+  if (elements <= 0) return TE_SELECT_FALLBACK_SHAPE;
   if (out) {
     te_select_verdict taken = take_out(out, found, &call);
     if (taken != TE_SELECT_TAKEN) return taken;
@@ -282,11 +243,7 @@ static PyObject* counts(PyObject* self, PyObject* unused) {
     if (!count || PyDict_SetItemString(reasons, te_select_reasons[i], count)) Py_CLEAR(reasons);
     Py_XDECREF(count);
   }
-  if (!reasons) return NULL;
-  long long served[3];
-  te_select_served(served);
-  return Py_BuildValue("LLLNN", served[0], served[1], served[2], reasons,
-                       te_select_elements_of_kernels());
+  return reasons ? te_select_served(reasons) : NULL;
 }
 
 static PyMethodDef methods[] = {

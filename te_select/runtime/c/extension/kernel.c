@@ -1,6 +1,4 @@
 /* Calls of compiled kernels with NumPy arrays or tensors of tvm-ffi, in its calling convention. */
-#include "kernel.h"
-
 #include "ffi.h"
 
 static const char capsule_name[] = "te_select.kernel";
@@ -72,14 +70,6 @@ static PyObject* call_with_arrays(TVMFFISafeCallType function, PyObject* const* 
   return PyBool_FromLong(taken && result.type_index != kTVMFFINone);
 }
 
-/* How many elements a tensor of tvm-ffi has. Its DLTensor follows the head of the object. */
-static int64_t elements_of(const TVMFFIObject* tensor) {
-  const DLTensor* t = (const DLTensor*)(tensor + 1);
-  int64_t product = 1;
-  for (int32_t axis = 0; axis < t->ndim; ++axis) product *= t->shape[axis];
-  return product;
-}
-
 static PyObject* call_with_tensors(TVMFFISafeCallType function, PyObject* const* args) {
   TVMFFIAny given[TE_SELECT_OPERANDS], result = {.type_index = kTVMFFINone};
   for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
@@ -91,7 +81,8 @@ static PyObject* call_with_tensors(TVMFFISafeCallType function, PyObject* const*
     if (!tensor) Py_RETURN_FALSE; /* it was made by `__new__`, and has no memory */
     given[i] = (TVMFFIAny){.type_index = kTVMFFITensor, .v_obj = tensor};
   }
-  int64_t elements = elements_of(given[TE_SELECT_OUT].v_obj);
+  const DLTensor* out = (const DLTensor*)(given[TE_SELECT_OUT].v_obj + 1); /* behind the head */
+  int64_t elements = te_select_elements(out, TE_SELECT_KEEP_LOCK);
   int failed = te_select_call_ffi(function, given, elements, &result);
   return PyBool_FromLong(!failed && result.type_index != kTVMFFINone);
 }

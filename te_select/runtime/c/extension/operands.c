@@ -5,8 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "conversion.h"
-
 enum { FIRST_OF_USERS = 256, FIRST_OF_NEW_TYPES = 2048, LARGEST_ELEMENT = 16 };
 enum { SMALL = 1 << 14 }; /* elements; larger arrays are converted in pieces, by Python */
 enum { EXACT_IN_HALF = 2048 };
@@ -46,6 +44,21 @@ static int moves_as_bits(const PyArray_Descr* type) {
     default: /* of the old kind that users may add, such as bfloat16 */
       return number >= FIRST_OF_USERS && number < FIRST_OF_NEW_TYPES;
   }
+}
+
+static PyObject *name_of_rule, *numpys_rule;
+
+int te_select_remember_numpys_rule(void) {
+  name_of_rule = PyUnicode_InternFromString("__array_function__");
+  if (name_of_rule) numpys_rule = PyObject_GetAttr((PyObject*)&PyArray_Type, name_of_rule);
+  return numpys_rule ? 0 : -1;
+}
+
+int te_select_has_own_rule(PyObject* value) {
+  PyObject* rule = PyObject_GetAttr((PyObject*)Py_TYPE(value), name_of_rule);
+  if (!rule) PyErr_Clear(); /* as NumPy does, whatever the error */
+  Py_XDECREF(rule);
+  return rule && rule != numpys_rule;
 }
 
 /* Takes a value that is no plain array: a scalar of NumPy, or an array of a subclass, of which a
@@ -304,4 +317,18 @@ void te_select_release(te_select_operands* found) {
     Py_XDECREF(found->in[i].elements);
   }
   Py_XDECREF(found->type);
+}
+
+/* ---- objects that are no arrays, of which NumPy makes arrays ------------------------------------- */
+
+int te_select_as_arrays(PyObject* const* args, PyObject** arrays) {
+  for (int i = 0; i < TE_SELECT_INPUTS; ++i) {
+    arrays[i] = te_select_is_number(args[i])
+                    ? Py_NewRef(args[i])
+                    : PyArray_FromAny(args[i], NULL, 0, 0, NPY_ARRAY_ENSUREARRAY, NULL);
+    if (arrays[i]) continue;
+    while (i-- > 0) Py_DECREF(arrays[i]);
+    return -1;
+  }
+  return 0;
 }

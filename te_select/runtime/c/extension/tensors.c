@@ -1,6 +1,4 @@
 /* Calls with tensors of a library that has DLPack's exchange API, such as torch. */
-#include "tensors.h"
-
 #include <string.h>
 
 #include "counts.h"
@@ -15,13 +13,6 @@ typedef struct {
 } tensor_entry;
 
 static const char capsule_name[] = "te_select.tensor_entry";
-
-/* How many elements a tensor has, or some number of at least `most`. */
-static int64_t elements(const DLTensor* t, int64_t most) {
-  int64_t product = 1;
-  for (int32_t i = 0; i < t->ndim && product < most; ++i) product *= t->shape[i];
-  return product;
-}
 
 /* Whether an input begins where out does, but has other strides. Torch refuses that, even if they
  * differ only along an axis of extent 1. */
@@ -48,7 +39,7 @@ static PyObject* call_with_tensors(PyObject* self, PyObject* const* args, Py_ssi
     given[i] = te_select_lent(&tensors[i]);
   }
   const DLTensor* out = &tensors[TE_SELECT_OUT];
-  int64_t count_of_out = elements(out, TE_SELECT_KEEP_LOCK);
+  int64_t count_of_out = te_select_elements(out, TE_SELECT_KEEP_LOCK);
   /* The strides of a result without elements are torch's own affair. */
   if (!count_of_out || is_out_otherwise(&tensors[TE_SELECT_THEN], out) ||
       is_out_otherwise(&tensors[TE_SELECT_ELSE], out)) {
@@ -58,7 +49,7 @@ static PyObject* call_with_tensors(PyObject* self, PyObject* const* args, Py_ssi
   if (failed || result.type_index != kTVMFFIInt || result.v_int64 < 0) {
     return PyLong_FromLong(REFUSED);
   }
-  if (te_select_count(result.v_int64, elements(out, INT64_MAX))) return NULL;
+  if (te_select_count(result.v_int64, te_select_elements(out, INT64_MAX))) return NULL;
   return PyLong_FromLongLong(result.v_int64);
 }
 

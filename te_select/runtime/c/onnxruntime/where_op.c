@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "where.h"
 #include "where_library.h"
 
 typedef struct {
@@ -25,12 +24,8 @@ __attribute__((visibility("default"))) int64_t te_select_ort_calls(void) {
 
 /* ---- a call ---------------------------------------------------------------------------------------- */
 
-typedef struct {
-  int32_t ndim;
-  int64_t dims[TE_SELECT_WHERE_RANK];
-} shape;
-
-static OrtStatus* find_shape(const OrtApi* api, const OrtValue* value, shape* found) {
+static OrtStatus* find_shape(const OrtApi* api, const OrtValue* value, int64_t* shape,
+                             te_select_view* found) {
   OrtTensorTypeAndShapeInfo* info;
   size_t count = 0;
   ORT_TRY(api->GetTensorTypeAndShape(value, &info));
@@ -38,30 +33,10 @@ static OrtStatus* find_shape(const OrtApi* api, const OrtValue* value, shape* fo
   if (!status && count > TE_SELECT_WHERE_RANK) {
     status = api->CreateStatus(ORT_INVALID_ARGUMENT, "te_select: Where has more than 64 dims");
   }
-  if (!status) status = api->GetDimensions(info, found->dims, count);
+  if (!status) status = api->GetDimensions(info, shape, count);
   api->ReleaseTensorTypeAndShapeInfo(info);
-  found->ndim = (int32_t)count;
+  *found = (te_select_view){.ndim = (int32_t)count, .shape = shape};
   return status;
-}
-
-/* Sets the shape of out to what the inputs broadcast to. Returns 0 if they do not. */
-static int broadcast(te_select_where_call* call, const shape* shapes) {
-  call->ndim = 0;
-  for (int i = 0; i < TE_SELECT_INPUTS; ++i) {
-    if (shapes[i].ndim > call->ndim) call->ndim = shapes[i].ndim;
-  }
-  for (int32_t axis = 0; axis < call->ndim; ++axis) {
-    call->shape[axis] = 1;
-    for (int i = 0; i < TE_SELECT_INPUTS; ++i) {
-      int32_t own = axis - (call->ndim - shapes[i].ndim);
-      if (own >= 0 && shapes[i].dims[own] != 1) call->shape[axis] = shapes[i].dims[own];
-    }
-  }
-  int fits = te_select_broadcast(call, TE_SELECT_OUT, call->ndim, call->shape, NULL);
-  for (int i = 0; i < TE_SELECT_INPUTS && fits; ++i) {
-    fits = te_select_broadcast(call, i, shapes[i].ndim, shapes[i].dims, NULL);
-  }
-  return fits;
 }
 
 typedef struct {
@@ -76,43 +51,24 @@ static void parallel_for(void* pool, void (*piece)(void* data, size_t i), size_t
   if (status) s->api->ReleaseStatus(status); /* the caller does what is left */
 }
 
-static OrtStatus* select_on_session(const kernel_of_node* k, const OrtKernelContext* context,
-                                    const te_select_where_call* call) {
-  const OrtApi* api = k->api;
-  if (te_select_where_overlaps(call)) {
-    return api->CreateStatus(ORT_FAIL, "te_select: the output of Where overlaps an input");
-  }
-  session of_call = {api, context};
-  const te_select_pool_of_caller pool = {parallel_for, &of_call, k->processors};
-  int32_t result = te_select_where_run_on(call, &pool);
-  if (result >= 0) {
-    atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed);
-    return NULL;
-  }
-  char text[400];
-  snprintf(text, sizeof(text), "te_select: Where: %s",
-           result == TE_SELECT_WHERE_REFUSED     ? te_select_where_refusal()
-           : result == TE_SELECT_WHERE_NO_KERNEL ? "the library has no kernel for this element type"
-                                                 : "there is no memory, or a kernel failed");
-  return api->CreateStatus(ORT_FAIL, text);
-}
-
 static OrtStatus* compute(void* kernel, OrtKernelContext* context) {
   const kernel_of_node* k = kernel;
   const OrtApi* api = k->api;
   const OrtValue* inputs[TE_SELECT_INPUTS];
   OrtValue* out;
-  shape shapes[TE_SELECT_INPUTS];
+  int64_t shapes[TE_SELECT_INPUTS][TE_SELECT_WHERE_RANK];
+  te_select_view views[TE_SELECT_INPUTS];
   te_select_where_call call;
   for (size_t i = 0; i < TE_SELECT_INPUTS; ++i) {
     ORT_TRY(api->KernelContext_GetInput(context, i, &inputs[i]));
-    ORT_TRY(find_shape(api, inputs[i], &shapes[i]));
+    ORT_TRY(find_shape(api, inputs[i], shapes[i], &views[i]));
   }
   call.width = k->op->width;
-  if (!broadcast(&call, shapes)) {
+  if (te_select_join(&call, views) < 0) {
     return api->CreateStatus(ORT_INVALID_ARGUMENT,
                              "te_select: the inputs of Where do not broadcast with each other");
   }
+  te_select_broadcast(&call, TE_SELECT_OUT, call.ndim, call.shape, NULL);
   ORT_TRY(api->KernelContext_GetOutput(context, 0, call.shape, (size_t)call.ndim, &out));
   if (k->of_strings) {
     return api->InvokeOp(context, k->of_strings, inputs, TE_SELECT_INPUTS, &out, 1);
@@ -121,7 +77,15 @@ static OrtStatus* compute(void* kernel, OrtKernelContext* context) {
     OrtValue* value = i == TE_SELECT_OUT ? out : (OrtValue*)inputs[i];
     ORT_TRY(api->GetTensorMutableData(value, (void**)&call.data[i]));
   }
-  return select_on_session(k, context, &call);
+  session of_call = {api, context};
+  int32_t result = te_select_where_call_on(&call, parallel_for, &of_call, k->processors);
+  if (result < 0) {
+    char text[400];
+    snprintf(text, sizeof(text), "te_select: Where: %s", te_select_where_why(result));
+    return api->CreateStatus(ORT_FAIL, text);
+  }
+  atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed);
+  return NULL;
 }
 
 /* ---- an operator ----------------------------------------------------------------------------------- */

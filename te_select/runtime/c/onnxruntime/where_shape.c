@@ -8,12 +8,7 @@
 
 enum { NAME_BYTES = 40 };
 
-/* An axis: its extent, or -1 and a name; an extent without a name is not known. */
-typedef struct {
-  int64_t extent;
-  const char* name;
-} axis;
-
+/* An axis has an extent, or -1 and a name; without a name its extent is not known. */
 typedef struct {
   int type;
   size_t count;
@@ -21,13 +16,13 @@ typedef struct {
   const char* names[TE_SELECT_WHERE_RANK];
 } known_shape;
 
-/* What is known of an axis of out. Extents that contradict each other are left to the call. */
-static axis join(axis a, axis b) {
-  if (a.extent == 1) return b;
-  if (b.extent == 1) return a;
-  if (a.extent >= 0) return a;
-  if (b.extent >= 0) return b;
-  return *a.name && !strcmp(a.name, b.name) ? a : (axis){-1, ""};
+/* Joins an axis of an input to what is known of an axis of out. Extents that contradict each other are
+ * left to the call. */
+static void join(int64_t* extent, const char** name, int64_t other, const char* its_name) {
+  if (other == 1 || (*extent >= 0 && *extent != 1)) return;
+  int differ = *extent < 0 && other < 0 && strcmp(*name, its_name);
+  *extent = other;
+  *name = differ || other >= 0 ? "" : its_name;
 }
 
 /* The inputs of which `te_select.onnxruntime.rewrite` knew that they are scalars, as bits. */
@@ -55,25 +50,12 @@ static OrtStatus* look(const OrtApi* api, const OrtShapeInferContext* context, s
   return api->GetSymbolicDimensions(info, found->names, found->count);
 }
 
-static OrtStatus* tell(const OrtApi* api, const OrtShapeInferContext* context, int type,
-                       const axis* axes, size_t count) {
-  static _Atomic uint64_t names_made;
-  char made[TE_SELECT_WHERE_RANK][NAME_BYTES];
-  const char* names[TE_SELECT_WHERE_RANK];
-  int64_t extents[TE_SELECT_WHERE_RANK];
-  for (size_t i = 0; i < count; ++i) {
-    extents[i] = axes[i].extent;
-    names[i] = axes[i].extent >= 0 ? "" : axes[i].name;
-    if (extents[i] >= 0 || *names[i]) continue;
-    /* ONNX Runtime takes an axis without a name for one of -1 elements. */
-    snprintf(made[i], NAME_BYTES, "te_select_%llu", (unsigned long long)names_made++);
-    names[i] = made[i];
-  }
+static OrtStatus* tell(const OrtApi* api, const OrtShapeInferContext* context, known_shape* out) {
   OrtTensorTypeAndShapeInfo* info;
   ORT_TRY(api->CreateTensorTypeAndShapeInfo(&info));
-  OrtStatus* status = api->SetTensorElementType(info, type);
-  if (!status) status = api->SetDimensions(info, extents, count);
-  if (!status) status = api->SetSymbolicDimensions(info, names, count);
+  OrtStatus* status = api->SetTensorElementType(info, out->type);
+  if (!status) status = api->SetDimensions(info, out->extents, out->count);
+  if (!status) status = api->SetSymbolicDimensions(info, out->names, out->count);
   if (!status) status = api->ShapeInferContext_SetOutputTypeShape(context, 0, info);
   api->ReleaseTensorTypeAndShapeInfo(info);
   return status;
@@ -82,24 +64,30 @@ static OrtStatus* tell(const OrtApi* api, const OrtShapeInferContext* context, i
 OrtStatus* te_select_infer_shape(const OrtCustomOp* op, OrtShapeInferContext* context) {
   /* ONNX Runtime asks the first operator only, whatever the element type. */
   const OrtApi* api = ((const te_select_where_op*)op)->api;
-  known_shape inputs[TE_SELECT_INPUTS];
-  size_t count = 0;
+  static _Atomic uint64_t names_made;
+  char made[TE_SELECT_WHERE_RANK][NAME_BYTES];
+  known_shape inputs[TE_SELECT_INPUTS], out = {.count = 0};
   int64_t scalars = find_scalars(api, context);
   for (size_t i = 0; i < TE_SELECT_INPUTS; ++i) {
     ORT_TRY(look(api, context, i, &inputs[i]));
     /* ONNX Runtime shows a tensor of unknown rank as a scalar. */
     if (!inputs[i].count && !(scalars >> i & 1)) return NULL;
-    if (inputs[i].count > count) count = inputs[i].count;
+    if (inputs[i].count > out.count) out.count = inputs[i].count;
   }
-  axis axes[TE_SELECT_WHERE_RANK];
-  for (size_t at = 0; at < count; ++at) {
-    axes[at] = (axis){1, ""};
+  out.type = inputs[TE_SELECT_THEN].type;
+  for (size_t at = 0; at < out.count; ++at) {
+    out.extents[at] = 1;
+    out.names[at] = "";
     for (size_t i = 0; i < TE_SELECT_INPUTS; ++i) {
-      size_t missing = count - inputs[i].count;
+      size_t missing = out.count - inputs[i].count;
       if (at < missing) continue;
-      axes[at] =
-          join(axes[at], (axis){inputs[i].extents[at - missing], inputs[i].names[at - missing]});
+      join(&out.extents[at], &out.names[at], inputs[i].extents[at - missing],
+           inputs[i].names[at - missing]);
     }
+    if (out.extents[at] >= 0 || *out.names[at]) continue;
+    /* ONNX Runtime takes an axis without a name for one of -1 elements. */
+    snprintf(made[at], NAME_BYTES, "te_select_%llu", (unsigned long long)names_made++);
+    out.names[at] = made[at];
   }
-  return tell(api, context, inputs[TE_SELECT_THEN].type, axes, count);
+  return tell(api, context, &out);
 }

@@ -43,7 +43,7 @@ class Decisions:
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """The same as ``host_cpu.h`` has them, in that order."""
+        """The same as ``decide.h`` has them, in that order."""
         return tuple(map(int, astuple(self)))
 
 

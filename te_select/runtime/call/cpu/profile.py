@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from te_select.operator.broadcast import shown
@@ -24,6 +24,7 @@ DECISIONS = (
 )
 """The keys of a profile, as ``TE_SELECT_PROFILE`` and the user's file have them."""
 EXPECTED = f"a comma list of KEY=NUMBER, with the keys {', '.join(DECISIONS)}"
+_PAST_THE_CACHE = {"stores_past_the_cache": "moved", "fills_past_the_cache": "of output"}
 _THREADS = "TE_SELECT_NUM_THREADS"
 _SKIPPING = (
     "never",
@@ -46,11 +47,7 @@ class Profile:
         Where the decisions come from: ``"measured: NAME"`` or ``"reasoned: NAME"`` of the table in
         ``profile.c``, ``"measured by the user"``, or ``"TE_SELECT_PROFILE"``.
     decisions
-        The values of `DECISIONS`. Stores go past the cache in calls that move at least
-        ``stream_per_thread`` bytes for each thread, at most 5/4 of the last-level caches, plus
-        ``stream_per_l3`` for each last-level cache. ``fill_*`` are the same in bytes of output,
-        for calls that read less than half as much as they write. ``bytes_per_thread`` are bytes
-        moved for which one more thread pays. ``skip`` is 0, 1 or 2, and ``backwards`` 0 or 1.
+        The values of `DECISIONS`, as ``te_select_decisions`` of ``machine.h`` has them.
     file
         The path of the user's file for this machine, which may not exist; empty if there is no
         home folder.
@@ -58,6 +55,10 @@ class Profile:
         What is wrong with that file or with ``TE_SELECT_PROFILE``; empty if nothing is.
     is_refused
         Whether ``TE_SELECT_PROFILE`` is wrong; then every call is refused.
+    past_the_cache
+        ``stores_past_the_cache``: from how many bytes moved on the stores of calls on the most
+        threads go past the cache. ``fills_past_the_cache``: the same in bytes of output, for calls
+        that read less than half as much as they write. Empty for a library of te-select 0.2.
     """
 
     machine: Mapping[str, str | int]
@@ -66,6 +67,7 @@ class Profile:
     file: str
     problem: str
     is_refused: bool
+    past_the_cache: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, text: str) -> Profile:
@@ -81,7 +83,8 @@ class Profile:
             problem = f"{values['file']} is left out: {values['bad_file']}"
         decisions = {key: int(values[key]) for key in DECISIONS}
         refused = values["bad_profile"] != ""
-        return cls(machine, values["origin"], decisions, values["file"], problem, refused)
+        past = {key: int(values[key]) for key in _PAST_THE_CACHE if key in values}
+        return cls(machine, values["origin"], decisions, values["file"], problem, refused, past)
 
     @classmethod
     def of_library(cls, function: Callable[[str], Callable[..., Any]]) -> Profile:
@@ -91,18 +94,10 @@ class Profile:
     @property
     def in_effect(self) -> dict[str, str]:
         """What follows for calls on the most threads that a call may use, in words."""
-        threads = int(self.machine["threads"])
-        caches = -(-threads // int(self.machine["threads_per_l3"]))
-        most = int(self.machine["l3"]) * caches * 5 // 4
-        first = {}
-        for name in ("stream", "fill"):
-            each = self.decisions[f"{name}_per_thread"]
-            of_threads = each * threads if each >= NEVER else min(each * threads, most)
-            first[name] = of_threads + self.decisions[f"{name}_per_l3"] * caches
+        past = self.past_the_cache.items()
         return {
-            "threads": str(threads),
-            "stores_past_the_cache": from_bytes(first["stream"], "moved"),
-            "fills_past_the_cache": from_bytes(first["fill"], "of output"),
+            "threads": str(self.machine["threads"]),
+            **{key: from_bytes(first, _PAST_THE_CACHE[key]) for key, first in past},
             "another_thread": _every(self.decisions["bytes_per_thread"]),
             "look_at_cond_first": _SKIPPING[self.decisions["skip"]],
             "walk_backwards": "where out lies just ahead"

@@ -185,9 +185,8 @@ def test_sums_of_thresholds_do_not_wrap_around(library, monkeypatch):
     ],
 )
 def test_bytes_are_said_in_the_largest_whole_unit(size, said):
-    decisions = dict.fromkeys(DECISIONS, 0) | {"stream_per_thread": size, "fill_per_l3": NEVER}
-    machine = {"threads": 1, "threads_per_l3": 1, "l3": 4 << 30}
-    profile = Profile(machine, "", decisions, "", "", False)
+    past = {"stores_past_the_cache": size, "fills_past_the_cache": NEVER}
+    profile = Profile({"threads": 1}, "", dict.fromkeys(DECISIONS, 0), "", "", False, past)
     assert profile.in_effect["stores_past_the_cache"] == f"from {said} moved on"
     assert profile.in_effect["fills_past_the_cache"] == "never"
 
@@ -323,8 +322,20 @@ def fresh(artifact):
     return build([Workload(shape, shape, shape)], artifact.parent / f"{names[0]}.so")
 
 
-def test_effect_is_no_more_than_the_caches_hold():
-    machine = {"threads": 4, "threads_per_l3": 2, "l3": 8 * MB}
-    decisions = dict.fromkeys(DECISIONS, 0) | {"stream_per_thread": 6 * MB, "stream_per_l3": MB}
-    profile = Profile(machine, "", decisions, "", "", False)
-    assert profile.in_effect["stores_past_the_cache"] == "from 22 MB moved on"
+@pytest.mark.parametrize("threads", [1, 4])
+def test_library_says_from_where_on_stores_go_past_the_cache(library, monkeypatch, threads):
+    sizes = f"stream_per_thread={6 * MB},stream_per_l3=5,fill_per_thread=7,fill_per_l3={NEVER}"
+    monkeypatch.setenv("TE_SELECT_PROFILE", sizes)
+    monkeypatch.setenv("TE_SELECT_NUM_THREADS", str(threads))
+    past = Profile.parse(library.find().decode()).past_the_cache
+    first = past["stores_past_the_cache"]
+    assert [library.streams(moved, 0, 0, threads) for moved in (first - 1, first)] == [0, 1]
+    assert past["fills_past_the_cache"] == NEVER
+
+
+def test_nothing_is_said_of_it_for_a_library_that_does_not_say_it(library):
+    """Those of te-select 0.2 do not."""
+    lines = library.find().decode().splitlines()
+    text = "\n".join(line for line in lines if "s_past_the_cache" not in line)
+    whole, old = (Profile.parse(each).in_effect for each in ("\n".join(lines), text))
+    assert whole.keys() - old.keys() == {"stores_past_the_cache", "fills_past_the_cache"}

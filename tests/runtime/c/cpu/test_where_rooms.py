@@ -71,6 +71,7 @@ def test_tasks_of_a_thread_have_one_room_which_is_in_its_cache(tmp_path):
         "where_plan",
         "cond_sampling",
         "cpu_model",
+        "decide",
         "profile",
         "pool",
         "pool_backoff",

@@ -194,7 +194,9 @@ def test_bytes_decide_how_many_threads_are_worth_it(tmp_path):
 
 
 def test_threads_have_equal_tasks_of_256_kb_at_most_65536(tmp_path):
-    tasks_for = ctypes.CDLL(str(c_half.build(tmp_path, "parallel_plan_test.c", []))).tasks_for
+    names = "cond_sampling", "cpu_model", "pool", "pool_backoff", "processors", "profile", "sysfs"
+    files = [f"cpu/{name}.c" for name in names]
+    tasks_for = ctypes.CDLL(str(c_half.build(tmp_path, "decide_test.c", files))).tasks_for
     tasks_for.restype = ctypes.c_int64
     tasks_for.argtypes = (ctypes.c_int64, ctypes.c_int32)
     task = 1 << 18

@@ -1,0 +1,133 @@
+"""The shape and the strides of a call follow from those of its operands, as in NumPy."""
+
+from __future__ import annotations
+
+import ctypes
+import random
+
+import numpy as np
+import pytest
+
+from tests.support import c_half
+from tests.support.where_recorder import Call, axes
+
+WIDTH = 4
+REFUSED = -1
+
+
+class View(ctypes.Structure):
+    """A te_select_view of ``where.h``."""
+
+    _fields_ = (
+        ("ndim", ctypes.c_int32),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+    )
+
+
+@pytest.fixture(scope="module")
+def half(tmp_path_factory):
+    sanitizer = "-fsanitize=undefined", "-fno-sanitize-recover"
+    folder = tmp_path_factory.mktemp("join")
+    built = ctypes.CDLL(
+        str(c_half.build(folder, "where_plan_test.c", ["cpu/where_call.c"], *sanitizer))
+    )
+    built.te_select_join.restype = ctypes.c_int64
+    return built
+
+
+def view(shape, strides=None, ndim=None):
+    """An operand of a shape; compact unless it has strides, and of its own rank unless told."""
+    rank = len(shape) if ndim is None else ndim
+    numbers = ctypes.c_int64 * len(shape)
+    return View(rank, numbers(*shape), numbers(*strides) if strides else None)
+
+
+def joined(half, *views):
+    """The elements, or `REFUSED`, and the call."""
+    call = Call(-7, WIDTH, axes(*[-7] * 64))
+    return half.te_select_join(ctypes.byref(call), (View * 3)(*views)), call
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_any_shapes_join_as_numpy_says(half, seed):
+    draw = random.Random(seed)
+    for _ in range(300):
+        full = [draw.choice((0, 1, 2, 3)) for _ in range(draw.randrange(5))]
+        shapes = []
+        for _ in range(3):
+            kept = full[draw.randrange(len(full) + 1) :] if draw.random() < 0.5 else full
+            shapes.append(tuple(draw.choice((n, n, n, 1, 2)) for n in kept))
+        elements, call = joined(half, *map(view, shapes))
+        try:
+            expected = np.broadcast_shapes(*shapes)
+        except ValueError:
+            assert elements == REFUSED, shapes
+            continue
+        assert tuple(call.shape[: call.ndim]) == expected, shapes
+        assert elements == np.prod(expected, dtype=int)
+        for number, shape in enumerate(shapes):
+            item = np.dtype("?" if number == 0 else "f4")
+            strides = np.broadcast_to(np.empty(shape, item), expected).strides
+            for axis, extent in enumerate(expected):
+                if extent > 1 and elements:
+                    assert call.strides[number][axis] == strides[axis], (shapes, number)
+
+
+def test_strides_are_those_of_the_operand_and_0_where_it_stays(half):
+    given = view((2, 1, 5), (999, 888, -16)), view((3, 1), (7, 777)), view(())
+    elements, call = joined(half, *given)
+    assert elements == 30
+    found = [list(call.strides[number][:3]) for number in range(3)]
+    assert found == [[999, 0, -16], [0, 7, 0], [0, 0, 0]]
+
+
+@pytest.mark.parametrize("place", range(3))
+@pytest.mark.parametrize(
+    "odd",
+    [
+        view((3,)),
+        view((-2,)),
+        view((2, -1, 2)),
+        view((2,), ndim=-1),
+        view((2,), ndim=-(2**31)),
+        view((2,) * 65),
+        view((2,), ndim=2**31 - 1),
+        view((2**32, 2**31, 2)),
+        view((2**62, 1)),
+    ],
+)
+def test_what_does_not_join_is_refused(half, place, odd):
+    views = [view((2,)), view((1, 2)), view(())]
+    views[place] = odd
+    assert joined(half, *views)[0] == REFUSED
+
+
+def test_operands_of_64_axes_are_joined(half):
+    elements, call = joined(half, view((1,) * 63 + (9,)), view((2,) + (1,) * 63), view(()))
+    assert (elements, call.ndim) == (18, 64)
+    assert list(call.shape) == [2] + [1] * 62 + [9]
+
+
+def test_operand_without_elements_joins_whatever_its_other_axes(half):
+    elements, call = joined(half, view((2**40, 0)), view((1, 1)), view(()))
+    assert (elements, list(call.shape[: call.ndim])) == (0, [2**40, 0])
+
+
+@pytest.mark.parametrize(
+    ("out", "fits"),
+    [
+        ((2, 3), True),
+        ((1, 3), False),
+        ((2, 1), False),
+        ((3,), False),
+        ((1, 2, 3), False),
+        ((2, 4), False),
+        ((), False),
+    ],
+)
+def test_out_must_have_the_very_shape(half, out, fits):
+    _, call = joined(half, view((2, 1)), view((1, 3)), view(()))
+    assert half.te_select_join_out(ctypes.byref(call), ctypes.byref(view(out))) == fits
+    if fits:
+        assert list(call.strides[3][:2]) == [12, 4]
