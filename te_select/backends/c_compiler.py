@@ -84,8 +84,9 @@ def link_stub(
     triple
         What it is for, such as ``"aarch64-linux-gnu"``; None for this machine.
     static
-        A ``.a`` to write with the same code, of which only the plain C functions can be called, or
-        a ``.o``, of which only the functions of tvm-ffi can; None for neither.
+        A ``.a`` to write with the same code, of which only the functions of the header can be
+        called, or a ``.o`` with the functions of tvm-ffi in place of the kernels' plain ones; None
+        for neither.
 
     Raises
     ------
@@ -110,7 +111,8 @@ def link_stub(
             added = half.in_model if static.suffix == OBJECT else None
             more = [str(path) for path in _runtime_objects(compiler, added)] if added else []
             _run(*options, "-r", "-nostdlib", *inputs, *more, output=merged)
-            static_code.write(merged, manifest, triple, static)
+            declared = [name for name in half.exports if name in static_code.ANY_SHAPES]
+            static_code.write(merged, manifest, triple, static, declared)
         library = folder / "library.so"
         _run(
             *options,

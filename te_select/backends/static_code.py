@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import platform
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 from te_select.backends.programs import named_by, run
@@ -18,9 +19,13 @@ from te_select.runtime.artifact.stored import MEMBER, OBJECT
 _POOL = "te_select_pool_v5"
 SHARED = ("te_select_error", "te_select_error_v1", _POOL)
 """What a program has once, however many of its libraries and archives bring it."""
+ANY_SHAPES = ("te_select_broadcast", "te_select_where_call_on")
+"""What a header declares for operands of any shapes."""
 
 
-def write(merged: Path, manifest: Manifest, triple: str | None, out: Path) -> None:
+def write(
+    merged: Path, manifest: Manifest, triple: str | None, out: Path, more: Iterable[str] = ()
+) -> None:
     """Write a static library of one object file, or the object file alone.
 
     Parameters
@@ -34,6 +39,8 @@ def write(merged: Path, manifest: Manifest, triple: str | None, out: Path) -> No
         What it is for; None for this machine.
     out
         The ``.a``, or the ``.o``. The same input gives the same bytes.
+    more
+        Other functions that can be called.
 
     Raises
     ------
@@ -44,6 +51,7 @@ def write(merged: Path, manifest: Manifest, triple: str | None, out: Path) -> No
         names = [*(f"__tvm_ffi_{kernel.workload.name}" for kernel in manifest.kernels), _POOL]
     else:
         names = [*manifest.c_functions.values(), *SHARED]
+    names += more
     kept = merged.with_name("kept")
     kept.write_text("".join(f"{name}\n" for name in names))
     member = merged.with_name(MEMBER)

@@ -143,12 +143,9 @@ def export(
         plan.setdefault(member, of_family)
     if not plan:
         raise ArgumentError(_nothing_to_compile(nodes))
-    has_c = bool(unique) and kind.c_functions
+    has_c = kind.c_functions
     if static and not has_c:
-        raise ArgumentError(
-            "static code holds functions of workloads, and there is none; expected a workload of "
-            "its own"
-        )
+        raise ArgumentError(f"static code is not for targets of the kind {kind.name}")
     ending = stored.OBJECT if static == "object" else stored.ARCHIVE
     endings = [".json", *[".h"] * has_c, *[ending] * bool(static)]
     paths = [stored.check_path(each, endings) for each in _paths(path, targets)]

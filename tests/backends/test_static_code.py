@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -14,9 +15,11 @@ import te_select
 from te_select import Workload
 from te_select.backends import static_code
 from te_select.errors import ArgumentError, ToolchainError
+from te_select.operator import family
 from te_select.runtime.artifact.manifest import c_name
 from tests.support import c_programs
 from tests.support.machines import SEVERAL
+from tests.support.onednn_graph import OPEN, select
 
 SHARED = Workload((4, 1), (4, 8), ())
 ONE = Workload((4,), (4,), (4,), "int32")
@@ -179,3 +182,56 @@ def test_tools_of_another_machine_are_those_of_its_triple(monkeypatch):
     monkeypatch.setattr(static_code.shutil, "which", lambda _name: None)
     with pytest.raises(ToolchainError, match="riscv64-linux-gnu-ar or llvm-ar, which is not found"):
         static_code._tool("ar", "AR", "riscv64-linux-gnu")
+
+
+OF_MODEL = """
+#include <stdio.h>
+#include "model.h"
+
+int main(void) {{
+  uint8_t cond[] = {{1, 0, 0, 1}};
+  float x[] = {{1, 2, 3, 4}}, y = 9, out[] = {{1, 9, 9, 4}}, again[4];
+  if ({call}) return 1;
+  int64_t shape[] = {{4}};
+  te_select_where_call call = {{.ndim = 1,
+                                .width = sizeof(float),
+                                .shape = {{4}},
+                                .data = {{(char*)cond, (char*)x, (char*)&y, (char*)again}}}};
+  int fits = te_select_broadcast(&call, TE_SELECT_COND, 1, shape, NULL) &&
+             te_select_broadcast(&call, TE_SELECT_THEN, 1, shape, NULL) &&
+             te_select_broadcast(&call, TE_SELECT_ELSE, 0, NULL, NULL) &&
+             te_select_broadcast(&call, TE_SELECT_OUT, 1, shape, NULL);
+  if (!fits || te_select_where_call_on(&call, NULL, NULL, 0) < 0) return 2;
+  for (int i = 0; i < 4; ++i) {{
+    if (out[i] != again[i]) return 3;
+  }}
+  return puts("1 6 7 4") < 0;
+}}
+"""
+
+
+@pytest.mark.parametrize("with_compiled", [True, False])
+def test_dispatched_nodes_of_a_model_are_served_by_a_function_of_the_header(
+    tmp_path, monkeypatch, with_compiled
+):
+    monkeypatch.setattr(family, "parts_of_width", lambda width: [f"w{width}"])  # rows take 10 s
+    ops = [select([4], [4], []), select([4], [OPEN], [])]
+    for i, each in enumerate((*ops[1]["inputs"], *ops[1]["outputs"])):
+        each["id"] = 10 + i
+    (tmp_path / "graph.json").write_text(json.dumps({"graph": ops}))
+    nodes = te_select.read_model(tmp_path / "graph.json")[0 if with_compiled else 1 :]
+    te_select.export(nodes, tmp_path / "model.so", static=True)
+    text = (tmp_path / "model.h").read_text()
+    assert "serves operands of any shapes.\n * Nodes of the model:\n *   mask (graph#1) */" in text
+    call = f"{c_name(nodes[0].workload)}(cond, x, &y, out)" if with_compiled else "0"
+    (tmp_path / "main.c").write_text(OF_MODEL.format(call=call))
+    for file in ("./model.so", "model.a"):
+        linked(tmp_path, f"by-{file.strip('./')}", file)
+    te_select.export(nodes, tmp_path / "other.so", static="object")
+    listed = subprocess.run(
+        ["nm", "-g", "--defined-only", tmp_path / "other.o"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert set(static_code.ANY_SHAPES) < set(listed.split())

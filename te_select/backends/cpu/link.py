@@ -8,6 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from te_select.backends.c_compiler import CHECKS, HostHalf, link_stub
+from te_select.backends.static_code import ANY_SHAPES
 from te_select.backends.stub import exported_functions, plain_function, shape_tables, signature
 from te_select.operator.workload import Workload
 from te_select.runtime.artifact.manifest import Manifest
@@ -48,12 +49,7 @@ FAMILY = HostHalf(
     ),
     CPU.options,
     CPU.in_model,
-    (
-        "RegisterCustomOps",
-        "te_select_broadcast",
-        "te_select_ort_calls",
-        "te_select_where_call_on",
-    ),
+    ("RegisterCustomOps", "te_select_ort_calls", *ANY_SHAPES),
 )
 """The host half of the library of `te_select.where`, whose kernels serve operands of any shapes."""
 _DECISIONS = tuple(each.name for each in fields(Decisions))

@@ -51,16 +51,17 @@ def inferred(model: ModelProto, names: Mapping[str, str]) -> dict[str, Tensor]:
         raise ModelError(f"onnx cannot infer the shapes: {' '.join(lines)}")
     found = ModelProto()
     found.ParseFromString(done.stdout)
-    return dict(_tensors(found.graph, names))
+    return dict(tensors_of(found.graph, names))
 
 
-def _tensors(graph: GraphProto, names: Mapping[str, str]) -> Iterator[tuple[str, Tensor]]:
+def tensors_of(graph: GraphProto, names: Mapping[str, str]) -> Iterator[tuple[str, Tensor]]:
+    """What the types in a graph and its bodies say, by the names of the tensors."""
     for info in (*graph.input, *graph.value_info):
         yield info.name, _tensor(info.type, names)
     for node in graph.node:
         for attribute in node.attribute:
             if attribute.HasField("g"):
-                yield from _tensors(attribute.g, names)
+                yield from tensors_of(attribute.g, names)
 
 
 def _tensor(proto: TypeProto, names: Mapping[str, str]) -> Tensor:

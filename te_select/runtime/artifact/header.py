@@ -50,21 +50,22 @@ def text(manifest: Manifest) -> bytes | None:
     Returns
     -------
     bytes or None
-        The C source; None if the library has no plain functions, as older ones. That of the family
-        of `te_select.where` declares ``te_select_where_call_on``.
+        The C source; None if the library has no plain functions, as older ones. With the kernels
+        of `te_select.where` it declares ``te_select_where_call_on``, too.
     """
     version = _in_comment(manifest.versions.get("te_select", "of an unknown version"))
     target = _in_comment(str(manifest.target["name"]))
     begin = f"{_MARK.decode()} {version}, for {target}. C11 and C++17."
+    held = family.held(record.workload for record in manifest.kernels)
+    any_shapes = _of_any_shapes(_served(manifest, family.FUNCTION)) if held else ""
     if not manifest.c_functions:
-        any_shapes = family.held(record.workload for record in manifest.kernels)
-        return f"{begin} */\n{_of_any_shapes()}".encode() if any_shapes else None
+        return f"{begin} */\n{any_shapes}".encode() if held else None
     stream = manifest.kind.c_stream
     functions = "\n".join(
-        _function(*kernel, stream, _served(manifest, kernel[0]))
+        _function(*kernel, stream, _served(manifest, kernel[0].name))
         for kernel in manifest.c_functions.items()
     )
-    guard = hashlib.sha256(functions.encode()).hexdigest()[:16].upper()
+    guard = hashlib.sha256((functions + any_shapes).encode()).hexdigest()[:16].upper()
     declared = f"{stream.removesuffix('*')};\n" if stream else ""
     return f"""\
 {begin}
@@ -87,19 +88,24 @@ extern "C" {{
 }}
 #endif
 
+{any_shapes}
 #endif
 """.encode()
 
 
-def _of_any_shapes() -> str:
-    """What the host half itself includes, as one text."""
+def _of_any_shapes(served: list[str]) -> str:
+    """What the host half itself includes, as one text, below the nodes that it serves."""
+    nodes = "\n".join(
+        ["/* te_select_where_call_on, below, serves operands of any shapes.", *served]
+    )
     order, call = (FOLDER / name for name in ("operand_order.h", "cpu/where_call.h"))
-    return order.read_text() + call.read_text().replace('#include "operand_order.h"\n', "")
+    text = order.read_text() + call.read_text().replace('#include "operand_order.h"\n', "")
+    return f"{nodes} */\n{text}" if served else text
 
 
-def _served(manifest: Manifest, workload: Workload) -> list[str]:
-    """The lines of a comment that list the nodes of the model that a kernel serves."""
-    nodes = [node for node in manifest.nodes if node.symbol == workload.name]
+def _served(manifest: Manifest, symbol: str) -> list[str]:
+    """The lines of a comment that list the nodes of the model that a function serves."""
+    nodes = [node for node in manifest.nodes if node.symbol == symbol]
     listed = [f"{node.name} ({node.place})" if node.name else node.place for node in nodes]
     return [" * Nodes of the model:"] * bool(nodes) + [f" *   {_in_comment(one)}" for one in listed]
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from te_select import ModelError
-from tests.support.models import ints, model, read, tensor
+from tests.support.models import model, read, tensor
 
 onnx = pytest.importorskip("onnx")
 from onnx import helper  # noqa: E402
@@ -111,6 +111,7 @@ def test_tensors_of_one_name_in_two_bodies_are_told_apart(tmp_path):
     for name, size in (("then_branch", 2), ("else_branch", 3)):
         nodes = [
             node("Constant", [], ["n"], value_ints=[size]),
+            node("Constant", [], ["four"], value_ints=[4]),
             node("Concat", ["n", "four"], ["sizes"], axis=0),
             node("Reshape", ["z", "sizes"], ["y"]),
             node("Where", ["c", "y", "y"], ["out"]),
@@ -118,8 +119,9 @@ def test_tensors_of_one_name_in_two_bodies_are_told_apart(tmp_path):
         branches[name] = graph(nodes, [], out)
     nodes = [node("If", ["k"], ["end"], **branches)]
     inputs = [tensor("z", "float32", ["n"]), tensor("c", "bool", [1, 1]), K]
-    made = model(nodes, inputs, initializer=[ints("four", [4])])
-    assert [found.then_shape for found in read(made, tmp_path)] == [(2, 4), (3, 4)]
+    found = by_place(read(model(nodes, inputs), tmp_path))
+    assert found["graph/0:If.then_branch#4"].then_shape == (2, 4)
+    assert found["graph/0:If.else_branch#4"].then_shape == (3, 4)
 
 
 def test_body_of_a_scan_sees_one_row(tmp_path):
@@ -266,21 +268,22 @@ def test_functions_called_a_billion_times_are_refused(tmp_path, monkeypatch):
     assert found.status == "dispatched"
 
 
-def nested(depth):
-    nodes = [node("Where", ["c", "s", "s"], ["t"])]
+def nested(depth, nodes):
     for level in range(depth):
         nodes = [loop(nodes, "t", results=("t",), on=f"goes_on_{level}")]
-    return model(nodes, [COND, X, K, TRIPS])
+    return nodes
 
 
 def test_bodies_in_bodies_have_a_depth_that_onnx_sees(tmp_path):
-    (found,) = read(nested(20), tmp_path)
+    where = [node("Where", ["c", "s", "s"], ["t"])]
+    (found,) = read(model(nested(25, where), [COND, X, K, TRIPS]), tmp_path)
     assert (found.cond_shape, found.status) == (("batch", 1), "dispatched")
-    assert found.place.count("Loop.body") == 20
-    (deeper,) = read(nested(31), tmp_path)
-    assert (deeper.cond_shape, deeper.status) == (None, "dispatched")
-    with pytest.raises(ModelError, match="no ONNX model"):
-        read(nested(40), tmp_path)
+    assert found.place.count("Loop.body") == 25
+    inside = function("deep", nested(16, where), ("c", "x", "k", "trips"), ("t",))
+    call = node("deep", ["c", "x", "k", "trips"], ["t"], domain="local")
+    made = model(nested(16, [call]), [COND, X, K, TRIPS], functions=[inside], opsets=OPSETS)
+    (found,) = read(made, tmp_path)
+    assert (found.cond_shape, found.status) == (None, "dispatched")
 
 
 def test_functions_in_functions_have_a_depth_that_onnx_sees(tmp_path):
