@@ -1,189 +1,144 @@
 """Where by te-select inside ONNX Runtime.
 
-The library of `te_select.where` is also a library of custom operators: `register` gives it to a
-session, whose Where nodes then run kernels of te-select on the session's threads. `rewrite` makes
-models whose nodes name these operators.
+The library of `te_select.where` is also a plug-in execution provider of ONNX Runtime: in a session
+that has it, Where nodes run kernels of te-select on the session's threads.
 """
 
 from __future__ import annotations
 
 import ctypes
-import io
-import os
+import sys
 import weakref
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from te_select.errors import ArgumentError, ModelError, ToolchainError, not_installed
+from te_select.errors import ArgumentError, ToolchainError
 from te_select.numpy_where.kernels import library
-from te_select.onnx_model import loaded
+from te_select.runtime.call import raised
 
 if TYPE_CHECKING:
-    from onnx import ModelProto, NodeProto
     from onnxruntime import SessionOptions
 
-__all__ = ["calls", "register", "rewrite"]
+__all__ = ["calls", "providers", "register"]
 
-DOMAIN = "te.select"
-"""Of the operator Where of te-select, version 1."""
-_REWRITTEN = ("compiled", "dispatched")  # statuses of nodes
-_libraries: dict[int, ctypes.CDLL] = {}  # those that sessions have, by their handles
-_registered: weakref.WeakKeyDictionary[SessionOptions, bool] = weakref.WeakKeyDictionary()
+OURS, OF_CPU = "TeSelectExecutionProvider", "CPUExecutionProvider"
+_OLDEST = (1, 24)  # the first release that takes kernels from plug-ins
+_registered: weakref.WeakSet[SessionOptions] = weakref.WeakSet()
 
 
-def register(session_options: SessionOptions, *, override: bool = True) -> None:
+def register(session_options: SessionOptions) -> None:
     """Let sessions run the Where nodes of their models by te-select.
+
+    It has no effect on a session that is made with ``providers=``: ONNX Runtime then drops the
+    providers of the options, with a UserWarning. Such a session takes the list of `providers`.
 
     Parameters
     ----------
     session_options
-        The options of sessions that are made later. The kernels are built once, and cached.
-    override
-        Whether models as they are run our Where. If not, only those that `rewrite` has made do, and
-        ONNX Runtime folds their constants as ever.
+        The options of sessions that are made later. Other providers that they have come first. The
+        kernels are built once, and cached.
 
     Raises
     ------
     ArgumentError
-        If it is no ``onnxruntime.SessionOptions``, or was registered otherwise before; or if
-        override is no bool.
+        If it is no ``onnxruntime.SessionOptions``.
     ToolchainError
-        If onnxruntime is missing, or does not take the library, such as a release before 1.18.
+        If onnxruntime is missing, is older than 1.24, or does not take the library.
     SelectError
         If the kernels cannot be built, or not be kept in the cache.
 
     Notes
     -----
-    Our operator takes the place of ONNX Runtime's own in the domain of ONNX, by
-    ``register_custom_ops_library``; the entry ``te_select.override`` of the session says whether.
+    The options get two providers: ours, and ONNX Runtime's own for the CPU, which runs all other
+    nodes. A session whose options have that one already cannot be made.
     ``te-select onnxruntime build`` writes the library for programs in other languages.
     """
+    onnxruntime = _onnxruntime()
+    if not isinstance(session_options, onnxruntime.SessionOptions):
+        raise ArgumentError(
+            f"session_options is {session_options!r}; expected an onnxruntime.SessionOptions"
+        )
+    if session_options in _registered:
+        return
+    _register_library(onnxruntime)
+    for name in (OURS, OF_CPU):
+        session_options.add_provider_for_devices(_devices(onnxruntime, name)[:1], {})
+    _registered.add(session_options)
+
+
+def providers() -> list[str]:
+    """What to give a session as ``providers=``: te-select's provider, and the CPU's.
+
+    Returns
+    -------
+    list of str
+        The names. Those of other devices, such as ``"CUDAExecutionProvider"``, go before them.
+
+    Raises
+    ------
+    ToolchainError
+        If onnxruntime is missing, is older than 1.25.1, or does not take the library.
+    SelectError
+        If the kernels cannot be built, or not be kept in the cache.
+    """
+    onnxruntime = _onnxruntime()
+    _register_library(onnxruntime)
+    if OURS not in onnxruntime.get_available_providers():
+        raise ToolchainError(
+            f"onnxruntime {onnxruntime.__version__} takes no plug-in in providers=; expected 1.25.1 "
+            "or newer, or te_select.onnxruntime.register(session_options) and no providers="
+        )
+    return [OURS, OF_CPU]
+
+
+def calls() -> int:
+    """How many Where nodes te-select has run so far, in the sessions of this process.
+
+    If it stays as it is, the session was made with a ``providers=`` that does not name te-select, or
+    ONNX Runtime runs these nodes itself: those of strings and float16, those between
+    DequantizeLinear and QuantizeLinear, and those with constant inputs, when it loads the model.
+    """
+    onnxruntime = sys.modules.get("onnxruntime")
+    if not hasattr(onnxruntime, "get_ep_devices"):
+        return 0
+    found = 0
+    for path in {each.ep_metadata["library_path"] for each in _devices(onnxruntime, OURS)}:
+        loaded = ctypes.CDLL(path)  # the same image
+        loaded.te_select_ort_calls.restype = ctypes.c_int64
+        found += loaded.te_select_ort_calls()
+    return found
+
+
+def _onnxruntime() -> Any:
+    """The package, of a release that takes our library."""
     try:
         import onnxruntime  # noqa: PLC0415 - optional
     except ModuleNotFoundError as error:
         raise ToolchainError(
             "te_select.onnxruntime needs the onnxruntime package; pip install onnxruntime"
         ) from error
-    if not isinstance(session_options, onnxruntime.SessionOptions):
-        raise ArgumentError(
-            f"session_options is {session_options!r}; expected an onnxruntime.SessionOptions"
+    version = onnxruntime.__version__
+    if tuple(int(part) for part in version.split(".")[:2]) < _OLDEST:
+        raise ToolchainError(
+            f"onnxruntime {version} takes no kernels from plug-ins; expected 1.24 or newer"
         )
-    if not isinstance(override, bool):
-        raise ArgumentError(f"override is {override!r}; expected True or False")
-    before = _registered.get(session_options)
-    if before == override:
+    return onnxruntime
+
+
+def _devices(onnxruntime: Any, provider: str) -> list[Any]:
+    return [each for each in onnxruntime.get_ep_devices() if each.ep_name == provider]
+
+
+def _register_library(onnxruntime: Any) -> None:
+    """Give ONNX Runtime the library, once a process. A session needs it as long as it lives."""
+    if _devices(onnxruntime, OURS):
         return
-    if before is not None:
-        raise ArgumentError(f"session_options were registered with override={before} before")
     path = str(library.whole_file())
     try:
-        session_options.add_session_config_entry("te_select.override", str(int(override)))
-        session_options.register_custom_ops_library(path)
+        onnxruntime.register_execution_provider_library(OURS, path)
     except Exception as error:  # ONNX Runtime has exceptions of its own
-        raise ToolchainError(
-            f"onnxruntime {onnxruntime.__version__} does not take {path}: {error}"
-        ) from error
-    _registered[session_options] = override
-    loaded_by_session = ctypes.CDLL(path)  # the same image
-    loaded_by_session.te_select_ort_calls.restype = ctypes.c_int64
-    _libraries[loaded_by_session._handle] = loaded_by_session
-
-
-def calls() -> int:
-    """How many Where nodes te-select has run so far, in the sessions of this process.
-
-    ONNX Runtime runs nodes of strings itself, and computes constant nodes when it loads a model.
-    """
-    return sum(each.te_select_ort_calls() for each in _libraries.values())
-
-
-def rewrite(model: ModelProto | bytes | str | os.PathLike[str]) -> ModelProto:
-    """Make a model whose Where nodes are te-select's operator, in a domain of its own.
-
-    Parameters
-    ----------
-    model
-        The model, its bytes, or its path. External data beside the file is read, too.
-
-    Returns
-    -------
-    onnx.ModelProto
-        A new model. Left as they are: constant nodes and arithmetic of shapes, which ONNX Runtime
-        computes when it loads the model, and nodes of strings. If a local function has a Where, all
-        local functions are inlined. A session needs `register` to load the model, or the library of
-        ``te-select onnxruntime build``.
-
-    Raises
-    ------
-    ArgumentError
-        If it is none of these.
-    ModelError
-        If it cannot be read, is not a model, contradicts itself, or has functions of the domain
-        ``te.select``.
-    ToolchainError
-        If the onnx package is missing.
-    """
-    model = loaded(model, "te_select.onnxruntime.rewrite")
-    if any(function.domain == DOMAIN for function in model.functions):
-        raise ModelError(
-            f"the model has a local function of the domain {DOMAIN}; expected none, because it is "
-            "that of te-select's operator"
-        )
-    try:
-        from te_select.frontends.onnx import read_onnx  # noqa: PLC0415 - imports onnx
-    except ModuleNotFoundError as error:
-        raise not_installed("te_select.onnxruntime.rewrite", error) from error
-    rewritten = _inlined(model)
-    try:
-        file = io.BytesIO(rewritten.SerializeToString())
-    except Exception as error:  # protobuf has exceptions of its own
-        raise ModelError(
-            "the model has 2 GiB or more; expected one that was loaded without its external data, "
-            "onnx.load(path, load_external_data=False)"
-        ) from error
-    found = {node.place: node for node in read_onnx(file, expand=False)}
-    changed = False
-    for place, node in _places(rewritten.graph.node, "graph"):
-        if place not in found or found[place].status not in _REWRITTEN:
-            continue
-        of = found[place]
-        shapes = (of.cond_shape, of.then_shape, of.else_shape)
-        scalars = sum(1 << i for i, shape in enumerate(shapes) if shape == ())
-        node.domain, changed = DOMAIN, True
-        del node.attribute[:]  # Where has none; ONNX Runtime would refuse a second one of a name
-        node.attribute.add(name="scalars", type=_INT, i=scalars)
-    if changed and all(each.domain != DOMAIN for each in rewritten.opset_import):
-        rewritten.opset_import.add(domain=DOMAIN, version=1)
-    return rewritten
-
-
-def _inlined(model: ModelProto) -> ModelProto:
-    """A copy of a model in which no local function has a Where.
-
-    ONNX Runtime does not infer the types of functions that have operators of other domains.
-    """
-    from onnx import inliner  # noqa: PLC0415 - optional
-
-    if any(
-        node.op_type == "Where"
-        for function in model.functions
-        for _, node in _places(function.node, "")
-    ):
-        inlined: ModelProto = inliner.inline_local_functions(model)
-        return inlined
-    copy = type(model)()
-    copy.CopyFrom(model)
-    return copy
-
-
-_INT = 2  # onnx.AttributeProto.INT
-
-
-def _places(nodes: Iterable[NodeProto], path: str) -> Iterator[tuple[str, NodeProto]]:
-    """All nodes of a graph and its bodies, with their places as of `te_select.read_model`."""
-    from te_select.frontends.onnx_graph.nodes import bodies  # noqa: PLC0415 - imports onnx
-
-    for index, node in enumerate(nodes):
-        yield f"{path}#{index}", node
-        for attribute, graph in bodies(node):
-            yield from _places(graph.node, f"{path}/{index}:{node.op_type}.{attribute}")
+        if raised.is_of_signal_handler(error):
+            raise
+        if not _devices(onnxruntime, OURS):  # by another thread
+            raise ToolchainError(
+                f"onnxruntime {onnxruntime.__version__} does not take {path}: {error}"
+            ) from error

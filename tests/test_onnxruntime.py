@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import te_select
-from te_select import ArgumentError, ModelError, ToolchainError
+from te_select import ArgumentError, ToolchainError
 from te_select.numpy_where.kernels import library
 from tests.support import ort_models
 from tests.support.models import tensor
@@ -29,24 +29,25 @@ SHAPE = (3, 5)
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    return ort_models.library(tmp_path_factory.mktemp("operators"))
+    return ort_models.library(tmp_path_factory.mktemp("provider"))
 
 
 @pytest.fixture(autouse=True)
 def _kernels_in_c(path, monkeypatch):
+    """They are registered by the first test of a process, and stay."""
     monkeypatch.setattr(library, "whole_file", lambda: path)
 
 
-def options(*, override=True, **given):
+def options(**given):
     made = onnxruntime.SessionOptions()
     for name, value in given.items():
         setattr(made, name, value)
-    ours.register(made, override=override)
+    ours.register(made)
     return made
 
 
 def run(proto, fed, **given):
-    """The output of a session with our library, and how many of our calls it took."""
+    """The output of a session with our provider, and how many of our calls it took."""
     made = session(proto, options(**given))
     before = ours.calls()
     (found,) = made.run(None, fed)
@@ -60,12 +61,14 @@ def check(proto, fed, calls=1, **given):
     assert counted == calls
 
 
-# ---- models as they are -------------------------------------------------------------------------
+# ---- nodes --------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("opset", range(9, 24))
 @pytest.mark.parametrize("name", TYPES)
-def test_every_type_of_onnx_runtime_is_selected_by_us(name):
-    check(one_where(name), feeds(SHAPE, SHAPE, SHAPE, dtype=TYPES[name]))
+def test_every_type_in_every_opset_is_selected_by_us(name, opset):
+    fed = feeds(SHAPE, (1, 5), (3, 1), dtype=TYPES[name])
+    check(one_where(name, opsets={"": opset}), fed)
 
 
 def test_bfloat16_is_selected_by_us():
@@ -79,11 +82,6 @@ def test_bfloat16_is_selected_by_us():
     fed |= {name: fed[name].view("u4") & 0x3F800000 for name in "xy"}
     fed |= {name: fed[name].view("f4") for name in "xy"}
     check(made, fed)
-
-
-@pytest.mark.parametrize("opset", range(9, 24))
-def test_every_opset_that_has_a_where_is_served(opset):
-    check(one_where(opsets={"": opset}), feeds(SHAPE, (1, 5), (3, 1)))
 
 
 @pytest.mark.parametrize(
@@ -124,19 +122,20 @@ def test_strings_are_selected_by_onnx_runtime():
     assert (found.tolist(), calls) == (["b", "long " * 9], 0)
 
 
-def test_where_in_bodies_of_if_and_loop_is_ours():
-    def body(name, operands, inputs=(), more=()):
-        nodes = [node("Where", operands, [f"{name}o"]), *more]
-        outs = [tensor(f"{name}o", "float32", None)]
-        return helper.make_graph(nodes, name, inputs, outs)
+def body(name, operands, inputs=(), more=(), outputs=()):
+    nodes = [node("Where", operands, [f"{name}o"]), *more]
+    outs = [*outputs, tensor(f"{name}o", "float32", None)]
+    return helper.make_graph(nodes, name, inputs, outs)
 
+
+def test_where_in_bodies_of_if_and_loop_is_ours():
     branches = {
         "then_branch": body("t", ["c", "x", "y"]),
         "else_branch": body("e", ["c", "y", "x"]),
     }
     state = [tensor("i", "int64", []), tensor("k", "bool", []), tensor("s", "float32", None)]
-    loop = body("l", ["c", "s", "y"], state, [node("Identity", ["k"], ["k2"])])
-    loop.output.insert(0, tensor("k2", "bool", []))
+    goes_on = [node("Identity", ["k"], ["k2"])]
+    loop = body("l", ["c", "s", "y"], state, goes_on, [tensor("k2", "bool", [])])
     nodes = [
         node("If", ["flag"], ["z"], **branches),
         node("Loop", ["trips", "", "z"], ["o"], body=loop),
@@ -146,57 +145,139 @@ def test_where_in_bodies_of_if_and_loop_is_ours():
     check(graph(nodes, inputs), fed, calls=1 + 3)
 
 
-def test_shape_of_out_keeps_its_names():
-    made = session(one_where(shapes=(["a", 1, "n"], ["b", "n"], [4, 1, 1])), options())
-    assert made.get_outputs()[0].shape == [4, "b", "n"]
-
-
-def test_nothing_is_said_of_the_shape_if_a_rank_is_unknown():
-    """A wrong shape would be computed with."""
-    for shapes in (([2, 3], None, [2, 3]), ([2, 3], (), [2, 3])):
-        inputs = [
-            tensor(name, dtype, shape)
-            for name, dtype, shape in zip(
-                WHERE, ("bool", "float32", "float32"), shapes, strict=True
-            )
-        ]
-        nodes = [node("Where", WHERE, ["w"]), node("Shape", ["w"], ["o"])]
-        made = graph(nodes, inputs, tensor("o", "int64", None))
-        large = (5, 2, 3) if shapes[1] is None else ()
-        found, _ = run(made, feeds((2, 3), large, (2, 3)))
-        assert found.tolist() == [*large[:1], 2, 3]
-
-
-def test_axis_that_may_be_one_of_two_sizes_gets_no_extent():
-    nodes = [node("Where", WHERE, ["w"]), node("Shape", ["w"], ["o"])]
-    inputs = one_where(shapes=(["a", 3], ["b", 1], [1, 3])).graph.input
-    made = graph(nodes, inputs, tensor("o", "int64", None))
-    assert run(made, feeds((1, 3), (7, 1), (1, 3)))[0].tolist() == [7, 3]
-
-
-@pytest.mark.parametrize("side", ["x", "y"])
-def test_out_takes_the_place_of_a_side_that_nobody_needs(path, side):
-    nodes = [
-        node("Neg", [side], ["n"]),
-        node("Where", ["n" if name == side else name for name in WHERE], ["w"]),
-        node("Neg", ["w"], ["o"]),
+def test_where_in_the_body_of_scan_is_ours():
+    rows = [
+        tensor(name, of, [5])
+        for name, of in zip("mab", ("bool", "float32", "float32"), strict=True)
     ]
-    made = graph(nodes, one_where().graph.input)
-    before = ort_models.noted(path, "in_place")
-    fed = feeds(SHAPE, SHAPE, SHAPE)
-    found, calls = run(made, fed)
-    fed[side] = -fed[side]
-    assert found.tobytes() == (-np.where(*fed.values())).tobytes()
-    assert (calls, ort_models.noted(path, "in_place") - before) == (1, 1)
+    nodes = [node("Scan", WHERE, ["o"], body=body("s", ["m", "a", "b"], rows), num_scan_inputs=3)]
+    inputs = one_where(shapes=[list(SHAPE)] * 3).graph.input
+    check(graph(nodes, inputs), feeds(SHAPE, SHAPE, SHAPE), calls=3)
 
 
-def test_input_of_the_model_is_not_written(path):
-    before = ort_models.noted(path, "in_place")
+def test_where_in_functions_is_ours():
+    masked = helper.make_function(
+        "local",
+        "masked",
+        ["m", "v", "w"],
+        ["r"],
+        [node("Where", ["m", "v", "w"], ["r"])],
+        [helper.make_opsetid("", 17)],
+    )
+    nodes = [node("masked", WHERE, ["o"], domain="local")]
+    made = graph(nodes, one_where().graph.input, functions=[masked], opsets={"": 17, "local": 1})
+    check(made, feeds(SHAPE, SHAPE, SHAPE))
+
+
+def test_input_of_the_model_is_not_written():
     fed = feeds(SHAPE, SHAPE, SHAPE)
     kept = {name: value.copy() for name, value in fed.items()}
     check(one_where(), fed)
-    assert ort_models.noted(path, "in_place") == before
     assert all(fed[name].tobytes() == kept[name].tobytes() for name in fed)
+
+
+# ---- the graph stays as ONNX Runtime makes it ---------------------------------------------------
+
+
+def our_device():
+    options()  # the library is registered
+    return next(each for each in onnxruntime.get_ep_devices() if each.ep_name == ours.OURS)
+
+
+def cpu_device():
+    return next(each for each in onnxruntime.get_ep_devices() if each.ep_name == ours.OF_CPU)
+
+
+def nodes_of(proto, folder, *devices):
+    return ort_models.optimized(proto.SerializeToString(), folder, *devices).graph.node
+
+
+def check_graph(proto, folder, operators):
+    own, with_ours = (
+        nodes_of(proto, folder, *devices) for devices in ((), (our_device(), cpu_device()))
+    )
+    assert [each.op_type for each in own] == operators
+    assert list(own) == list(with_ours)
+
+
+def constant(name, values):
+    return numpy_helper.from_array(np.array(values), name)
+
+
+def test_nodes_of_constants_are_folded(tmp_path):
+    nodes = [node("Where", ["kc", "kx", "kx"], ["k"]), node("Where", ["c", "x", "k"], ["o"])]
+    constants = [constant("kc", [True, False]), constant("kx", np.array([1, 2], "f4"))]
+    inputs = one_where(shapes=[["n"]] * 3).graph.input[:2]
+    check_graph(graph(nodes, inputs, initializer=constants), tmp_path, ["Where"])
+
+
+def test_axis_that_may_be_one_of_two_sizes_gets_no_extent(tmp_path):
+    nodes = [node("Where", WHERE, ["w"]), node("Shape", ["w"], ["o"])]
+    inputs = one_where(shapes=(["a", 3], ["b", 1], [1, 3])).graph.input
+    made = graph(nodes, inputs, tensor("o", "int64", None))
+    check_graph(made, tmp_path, ["Where", "Shape"])
+    assert run(made, feeds((1, 3), (7, 1), (1, 3)))[0].tolist() == [7, 3]
+
+
+def test_shape_of_nothing_found_stays(tmp_path):
+    """A detector that finds nothing has a Reshape of zero elements, by a shape of Wheres."""
+    nodes = [
+        node("Where", WHERE, ["w"]),
+        node("Shape", ["w"], ["s"]),
+        node("Gather", ["s", "first"], ["n"], axis=0),
+        node("Concat", ["n", "rest"], ["t"], axis=0),
+        node("Reshape", ["w", "t"], ["o"], allowzero=0),
+    ]
+    constants = [constant("first", [0]), constant("rest", [4])]
+    inputs = one_where(shapes=(["a", 2, 2], ["b", 2, 2], [1, 2, 2])).graph.input
+    made = graph(nodes, inputs, initializer=constants)
+    own = session(made, onnxruntime.SessionOptions())
+    fed = feeds((0, 2, 2), (0, 2, 2), (1, 2, 2))
+    assert run(made, fed)[0].shape == own.run(None, fed)[0].shape == (0, 4)
+
+
+def quantized(side):
+    return [
+        node("DequantizeLinear", [f"{side}q", "scale", "zero"], [side]),
+        tensor(f"{side}q", "uint8", ["n"]),
+    ]
+
+
+def test_where_between_quantized_tensors_is_fused_with_them(tmp_path):
+    (of_x, x), (of_y, y) = quantized("x"), quantized("y")
+    nodes = [
+        *(of_x, of_y, node("Where", WHERE, ["w"])),
+        node("QuantizeLinear", ["w", "scale", "zero"], ["o"]),
+    ]
+    constants = [constant("scale", np.float32(0.5)), constant("zero", np.uint8(3))]
+    inputs, out = [tensor("c", "bool", ["n"]), x, y], tensor("o", "uint8", None)
+    check_graph(graph(nodes, inputs, out, initializer=constants), tmp_path, ["QLinearWhere"])
+
+
+def test_where_of_one_dequantized_side_is_ours():
+    of_x, x = quantized("x")
+    constants = [constant("scale", np.float32(0.5)), constant("zero", np.uint8(3))]
+    inputs = [tensor("c", "bool", ["n"]), x, tensor("y", "float32", ["n"])]
+    made = graph([of_x, node("Where", WHERE, ["o"])], inputs, initializer=constants)
+    fed = feeds((4,), (4,), (4,))
+    q = np.array([0, 3, 200, 255], np.uint8)
+    found, calls = run(made, {"c": fed["c"], "xq": q, "y": fed["y"]})
+    expected = np.where(fed["c"], (q.astype("f4") - 3) * np.float32(0.5), fed["y"])
+    assert (found.tobytes(), calls) == (expected.tobytes(), 1)
+
+
+def test_one_name_may_stand_for_two_sizes():
+    """ONNX Runtime's own Where takes them, so out has no place that was planned by names."""
+    nodes = [
+        *(node("Neg", [side], [f"n{side}"]) for side in "xy"),
+        node("Where", ["c", "nx", "ny"], ["w"]),
+        node("Neg", ["w"], ["o"]),
+    ]
+    made = graph(nodes, one_where(shapes=[["n"]] * 3).graph.input)
+    fed = feeds((4,), (1,), (4,))
+    found, calls = run(made, fed)
+    own = session(made, onnxruntime.SessionOptions()).run(None, fed)[0]
+    assert (found.tobytes(), calls) == (own.tobytes(), 1)
 
 
 # ---- sessions -----------------------------------------------------------------------------------
@@ -234,82 +315,85 @@ def test_session_is_run_from_eight_threads():
     assert ours.calls() - before == 8 * 5
 
 
-IN_A_PROCESS = """
-import os, sys
-import onnxruntime
-from tests.support.ort_models import feeds, one_where, session
-options = onnxruntime.SessionOptions()
-options.intra_op_num_threads = 2
-for path in sys.argv[1:]:
-    options.register_custom_ops_library(path)
-try:
-    made = session(one_where(), options)
-except Exception as error:
-    print(error)
-else:
-    made.run(None, feeds((900, 900), (900, 900), (900, 900)))
-    names = [open(f"/proc/self/task/{n}/comm").read() for n in os.listdir("/proc/self/task")]
-    print("te_select\\n" in names)
-"""
-
-
-def in_a_process(*paths):
-    done = subprocess.run(
-        [sys.executable, "-c", IN_A_PROCESS, *map(str, paths)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
-
-
-def test_work_is_done_on_the_threads_of_the_session_not_ours(path):
-    assert in_a_process(path) == "False"
-
-
-def test_two_libraries_in_one_session_are_refused(path, tmp_path):
-    other = tmp_path / "other.so"
-    other.write_bytes(path.read_bytes())
-    assert "Domain already set in registry" in in_a_process(path, other)
-
-
-def test_options_are_registered_once():
+def test_options_are_registered_once_and_make_several_sessions():
     made = options()
     ours.register(made)
     fed = feeds(SHAPE, SHAPE, SHAPE)
-    assert (
-        session(one_where(), made).run(None, fed)[0].tobytes() == np.where(*fed.values()).tobytes()
+    sessions = [session(one_where(), made) for _ in range(2)]
+    assert [each.get_providers() for each in sessions] == [[ours.OURS, ours.OF_CPU]] * 2
+    for each in sessions:
+        assert each.run(None, fed)[0].tobytes() == np.where(*fed.values()).tobytes()
+
+
+def test_provider_is_named_beside_the_cpu():
+    made = onnxruntime.InferenceSession(
+        one_where().SerializeToString(), providers=ours.providers()
     )
+    before = ours.calls()
+    fed = feeds(SHAPE, SHAPE, SHAPE)
+    assert made.run(None, fed)[0].tobytes() == np.where(*fed.values()).tobytes()
+    assert ours.calls() - before == 1
 
 
-@pytest.mark.parametrize("override", [None, 1, 2, "yes"])
-def test_override_that_is_no_bool_is_refused(override):
-    with pytest.raises(ArgumentError, match=r"override is .*; expected True or False"):
-        ours.register(options(), override=override)
+def test_providers_of_a_session_drop_those_of_its_options():
+    """This is what ONNX Runtime does: `calls` stays, and the pages say so."""
+    with pytest.warns(UserWarning, match="SessionOptions has already been configured"):
+        made = onnxruntime.InferenceSession(
+            one_where().SerializeToString(), options(), providers=[ours.OF_CPU]
+        )
+    before = ours.calls()
+    made.run(None, feeds(SHAPE, SHAPE, SHAPE))
+    assert ours.calls() == before
 
 
-def test_what_are_no_session_options_is_refused():
-    with pytest.raises(ArgumentError, match="is None; expected an onnxruntime"):
-        ours.register(None)
+def test_options_that_have_the_cpu_already_make_no_session():
+    made = onnxruntime.SessionOptions()
+    made.add_provider_for_devices([cpu_device()], {})
+    ours.register(made)
+    with pytest.raises(Exception, match="CPUExecutionProvider has already been registered"):
+        session(one_where(), made)
+
+
+def test_session_that_chooses_providers_itself_has_the_same_bits():
+    our_device()
+    made = onnxruntime.SessionOptions()
+    made.set_provider_selection_policy(onnxruntime.OrtExecutionProviderDevicePolicy.PREFER_CPU)
+    fed = feeds(SHAPE, SHAPE, SHAPE)
+    found = session(one_where(), made).run(None, fed)[0]
+    assert found.tobytes() == np.where(*fed.values()).tobytes()
+
+
+# ---- refusals -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("given", [None, "options", 5])
+def test_what_are_no_session_options_is_refused(given):
+    with pytest.raises(ArgumentError, match=r"session_options is .*; expected an onnxruntime"):
+        ours.register(given)
 
 
 def test_missing_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    with pytest.raises(ToolchainError, match="pip install onnxruntime"):
-        ours.register(None)
+    for function in (lambda: ours.register(None), ours.providers):
+        with pytest.raises(ToolchainError, match="pip install onnxruntime"):
+            function()
+    assert ours.calls() == 0
 
 
-def test_library_that_is_none_is_refused_in_one_line(tmp_path, monkeypatch):
-    broken = tmp_path / "broken.so"
-    broken.write_bytes(b"no library")
-    monkeypatch.setattr(library, "whole_file", lambda: broken)
-    with pytest.raises(ToolchainError, match=r"onnxruntime 1.* does not take .*broken\.so"):
+@pytest.mark.parametrize("version", ["1.18.0", "1.23.2"])
+def test_older_release_is_refused(monkeypatch, version):
+    monkeypatch.setattr(onnxruntime, "__version__", version)
+    with pytest.raises(ToolchainError, match=rf"onnxruntime {version} .*expected 1\.24 or newer"):
         options()
 
 
-@pytest.mark.parametrize("version", ["1.16.3", "1.17.0", "2.0.0", "nonsense"])
+def test_release_that_takes_no_names_of_plugins_is_refused(monkeypatch):
+    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: [ours.OF_CPU])
+    with pytest.raises(ToolchainError, match=r"expected 1\.25\.1 or newer, or te_select\.onnxrunt"):
+        ours.providers()
+
+
+@pytest.mark.parametrize("version", ["1.16.3", "1.23.2", "2.0.0", "nonsense"])
 def test_another_api_of_onnx_runtime_is_refused(path, version):
     """Nothing but the oldest function of its table is used then, which makes the error."""
     said = []
@@ -335,142 +419,165 @@ def test_another_api_of_onnx_runtime_is_refused(path, version):
     base = (ctypes.c_void_p * 2)(
         *(ctypes.cast(each, ctypes.c_void_p).value for each in (get_api, get_version))
     )
-    register = ctypes.CDLL(str(path)).RegisterCustomOps
-    register.restype = ctypes.c_void_p
-    assert register(None, base) == status
-    wanted = "te_select needs ONNX Runtime 1.18 or newer, of version 1; this is " + version
+    create = ctypes.CDLL(str(path)).CreateEpFactories
+    create.restype = ctypes.c_void_p
+    factory, count = ctypes.c_void_p(), ctypes.c_size_t(9)
+    made = create(b"name", base, None, ctypes.byref(factory), ctypes.c_size_t(4), ctypes.byref(count))
+    assert (made, factory.value, count.value) == (status, None, 0)
+    wanted = "te_select needs ONNX Runtime 1.24 or newer, of version 1; this is " + version
     assert said == [wanted]
 
 
-# ---- rewrite ------------------------------------------------------------------------------------
+# ---- in processes of their own ------------------------------------------------------------------
+
+IN_A_PROCESS = """
+import os, sys, threading
+from pathlib import Path
+import numpy as np
+import te_select
+from te_select.numpy_where.kernels import library
+assert te_select.onnxruntime.calls() == 0
+import onnxruntime
+from tests.support.ort_models import feeds, graph, node, one_where
+path = Path(sys.argv[1])
+library.whole_file = lambda: path
+ours = te_select.onnxruntime
+fed = feeds((900, 900), (900, 900), (900, 900))
+expected = np.where(*fed.values()).tobytes()
+
+def session(model=None, **given):
+    options = onnxruntime.SessionOptions()
+    for name, value in given.items():
+        setattr(options, name, value)
+    ours.register(options)
+    return onnxruntime.InferenceSession((model or one_where()).SerializeToString(), options)
+
+def select(made):
+    before = ours.calls()
+    assert made.run(None, fed)[0].tobytes() == expected
+    assert ours.calls() == before + 1
+"""
 
 
-def domains(proto):
-    found, graphs = [], [proto.graph, *proto.functions]
-    for one in graphs:
-        for each in one.node:
-            found += [each.domain] * (each.op_type == "Where")
-            graphs += [a.g for a in each.attribute if a.HasField("g")]
-    return found
-
-
-def constant(name, values):
-    return numpy_helper.from_array(np.array(values), name)
-
-
-def test_rewritten_node_is_ours_and_selects_the_same():
-    made = ours.rewrite(one_where(shapes=(["a", "n"], ["n"], [])))
-    assert domains(made) == ["te.select"]
-    check(made, feeds(SHAPE, (5,), ()))
-
-
-def test_rewritten_model_keeps_the_shape_beside_scalars():
-    made = ours.rewrite(one_where(shapes=(["a", "n"], ["n"], [])))
-    assert session(made, options()).get_outputs()[0].shape == ["a", "n"]
-
-
-def test_model_that_is_rewritten_stays_as_it_is():
-    made = one_where()
-    before = made.SerializeToString()
-    ours.rewrite(made)
-    assert made.SerializeToString() == before
-
-
-def test_constants_and_strings_are_left_to_onnx_runtime():
-    nodes = [
-        node("Where", ["kc", "kx", "kx"], ["k"]),
-        node("Where", ["c", "w", "w"], ["s"]),
-        node("Where", ["c", "x", "k"], ["o"]),
-    ]
-    inputs = [*one_where(shapes=[["n"]] * 3).graph.input[:2], tensor("w", "string", ["n"])]
-    constants = [constant("kc", [True, False]), constant("kx", np.array([1, 2], "f4"))]
-    made = ours.rewrite(graph(nodes, inputs, initializer=constants))
-    assert domains(made) == ["", "", "te.select"]
-    x = np.array([3, 4], "f4")
-    fed = {"c": np.array([True, False]), "x": x, "w": np.array(["a", "b"], object)}
-    found, calls = run(made, fed, override=False)
-    assert (found.tolist(), calls) == ([3, 2], 1)
-
-
-def test_models_as_they_are_run_what_they_ran_unless_overridden():
-    check(one_where(), feeds(SHAPE, SHAPE, SHAPE), calls=0, override=False)
-    check(one_where(), feeds(SHAPE, SHAPE, SHAPE), calls=1, override=True)
-
-
-def test_override_is_one_of_two(path):
-    made = onnxruntime.SessionOptions()
-    made.add_session_config_entry("te_select.override", "maybe")
-    with pytest.raises(Exception, match=r"te_select\.override: expected 0 or 1"):
-        made.register_custom_ops_library(str(path))
-    ours.register(given := onnxruntime.SessionOptions(), override=False)
-    with pytest.raises(ArgumentError, match="registered with override=False before"):
-        ours.register(given)
-
-
-def test_bodies_and_functions_are_rewritten_too():
-    out = [tensor("z", "float32", None)]
-    branch = helper.make_graph([node("Where", WHERE, ["z"])], "b", [], out)
-    masked = helper.make_function(
-        "local",
-        "masked",
-        ["m", "v"],
-        ["w"],
-        [node("Where", ["m", "v", "v"], ["w"])],
-        [helper.make_opsetid("", 17)],
+def in_a_process(path, code):
+    """Run code that neither fails, crashes nor hangs; what it has written to stderr."""
+    done = subprocess.run(
+        [sys.executable, "-c", IN_A_PROCESS + code, str(path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
     )
-    nodes = [
-        node("If", ["flag"], ["i"], then_branch=branch, else_branch=branch),
-        node("masked", ["c", "i"], ["o"], domain="local"),
-    ]
-    inputs = [*one_where().graph.input, tensor("flag", "bool", [])]
-    made = ours.rewrite(graph(nodes, inputs, functions=[masked], opsets={"": 17, "local": 1}))
-    assert domains(made) == ["te.select"] * 3
-    fed = feeds(SHAPE, SHAPE, SHAPE) | {"flag": np.array(False)}
-    check(made, fed, calls=2)
+    assert done.returncode == 0, done.stderr
+    return done.stderr
 
 
-def test_rewritten_model_is_taken_in_every_form(tmp_path):
-    made = one_where()
-    (tmp_path / "model.onnx").write_bytes(made.SerializeToString())
-    wanted = ours.rewrite(made)
-    for given in (made.SerializeToString(), tmp_path / "model.onnx", str(tmp_path / "model.onnx")):
-        assert ours.rewrite(given) == wanted
-    assert ours.rewrite(wanted) == wanted
+def test_one_thread_of_a_session_is_the_only_one(path):
+    code = """
+def threads():
+    return sorted(os.listdir("/proc/self/task"))
+before = threads()
+made = session(intra_op_num_threads=1)
+select(made)
+assert threads() == before
+made = session(intra_op_num_threads=2)
+select(made)
+names = [Path(f"/proc/self/task/{id}/comm").read_text() for id in threads()]
+assert len(names) == len(before) + 1 and "te_select\\n" not in names
+"""
+    in_a_process(path, code)
 
 
-def test_rewritten_model_without_the_library_is_refused():
-    with pytest.raises(Exception, match=r"te\.select"):
-        session(ours.rewrite(one_where()), onnxruntime.SessionOptions())
+def test_session_warns_of_nothing(path):
+    code = """
+model = graph([node("Where", ["c", "x", "y"], ["w"]), node("Neg", ["w"], ["o"])],
+              one_where().graph.input)
+session(model).run(None, fed)
+"""
+    assert in_a_process(path, code) == ""
 
 
-def test_attributes_that_a_where_has_not_are_dropped():
-    made = one_where()
-    made.graph.node[0].attribute.append(helper.make_attribute("scalars", 7))
-    check(ours.rewrite(made), feeds(SHAPE, SHAPE, SHAPE))
+def test_library_is_registered_once_by_many_threads(path):
+    code = """
+made = []
+threads = [threading.Thread(target=lambda: made.append(session())) for _ in range(8)]
+for each in threads: each.start()
+for each in threads: each.join()
+assert len(made) == 8
+for each in made: select(each)
+"""
+    in_a_process(path, code)
 
 
-def test_function_in_our_domain_is_refused():
-    add = helper.make_function(
-        "te.select",
-        "Where",
-        ["a", "p", "q"],
-        ["r"],
-        [node("Add", ["p", "q"], ["r"])],
-        [helper.make_opsetid("", 17)],
-    )
-    nodes = [node("Where", WHERE, ["o"], domain="te.select")]
-    inputs = list(one_where().graph.input)
-    made = graph(nodes, inputs, functions=[add], opsets={"": 17, "te.select": 1})
-    with pytest.raises(ModelError, match=r"local function of the domain te\.select"):
-        ours.rewrite(made)
+def test_library_that_is_none_is_refused_in_one_line(tmp_path):
+    broken = tmp_path / "broken.so"
+    broken.write_bytes(b"no library")
+    code = """
+try:
+    session()
+except te_select.ToolchainError as error:
+    assert "does not take" in str(error) and "broken.so" in str(error), error
+else:
+    raise AssertionError
+library.whole_file = lambda: Path(sys.argv[1]).with_name("half.so")
+"""
+    in_a_process(broken, code)
 
 
-@pytest.mark.parametrize("model", [None, 5, ["a"]])
-def test_what_can_be_no_model_is_refused(model):
-    with pytest.raises(ArgumentError, match=r"expected an onnx\.ModelProto, its bytes"):
-        ours.rewrite(model)
+def test_library_that_a_program_has_registered_itself_is_taken(path):
+    code = """
+onnxruntime.register_execution_provider_library("of the program", str(path))
+library.whole_file = None
+select(session())
+"""
+    in_a_process(path, code)
 
 
-def test_what_is_no_model_is_refused():
-    with pytest.raises(ModelError, match="no ONNX model"):
-        ours.rewrite(b"no model")
+def test_two_copies_of_the_library_serve_their_sessions(path, tmp_path):
+    other = tmp_path / "other.so"
+    other.write_bytes(path.read_bytes())
+    code = f"""
+first = session()
+onnxruntime.register_execution_provider_library("another", {str(other)!r})
+for device in onnxruntime.get_ep_devices():
+    if device.ep_metadata.get("library_path") == {str(other)!r}:
+        options = onnxruntime.SessionOptions()
+        options.add_provider_for_devices([device], {{}})
+second = onnxruntime.InferenceSession(one_where().SerializeToString(), options)
+for made in (first, second, first): select(made)
+"""
+    in_a_process(path, code)
+
+
+def test_calls_are_counted_when_the_file_is_gone(path, tmp_path):
+    copy = tmp_path / "copy.so"
+    copy.write_bytes(path.read_bytes())
+    in_a_process(copy, "made = session()\npath.unlink()\nselect(made)\n")
+
+
+def test_session_outlives_the_library_that_is_unregistered(path):
+    """ONNX Runtime allows it, and its documents do not."""
+    code = """
+made = session()
+onnxruntime.unregister_execution_provider_library(ours.OURS)
+assert made.run(None, fed)[0].tobytes() == expected
+del made
+select(session())
+"""
+    in_a_process(path, code)
+
+
+def test_forked_child_makes_sessions_of_its_own(path):
+    code = """
+select(session(intra_op_num_threads=1))
+child = os.fork()
+if child == 0:
+    select(session(intra_op_num_threads=1))
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+"""
+    in_a_process(path, code)
+
+
+def test_process_ends_while_a_session_lives(path):
+    in_a_process(path, "import builtins\nbuiltins.kept = session()\nselect(kept)\n")

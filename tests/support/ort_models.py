@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +17,6 @@ WHERE = ("c", "x", "y")
 def library(folder: Path) -> Path:
     """Build the library."""
     return c_half.build(folder, "where_in_c.c", link.FAMILY.sources, "-ldl", "-Wl,-z,nodelete")
-
-
-def noted(path: Path, name: str) -> int:
-    """A count of the library: `where_in_c.c` has the names."""
-    return ctypes.c_int32.in_dll(ctypes.CDLL(str(path)), name).value
 
 
 def node(op: str, inputs: Any, outputs: Any, **attributes: Any) -> Any:
@@ -65,6 +59,18 @@ def session(proto: Any, options: Any) -> Any:
     import onnxruntime
 
     options.log_severity_level = 4
-    return onnxruntime.InferenceSession(
-        proto.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
+    return onnxruntime.InferenceSession(proto.SerializeToString(), options)
+
+
+def optimized(model: Any, folder: Path, *devices: Any) -> Any:
+    """What ONNX Runtime makes of a model, or of its file, for a session of some devices."""
+    import onnx
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.optimized_model_filepath = str(folder / "optimized.onnx")
+    for device in devices:
+        options.add_provider_for_devices([device], {})
+    onnxruntime.InferenceSession(model, options)
+    return onnx.load(folder / "optimized.onnx", load_external_data=False)

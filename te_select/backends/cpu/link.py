@@ -43,13 +43,12 @@ FAMILY = HostHalf(
         "cpu/where_call.c",
         "cpu/where_library.c",
         "cpu/where_plan.c",
-        "onnxruntime/register.c",
-        "onnxruntime/where_op.c",
-        "onnxruntime/where_shape.c",
+        "onnxruntime/provider.c",
+        "onnxruntime/where_kernel.c",
     ),
     CPU.options,
     CPU.in_model,
-    ("RegisterCustomOps", "te_select_ort_calls", *ANY_SHAPES),
+    ("CreateEpFactories", "ReleaseEpFactory", "te_select_ort_calls", *ANY_SHAPES),
 )
 """The host half of the library of `te_select.where`, whose kernels serve operands of any shapes."""
 _DECISIONS = tuple(each.name for each in fields(Decisions))

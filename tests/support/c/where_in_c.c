@@ -1,16 +1,9 @@
-/* A library of where() whose kernels are in C: it is built in a second. It notes in how many calls of
- * kernels out lay in the place of a side. */
-#include <stdatomic.h>
-
+/* A library of where() whose kernels are in C: it is built in a second. */
 #include "where_kernels.h"
 #include "where_library.h"
 
-_Atomic int32_t in_place;
-
 static int32_t run(int32_t width, int32_t rows, int32_t number, void* const* data, int64_t m,
                    int64_t n, int64_t flags) {
-  in_place +=
-      data[TE_SELECT_OUT] == data[TE_SELECT_THEN] || data[TE_SELECT_OUT] == data[TE_SELECT_ELSE];
   select_all(width, rows, number, data, m, n);
   return flags < 0;
 }
