@@ -87,7 +87,7 @@ def call_of(proto: bytes, fed: dict[str, Any], *, ours: bool) -> tuple[Callable[
     options.intra_op_num_threads = THREADS
     if ours:
         te_select.onnxruntime.register(options)
-    session = onnxruntime.InferenceSession(proto, options, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(proto, options)
     (found,) = session.run(None, fed)
     out = onnxruntime.OrtValue.ortvalue_from_numpy(np.empty_like(found))
     binding = session.io_binding()

@@ -84,8 +84,8 @@ def providers() -> list[str]:
     _register_library(onnxruntime)
     if OURS not in onnxruntime.get_available_providers():
         raise ToolchainError(
-            f"onnxruntime {onnxruntime.__version__} takes no plug-in in providers=; expected 1.25.1 "
-            "or newer, or te_select.onnxruntime.register(session_options) and no providers="
+            f"onnxruntime {onnxruntime.__version__} takes no plug-ins in providers=; expected "
+            "1.25.1 or newer, or te_select.onnxruntime.register(session_options) and no providers="
         )
     return [OURS, OF_CPU]
 
@@ -93,9 +93,9 @@ def providers() -> list[str]:
 def calls() -> int:
     """How many Where nodes te-select has run so far, in the sessions of this process.
 
-    If it stays as it is, the session was made with a ``providers=`` that does not name te-select, or
-    ONNX Runtime runs these nodes itself: those of strings and float16, those between
-    DequantizeLinear and QuantizeLinear, and those with constant inputs, when it loads the model.
+    If it stays as it is, the session was made with a ``providers=`` that does not name te-select.
+    Or ONNX Runtime runs all nodes itself: those of strings, those of two sides that come from
+    DequantizeLinear, and those of constants, when it loads the model.
     """
     onnxruntime = sys.modules.get("onnxruntime")
     if not hasattr(onnxruntime, "get_ep_devices"):

@@ -118,11 +118,26 @@ def test_c_program_selects_any_shapes_on_threads_of_openmp(tmp_path: Path) -> No
 
 @pytest.mark.slow
 def test_onnx_runtime_runs_an_attention_block_with_our_where(every_kernel: Path) -> None:
-    pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnxruntime", minversion="1.24")
     pytest.importorskip("onnx")
     env = {**without_pythonpath(), "TE_SELECT_CACHE_DIR": str(every_kernel.parent)}
     out = run(sys.executable, EXAMPLES / "onnxruntime" / "masked.py", env=env)
     assert out.endswith("equal bits; te-select was called 2 times\n")
+
+
+def test_cpp_program_runs_a_model_with_our_where(tmp_path: Path) -> None:
+    needs("c++")
+    if not (there := os.environ.get("ONNXRUNTIME_HOME")):
+        pytest.skip("ONNXRUNTIME_HOME is not set")
+    onnx = pytest.importorskip("onnx")
+    graph = "m (bool[n] mask, float[n] x) => (float[n] o) <float least = {-1.0}>"
+    text = f'<ir_version: 8, opset_import: ["": 18]> {graph} {{o = Where (mask, x, least)}}'
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "model.onnx")
+    options = [f"-I{there}/include", f"-L{there}/lib", "-lonnxruntime", f"-Wl,-rpath,{there}/lib"]
+    strict, source = ("-std=c++17", "-Wall", "-Wextra", "-Werror"), EXAMPLES / "onnxruntime"
+    run("c++", *strict, source / "masked.cc", *options, "-o", tmp_path / "masked")
+    library = where_in_c(tmp_path)
+    assert run(tmp_path / "masked", library, tmp_path / "model.onnx") == "1 -1\n"
 
 
 @pytest.mark.parametrize("script", ["torch/attention.py"])

@@ -15,7 +15,7 @@ from tests.support import ort_models
 from tests.support.models import tensor
 from tests.support.ort_models import WHERE, feeds, graph, node, one_where, session
 
-onnxruntime = pytest.importorskip("onnxruntime")
+onnxruntime = pytest.importorskip("onnxruntime", minversion="1.24")
 pytest.importorskip("onnx")
 from onnx import helper, numpy_helper  # noqa: E402
 
@@ -64,11 +64,11 @@ def check(proto, fed, calls=1, **given):
 # ---- nodes --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("opset", range(9, 24))
 @pytest.mark.parametrize("name", TYPES)
-def test_every_type_in_every_opset_is_selected_by_us(name, opset):
+def test_every_type_in_every_opset_is_selected_by_us(name):
     fed = feeds(SHAPE, (1, 5), (3, 1), dtype=TYPES[name])
-    check(one_where(name, opsets={"": opset}), fed)
+    for opset in range(9, 24):
+        check(one_where(name, opsets={"": opset}), fed)
 
 
 def test_bfloat16_is_selected_by_us():
@@ -326,9 +326,10 @@ def test_options_are_registered_once_and_make_several_sessions():
 
 
 def test_provider_is_named_beside_the_cpu():
-    made = onnxruntime.InferenceSession(
-        one_where().SerializeToString(), providers=ours.providers()
-    )
+    options()  # the library is registered
+    if ours.OURS not in onnxruntime.get_available_providers():
+        pytest.skip("this release takes no names of plug-ins")
+    made = onnxruntime.InferenceSession(one_where().SerializeToString(), providers=ours.providers())
     before = ours.calls()
     fed = feeds(SHAPE, SHAPE, SHAPE)
     assert made.run(None, fed)[0].tobytes() == np.where(*fed.values()).tobytes()
@@ -354,7 +355,7 @@ def test_options_that_have_the_cpu_already_make_no_session():
         session(one_where(), made)
 
 
-def test_session_that_chooses_providers_itself_has_the_same_bits():
+def test_session_that_chooses_providers_has_the_same_bits():
     our_device()
     made = onnxruntime.SessionOptions()
     made.set_provider_selection_policy(onnxruntime.OrtExecutionProviderDevicePolicy.PREFER_CPU)
@@ -422,7 +423,9 @@ def test_another_api_of_onnx_runtime_is_refused(path, version):
     create = ctypes.CDLL(str(path)).CreateEpFactories
     create.restype = ctypes.c_void_p
     factory, count = ctypes.c_void_p(), ctypes.c_size_t(9)
-    made = create(b"name", base, None, ctypes.byref(factory), ctypes.c_size_t(4), ctypes.byref(count))
+    made = create(
+        b"name", base, None, ctypes.byref(factory), ctypes.c_size_t(4), ctypes.byref(count)
+    )
     assert (made, factory.value, count.value) == (status, None, 0)
     wanted = "te_select needs ONNX Runtime 1.24 or newer, of version 1; this is " + version
     assert said == [wanted]

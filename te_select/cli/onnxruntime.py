@@ -8,7 +8,7 @@ from te_select.cli.console import JsonFlag
 from te_select.cli.where import Output, Target, build_command
 
 onnxruntime_app = typer.Typer(
-    help="The custom operators for ONNX Runtime.\n\n"
+    help="The execution provider for ONNX Runtime.\n\n"
     "Python programs need only te_select.onnxruntime.register(session_options).\n\n"
     "Example: te-select onnxruntime build -o build/libte_select_ort.so",
     rich_markup_mode=None,
@@ -21,14 +21,14 @@ def _only_verbs() -> None:
 
 
 @onnxruntime_app.command("build")
-def build_operators_command(
+def build_provider_command(
     target: Target = "native", output: Output = None, as_json: JsonFlag = False
 ) -> None:
     """Build the library that programs in any language register with ONNX Runtime.
 
-    It is the library of te-select where build. It exports RegisterCustomOps, and needs neither
-    Python nor TVM. A program registers it by RegisterCustomOpsLibrary, or by the function of that
-    name in its language.
+    It is the library of te-select where build. It exports CreateEpFactories, and needs neither
+    Python nor TVM. A program registers it by RegisterExecutionProviderLibrary, or by the function
+    of that name in its language, and adds the provider TeSelectExecutionProvider to its sessions.
 
     Example: te-select onnxruntime build -o build/libte_select_ort.so
 

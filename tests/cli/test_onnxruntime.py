@@ -27,12 +27,13 @@ def a_small_family(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(cache.FOLDER, str(tmp_path / "cache"))
 
 
-def test_build_writes_a_library_of_custom_operators(tmp_path: Path) -> None:
+def test_build_writes_a_library_with_an_execution_provider(tmp_path: Path) -> None:
     path = tmp_path / "libte_select_ort.so"
     document = run_json("onnxruntime", "build", "-o", path)
     assert (document["path"], document["kernels"]) == (str(path), len(PARTS["w2"]))
     opened = ctypes.CDLL(str(path))
-    assert opened.RegisterCustomOps and opened.te_select_ort_calls() == 0
+    assert opened.CreateEpFactories and opened.ReleaseEpFactory
+    assert opened.te_select_ort_calls() == 0
 
 
 def test_another_target_needs_a_path() -> None:

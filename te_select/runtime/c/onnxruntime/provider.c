@@ -84,8 +84,8 @@ static const char* vendor(FACTORY) { return "te-select"; }
 static uint32_t vendor_id(FACTORY) { return 0; }
 static const char* version(FACTORY) { return "1.0.0"; }
 static bool is_stream_aware(FACTORY) { return false; }
-static void keep(__attribute__((unused)) OrtEpFactory* factory,
-                 __attribute__((unused)) OrtEp* ep) {}
+static void keep(__attribute__((unused)) OrtEpFactory* factory, __attribute__((unused)) OrtEp* ep) {
+}
 
 /* The CPU, once. */
 static OrtStatus* find_devices(OrtEpFactory* factory, const OrtHardwareDevice* const* devices,
@@ -167,7 +167,7 @@ __attribute__((visibility("default"))) OrtStatus* CreateEpFactories(
   return NULL;
 }
 
-__attribute__((visibility("default"))) OrtStatus* ReleaseEpFactory(
-    __attribute__((unused)) OrtEpFactory* factory) {
+__attribute__((visibility("default"))) OrtStatus* ReleaseEpFactory(__attribute__((unused))
+                                                                   OrtEpFactory* factory) {
   return NULL;
 }

@@ -75,7 +75,8 @@ static OrtStatus* compute(OrtKernelImpl* kernel, OrtKernelContext* context) {
   for (size_t i = 0; i < TE_SELECT_INPUTS; ++i) {
     shape* found = &shapes[i];
     ORT_TRY(api->KernelContext_GetInput(context, i, &input));
-    ORT_TRY(api->GetTensorElementTypeAndShapeDataReference(input, &type, &found->dims, &found->ndim));
+    ORT_TRY(
+        api->GetTensorElementTypeAndShapeDataReference(input, &type, &found->dims, &found->ndim));
     ORT_TRY(api->GetTensorMutableData((OrtValue*)input, (void**)&call.data[i]));
     if (found->ndim > TE_SELECT_WHERE_RANK) {
       return api->CreateStatus(ORT_INVALID_ARGUMENT, "te_select: Where has more than 64 dims");
