@@ -76,7 +76,7 @@ def providers() -> list[str]:
     Raises
     ------
     ToolchainError
-        If onnxruntime is missing, is older than 1.25.1, or does not take the library.
+        If onnxruntime is missing, is older than 1.25, or does not take the library.
     SelectError
         If the kernels cannot be built, or not be kept in the cache.
     """
@@ -85,7 +85,7 @@ def providers() -> list[str]:
     if OURS not in onnxruntime.get_available_providers():
         raise ToolchainError(
             f"onnxruntime {onnxruntime.__version__} takes no plug-ins in providers=; expected "
-            "1.25.1 or newer, or te_select.onnxruntime.register(session_options) and no providers="
+            "1.25 or newer, or te_select.onnxruntime.register(session_options) and no providers="
         )
     return [OURS, OF_CPU]
 
