@@ -111,7 +111,7 @@ def test_more_dims_than_kernels_take_fail_the_run_alone():
     axis = numpy_helper.from_array(np.array([0]), "axis")
     nodes = [node("Unsqueeze", ["x", "axis"], ["u"]), node("Where", ["c", "u", "y"], ["o"])]
     made = graph(nodes, one_where(shapes=(None,) * 3).graph.input, initializer=[axis])
-    with pytest.raises(Exception, match="Where has more than 64 dims"):
+    with pytest.raises(Exception, match="have more than 64 dims"):
         run(made, feeds((1,), (1,), (1,)) | {"x": np.ones((1,) * 64, "f4")})
 
 

@@ -4,7 +4,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "where_call.h"
 #include "where_library.h"
 
 static _Atomic int64_t calls;
@@ -15,31 +14,6 @@ __attribute__((visibility("default"))) int64_t te_select_ort_calls(void) {
 }
 
 /* ---- a call ---------------------------------------------------------------------------------------- */
-
-typedef struct {
-  size_t ndim;
-  const int64_t* dims; /* NULL: a scalar */
-} shape;
-
-/* Sets the shape of out to what the inputs broadcast to. Returns 0 if they do not. */
-static int broadcast(te_select_where_call* call, const shape* shapes) {
-  call->ndim = 0;
-  for (int i = 0; i < TE_SELECT_INPUTS; ++i) {
-    if ((int32_t)shapes[i].ndim > call->ndim) call->ndim = (int32_t)shapes[i].ndim;
-  }
-  for (int32_t axis = 0; axis < call->ndim; ++axis) {
-    call->shape[axis] = 1;
-    for (int i = 0; i < TE_SELECT_INPUTS; ++i) {
-      int32_t own = axis - (call->ndim - (int32_t)shapes[i].ndim);
-      if (own >= 0 && shapes[i].dims[own] != 1) call->shape[axis] = shapes[i].dims[own];
-    }
-  }
-  int fits = te_select_broadcast(call, TE_SELECT_OUT, call->ndim, call->shape, NULL);
-  for (int i = 0; i < TE_SELECT_INPUTS && fits; ++i) {
-    fits = te_select_broadcast(call, i, (int32_t)shapes[i].ndim, shapes[i].dims, NULL);
-  }
-  return fits;
-}
 
 typedef struct {
   const OrtApi* api;
@@ -53,44 +27,37 @@ static void parallel_for(void* pool, void (*piece)(void* data, size_t i), size_t
   if (status) s->api->ReleaseStatus(status); /* the caller does what is left */
 }
 
-__attribute__((cold)) static OrtStatus* fail(const OrtApi* api, int32_t result) {
-  char text[400];
-  snprintf(text, sizeof(text), "te_select: Where: %s",
-           result == TE_SELECT_WHERE_REFUSED     ? te_select_where_refusal()
-           : result == TE_SELECT_WHERE_UNSOUND   ? "the output overlaps an input"
-           : result == TE_SELECT_WHERE_NO_KERNEL ? "the library has no kernel for this element type"
-                                                 : "there is no memory, or a kernel failed");
-  return api->CreateStatus(ORT_FAIL, text);
-}
-
 static OrtStatus* compute(OrtKernelImpl* kernel, OrtKernelContext* context) {
   const te_select_ort_kernel* k = (const te_select_ort_kernel*)kernel;
   const OrtApi* api = k->api;
   const OrtValue* input;
   OrtValue* out;
   int type;
-  shape shapes[TE_SELECT_INPUTS];
+  size_t ndim;
+  te_select_view views[TE_SELECT_INPUTS] = {0};
   te_select_where_call call;
   call.width = k->width;
   for (size_t i = 0; i < TE_SELECT_INPUTS; ++i) {
-    shape* found = &shapes[i];
     ORT_TRY(api->KernelContext_GetInput(context, i, &input));
-    ORT_TRY(
-        api->GetTensorElementTypeAndShapeDataReference(input, &type, &found->dims, &found->ndim));
+    ORT_TRY(api->GetTensorElementTypeAndShapeDataReference(input, &type, &views[i].shape, &ndim));
     ORT_TRY(api->GetTensorMutableData((OrtValue*)input, (void**)&call.data[i]));
-    if (found->ndim > TE_SELECT_WHERE_RANK) {
-      return api->CreateStatus(ORT_INVALID_ARGUMENT, "te_select: Where has more than 64 dims");
-    }
+    views[i].ndim = (int32_t)ndim;
   }
-  if (!broadcast(&call, shapes)) {
+  if (te_select_join(&call, views) < 0) {
     return api->CreateStatus(ORT_INVALID_ARGUMENT,
-                             "te_select: the inputs of Where do not broadcast with each other");
+                             "te_select: the inputs of Where do not broadcast with each other, or "
+                             "have more than 64 dims");
   }
+  te_select_broadcast(&call, TE_SELECT_OUT, call.ndim, call.shape, NULL);
   ORT_TRY(api->KernelContext_GetOutput(context, 0, call.shape, (size_t)call.ndim, &out));
   ORT_TRY(api->GetTensorMutableData(out, (void**)&call.data[TE_SELECT_OUT]));
   session of_call = {api, context};
   int32_t result = te_select_where_call_on(&call, parallel_for, &of_call, 0);
-  if (result < 0) return fail(api, result);
+  if (result < 0) {
+    char text[400];
+    snprintf(text, sizeof(text), "te_select: Where: %s", te_select_where_why(result));
+    return api->CreateStatus(ORT_FAIL, text);
+  }
   atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed);
   return NULL;
 }
