@@ -159,6 +159,12 @@ def test_where_that_is_too_small_is_left(shapes, reason):
     assert run(mod, TARGET, arrays) == expected(arrays)
 
 
+def test_where_of_256_elements_is_the_smallest_that_is_replaced():
+    sizes = ((n,) for n in (255, 256))
+    mods = [UseSelect(TARGET)(where_module(shape, shape, shape)) for shape in sizes]
+    assert [done for mod in mods for _, done in decisions(mod)] == ["left", "replaced"]
+
+
 def test_where_of_constants_is_left_to_be_folded():
     def build(_c, x, _y):
         big = relax.const(np.ones(512, "float32"))

@@ -93,6 +93,18 @@ def test_named_sizes_around_the_vector_and_the_tile(dtype, tmp_path):
                 check(emulated, symbol, workload, named, seed=n, offsets=offsets)
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_named_rows_that_are_no_whole_vectors_select_the_same_bits(dtype, tmp_path):
+    """Sixteen such rows together are whole vectors of any element type."""
+    workloads = [
+        Workload(["r", 1], ["r", "n"], ["n"], dtype),
+        Workload(["r", "n"], ["r", 1], ["n"], dtype, "multidirectional"),
+    ]
+    emulated, symbols = emulate(workloads, tmp_path, vectors=2)
+    for (symbol, workload), n in itertools.product(symbols.items(), (6, 7, 18, 33)):
+        check(emulated, symbol, workload, {"r": 16, "n": n}, seed=n)
+
+
 OFFSETS = (  # whole vectors at each address, then one operand that is not aligned, then several
     *((0, 0, 0, 0), (16, 32, 16, 48)),
     *((1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1)),

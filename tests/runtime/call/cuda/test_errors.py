@@ -138,14 +138,21 @@ def test_other_shapes_and_element_types_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("device", "archs"), [(75, ("sm_80", "sm_90")), (80, ("sm_86",)), (80, ("sm_90", "sm_100"))]
+    ("device", "archs"),
+    [
+        (75, ("sm_80", "sm_90")),
+        (80, ("sm_86",)),
+        (80, ("sm_90", "sm_100")),
+        (80, ("sm_75", "sm_90")),
+    ],
 )
 def test_device_without_code_is_told_what_is_embedded(device, archs):
     with fake_driver(device) as fake:
         k = cuda_standin.fresh_kernel(W, archs=archs)
         with pytest.raises(ArtifactError) as error:
             k(*(on_device(a) for a in data()))
-        for text in (", ".join(archs), f"device 0 is sm_{device}", f"cuda:sm_{device}"):
+        held = f"code for {', '.join(archs)} and PTX of {archs[-1]}"
+        for text in (held, f"device 0 is sm_{device}", f"cuda:sm_{device}"):
             assert text in str(error.value)
         assert fake.fake_launches() == 0
 
