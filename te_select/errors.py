@@ -75,11 +75,17 @@ def removed(name: str) -> str | None:
 
 
 def warn(text: str) -> None:
-    """Warn at the line that has called te_select, however deep the reason lies."""
+    """Warn at the line that has called te_select, however deep the reason lies.
+
+    Where a filter makes errors of warnings, the text is shown, and the call goes on.
+    """
     level, frame = 2, sys._getframe(1)
     while frame.f_back and str(frame.f_globals.get("__name__")).partition(".")[0] in _BETWEEN:
         level, frame = level + 1, frame.f_back
-    warnings.warn(text, RuntimeWarning, stacklevel=level)
+    try:
+        warnings.warn(text, RuntimeWarning, stacklevel=level)
+    except RuntimeWarning as error:
+        warnings.showwarning(error, RuntimeWarning, frame.f_code.co_filename, frame.f_lineno)
 
 
 @contextlib.contextmanager

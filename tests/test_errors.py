@@ -41,3 +41,23 @@ def test_a_removed_name_says_what_to_use_instead(name: str, instead: str) -> Non
         getattr(te_select, name)
     assert str(error.value) == f"te_select.{name} was removed in 0.3: {instead}"
     assert name not in dir(te_select) and not hasattr(te_select, name)
+
+
+def test_warning_that_a_filter_makes_an_error_of_is_shown_and_the_call_goes_on(
+    tmp_path: Path,
+) -> None:
+    script = tmp_path / "caller.py"
+    script.write_text(
+        "import numpy as np, te_select\ncond, x = np.arange(6) % 2 == 0, np.arange(6.0)\n"
+        "assert (te_select.where(cond, x, 0) == np.where(cond, x, 0)).all()\n"
+        "assert te_select.where.stats().calls == 1\n"
+    )
+    (tmp_path / "file").touch()
+    environment = {**os.environ, "TE_SELECT_CACHE_DIR": str(tmp_path / "file")}
+    command = [sys.executable, "-W", "error", script]
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    expected = f"{script}:3: RuntimeWarning: te_select cannot keep what it has built"
+    assert done.stderr.startswith(expected)

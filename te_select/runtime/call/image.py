@@ -14,11 +14,10 @@ import functools
 import os
 import re
 import threading
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from te_select.errors import ArtifactError
+from te_select.errors import ArtifactError, warn
 from te_select.runtime.artifact import scratch
 
 if TYPE_CHECKING:
@@ -98,11 +97,7 @@ def warn_of_untested(version: str) -> None:
     """
     found = re.match(r"0\.1\.(\d+)", version)
     if found is None or int(found[1]) < _OLDEST:
-        warnings.warn(
-            f"apache-tvm-ffi is {version}; te-select was tested with {TESTED}, and expects that",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+        warn(f"apache-tvm-ffi is {version}; te-select was tested with {TESTED}, and expects that")
 
 
 @functools.cache
