@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from te_select.tuning.record import Record
     from te_select.tuning.tune import tune
 
+variables.have_a_cache()
 _LAZY = {
     "Kernel": "te_select.runtime.call.kernel",
     "Library": "te_select.runtime.call.loading",

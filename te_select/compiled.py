@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from te_select import forks, kinds, notices
 from te_select.backends import build_key
-from te_select.errors import ArtifactError, not_installed
+from te_select.errors import ArtifactError, ToolchainError, not_installed
 from te_select.operator.workload import Workload
 from te_select.records import folders
 from te_select.runtime.artifact import cache, stored
@@ -18,6 +19,9 @@ from te_select.runtime.call.kernel import Kernel
 
 if TYPE_CHECKING:
     from te_select.compiler import TuningLogs
+
+_DIGITS = 12  # of the digest of a call; 48 bits
+_LONGEST = 200  # letters of a workload's name, so that the name of a file has at most 255
 
 
 @forks.no_fork_during()
@@ -32,7 +36,8 @@ def compile(
 
     What was compiled before, by this process or another, comes from the cache, without TVM. An
     entry is found only if everything is as it was: the workload, the target, the config and the
-    records, te-select, TVM, tvm-ffi, the C compiler and the CPU.
+    records, te-select, TVM, tvm-ffi, the C compiler and the CPU. Where nothing can be compiled any
+    more, the newest entry of the same call serves, if this CPU can run it.
 
     Parameters
     ----------
@@ -75,13 +80,18 @@ def compile(
     name = _entry(workload, target, tuning_logs, config)
     if name is not None and (found := _from_cache(name, workload)) is not None:
         return found
-    with notices.shown("te_select.compile: building a kernel, once ..."):
-        try:
-            import te_select.compiler  # noqa: PLC0415 - imports tvm
-        except ModuleNotFoundError as error:
-            raise not_installed("te_select.compile", error) from error
+    try:
+        with notices.shown("te_select.compile: building a kernel, once ..."):
+            try:
+                import te_select.compiler  # noqa: PLC0415 - imports tvm
+            except ModuleNotFoundError as error:
+                raise not_installed("te_select.compile", error) from error
 
-        made = te_select.compiler.compile(workload, target, tuning_logs, config=config)
+            made = te_select.compiler.compile(workload, target, tuning_logs, config=config)
+    except ToolchainError:
+        if name is not None and (found := _newest(name, workload)) is not None:
+            return found
+        raise
     # Records may have been added meanwhile.
     after = _entry(workload, target, tuning_logs, config)
     if name is not None and name == after and kinds.kind(made.kind).cached:
@@ -94,11 +104,12 @@ def _entry(workload: Any, target: Any, tuning_logs: Any, config: Any) -> str | N
     if not isinstance(workload, Workload) or (config and tuning_logs not in (None, False)):
         return None
     try:
-        asked = json.dumps([workload.to_json(), target, config], sort_keys=True)
+        asked = json.dumps([workload.to_json(), target, config, str(tuning_logs)], sort_keys=True)
         records = ["no records"] if tuning_logs is False else _records(tuning_logs)
     except (TypeError, ValueError, RecursionError, OSError, ArtifactError):
         return None
-    return cache.name_of(workload.name, build_key.digest(asked, *records))
+    call = hashlib.sha256(asked.encode()).hexdigest()[:_DIGITS]
+    return cache.name_of(f"{workload.name[:_LONGEST]}_{call}", build_key.digest(asked, *records))
 
 
 def _records(tuning_logs: Any) -> list[str | bytes]:
@@ -110,13 +121,23 @@ def _records(tuning_logs: Any) -> list[str | bytes]:
     return found
 
 
-def _from_cache(name: str, workload: Workload) -> Kernel | None:
+def _newest(name: str, workload: Workload) -> Kernel | None:
+    """The kernel of the same call that was built last, with whatever compiler, and can run here."""
+    call = name.rpartition("-")[0]
+    names = (entry.path.name for entry in cache.entries())
+    same = (each for each in names if each.rpartition("-")[0] == call)
+    found = (_from_cache(each, workload, discard=False) for each in same)
+    return next((kernel for kernel in found if kernel is not None), None)
+
+
+def _from_cache(name: str, workload: Workload, *, discard: bool = True) -> Kernel | None:
     image = cache.read(name)
     if image is None:
         return None
     try:
         made = loading.load_image(image, cache.folder() / name)
     except ArtifactError:
-        cache.discard(name)
+        if discard:
+            cache.discard(name)
         return None
     return made if isinstance(made, Kernel) and made.workload == workload else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+from pathlib import Path
 
 from te_select.errors import warn
 
@@ -45,6 +46,20 @@ def warn_of_unknown() -> None:
     """
     for line in unknown():
         warn(line)
+
+
+def have_a_cache() -> None:
+    """Name a temporary folder for caches, if the user has no home, as in containers.
+
+    TVM asks for the home folder when it is imported, unless this variable is set.
+    """
+    try:
+        Path.home()
+    except RuntimeError:
+        import tempfile  # noqa: PLC0415 - kept off the import path
+
+        own = Path(tempfile.gettempdir(), f"te-select-{os.getuid()}")
+        os.environ.setdefault("XDG_CACHE_HOME", str(own))
 
 
 def _expected(name: str) -> str:

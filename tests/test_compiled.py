@@ -13,7 +13,7 @@ import pytest
 import te_select
 from te_select import compiled, compiler, kinds
 from te_select.backends import build_key
-from te_select.errors import ArgumentError, TuningError
+from te_select.errors import ArgumentError, ToolchainError, TuningError
 from te_select.records import folders
 from te_select.runtime.artifact import cache
 from tests.support.where_calls import path_of_python
@@ -35,6 +35,15 @@ lines = len(kernel.source("asm").splitlines())
 path = kernel.export(sys.argv[1])
 same = te_select.load(path)(cond, then, np.float32(5)).tolist() == out
 print(json.dumps([has_tvm, out, str(kernel.path), kernel.origin, lines, same]))
+"""
+NO_HOME = """
+import os, pwd
+def unknown(uid): raise KeyError(uid)
+pwd.getpwuid = unknown
+import te_select
+workload = te_select.Workload((4,), (4,), (4,))
+te_select.compile(workload)
+print(te_select.compile(workload).path)
 """
 
 
@@ -67,7 +76,7 @@ def selects(kernel):
 
 def test_another_process_finds_it_and_needs_no_tvm(folder, tmp_path):
     assert selects(te_select.compile(W))
-    own = f"te_select-{W.name}-"  # beside it may lie the host half
+    own = f"te_select-{W.name}_"  # beside it may lie the host half
     (entry,) = (each for each in cache.entries() if each.path.name.startswith(own))
     done = subprocess.run(
         [sys.executable, "-c", AGAIN, tmp_path / "exported.so"],
@@ -112,6 +121,21 @@ def logs(tmp_path):
     place.mkdir(parents=True)
     (place / "database_tuning_record.json").write_text("[1]\n")
     return place.parent
+
+
+def test_a_cached_kernel_outlives_the_compiler(monkeypatch, tmp_path):
+    for target in ("native", "x86-64-v2"):
+        te_select.compile(W, target)
+    there = {entry.path for entry in cache.entries()}
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CC", raising=False)
+    found = te_select.compile(W)
+    assert found.path in there and selects(found)
+    assert te_select.compile(W, "x86-64-v2").target == "x86-64-v2"
+    for other in ({"config": {"piece": 64}}, {"tuning_logs": False}, {"target": "x86-64"}):
+        with pytest.raises(ToolchainError):
+            te_select.compile(W, **other)
+    assert {entry.path for entry in cache.entries()} == there
 
 
 def test_everything_that_is_asked_for_is_in_the_key(logs):
@@ -164,6 +188,7 @@ def test_the_shipped_records_and_the_users_own_are_in_the_key(monkeypatch, logs,
 def test_what_builds_is_in_the_key(monkeypatch, tmp_path):
     def fresh():
         build_key._of_what_builds.cache_clear()
+        build_key.of_sources.cache_clear()
         return entry()
 
     found = [fresh()]
@@ -191,6 +216,7 @@ def test_what_builds_is_in_the_key(monkeypatch, tmp_path):
     monkeypatch.setattr(build_key, "_sources", lambda: sources[1:])
     found.append(fresh())
     build_key._of_what_builds.cache_clear()
+    build_key.of_sources.cache_clear()
     assert len(set(found)) == len(found)
 
 
@@ -255,10 +281,9 @@ def test_a_cache_that_cannot_be_written_is_one_warning(folder, builds):
 def test_a_workload_of_long_names_is_kept():
     dims = tuple(letter * 52 for letter in "abcdef")
     workload = te_select.Workload(dims, dims, dims)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(record=True) as caught:
         made = te_select.compile(workload, tuning_logs=False)
-    assert made.workload == workload
+    assert (made.workload, caught) == (workload, [])
     assert [each.path for each in cache.entries()] == [
         te_select.compile(workload, tuning_logs=False).path
     ]
@@ -280,9 +305,9 @@ def test_a_cache_whose_disk_fails_is_a_warning(monkeypatch):
 def test_a_small_cache_keeps_the_last_kernel(monkeypatch):
     monkeypatch.setenv(cache.SIZE, "1")
     old = cache.write(cache.name_of("where_all", "0" * 24), bytes(1000 << 10))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(record=True) as caught:
         te_select.compile(W)
+    assert not caught
     assert not old.exists()
     assert [each.path for each in cache.entries()] == [te_select.compile(W).path]
 
@@ -290,3 +315,18 @@ def test_a_small_cache_keeps_the_last_kernel(monkeypatch):
 def test_libraries_for_cuda_are_not_kept():
     """They depend on the CUDA compiler and on the GPUs, which the key does not name."""
     assert [kind.name for kind in kinds.KINDS.values() if kind.cached] == ["cpu"]
+
+
+def test_user_without_a_home_has_a_temporary_cache(tmp_path):
+    """As with a user id that has no entry in the list of users, and no HOME."""
+    unset = ("HOME", "XDG_CACHE_HOME", cache.FOLDER)
+    known = {name: value for name, value in os.environ.items() if name not in unset}
+    done = subprocess.run(
+        [sys.executable, "-c", NO_HOME],
+        env={**known, "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"{tmp_path}/te-select-{os.getuid()}/te-select/te_select-")

@@ -59,12 +59,20 @@ def _of_what_builds(_wanted_compiler: str, _path: str) -> hashlib._Hash:
         platform.machine(),
         features.cpu_name(),
         " ".join(sorted(features.features())),
+        of_sources(),
     ):
         _add(found, fact)
+    return found
+
+
+@functools.cache
+def of_sources() -> str:
+    """The SHA-256 of te-select's sources that make a library."""
+    found = hashlib.sha256()
     for path in _sources():
         _add(found, path.name)
         _add(found, path.read_bytes())
-    return found
+    return found.hexdigest()
 
 
 def _add(found: hashlib._Hash, fact: str | bytes) -> None:
@@ -92,4 +100,4 @@ def _sources() -> list[Path]:
     for name in _SOURCES:
         place = root / name
         found += [place] if place.is_file() else place.rglob("*")
-    return sorted(path for path in found if path.suffix in {".py", ".c", ".h"})
+    return sorted(path for path in found if path.suffix in {".py", ".c", ".h", ".cuh"})
