@@ -119,6 +119,7 @@ def _traced(function: Any, *args: Any, out: Any = None) -> Any:
 
 
 def _stats() -> Stats:
+    """How the calls of this process were served; see `Stats`."""
     calls, elements, large, reasons, by_kernel = extension.counts()
     calls, large = calls - pieces["calls"], large - pieces["large_calls"]
     kernels = family.by_name(memoryview(by_kernel).cast("q"))

@@ -108,10 +108,9 @@ def _promoted(cond: Any, *sides: Any) -> Any:
     """
     given = [side if type(side) in _NUMBERS else np.asarray(side) for side in sides]
     dtype = np.result_type(*given)
-    if dtype.kind in "mM":  # NumPy 2.4 crashes in some conversions of their units
-        return _leave("promotion")
+    convert = _of_date if dtype.kind in "mM" else _of_number
     try:
-        x, y = (_of_number(side, dtype) if type(side) in _NUMBERS else side for side in given)
+        x, y = (convert(side, dtype) for side in given)
     except (FloatingPointError, OverflowError):  # which numpy.where is to tell of
         return _leave("promotion")
     if x is not given[0] or y is not given[1]:
@@ -123,9 +122,28 @@ def _promoted(cond: Any, *sides: Any) -> Any:
 
 def _of_number(value: Any, dtype: np.dtype[Any]) -> Array:
     """A number as an array of a type; an error of NumPy if that loses more than digits."""
+    if type(value) not in _NUMBERS:
+        return value
     with np.errstate(all="raise"):
         own = np.asarray(value, np.int64 if type(value) is int else None)
         return np.asarray(own.astype(dtype))
+
+
+def _of_date(value: Any, dtype: np.dtype[Any]) -> Array:
+    """Dates or durations of a type, or a single one of another unit, if nothing is lost by it."""
+    own = getattr(value, "dtype", None)
+    if own == dtype:
+        return value
+    # NumPy 2.4 crashes in some conversions of many.
+    if own is None or own.kind != dtype.kind or value.size != 1:
+        raise OverflowError
+    is_generic = np.datetime_data(own)[0] == "generic"
+    if np.isnat(value).all() or (is_generic and own.kind == "m"):
+        return value.view(dtype)
+    made = value.astype(dtype)
+    if is_generic or made.astype(own) != value:
+        raise OverflowError
+    return made
 
 
 def _in_pieces(cond: Array, x: Array, y: Array, dtype: np.dtype[Any]) -> Array:

@@ -6,6 +6,7 @@ import importlib
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any
+from weakref import WeakSet
 
 _MODULES = {
     "torch": ("Tensor", "te_select.numpy_where.torch_operator"),
@@ -19,23 +20,30 @@ by_type: dict[type, Callable[..., Any]] = {}
 
 They return None for other calls, which the function that `find` returns then does."""
 _all_calls: dict[type, Callable[..., Any]] = {}
+_no_tensors: WeakSet[type] = WeakSet()
+_asked: list[Any] = []  # the types of tensors, of the libraries that were there, which these are not
 
 
 def find(values: Iterable[Any]) -> Callable[..., Any] | None:
     """The function that selects tensors of the library of one of the values; None for arrays."""
-    given = [value for value in values if value is not None]
+    global _asked  # noqa: PLW0603 - a library may be imported later
+    # A library that is being imported lacks its type.
+    kinds = [getattr(sys.modules.get(name), kind, None) for name, (kind, _) in _MODULES.items()]
+    if kinds != _asked:
+        _asked = kinds
+        _no_tensors.clear()
+    given = [value for value in values if value is not None and type(value) not in _no_tensors]
     for value in given:
         if type(value) in _all_calls:
             return _all_calls[type(value)]
-    for name, (kind, path) in _MODULES.items():
-        library = sys.modules.get(name)
-        tensor = getattr(library, kind, None)  # a library that is being imported lacks it
-        kinds = [type(v) for v in given if tensor is not None and isinstance(v, tensor)]
-        found = kinds or [type(v) for v in given if name == "torch" and hasattr(type(v), _PROTOCOL)]
+    for (name, (_, path)), tensor in zip(_MODULES.items(), kinds, strict=True):
+        found = [type(v) for v in given if tensor is not None and isinstance(v, tensor)]
+        found = found or [type(v) for v in given if name == "torch" and hasattr(type(v), _PROTOCOL)]
         if found:
             module = importlib.import_module(path)
             in_kind: Callable[..., Any] = module.in_kind
             _all_calls.update(dict.fromkeys(found, in_kind))
             by_type.update(dict.fromkeys(found, getattr(module, "common_call", in_kind)))
             return in_kind
+    _no_tensors.update(type(v) for v in given if v.__class__ is type(v))  # no proxies
     return None

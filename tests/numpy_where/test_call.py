@@ -315,3 +315,51 @@ def test_stats_leave_out_calls_that_no_one_kernel_serves():
     where(True, np.ones((), "f4"), np.broadcast_to(np.float32(2), (300, 70)))
     after = where.stats()
     assert (after.calls - before.calls, after.kernels) == (2, before.kernels)
+
+
+DATES = [*(f"M8[{unit}]" for unit in ("Y", "M", "W", "D", "h", "s", "ms", "ns", "7s")), "M8"]
+SPANS = [dtype.replace("M8", "m8") for dtype in DATES]
+SINGLE = [0, 1, -3, 2_000_000_000, 2**62, np.iinfo("i8").min]  # the last is NaT
+
+
+@pytest.mark.parametrize(
+    ("array", "single"),
+    [(a, b) for each in (DATES, SPANS) for a in each[:-1] for b in each if a != b],
+)
+def test_single_date_of_another_unit_is_what_numpy_makes_of_it(array, single):
+    x = np.arange(5).view(array)
+    cond = np.arange(5) % 2 == 0
+    for value in SINGLE:
+        for y in (np.array(value).view(single), np.array([value]).view(single)[0]):
+            for given in ((cond, x, y), (cond, y, x), (cond, x[:1], y), (cond[:1], y, x)):
+                assert difference(outcome(where, given), outcome(np.where, given)) is None, given
+
+
+@pytest.mark.parametrize(
+    ("array", "single"),
+    [
+        ("M8[s]", np.datetime64("NaT")),
+        ("M8[Y]", np.datetime64("NaT")),
+        ("m8[ns]", np.timedelta64("NaT")),
+        ("m8[s]", np.timedelta64(0)),
+        ("m8[s]", np.timedelta64(7)),
+        ("M8[ns]", np.datetime64("2020-01-01")),
+        ("M8[D]", np.datetime64("1969", "Y")),
+        ("m8[ms]", np.timedelta64(-3, "h")),
+        ("m8[ms]", np.array([[4]], "m8[s]")),
+    ],
+)
+def test_kernels_take_a_single_date_that_loses_nothing(array, single):
+    x = np.arange(6000).view(array).reshape(2, 3000)
+    for cond in (np.arange(6000).reshape(2, 3000) % 3 == 0, np.arange(3000) % 3):
+        for out in (None, np.empty_like(x)):
+            calls, left = where.stats().calls, where.stats().left
+            found = where(cond, x, single, out=out)
+            assert (where.stats().calls - calls, where.stats().left) == (1, left)
+            expected = np.where(cond, x, single)
+            assert (found.dtype, found.tobytes()) == (expected.dtype, expected.tobytes())
+
+
+def test_what_belongs_to_where_is_listed_and_described():
+    assert {"build", "stats", "use"} <= set(dir(where))
+    assert all(getattr(where, name).__doc__ for name in ("build", "stats", "use"))

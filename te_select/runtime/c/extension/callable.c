@@ -30,6 +30,12 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
+static PyGetSetDef members[] = {
+    {"__dict__", PyObject_GenericGetDict, NULL, "stats, build and the like; dir() lists them.",
+     NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
 static PyTypeObject type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "te_select.numpy_where.Where",
     .tp_basicsize = sizeof(where_object),
@@ -41,6 +47,7 @@ static PyTypeObject type = {
     .tp_dealloc = drop,
     .tp_repr = represent,
     .tp_methods = methods,
+    .tp_getset = members,
     .tp_getattro = PyObject_GenericGetAttr,
     .tp_setattro = PyObject_GenericSetAttr,
 };

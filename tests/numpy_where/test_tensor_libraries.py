@@ -1,0 +1,83 @@
+"""Which library's tensors a call has: types that are no tensors are asked once."""
+
+import sys
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from te_select.numpy_where import tensor_libraries
+from te_select.numpy_where.tensor_libraries import find
+
+
+class Column:
+    pass
+
+
+class Proxy:
+    """It says of itself what it stands for."""
+
+    def __init__(self, of):
+        self._of = of
+
+    @property
+    def __class__(self):
+        return type(self._of)
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """The types that were compared with those of tensors."""
+    seen = []
+
+    class Kind(type):
+        def __instancecheck__(cls, value):
+            seen.append(type(value))
+            return super().__instancecheck__(value)
+
+    class Tensor(metaclass=Kind):
+        pass
+
+    module = ModuleType("cupy")
+    module.ndarray = Tensor
+    monkeypatch.setitem(sys.modules, "cupy", module)
+    tensor_libraries._no_tensors.clear()
+    return seen
+
+
+def test_types_that_are_no_tensors_are_asked_once(asked):
+    for _ in range(3):
+        assert find(([True], Column(), np.zeros(2), None)) is None
+    assert sorted(map(repr, asked)) == sorted(map(repr, (list, Column, np.ndarray)))
+
+
+def test_they_are_asked_again_when_a_library_is_there(asked, monkeypatch):
+    find([Column()])
+    monkeypatch.delitem(sys.modules, "cupy")
+    find([Column()])
+    assert asked == [Column]
+    monkeypatch.setitem(sys.modules, "cupy", ModuleType("cupy"))
+    monkeypatch.setattr(sys.modules["cupy"], "ndarray", Column, raising=False)
+    monkeypatch.setitem(tensor_libraries._MODULES, "cupy", ("ndarray", __name__))
+    assert find([Column()]) is in_kind
+
+
+def in_kind(*_args, out=None):
+    return out
+
+
+def test_proxy_is_asked_each_time(asked):
+    for _ in range(2):
+        assert find([Proxy([1])]) is None
+    assert asked == [Proxy, Proxy]
+
+
+def test_types_are_not_kept_alive(asked):
+    made = type("Made", (), {})
+    find([made()])
+    assert made in tensor_libraries._no_tensors
+    del made, asked[:]
+    import gc
+
+    gc.collect()
+    assert all(each.__name__ != "Made" for each in tensor_libraries._no_tensors)
