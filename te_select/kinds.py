@@ -107,7 +107,7 @@ KINDS: dict[str, Kind] = {
         tvm_kind="llvm",
         targets=(
             f"native, {', '.join(levels.NAMES)}, several of these with commas, an LLVM "
-            "CPU name, aarch64, aarch64:neoverse-n1, riscv64, riscv64:rva23"
+            "CPU name, aarch64, aarch64:neoverse-n1, riscv64, riscv64:rva23, llvm, llvm -mcpu=CPU"
         ),
         target="te_select.backends.cpu.target",
         schedule="te_select.schedules.cpu.schedule",

@@ -138,10 +138,8 @@ def test_other_names_of_what_is_known_are_suggested(text, meant):
 @pytest.mark.parametrize(
     ("text", "meant"),
     [
-        ("llvm -mcpu=znver4", "znver4"),
         ("llvm -keys=cpu -mcpu=Znver4 -num-cores=2", "znver4"),
         ("llvm -mcpu=neoverse-n1", "aarch64:neoverse-n1"),
-        ("llvm -mcpu=x86-64-v3", "x86-64-v3"),
         ("x86_64-v3", "x86-64-v3"),
         ("x86_64_v3", "x86-64-v3"),
         ("ZNVER5", "znver5"),
@@ -151,6 +149,29 @@ def test_other_names_of_what_is_known_are_suggested(text, meant):
 def test_other_spelling_of_a_target_suggests_that_one_alone(text, meant):
     with pytest.raises(TargetError, match=rf"; did you mean {meant}\?$"):
         resolve(text)
+
+
+@on_x86_64
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("llvm", "x86-64"),
+        ("llvm -mcpu=skylake", "skylake"),
+        ("llvm -mcpu x86-64-v3", "x86-64-v3"),
+        (" llvm  -mcpu= native ", "native"),
+        ("llvm,x86-64-v2", "x86-64,x86-64-v2"),
+        ("llvm -mcpu=x86-64-v3, llvm", "x86-64,x86-64-v3"),
+    ],
+)
+def test_llvm_as_tvm_writes_it_is_the_baseline_or_a_cpu(text, name):
+    assert resolve(text).name == resolve(name).name
+    assert list(targets.resolve_each(f"{text},aarch64")) == ["x86_64", "aarch64"]
+
+
+def test_llvm_is_of_the_instruction_set_of_this_machine(monkeypatch):
+    monkeypatch.setattr(cpu_target.platform, "machine", lambda: "aarch64")
+    assert resolve("llvm").name == "aarch64"
+    assert resolve("llvm -mcpu=neoverse-n1").name == "aarch64:neoverse-n1"
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from te_select.relax.targets import kernel_target
             "aarch64:neoverse-n1",
         ),
         ("x86-64-v2,x86-64-v3", "x86-64-v2,x86-64-v3"),
+        ("llvm", platform.machine().replace("_", "-")),
         (None, resolve("native").name),
     ],
 )

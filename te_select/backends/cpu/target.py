@@ -75,11 +75,12 @@ class CpuTarget(ResolvedTarget):
 
 def takes(text: str) -> bool:
     """Whether a name is that of a CPU, or begins a list of CPUs."""
-    first = text.partition(",")[0].strip()
+    first = _as_ours(text).partition(",")[0].strip()
     return first == "native" or first.partition(":")[0] in ISAS or _is_x86_64(first)
 
 
 _MCPU = re.compile(r"-mcpu[= ](\S+)")
+_LLVM = re.compile(r"(?<!\S)llvm(?:\s+-mcpu[= ]\s*([^\s,]+))?(?=\s*(?:,|$))")
 _OTHER_NAMES = {
     "amd64": X86_64.name,
     "x64": X86_64.name,
@@ -110,7 +111,7 @@ def suggestions(text: str) -> list[str]:
 def by_machine(text: str) -> dict[str, str]:
     """The parts of a list for each instruction set in it, by what ``uname -m`` says there."""
     found: dict[str, list[str]] = {}
-    names = [name.strip() for name in text.split(",")]
+    names = [name.strip() for name in _as_ours(text).split(",")]
     for name in names:
         found.setdefault(_isa_of(name).machine, []).append(name)
     if len(found) > 1 and (wrong := [name for name in names if not takes(name)]):
@@ -122,7 +123,8 @@ def by_machine(text: str) -> dict[str, str]:
 
 
 def from_name(text: str) -> CpuTarget:
-    """Resolve ``native``, one level or several, or the name of a CPU."""
+    """Resolve ``native``, one level or several, the name of a CPU, or ``llvm`` as TVM writes it."""
+    text = _as_ours(text)
     if "," in text:
         return _several(text)
     if text == "native":
@@ -269,6 +271,13 @@ def _several(text: str) -> CpuTarget:
         cpu_features=lowest.cpu_features,
         several=levels,
     )
+
+
+def _as_ours(text: str) -> str:
+    """A target with our names in the place of ``llvm`` and ``llvm -mcpu=znver5``."""
+    own = _isa_of("native")
+    named = "" if own is X86_64 else f"{own.name}:"
+    return _LLVM.sub(lambda found: named + found[1] if found[1] else own.name, text)
 
 
 def _isa_of(name: str) -> Isa:
