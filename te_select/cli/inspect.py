@@ -10,6 +10,7 @@ import typer
 from te_select import kinds
 from te_select.cli import models
 from te_select.cli.console import (
+    FAILED,
     ConfigOption,
     JsonFlag,
     LevelOption,
@@ -26,6 +27,7 @@ from te_select.cli.console import (
 from te_select.cli.flags import with_groups
 from te_select.cli.manifest import describe, print_kernels, read_manifest
 from te_select.cli.paths import check_folder, check_library
+from te_select.cli.sbom import cyclonedx
 from te_select.cli.workloads import WorkloadFlags, gather
 from te_select.errors import ArtifactError, SelectError
 from te_select.operator.access import access_pattern
@@ -39,6 +41,9 @@ Library = Annotated[Path | None, typer.Argument(help="A library; without it, giv
 Source = Annotated[str | None, typer.Option(help=f"{', '.join(kinds.sources())}.")]
 KernelName = Annotated[str | None, typer.Option(help="A kernel of a library with several.")]
 
+Sbom = Annotated[
+    bool, typer.Option("--sbom", help="Print a library's bill of materials, as CycloneDX JSON.")
+]
 Load = Annotated[
     bool, typer.Option("--load", help="Load the library, which runs its code, and ask it more.")
 ]
@@ -56,6 +61,7 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
     level: LevelOption = None,
     kernel: KernelName = None,
     load: Load = False,
+    sbom: Sbom = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Show what a library or a workload is; what a model becomes.
@@ -76,19 +82,26 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
         raise UsageError(f"--source {source!r} is not known; expected one of {', '.join(forms)}")
     if of_model.model is not None:
         other = {"library": path, "tuning_logs": logs, "source": source, "kernel": kernel}
-        no_meaning("--model", level=level, config=config, load=load or None)
+        no_meaning("--model", level=level, config=config, load=load or None, sbom=sbom or None)
         no_meaning("--model", **flags.given, **other, target=target)
         _show_model(of_model.model, of_model.size, of_model.expand, as_json)
         return
     models.no_sizes(of_model.size, of_model.expand)
+    code = 0
     if path is not None and (flags.given or logs is not None):
         raise UsageError("a library and workload flags are given; expected one or the other")
     if path is not None:
         no_meaning("a library", target=target, config=config)
         path = check_library(path)
+        if sbom:
+            print_json(cyclonedx(path, read_manifest(path)))
+            return
         document = _of_library(path)
         document |= _loaded(path, document) if load else _here(path)
-        document["files_written"] = _write_beside(path)
+        try:
+            document["files_written"] = stored.write_beside(stored.read(path), path)
+        except ArtifactError:  # it was changed, as "loads here" says
+            code = FAILED
     else:
         check_folder("--tuning-logs", logs, "none")
         if not flags.given:
@@ -96,7 +109,7 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
                 "nothing to inspect is given; expected a library, --cond, --then and --else, or "
                 "--model"
             )
-        no_meaning("workload flags", load=load or None)
+        no_meaning("workload flags", load=load or None, sbom=sbom or None)
         workload = gather(flags.given)[0]
         of_target = "native" if target is None else target
         document = _of_workload(workload, of_target, logs, parse_knobs(config))
@@ -111,6 +124,7 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
         print(document["kernels"][0]["source"])
     else:
         _print(document)
+    raise typer.Exit(code)
 
 
 def _show_model(path: Path, size: list[str] | None, expand: bool, as_json: bool) -> None:
@@ -131,6 +145,7 @@ def _of_library(path: Path) -> dict[str, Any]:
         "target": manifest["target"],
         "versions": manifest["versions"],
         "components": manifest.get("components", []),
+        "models": manifest.get("models", []),
         "kernels": [describe(entry, manifest["target"]) for entry in manifest["kernels"]],
         "nodes": manifest.get("nodes", []),
     }
@@ -151,25 +166,24 @@ def _of_workload(
     return document
 
 
-def _write_beside(path: Path) -> list[str]:
-    """Write the manifest and the header beside the library again, if one is gone or differs."""
-    try:
-        return stored.write_beside(stored.read(path), path)
-    except ArtifactError:  # it was changed, as is said above
-        return []
-
-
 def _here(path: Path) -> dict[str, Any]:
     """Whether the library would load here, or why not, and the level that would run."""
     from te_select.runtime.call import loading  # noqa: PLC0415 - imports tvm_ffi
 
     try:
         manifest = stored.read(path).manifest
-        level = loading.class_here(manifest, path).level_here(manifest.target)
+        found = loading.class_here(manifest, path)
+        level = found.level_here(manifest.target)
     except SelectError as error:
         return {"loads_here": f"no: {error}", "in_effect": {}}
     named = {"level_here": level} if "levels" in manifest.target else {}
-    return {"loads_here": "yes", "in_effect": {}, **named}
+    return {"loads_here": _yes(found), "in_effect": {}, **named}
+
+
+def _yes(kernels: type[Kernel]) -> str:
+    """That a library loads here, and whether calls would fail all the same."""
+    why = kernels.calls_fail()
+    return f"yes, but calls fail: {why}" if why else "yes"
 
 
 def _loaded(path: Path, document: dict[str, Any]) -> dict[str, Any]:
@@ -188,7 +202,7 @@ def _loaded(path: Path, document: dict[str, Any]) -> dict[str, Any]:
             plan["looks_at_cond"] = False
         entry["here"] = {**plan, "leaf": leaf}
     level = {"level_here": kernel.level} if len(kernel.levels) > 1 else {}
-    return {"loads_here": "yes", "in_effect": dict(kernel.in_effect), **level}
+    return {"loads_here": _yes(type(kernel)), "in_effect": dict(kernel.in_effect), **level}
 
 
 def _leaf(kernel: Kernel) -> list[str]:
@@ -241,6 +255,8 @@ def _print(document: dict[str, Any]) -> None:
     ]
     if made_by:
         general["made by"] = ", ".join(made_by)
+    for model in document["models"]:
+        general["made for"] = f"{model['name']}, SHA-256 {model['sha256']}"
     if "loads_here" in document:
         general["loads here"] = document["loads_here"]
     if "level_here" in document:

@@ -225,6 +225,7 @@ def describe(node: ModelNode, sizes: dict[str, int]) -> dict[str, Any]:
         Sizes of named dims, for ``bytes_per_call``.
     """
     known = vars(node) | {"dims": dict(node.dims), "bytes_per_call": bytes_per_call(node, sizes)}
+    del known["model"]
     workload = known.pop("workload")
     return {**known, "symbol": None if workload is None else workload.name}
 

@@ -10,14 +10,14 @@ from typing import Any
 import tvm
 
 from te_select import forks, kinds
-from te_select.backends import machine
+from te_select.backends import build_key, machine
 from te_select.backends.scheduled import Scheduled, records
 from te_select.backends.targets import ResolvedTarget
 from te_select.compiler.components import components
 from te_select.errors import ArgumentError, TargetError
 from te_select.operator.workload import Workload
 from te_select.runtime.artifact import packages
-from te_select.runtime.artifact.manifest import Manifest, NodeRecord
+from te_select.runtime.artifact.manifest import Manifest, ModelRecord, NodeRecord
 from te_select.version import __version__
 
 
@@ -28,6 +28,8 @@ def build_scheduled(
     target: ResolvedTarget,
     nodes: Sequence[NodeRecord] = (),
     c_functions: Collection[Workload] | None = None,
+    *,
+    models: Sequence[ModelRecord] = (),
     **options: Any,
 ) -> None:
     """Build a library of scheduled workloads.
@@ -40,8 +42,8 @@ def build_scheduled(
         The ``.so`` to write, in a folder of its own.
     target
         The target that they were scheduled for.
-    nodes
-        The nodes of a model that the library was asked for.
+    nodes, models
+        The nodes that the library was asked for, and the models that they are of.
     c_functions
         The workloads that get a plain C function, if the kind of machine has them; None for all.
     options
@@ -66,6 +68,7 @@ def build_scheduled(
         versions=used,
         nodes=tuple(nodes),
         components=components(target, used),
+        models=tuple(models),
     )
     kind.build(chosen, target, manifest, path, **options)
 
@@ -86,9 +89,10 @@ def check_runs_here(target: ResolvedTarget) -> None:
 
 
 def versions() -> dict[str, str]:
-    """Versions of the packages that take part in every build."""
+    """Versions of the packages that take part in every build, and the digest of our sources."""
     return {
         "te_select": __version__,
+        "te_select_sources": build_key.of_sources(),
         "tvm": tvm.__version__,
         "tvm_ffi": packages.version("apache-tvm-ffi") or "not installed",
         "python": platform.python_version(),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import itertools
 import os
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
@@ -27,7 +28,7 @@ from te_select.operator.broadcast import shown
 from te_select.operator.node import ModelNode
 from te_select.operator.workload import Workload
 from te_select.runtime.artifact import files, scratch, stored
-from te_select.runtime.artifact.manifest import NodeRecord
+from te_select.runtime.artifact.manifest import ModelRecord, NodeRecord
 from te_select.runtime.call import loading
 from te_select.runtime.call.kernel import Kernel
 
@@ -149,8 +150,10 @@ def export(
     ending = stored.OBJECT if static == "object" else stored.ARCHIVE
     endings = [".json", *[".h"] * has_c, *[ending] * bool(static)]
     paths = [stored.check_path(each, endings) for each in _paths(path, targets)]
+    of_models = Counter(node.model for node in nodes if node.model is not None)
+    models = [ModelRecord(model.name, model.sha256, n) for model, n in of_models.items()]
     records = [NodeRecord.of(node, family_serves=node.place in served) for node in nodes]
-    options = {"places": places} if places else {}
+    options: dict[str, Any] = {"models": models, **({"places": places} if places else {})}
     made: dict[Path, stored.Stored] = {}
     total = len(targets) * (len(plan) + 1)  # the last step of each compiles all of them
     step = progress or (lambda _done, _total: None)

@@ -6,20 +6,23 @@ The onnx and defusedxml packages come with ``pip install 'te-select[models]'``.
 
 from __future__ import annotations
 
+import hashlib
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
 from te_select.errors import ArtifactError, ModelError
 from te_select.frontends.formats import FORMATS, Format
 from te_select.operator.broadcast import printable
-from te_select.operator.node import ModelNode
+from te_select.operator.node import ModelFile, ModelNode
 from te_select.runtime.artifact import files
 
 __all__ = ["ModelNode", "read_model"]
 
 _LONGEST = 600  # characters of a message
 _LOOKED_AT = 512  # bytes at the start of a file whose name does not tell the format
+_BLOCK = 1 << 20  # bytes of a file that are read at once for its digest
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -57,13 +60,23 @@ def read_model(path: str | os.PathLike[str], *, expand: bool = False) -> list[Mo
             found = _format_of(path, file)
             if os.fstat(file.fileno()).st_size > found.largest:
                 raise ModelError(f"the file is larger than {found.largest >> 20} MiB")
-            return found.read(file, expand=expand)
+            nodes = found.read(file, expand=expand)
+            model = ModelFile(printable(path.name), _digest(file))
+            return [replace(node, model=model) for node in nodes]
     except OSError as error:
         raise ModelError(f"{path} cannot be read: {error.strerror or error}") from error
     except MemoryError as error:
         raise ModelError(f"{path} is larger than the memory; expected a model file") from error
     except ModelError as error:
         raise ModelError(f"{path}: {_shortened(str(error))}") from error
+
+
+def _digest(file: BinaryIO) -> str:
+    file.seek(0)
+    found = hashlib.sha256()
+    for block in iter(lambda: file.read(_BLOCK), b""):
+        found.update(block)
+    return found.hexdigest()
 
 
 def _shortened(text: str) -> str:

@@ -13,6 +13,14 @@ Status = Literal["compiled", "dispatched", "shape", "folded", "refused"]
 
 
 @dataclass(frozen=True)
+class ModelFile:
+    """The file of a model: its name without folders, and the SHA-256 of its bytes."""
+
+    name: str
+    sha256: str
+
+
+@dataclass(frozen=True)
 class ModelNode:
     """One Where or Select of a model.
 
@@ -48,6 +56,8 @@ class ModelNode:
     dims
         What each name in the shapes stands for: the file's own text for it, an expression of such
         texts, or the tensor and axis where it occurs first.
+    model
+        The file that it was read from. Nodes of two files may be equal.
     """
 
     name: str
@@ -63,3 +73,4 @@ class ModelNode:
     out_shape: Shape | None = None
     dtype: str | None = None
     dims: Mapping[str, str] = field(default_factory=dict, hash=False)
+    model: ModelFile | None = field(default=None, compare=False, repr=False)

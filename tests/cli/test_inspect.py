@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from te_select import Workload
 from te_select.backends.targets import resolve
 from te_select.schedules.cpu import isa
+from tests.support import cuda_standin
 from tests.support.cli import FLAGS, run, run_json
 
 STREAMS = isa.of(resolve("native").tvm).streams
@@ -25,6 +27,19 @@ def test_inspect_says_why_a_library_does_not_load(one: Path, tmp_path: Path) -> 
     path.write_bytes(one.read_bytes() + b"x")
     path.with_suffix(".json").write_bytes(one.with_suffix(".json").read_bytes())
     assert "SHA-256" in run_json("inspect", path)["loads_here"]
+    for words in ((), ("--json",), ("--load",), ("--source", "te")):
+        assert run("inspect", path, *words).exit_code == 1
+
+
+def test_inspect_of_a_library_for_cuda_says_that_there_is_no_driver(tmp_path: Path) -> None:
+    path = cuda_standin.build([Workload((4,), (4,), (4,))], tmp_path / "mask.so")
+    with cuda_standin.fake_driver():
+        for words in ((), ("--load",)):
+            assert run_json("inspect", path, *words)["loads_here"].startswith(
+                "yes, but calls fail: the NVIDIA driver does not start"
+            )
+    with cuda_standin.fake_driver(90):
+        assert run_json("inspect", path)["loads_here"] == "yes"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import pickle
 
@@ -49,6 +50,32 @@ def test_library_of_a_model_has_a_function_per_workload(library):
     symbols = {node["symbol"] for node in document["nodes"]}
     assert len(symbols) == 3
     assert symbols - {"te_select_where"} < set(te_select.load(path))
+
+
+def test_manifest_names_the_file_of_the_model(graph, library):
+    digest = hashlib.sha256(graph.read_bytes()).hexdigest()
+    path = library[1]
+    (model,) = json.loads(path.with_suffix(".json").read_text())["models"]
+    assert model == {"name": "graph.json", "sha256": digest, "nodes": 4}
+    assert f" graph.json, SHA-256 {digest}\n" in run("inspect", path).stdout
+    (part,) = (
+        each for each in run_json("inspect", path, "--sbom")["components"]
+        if each["type"] == "machine-learning-model"
+    )  # fmt: skip
+    assert part["hashes"] == [{"alg": "SHA-256", "content": digest}]
+
+
+def test_compile_says_first_what_became_of_the_nodes(graph, tmp_path):
+    few = graph.with_name("few.json")
+    few.write_text(json.dumps({"graph": json.loads(graph.read_text())["graph"][:2]}))
+    lines = run("compile", "--model", few, "-o", tmp_path / "few.so").stdout.splitlines()
+    assert lines[0] == f"{few}: 2 nodes: 2 compiled"
+
+
+def test_lines_of_tables_end_without_blanks(graph):
+    shown = run("inspect", "--model", graph).stdout
+    assert shown.count("\n") > 6
+    assert [line for line in shown.splitlines() if line != line.rstrip()] == []
 
 
 def test_kernel_is_found_by_the_place_of_its_node(library):

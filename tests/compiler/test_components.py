@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 
 import pytest
 
 import te_select
 from te_select import Workload
+from te_select.backends import build_key
 from te_select.compiler import components
 from te_select.errors import ArtifactError
 from te_select.runtime.artifact import manifest, stored
+from tests.support.cli import run, run_json
 
 W = Workload((4,), (4,), (4,))
 
@@ -35,6 +38,30 @@ def test_manifest_lists_components_versions_and_licences(path):
     assert {"Apache TVM", "Apache TVM FFI"} <= by_name.keys()
     assert by_name.keys() & {"GCC", "Clang"}
     assert all(each["version"][0].isdigit() for each in document["components"])
+
+
+def test_bill_of_materials_has_the_same_components(path):
+    document = run_json("inspect", path, "--sbom")
+    assert (document["bomFormat"], document["specVersion"]) == ("CycloneDX", "1.6")
+    library = document["metadata"]["component"]
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert library["hashes"] == [{"alg": "SHA-256", "content": digest}]
+    told = {each["name"]: each["value"] for each in library["properties"]}
+    assert told["te-select:te_select_sources"] == build_key.of_sources()
+    assert told["te-select:target"] == stored.read(path).manifest.target["name"]
+    listed = json.loads(path.with_suffix(".json").read_text())["components"]
+    found = [(each["name"], each["version"]) for each in document["components"]]
+    assert found == [(each["name"], each["version"]) for each in listed]
+    scopes = {each["name"]: each["scope"] for each in document["components"]}
+    assert (scopes["te-select"], scopes["LLVM"]) == ("required", "excluded")
+
+
+def test_bill_of_materials_is_of_a_whole_library(path, tmp_path):
+    changed = tmp_path / "lib.so"
+    changed.write_bytes(path.read_bytes() + b"x")
+    assert run("inspect", changed, "--sbom").exit_code == 1
+    refused = run("inspect", "--cond", "4", "--then", "4", "--else", "4", "--sbom")
+    assert "--sbom has no meaning beside workload flags" in refused.stderr
 
 
 def test_list_is_kept_where_a_kernel_is_exported_alone(path, tmp_path):

@@ -105,6 +105,23 @@ class NodeRecord:
 
 
 @dataclass(frozen=True)
+class ModelRecord:
+    """What a manifest says about a model that the library was built for.
+
+    Parameters
+    ----------
+    name, sha256
+        As a `te_select.operator.node.ModelFile` has them.
+    nodes
+        How many of its nodes the library was asked for.
+    """
+
+    name: str
+    sha256: str
+    nodes: int
+
+
+@dataclass(frozen=True)
 class Manifest:
     """What a shared library holds, and what it needs.
 
@@ -122,6 +139,8 @@ class Manifest:
         The nodes of the model that it was built for, if it was built for one.
     components
         What it is made of and by.
+    models
+        The models that it was built for.
     """
 
     kernels: tuple[KernelRecord, ...]
@@ -129,6 +148,7 @@ class Manifest:
     versions: Mapping[str, str]
     nodes: tuple[NodeRecord, ...] = ()
     components: tuple[Component, ...] = ()
+    models: tuple[ModelRecord, ...] = ()
 
     @property
     def kind(self) -> Kind:
@@ -149,6 +169,7 @@ class Manifest:
             "target": dict(self.target),
             "versions": dict(self.versions),
             **_listed("components", self.components),
+            **_listed("models", self.models),
             **_listed("nodes", self.nodes),
         }
 
@@ -239,9 +260,10 @@ def parse(text: bytes, place: str) -> tuple[Manifest, str]:
             _check_family(kernels)
         listed = typed({"components": []} | data, "components", list)
         components = tuple(map(Component.from_json, listed))
+        models = tuple(map(_parse_model, typed({"models": []} | data, "models", list)))
     except (ValueError, TypeError, SelectError) as error:
         raise ArtifactError(f"{place} is not a manifest: {error}; export it again") from error
-    return Manifest(kernels, target, versions, nodes, components), sha256
+    return Manifest(kernels, target, versions, nodes, components, models), sha256
 
 
 def _listed(name: str, items: Iterable[Any]) -> dict[str, Any]:
@@ -286,6 +308,13 @@ def _parse_kernel(item: Any, levels: tuple[str, ...]) -> KernelRecord:
 def _check_family(kernels: tuple[KernelRecord, ...]) -> None:
     if not family.held(record.workload for record in kernels):
         raise ValueError(f"nodes are served by {family.FUNCTION!r}, whose kernels are not there")
+
+
+def _parse_model(item: Any) -> ModelRecord:
+    if not isinstance(item, dict):
+        raise TypeError(f"model {item!r} is not an object")
+    check_strings([typed(item, "name", str), typed(item, "sha256", str)], "models")
+    return ModelRecord(item["name"], item["sha256"], typed(item, "nodes", int))
 
 
 def _parse_node(item: Any, symbols: set[str]) -> NodeRecord:

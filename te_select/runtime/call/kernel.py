@@ -119,6 +119,11 @@ class Kernel(abc.ABC):
         return []
 
     @staticmethod
+    def calls_fail() -> str:
+        """Why calls of a library that loads fail on this machine; empty if they do not."""
+        return ""
+
+    @staticmethod
     @abc.abstractmethod
     def needs(target: Mapping[str, Any]) -> dict[str, str]:
         """What a machine must have for a manifest's ``target``: names and values, in words."""

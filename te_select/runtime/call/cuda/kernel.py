@@ -98,6 +98,11 @@ class CudaKernel(Kernel):
         return self._adapt(cond, then, else_, out)
 
     @staticmethod
+    def calls_fail() -> str:
+        """That there is no driver or no device."""
+        return driver.missing()
+
+    @staticmethod
     def needs(target: Mapping[str, Any]) -> dict[str, str]:
         """What a device must support: the library's architectures."""
         archs = target["archs"]
