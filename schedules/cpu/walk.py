@@ -25,7 +25,7 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.tirx.script.builder import ir as T
 
-from te_select.schedules.cpu.aliasing import backwards
+from te_select.schedules.cpu.aliasing import LEAST_BYTES, backwards
 from te_select.schedules.cpu.flags import BACKWARDS, SKIP, STREAM
 from te_select.schedules.cpu.operands import Operands
 from te_select.schedules.cpu.span import Span
@@ -192,7 +192,8 @@ class Walk:
         given, span = self.given, self.span
         names = ["then", "else_", *["cond"] * (span.width == 1)]
         inputs = [getattr(given, name) for name in names if given.moves[name] == "f"]
-        if span.forwards or not inputs:
+        n, row_bytes = given.n, span.width * span.inner
+        is_short = isinstance(n, tirx.IntImm) and n.value < LEAST_BYTES // row_bytes
+        if span.forwards or is_short or not inputs:
             return None
-        allowed = given.asked(BACKWARDS)
-        return backwards(allowed, given.out, inputs, given.n, span.width * span.inner)
+        return backwards(given.asked(BACKWARDS), given.out, inputs, n, row_bytes)

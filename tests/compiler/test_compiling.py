@@ -302,6 +302,15 @@ def test_axes_that_lowering_cannot_fuse_are_refused_with_advice(shapes, tmp_path
         assert not list(tmp_path.iterdir())
 
 
+def test_tir_is_shown_without_what_is_never_reached():
+    rows = te_select.compiler.source(Workload((64, 1), (64, 512), (512,)), LEVEL, None, "tir")
+    assert "T.bool(False)" not in rows and "back" not in rows
+    pieces = te_select.compiler.source(Workload(*[(4099, 1021)] * 3), LEVEL, None, "tir")
+    assert "if n < T.int64(" not in pieces  # none has fewer elements than a vector
+    short = te_select.compiler.source(Workload((5,), (5,), (5,)), LEVEL, None, "tir")
+    assert "T.Div" not in short and short.count("if task == T.int64(0):") == 1
+
+
 def test_failure_of_tvm_in_a_build_of_many_is_one_of_them():
     few = [Workload((n,), (n,), ()) for n in (3, 4)]
     for workloads, which in ((few[:1], str(few[0])), (few, "one of 2 workloads")):

@@ -50,6 +50,8 @@ def lower(
     dim_names: Sequence[str],
     pattern: AccessPattern,
     instead: Mapping[str, Condition] = MappingProxyType({}),
+    *,
+    shown: bool = False,
 ) -> tirx.PrimFunc:
     """Lower a scheduled function.
 
@@ -69,6 +71,8 @@ def lower(
     instead
         Other functions with the same parameters, by symbol, each with the condition of the calls
         that it takes over. If several conditions hold, the last function is called.
+    shown
+        Whether to leave out what can never be reached, which LLVM does otherwise.
 
     Returns
     -------
@@ -85,15 +89,20 @@ def lower(
     # Not in the callback below, because TVM turns an exception in a callback into a RuntimeError.
     marked = zip(leaves(flat.body), spans, strict=True)
     written = [(leaf, _written(leaf, span, flags)) for leaf, span in marked]
-    body = tvm_ffi.structural_map(
-        _shared(flat.body, *part),
-        (tirx.For, lambda loop: next((text for at, text in written if at.same_as(loop)), loop)),
-        order="pre",
-    )
+
+    def with_spans(stmt: tirx.Stmt) -> tirx.Stmt:
+        span = (tirx.For, lambda loop: next((s for at, s in written if at.same_as(loop)), loop))
+        return tvm_ffi.structural_map(stmt, span, order="pre")
+
+    if shown:
+        whole = IRModule({"main": tirx.PrimFunc([*flat.params, *how], with_spans(flat.body))})
+        body = _shared(tirx.transform.StmtSimplify()(whole)["main"].body, *part)
+    else:
+        body = with_spans(_shared(flat.body, *part))
     return _raw(flat, body, symbol, dim_names, how, instead)
 
 
-def lower_kernel(one: Scheduled, name: str) -> list[tirx.PrimFunc]:
+def lower_kernel(one: Scheduled, name: str, *, shown: bool = False) -> list[tirx.PrimFunc]:
     """Lower to a raw C function ``name``, and to the functions that take over some of its calls."""
     of = (one.workload.dim_names, access_pattern(one.workload))
     instead: dict[str, Condition] = {}
@@ -102,8 +111,8 @@ def lower_kernel(one: Scheduled, name: str) -> list[tirx.PrimFunc]:
         if variant.applies is not None:
             other = f"{name}_{variant.name}"
             instead[other] = variant.applies
-            others.append(lower(func, other, *of))
-    return [lower(one.func, name, *of, instead), *others]
+            others.append(lower(func, other, *of, shown=shown))
+    return [lower(one.func, name, *of, instead, shown=shown), *others]
 
 
 def build(functions: Sequence[tirx.PrimFunc], target: Target) -> Any:
@@ -168,7 +177,7 @@ def _written(loop: tirx.For, span: Span, flags: ir.Var) -> tirx.Stmt:
 
 def _shared(stmt: tirx.Stmt, task: ir.Var, tasks: ir.Var) -> tirx.Stmt:
     """What a task does: its share of parallel loops; the first one does what is in none of them."""
-    if isinstance(stmt, tirx.SeqStmt):
+    if isinstance(stmt, tirx.SeqStmt) and not any(isinstance(s, tirx.Bind) for s in stmt.seq):
         return tirx.SeqStmt([_shared(each, task, tasks) for each in stmt.seq])
     if isinstance(stmt, tirx.DeclBuffer):
         return stmt
