@@ -110,6 +110,12 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
     if as_json:
         print_json(document)
         return
+    if model is not None:
+        print(f"{model}: {models.counted(nodes)}")
+        for node in nodes:
+            if node.status == "dispatched":
+                by = served[node.place] or "not in the library"
+                print_line(f"{node.place}: {by}; {node.reason}")
     for library in libraries:
         print(
             f"{library['path']}: {len(library['kernels'])} kernel(s) for "
@@ -117,12 +123,6 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
         )
         print_kernels(library["kernels"])
     print(f"{end - imported:.2f} s (and {imported - start:.2f} s to import TVM)")
-    if model is not None:
-        print(f"{model}: {models.counted(nodes)}")
-        for node in nodes:
-            if node.status == "dispatched":
-                by = served[node.place] or "not in the library"
-                print_line(f"{node.place}: {by}; {node.reason}")
 
 
 def _written(path: Path, target: str) -> list[Path]:

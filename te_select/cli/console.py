@@ -243,7 +243,9 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     console = Console(markup=False, highlight=False)
     if not console.is_terminal:
         console.width = _FILE_WIDTH  # lines stay whole, so that they can be searched
-    console.print(table)
+    with console.capture() as shown:
+        console.print(table)
+    print(*(line.rstrip() for line in shown.get().splitlines()), sep="\n")
 
 
 def print_line(text: str) -> None:
@@ -294,7 +296,8 @@ def _explain(error: Any, message: str) -> str:
         return message
     if not hasattr(error, "option_name") and not hasattr(context.command, "commands"):
         return message
-    if verbs := getattr(context.command, "commands", None):
+    commands = getattr(context.command, "commands", {})
+    if verbs := [name for name, command in commands.items() if not command.hidden]:
         end = " Expected" if message.endswith("?") else "; expected"
         return f"{message.rstrip('.')}{end} one of {', '.join(verbs)}"
     accepted = [name for param in context.command.params for name in param.opts if "-" in name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from typing import Annotated
 
 import typer
@@ -29,6 +30,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+_OF_RUNTIME = ("verify", "inspect", "env", "cache")
+_hides = importlib.util.find_spec("te_select.compiler") is None  # as in te-select-runtime
 for _name, _command in (
     ("compile", compile_command),
     ("verify", verify_command),
@@ -38,11 +41,14 @@ for _name, _command in (
     ("tune", tune_command),
     ("profile", profile_command),
 ):
-    app.command(_name)(_command)
-app.add_typer(logs_app, name="logs", cls=Group)
-app.add_typer(where_app, name="where", cls=Group)
-app.add_typer(onnxruntime_app, name="onnxruntime", cls=Group)
-app.add_typer(cache_app, name="cache", cls=Group)
+    app.command(_name, hidden=_hides and _name not in _OF_RUNTIME)(_command)
+for _name, _verbs in (
+    ("logs", logs_app),
+    ("where", where_app),
+    ("onnxruntime", onnxruntime_app),
+    ("cache", cache_app),
+):
+    app.add_typer(_verbs, name=_name, cls=Group, hidden=_hides and _name not in _OF_RUNTIME)
 
 
 def _print_version(wanted: bool) -> None:

@@ -241,7 +241,7 @@ def _one_way(
     if offset < 0 or offset + len(src) > len(base):
         raise BroadcastError(
             f"{name} {format_shape(src)} does not fit into {base_name} {format_shape(base)} at "
-            f"axis {offset}; it must lie within the {len(base)} axes"
+            f"axis {offset}; it must lie within rank {len(base)}"
         )
     out = list(base)
     for i, dim in enumerate(src, start=offset):

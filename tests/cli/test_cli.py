@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -339,3 +340,25 @@ def test_shell_starts_without_the_packages_that_build() -> None:
     )
     assert found.returncode == 0, found.stderr
     assert "--model" in found.stdout
+
+
+def test_help_of_the_runtime_lists_its_own_verbs() -> None:
+    hidden = {"te_select.compiler": None}
+    script = f"import sys; sys.modules.update({hidden!r}); from te_select.cli import main; main()"
+
+    def shown(*words: str) -> str:
+        command = [sys.executable, "-c", script, *words]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        return done.stdout + done.stderr
+
+    listed = re.findall(r"^  ([a-z]+)  ", shown("--help"), re.MULTILINE)
+    assert listed == ["verify", "inspect", "env", "cache"]
+    assert shown("nonsense").endswith("expected one of verify, inspect, env, cache\n")
+    assert "not installed; install te-select" in shown("compile", *FLAGS, "-o", "none.so")
+    assert "  compile " in run("--help").stdout
+
+
+def test_python_runs_the_package_as_the_command_line() -> None:
+    words = [sys.executable, "-m", "te_select", "--version"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout == f"te-select {te_select.__version__}\n"
