@@ -48,7 +48,10 @@ class Scheduled:
 
 
 def records(
-    chosen: Sequence[Scheduled], best: str, c_functions: Collection[Workload]
+    chosen: Sequence[Scheduled],
+    best: str,
+    c_functions: Collection[Workload],
+    names: Mapping[Workload, Sequence[str]],
 ) -> tuple[KernelRecord, ...]:
     """What a manifest says of each workload: the choice for every level, of which one is best."""
     choices: dict[Workload, dict[str, Choice]] = {}
@@ -61,6 +64,7 @@ def records(
             **vars(by_level.pop(best)),
             levels=by_level,
             c_function=c_name(workload) if workload in c_functions else "",
+            names=tuple(names.get(workload, ())),
         )
         for workload, by_level in choices.items()
     )

@@ -42,6 +42,15 @@ StaticObject = Annotated[
 ]
 
 
+Names = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--name",
+        help="Another name in the header: masked=graph#0 declares te_masked; repeatable.",
+    ),
+]
+
+
 @with_groups
 def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
     flags: WorkloadsFlags,
@@ -53,6 +62,7 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
     output: Output = None,
     static: Static = False,
     static_object: StaticObject = False,
+    names: Names = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Compile workloads, or all that a model needs, into a library.
@@ -90,6 +100,7 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
             tuning_logs(logs),
             config=parse_knobs(config),
             static="object" if static_object else static,
+            names=dict(_pair(text) for text in names or ()),
             progress=step,
         )
     end = time.perf_counter()
@@ -123,6 +134,13 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
         )
         print_kernels(library["kernels"])
     print(f"{end - imported:.2f} s (and {imported - start:.2f} s to import TVM)")
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, what = text.partition("=")
+    if not equals:
+        raise UsageError(f"--name {text!r}: expected, for example, masked=graph#0")
+    return name, what
 
 
 def _written(path: Path, target: str) -> list[Path]:

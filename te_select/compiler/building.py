@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import tvm
@@ -30,6 +31,7 @@ def build_scheduled(
     c_functions: Collection[Workload] | None = None,
     *,
     models: Sequence[ModelRecord] = (),
+    names: Mapping[Workload, Sequence[str]] = MappingProxyType({}),
     **options: Any,
 ) -> None:
     """Build a library of scheduled workloads.
@@ -46,6 +48,8 @@ def build_scheduled(
         The nodes that the library was asked for, and the models that they are of.
     c_functions
         The workloads that get a plain C function, if the kind of machine has them; None for all.
+    names
+        Other names of C functions, as `te_select.export` has them.
     options
         Further arguments of the kind of machine: ``static``, the path of a static library or an
         object to write as well, or ``places`` of a family of CPU kernels, and ``progress`` as
@@ -63,7 +67,7 @@ def build_scheduled(
     plain = plain if kinds.kind(target.kind).c_functions else []
     used = versions() | kind.versions()
     manifest = Manifest(
-        kernels=records(chosen, target.levels[-1].name, {one.workload for one in plain}),
+        kernels=records(chosen, target.levels[-1].name, {one.workload for one in plain}, names),
         target={"name": target.name, **kind.requirements(target)},
         versions=used,
         nodes=tuple(nodes),

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 from te_select import forks, kinds
@@ -28,7 +29,7 @@ from te_select.operator.broadcast import shown
 from te_select.operator.node import ModelNode
 from te_select.operator.workload import Workload
 from te_select.runtime.artifact import files, scratch, stored
-from te_select.runtime.artifact.manifest import ModelRecord, NodeRecord
+from te_select.runtime.artifact.manifest import ModelRecord, NodeRecord, is_c_name
 from te_select.runtime.call import loading
 from te_select.runtime.call.kernel import Kernel
 
@@ -83,6 +84,7 @@ def export(
     *,
     config: Mapping[str, Any] | None = None,
     static: bool | Literal["object"] = False,
+    names: Mapping[str, str] = MappingProxyType({}),
     progress: Callable[[int, int], None] | None = None,
 ) -> Path:
     """Compile many workloads into one shared library, or into one for each instruction set.
@@ -105,6 +107,10 @@ def export(
         True writes a static library with the same plain C functions, the ``.a`` beside it.
         ``"object"`` writes the ``.o``, one object file with the functions of tvm-ffi, which TVM
         links into the library of a model.
+    names
+        Names for the C header that stay when shapes change: ``{"masked": "graph#0"}`` calls the
+        function of the node at that place ``te_masked``, too. A node may also be given by its name,
+        and a workload by its own.
     progress
         Called with the number of steps done and of all steps.
 
@@ -118,7 +124,8 @@ def export(
     ------
     ArgumentError
         If there is no workload, no kernel can serve any of the nodes, the schedule of one of the
-        workloads cannot follow `config`, or `static` is none of these.
+        workloads cannot follow `config`, `static` is none of these, or one of `names` is no name in
+        C, or not of one C function.
     ArtifactError
         If the path cannot be written or has the name of a module of Python's standard library, or
         a file beside it exists that no export wrote; or, with several instruction sets, if there
@@ -153,7 +160,9 @@ def export(
     of_models = Counter(node.model for node in nodes if node.model is not None)
     models = [ModelRecord(model.name, model.sha256, n) for model, n in of_models.items()]
     records = [NodeRecord.of(node, family_serves=node.place in served) for node in nodes]
-    options: dict[str, Any] = {"models": models, **({"places": places} if places else {})}
+    named = _named(names, nodes, unique if has_c else [])
+    options: dict[str, Any] = {"models": models, "names": named}
+    options |= {"places": places} if places else {}
     made: dict[Path, stored.Stored] = {}
     total = len(targets) * (len(plan) + 1)  # the last step of each compiles all of them
     step = progress or (lambda _done, _total: None)
@@ -173,6 +182,26 @@ def export(
                 made[one] = replace(made[one], static={ending: code.read_bytes()})
         stored.write_all(made)
     return Path(path)
+
+
+def _named(
+    names: Mapping[str, str], nodes: Sequence[ModelNode], workloads: Sequence[Workload]
+) -> dict[Workload, list[str]]:
+    """The other names of C functions, by workload."""
+    if not isinstance(names, Mapping):
+        raise ArgumentError(f"names is {shown(names)}; expected a mapping of names to nodes")
+    found: dict[Workload, list[str]] = {}
+    for name, what in names.items():
+        of_nodes = {node.workload for node in nodes if what in (node.place, node.name)}
+        meant = [each for each in workloads if each in of_nodes or each.name == what]
+        if len(meant) != 1 or not isinstance(name, str) or not is_c_name(name):
+            raise ArgumentError(
+                f"names has {shown(name)} for {shown(what)}, of which there are {len(meant)} C "
+                "functions; expected an identifier that does not begin with select, for the place "
+                "or the name of a node, or the name of a workload"
+            )
+        found.setdefault(meant[0], []).append(name)
+    return found
 
 
 def _paths(path: str | Path, machines: Collection[str]) -> list[Path]:

@@ -68,8 +68,30 @@ def test_manifest_names_the_file_of_the_model(graph, library):
 def test_compile_says_first_what_became_of_the_nodes(graph, tmp_path):
     few = graph.with_name("few.json")
     few.write_text(json.dumps({"graph": json.loads(graph.read_text())["graph"][:2]}))
-    lines = run("compile", "--model", few, "-o", tmp_path / "few.so").stdout.splitlines()
+    path = tmp_path / "few.so"
+    named = ("--name", "masked=graph#1", "--name", "mask=mask")
+    lines = run("compile", "--model", few, "-o", path, *named).stdout.splitlines()
     assert lines[0] == f"{few}: 2 nodes: 2 compiled"
+    alone = te_select.load(path).export(tmp_path / "alone.so")
+    for text in (each.with_suffix(".h").read_text() for each in (path, alone)):
+        for name in ("masked", "mask"):
+            assert f"#define te_{name} te_select_float32_numpy_c1x4_t2x4_e\n" in text
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("masked", "expected, for example, masked=graph#0"),
+        ("masked=graph#9", "there are 0 C functions; expected an identifier"),
+        ("masked=graph#3", "there are 0 C functions"),  # dispatched
+        ("masked=mask", "there are 2 C functions"),
+        ("select_x=graph#0", "that does not begin with select"),
+        ("a b=graph#0", "names has 'a b' for 'graph#0'"),
+    ],
+)
+def test_names_in_c_that_mean_no_function_are_refused(graph, tmp_path, given, said):
+    done = run("compile", "--model", graph, "-o", tmp_path / "x.so", "--name", given)
+    assert (done.exit_code, said in done.stderr) == (2, True), done.stderr
 
 
 def test_lines_of_tables_end_without_blanks(graph):

@@ -7,7 +7,7 @@ import hashlib
 from te_select.operator import family
 from te_select.operator.broadcast import Shape, format_shape
 from te_select.operator.workload import Workload
-from te_select.runtime.artifact.manifest import Manifest
+from te_select.runtime.artifact.manifest import KernelRecord, Manifest
 from te_select.runtime.c import FOLDER
 
 _MARK = b"/* Kernels of te-select"
@@ -62,8 +62,9 @@ def text(manifest: Manifest) -> bytes | None:
         return f"{begin} */\n{any_shapes}".encode() if held else None
     stream = manifest.kind.c_stream
     functions = "\n".join(
-        _function(*kernel, stream, _served(manifest, kernel[0].name))
-        for kernel in manifest.c_functions.items()
+        _function(each, stream, _served(manifest, each.workload))
+        for each in manifest.kernels
+        if each.c_function
     )
     guard = hashlib.sha256((functions + any_shapes).encode()).hexdigest()[:16].upper()
     declared = f"{stream.removesuffix('*')};\n" if stream else ""
@@ -115,8 +116,9 @@ def _in_comment(text: str) -> str:
     return ascii(text)[1:-1].replace("*/", "* /").replace("/*", "/ *")
 
 
-def _function(workload: Workload, name: str, stream: str, served: list[str]) -> str:
-    """The declaration of one function, below what it computes."""
+def _function(record: KernelRecord, stream: str, served: list[str]) -> str:
+    """The declaration of one function, below what it computes, and its other names."""
+    workload = record.workload
     rule = _RULES[workload.auto_broadcast].format(axis=workload.axis)
     element = _C_TYPES.get(workload.dtype, f"{workload.dtype}_t")
     parameters = [
@@ -135,9 +137,10 @@ def _function(workload: Workload, name: str, stream: str, served: list[str]) -> 
         *served,
         " * out may be then or else_ itself, of as many elements; it overlaps no input otherwise.",
         f" * Broadcast: {rule}. */",
-        f"te_select_status {name}(",
+        f"te_select_status {record.c_function}(",
         *(f"    {parameter}," for parameter in parameters[:-1]),
         f"    {parameters[-1]});",
+        *(f"#define te_{name} {record.c_function}" for name in record.names),
     ]
     return "\n".join(lines) + "\n"
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -42,6 +43,8 @@ class KernelRecord:
         The choice for each level but the best, by its name, if the library has several.
     c_function
         The name of its plain C function; empty if the library has none.
+    names
+        What the header calls that function besides, without ``te_``.
     """
 
     workload: Workload
@@ -50,6 +53,7 @@ class KernelRecord:
     why: str = ""
     levels: Mapping[str, Choice] = field(default_factory=dict)
     c_function: str = ""
+    names: tuple[str, ...] = ()
 
     @property
     def best(self) -> Choice:
@@ -69,6 +73,7 @@ class KernelRecord:
         return {
             "symbol": self.workload.name,
             **({"c_function": self.c_function} if self.c_function else {}),
+            **({"names": list(self.names)} if self.names else {}),
             "workload": self.workload.to_json(),
             **choices.to_json(self.best),
             **({"levels": levels} if levels else {}),
@@ -181,6 +186,11 @@ class Manifest:
 def c_name(workload: Workload) -> str:
     """The name of a workload's plain C function."""
     return f"te_{workload.name}"  # the name itself begins with select_
+
+
+def is_c_name(name: str) -> bool:
+    """Whether ``te_`` and this is a name in C that no kernel and no type of the header has."""
+    return re.fullmatch(r"(?!select)[a-z_]\w*", name, re.ASCII | re.IGNORECASE) is not None
 
 
 def manifest_path(path: str | os.PathLike[str]) -> Path:
@@ -302,7 +312,11 @@ def _parse_kernel(item: Any, levels: tuple[str, ...]) -> KernelRecord:
     found = {}
     for name in by_level:
         before = found[name] = choices.parse(typed(by_level, name, dict), before)
-    return KernelRecord(workload, best.config, best.origin, best.why, found, c_function)
+    names = typed({"names": [], **item}, "names", list)
+    check_strings(names, "names")
+    if odd := [name for name in names if not c_function or not is_c_name(name)]:
+        raise ValueError(f"names holds {odd[0]!r}, expected identifiers, of a C function")
+    return KernelRecord(workload, *vars(best).values(), found, c_function, tuple(names))
 
 
 def _check_family(kernels: tuple[KernelRecord, ...]) -> None:

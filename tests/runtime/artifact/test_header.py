@@ -153,3 +153,38 @@ def test_manifest_names_the_functions_and_only_by_their_names():
     document["kernels"][0]["c_function"] = "system"
     with pytest.raises(ArtifactError, match=r"c_function 'system' is not 'te_select_float32_"):
         parse(json.dumps(document).encode(), "x")
+
+
+@pytest.mark.parametrize("language", COMPILERS)
+def test_other_names_call_the_same_function(language, tmp_path):
+    library = described(RULES[:2])
+    records = [
+        dataclasses.replace(record, names=(f"own{i}", f"_Other{i}"))
+        for i, record in enumerate(library.kernels)
+    ]
+    text = header.text(dataclasses.replace(library, kernels=tuple(records)))
+    call = "te_own0((const uint8_t*)0, (const float*)0, (const float*)0, (float*)0)"
+    source = tmp_path / "use.c"
+    source.write_bytes(
+        text
+        + f"int use(void) {{ return {call} || te__Other1 == 0; }}\n".encode()
+    )
+    command = COMPILERS[language]
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"needs {command[0]}")
+    options = (*STRICT, "-Wno-address")
+    done = subprocess.run([*command, *options, source], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", ["select_x", "1st", "a b", "x\n#error", "", "\u00e4", 3])
+def test_manifest_with_a_name_that_c_does_not_take_is_refused(name):
+    document = described(RULES[:1]).to_json("0" * 64)
+    document["kernels"][0]["names"] = [name]
+    with pytest.raises(ArtifactError, match="names holds"):
+        parse(json.dumps(document).encode(), "mask.so")
+    document["kernels"][0]["names"] = ["masked"]
+    assert parse(json.dumps(document).encode(), "mask.so")[0].kernels[0].names == ("masked",)
+    del document["kernels"][0]["c_function"]
+    with pytest.raises(ArtifactError, match="names holds 'masked'"):
+        parse(json.dumps(document).encode(), "mask.so")
