@@ -171,4 +171,4 @@ def test_emulated_arm_gets_the_wheel_that_is_built_here():
         shown.index(text) for text in ("MACHINE=aarch64 DIST=there/dist", " check ", "make demo")
     )
     assert wheel < kernels < demo < shown.index("make test")
-    assert '--find-links /given/dist "te-select-runtime[cli]"' in shown
+    assert 'pip install "$(ls /given/dist/te_select_runtime-*.whl)[cli]"' in shown

@@ -13,7 +13,7 @@ try:
 
     import te_select.relax
 except ModuleNotFoundError as error:
-    raise SystemExit(f"{error}; pip install onnx te-select") from None
+    raise SystemExit(f"{error}; pip install onnx (te-select: by its wheel)") from None
 if not sys.argv[2:]:
     raise SystemExit(__doc__)
 cpu = target.Target({"kind": "llvm", "mcpu": "x86-64-v2"})
