@@ -55,9 +55,7 @@ def test_warning_that_a_filter_makes_an_error_of_is_shown_and_the_call_goes_on(
     (tmp_path / "file").touch()
     environment = {**os.environ, "TE_SELECT_CACHE_DIR": str(tmp_path / "file")}
     command = [sys.executable, "-W", "error", script]
-    done = subprocess.run(
-        command, env=environment, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     expected = f"{script}:3: RuntimeWarning: te_select cannot keep what it has built"
     assert done.stderr.startswith(expected)

@@ -98,10 +98,7 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
             return
         document = _of_library(path)
         document |= _loaded(path, document) if load else _here(path)
-        try:
-            document["files_written"] = stored.write_beside(stored.read(path), path)
-        except ArtifactError:  # it was changed, as "loads here" says
-            code = FAILED
+        code = _write_beside(path, document)
     else:
         check_folder("--tuning-logs", logs, "none")
         if not flags.given:
@@ -164,6 +161,15 @@ def _of_workload(
         document |= _loaded(made, document)
     del document["path"]
     return document
+
+
+def _write_beside(path: Path, document: dict[str, Any]) -> int:
+    """Write the manifest and the header beside a library again, if they differ; the exit code."""
+    try:
+        document["files_written"] = stored.write_beside(stored.read(path), path)
+    except ArtifactError:  # it was changed, as "loads here" says
+        return FAILED
+    return 0
 
 
 def _here(path: Path) -> dict[str, Any]:

@@ -21,7 +21,7 @@ by_type: dict[type, Callable[..., Any]] = {}
 They return None for other calls, which the function that `find` returns then does."""
 _all_calls: dict[type, Callable[..., Any]] = {}
 _no_tensors: WeakSet[type] = WeakSet()
-_asked: list[Any] = []  # the types of tensors, of the libraries that were there, which these are not
+_asked: list[Any] = []  # the types of tensors that these were compared with
 
 
 def find(values: Iterable[Any]) -> Callable[..., Any] | None:

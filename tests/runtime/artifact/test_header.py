@@ -165,10 +165,7 @@ def test_other_names_call_the_same_function(language, tmp_path):
     text = header.text(dataclasses.replace(library, kernels=tuple(records)))
     call = "te_own0((const uint8_t*)0, (const float*)0, (const float*)0, (float*)0)"
     source = tmp_path / "use.c"
-    source.write_bytes(
-        text
-        + f"int use(void) {{ return {call} || te__Other1 == 0; }}\n".encode()
-    )
+    source.write_bytes(text + f"int use(void) {{ return {call} || te__Other1 == 0; }}\n".encode())
     command = COMPILERS[language]
     if shutil.which(command[0]) is None:
         pytest.skip(f"needs {command[0]}")
