@@ -79,8 +79,9 @@ WORK ?= build/wheel
 wheel: $(BUILT)  ## build sdists and wheels of te-select and te-select-runtime into dist
 	@test "$(filter x86_64 aarch64 riscv64,$(MACHINE))" || \
 		(echo "MACHINE is $(MACHINE); expected x86_64, aarch64 or riscv64" >&2; exit 2)
+	@echo "This takes some minutes; most of them go into the kernels of te_select.where for $(LEVELS)."
 	rm -rf $(WORK) && mkdir -p $(WORK)/sources $(DIST)
-	$(BIN)/python -m pip install --quiet build packaging 'pip>=22.3' tomlkit
+	$(BIN)/python -m pip install --quiet auditwheel build packaging 'pip>=22.3' tomlkit wheel
 	$(BIN)/python -m build --sdist --outdir $(WORK) .
 	tar -xzf $(WORK)/te_select-*.tar.gz -C $(WORK)/sources --strip-components 1
 	$(BIN)/python release/split.py $(WORK)/sources $(WORK)/runtime $(WORK)/builder
@@ -90,6 +91,7 @@ wheel: $(BUILT)  ## build sdists and wheels of te-select and te-select-runtime i
 	mkdir -p $(WORK)/runtime/te_select/prebuilt
 	gzip -9 --no-name --stdout $(WORK)/where.so > $(WORK)/runtime/te_select/prebuilt/where.so.gz
 	$(BIN)/python release/runtime_wheel.py $(WORK)/runtime $(DIST) $(MACHINE)
+	$(BIN)/python release/manylinux.py $(DIST)
 
 # Hours on two cores. Needs root, Debian's qemu-user-static and mmdebstrap, and Python 3.11, as the root
 # has it. The wheel and the library of kernels are made here, and checked there.

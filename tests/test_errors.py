@@ -43,7 +43,7 @@ def test_a_removed_name_says_what_to_use_instead(name: str, instead: str) -> Non
     assert name not in dir(te_select) and not hasattr(te_select, name)
 
 
-def test_warning_that_a_filter_makes_an_error_of_is_shown_and_the_call_goes_on(
+def test_warning_made_an_error_is_shown_and_the_call_goes_on(
     tmp_path: Path,
 ) -> None:
     script = tmp_path / "caller.py"

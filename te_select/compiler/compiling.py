@@ -175,7 +175,7 @@ def export(
                 chosen += [apply(workload, level) for level in resolved.levels]
             step(done + 1, total)
             code = built.with_suffix(ending)
-            beside = {"static": code} if static else {}
+            beside: dict[str, Any] = {"static": code} if static else {}
             build_scheduled(chosen, built, resolved, records, unique, **options, **beside)
             made[one] = stored.read(built)
             if static:

@@ -120,7 +120,7 @@ def _promoted(cond: Any, *sides: Any) -> Any:
     return _in_pieces(np.asarray(bool(cond) if type(cond) in _NUMBERS else cond), x, y, dtype)
 
 
-def _of_number(value: Any, dtype: np.dtype[Any]) -> Array:
+def _of_number(value: Any, dtype: np.dtype[Any]) -> Any:
     """A number as an array of a type; an error of NumPy if that loses more than digits."""
     if type(value) not in _NUMBERS:
         return value
@@ -129,7 +129,7 @@ def _of_number(value: Any, dtype: np.dtype[Any]) -> Array:
         return np.asarray(own.astype(dtype))
 
 
-def _of_date(value: Any, dtype: np.dtype[Any]) -> Array:
+def _of_date(value: Any, dtype: np.dtype[Any]) -> Any:
     """Dates or durations of a type, or a single one of another unit, if nothing is lost by it."""
     own = getattr(value, "dtype", None)
     if own == dtype:

@@ -31,7 +31,7 @@ def test_inspect_says_why_a_library_does_not_load(one: Path, tmp_path: Path) -> 
         assert run("inspect", path, *words).exit_code == 1
 
 
-def test_inspect_of_a_library_for_cuda_says_that_there_is_no_driver(tmp_path: Path) -> None:
+def test_inspect_for_cuda_says_that_there_is_no_driver(tmp_path: Path) -> None:
     path = cuda_standin.build([Workload((4,), (4,), (4,))], tmp_path / "mask.so")
     with cuda_standin.fake_driver():
         for words in ((), ("--load",)):

@@ -10,7 +10,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -316,7 +316,8 @@ def _parse_kernel(item: Any, levels: tuple[str, ...]) -> KernelRecord:
     check_strings(names, "names")
     if odd := [name for name in names if not c_function or not is_c_name(name)]:
         raise ValueError(f"names holds {odd[0]!r}, expected identifiers, of a C function")
-    return KernelRecord(workload, *vars(best).values(), found, c_function, tuple(names))
+    record = KernelRecord(workload, best.config, best.origin, best.why, found, c_function)
+    return replace(record, names=tuple(names))
 
 
 def _check_family(kernels: tuple[KernelRecord, ...]) -> None:

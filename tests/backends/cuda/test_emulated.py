@@ -94,7 +94,7 @@ def test_named_sizes_around_the_vector_and_the_tile(dtype, tmp_path):
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
-def test_named_rows_that_are_no_whole_vectors_select_the_same_bits(dtype, tmp_path):
+def test_named_rows_of_broken_vectors_select_the_same_bits(dtype, tmp_path):
     """Sixteen such rows together are whole vectors of any element type."""
     workloads = [
         Workload(["r", 1], ["r", "n"], ["n"], dtype),
