@@ -6,7 +6,6 @@ import hashlib
 
 from te_select.operator import family
 from te_select.operator.broadcast import Shape, format_shape
-from te_select.operator.workload import Workload
 from te_select.runtime.artifact.manifest import KernelRecord, Manifest
 from te_select.runtime.c import FOLDER
 
@@ -62,7 +61,7 @@ def text(manifest: Manifest) -> bytes | None:
         return f"{begin} */\n{any_shapes}".encode() if held else None
     stream = manifest.kind.c_stream
     functions = "\n".join(
-        _function(each, stream, _served(manifest, each.workload))
+        _function(each, stream, _served(manifest, each.workload.name))
         for each in manifest.kernels
         if each.c_function
     )
