@@ -55,7 +55,8 @@ typedef struct {
  * 64 axes or 2^63 - 1 elements. */
 int64_t te_select_join(te_select_where_call* call, const te_select_view inputs[TE_SELECT_INPUTS]);
 
-/* Sets the strides of out, if it has the shape that the inputs broadcast to; else returns 0. */
+/* Sets the strides of out, of which there must be some, if it has the shape that the inputs broadcast
+ * to; else returns 0. */
 int te_select_join_out(te_select_where_call* call, const te_select_view* out);
 
 /* Whether out may overlap an input or itself; the result must then be written elsewhere first. It

@@ -3,12 +3,9 @@
 
 #include "where.h"
 
-__attribute__((visibility("default"))) int te_select_broadcast(te_select_where_call* call,
-                                                               int operand, int32_t ndim,
-                                                               const int64_t* shape,
-                                                               const int64_t* strides) {
-  int is_call = call->ndim <= TE_SELECT_WHERE_RANK && operand >= 0 && operand < TE_SELECT_OPERANDS;
-  if (!is_call || ndim < 0 || ndim > call->ndim) return 0;
+/* Calls of a function that is exported are not inlined. */
+static inline int broadcast(te_select_where_call* call, int operand, int32_t ndim,
+                            const int64_t* shape, const int64_t* strides) {
   int32_t before = call->ndim - ndim;
   int64_t compact = operand == TE_SELECT_COND ? 1 : call->width;
   for (int32_t i = 0; i < before; ++i) call->strides[operand][i] = 0;
@@ -23,6 +20,15 @@ __attribute__((visibility("default"))) int te_select_broadcast(te_select_where_c
     compact = (int64_t)((uint64_t)compact * (uint64_t)shape[i]); /* of too many bytes it wraps */
   }
   return 1;
+}
+
+__attribute__((visibility("default"))) int te_select_broadcast(te_select_where_call* call,
+                                                               int operand, int32_t ndim,
+                                                               const int64_t* shape,
+                                                               const int64_t* strides) {
+  int is_call = call->ndim <= TE_SELECT_WHERE_RANK && operand >= 0 && operand < TE_SELECT_OPERANDS;
+  if (!is_call || ndim < 0 || ndim > call->ndim) return 0;
+  return broadcast(call, operand, ndim, shape, strides);
 }
 
 int64_t te_select_join(te_select_where_call* call, const te_select_view inputs[TE_SELECT_INPUTS]) {
@@ -43,7 +49,7 @@ int64_t te_select_join(te_select_where_call* call, const te_select_view inputs[T
   }
   for (int i = 0; i < TE_SELECT_INPUTS; ++i) {
     const te_select_view* in = &inputs[i];
-    if (!te_select_broadcast(call, i, in->ndim, in->shape, in->strides)) return -1;
+    if (!broadcast(call, i, in->ndim, in->shape, in->strides)) return -1;
   }
   return elements;
 }
@@ -52,8 +58,9 @@ int te_select_join_out(te_select_where_call* call, const te_select_view* out) {
   if (out->ndim != call->ndim) return 0;
   for (int32_t axis = 0; axis < call->ndim; ++axis) {
     if (out->shape[axis] != call->shape[axis]) return 0;
+    call->strides[TE_SELECT_OUT][axis] = out->strides[axis];
   }
-  return te_select_broadcast(call, TE_SELECT_OUT, out->ndim, out->shape, out->strides);
+  return 1;
 }
 
 /* The address of the first byte of an operand, and the address behind its last byte. */

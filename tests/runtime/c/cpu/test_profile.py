@@ -333,8 +333,8 @@ def test_library_says_from_where_on_stores_go_past_the_cache(library, monkeypatc
     assert past["fills_past_the_cache"] == NEVER
 
 
-def test_nothing_is_said_of_it_for_a_library_that_does_not_say_it(library):
-    """Those of te-select 0.2 do not."""
+def test_nothing_is_said_of_it_for_a_library_of_0_2(library):
+    """It does not say it itself."""
     lines = library.find().decode().splitlines()
     text = "\n".join(line for line in lines if "s_past_the_cache" not in line)
     whole, old = (Profile.parse(each).in_effect for each in ("\n".join(lines), text))
