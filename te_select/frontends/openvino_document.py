@@ -173,12 +173,7 @@ class _Handler(xml.sax.handler.ContentHandler):
             self._text.append(content)
 
     def _layer(self, attrs: Any) -> None:
-        layer = Layer(
-            attrs.get("id", ""),
-            attrs.get("name", ""),
-            attrs.get("type", ""),
-            attrs.get("version", ""),
-        )
+        layer = Layer(*(attrs.get(name, "") for name in ("id", "name", "type", "version")))
         net = self.nets[-1]
         if layer.id in net.layers:
             raise ModelError(f"two layers have the id {layer.id!r}; expected one of each")

@@ -80,22 +80,11 @@ def model_node(
     dtype = _dtype(site, operands)
     status, reason = next(_obstacles(site, operands, dtype, shapes, met), ("compiled", ""))
     cond, then, else_ = (None if shape is None else _shown(shape) for shape in shapes)
+    out = _out_shape(known, met, site.axis) if len(known) == len(shapes) else None
     names = dict.fromkeys(dim for shape in known for dim in shape if isinstance(dim, str))
-    node = ModelNode(
-        site.name,
-        site.place,
-        site.op,
-        status,
-        None,
-        reason,
-        site.cond_producer,
-        cond_shape=cond,
-        then_shape=then,
-        else_shape=else_,
-        out_shape=_out_shape(known, met, site.axis) if len(known) == len(shapes) else None,
-        dtype=dtype,
-        dims={name: (texts or {}).get(name, name) for name in names},
-    )
+    dims = {name: (texts or {}).get(name, name) for name in names}
+    where, maker = (site.name, site.place, site.op), site.cond_producer
+    node = ModelNode(*where, status, None, reason, maker, cond, then, else_, out, dtype, dims)
     return _compiled(node, site) if status == "compiled" else node
 
 

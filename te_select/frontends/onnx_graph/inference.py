@@ -43,12 +43,10 @@ def inferred(model: ModelProto, names: Mapping[str, str]) -> dict[str, Tensor]:
         done = subprocess.run(command, input=data, capture_output=True, check=False)
     except OSError as error:
         raise ToolchainError(f"the process that infers shapes cannot start: {error}") from error
-    if done.returncode < 0:
-        name = signal.Signals(-done.returncode).name
-        raise ModelError(f"onnx cannot infer the shapes: it ended with {name}")
     if done.returncode:
-        lines = done.stderr.decode(errors="replace").split()
-        raise ModelError(f"onnx cannot infer the shapes: {' '.join(lines)}")
+        said = " ".join(done.stderr.decode(errors="replace").split())
+        end = signal.Signals(-done.returncode).name if done.returncode < 0 else said
+        raise ModelError(f"onnx cannot infer the shapes: {end}")
     found = ModelProto()
     found.ParseFromString(done.stdout)
     return dict(tensors_of(found.graph, names))
