@@ -36,10 +36,10 @@ class ModelNode:
     op
         The operator: ``Where-9``, ``Where-16``, ``Select-1`` (OpenVINO), ``Select`` (oneDNN).
     status
-        ``"compiled"``: it has a kernel, for `workload`. ``"dispatched"``: the broadcasting dims,
-        the rank or the element type are known only at the call. ``"shape"``: it selects a few ints
-        from which shapes are made; nothing is built. ``"folded"``: the same at every call, so it
-        can be computed once. ``"refused"``: no kernel can serve it.
+        ``"compiled"``: it has a kernel, for `workload`. ``"dispatched"``: a dim, the rank, the
+        element type or which dim broadcasts is known only at the call. ``"shape"``: it selects a
+        few ints from which shapes are made; nothing is built. ``"folded"``: the same at every call,
+        so it can be computed once. ``"refused"``: no kernel can serve it.
     workload
         The workload of a ``"compiled"`` node; otherwise None.
     reason
@@ -48,14 +48,14 @@ class ModelNode:
         What makes cond: the type of an operator (with its domain if that is not the format's own:
         ``my.ops::leaky``), ``graph input``, ``body input``, ``function input`` or ``initializer``.
     cond_shape, then_shape, else_shape, out_shape
-        The shapes, by the names of the workload; None if the rank is not known. A dim of
-        `out_shape` that is known only at the call is ``"?"``.
+        The shapes, by the names of the workload; None if the rank is not known. A dim of which
+        nothing is known before the call is ``"?"``.
     dtype
         Element type of then, else and out. It is the format's own name if te_select has no such
         type, and None if the type is not known.
     dims
-        What each name in the shapes stands for: the file's own text for it, an expression of such
-        texts, or the tensor and axis where it occurs first.
+        What each name in the shapes stands for: the file's own text for it, or the input and the
+        axis.
     model
         The file that it was read from. Nodes of two files may be equal.
     """

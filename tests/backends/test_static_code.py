@@ -211,9 +211,7 @@ int main(void) {{
 
 
 @pytest.mark.parametrize("with_compiled", [True, False])
-def test_dispatched_nodes_of_a_model_are_served_by_a_function_of_the_header(
-    tmp_path, monkeypatch, with_compiled
-):
+def test_header_declares_what_serves_dispatched_nodes(tmp_path, monkeypatch, with_compiled):
     monkeypatch.setattr(family, "parts_of_width", lambda width: [f"w{width}"])  # rows take 10 s
     ops = [select([4], [4], []), select([4], [OPEN], [])]
     for i, each in enumerate((*ops[1]["inputs"], *ops[1]["outputs"])):

@@ -83,7 +83,7 @@ def test_torchscript_arithmetic_before_an_expand_is_not_built(tmp_path):
     assert selection.cond_shape == ("?", "?", "?", "?")
 
 
-def test_shapes_that_are_computed_are_known_where_onnx_propagates_them(tmp_path):
+def test_shape_that_onnx_propagates_is_known(tmp_path):
     nodes = [
         node("Shape", ["x"], ["shape"]),
         node("Gather", ["shape", "zero"], ["batch"]),
@@ -160,7 +160,7 @@ def test_symbols_that_only_the_exporter_states_are_not_trusted(tmp_path):
     assert found.cond_shape == found.then_shape == (1, "?")
 
 
-def test_what_only_the_file_states_of_a_tensor_inside_is_not_trusted(tmp_path):
+def test_what_the_file_states_inside_is_not_trusted(tmp_path):
     nodes = [
         helper.make_node("Unheard", ["x"], ["z"], domain="far.away"),
         node("Where", ["c", "z", "y"], ["out"]),

@@ -15,8 +15,8 @@ def main(extension: str, most_bytes: int, most_seconds: int) -> None:
     """Infer within limits of memory and time; an error of onnx ends the process with status 1."""
     limits = (resource.RLIMIT_AS, most_bytes), (resource.RLIMIT_CPU, most_seconds)
     for limit, most in (*limits, (resource.RLIMIT_CORE, 0)):
-        hard = resource.getrlimit(limit)[1]
-        resource.setrlimit(limit, (most if hard < 0 else min(most, hard), hard))
+        soft, hard = resource.getrlimit(limit)
+        resource.setrlimit(limit, (most if soft < 0 else min(most, soft), hard))
     name = "onnx_cpp2py_export"
     loader = ExtensionFileLoader(name, extension)
     onnx = module_from_spec(ModuleSpec(name, loader, origin=extension))
