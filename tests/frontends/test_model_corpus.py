@@ -45,6 +45,7 @@ def agrees(shape, seen, names):
     return len(shape) == len(seen) and all(
         dim == size if isinstance(dim, int) else names.setdefault(dim, size) == size
         for dim, size in zip(shape, seen, strict=True)
+        if dim != "?"
     )
 
 
@@ -64,7 +65,8 @@ def check_status(node, index_says_shape=None):
         assert node.workload.out_shape == node.out_shape
         assert (node.workload.cond_shape, node.workload.then_shape) == shapes_of(node)[:2]
     elif node.status == "dispatched":
-        assert not known or node.dtype is None or "?" in (node.out_shape or ()) or node.dims
+        unknown = any("?" in (shape or ()) for shape in shapes_of(node))
+        assert not known or node.dtype is None or unknown or node.dims
     elif node.status == "shape":
         assert node.dtype in ("int64", "int32")
         assert index_says_shape in (True, None)
