@@ -91,7 +91,7 @@ wheel: $(BUILT)  ## build sdists and wheels of te-select and te-select-runtime i
 	mkdir -p $(WORK)/runtime/te_select/prebuilt
 	gzip -9 --no-name --stdout $(WORK)/where.so > $(WORK)/runtime/te_select/prebuilt/where.so.gz
 	$(BIN)/python release/runtime_wheel.py $(WORK)/runtime $(DIST) $(MACHINE)
-	$(BIN)/python release/manylinux.py $(DIST)
+	release/manylinux.sh $(BIN)/python $(DIST)
 
 # Hours on two cores. Needs root, Debian's qemu-user-static and mmdebstrap, and Python 3.11, as the root
 # has it. The wheel and the library of kernels are made here, and checked there.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import importlib.util
 import json
 import platform
@@ -176,50 +175,53 @@ def test_emulated_arm_gets_the_wheel_that_is_built_here():
     assert 'pip install "$(ls /given/dist/te_select_runtime-*.whl)[cli]"' in shown
 
 
-@pytest.fixture
-def manylinux(monkeypatch, tmp_path):
-    """The module that tags wheels, a wheel, what auditwheel says, and the commands that are run."""
-    spec = importlib.util.spec_from_file_location("manylinux", ROOT / "release/manylinux.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    wheel = tmp_path / "te_select_runtime-1-cp312-cp312-linux_x86_64.whl"
-    with zipfile.ZipFile(wheel, "w") as made:
-        made.writestr("te_select/prebuilt/where.so.gz", gzip.compress(b"\x7fELF where"))
-        made.writestr("te_select/version.py", "")
-    (tmp_path / "te_select-1-py3-none-any.whl").write_bytes(b"not looked at")
-    module.says, module.commands, module.held = "", [], {}
-
-    def run(command, **_options):
-        module.commands.append(command)
-        if "show" in command:
-            with zipfile.ZipFile(command[-1]) as shown:
-                module.held = {name: shown.read(name) for name in shown.namelist()}
-        return subprocess.CompletedProcess(command, 0, module.says, "")
-
-    monkeypatch.setattr(module.subprocess, "run", run)
-    monkeypatch.setattr(sys, "argv", ["", str(tmp_path)])
-    return module
+PYTHON = """#!/bin/sh
+echo "$@" >> {folder}/words
+case "$2 $3" in
+"wheel unpack")
+    mkdir -p $5/te_select_runtime-1/te_select/prebuilt
+    echo | gzip > $5/te_select_runtime-1/te_select/prebuilt/where.so.gz ;;
+"wheel pack")
+    test -e $6/te_select/prebuilt/where.so && touch $5/packed.whl ;;
+"auditwheel show")
+    cat {folder}/says ;;
+esac
+"""
 
 
-def test_wheel_gets_the_tag_that_auditwheel_finds(manylinux):
-    manylinux.says = 'is consistent with\nthe following platform tag: "manylinux_2_34_x86_64".\n'
-    manylinux.main()
-    assert manylinux.held["te_select/prebuilt/where.so"] == b"\x7fELF where"
-    _, tagged = manylinux.commands
-    assert tagged[-4:-1] == ["--remove", "--platform-tag", "manylinux_2_34_x86_64"]
-    assert tagged[-1].endswith("te_select_runtime-1-cp312-cp312-linux_x86_64.whl")
-
-
-def test_wheel_without_a_tag_says_why(manylinux, capsys):
-    manylinux.says = "uses symbols that are too new:\nGLIBC_9.9\n"
-    manylinux.main()
-    assert len(manylinux.commands) == 1
-    expected = "linux_x86_64.whl gets no manylinux tag: uses symbols that are too new: GLIBC_9.9\n"
-    assert capsys.readouterr().out.endswith(expected)
+@needs_make
+@pytest.mark.parametrize(
+    ("says", "tag"),
+    [
+        ('is consistent with the following\nplatform tag: "manylinux_2_34_x86_64".\n', "2_34"),
+        ("uses symbols that are too new:\nGLIBC_9.9\n", None),
+    ],
+)
+def test_wheel_gets_the_tag_that_auditwheel_finds(tmp_path, says, tag):
+    python, wheel = tmp_path / "python", tmp_path / "te_select_runtime-1-cp312-linux_x86_64.whl"
+    python.write_text(PYTHON.format(folder=tmp_path))
+    python.chmod(0o755)
+    (tmp_path / "says").write_text(says)
+    for path in (wheel, tmp_path / "te_select-1-py3-none-any.whl"):
+        path.touch()
+    command = [ROOT / "release/manylinux.sh", python, tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    words = [line.split() for line in (tmp_path / "words").read_text().splitlines()]
+    tagged = [each for each in words if each[2] == "tags"]
+    if tag:
+        assert tagged[0][3:] == [
+            "--remove",
+            "--platform-tag",
+            f"manylinux_{tag}_x86_64",
+            str(wheel),
+        ]
+    else:
+        assert f"{wheel} gets no manylinux tag: uses symbols that are too new: GLIBC" in done.stdout
+    assert len(tagged) == bool(tag)
 
 
 @needs_make
 def test_make_says_that_wheels_take_minutes_and_tags_them():
     shown = planned("wheel", "DIST=there")
     assert "This takes some minutes" in shown
-    assert shown.index("runtime_wheel.py") < shown.index("release/manylinux.py there")
+    assert re.search(r"runtime_wheel\.py.*manylinux\.sh \S+/python there", shown, re.DOTALL)
