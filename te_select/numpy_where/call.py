@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from te_select.errors import not_installed
+from te_select.numpy_where.explain import Explanation, explain
 from te_select.numpy_where.kernels import library
 from te_select.numpy_where.numpy_rules import left, numpy_fallback, pieces
 from te_select.numpy_where.tensor_libraries import by_type
@@ -85,6 +86,9 @@ class Where(Protocol):
     def stats(self) -> Stats:
         """How many calls kernels have served, and how many numpy.where."""
 
+    def explain(self, cond: Any, x: Any, y: Any, out: Any = None) -> Explanation:
+        """How a call would be done, or why it would be left."""
+
     def build(self, path: str | None = None, target: str = "native") -> Path:
         """Build all kernels, into the cache or a library to ship."""
 
@@ -144,5 +148,6 @@ for _name, _value in (
     ("stats", _stats),
     ("build", build),
     ("use", library.use),
+    ("explain", explain),
 ):
     setattr(where, _name, _value)

@@ -16,8 +16,8 @@ left: Counter[str] = Counter()
 """How many calls were left to numpy.where, by the reason."""
 pieces: Counter[str] = Counter()
 """How many ``calls`` and ``large_calls`` kernels have served as pieces of others."""
-_PIECE = 1 << 14  # elements, which stay in the cache
-_NUMBERS = (int, float, complex)
+PIECE = 1 << 14  # elements, which stay in the cache
+NUMBERS = (int, float, complex)
 
 Array = np.ndarray[Any, Any]
 
@@ -106,23 +106,39 @@ def _promoted(cond: Any, *sides: Any) -> Any:
 
     A number becomes an array of the result's type, and the call starts anew.
     """
-    given = [side if type(side) in _NUMBERS else np.asarray(side) for side in sides]
-    dtype = np.result_type(*given)
-    convert = _of_date if dtype.kind in "mM" else _of_number
-    try:
-        x, y = (convert(side, dtype) for side in given)
-    except (FloatingPointError, OverflowError):  # which numpy.where is to tell of
+    given = as_sides(*sides)
+    x, y, dtype = converted(*given)
+    if dtype is None:
         return _leave("promotion")
     if x is not given[0] or y is not given[1]:
         return _where(cond, x, y)
     if not library.fetch(family.part_of_width(dtype.itemsize)):
         return _leave("no kernel")
-    return _in_pieces(np.asarray(bool(cond) if type(cond) in _NUMBERS else cond), x, y, dtype)
+    return _in_pieces(np.asarray(bool(cond) if type(cond) in NUMBERS else cond), x, y, dtype)
+
+
+def as_sides(*sides: Any) -> list[Any]:
+    """Arrays, and numbers of Python as they are."""
+    return [side if type(side) in NUMBERS else np.asarray(side) for side in sides]
+
+
+def converted(*sides: Any) -> tuple[Any, Any, np.dtype[Any] | None]:
+    """Both sides, those converted that are single values, and the type of the result.
+
+    The type is None if the conversions are NumPy's.
+    """
+    dtype = np.result_type(*sides)
+    convert = _of_date if dtype.kind in "mM" else _of_number
+    try:
+        x, y = (convert(side, dtype) for side in sides)
+    except (FloatingPointError, OverflowError):  # which numpy.where is to tell of
+        return None, None, None
+    return x, y, dtype
 
 
 def _of_number(value: Any, dtype: np.dtype[Any]) -> Any:
     """A number as an array of a type; an error of NumPy if that loses more than digits."""
-    if type(value) not in _NUMBERS:
+    if type(value) not in NUMBERS:
         return value
     with np.errstate(all="raise"):
         own = np.asarray(value, np.int64 if type(value) is int else None)
@@ -157,7 +173,7 @@ def _in_pieces(cond: Array, x: Array, y: Array, dtype: np.dtype[Any]) -> Array:
             op_flags=[["writeonly", "allocate", "no_subtype"], *[["readonly"]] * 3],
             op_dtypes=[dtype, np.dtype(bool), dtype, dtype],
             casting="unsafe",
-            buffersize=_PIECE,
+            buffersize=PIECE,
         )
         with iterator:
             out: Array = iterator.operands[0]

@@ -115,6 +115,13 @@ def by_name(counts: Sequence[int]) -> dict[str, int]:
     return {name: n for name, each in kernels().items() if (n := found[place[each]])}
 
 
+def name_of(number: int) -> str:
+    """The name of the kernel with a number of the C half; empty if no kernel has it."""
+    placed = places(parts())
+    named = (name for name, each in kernels().items() if placed[each] == _PLACES[number])
+    return next(named, "")
+
+
 def _index(width: int) -> int:
     return WIDTHS.index(width)
 

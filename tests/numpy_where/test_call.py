@@ -361,5 +361,5 @@ def test_kernels_take_a_single_date_that_loses_nothing(array, single):
 
 
 def test_what_belongs_to_where_is_listed_and_described():
-    assert {"build", "stats", "use"} <= set(dir(where))
-    assert all(getattr(where, name).__doc__ for name in ("build", "stats", "use"))
+    assert {"build", "explain", "stats", "use"} <= set(dir(where))
+    assert all(getattr(where, name).__doc__ for name in ("build", "explain", "stats", "use"))

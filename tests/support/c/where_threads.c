@@ -81,7 +81,7 @@ static void* make_calls(void* number) {
   for (int k = 0; k < CALLS; ++k) {
     te_select_where_call call;
     make_call(&call, memory, rand_r(&seed) % 4);
-    if (library->call(&call) < 0) fail("a call was not done");
+    if (library->call(&call, NULL) < 0) fail("a call was not done");
     for (int64_t i = 0; i < ROWS; ++i) {
       for (int64_t j = 0; j < COLUMNS; ++j) {
         int side = *element(&call, TE_SELECT_COND, i, j) ? TE_SELECT_THEN : TE_SELECT_ELSE;

@@ -240,9 +240,18 @@ static int32_t decide(walk* w, const te_select_machine* machine,
   return how.tasks;
 }
 
+/* Walks; nonzero means failure. */
+static int run(walk* w, int32_t tasks) {
+  if (!make_rooms(w)) return -1;
+  int failed = run_cut(w, tasks);
+  if (w->memory) free(w->memory); /* short calls spare themselves the call */
+  if (w->flags & TE_SELECT_STREAM) te_select_fence();
+  return failed;
+}
+
 int32_t te_select_where_walk(const te_select_where_kernels* kernels,
                              const te_select_machine* machine, const te_select_where_call* call,
-                             const te_select_pool_of_caller* pool) {
+                             const te_select_pool_of_caller* pool, te_select_where_plan* plan) {
   walk w; /* to set all of it to zero would take a tenth of a short call */
   w.kernels = kernels;
   w.pool = pool;
@@ -257,11 +266,13 @@ int32_t te_select_where_walk(const te_select_where_kernels* kernels,
   take_block(&w);
   int32_t tasks = decide(&w, machine, bytes);
   cut(&w, tasks);
-  if (!make_rooms(&w)) return TE_SELECT_WHERE_FAILED;
-  int failed = run_cut(&w, tasks);
-  if (w.memory) free(w.memory); /* short calls spare themselves the call */
-  if (w.flags & TE_SELECT_STREAM) te_select_fence();
-  if (failed) return TE_SELECT_WHERE_FAILED;
+  if (plan) {
+    plan->threads = w.threads;
+    plan->past_cache = (w.flags & TE_SELECT_STREAM) != 0;
+    plan->by_tiles = w.by_tiles;
+  } else if (run(&w, tasks)) {
+    return TE_SELECT_WHERE_FAILED;
+  }
   if (w.by_tiles) return TE_SELECT_WHERE_DONE;
   int number = te_select_rows_number(&w.whole, w.around.width);
   if (number < 0) return TE_SELECT_RUNS * width + te_select_runs_number(&w.whole);

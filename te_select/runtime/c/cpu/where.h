@@ -6,7 +6,7 @@
 
 #include "where_call.h"
 
-enum { TE_SELECT_WHERE_VERSION = 3 };
+enum { TE_SELECT_WHERE_VERSION = 4 };
 enum { TE_SELECT_WIDTHS = 5, TE_SELECT_RUNS = 8, TE_SELECT_ROWS = 27 }; /* 1, 2, 4, 8, 16 bytes */
 
 /* A kernel: data of cond, then, else and out; sizes; flags. As te_select_run of host_cpu.h. */
@@ -33,10 +33,17 @@ static inline void te_select_put_kernel(te_select_where_run* place, te_select_wh
   __atomic_store_n(place, kernel, __ATOMIC_RELEASE);
 }
 
+/* What is decided about a call. */
+typedef struct {
+  int32_t kernel; /* the result of the call, as where_call.h has it */
+  int32_t threads, past_cache, by_tiles;
+} te_select_where_plan;
+
 /* What a library of the family offers. */
 typedef struct te_select_where_library {
   int64_t version;
-  int32_t (*call)(const te_select_where_call* call);
+  /* Makes a call; or only decides about it, if `plan` is not NULL. */
+  int32_t (*call)(const te_select_where_call* call, te_select_where_plan* plan);
   /* Why calls are refused, a text that is never freed; NULL if they are not refused. */
   const char* (*refusal)(void);
   /* Gives `call` the kernels of another library, too. */

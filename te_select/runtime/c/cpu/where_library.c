@@ -13,19 +13,22 @@ static const char* refusal(void) {
   return here->refused ? here->refusal : NULL;
 }
 
-static int32_t run_on(const te_select_where_call* call, const te_select_pool_of_caller* pool) {
+static int32_t run_on(const te_select_where_call* call, const te_select_pool_of_caller* pool,
+                      te_select_where_plan* plan) {
   const te_select_findings* here = te_select_here();
   if (here->refused) return TE_SELECT_WHERE_REFUSED;
-  return te_select_where_walk(&all, &here->machine, call, pool);
+  return te_select_where_walk(&all, &here->machine, call, pool, plan);
 }
 
-static int32_t call_any(const te_select_where_call* call) { return run_on(call, NULL); }
+static int32_t call_any(const te_select_where_call* call, te_select_where_plan* plan) {
+  return run_on(call, NULL, plan);
+}
 
 __attribute__((visibility("default"))) int32_t te_select_where_call_on(
     const te_select_where_call* call, te_select_parallel_for run, void* pool, int32_t threads) {
   if (!te_select_where_is_sound(call)) return TE_SELECT_WHERE_UNSOUND;
   const te_select_pool_of_caller on = {run, pool, threads};
-  return run_on(call, run ? &on : NULL);
+  return run_on(call, run ? &on : NULL, NULL);
 }
 
 const char* te_select_where_why(int32_t result) {
@@ -192,7 +195,7 @@ TE_SELECT_EXPORT(te_select_where) {
     return refuse_shapes(views);
   }
   int is_unsound = te_select_where_overlaps(&call);
-  int32_t outcome = is_unsound ? TE_SELECT_WHERE_UNSOUND : call_any(&call);
+  int32_t outcome = is_unsound ? TE_SELECT_WHERE_UNSOUND : call_any(&call, NULL);
   if (outcome < TE_SELECT_WHERE_NO_KERNEL) {
     return refuse(is_unsound ? "ValueError" : "RuntimeError", "where: %s",
                   te_select_where_why(outcome));

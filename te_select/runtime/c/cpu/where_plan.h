@@ -70,10 +70,10 @@ int te_select_run_block(const te_select_where_kernels* kernels, const te_select_
 int te_select_run_tile(const te_select_where_kernels* kernels, const te_select_block* block,
                        int32_t width, char* const* data, char* const* room);
 
-/* Selects with these kernels, on the threads of a caller's pool, or on our own if that is NULL;
- * returns one of the results in `where_call.h`. */
+/* Selects with these kernels, on the threads of a caller's pool, or on our own if that is NULL; or
+ * only sets `plan`, unless that is NULL. Returns one of the results in `where_call.h`. */
 int32_t te_select_where_walk(const te_select_where_kernels* kernels,
                              const te_select_machine* machine, const te_select_where_call* call,
-                             const te_select_pool_of_caller* pool);
+                             const te_select_pool_of_caller* pool, te_select_where_plan* plan);
 
 #endif

@@ -72,32 +72,38 @@ static te_select_verdict take_out(PyObject* out, const te_select_operands* found
 
 /* ---- the call ----------------------------------------------------------------------------------- */
 
-static int32_t run(const te_select_where_call* call, int64_t elements) {
+static int32_t run(const te_select_where_call* call, int64_t elements, te_select_where_plan* plan) {
   const te_select_where_library* first = __atomic_load_n(&library, __ATOMIC_ACQUIRE);
   if (!first) return TE_SELECT_WHERE_NO_KERNEL;
-  if (elements < TE_SELECT_KEEP_LOCK) return first->call(call);
+  if (plan || elements < TE_SELECT_KEEP_LOCK) return first->call(call, plan);
   int32_t outcome;
   Py_BEGIN_ALLOW_THREADS;
-  outcome = first->call(call);
+  outcome = first->call(call, NULL);
   Py_END_ALLOW_THREADS;
   return outcome;
 }
 
-static te_select_verdict select_into(const te_select_where_call* call, int64_t elements) {
-  int32_t outcome = run(call, elements);
+static te_select_verdict select_into(const te_select_where_call* call, int64_t elements,
+                                     te_select_where_plan* plan) {
+  int32_t outcome = run(call, elements, plan);
   if (outcome == TE_SELECT_WHERE_NO_KERNEL) {
     PyObject* found = PyObject_CallFunction(load_kernels, "i", call->width);
     if (!found) return TE_SELECT_RAISED;
     int is_there = PyObject_IsTrue(found);
     Py_DECREF(found);
-    if (is_there > 0) outcome = run(call, elements);
+    if (is_there > 0) outcome = run(call, elements, plan);
   }
   if (outcome < 0) return TE_SELECT_FALLBACK_NO_KERNEL;
+  if (plan) {
+    plan->kernel = outcome;
+    return TE_SELECT_TAKEN;
+  }
   return te_select_count(outcome, elements) ? TE_SELECT_RAISED : TE_SELECT_TAKEN;
 }
 
+/* Selects into out or a new result; or only plans that, unless `plan` is NULL. */
 static te_select_verdict select_operands(te_select_operands* found, PyObject* out,
-                                         PyObject** result) {
+                                         PyObject** result, te_select_where_plan* plan) {
   te_select_where_call call;
   te_select_view views[TE_SELECT_INPUTS];
   call.width = (int32_t)PyDataType_ELSIZE(found->type);
@@ -116,7 +122,7 @@ static te_select_verdict select_operands(te_select_operands* found, PyObject* ou
     *result = (PyObject*)new_result(found, &call);
     if (!*result) return TE_SELECT_RAISED;
   }
-  return select_into(&call, elements);
+  return select_into(&call, elements, plan);
 }
 
 static PyObject* where_call(PyObject* self, PyObject* const* args, size_t flagged, PyObject* names);
@@ -188,7 +194,7 @@ static PyObject* where_call(PyObject* self, PyObject* const* args, size_t flagge
     if (named && args[TE_SELECT_INPUTS] != Py_None) out = args[TE_SELECT_INPUTS];
     te_select_operands taken;
     found = te_select_take(args, &taken);
-    if (found == TE_SELECT_TAKEN) found = select_operands(&taken, out, &result);
+    if (found == TE_SELECT_TAKEN) found = select_operands(&taken, out, &result, NULL);
     te_select_release(&taken);
     if (found == TE_SELECT_TAKEN) return result;
     Py_CLEAR(result);
@@ -246,12 +252,31 @@ static PyObject* counts(PyObject* self, PyObject* unused) {
   return reasons ? te_select_served(reasons) : NULL;
 }
 
+static PyObject* plan(PyObject* self, PyObject* const* args, Py_ssize_t count) {
+  (void)self;
+  if (count != TE_SELECT_OPERANDS) {
+    return PyErr_Format(PyExc_TypeError, "expected cond, x, y, and out or None");
+  }
+  PyObject *out = args[TE_SELECT_OUT] == Py_None ? NULL : args[TE_SELECT_OUT], *result = NULL;
+  te_select_where_plan made = {0};
+  te_select_operands taken;
+  te_select_verdict found = te_select_take(args, &taken);
+  if (found == TE_SELECT_TAKEN) found = select_operands(&taken, out, &result, &made);
+  te_select_release(&taken);
+  Py_XDECREF(result);
+  if (found == TE_SELECT_RAISED) return NULL;
+  return Py_BuildValue("siiii", te_select_reasons[found], made.kernel, made.threads,
+                       made.past_cache, made.by_tiles);
+}
+
 static PyMethodDef methods[] = {
     {"make", (PyCFunction)(void (*)(void))make, METH_FASTCALL,
      "Make the callable, of functions for what it leaves to Python."},
     {"install", install, METH_O,
      "Take a library of kernels, by its address; the first is given those of all others."},
     {"counts", counts, METH_NOARGS, "Calls and elements that kernels have served."},
+    {"plan", (PyCFunction)(void (*)(void))plan, METH_FASTCALL,
+     "Why a call of cond, x, y and out is left, its kernel, threads, stores past the cache, tiles."},
     {"entry", te_select_make_entry, METH_O,
      "Make the call of a kernel with NumPy arrays, by the address of its function."},
     {"take_tensors", te_select_take_tensors, METH_O,

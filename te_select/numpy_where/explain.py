@@ -1,0 +1,106 @@
+"""How `te_select.where` would do a call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from te_select.numpy_where import numpy_rules, tensor_libraries
+from te_select.operator import family
+from te_select.runtime.call.extension import extension
+
+_MISSING_KERNEL = 1 << 8  # as where_call.h has it
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """How a call would be done; it prints as one line.
+
+    Parameters
+    ----------
+    kernel
+        The kernel, by its name in `Stats`; ``"tiles"`` if the operands are copied in tiles,
+        ``"fill"`` if one element is repeated. Empty if the call is left.
+    threads
+        The most threads that it would run on now.
+    past_cache
+        Whether it would store past the caches.
+    left
+        Why it would be left to numpy.where, as `Stats` names it; or whose tensors the operands are.
+        Empty if it would not.
+    steps
+        What is done besides, such as conversions.
+    """
+
+    kernel: str = ""
+    threads: int = 0
+    past_cache: bool = False
+    left: str = ""
+    steps: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        if self.left:
+            return "; ".join((f"left: {self.left}", *self.steps))
+        threads = f"{self.threads} thread{'s' * (self.threads != 1)}"
+        stores = f"stores {'past' if self.past_cache else 'into'} the caches"
+        return "; ".join((f"kernel {self.kernel}", threads, stores, *self.steps))
+
+
+def explain(cond: Any, x: Any, y: Any, out: Any = None) -> Explanation:
+    """Find out how `te_select.where` would do a call, without doing it.
+
+    Parameters
+    ----------
+    cond, x, y, out
+        The arguments of the call. Kernels that it needs are loaded, or built.
+
+    Returns
+    -------
+    Explanation
+        Which kernel, how many threads, and whether past the caches; or why the call is left.
+    """
+    reason, number, threads, past_cache, by_tiles = extension.plan(cond, x, y, out)
+    if reason == "out" or (reason == "promotion" and out is not None):
+        return _with(explain(cond, x, y), "then copied to out")
+    if reason == "kind of operand":
+        return _of_objects(cond, x, y, out)
+    if reason == "promotion":
+        return _of_two_types(cond, x, y)
+    if reason != "none":
+        return Explanation(left=reason)
+    missing, number = divmod(number, _MISSING_KERNEL)
+    kernel = "tiles" if by_tiles else family.name_of(number) or "fill"
+    found = Explanation(kernel, threads, bool(past_cache))
+    return _with(found, "row by row until that kernel is built") if missing else found
+
+
+def _with(found: Explanation, step: str) -> Explanation:
+    return replace(found, steps=(*found.steps, step))
+
+
+def _of_objects(*given: Any) -> Explanation:
+    """A call with objects of which arrays are made, or with tensors."""
+    *inputs, out = given
+    if (of := tensor_libraries.find(given)) is not None:
+        library = of.__module__.rpartition(".")[2].removeprefix("of_").partition("_")[0]
+        return Explanation(left=f"tensors of {library}")
+    rules = {getattr(type(each), "__array_function__", None) for each in inputs}
+    if rules - {None, np.ndarray.__array_function__}:
+        return Explanation(left="kind of operand")
+    return _with(explain(*numpy_rules.as_sides(*inputs), out), "arrays are made of the operands")
+
+
+def _of_two_types(cond: Any, *sides: Any) -> Explanation:
+    """A call whose operands are converted."""
+    given = numpy_rules.as_sides(*sides)
+    *found, dtype = numpy_rules.converted(*given)
+    if dtype is None:
+        return Explanation(left="promotion")
+    if any(side is not one for side, one in zip(found, given, strict=True)):
+        return _with(explain(cond, *found), "a single value is converted")
+    size = min(np.broadcast(cond, *found).size, numpy_rules.PIECE)
+    piece = np.empty(size, dtype)
+    how = explain(np.empty(size, bool), piece, piece, np.empty(size, dtype))
+    return _with(how, f"converted in pieces of {numpy_rules.PIECE} elements")
