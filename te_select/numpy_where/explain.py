@@ -89,7 +89,8 @@ def _of_objects(*given: Any) -> Explanation:
     rules = {getattr(type(each), "__array_function__", None) for each in inputs}
     if rules - {None, np.ndarray.__array_function__}:
         return Explanation(left="kind of operand")
-    return _with(explain(*numpy_rules.as_sides(*inputs), out), "arrays are made of the operands")
+    cond, x, y = numpy_rules.as_sides(*inputs)
+    return _with(explain(cond, x, y, out), "arrays are made of the operands")
 
 
 def _of_two_types(cond: Any, *sides: Any) -> Explanation:
