@@ -276,7 +276,8 @@ static PyMethodDef methods[] = {
      "Take a library of kernels, by its address; the first is given those of all others."},
     {"counts", counts, METH_NOARGS, "Calls and elements that kernels have served."},
     {"plan", (PyCFunction)(void (*)(void))plan, METH_FASTCALL,
-     "Why a call of cond, x, y and out is left, its kernel, threads, stores past the cache, tiles."},
+     "Why a call of cond, x, y and out is left, its kernel, threads, stores past the cache, "
+     "tiles."},
     {"entry", te_select_make_entry, METH_O,
      "Make the call of a kernel with NumPy arrays, by the address of its function."},
     {"take_tensors", te_select_take_tensors, METH_O,
