@@ -15,8 +15,9 @@ from pathlib import Path
 import tomllib
 
 PYTHON, C = {".py", ".pyi"}, {".c", ".h", ".cc", ".cpp", ".hpp", ".cu", ".cuh", ".inc", ".S"}
+SHELL = {"", ".sh"}  # .ci/run has no ending
 NO_CODE = {
-    "", ".json", ".md", ".png", ".sh", ".svg", ".tir", ".toml", ".txt", ".typed", ".yaml", ".yml",
+    ".json", ".md", ".png", ".svg", ".tir", ".toml", ".txt", ".typed", ".yaml", ".yml",
     ".clang-format", ".clang-tidy", ".gitignore",
 }  # fmt: skip
 PRODUCT = {"te_select", "schedules"}
@@ -44,16 +45,29 @@ def c_lines(text: str) -> int:
     return sum(bool(line.split("//")[0].strip()) for line in bare.splitlines())
 
 
+def shell_lines(text: str) -> int:
+    """Lines that hold more than a comment."""
+    return sum(
+        bool(line.strip()) and not line.strip().startswith("#") for line in text.splitlines()
+    )
+
+
 def lines_of(name: str) -> int:
     """Lines of code of a file."""
     path = Path(name)
     if path.suffix in NO_CODE or path.is_symlink():
         return 0
-    if path.suffix in PYTHON:
-        return python_lines(path.read_text())
-    if path.suffix in C:
-        return c_lines(path.read_text())
-    sys.exit(f"{name}: is {path.suffix} source? expected it in PYTHON, C or NO_CODE")
+    counted = COUNTED.get(path.suffix)
+    if counted is None:
+        sys.exit(f"{name}: is {path.suffix} source? expected it in PYTHON, C, SHELL or NO_CODE")
+    return counted(path.read_text())
+
+
+COUNTED = (
+    dict.fromkeys(PYTHON, python_lines)
+    | dict.fromkeys(C, c_lines)
+    | dict.fromkeys(SHELL, shell_lines)
+)
 
 
 def part_of(name: str) -> str:

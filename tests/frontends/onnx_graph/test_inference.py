@@ -117,7 +117,7 @@ def test_inference_that_takes_all_memory_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(inference, "_MOST_BYTES", 256 << 20)
     (found,) = read(vector(2**16), tmp_path)
     assert found.workload.out_shape == (2**16,)
-    with pytest.raises(ModelError, match="onnx cannot infer the shapes: .*bad_alloc"):
+    with pytest.raises(ModelError, match=r"onnx cannot infer the shapes: .*bad_alloc"):
         read(vector(2**40), tmp_path)
 
 
@@ -137,7 +137,7 @@ def test_process_that_ends_early_is_an_error_in_one_line(tmp_path, monkeypatch, 
 
 def test_process_that_cannot_start_is_an_error(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
-    with pytest.raises(ToolchainError, match="cannot start: .*No such file"):
+    with pytest.raises(ToolchainError, match=r"cannot start: .*No such file"):
         read(vector(4), tmp_path)
 
 
