@@ -47,9 +47,8 @@ def c_lines(text: str) -> int:
 
 def shell_lines(text: str) -> int:
     """Lines that hold more than a comment."""
-    return sum(
-        bool(line.strip()) and not line.strip().startswith("#") for line in text.splitlines()
-    )
+    lines = (line.strip() for line in text.splitlines())
+    return sum(bool(line) and not line.startswith("#") for line in lines)
 
 
 def lines_of(name: str) -> int:

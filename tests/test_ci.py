@@ -101,7 +101,7 @@ def test_one_line_too_many_is_refused(weighed: Callable[..., str]) -> None:
 
 
 def test_source_of_any_ending_counts(weighed: Callable[..., str]) -> None:
-    assert "product-c: 1 lines of 2" in weighed(b_cpp="int x;\n")
+    assert "product-c: 2 lines of 2" in weighed(b_cpp="int x;\n", c_sh="# why\n\nmake\n")
 
 
 def test_file_of_no_known_ending_is_refused(weighed: Callable[..., str]) -> None:
