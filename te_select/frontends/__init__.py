@@ -48,7 +48,7 @@ def read_model(path: str | os.PathLike[str], *, expand: bool = False) -> list[Mo
     ModelError
         If the file cannot be read, is not a model, or contradicts itself.
     ToolchainError
-        If the package that reads the format is missing.
+        If the package that reads the format is missing, or a process that it needs cannot start.
     """
     path = Path(path)
     try:

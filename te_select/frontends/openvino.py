@@ -79,19 +79,15 @@ class _Walker:
 
     def __init__(self, main: Net) -> None:
         self._main = main
-        sizes = {
-            (layer.id, axis): (layer.name, word)
-            for layer in main.layers.values()
-            if layer.type == "Parameter"
-            for axis, word in enumerate(_stated(layer) or ())
-            if isinstance(word, str)
-        }
-        self._names = named({size: f"{name}_{size[1]}" for size, (name, _) in sizes.items()})
-        self._texts = {
-            self._names[size]: f"dim {size[1]} of Parameter {name!r}"
-            + (f", {word}" if ".." in word else "")
-            for size, (name, word) in sizes.items()
-        }
+        wishes, texts = {}, {}
+        for layer in main.layers.values():
+            for axis, word in enumerate(_stated(layer) or () if layer.type == "Parameter" else ()):
+                if isinstance(word, str):
+                    interval = f", {word}" if ".." in word else ""
+                    wishes[layer.id, axis] = f"{layer.name}_{axis}"
+                    texts[layer.id, axis] = f"dim {axis} of Parameter {layer.name!r}{interval}"
+        self._names = named(wishes)
+        self._texts = {name: texts[size] for size, name in self._names.items()}
 
     def walk(self, net: Net | None = None, path: str = "net") -> Iterator[ModelNode]:
         """Find every Select of a network, by default the main one, and of the bodies in it."""

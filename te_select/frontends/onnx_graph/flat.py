@@ -7,7 +7,6 @@ knows no operator, or infers it wrongly, are left out, so nothing is known of th
 
 from __future__ import annotations
 
-import math
 import re
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -44,8 +43,8 @@ from te_select.frontends.words import words
 
 _IR_WITH_CONSTANTS = 4  # before it, every initializer was listed as an input too
 _IR = 8  # of the copy
-_MOST_VALUES = 1024  # elements of a tensor whose values may be sizes, axes or the like
-MOST_STEPS = 30_000  # nodes of the copy; more if the file has more nodes
+_MOST_BYTES = 1 << 12  # of a tensor whose elements may be sizes, axes or the like
+MOST_STEPS = 30_000  # nodes, constants and 4 KiB of attributes of the copy; or twice the file's
 _MOST_FILE_STEPS = 100_000
 _DEEPEST = 30  # bodies and calls in each other; protobuf reads 100 messages in each other
 _INVENTED = re.compile(r"unk__\d+")  # by ONNX's inference, which may have written the file
@@ -119,7 +118,8 @@ class Flat:
         self._inside: list[str] = []
         self._count = 0
         self._gave_up = False
-        in_file = sum(len(part.node) for part in (file.graph, *file.functions))
+        parts = (file.graph.initializer, *(part.node for part in (file.graph, *file.functions)))
+        in_file = sum(map(len, parts))
         self._steps = max(MOST_STEPS, min(2 * in_file, _MOST_FILE_STEPS))  # steps that are left
         scope = _Scope("graph", self.model.graph, self.opset)
         defaults = {tensor.name for tensor in file.graph.initializer}
@@ -167,11 +167,9 @@ class Flat:
                 if dim.HasField("dim_value") and dim.dim_value >= 0:  # some exporters write -1
                     continue
                 said, name = " ".join(text(dim.dim_param).split()), text(info.name)
-                if not said or _INVENTED.fullmatch(said):
-                    dim.dim_param = f"dim {axis} of input {name!r}"
-                    wishes[dim.dim_param] = f"{name}_{axis}"
-                else:
-                    dim.dim_param = wishes[said] = said
+                wish = "" if _INVENTED.fullmatch(said) else said
+                dim.dim_param = wish or f"dim {axis} of input {name!r}"
+                wishes[dim.dim_param] = wish or f"{name}_{axis}"
         return named(wishes)
 
     def _hold(self, graph: GraphProto, scope: _Scope) -> None:
@@ -186,8 +184,9 @@ class Flat:
         self, tensor: TensorProto, dims: Sequence[int], name: str, graph: GraphProto
     ) -> None:
         """Put a constant into the copy; if it is large, without its elements."""
+        self._steps -= 1
         external = tensor.data_location == TensorProto.EXTERNAL
-        if not external and list(dims) == tensor.dims and math.prod(dims) <= _MOST_VALUES:
+        if not external and list(dims) == tensor.dims and tensor.ByteSize() <= _MOST_BYTES:
             graph.initializer.add().CopyFrom(tensor)
             graph.initializer[-1].name = name
         graph.value_info.append(helper.make_tensor_value_info(name, tensor.data_type, dims))
@@ -227,6 +226,7 @@ class Flat:
         if schema is not None and node.op_type not in _WRONG:
             copy = scope.graph.node.add(op_type=node.op_type, input=inputs)
             copy.attribute.extend(each for each in node.attribute if not each.HasField("g"))
+            self._steps -= copy.ByteSize() >> 12
             self._operators.append((node, index, inputs, scope))
             constant &= node.op_type not in _RANDOM
         for name, body in [] if self._gave_up else bodies(node):

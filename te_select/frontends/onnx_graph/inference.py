@@ -37,7 +37,14 @@ def inferred(model: ModelProto, names: Mapping[str, str]) -> dict[str, Tensor]:
         If the process cannot be started.
     """
     limits = map(str, (_MOST_BYTES, _MOST_SECONDS))
-    command = [sys.executable, "-I", "-S", str(_CHILD), onnx_cpp2py_export.__file__, *limits]
+    command = [
+        sys.executable or "python3",
+        "-I",
+        "-S",
+        str(_CHILD),
+        onnx_cpp2py_export.__file__,
+        *limits,
+    ]
     try:
         data = model.SerializeToString()
         done = subprocess.run(command, input=data, capture_output=True, check=False)
