@@ -243,14 +243,20 @@ def quantized(side):
     ]
 
 
-def test_where_between_quantized_tensors_is_fused_with_them(tmp_path):
+@pytest.mark.parametrize("constant_side", [False, True])
+def test_where_between_quantized_tensors_is_fused_with_them(tmp_path, constant_side):
     (of_x, x), (of_y, y) = quantized("x"), quantized("y")
     nodes = [
-        *(of_x, of_y, node("Where", WHERE, ["w"])),
+        *([of_x] if constant_side else [of_x, of_y]),
+        node("Where", WHERE, ["w"]),
         node("QuantizeLinear", ["w", "scale", "zero"], ["o"]),
     ]
     constants = [constant("scale", np.float32(0.5)), constant("zero", np.uint8(3))]
-    inputs, out = [tensor("c", "bool", ["n"]), x, y], tensor("o", "uint8", None)
+    inputs, out = [tensor("c", "bool", ["n"]), x], tensor("o", "uint8", None)
+    if constant_side:
+        constants.append(constant("y", np.float32(-1)))
+    else:
+        inputs.append(y)
     check_graph(graph(nodes, inputs, out, initializer=constants), tmp_path, ["QLinearWhere"])
 
 
