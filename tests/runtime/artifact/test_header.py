@@ -66,6 +66,10 @@ def of_model(*nodes):
 
 
 LIBRARIES["any shapes"] = manifest(list(family.places(["w4"])))
+LIBRARIES["kernels beside any shapes"] = dataclasses.replace(
+    described([*RULES[:2], *family.places(["w4"])]),
+    nodes=(NodeRecord("graph#*/", "", "Where-16", "dispatched", "rank", family.FUNCTION),),
+)
 LIBRARIES["hostile names"] = of_model(*((name, f"graph#{name}", 1) for name in ["", *HOSTILE]))
 
 
@@ -140,6 +144,12 @@ def test_library_without_plain_functions_has_no_header():
 def test_header_of_the_family_declares_one_function():
     text = header.text(LIBRARIES["any shapes"]).decode()
     assert "int32_t te_select_where_call_on(" in text and "te_select_float" not in text
+
+
+def test_header_lists_the_dispatched_nodes_beside_kernels():
+    text = header.text(LIBRARIES["kernels beside any shapes"]).decode()
+    assert " * Nodes of the model:\n *   graph#* / */\n" in text
+    assert "int32_t te_select_where_call_on(" in text and c_name(RULES[0]) in text
 
 
 def test_header_knows_itself_and_nothing_else():
