@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from te_select import forks, kinds, notices
 from te_select.backends import build_key
-from te_select.errors import ArtifactError, ToolchainError, not_installed
+from te_select.errors import ArtifactError, ToolchainError, caught, not_installed
 from te_select.operator.workload import Workload
 from te_select.records import folders
 from te_select.runtime.artifact import cache, stored
@@ -106,7 +106,7 @@ def _entry(workload: Any, target: Any, tuning_logs: Any, config: Any) -> str | N
     try:
         asked = json.dumps([workload.to_json(), target, config, str(tuning_logs)], sort_keys=True)
         records = ["no records"] if tuning_logs is False else _records(tuning_logs)
-    except (TypeError, ValueError, RecursionError, OSError, ArtifactError):
+    except caught(TypeError, ValueError, RecursionError, OSError, ArtifactError):
         return None
     call = hashlib.sha256(asked.encode()).hexdigest()[:_DIGITS]
     return cache.name_of(f"{workload.name[:_LONGEST]}_{call}", build_key.digest(asked, *records))
@@ -135,7 +135,7 @@ def _from_cache(name: str, workload: Workload, *, discard: bool = True) -> Kerne
     if image is None:
         return None
     try:
-        made = loading.load_image(image, cache.folder() / name)
+        made = loading.load_image(image, cache.folder().joinpath(name))
     except ArtifactError:
         if discard:
             cache.discard(name)

@@ -1,7 +1,10 @@
-"""The errors and warnings of te_select.
+"""The errors and warnings of te_select, and how it catches those of others.
 
 Every message names the offending value and what would have been accepted. If a call raises one of
 these errors, nothing was written to ``out``.
+
+A signal handler may raise at any moment, and its exception belongs to the program. So exceptions of
+Python and of other libraries are caught by ``except caught(OSError)`` and ``suppress`` only.
 """
 
 from __future__ import annotations
@@ -10,6 +13,10 @@ import contextlib
 import sys
 import warnings
 from collections.abc import Iterator
+from types import TracebackType
+from typing import TypeVar
+
+from te_select.signal_handlers import is_of_signal_handler
 
 _REMOVED = {
     "te_select.jax": "call jax.numpy.where",
@@ -17,6 +24,7 @@ _REMOVED = {
     "te-select torch": "call te_select_where_call_on of the library of te-select where build",
     "te-select verify --corpus": "tests/corpus of the repository runs corpus files",
 }  # in 0.3
+_Kind = TypeVar("_Kind", bound=Exception)
 _BETWEEN = ("te_select", "contextlib")  # packages of frames between a warning and the caller
 
 
@@ -63,6 +71,29 @@ class ModelError(SelectError, ValueError):
     """A model file that cannot be read."""
 
 
+def caught(*kinds: type[_Kind]) -> tuple[type[_Kind], ...]:
+    """What an ``except`` catches of some kinds: nothing if a signal handler raised the exception.
+
+    Python evaluates it once there is an exception.
+    """
+    error = sys.exc_info()[1]
+    return () if isinstance(error, kinds) and is_of_signal_handler(error) else kinds
+
+
+class suppress(contextlib.suppress):
+    """Suppress exceptions of some kinds, unless a signal handler raised them."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool:
+        """Whether the exception goes no further."""
+        found = super().__exit__(kind, error, traceback)
+        return found and not (error and is_of_signal_handler(error))
+
+
 def not_installed(what: str, error: ModuleNotFoundError) -> NotInstalledError:
     """The error of something whose module is not there."""
     needed = f"{what} needs {error.name}, which is not installed"
@@ -98,7 +129,7 @@ def broken_torch_explained() -> Iterator[None]:
         yield
     except SelectError:
         raise
-    except Exception as error:
+    except caught(Exception) as error:
         place, importing = error.__traceback__, False
         while place is not None:
             module, code = str(place.tb_frame.f_globals.get("__name__")), place.tb_frame.f_code

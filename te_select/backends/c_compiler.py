@@ -16,7 +16,7 @@ from pathlib import Path
 from te_select.backends import build_key, kept, static_code
 from te_select.backends.cross_compiler import cross_compiler
 from te_select.backends.programs import c_compiler, first_line, run
-from te_select.errors import ToolchainError
+from te_select.errors import ToolchainError, caught
 from te_select.levels import machine_of
 from te_select.runtime import c
 from te_select.runtime.artifact import embedded, scratch
@@ -125,7 +125,7 @@ def link_stub(
         )
         try:
             out.write_bytes(embedded.seal(library.read_bytes()))
-        except OSError as error:
+        except caught(OSError) as error:
             raise ToolchainError(f"{out} cannot be linked: {error}") from error
 
 

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from te_select.backends.programs import made_for
-from te_select.errors import ToolchainError
+from te_select.errors import ToolchainError, caught
 from te_select.levels import machine_of
 from te_select.runtime.artifact import scratch
 
@@ -69,7 +69,7 @@ def _wanted(triple: str, text: str) -> tuple[str, ...] | None:
     """The command of ``$CC``, if it makes code for the instruction set."""
     try:
         command = tuple(shlex.split(text))
-    except ValueError:
+    except caught(ValueError):
         return None
     same = bool(command) and made_for(command) == machine_of(triple)
     return command if same else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from te_select.errors import ArgumentError
+from te_select.errors import ArgumentError, caught
 from te_select.operator.workload import Workload
 
 _INT32_LITERAL = "exceeds range of int32"  # in TVM 0.27's error when it fuses such loops
@@ -31,7 +31,7 @@ def tvm_errors_as_ours(*workloads: Workload) -> Iterator[None]:
     """
     try:
         yield
-    except ValueError as error:
+    except caught(ValueError) as error:
         if _INT32_LITERAL not in str(error):
             raise
         which = str(workloads[0]) if len(workloads) == 1 else f"one of {len(workloads)} workloads"

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from te_select.errors import ToolchainError
+from te_select.errors import ToolchainError, caught
 
 _C_COMPILERS = ("cc", "gcc", "clang")
 _LAST_LINES = 8  # of what a program has printed, in an error
@@ -30,7 +30,7 @@ def named_by(variable: str, what: str) -> tuple[str, ...] | None:
         return None
     try:
         command = tuple(shlex.split(wanted))
-    except ValueError:
+    except caught(ValueError):
         command = ()
     if not command or shutil.which(command[0]) is None:
         raise ToolchainError(f"{variable} is {wanted!r}, not a program; set it to {what}")
@@ -82,7 +82,7 @@ def first_line(*command: str) -> str | None:
         done = subprocess.run(
             [program, *command[1:]], capture_output=True, timeout=_SECONDS, check=False
         )
-    except (OSError, subprocess.TimeoutExpired):
+    except caught(OSError, subprocess.TimeoutExpired):
         return None
     lines = done.stdout.decode(errors="replace").strip().splitlines()
     return lines[0] if done.returncode == 0 and lines else None
@@ -98,7 +98,7 @@ def run(*command: str, advice: str = "", folder: Path | None = None) -> bytes:
     """
     try:
         done = subprocess.run(command, capture_output=True, check=False, cwd=folder)
-    except OSError as error:
+    except caught(OSError) as error:
         raise ToolchainError(f"{command[0]} cannot be run: {error}") from error
     if done.returncode:
         said = [last_lines(done.stderr or done.stdout) or "it printed nothing", advice]

@@ -27,7 +27,7 @@ from typing import Any
 from tvm.target import Target
 
 from te_select import kinds
-from te_select.errors import TargetError
+from te_select.errors import TargetError, caught
 from te_select.operator.broadcast import shown
 
 
@@ -138,14 +138,14 @@ def _examples() -> str:
 def _from_json(target: str | dict[str, Any]) -> ResolvedTarget:
     try:
         fields = json.loads(target) if isinstance(target, str) else dict(target)
-    except (ValueError, RecursionError) as error:
+    except caught(ValueError, RecursionError) as error:
         raise TargetError(
             f"target {shown(target)} is not a TVM target: {error}; expected {_examples()}"
         ) from error
     _check_fields(fields)
     try:
         tvm_target = Target(fields)
-    except (ValueError, TypeError, RuntimeError, KeyError) as error:
+    except caught(ValueError, TypeError, RuntimeError, KeyError) as error:
         reason = str(error).strip().splitlines()[-1] if str(error).strip() else type(error).__name__
         raise TargetError(f"target {shown(target)} is not a TVM target: {reason}") from error
     kind = kinds.of_tvm(tvm_target.kind.name)

@@ -13,7 +13,7 @@ from te_select import forks
 from te_select.backends import limits, schedule_of
 from te_select.backends.scheduled import Scheduled
 from te_select.backends.targets import ResolvedTarget
-from te_select.errors import ArgumentError, ArtifactError
+from te_select.errors import ArgumentError, ArtifactError, caught
 from te_select.operator.access import AccessPattern, access_pattern
 from te_select.operator.broadcast import shown
 from te_select.operator.definition import definition
@@ -93,7 +93,7 @@ def _config_by_hand(
             )
     try:
         return replace(default, **knobs).checked(pattern)
-    except ValueError as error:
+    except caught(ValueError) as error:
         raise ArgumentError(f"config {_listed(knobs)} cannot be followed: {error}") from error
 
 
@@ -104,5 +104,5 @@ def _listed(knobs: Mapping[str, Any]) -> str:
 def _config_from_manifest(config: Mapping[str, Any], pattern: AccessPattern, rules: Any) -> Any:
     try:
         return rules.Config(**config).checked(pattern)
-    except (TypeError, ValueError) as error:
+    except caught(TypeError, ValueError) as error:
         raise ArtifactError(f"config {shown(dict(config))} is damaged: {error}") from error

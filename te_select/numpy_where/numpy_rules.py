@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from te_select.errors import caught
 from te_select.numpy_where import tensor_libraries
 from te_select.numpy_where.kernels import library
 from te_select.operator import family
@@ -131,7 +132,7 @@ def converted(*sides: Any) -> tuple[Any, Any, np.dtype[Any] | None]:
     convert = _of_date if dtype.kind in "mM" else _of_number
     try:
         x, y = (convert(side, dtype) for side in sides)
-    except (FloatingPointError, OverflowError):  # which numpy.where is to tell of
+    except caught(FloatingPointError, OverflowError):  # which numpy.where is to tell of
         return None, None, None
     return x, y, dtype
 

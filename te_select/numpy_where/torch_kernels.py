@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from te_select.errors import caught
 from te_select.numpy_where.kernels import library
 from te_select.numpy_where.shapes import joined
 from te_select.numpy_where.torch_layout import is_ordinary, strides
@@ -75,13 +76,10 @@ def common_call(cond: Any, x: Any, y: Any, out: Any = None) -> Any:  # noqa: PLR
         return _called(entry, cond, x, y, None)
     if type(out) is not _TENSOR or out.requires_grad or out.is_neg():
         return None
-    try:
-        # A tensor of inference mode has no version, and is closed outside of that mode.
-        if (_in_inference_mode() or out._version >= 0) and entry(cond, x, y, out) >= 0:
-            _mark_written((out,))
-            return out
-    except (TypeError, ValueError, BufferError, RuntimeError):  # it refuses, for example a device
-        pass
+    # A tensor of inference mode is closed outside of that mode.
+    if (not out.is_inference() or _in_inference_mode()) and entry(cond, x, y, out) >= 0:
+        _mark_written((out,))
+        return out
     return None
 
 
@@ -104,9 +102,9 @@ def _called(entry: Any, cond: Any, x: Any, y: Any, out: Any) -> Any:
     """Call the function; None if it refuses the tensors, for example those on a device."""
     try:
         made = _made_for(cond, x, y) if out is None else out
-        if made is None or entry(cond, x, y, made) < 0:
-            return None
-    except (TypeError, ValueError, BufferError, RuntimeError):
+    except caught(RuntimeError):  # a sparse tensor has no strides
+        return None
+    if made is None or entry(cond, x, y, made) < 0:
         return None
     if out is not None:
         _mark_written((out,))
@@ -160,7 +158,7 @@ def _converted(side: Any, dtype: torch.dtype) -> torch.Tensor | None:
         return side if side.dtype is dtype else side.to(dtype)
     try:
         return torch.scalar_tensor(side, dtype=dtype)
-    except (RuntimeError, OverflowError):  # out of range, or of a type that no number has
+    except caught(RuntimeError, OverflowError):  # out of range, or of a type that no number has
         return None
 
 

@@ -11,7 +11,6 @@ import sys
 from typing import Any
 
 import torch
-from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd.function import _SingleLevelFunction
 
 from te_select.numpy_where.torch_kernels import (
@@ -23,6 +22,7 @@ from te_select.numpy_where.torch_kernels import (
 
 __all__ = ["common_call", "in_kind", "where"]
 
+_functorch = torch._C._functorch
 _library = torch.library.Library("te_select", "DEF")
 _library.define(
     "where(Tensor cond, Tensor x, Tensor y) -> Tensor", tags=torch.Tag.pt2_compliant_tag
@@ -121,12 +121,11 @@ def _into_out(cond: Any, x: Any, y: Any, out: Any) -> Any:
 
 def _has_escaped(*values: Any) -> bool:
     """Whether one is a tensor from inside of torch.func.vmap or jvp, and this is outside."""
-    functorch = torch._C._functorch
     wrapped = any(
-        isinstance(value, torch.Tensor) and functorch.is_functorch_wrapped_tensor(value)
+        isinstance(value, torch.Tensor) and _functorch.is_functorch_wrapped_tensor(value)
         for value in values
     )
-    return wrapped and functorch.peek_interpreter_stack() is None
+    return wrapped and _functorch.peek_interpreter_stack() is None
 
 
 def _know_shardings() -> None:
@@ -243,8 +242,12 @@ def _with_gradients(
         return torch.where(cond, x, y).contiguous()
     if not (torch.is_grad_enabled() and torch._C._any_requires_grad(x, y)):
         return _below(keys, cond, x, y)
-    with enable_single_level_autograd_function():
+    before = _functorch.get_single_level_autograd_function_allowed()
+    try:
+        _functorch.set_single_level_autograd_function_allowed(True)
         found: torch.Tensor = _Where.apply(keys, cond, x, y)
+    finally:
+        _functorch.set_single_level_autograd_function_allowed(before)
     return found
 
 

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from itertools import islice, zip_longest
 from typing import Any
 
-from te_select.errors import BroadcastError
+from te_select.errors import BroadcastError, caught
 
 Dim = int | str
 Shape = tuple[Dim, ...]
@@ -286,7 +286,7 @@ def _int_of(value: Any) -> int | None:
         return None
     try:
         return operator.index(value)
-    except Exception:  # whatever the object's own __index__ raises
+    except caught(Exception):  # whatever the object's own __index__ raises
         return None
 
 

@@ -9,7 +9,7 @@ import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from te_select.errors import DTypeError
+from te_select.errors import DTypeError, caught
 
 if TYPE_CHECKING:
     import numpy as np
@@ -162,6 +162,6 @@ def _from_object(dtype: Any) -> ElementType | None:
 
     try:
         resolved = np.dtype(dtype)
-    except Exception:  # NumPy raises many kinds of errors for objects that are not types
+    except caught(Exception):  # NumPy raises many kinds of errors for objects that are not types
         return None
     return ELEMENT_TYPES.get(resolved.name) if dtype is not None and resolved.isnative else None

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from te_select.errors import BroadcastError, DTypeError
+from te_select.errors import BroadcastError, DTypeError, caught
 from te_select.operator import dtypes, systems
 from te_select.operator.broadcast import (
     Broadcast,
@@ -325,7 +325,7 @@ class Workload:
         """
         try:
             return cls(**data)
-        except TypeError as error:
+        except caught(TypeError) as error:
             if isinstance(error, DTypeError):
                 raise
             raise BroadcastError(

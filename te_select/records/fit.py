@@ -9,7 +9,7 @@ import tvm
 
 from te_select.backends import schedule_of
 from te_select.backends.targets import ResolvedTarget, resolve
-from te_select.errors import TargetError
+from te_select.errors import TargetError, caught
 from te_select.records.entry import Entry
 
 
@@ -23,7 +23,7 @@ def misfit(entry: Entry) -> str | None:
         return f"its target {entry.target} is none that te_select takes"
     try:
         schedule_of(entry.kind).config_from(entry.knobs).checked(entry.pattern)
-    except ValueError as error:
+    except caught(ValueError) as error:
         return f"its config does not fit the schedule: {error}"
     return None
 

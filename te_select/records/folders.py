@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable
 from pathlib import Path
 
+from te_select.errors import suppress
 from te_select.records import snapshot
 from te_select.runtime.artifact import files, user_folders
 
@@ -21,7 +21,7 @@ _FILES = (*snapshot.FILES, snapshot.PENDING)
 
 def user_folder() -> Path:
     """The folder of the user's own records."""
-    return user_folders.data() / "tuning_logs"
+    return user_folders.data().joinpath("tuning_logs")
 
 
 def default_folders(within: str = "") -> list[Path]:
@@ -33,9 +33,9 @@ def default_folders(within: str = "") -> list[Path]:
         `FAMILY`, or nothing for the records of all other kernels.
     """
     roots = [SHIPPED]
-    with contextlib.suppress(RuntimeError):  # there is no home folder
+    with suppress(RuntimeError):  # there is no home folder
         roots.insert(0, user_folder())
-    return [folder for root in roots if (folder := root / within).is_dir()]
+    return [folder for root in roots if files.is_folder(folder := root.joinpath(within))]
 
 
 def contents(given: Iterable[Path]) -> list[str | bytes]:
@@ -49,6 +49,7 @@ def contents(given: Iterable[Path]) -> list[str | bytes]:
     found: list[str | bytes] = []
     for folder in given:
         found.append("folder")
-        for path in sorted(path for name in _FILES for path in folder.glob(f"*/{name}")):
+        of_targets = [each.joinpath(name) for each in folder.iterdir() for name in _FILES]
+        for path in sorted(filter(files.is_there, of_targets)):
             found += [path.relative_to(folder).as_posix(), files.read(path)]
     return found

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from te_select.errors import TuningError, warn
+from te_select.errors import TuningError, caught, warn
 from te_select.operator.broadcast import shown
 from te_select.records import snapshot, workload_line
 from te_select.records.entry import Entry, Session, read_record, read_session
@@ -106,7 +106,7 @@ def target_folders(logs: Path) -> list[Path]:
     try:
         files = [*logs.glob(f"*/{RECORDS}"), *logs.glob(f"*/{PENDING}")]
         return sorted({path.parent for path in files})
-    except OSError as error:
+    except caught(OSError) as error:
         raise TuningError(f"{logs} cannot be read: {error.strerror or error}") from error
 
 
@@ -116,7 +116,7 @@ def check_folder(logs: Path) -> None:
         if logs.is_dir():
             return
         problem = "is not a folder" if logs.exists() else "is missing"
-    except (OSError, ValueError) as error:  # a name too long, or with a null character
+    except caught(OSError, ValueError) as error:  # a name too long, or with a null character
         raise TuningError(f"tuning_logs {shown(str(logs))} is no path: {error}") from error
     else:
         raise TuningError(f"{logs} {problem}; expected a folder that te-select tune has written")
@@ -209,7 +209,7 @@ def _lines(
         try:
             text = raw.decode().strip()
             usable[index] = text, parse_line(text)
-        except _UNREADABLE as error:
+        except caught(*_UNREADABLE) as error:
             reason = "it is not text" if isinstance(error, UnicodeDecodeError) else str(error)
             text = raw.decode(errors="backslashreplace")
             wrong.append(Damage(name, index + 1, " ".join(reason.split())[:200], text))

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from te_select.backends import schedule_of
 from te_select.backends.targets import ResolvedTarget
-from te_select.errors import TuningError, warn
+from te_select.errors import TuningError, caught, warn
 from te_select.operator.access import access_pattern
 from te_select.operator.broadcast import shown
 from te_select.operator.workload import Workload
@@ -134,7 +134,7 @@ def find(
 def _given(logs: str | Path) -> Path:
     try:
         folder = Path(logs)
-    except TypeError as error:
+    except caught(TypeError) as error:
         raise TuningError(
             f"tuning_logs {shown(logs)} is no path; expected a folder, None or False"
         ) from error
@@ -190,7 +190,7 @@ def _near(
             continue
         try:
             config = schedule.config_from(entry.knobs).checked(pattern)
-        except ValueError:  # the config's kind of rows does not exist for this workload
+        except caught(ValueError):  # the config's kind of rows does not exist for this workload
             continue
         if not is_of_model(entry, target):
             config = schedule.without_machine_knobs(pattern, target.tvm, config)

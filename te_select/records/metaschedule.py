@@ -15,7 +15,7 @@ from tvm.s_tir import meta_schedule as ms
 from te_select import forks
 from te_select.backends import limits, schedule_of
 from te_select.backends.targets import ResolvedTarget
-from te_select.errors import TuningError
+from te_select.errors import TuningError, caught
 from te_select.operator.access import access_pattern
 from te_select.operator.definition import definition
 from te_select.operator.workload import Workload
@@ -128,6 +128,6 @@ def replay(record: Entry, folder: Path) -> s_tir.Schedule:
         (loaded,) = database.get_all_tuning_records()
         sch = s_tir.Schedule(loaded.workload.mod)
         loaded.trace.apply_to_schedule(sch, remove_postproc=False)
-    except Exception as error:  # TVM raises many kinds
+    except caught(Exception) as error:  # TVM raises many kinds
         raise TuningError(f"record {record.key} cannot be replayed on its workload") from error
     return sch

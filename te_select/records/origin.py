@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from te_select.errors import caught
 from te_select.operator.access import AccessPattern, access_pattern
 from te_select.operator.workload import Workload
 
@@ -59,7 +60,7 @@ def outcome(seconds: float, session: Mapping[str, Any]) -> str:
         return f"unsure: {said}"
     try:
         default, trials = session["default_seconds"], session["trials"]
-    except KeyError:
+    except caught(KeyError):
         return ""
     told = [f"cond {session['cond']}"] if session.get("cond") else []
     told += [f"sizes {session['sizes']}"] if session.get("sizes") else []

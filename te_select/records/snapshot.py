@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from te_select.errors import ArtifactError, TuningError
+from te_select.errors import ArtifactError, TuningError, caught
 from te_select.runtime.artifact import files
 
 WORKLOADS, RECORDS = "database_workload.json", "database_tuning_record.json"
@@ -101,7 +101,7 @@ def _judged(data: Mapping[str, bytes], waiting: bytes | None) -> Snapshot:
         return Snapshot(data, digests, ())
     try:
         replaces, new = _parse(waiting)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except caught(ValueError, TypeError, KeyError, AttributeError, RecursionError):
         reason = "it is not what te-select writes"
     else:
         if all(digests[name] in (replaces[name], _digest(new[name])) for name in FILES):
@@ -143,6 +143,6 @@ def contents(path: Path) -> bytes | None:
 def _stamp(path: Path) -> object:
     try:
         found = path.stat()
-    except (OSError, ValueError):
+    except caught(OSError, ValueError):
         return None
     return found.st_mtime_ns, found.st_size, found.st_ino

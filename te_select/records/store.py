@@ -15,7 +15,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from te_select.errors import ArtifactError, TuningError
+from te_select.errors import ArtifactError, TuningError, caught
 from te_select.records import log, snapshot
 from te_select.records.entry import Entry
 from te_select.records.snapshot import Damage, Snapshot
@@ -37,7 +37,7 @@ def locked(folder: Path, name: str = LOCK) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(folder / name)
         lock.acquire()
-    except (OSError, ValueError, NotImplementedError) as error:
+    except caught(OSError, ValueError, NotImplementedError) as error:
         raise TuningError(
             f"{folder} cannot be written: {getattr(error, 'strerror', None) or error}; expected a "
             "folder of yours"
@@ -145,7 +145,7 @@ def _write(folder: Path, taken: Snapshot, entries: Sequence[Entry], found: log.L
         for name, text in texts.items():
             atomic.replace(folder / name, text.encode())
         (folder / snapshot.PENDING).unlink()
-    except (ArtifactError, OSError) as error:
+    except caught(ArtifactError, OSError) as error:
         raise TuningError(f"{folder} cannot be written: {error}") from error
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import math
 import mmap
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from te_select.errors import suppress
 from te_select.verify.reference import Array
 
 Bytes = npt.NDArray[np.uint8]
@@ -86,7 +86,7 @@ def between_protected_pages(size: int) -> Bytes:
     """Whole pages of ``size`` bytes or more; an access right before or behind ends the process."""
     inside = -(-size // PAGE) * PAGE
     pages = mmap.mmap(-1, inside + 2 * PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    with contextlib.suppress(OSError):  # where the kernel has none
+    with suppress(OSError):  # where the kernel has none
         pages.madvise(mmap.MADV_HUGEPAGE)  # as NumPy does for its large arrays
     memory = np.frombuffer(pages, np.uint8, inside, PAGE)
     protect(memory.ctypes.data - PAGE, PAGE, NOTHING)

@@ -7,7 +7,6 @@ operands lie. No memory outside of them may be used.
 
 from __future__ import annotations
 
-import contextlib
 import faulthandler
 import functools
 import mmap
@@ -18,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from te_select import forks
-from te_select.errors import ArgumentError, ArtifactError
+from te_select.errors import ArgumentError, ArtifactError, caught, suppress
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
 from te_select.verify.checks import CHECKS, ENDS, Operands
@@ -154,7 +153,9 @@ def _run(kernel: Any, operands: Operands) -> str:
         kernel(*given, out=out)
     except ArtifactError:  # this machine cannot run it, and the other checks would say the same
         raise
-    except Exception as error:  # an error of a kernel is a result, and the other checks go on
+    except caught(
+        Exception
+    ) as error:  # an error of a kernel is a result, and the other checks go on
         return f"{type(error).__name__}: {error}"
     if buffer.touched():
         return "bytes outside out were written"
@@ -191,7 +192,7 @@ def _run_at_ends(
         for end, _ in enumerate(CHECKS[_BOUNDS](operands)):
             reached[0], reached[1] = k, end
             *inputs, out = operands.arrays()
-            with contextlib.suppress(Exception):  # the other checks tell of it
+            with suppress(Exception):  # the other checks tell of it
                 kernel(*inputs, out=out)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from te_select.backends.cpu import profile
 from te_select.backends.cross_compiler import cross_compiler
 from te_select.backends.programs import c_compiler, first_line
-from te_select.errors import ToolchainError
+from te_select.errors import ToolchainError, caught
 from te_select.levels import TRIPLES, machine_of
 from te_select.runtime.call.cpu import features
 from te_select.runtime.call.cpu.profile import problem_of_threads
@@ -87,5 +87,5 @@ def _described(find: Callable[[], tuple[str, ...]]) -> str | None:
 def _read(path: Path) -> str:
     try:
         return path.read_text()
-    except OSError:
+    except caught(OSError):
         return ""

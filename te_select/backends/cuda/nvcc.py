@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 
 from te_select.backends.programs import run
-from te_select.errors import ToolchainError
+from te_select.errors import ToolchainError, caught
 from te_select.runtime.artifact import scratch
 
 OPTIONS = ("-std=c++17",)
@@ -29,7 +29,9 @@ def utility(name: str) -> str | None:
         from cuda import pathfinder  # noqa: PLC0415 - an extra
 
         packaged = pathfinder.find_nvidia_binary_utility(name)
-    except (ImportError, AttributeError, RuntimeError, OSError):  # its own process may time out
+    except caught(
+        ImportError, AttributeError, RuntimeError, OSError
+    ):  # its own process may time out
         return None
     return None if packaged is None else str(packaged)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from te_select.backends.cuda.nvcc import OPTIONS, SOURCE
 from te_select.backends.programs import last_lines
-from te_select.errors import ToolchainError
+from te_select.errors import ToolchainError, caught
 
 
 @functools.cache
@@ -17,7 +17,7 @@ def bindings() -> Any:
         from cuda.bindings import nvrtc  # noqa: PLC0415 - an extra
 
         nvrtc.nvrtcVersion()
-    except (ImportError, RuntimeError):
+    except caught(ImportError, RuntimeError):
         return None
     return nvrtc
 

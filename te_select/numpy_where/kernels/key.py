@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from te_select.backends import build_key
-from te_select.errors import ArtifactError
+from te_select.errors import ArtifactError, caught
 from te_select.records import folders
 from te_select.runtime.artifact import cache
 
@@ -14,7 +14,7 @@ def entry(part: str) -> str:
     """The file name of a part that is built here, for this CPU, by the records that there are."""
     try:
         records = folders.contents(folders.default_folders(folders.FAMILY))
-    except (OSError, ArtifactError):  # a build says what is wrong with them
+    except caught(OSError, ArtifactError):  # a build says what is wrong with them
         records = []
     return cache.name_of(f"where_{part}", build_key.digest(*records))
 

@@ -23,6 +23,7 @@ from te_select.errors import (
     ArtifactError,
     SelectError,
     broken_torch_explained,
+    caught,
     not_installed,
     warn,
 )
@@ -67,7 +68,7 @@ def function_of_tensors(name: str, type_of_tensors: type) -> Any:
     address = ctypes.cast(_first[f"__tvm_ffi_{name}"], ctypes.c_void_p).value
     try:
         return extension.tensor_entry(address, type_of_tensors)
-    except (AttributeError, ValueError):
+    except caught(AttributeError, ValueError):
         return None
 
 
@@ -163,7 +164,7 @@ def _load(image: bytes, manifest: Manifest, sha256: str) -> None:
     address = call_for_int(library, "te_select_where_library")
     try:
         extension.install(address)
-    except ValueError as error:
+    except caught(ValueError) as error:
         raise ArtifactError(str(error)) from error
     _first = _first or library
     _loaded.update(_held(manifest))
@@ -203,7 +204,7 @@ def _prebuilt(parts: Iterable[str]) -> bytes | None:
         with gzip.open(PREBUILT) as file:
             image = file.read(_MOST_BYTES)
         manifest, _ = _checked(image, str(PREBUILT))
-    except (ArtifactError, OSError, EOFError, zlib.error, MemoryError) as error:
+    except caught(ArtifactError, OSError, EOFError, zlib.error, MemoryError) as error:
         _warn(f"{PREBUILT} cannot be used, install te-select-runtime again: {error}")
         return None
     return image if set(parts) <= set(_held(manifest)) else None

@@ -9,7 +9,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from te_select.errors import ArtifactError
+from te_select.errors import ArtifactError, caught, suppress
 from te_select.runtime.artifact import files, temporary
 
 _EXECUTABLE, _ORDINARY = 0o777, 0o666  # permissions before the umask
@@ -43,16 +43,17 @@ def replace_all(contents: Mapping[Path, bytes], mode: int | None = None) -> None
         for path, data in contents.items():
             with _explained(path):
                 _check_replaceable(path)
-                path.parent.mkdir(parents=True, exist_ok=True)
+                if not files.is_folder(path.parent):
+                    path.parent.mkdir(parents=True, exist_ok=True)
                 written.append((temporaries.enter_context(_temporary(path, data, mode)), path))
         for name, path in written:
             with _explained(path):
                 name.replace(path)
         for folder in folders:
-            with contextlib.suppress(OSError):  # the files are there; some systems sync no folders
+            with suppress(OSError):  # the files are there; some systems sync no folders
                 sync_folder(folder)
     for folder in folders:
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             temporary.clear(folder, temporary.HIDDEN)
 
 
@@ -110,7 +111,7 @@ def _temporary(path: Path, data: bytes, mode: int | None) -> Iterator[Path]:
             os.fsync(handle)
         yield name
     finally:
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             name.unlink(missing_ok=True)
         os.close(handle)
 
@@ -118,7 +119,7 @@ def _temporary(path: Path, data: bytes, mode: int | None) -> Iterator[Path]:
 def _check_replaceable(path: Path) -> None:
     """Find out what a rename would refuse, while nothing has been renamed."""
     files.check_parent(path)
-    with contextlib.suppress(FileNotFoundError):
+    with suppress(FileNotFoundError):
         if stat.S_ISDIR(path.lstat().st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
 
@@ -127,7 +128,7 @@ def _check_replaceable(path: Path) -> None:
 def _explained(path: Path) -> Iterator[None]:
     try:
         yield
-    except OSError as error:
+    except caught(OSError) as error:
         raise ArtifactError(
             f"{path} cannot be written: {error.strerror or error} (folder {path.parent})"
         ) from error

@@ -9,14 +9,13 @@ name of an entry are not the cache's, and are left alone.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from te_select.errors import ArtifactError, warn
+from te_select.errors import ArtifactError, caught, suppress, warn
 from te_select.runtime.artifact import atomic, files, temporary, user_folders
 
 FOLDER, SIZE = "TE_SELECT_CACHE_DIR", "TE_SELECT_CACHE_SIZE"
@@ -56,7 +55,7 @@ def folder() -> Path:
     wanted = os.environ.get(FOLDER)
     try:
         return Path(wanted).expanduser().absolute() if wanted else user_folders.cache()
-    except RuntimeError as error:
+    except caught(RuntimeError) as error:
         what = f"{FOLDER} is {wanted!r}" if wanted else "there is no cache folder"
         raise CacheError(f"{what}: {error}; expected a folder") from error
 
@@ -96,15 +95,15 @@ def read(name: str) -> bytes | None:
         What the file holds. Whoever uses it checks it, and calls `discard` if it is damaged.
     """
     try:
-        path = folder() / name
+        path = folder().joinpath(name)
         _check(path.parent)
         with files.opened(path, "an entry", os.O_NOFOLLOW) as file:
             if not _is_mine(os.fstat(file.fileno())):
                 return None
             data = file.read()
-    except (OSError, ArtifactError):
+    except caught(OSError, ArtifactError):
         return None
-    with contextlib.suppress(OSError):  # when it was last used
+    with suppress(OSError):  # when it was last used
         os.utime(path)
     return data
 
@@ -127,16 +126,17 @@ def write(name: str, data: bytes) -> Path:
     if len(data) > most:
         raise CacheError(f"{name} has {len(data)} bytes, more than {SIZE} allows")
     try:
-        where.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not files.is_folder(where):
+            where.mkdir(mode=0o700, parents=True, exist_ok=True)
         _check(where)
-    except OSError as error:
+    except caught(OSError) as error:
         raise CacheError(f"{where} cannot be made: {error.strerror or error}; {_ADVICE}") from error
     _shrink(most - len(data))
     try:
-        atomic.replace_all({where / name: data}, mode=0o600)
+        atomic.replace_all({where.joinpath(name): data}, mode=0o600)
     except ArtifactError as error:
         raise CacheError(f"{error}; {_ADVICE}") from error
-    return where / name
+    return where.joinpath(name)
 
 
 def keep(name: str, data: bytes) -> None:
@@ -152,8 +152,8 @@ def keep(name: str, data: bytes) -> None:
 
 def discard(name: str) -> None:
     """Remove an entry, which is damaged."""
-    with contextlib.suppress(OSError):
-        (folder() / name).unlink()
+    with suppress(OSError):
+        folder().joinpath(name).unlink()
 
 
 def problem() -> str:
@@ -161,9 +161,9 @@ def problem() -> str:
     try:
         limit()
         _check(folder())
-    except FileNotFoundError:
+    except caught(FileNotFoundError):
         return ""  # it is made when it is needed
-    except (OSError, CacheError) as error:
+    except caught(OSError, CacheError) as error:
         return str(error)
     return ""
 
@@ -171,10 +171,10 @@ def problem() -> str:
 def entries() -> list[Entry]:
     """The entries, the most recently used first."""
     found = []
-    with contextlib.suppress(OSError):
+    with suppress(OSError):
         for path in folder().iterdir():
             if _NAME.fullmatch(path.name):
-                with contextlib.suppress(OSError):
+                with suppress(OSError):
                     about = path.lstat()
                     if stat.S_ISREG(about.st_mode):
                         found.append(Entry(path, about.st_size, about.st_mtime))
@@ -199,9 +199,9 @@ def clear() -> list[Entry]:
         for entry in entries():
             entry.path.unlink(missing_ok=True)
             removed.append(entry)
-        with contextlib.suppress(FileNotFoundError):
+        with suppress(FileNotFoundError):
             temporary.clear(folder(), temporary.HIDDEN)
-    except OSError as error:
+    except caught(OSError) as error:
         raise CacheError(f"{folder()} cannot be cleared: {error.strerror or error}") from error
     return removed
 
@@ -228,6 +228,6 @@ def _shrink(room: int) -> None:
     total = sum(entry.size for entry in kept)
     while kept and total > room:
         last = kept.pop()
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             last.path.unlink(missing_ok=True)
         total -= last.size

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import platform
@@ -11,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import BinaryIO
 
-from te_select.errors import ArtifactError
+from te_select.errors import ArtifactError, caught, suppress
 
 _NOT_REGULAR = (errno.ENXIO, errno.ENODEV)  # of a socket, and of a device without a driver
 
@@ -27,7 +26,7 @@ def library_path(path: str | os.PathLike[str]) -> Path:
     try:
         checked = Path(path)
         usable = b"\0" not in str(checked).encode("utf-8")
-    except (TypeError, ValueError):  # not a path, or bytes that are not text
+    except caught(TypeError, ValueError):  # not a path, or bytes that are not text
         usable = False
     if not usable:
         raise ArtifactError(f"{path!r} is not a path of valid text; expected one ending in .so")
@@ -56,7 +55,7 @@ def library_here(path: str | os.PathLike[str]) -> Path:
         return checked
     if is_there(own):
         return own
-    with contextlib.suppress(OSError):
+    with suppress(OSError):
         names = sorted(each.name for each in checked.parent.iterdir() if each.suffix == ".so")
         if others := [name for name in names if name.startswith(f"{checked.stem}.")]:
             raise ArtifactError(
@@ -87,20 +86,30 @@ def new_library_path(path: str | os.PathLike[str]) -> Path:
 
 def is_folder(path: Path) -> bool:
     """Whether a folder is there; False if that cannot be found out, as with a name too long."""
-    return os.path.isdir(path)  # noqa: PTH112 - that of Path raises
+    found = _status(path)
+    return found is not None and stat.S_ISDIR(found.st_mode)
 
 
 def is_there(path: Path) -> bool:
     """Whether something is there; False if that cannot be found out: writing will say why."""
-    return os.path.exists(path)  # noqa: PTH110 - that of Path raises
+    return _status(path) is not None
 
 
 def is_missing(path: Path) -> bool:
     """Whether nothing is there; False if that cannot be found out: reading will say why."""
     try:
-        return not path.exists()
-    except OSError:
-        return False
+        path.stat()
+    except caught(OSError) as error:
+        return isinstance(error, (FileNotFoundError, NotADirectoryError))
+    return False
+
+
+def _status(path: Path, *, follow: bool = True) -> os.stat_result | None:
+    """What the system says of a path, or None; Python's own functions lose errors of handlers."""
+    try:
+        return path.stat(follow_symlinks=follow)
+    except caught(OSError, ValueError):
+        return None
 
 
 def check_parent(path: Path) -> None:
@@ -111,7 +120,7 @@ def check_parent(path: Path) -> None:
     ArtifactError
         If what should be a folder is a file.
     """
-    found = next(each for each in path.absolute().parents if os.path.lexists(each))
+    found = next(each for each in path.absolute().parents if _status(each, follow=False))
     if not is_folder(found):
         raise ArtifactError(f"{path} cannot be written: {found} is a file, not a folder")
 
@@ -135,9 +144,9 @@ def opened(path: Path, what: str, flags: int = 0) -> BinaryIO:
     """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags)
-    except FileNotFoundError as error:
+    except caught(FileNotFoundError) as error:
         raise ArtifactError(f"{path} is missing; expected {what}") from error
-    except (OSError, ValueError) as error:
+    except caught(OSError, ValueError) as error:
         if getattr(error, "errno", None) in _NOT_REGULAR:
             raise ArtifactError(f"{path} is not a regular file; expected {what}") from error
         reason = getattr(error, "strerror", None) or error
@@ -159,7 +168,7 @@ def read(path: Path, what: str = "the shared library") -> bytes:
     with opened(path, what) as file:
         try:
             return file.read()
-        except MemoryError as error:
+        except caught(MemoryError) as error:
             raise ArtifactError(f"{path} is larger than the memory; expected {what}") from error
-        except OSError as error:
+        except caught(OSError) as error:
             raise ArtifactError(f"{path} cannot be read: {error.strerror or error}") from error

@@ -78,7 +78,7 @@ def text(manifest: Manifest) -> bytes | None:
 
 #include <stdint.h>
 
-{(FOLDER / "status.h").read_text()}
+{FOLDER.joinpath("status.h").read_text()}
 #ifdef __cplusplus
 extern "C" {{
 #endif
@@ -98,7 +98,7 @@ def _of_any_shapes(served: list[str]) -> str:
     nodes = "\n".join(
         ["/* te_select_where_call_on, below, serves operands of any shapes.", *served]
     )
-    order, call = (FOLDER / name for name in ("operand_order.h", "cpu/where_call.h"))
+    order, call = (FOLDER.joinpath(name) for name in ("operand_order.h", "cpu/where_call.h"))
     text = order.read_text() + call.read_text().replace('#include "operand_order.h"\n', "")
     return f"{nodes} */\n{text}" if served else text
 

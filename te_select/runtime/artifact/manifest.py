@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from te_select import kinds
-from te_select.errors import ArtifactError, SelectError
+from te_select.errors import ArtifactError, SelectError, caught
 from te_select.kinds import Kind
 from te_select.operator import family
 from te_select.operator.node import ModelNode
@@ -208,7 +208,7 @@ def is_manifest(text: bytes) -> bool:
     """Whether a text is a manifest, be what it says damaged or of another version."""
     try:
         data = json.loads(text)
-    except (ValueError, RecursionError):
+    except caught(ValueError, RecursionError):
         return False
     return isinstance(data, dict) and {"format", "kernels", "target", "sha256"} <= data.keys()
 
@@ -235,7 +235,7 @@ def parse(text: bytes, place: str) -> tuple[Manifest, str]:
     """
     try:
         data = json.loads(text)
-    except (ValueError, RecursionError) as error:
+    except caught(ValueError, RecursionError) as error:
         raise ArtifactError(f"{place} is not JSON ({error}); export it again") from error
     found = data.get("format") if isinstance(data, dict) else None
     if type(found) is not int or found != FORMAT:
@@ -271,7 +271,7 @@ def parse(text: bytes, place: str) -> tuple[Manifest, str]:
         listed = typed({"components": []} | data, "components", list)
         components = tuple(map(Component.from_json, listed))
         models = tuple(map(_parse_model, typed({"models": []} | data, "models", list)))
-    except (ValueError, TypeError, SelectError) as error:
+    except caught(ValueError, TypeError, SelectError) as error:
         raise ArtifactError(f"{place} is not a manifest: {error}; export it again") from error
     return Manifest(kernels, target, versions, nodes, components, models), sha256
 

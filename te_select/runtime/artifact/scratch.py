@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from te_select.errors import ArtifactError
+from te_select.errors import ArtifactError, caught, suppress
 from te_select.runtime.artifact import temporary
 
 ROOM = 1 << 20  # bytes; the objects, the stub and the library of one kernel take a quarter of it
@@ -63,7 +63,7 @@ def make(room: int = ROOM) -> Path:
     try:
         parent = _parent()
         made, handle = temporary.make(parent, _create, temporary.VISIBLE)
-    except OSError as error:  # the error's text lists the folders that Python has tried
+    except caught(OSError) as error:  # the error's text lists the folders that Python has tried
         where = "" if error.filename is None else f": {error.filename}"
         raise NoRoomError(
             f"no temporary folder can be made: {error.strerror or error}{where}; {_ADVICE}"
@@ -71,12 +71,12 @@ def make(room: int = ROOM) -> Path:
     _held[made] = handle, os.getpid()
     if parent not in _cleared:
         _cleared.add(parent)
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             temporary.clear(parent, temporary.VISIBLE)
     try:
         if room:
-            _reserve(made / "room", room)
-    except OSError as error:
+            _reserve(made.joinpath("room"), room)
+    except caught(OSError) as error:
         remove(made)
         raise NoRoomError(
             f"{made.parent} has no room for {-(-room // 1024)} KiB of temporary files: "
@@ -89,7 +89,8 @@ def remove(made: Path) -> None:
     """Remove a folder that `make` has made, unless this is a forked child of its maker."""
     handle, owner = _held.get(made, (-1, -1))
     if owner == os.getpid():
-        shutil.rmtree(made, ignore_errors=True)
+        with suppress(OSError):
+            shutil.rmtree(made)
         del _held[made]
         os.close(handle)
 

@@ -18,6 +18,9 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
+from te_select.errors import caught, suppress
+from te_select.runtime.artifact import files
+
 VISIBLE = "te_select-"
 HIDDEN = f".{VISIBLE}"
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
@@ -45,16 +48,16 @@ def make(folder: Path, create: Callable[[Path], int], prefix: str) -> tuple[Path
     tries = 0
     while True:
         tries += 1
-        path = folder / f"{prefix}{secrets.token_hex(8)}"
+        path = folder.joinpath(f"{prefix}{secrets.token_hex(8)}")
         try:
             handle = create(path)
-        except FileNotFoundError:  # removed as left behind; or the folder takes no files
+        except caught(FileNotFoundError):  # removed as left behind; or the folder takes no files
             if tries == _TRIES:
                 raise
             continue
-        with contextlib.suppress(OSError):  # a file system without locks
+        with suppress(OSError):  # a file system without locks
             fcntl.flock(handle, fcntl.LOCK_EX)
-        if path.exists():  # nobody has removed it as left behind before it was locked
+        if files.is_there(path):  # nobody has removed it as left behind before it was locked
             return path, handle
         os.close(handle)
 
@@ -72,7 +75,7 @@ def clear(folder: Path, prefix: str) -> None:
     probe, handle = make(folder, lambda path: os.open(path, NEW, 0o600), HIDDEN)
     try:
         _remove_unlocked(probe, is_folder=False)
-        if probe.exists():  # else locks do nothing here
+        if files.is_there(probe):  # else locks do nothing here
             for path in folder.iterdir():
                 if path.name.startswith(prefix) and _DIGITS.fullmatch(path.name, len(prefix)):
                     _remove_unlocked(path, is_folder=prefix == VISIBLE)
@@ -83,7 +86,7 @@ def clear(folder: Path, prefix: str) -> None:
 
 def _remove_unlocked(path: Path, *, is_folder: bool) -> None:
     """Remove a file, or a folder, of this user that nobody has locked."""
-    with contextlib.suppress(OSError), contextlib.ExitStack() as closing:
+    with suppress(OSError), contextlib.ExitStack() as closing:
         # A pipe is not waited for.
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
         closing.callback(os.close, handle)
@@ -92,6 +95,6 @@ def _remove_unlocked(path: Path, *, is_folder: bool) -> None:
         if found.st_uid != os.geteuid():
             return
         if is_folder and stat.S_ISDIR(found.st_mode):
-            shutil.rmtree(path, ignore_errors=True)
+            shutil.rmtree(path)
         elif not is_folder and stat.S_ISREG(found.st_mode):
             path.unlink()

@@ -29,4 +29,5 @@ def data() -> Path:
 
 
 def _folder(variable: str, by_default: str) -> Path:
-    return Path(os.environ.get(variable, "").strip() or by_default).expanduser() / "te-select"
+    root = Path(os.environ.get(variable, "").strip() or by_default)
+    return root.expanduser().joinpath("te-select")

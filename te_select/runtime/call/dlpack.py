@@ -6,6 +6,8 @@ import ctypes
 from dataclasses import dataclass
 from typing import Any
 
+from te_select.errors import caught
+
 CUDA, CUDA_MANAGED = 2, 13  # kDLCUDA, kDLCUDAManaged
 HOST_DEVICES = (1, 3, 11)  # kDLCPU, kDLCUDAHost, kDLROCMHost
 CUDA_DEVICES = (CUDA, CUDA_MANAGED)
@@ -134,7 +136,7 @@ def read(
             capsule = value.__dlpack__(max_version=_MAX_VERSION)
         else:
             capsule = value.__dlpack__(stream=stream, max_version=_MAX_VERSION)
-    except TypeError:  # a producer older than DLPack 1.0
+    except caught(TypeError):  # a producer older than DLPack 1.0
         capsule = value.__dlpack__() if stream is None else value.__dlpack__(stream=stream)
     name = _get_name(capsule)
     pointer = _get_pointer(capsule, name)

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import os
-import resource
 import sys
 from pathlib import Path
 from typing import Any
 
-from te_select.errors import warn
+from te_select.errors import suppress, warn
 
 VARIABLE = "TE_SELECT_KEEP_MEMORY"
 """The most memory that is kept, in MiB; 0 keeps none."""
 _MIB = 1 << 20
 _MOST = 400 * _MIB
-_SHARE = 16  # no more than this part of the memory that the process may have
-_LIMITS = (
-    Path("/sys/fs/cgroup/memory.max"),
-    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
-)
-"""What a container may have, by the two versions of Linux's control groups."""
+_OVERCOMMIT = Path("/proc/sys/vm/overcommit_memory")  # 2: the system counts what is not used, too
 
 try:
     extension: Any = importlib.import_module("te_select.runtime.call._extension")
@@ -49,12 +42,9 @@ def most_kept() -> int:
         return min(int(said) * _MIB, 1 << 60)
     if said:
         warn(f"{VARIABLE} is {said!r}; expected a whole number of MiB, 0 for none")
-    may_have = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
-    may_have += [most for most in resource.getrlimit(resource.RLIMIT_AS)[:1] if most > 0]
-    for path in _LIMITS:
-        with contextlib.suppress(OSError, ValueError):  # ValueError: it is "max"
-            may_have.append(int(path.read_text(encoding="ascii")))
-    return min(_MOST, *(size // _SHARE for size in may_have))
+    with suppress(OSError):
+        return 0 if _OVERCOMMIT.read_bytes().strip() == b"2" else _MOST
+    return _MOST
 
 
 # As NumPy has it: "NUMPY_MADVISE_HUGEPAGE" of its global configuration options.

@@ -17,7 +17,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from te_select.errors import ArtifactError, warn
+from te_select.errors import ArtifactError, caught, warn
 from te_select.runtime.artifact import scratch
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def call_for_int(library: ctypes.CDLL, function: str) -> int:
     """
     try:
         found = library[f"__tvm_ffi_{function}"]
-    except AttributeError as error:
+    except caught(AttributeError) as error:
         raise ArtifactError(f"the library has no function {function}; build it again") from error
     found.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32, ctypes.POINTER(_Any))
     result = _Any()
@@ -139,7 +139,7 @@ def _from_memory(image: bytes, sha256: str, path: Path) -> ctypes.CDLL | None:
     try:
         name = os.fsencode(path.name)[:_LONGEST_NAME].decode(errors="ignore")
         handle = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    except OSError:
+    except caught(OSError):
         return None
     try:
         # The number of the process instead of "self", so that a debugger finds the symbols, too.
@@ -147,7 +147,7 @@ def _from_memory(image: bytes, sha256: str, path: Path) -> ctypes.CDLL | None:
             file.write(image)
         fcntl.fcntl(handle, fcntl.F_ADD_SEALS, _SEALS)
         library = ctypes.CDLL(f"/proc/{os.getpid()}/fd/{handle}")
-    except OSError:
+    except caught(OSError):
         os.close(handle)
         return None
     if _digest_in_memory(library) != sha256:
@@ -174,11 +174,11 @@ def _from_copy(image: bytes, path: Path) -> ctypes.CDLL:
     except scratch.NoRoomError as error:
         raise scratch.NoRoomError(f"{path} cannot be loaded: {error}") from error
     try:
-        copy = folder / path.name
+        copy = folder.joinpath(path.name)
         copy.write_bytes(image)
         copy.chmod(0o500)
         library = ctypes.CDLL(str(copy))
-    except OSError as error:
+    except caught(OSError) as error:
         scratch.remove(folder)
         reason = " ".join(str(error).split()).replace(str(folder), str(path.parent))
         advice = "export it again for this machine"

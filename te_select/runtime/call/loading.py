@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import tvm_ffi
 
 from te_select import kinds
-from te_select.errors import ArtifactError
+from te_select.errors import ArtifactError, caught
 from te_select.operator import family
 from te_select.operator.broadcast import printable, shown
 from te_select.runtime.artifact import files, stored
@@ -47,7 +47,7 @@ class Library(Mapping[str, Kernel]):
     def __getitem__(self, name: str) -> Kernel:
         try:
             return self._kernels[name]
-        except KeyError:
+        except caught(KeyError):
             return self._of_node(name)
 
     def _of_node(self, name: str) -> Kernel:
@@ -188,5 +188,5 @@ def _export_alone(library: stored.Stored, manifest: Manifest, path: str | os.Pat
 def _function(module: tvm_ffi.Module, path: Path, name: str) -> tvm_ffi.Function:
     try:
         return module.get_function(name)
-    except AttributeError as error:
+    except caught(AttributeError) as error:
         raise ArtifactError(f"{path} has no function {name}; export it again") from error

@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 import tvm_ffi
 
-from te_select.errors import ArgumentError, DTypeError
+from te_select.errors import ArgumentError, DTypeError, caught
 from te_select.operator import dtypes
 from te_select.operator.broadcast import Shape, format_shape, shown
 from te_select.operator.dtypes import ELEMENT_TYPES, ElementType, element_type, numpy_dtype
-from te_select.runtime.call import dlpack, raised
+from te_select.runtime.call import dlpack
 
 BOOL = ELEMENT_TYPES["bool"]
 _ACCEPTED = "a NumPy array, a torch or JAX tensor, or anything else with __dlpack__"
@@ -104,7 +104,8 @@ def describe(
         return _from_scalar(value, name, expected, shape)
     fit = functools.partial(check_shape, name=name, expected=shape, sizes=sizes)
     torch = sys.modules.get("torch")
-    if isinstance(value, np.ma.MaskedArray):
+    # An import of numpy.ma here could lose an exception of a signal handler.
+    if isinstance(value, getattr(sys.modules.get("numpy.ma"), "MaskedArray", ())):
         raise ArgumentError(
             f"{name} is a masked array, whose mask a kernel would ignore; use np.ma.where, or pass "
             f"{name}.filled() or {name}.data"
@@ -219,9 +220,7 @@ def _from_torch(tensor: Any, name: str, expected: ElementType, fit: _Fit) -> Ope
     fit(tuple(tensor.shape))
     try:
         address = plain.data_ptr()
-    except RuntimeError as error:  # fake tensors, and those inside a torch transformation
-        if raised.is_of_signal_handler(error):
-            raise
+    except caught(RuntimeError) as error:  # fake tensors, and those inside a torch transformation
         raise ArgumentError(f"{name} is a torch tensor without memory: {error}") from error
     strides = tuple(stride * expected.width for stride in plain.stride())
     view = _view(name, address, tuple(plain.shape), strides, expected.width, plain)
@@ -290,9 +289,7 @@ def read_dlpack(
         tensor = dlpack.read(value, device_types, stream)
     except dlpack.WrongDeviceError as error:
         raise ArgumentError(f"{name} is {error}; expected {memory}") from error
-    except Exception as error:  # any error of the other library
-        if raised.is_of_signal_handler(error):
-            raise
+    except caught(Exception) as error:  # any error of the other library
         raise ArgumentError(
             f"{name} is a {type(value).__name__} that __dlpack__ does not hand over: {error}"
         ) from error
@@ -327,7 +324,7 @@ def _from_scalar(value: Any, name: str, expected: ElementType, shape: Shape) -> 
         with np.errstate(over="ignore", invalid="ignore"):
             array = np.array(number, numpy_dtype(expected.name))
         fits = exact or _same_class(number, complex(array))
-    except OverflowError:
+    except caught(OverflowError):
         fits = False
     if not fits:
         raise ArgumentError(f"{name} is {shown(value)}, which is out of range for {expected.name}")

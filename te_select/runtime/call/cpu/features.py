@@ -7,6 +7,8 @@ import platform
 from collections.abc import Iterable
 from pathlib import Path
 
+from te_select.errors import caught
+
 _CPUINFO = Path("/proc/cpuinfo")
 _FLAG_KEYS = {"x86_64": "flags", "aarch64": "Features", "riscv64": "isa"}
 # What Linux for 64-bit Arm asks of every CPU. An emulator may show the /proc/cpuinfo of its host.
@@ -18,7 +20,7 @@ def cpu_info() -> dict[str, str]:
     """What /proc/cpuinfo says of the first CPU, by its keys; empty if it cannot be read."""
     try:
         text = _CPUINFO.read_text(errors="replace")
-    except OSError:
+    except caught(OSError):
         return {}
     found: dict[str, str] = {}
     for line in text.splitlines():

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import tvm_ffi
 
-from te_select.errors import ArgumentError, ArtifactError, SelectError
+from te_select.errors import ArgumentError, ArtifactError, SelectError, caught
 from te_select.operator.access import access_pattern
 from te_select.operator.broadcast import shown
 from te_select.runtime.call import jax_memory, operands, outputs, raised
@@ -127,7 +127,7 @@ class CpuKernel(Kernel):
                     ):
                         torch_state.mark_written((out,))
                         return out
-            except Exception as error:
+            except caught(Exception) as error:
                 if not (raised.is_refusal(error) or raised.is_of_allocation(error)):
                     raise  # from a signal handler, or from a kernel that has failed
         return self._adapt(cond, then, else_, out)
@@ -186,9 +186,9 @@ class CpuKernel(Kernel):
             return str(target["name"])
         try:
             return str(list(target["levels"])[function("te_select_level")()])
-        except ValueError as error:
+        except caught(ValueError) as error:
             raise ArgumentError(str(error)) from error
-        except RuntimeError as error:
+        except caught(RuntimeError) as error:
             raise ArtifactError(str(error)) from error
 
     @staticmethod
@@ -239,13 +239,13 @@ class CpuKernel(Kernel):
             written = target if direct else np.empty(target.shape, target.dtype)
         except SelectError:
             raise
-        except Exception as error:  # from NumPy or the operands' libraries, or for lack of memory
-            if raised.is_of_signal_handler(error):
-                raise
+        except caught(
+            Exception
+        ) as error:  # from NumPy or the operands' libraries, or for lack of memory
             raise raised.of_operands(error) from error
         try:
             self._bits(*views, written)
-        except (TypeError, ValueError) as error:
+        except caught(TypeError, ValueError) as error:
             if not raised.is_refusal(error):
                 raise
             raise ArgumentError(str(error)) from error

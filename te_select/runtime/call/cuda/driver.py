@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from te_select.errors import caught, suppress
+
 _LIBRARY = "libcuda.so.1"
 _NAME_BYTES = 256
 _CAPABILITY_MAJOR, _CAPABILITY_MINOR, _L2_BYTES = 75, 76, 38  # CUdevice_attribute
@@ -109,7 +111,7 @@ def _driver() -> ctypes.CDLL:
     """The driver, started; after a failure, the next call tries again."""
     try:
         driver = _open()
-    except (OSError, AttributeError) as error:
+    except caught(OSError, AttributeError) as error:
         raise CudaError(f"there is no NVIDIA driver ({error})") from error
     if code := driver.cuInit(0):
         raise CudaError(f"the NVIDIA driver does not start: {_described(driver, code)}")
@@ -199,5 +201,5 @@ class Memory:
     def __del__(self) -> None:
         """Free it; the driver may be gone when the interpreter ends."""
         if self.address:
-            with contextlib.suppress(Exception), on_device(self.device):
+            with suppress(Exception), on_device(self.device):
                 call("cuMemFree_v2", ctypes.c_uint64(self.address))

@@ -9,7 +9,7 @@ from typing import Any
 
 import tvm_ffi
 
-from te_select.errors import ArgumentError, ArtifactError, SelectError
+from te_select.errors import ArgumentError, ArtifactError, SelectError, caught
 from te_select.operator.broadcast import shown
 from te_select.runtime.call import operands, outputs, raised
 from te_select.runtime.call.cuda import driver
@@ -90,7 +90,7 @@ class CudaKernel(Kernel):
                     return out
         except SelectError:
             raise
-        except Exception as error:
+        except caught(Exception) as error:
             if not (raised.is_refusal(error) or raised.is_of_allocation(error)):
                 if hasattr(error, "__tvm_ffi_error__"):  # the driver's, or of the launch
                     raise ArtifactError(str(error)) from error
@@ -153,18 +153,14 @@ class CudaKernel(Kernel):
             inputs, output, device = self._described(values, out, stream)
         except SelectError:
             raise
-        except Exception as error:  # an error of the operands' libraries, or no memory
-            if raised.is_of_signal_handler(error):
-                raise
+        except caught(Exception) as error:  # an error of the operands' libraries, or no memory
             raise raised.of_operands(error) from error
         try:
             self._launch(inputs, output, device, stream)
             return output.finish()
         except CudaError as error:
             raise ArtifactError(str(error)) from error
-        except Exception as error:
-            if raised.is_of_signal_handler(error):
-                raise
+        except caught(Exception) as error:
             if isinstance(error, RuntimeError):
                 raise ArtifactError(str(error)) from error
             if raised.is_refusal(error):

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import tvm_ffi
 
-from te_select.errors import ArgumentError
+from te_select.errors import ArgumentError, caught
 from te_select.operator.broadcast import Shape
 from te_select.operator.dtypes import ElementType
-from te_select.runtime.call import dlpack, operands, raised
+from te_select.runtime.call import dlpack, operands
 
 _DEFAULT_STREAM = 0
 _TORCH_BITS = {1: "uint8", 2: "int16", 4: "int32", 8: "int64"}
@@ -168,9 +168,7 @@ def _on_host(value: Any) -> bool:
         return True
     try:
         return int(value.__dlpack_device__()[0]) in dlpack.HOST_DEVICES
-    except Exception as error:  # not a tensor, or a broken one; the checks below find out which
-        if raised.is_of_signal_handler(error):
-            raise
+    except caught(Exception):  # not a tensor, or a broken one; the checks below find out which
         return False
 
 

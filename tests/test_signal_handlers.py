@@ -1,0 +1,204 @@
+"""Exceptions of signal handlers pass through te-select, from every line, unchanged."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import gc
+import pickle
+import signal
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import te_select
+from te_select import Workload, where
+from te_select.errors import caught, suppress
+from tests.support.runtime_standin import kernel
+
+SOURCES = Path(te_select.__file__).parent
+N = 64
+COND, X, Y = np.arange(N) % 3 == 0, np.arange(N, dtype="f4"), np.ones(N, "f4")
+STRIDED = np.zeros(2 * N, "f4")[::2]
+LARGE = np.zeros(40_000, "f4")
+KINDS = (
+    RuntimeError,
+    TypeError,
+    ValueError,
+    OSError,
+    OverflowError,
+    BufferError,
+    FloatingPointError,
+    KeyError,
+    AttributeError,
+    MemoryError,
+)
+# An import in Python loses errors of handlers itself, and a function may be gone before it.
+PYTHONS_OWN = (ImportError, ModuleNotFoundError)
+
+
+@pytest.fixture(autouse=True)
+def own_cache(family):
+    """Kernels that are built."""
+
+
+@pytest.fixture(autouse=True)
+def no_collector():
+    gc.disable()  # errors in what the collector calls are lost
+    yield
+    gc.enable()
+
+
+def interrupted(call, line: int, kind: type[Exception]) -> tuple[bool, object]:
+    """Run a call in which a handler raises at a line; whether it did, and if another came out."""
+    made: list[Exception] = []
+    left = line
+
+    def handle(_number, _frame):
+        made.append(kind("of a handler"))
+        raise made[0]
+
+    def trace(frame, event, _argument):
+        nonlocal left
+        if not frame.f_code.co_filename.startswith(str(SOURCES)):
+            return None
+        if event == "line" and not made:
+            if left == 0:
+                signal.raise_signal(signal.SIGALRM)
+            left -= 1
+        return trace
+
+    before, tracer, found = signal.signal(signal.SIGALRM, handle), sys.gettrace(), None
+    try:
+        sys.settrace(trace)
+        call()
+    except Exception as error:
+        found = error
+    finally:
+        sys.settrace(tracer)
+        signal.signal(signal.SIGALRM, before)
+    return bool(made), found if not made or found is not made[0] else None
+
+
+def assert_passes(call, kinds=KINDS, step=1):
+    call()  # imports what it needs
+    line = 0
+    while True:
+        for kind in kinds:
+            raised, other = interrupted(call, line, kind)
+            if not raised:
+                assert line, "nothing was interrupted"
+                return
+            assert other is None, f"{kind.__name__} of a handler at line {line} became {other!r}"
+        line += step
+
+
+@pytest.fixture
+def calls(tmp_path):
+    k, scalar = kernel(Workload((N,), (N,), (N,))), kernel(Workload((N,), (N,), ()))
+    path = tmp_path / "kernel.so"
+    k.export(path)
+    compiled = Workload((N,), (N,), (N,))
+    te_select.compile(compiled, tuning_logs=False)
+    return {
+        "kernel": lambda: k(COND, X, Y),
+        "kernel of strided arrays": lambda: k(COND, STRIDED, Y),
+        "kernel with a number": lambda: scalar(COND, X, 1.5),
+        "where of two types": lambda: where(COND[0], LARGE, LARGE.astype("f8")),
+        "where with a number": lambda: where(COND, np.arange(N), 1.5),
+        "compile": lambda: te_select.compile(compiled, tuning_logs=False),
+        "compile with records": lambda: te_select.compile(compiled),
+        "export": lambda: k.export(path),
+        "load": lambda: te_select.load(path),
+        "pickle": lambda: pickle.loads(pickle.dumps(k)),
+    }
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "kernel",
+        "kernel of strided arrays",
+        "kernel with a number",
+        "where of two types",
+        "where with a number",
+    ],
+)
+def test_exception_of_a_handler_passes_through_a_call(calls, name):
+    assert_passes(calls[name])
+
+
+@pytest.mark.parametrize("name", ["compile", "compile with records", "export", "load", "pickle"])
+def test_exception_of_a_handler_passes_through_what_reads_and_writes_files(calls, name):
+    assert_passes(calls[name], (OSError, ValueError, TypeError, RuntimeError), step=7)
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_exception_of_a_handler_passes_through_calls_of_torch(recorded):
+    torch = pytest.importorskip("torch")
+    from te_select.torch import where as of_torch
+
+    cond, x, y = map(torch.from_numpy, (COND, X, Y))
+    out = torch.empty_like(x)
+    x.requires_grad_(recorded)
+    assert_passes(lambda: of_torch(cond, x, y))
+    assert_passes(lambda: of_torch(cond, x, 2.5))
+    if not recorded:
+        assert_passes(lambda: of_torch(cond, x, y, out=out))
+        assert_passes(lambda: of_torch(cond, x, y.double()))
+        assert_passes(lambda: where(cond, x, y))
+
+
+def test_others_are_caught_as_ever():
+    try:
+        raise OSError
+    except caught(ValueError, OSError):
+        pass
+    with suppress(OSError):
+        raise FileNotFoundError
+    with pytest.raises(KeyError), suppress(OSError):
+        raise KeyError
+
+
+def test_numpy_ma_is_not_imported_by_a_call():
+    done = te_select.backends.programs.run(
+        sys.executable,
+        "-c",
+        "import sys, numpy as np, te_select\n"
+        "from tests.support.runtime_standin import kernel\n"
+        "k = kernel(te_select.Workload((4,), (4,), (4,)))\n"
+        "sys.modules.pop('numpy.ma', None); vars(np).pop('ma', None)\n"
+        "k(np.ones(4, bool), np.ones(8, 'f4')[::2], np.ones(4, 'f4'))\n"
+        "print('numpy.ma' in sys.modules)",
+        folder=SOURCES.parent,
+    )
+    assert done == b"False\n"
+
+
+def is_built_in(name: ast.expr) -> bool:
+    kind = getattr(builtins, name.id, None) if isinstance(name, ast.Name) else None
+    return isinstance(kind, type) and issubclass(kind, Exception) and kind not in PYTHONS_OWN
+
+
+def named_in(node: ast.AST) -> list[ast.expr]:
+    """The classes that a handler or a `contextlib.suppress` names itself."""
+    if isinstance(node, ast.ExceptHandler):
+        if node.type is None:
+            return []
+        return node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
+    is_suppress = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    return node.args if is_suppress and node.func.attr == "suppress" else []
+
+
+# A process of these ends with the first exception of a handler; the others are under way.
+LEFT = {"bench", "cli", "timing", "tuning", "frontends", "onnxruntime.py"}
+PATHS = [path for path in SOURCES.rglob("*.py") if path.relative_to(SOURCES).parts[0] not in LEFT]
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.relative_to(SOURCES).as_posix())
+def test_pythons_exceptions_are_caught_by_caught_alone(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = [ast.unparse(each) for each in named_in(node) if is_built_in(each)]
+        assert not names, f"line {node.lineno}: except caught({', '.join(names)})"
