@@ -169,12 +169,12 @@ def type_beside(number: complex, dtype: torch.dtype) -> torch.dtype:
 
 def _on_cpu(cond: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     found = by_kernels(cond, x, y, None)
-    return (torch.where(cond, x, y) if found is None else found).contiguous()
+    return torch.where(cond, x, y) if found is None else found
 
 
 def _on_device(cond: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """Select on a device, or for tracing, which takes the shape and the type."""
-    return torch.where(cond, x, y).contiguous()
+    """Select on a device, or for tracing, which takes the shape, the strides and the type."""
+    return torch.where(cond, x, y)
 
 
 def _into(cond: torch.Tensor, x: torch.Tensor, y: torch.Tensor, *, out: torch.Tensor) -> None:
@@ -239,7 +239,7 @@ def _with_gradients(
     _know_shardings()
     if torch.autograd.forward_ad._current_level >= 0:
         # Tangents may have tangents of an outer level, which only torch's own operators see.
-        return torch.where(cond, x, y).contiguous()
+        return torch.where(cond, x, y)
     if not (torch.is_grad_enabled() and torch._C._any_requires_grad(x, y)):
         return _below(keys, cond, x, y)
     before = _functorch.get_single_level_autograd_function_allowed()

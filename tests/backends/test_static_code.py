@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -146,6 +147,44 @@ def test_plug_in_with_threads_stays_when_it_is_closed(tmp_path, ending):
         [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
+
+
+def test_second_plug_in_stays_when_it_is_closed_while_its_helpers_wait(tmp_path):
+    work = Workload((1 << 22,), (1 << 22,), (1 << 22,), "float32")
+    te_select.export([work], tmp_path / "large.so", static=True)
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    whole = ["-Wl,--whole-archive", "large.a", "-Wl,--no-whole-archive"]
+    for name in ("first.so", "second.so"):
+        subprocess.run([compiler, "-shared", *whole, "-o", name], cwd=tmp_path, check=True)
+    (tmp_path / "main.c").write_text(f"""
+        #include <dlfcn.h>
+        #include <stdint.h>
+        #include <stdio.h>
+        #include <stdlib.h>
+        #include <string.h>
+        #include <unistd.h>
+        typedef int32_t function(const void*, const void*, const void*, void*);
+        int main(void) {{
+          void *first = dlopen("./first.so", RTLD_NOW), *second = dlopen("./second.so", RTLD_NOW);
+          if (!first || !second) return 2;
+          function* select = (function*)dlsym(second, "{c_name(work)}");
+          char *cond = calloc(4, 1 << 24), *out = cond + (3 << 24);
+          for (int i = 0; i < 4; ++i) {{
+            if (select(cond, cond + (1 << 24), cond + (2 << 24), out)) return 3;
+          }}
+          dlclose(second);
+          usleep(100000);
+          char line[999];
+          FILE* maps = fopen("/proc/self/maps", "r");
+          int found = 0;
+          while (fgets(line, sizeof(line), maps)) found |= !!strstr(line, "second.so");
+          return !found;
+        }}
+        """)
+    subprocess.run([compiler, "main.c", "-o", "main", "-ldl"], cwd=tmp_path, check=True)
+    environment = {**os.environ, "TE_SELECT_NUM_THREADS": "2"}
+    done = subprocess.run(["./main"], cwd=tmp_path, env=environment, check=False)
+    assert done.returncode == 0
 
 
 def test_static_of_another_value_is_refused(tmp_path):

@@ -60,6 +60,17 @@ def test_a_file_for_this_cpu_is_a_copy_of_what_the_cache_has(
     assert path.with_suffix(".h").exists() and path.with_suffix(".json").exists()
 
 
+@pytest.mark.parametrize("words", [("where",), ("onnxruntime",), ("torch",)])
+def test_path_where_no_file_can_be_made_is_refused_before_the_build(
+    words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(building, "build_family", lambda *_, **__: pytest.fail("it was built"))
+    for path in ("/proc/x.so", "/proc/folder/x.so"):
+        done = run(*words, "build", "-o", path)
+        assert done.exit_code == 1
+        assert f"{path} cannot be written: No such file or directory" in done.stderr
+
+
 def test_copy_that_cannot_be_written_is_not_built_instead(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import pytest
@@ -10,7 +11,10 @@ import te_select
 
 torch = pytest.importorskip("torch")
 
+from torch._subclasses import FakeTensorMode  # noqa: E402
+
 from te_select.numpy_where.torch_layout import strides  # noqa: E402
+from te_select.torch import where as of_torch  # noqa: E402
 
 FORMATS = {
     "contiguous": torch.contiguous_format,
@@ -105,3 +109,88 @@ def test_out_that_is_a_restrided_input_is_refused_as_by_torch(shape, steps):
             with pytest.raises(RuntimeError, match="single memory location"):
                 where(*(each[..., : shape[-1]] for each in given), out=out)
     assert te_select.where(cond, x, y, out=x) is x
+
+
+def channels_last(tensor):
+    formats = {4: torch.channels_last, 5: torch.channels_last_3d}
+    return tensor.contiguous(memory_format=formats.get(tensor.ndim, torch.contiguous_format))
+
+
+LAYOUTS = {
+    "contiguous": lambda tensor: tensor,
+    "transposed": lambda tensor: tensor.mT.contiguous().mT,
+    "channels last": channels_last,
+    "expanded": lambda tensor: tensor[:1].expand(tensor.shape),
+    "sliced": lambda tensor: torch.cat([tensor, tensor], -1)[..., ::2],
+    "axis of 1": lambda tensor: tensor[:, :1],
+}
+SHAPES = ((5, 5), (2, 3, 4), (2, 3, 4, 5), (1, 3, 1, 5), (2, 3, 2, 4, 5))
+
+
+def in_layouts(shape, names):
+    """Operands in layouts, and the strides of what torch makes of them."""
+    cond, x, y = (LAYOUTS[name](torch.rand(shape)) for name in names)
+    given = LAYOUTS[names[0]](cond.expand(shape) > 0.5), x, y
+    return given, torch.where(*given).stride()
+
+
+def in_plan(tensor):
+    """A tensor without memory, of the same strides."""
+    return torch.empty_strided(
+        tensor.shape, tensor.stride(), dtype=tensor.dtype, device=torch.device("meta")
+    )
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_every_way_of_a_call_has_the_strides_of_torch(shape):
+    for names in itertools.product(LAYOUTS, repeat=3):
+        given, expected = in_layouts(shape, names)
+        cond, x, y = given
+        ways = {
+            "eager": of_torch(*given),
+            "operator": torch.ops.te_select.where(*given),
+            "gradient": of_torch(cond, LAYOUTS[names[1]](x.expand(shape)).requires_grad_(), y),
+            "meta": of_torch(*map(in_plan, given)),
+            "meta operator": torch.ops.te_select.where(*map(in_plan, given)),
+        }
+        with FakeTensorMode() as mode:
+            fakes = [mode.from_tensor(each) for each in given]
+            ways["fake"] = of_torch(*fakes)
+            ways["fake operator"] = torch.ops.te_select.where(*fakes)
+
+        def differentiated(x, cond=cond, y=y, ways=ways):
+            ways["func.grad"] = of_torch(cond, x, y)
+            return ways["func.grad"].sum()
+
+        torch.func.grad(differentiated)(x)
+        found = {way: result.stride() for way, result in ways.items()}
+        assert found == dict.fromkeys(ways, expected), names
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_vmap_keeps_the_layout_of_torch(shape):
+    layouts = [name for name in LAYOUTS if name != "axis of 1"]
+    for names in itertools.product(layouts, repeat=3):
+        given, _ = in_layouts(shape, names)
+        found, expected = torch.vmap(of_torch)(*given), torch.vmap(torch.where)(*given)
+        pairs = zip(shape, found.stride(), expected.stride(), strict=True)
+        assert all(extent == 1 or one == other for extent, one, other in pairs), names
+
+
+@pytest.mark.parametrize(
+    "names", [*itertools.permutations(["contiguous", "contiguous", "transposed"])]
+)
+@pytest.mark.parametrize("shape", [(5, 5), (2, 3, 4, 5)], ids=str)
+def test_exported_and_compiled_programs_have_the_strides_of_torch(shape, names):
+    class Model(torch.nn.Module):
+        def forward(self, cond, x, y):
+            return of_torch(cond, x, y, opaque=True)
+
+    given, expected = in_layouts(shape, names)
+    exported = torch.export.export(Model(), given)
+    [node] = [node for node in exported.graph.nodes if "te_select" in str(node.target)]
+    assert node.meta["val"].stride() == expected
+    assert exported.module()(*given).stride() == expected
+    compiled = torch.compile(Model(), backend="aot_eager")
+    assert compiled(*given).stride() == expected
+    assert torch.equal(compiled(*given), torch.where(*given))

@@ -57,6 +57,23 @@ def replace_all(contents: Mapping[Path, bytes], mode: int | None = None) -> None
             temporary.clear(folder, temporary.HIDDEN)
 
 
+def check_folder(path: Path) -> None:
+    """Check that a file can be made where a path leads.
+
+    Raises
+    ------
+    ArtifactError
+        If it cannot.
+    """
+    folder = files.check_parent(path)
+    with _explained(path):
+        name, handle = temporary.make(
+            folder, lambda new: os.open(new, temporary.NEW, _ORDINARY), temporary.HIDDEN
+        )
+        name.unlink(missing_ok=True)
+        os.close(handle)
+
+
 def remove(path: Path) -> None:
     """Remove a file; one that is gone is no error.
 

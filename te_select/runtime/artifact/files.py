@@ -112,8 +112,13 @@ def _status(path: Path, *, follow: bool = True) -> os.stat_result | None:
         return None
 
 
-def check_parent(path: Path) -> None:
+def check_parent(path: Path) -> Path:
     """Check that folders lead to a path, as far as it exists; the rest can be made.
+
+    Returns
+    -------
+    Path
+        The innermost folder that is there.
 
     Raises
     ------
@@ -123,6 +128,7 @@ def check_parent(path: Path) -> None:
     found = next(each for each in path.absolute().parents if _status(each, follow=False))
     if not is_folder(found):
         raise ArtifactError(f"{path} cannot be written: {found} is a file, not a folder")
+    return found
 
 
 def opened(path: Path, what: str, flags: int = 0) -> BinaryIO:

@@ -113,7 +113,7 @@ def check_path(path: str | os.PathLike[str], endings: Iterable[str]) -> Path:
         As `write`.
     """
     checked = files.new_library_path(path)
-    files.check_parent(checked)
+    atomic.check_folder(checked)
     _check_no_folder(checked)
     for ending in endings:
         _check_replaceable(checked.with_suffix(ending))

@@ -9,6 +9,7 @@ import textwrap
 import threading
 import time
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -253,26 +254,51 @@ def test_memory_is_counted_by_tracemalloc(operands):
 
 
 @needs_limits
-def test_what_is_kept_helps_before_a_memory_error():
+def test_nothing_is_kept_where_addresses_are_limited():
     said = python(
         """
         import resource
-        cond, x = np.zeros(3 * LARGE, bool), np.ones(3 * LARGE, "f4")
-        where(cond[:LARGE], x[:LARGE], 2)  # everything is loaded
-        where(cond[:2 * LARGE], x[:2 * LARGE], 2)
-        kept = extension.bytes_kept()
-        now = int(open("/proc/self/statm").read().split()[0]) * 4096
-        resource.setrlimit(resource.RLIMIT_AS, (now + 5 * LARGE, -1))
-        assert kept > 12 * LARGE
-        result = where(cond, x, 2)  # it fits only in the place of what is kept
-        assert (result == 2).all() and extension.bytes_kept() == 0
-        try:
+        cond, x = np.zeros(LARGE, bool), np.ones(LARGE, "f4")
+        for limit in (resource.RLIMIT_AS, resource.RLIMIT_DATA):
+            before = resource.getrlimit(limit)
+            resource.setrlimit(limit, (1 << 40, before[1]))
             where(cond, x, 2)
+            assert not extension.bytes_kept()
+            resource.setrlimit(limit, before)
+            where(cond, x, 2)
+            assert extension.bytes_kept()
+            extension.keep_memory(1 << 30, True)
+        print("done")
+        """
+    )
+    assert said == "done\n"
+
+
+@needs_limits
+@pytest.mark.parametrize("elements", ["LARGE // 2", "3 * LARGE", "12 * LARGE"])
+def test_what_is_kept_helps_before_a_memory_error(elements):
+    said = python(
+        f"""
+        import resource
+        count = {elements}
+        cond, x = np.zeros(count, bool), np.ones(count, "f4")
+        where(cond[:9], x[:9], 2)  # everything is loaded
+        kept = [extension.empty((2 * LARGE,), np.dtype("f4")) for _ in range(8)]
+        kept.clear()
+        assert extension.bytes_kept() > 60 * LARGE
+        now = int(open("/proc/self/statm").read().split()[0]) * 4096
+        resource.setrlimit(resource.RLIMIT_AS, (now + LARGE, -1))
+        result = where(cond, x, 2)  # it fits only in the place of what is kept
+        assert result[0] == result[-1] == 2 and extension.bytes_kept() == 0
+        results = []
+        try:
+            while True:
+                results.append(where(cond, x, 2))
         except MemoryError:
             print("MemoryError")
         assert (where(cond[:5], x[:5], 3) == 3).all()
         """,
-        TE_SELECT_KEEP_MEMORY="1000",
+        TE_SELECT_KEEP_MEMORY="600",
     )
     assert said == "MemoryError\n"
 
@@ -342,16 +368,40 @@ def test_variable_says_how_much_is_kept():
     assert python(nothing, TE_SELECT_KEEP_MEMORY="0") == "0\n"
 
 
-def test_default_is_a_small_part_of_what_the_process_may_have(monkeypatch, tmp_path):
+def test_pages_of_what_is_kept_are_the_systems_if_it_is_short_of_memory(operands):
+    def lazily_freed() -> int:
+        lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
+        return next(int(line.split()[1]) << 10 for line in lines if line.startswith("LazyFree:"))
+
+    before = lazily_freed()
+    result = where(*operands)
+    assert lazily_freed() == before
+    del result
+    assert extension.bytes_kept() and lazily_freed() - before > 3.9 * LARGE
+    again = where(*operands)
+    assert lazily_freed() - before < LARGE and again[1] == -1
+
+
+def test_nothing_is_kept_where_the_system_counts_what_is_not_used(monkeypatch, tmp_path):
     monkeypatch.delenv(module.VARIABLE, raising=False)
-    told = tmp_path / "memory.max"
-    monkeypatch.setattr(module, "_LIMITS", (told,))
-    most = module.most_kept()
-    for text, expected in (("max\n", most), (f"{1 << 30}\n", 1 << 26), (f"{1 << 62}\n", most)):
+    told = tmp_path / "overcommit_memory"
+    monkeypatch.setattr(module, "_OVERCOMMIT", told)
+    assert module.most_kept() == 400 << 20
+    for text, expected in (("0\n", 400 << 20), ("1\n", 400 << 20), ("2\n", 0)):
         told.write_text(text)
         assert module.most_kept() == expected
-    monkeypatch.setattr(module.resource, "getrlimit", lambda _: (1 << 29, -1))
-    assert module.most_kept() == 1 << 25
+
+
+def test_import_lives_where_the_system_says_nothing_of_memory():
+    code = """
+        import importlib, os, resource
+        def refused(*_):
+            raise OSError(1, "refused")
+        os.sysconf, resource.getrlimit = lambda _: -1, refused
+        importlib.reload(module)
+        print(module.most_kept() >> 20)
+        """
+    assert python(code, TE_SELECT_KEEP_MEMORY="") == "400\n"
 
 
 @pytest.mark.parametrize("args", [(), (1,), ("1", True), (-1, True)])

@@ -18,6 +18,7 @@
 #define _GNU_SOURCE
 #include "pool.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
@@ -35,8 +36,7 @@ enum {
 };
 
 /* Every library defines this variable, and the process has it once: the dynamic linker merges
- * symbols of this type. It never unloads a library that has one. Of several static libraries, the
- * linker takes the group of the first. */
+ * symbols of this type. Of several static libraries, the linker takes the group of the first. */
 __asm__(
     ".pushsection .bss.te_select_pool,\"awG\",%nobits,te_select_pool_v5,comdat\n"
     ".balign 8\n.globl te_select_pool_v5\n.type te_select_pool_v5, %gnu_unique_object\n"
@@ -302,6 +302,14 @@ void te_select_run_serially(void) {
   if (p) p->forked = 1;
 }
 
-__attribute__((constructor)) static void watch_forks(void) {
+/* Helpers wait in the code of the library that has started them. The linker never unloads the first
+ * library that defines the variable above, but those after it, if a program closes them. */
+static void stay_loaded(void) {
+  Dl_info own;
+  if (dladdr((void*)take, &own)) dlopen(own.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+__attribute__((constructor)) static void prepare(void) {
+  stay_loaded();
   pthread_atfork(NULL, NULL, te_select_run_serially);
 }
