@@ -13,7 +13,6 @@ import contextlib
 import sys
 import warnings
 from collections.abc import Iterator
-from types import TracebackType
 from typing import TypeVar
 
 from te_select.signal_handlers import is_of_signal_handler
@@ -80,18 +79,13 @@ def caught(*kinds: type[_Kind]) -> tuple[type[_Kind], ...]:
     return () if isinstance(error, kinds) and is_of_signal_handler(error) else kinds
 
 
-class suppress(contextlib.suppress):
+@contextlib.contextmanager
+def suppress(*kinds: type[Exception]) -> Iterator[None]:
     """Suppress exceptions of some kinds, unless a signal handler raised them."""
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> bool:
-        """Whether the exception goes no further."""
-        found = super().__exit__(kind, error, traceback)
-        return found and not (error and is_of_signal_handler(error))
+    try:
+        yield
+    except caught(*kinds):
+        return
 
 
 def not_installed(what: str, error: ModuleNotFoundError) -> NotInstalledError:

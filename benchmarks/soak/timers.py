@@ -1,8 +1,9 @@
 """A timer raises during calls: a signal handler's exception is never lost, and never changed.
 
 Every kind of operand takes another way through a call: tensors that the compiled code takes
-directly, types that NumPy or torch cannot pass on, arrays that must be copied, scalars. The timer
-also raises classes that a call itself may raise. Only their origin tells these apart.
+directly, types that NumPy or torch cannot pass on, arrays that must be copied, scalars. Kernels are
+compiled, exported, loaded and pickled, too. The timer also raises classes that a call itself may
+raise. Only their origin tells these apart.
 """
 
 from __future__ import annotations
@@ -10,9 +11,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
+import pickle
 import random
 import signal
+import tempfile
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -24,7 +28,9 @@ from soak.found import Found
 
 _ELEMENTS = 64
 _LONGEST = 100e-6  # seconds until the timer raises; a call takes 1 to 30 us
+_LONGEST_OF_FILES = 5e-3  # where files are read or written
 _CALLS = 100_000  # the timer raises long before
+_OF_FILES = ("compile", "compile with records", "export", "load", "pickle")
 Raised = type[BaseException]
 Call = tuple[Callable[[], Any], Callable[[], None]]  # a call, and a check of what it has written
 
@@ -42,6 +48,7 @@ def attack(seed: int, found: Found, interrupts: int = 10_000) -> None:
     rng = random.Random(seed)
     calls = _calls(seed)
     raised: tuple[Raised, ...] = (Alarm, ValueError, TypeError, BufferError, RuntimeError, Stop)
+    raised += (OSError, TimeoutError, OverflowError, FloatingPointError)
     if "torch" not in " ".join(calls):
         found.tried("rounds without torch, which is not installed")
     for what, (call, check) in calls.items():
@@ -52,7 +59,8 @@ def attack(seed: int, found: Found, interrupts: int = 10_000) -> None:
             found.doing(f"{kind.__name__} in calls on {what}")
             # Each class meets each shape of a handler.
             handler = _handler(kind, number // len(raised))
-            caught = _interrupted(call, handler, rng.uniform(1e-6, _LONGEST))
+            longest = _LONGEST_OF_FILES if what in _OF_FILES else _LONGEST
+            caught = _interrupted(call, handler, rng.uniform(1e-6, longest))
             found.tried("interrupted calls")
             if caught is None:
                 found.failed(f"{kind.__name__} of a handler was lost in calls on {what}")
@@ -149,6 +157,7 @@ def _calls(seed: int) -> dict[str, Call]:
     wide_out = np.zeros(2 * _ELEMENTS, np.float32)
     ffi = tuple(tvm_ffi.from_dlpack(array) for array in (cond, then, else_, out))
     half = np.float32(0.5)
+    wide, large = else_.astype(np.float64), np.zeros(40_000, np.float32)
     plain = functools.partial(check, out, want)
     calls: dict[str, Call] = {
         "NumPy arrays": (lambda: kernel(cond, then, else_, out=out), plain),
@@ -173,7 +182,27 @@ def _calls(seed: int) -> dict[str, Call]:
         ),
         "tvm-ffi tensors": (lambda: kernel(*ffi), plain),
         "the exported function": (lambda: kernel.function(*ffi), plain),
+        "where() of arrays": (lambda: te_select.where(cond, then, else_, out=out), plain),
+        "where() of two types": (
+            lambda: te_select.where(cond, then, wide, out=wide),
+            lambda: check(wide, np.where(cond, then, wide)),
+        ),
+        "where() of large arrays of two types": (
+            lambda: te_select.where(large > 0, large, large.astype(np.float64)),
+            lambda: None,
+        ),
     }
+    path = Path(tempfile.mkdtemp()) / "kernel.so"
+    kernel.export(path)
+    workload = te_select.Workload(shape, shape, shape)
+    of_files: dict[str, Callable[[], Any]] = {
+        "compile": lambda: te_select.compile(workload, tuning_logs=False),
+        "compile with records": lambda: te_select.compile(workload),
+        "export": lambda: kernel.export(path),
+        "load": lambda: te_select.load(path),
+        "pickle": lambda: pickle.loads(pickle.dumps(kernel)),
+    }
+    calls |= {name: (of_files[name], lambda: None) for name in _OF_FILES}
     with contextlib.suppress(ImportError):
         calls |= _torch_calls(kernel, scalar, (cond, then, else_, out))
     return calls
@@ -184,11 +213,14 @@ def _torch_calls(
 ) -> dict[str, Call]:
     import torch  # noqa: PLC0415 - only where it is installed
 
+    from te_select.torch import where as of_torch  # noqa: PLC0415 - imports torch
+
     cond, then, else_, _ = map(torch.from_numpy, arrays)
     out = torch.empty_like(then)
     spread = torch.zeros(2 * _ELEMENTS)
     spread[::2] = then
     want = torch.where(cond, then, else_)
+    recorded = then.clone().requires_grad_()
 
     def check(expected: Any) -> None:
         if not torch.equal(out, expected):
@@ -197,6 +229,15 @@ def _torch_calls(
     return {
         "torch tensors": (lambda: kernel(cond, then, else_, out=out), lambda: check(want)),
         "torch tensors, new out": (lambda: kernel(cond, then, else_), lambda: None),
+        "te_select.torch.where": (lambda: of_torch(cond, then, else_), lambda: None),
+        "te_select.torch.where with out": (
+            lambda: of_torch(cond, then, else_, out=out),
+            lambda: check(want),
+        ),
+        "te_select.torch.where with gradients": (
+            lambda: of_torch(cond, recorded, else_).sum().backward(),
+            lambda: None,
+        ),
         "strided torch tensors": (
             lambda: kernel(cond, spread[::2], else_, out=out),
             lambda: check(want),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from te_select.errors import ArgumentError, BroadcastError, DTypeError, caught
+from te_select.errors import ArgumentError, BroadcastError, DTypeError
 from te_select.operator.broadcast import Shape, format_shape, shown
 from te_select.operator.dtypes import ELEMENT_TYPES, element_type
 
@@ -116,12 +116,9 @@ def system(op: str) -> System:
     ArgumentError
         If it is not known.
     """
-    try:
-        return SYSTEMS[op]
-    except caught(KeyError):
-        raise ArgumentError(
-            f"op {op!r} is not known; expected one of {', '.join(SYSTEMS)}"
-        ) from None
+    if op not in SYSTEMS:
+        raise ArgumentError(f"op {op!r} is not known; expected one of {', '.join(SYSTEMS)}")
+    return SYSTEMS[op]
 
 
 def _refused(title: str, names: Iterable[str], why: str) -> dict[str, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from te_select.errors import caught
 from te_select.operator.access import AccessPattern, access_pattern
 from te_select.operator.workload import Workload
 
@@ -58,10 +57,9 @@ def outcome(seconds: float, session: Mapping[str, Any]) -> str:
     """
     if said := session.get("unsure"):
         return f"unsure: {said}"
-    try:
-        default, trials = session["default_seconds"], session["trials"]
-    except caught(KeyError):
+    if not session.keys() >= {"default_seconds", "trials"}:
         return ""
+    default, trials = session["default_seconds"], session["trials"]
     told = [f"cond {session['cond']}"] if session.get("cond") else []
     told += [f"sizes {session['sizes']}"] if session.get("sizes") else []
     under = f" ({'; '.join(told)})" if told else ""

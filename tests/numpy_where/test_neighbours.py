@@ -191,5 +191,7 @@ def test_operands_and_results_keep_no_reference():
         before = sys.getrefcount(held), sys.getrefcount(type(held)), sys.getrefcount(x.dtype)
         for _ in range(100):
             te_select.where(x > 0, held, held)
+            with pytest.raises(ValueError, match="broadcast"):
+                te_select.where(x > 0, held, x[:7])
         after = sys.getrefcount(held), sys.getrefcount(type(held)), sys.getrefcount(x.dtype)
         assert np.abs(np.subtract(after, before)).max() < 50, kind

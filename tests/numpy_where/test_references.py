@@ -106,6 +106,16 @@ def test_call_keeps_nothing(given, options):
     assert np.abs(grown).max() < CALLS // 5 and abs(more) < CALLS // 5, (grown, more)
 
 
+@pytest.mark.parametrize("failing", [0, 1])
+def test_arrays_made_before_an_operand_that_raises_are_dropped(failing):
+    sides = [ByMethod(F4), ByMethod(F4)]
+    sides[failing] = Failing()
+    before = counts()
+    for _ in range(100):
+        called((ByMethod(COND), *sides), {})
+    assert np.abs(np.subtract(counts(), before)).max() < 50
+
+
 @pytest.mark.parametrize("kind", ["common", "left to torch", "refused"])
 def test_call_with_tensors_keeps_nothing(kind):
     torch = pytest.importorskip("torch")

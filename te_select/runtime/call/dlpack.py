@@ -131,13 +131,11 @@ def read(
         if device[0] in HOST_DEVICES:
             raise WrongDeviceError("in memory of the CPU")
         raise WrongDeviceError(f"on device {device[1]} of {kind}")
+    where = {} if stream is None else {"stream": stream}
     try:
-        if stream is None:
-            capsule = value.__dlpack__(max_version=_MAX_VERSION)
-        else:
-            capsule = value.__dlpack__(stream=stream, max_version=_MAX_VERSION)
+        capsule = value.__dlpack__(**where, max_version=_MAX_VERSION)
     except caught(TypeError):  # a producer older than DLPack 1.0
-        capsule = value.__dlpack__() if stream is None else value.__dlpack__(stream=stream)
+        capsule = value.__dlpack__(**where)
     name = _get_name(capsule)
     pointer = _get_pointer(capsule, name)
     readonly = False

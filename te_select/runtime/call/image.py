@@ -148,9 +148,8 @@ def _from_memory(image: bytes, sha256: str, path: Path) -> ctypes.CDLL | None:
         fcntl.fcntl(handle, fcntl.F_ADD_SEALS, _SEALS)
         library = ctypes.CDLL(f"/proc/{os.getpid()}/fd/{handle}")
     except caught(OSError):
-        os.close(handle)
-        return None
-    if _digest_in_memory(library) != sha256:
+        library = None
+    if library is None or _digest_in_memory(library) != sha256:
         # The loader takes equal paths for equal files, and somebody closed a descriptor of ours.
         os.close(handle)
         return None

@@ -45,10 +45,7 @@ class Library(Mapping[str, Kernel]):
         self._nodes = nodes
 
     def __getitem__(self, name: str) -> Kernel:
-        try:
-            return self._kernels[name]
-        except caught(KeyError):
-            return self._of_node(name)
+        return self._kernels[name] if name in self._kernels else self._of_node(name)
 
     def _of_node(self, name: str) -> Kernel:
         """The kernel of the node at a place, else of the nodes of a name."""

@@ -94,6 +94,19 @@ def test_without_any_kernel_numpy_does_it_with_one_warning(tmp_path):
     assert "leaves the work to NumPy" in text and "no C compiler is found" in text
 
 
+def test_what_could_not_be_built_is_not_tried_again(tmp_path):
+    once = """
+        refuse, asked = library._build, []
+        def refuse_once(part):
+            assert part not in asked
+            asked.append(part)
+            return refuse(part)
+        library._build = refuse_once
+    """
+    before = textwrap.dedent(NO_BUILD) + textwrap.dedent(once)
+    assert use(tmp_path / "none", before)["calls"] == 0
+
+
 @pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "text"])
 def test_a_damaged_entry_is_not_run(folder, entry, damage):
     path = folder / entry.name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -54,6 +55,7 @@ def python(code: str, **variables: str) -> str:
         "import numpy as np, te_select\nfrom te_select.runtime.call import extension as module\n"
     )
     start += f"extension, where, LARGE = module.extension, te_select.where, {LARGE}\n"
+    start += f"SECONDS = {SECONDS}\n"
     done = subprocess.run(
         [sys.executable, "-c", start + textwrap.dedent(code)],
         capture_output=True,
@@ -167,6 +169,15 @@ def test_result_may_be_resized(operands, elements):
     assert (kept >= 4 * elements) == (4 * elements > 1 << 25)
 
 
+def test_thread_keeps_its_mask_of_signals_when_a_result_dies(operands):
+    end = time.monotonic() + SECONDS
+    while extension.bytes_kept() and time.monotonic() < end:
+        time.sleep(0.05)  # so that the thread that gives back is started anew
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    where(*operands)
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
+
+
 def test_result_may_die_in_another_thread(operands):
     results = [where(*operands)]
     place = address(results[0])
@@ -199,7 +210,7 @@ def test_threads_never_share_a_result(operands):
 @needs_forks
 def test_forked_child_keeps_nothing_of_its_parent():
     said = python("""
-        import os, sys
+        import os, sys, time
         cond = np.arange(LARGE) % 2 == 0
         where(cond, 1.0, np.zeros(LARGE))
         kept = extension.bytes_kept()
@@ -209,6 +220,10 @@ def test_forked_child_keeps_nothing_of_its_parent():
             for _ in range(2):
                 assert (where(cond, 1.0, np.zeros(LARGE)) == cond).all()
             assert extension.bytes_kept() > 0
+            end = time.monotonic() + SECONDS
+            while extension.bytes_kept() and time.monotonic() < end:
+                time.sleep(0.05)
+            assert extension.bytes_kept() == 0  # its own thread gives it back
             os._exit(0)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         assert kept > LARGE

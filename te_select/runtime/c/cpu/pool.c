@@ -302,14 +302,10 @@ void te_select_run_serially(void) {
   if (p) p->forked = 1;
 }
 
-/* Helpers wait in the code of the library that has started them. The linker never unloads the first
- * library that defines the variable above, but those after it, if a program closes them. */
-static void stay_loaded(void) {
+/* Helpers wait in the code of the library that has started them. If a program closes it, the dynamic
+ * linker keeps the first library that defines the variable above, but none of those after it. */
+__attribute__((constructor)) static void stay_loaded_and_watch_forks(void) {
   Dl_info own;
   if (dladdr((void*)take, &own)) dlopen(own.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
-}
-
-__attribute__((constructor)) static void prepare(void) {
-  stay_loaded();
   pthread_atfork(NULL, NULL, te_select_run_serially);
 }

@@ -19,15 +19,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#ifndef MADV_FREE /* headers before Linux 4.5 */
-#define MADV_FREE 8
-#endif
-
 enum {
   LEAST = 1 << 25,      /* bytes; the C library keeps smaller blocks itself (M_MMAP_THRESHOLD) */
   HUGE_FROM = 1 << 22,  /* bytes for which NumPy asks for huge pages */
   SPARE = 4,            /* a block may be larger than what is asked for by a fourth part */
   ROUND_NS = 500000000, /* after one to two rounds a block is given back */
+  LAZILY = 8,           /* MADV_FREE, which is in headers since Linux 4.5 */
 };
 
 /* What a block holds while it is kept. */
@@ -183,7 +180,7 @@ static void release(void* context, void* address, size_t size) {
   size_t bytes = malloc_usable_size(address);
   block *given = address, *others = NULL;
   int may_stay = bytes >= LEAST && bytes <= __atomic_load_n(&limit, __ATOMIC_RELAXED) &&
-                 !is_address_space_limited() && !advise(address, bytes, MADV_FREE);
+                 !is_address_space_limited() && !advise(address, bytes, LAZILY);
   pthread_mutex_lock(&lock);
   if (may_stay && bytes <= limit && start_sweeping()) {
     others = take_beyond(limit - bytes);
@@ -212,9 +209,8 @@ static int is_large(const PyArray_Descr* type, int ndim, const npy_intp* shape) 
   return bytes >= LEAST && (size_t)bytes <= __atomic_load_n(&limit, __ATOMIC_RELAXED);
 }
 
-/* Makes an array; takes the reference to the type. */
-static PyArrayObject* new_array(PyArray_Descr* type, int ndim, const npy_intp* shape,
-                                const npy_intp* strides) {
+PyArrayObject* te_select_new_array(PyArray_Descr* type, int ndim, const npy_intp* shape,
+                                   const npy_intp* strides) {
   PyObject* users = NULL;
   if (handler_capsule && is_large(type, ndim, shape)) {
     users = PyDataMem_SetHandler(handler_capsule);
@@ -227,8 +223,16 @@ static PyArrayObject* new_array(PyArray_Descr* type, int ndim, const npy_intp* s
     Py_DECREF(type);
     return NULL;
   }
-  PyArrayObject* made = (PyArrayObject*)PyArray_NewFromDescr(
-      &PyArray_Type, type, ndim, (npy_intp*)shape, (npy_intp*)strides, NULL, 0, NULL);
+  PyObject* made = NULL;
+  for (int tries = 0; !made && tries < 2; ++tries) {
+    if (tries && !PyErr_ExceptionMatches(PyExc_MemoryError)) break;
+    PyErr_Clear();
+    if (tries) give_all_back();
+    Py_INCREF(type);
+    made = PyArray_NewFromDescr(&PyArray_Type, type, ndim, (npy_intp*)shape, (npy_intp*)strides,
+                                NULL, 0, NULL);
+  }
+  Py_DECREF(type);
   if (users) {
     PyObject *kind, *value, *traceback;
     PyErr_Fetch(&kind, &value, &traceback);
@@ -236,20 +240,7 @@ static PyArrayObject* new_array(PyArray_Descr* type, int ndim, const npy_intp* s
     Py_DECREF(users);
     PyErr_Restore(kind, value, traceback);
   }
-  return made;
-}
-
-PyArrayObject* te_select_new_array(PyArray_Descr* type, int ndim, const npy_intp* shape,
-                                   const npy_intp* strides) {
-  Py_INCREF(type);
-  PyArrayObject* made = new_array(type, ndim, shape, strides);
-  if (!made && PyErr_ExceptionMatches(PyExc_MemoryError)) {
-    PyErr_Clear();
-    give_all_back();
-    made = new_array((PyArray_Descr*)Py_NewRef(type), ndim, shape, strides);
-  }
-  Py_DECREF(type);
-  return made;
+  return (PyArrayObject*)made;
 }
 
 PyObject* te_select_keep_memory(PyObject* module, PyObject* const* args, Py_ssize_t number) {

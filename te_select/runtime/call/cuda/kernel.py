@@ -88,8 +88,6 @@ class CudaKernel(Kernel):
                 ):
                     outputs.mark_written(out)
                     return out
-        except SelectError:
-            raise
         except caught(Exception) as error:
             if not (raised.is_refusal(error) or raised.is_of_allocation(error)):
                 if hasattr(error, "__tvm_ffi_error__"):  # the driver's, or of the launch
@@ -158,11 +156,9 @@ class CudaKernel(Kernel):
         try:
             self._launch(inputs, output, device, stream)
             return output.finish()
-        except CudaError as error:
+        except caught(CudaError, RuntimeError) as error:
             raise ArtifactError(str(error)) from error
         except caught(Exception) as error:
-            if isinstance(error, RuntimeError):
-                raise ArtifactError(str(error)) from error
             if raised.is_refusal(error):
                 raise ArgumentError(str(error)) from error
             raise
