@@ -11,9 +11,8 @@ import sys
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from te_select.errors import ArgumentError, ToolchainError
+from te_select.errors import ArgumentError, ToolchainError, caught
 from te_select.numpy_where.kernels import library
-from te_select.runtime.call import raised
 
 if TYPE_CHECKING:
     from onnxruntime import SessionOptions
@@ -135,9 +134,7 @@ def _register_library(onnxruntime: Any) -> None:
     path = str(library.whole_file())
     try:
         onnxruntime.register_execution_provider_library(OURS, path)
-    except Exception as error:  # ONNX Runtime has exceptions of its own
-        if raised.is_of_signal_handler(error):
-            raise
+    except caught(Exception) as error:  # ONNX Runtime has exceptions of its own
         if not _devices(onnxruntime, OURS):  # by another thread
             raise ToolchainError(
                 f"onnxruntime {onnxruntime.__version__} does not take {path}: {error}"

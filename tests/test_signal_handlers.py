@@ -128,7 +128,7 @@ def test_exception_of_a_handler_passes_through_a_call(calls, name):
 
 
 @pytest.mark.parametrize("name", ["compile", "compile with records", "export", "load", "pickle"])
-def test_exception_of_a_handler_passes_through_what_reads_and_writes_files(calls, name):
+def test_exception_of_a_handler_passes_through_file_access(calls, name):
     assert_passes(calls[name], most=40)
 
 

@@ -149,7 +149,7 @@ def test_plug_in_with_threads_stays_when_it_is_closed(tmp_path, ending):
     assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
 
 
-def test_second_plug_in_stays_when_it_is_closed_while_its_helpers_wait(tmp_path):
+def test_second_plug_in_stays_while_its_helpers_wait(tmp_path):
     work = Workload((1 << 22,), (1 << 22,), (1 << 22,), "float32")
     te_select.export([work], tmp_path / "large.so", static=True)
     compiler = shutil.which("gcc") or shutil.which("cc")

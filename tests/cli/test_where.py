@@ -61,7 +61,7 @@ def test_a_file_for_this_cpu_is_a_copy_of_what_the_cache_has(
 
 
 @pytest.mark.parametrize("words", [("where",), ("onnxruntime",), ("torch",)])
-def test_path_where_no_file_can_be_made_is_refused_before_the_build(
+def test_path_that_takes_no_file_is_refused_before_the_build(
     words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(building, "build_family", lambda *_, **__: pytest.fail("it was built"))

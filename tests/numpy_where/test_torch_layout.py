@@ -181,7 +181,7 @@ def test_vmap_keeps_the_layout_of_torch(shape):
     "names", [*itertools.permutations(["contiguous", "contiguous", "transposed"])]
 )
 @pytest.mark.parametrize("shape", [(5, 5), (2, 3, 4, 5)], ids=str)
-def test_exported_and_compiled_programs_have_the_strides_of_torch(shape, names):
+def test_exported_and_compiled_programs_have_torchs_strides(shape, names):
     class Model(torch.nn.Module):
         def forward(self, cond, x, y):
             return of_torch(cond, x, y, opaque=True)

@@ -383,7 +383,7 @@ def test_variable_says_how_much_is_kept():
     assert python(nothing, TE_SELECT_KEEP_MEMORY="0") == "0\n"
 
 
-def test_pages_of_what_is_kept_are_the_systems_if_it_is_short_of_memory(operands):
+def test_kept_pages_are_the_systems_if_it_is_short_of_memory(operands):
     def lazily_freed() -> int:
         lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
         return next(int(line.split()[1]) << 10 for line in lines if line.startswith("LazyFree:"))
@@ -397,7 +397,7 @@ def test_pages_of_what_is_kept_are_the_systems_if_it_is_short_of_memory(operands
     assert lazily_freed() - before < LARGE and again[1] == -1
 
 
-def test_nothing_is_kept_where_the_system_counts_what_is_not_used(monkeypatch, tmp_path):
+def test_nothing_is_kept_if_the_system_counts_what_is_unused(monkeypatch, tmp_path):
     monkeypatch.delenv(module.VARIABLE, raising=False)
     told = tmp_path / "overcommit_memory"
     monkeypatch.setattr(module, "_OVERCOMMIT", told)

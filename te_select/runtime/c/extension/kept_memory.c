@@ -6,8 +6,8 @@
  *
  * The pages of what is kept are the system's if any control group, or the machine, is short of
  * memory: it takes them before it ends a process. MADV_FREE takes 0.05 ms for 100 MB of huge pages,
- * and writing these takes as long as without it. Address space is not taken: where that is limited,
- * nothing is kept. */
+ * and writing these takes as long as without it. Address space is not taken, so nothing is
+ * kept if that is limited. */
 #include "kept_memory.h"
 
 #include <malloc.h>
