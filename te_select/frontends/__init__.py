@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
-from te_select.errors import ArtifactError, ModelError
+from te_select.errors import ArtifactError, ModelError, caught
 from te_select.frontends.formats import FORMATS, Format
 from te_select.operator.broadcast import printable
 from te_select.operator.node import ModelFile, ModelNode
@@ -63,9 +63,9 @@ def read_model(path: str | os.PathLike[str], *, expand: bool = False) -> list[Mo
             nodes = found.read(file, expand=expand)
             model = ModelFile(printable(path.name), _digest(file))
             return [replace(node, model=model) for node in nodes]
-    except OSError as error:
+    except caught(OSError) as error:
         raise ModelError(f"{path} cannot be read: {error.strerror or error}") from error
-    except MemoryError as error:
+    except caught(MemoryError) as error:
         raise ModelError(f"{path} is larger than the memory; expected a model file") from error
     except ModelError as error:
         raise ModelError(f"{path}: {_shortened(str(error))}") from error

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, BinaryIO
 
-from te_select.errors import ModelError
+from te_select.errors import ModelError, caught
 from te_select.frontends.names import named
 from te_select.frontends.order import in_order
 from te_select.frontends.status import Site, model_node
@@ -138,7 +138,7 @@ def _operations(file: BinaryIO) -> list[Mapping[str, Any]]:
     """The operations of a file; the fields that are read have been checked."""
     try:
         document = json.loads(file.read())
-    except (ValueError, RecursionError) as error:
+    except caught(ValueError, RecursionError) as error:
         raise ModelError(f"the file is no oneDNN graph: {error}") from error
     ops = document.get("graph") if isinstance(document, Mapping) else None
     if not isinstance(ops, list):

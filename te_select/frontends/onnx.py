@@ -9,7 +9,7 @@ from typing import BinaryIO
 import onnx
 from google.protobuf.message import DecodeError
 
-from te_select.errors import ModelError
+from te_select.errors import ModelError, caught
 from te_select.frontends.onnx_graph.flat import Flat
 from te_select.frontends.onnx_graph.inference import inferred
 from te_select.frontends.onnx_graph.nodes import opset_of
@@ -71,7 +71,7 @@ def _parsed(file: BinaryIO) -> onnx.ModelProto:
     model = onnx.ModelProto()
     try:
         model.ParseFromString(data)
-    except DecodeError as error:
+    except caught(DecodeError) as error:
         raise ModelError(f"the file is no ONNX model: {error}") from error
     if not model.HasField("graph"):
         raise ModelError("the file is no ONNX model: it holds no graph")

@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import BinaryIO
 
-from te_select.errors import ModelError
+from te_select.errors import ModelError, caught
 from te_select.frontends.names import named
 from te_select.frontends.openvino_document import Layer, Net, Port, read_document
 from te_select.frontends.order import in_order
@@ -187,7 +187,7 @@ def _site(net: Net, layer: Layer, path: str) -> Site:
     said = next((layer.data[name] for name in _AXIS if name in layer.data), "-1")
     try:
         axis = int(said) if mode == "pdpd" else -1
-    except ValueError as error:
+    except caught(ValueError) as error:
         raise ModelError(f"Select {place} has the axis {said[:40]!r}; expected an int") from error
     return Site(layer.name, place, "Select-1", maker, OPS["openvino"], mode, axis)
 

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 import defusedxml.sax
 from defusedxml.common import DefusedXmlException
 
-from te_select.errors import ModelError
+from te_select.errors import ModelError, caught
 
 _DEEPEST = 32  # nested bodies
 _MOST_LAYERS = 100_000
@@ -95,11 +95,11 @@ def read_document(file: BinaryIO) -> Net:
     parser.setContentHandler(handler)
     try:
         parser.parse(file)
-    except DefusedXmlException as error:
+    except caught(DefusedXmlException) as error:
         raise ModelError(
             "the file is no OpenVINO IR: it declares a document type or entities"
         ) from error
-    except (xml.sax.SAXException, LookupError, ValueError) as error:  # the last two: its encoding
+    except caught(xml.sax.SAXException, LookupError, ValueError) as error:  # or of its encoding
         raise ModelError(f"the file is no OpenVINO IR: {_text(error)}") from error
     return handler.nets[0]
 
@@ -194,5 +194,5 @@ class _Handler(xml.sax.handler.ContentHandler):
 def _size(text: str) -> int:
     try:
         return int(text)
-    except ValueError as error:
+    except caught(ValueError) as error:
         raise ModelError(f"dim {text.strip()[:40]!r} is no int") from error

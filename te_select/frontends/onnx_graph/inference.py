@@ -10,7 +10,7 @@ from pathlib import Path
 
 from onnx import GraphProto, ModelProto, TypeProto, onnx_cpp2py_export
 
-from te_select.errors import ModelError, ToolchainError
+from te_select.errors import ModelError, ToolchainError, caught
 from te_select.frontends.onnx_graph.nodes import DTYPES
 from te_select.frontends.tensors import Dim, Tensor
 
@@ -48,7 +48,7 @@ def inferred(model: ModelProto, names: Mapping[str, str]) -> dict[str, Tensor]:
     try:
         data = model.SerializeToString()
         done = subprocess.run(command, input=data, capture_output=True, check=False)
-    except OSError as error:
+    except caught(OSError) as error:
         raise ToolchainError(f"the process that infers shapes cannot start: {error}") from error
     if done.returncode:
         said = " ".join(done.stderr.decode(errors="replace").split())

@@ -8,6 +8,7 @@ from typing import Any
 
 from onnx import AttributeProto, FunctionProto, NodeProto, defs, helper
 
+from te_select.errors import caught
 from te_select.frontends.onnx_graph.nodes import NUMBERS, is_default, text
 from te_select.frontends.tensors import Tensor
 
@@ -36,7 +37,7 @@ def function_body(
                 node.SerializeToString(),
                 [proto.SerializeToString() for proto in types],
             )
-        except Exception:  # whatever a malformed node leads to
+        except caught(Exception):  # whatever a malformed node leads to
             return None
     else:
         return None
@@ -63,5 +64,5 @@ def _fits(node: NodeProto, schema: Any) -> bool:
 def _schema(op_type: str, opset: int) -> Any:
     try:
         return defs.get_schema(op_type, opset)
-    except Exception:  # onnx has its own kinds of errors for unknown operators
+    except caught(Exception):  # onnx has its own kinds of errors for unknown operators
         return None
