@@ -110,6 +110,8 @@ def warn(text: str) -> None:
     try:
         warnings.warn(text, RuntimeWarning, stacklevel=level)
     except RuntimeWarning as error:
+        if error.args != (text,):  # of a signal handler
+            raise
         warnings.showwarning(error, RuntimeWarning, frame.f_code.co_filename, frame.f_lineno)
 
 

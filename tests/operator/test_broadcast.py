@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from te_select import Workload
 from te_select.errors import BroadcastError, SelectError
 from te_select.operator.broadcast import (
     MAX_RANK,
@@ -305,3 +306,10 @@ def test_message_shows_both_shapes_and_the_axis() -> None:
         broadcast((), (2, 3), (4,), "numpy")
     assert isinstance(error.value, SelectError)
     assert isinstance(error.value, ValueError)
+
+
+@pytest.mark.parametrize("rank", [1, 2])
+def test_operand_of_too_many_axes_is_told_the_rank(rank: int) -> None:
+    then = (3,) * rank
+    with pytest.raises(BroadcastError, match=f"it must lie within rank {rank}$"):
+        Workload((2, *then), then, then, "float32", "pdpd")
