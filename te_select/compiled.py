@@ -80,8 +80,9 @@ def compile(
     name = _entry(workload, target, tuning_logs, config)
     if name is not None and (found := _from_cache(name, workload)) is not None:
         return found
+    line = "te_select.compile: building a kernel, once ..."
     try:
-        with notices.shown("te_select.compile: building a kernel, once ..."):
+        with notices.shown(line, lambda: made.in_effect):
             try:
                 import te_select.compiler  # noqa: PLC0415 - imports tvm
             except ModuleNotFoundError as error:

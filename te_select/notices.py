@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 _silent = False
+_advised = False
 
 
 def silence() -> None:
@@ -16,8 +17,12 @@ def silence() -> None:
 
 
 @contextlib.contextmanager
-def shown(line: str) -> Iterator[None]:
-    """Show a line on stderr, if that is a terminal, until the work is done."""
+def shown(line: str, told: Callable[[], Mapping[str, str]] = dict) -> Iterator[None]:
+    """Show a line on stderr, if that is a terminal, until the work is done.
+
+    If then ``told`` has an ``"advice"``, it is shown once in a process.
+    """
+    global _advised  # noqa: PLW0603 - for the process
     if _silent or sys.stderr is None or not sys.stderr.isatty():
         yield
         return
@@ -28,3 +33,6 @@ def shown(line: str) -> Iterator[None]:
     finally:
         sys.stderr.write("\r" + " " * len(line) + "\r")
         sys.stderr.flush()
+    if not _advised and (advice := told().get("advice")):
+        _advised = True
+        sys.stderr.write(f"te_select: {advice}\n")

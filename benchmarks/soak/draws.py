@@ -41,6 +41,7 @@ _PROFILE: Mapping[str, tuple[int, ...]] = {
     "stream_per_l3": (0, 1 << 16),
     "fill_per_thread": (0, 4096, 1 << 30),
     "fill_per_l3": (0, 1 << 16),
+    "fill_reads": (0, 50, 150),
     "bytes_per_thread": (1 << 10, 1 << 14, 1 << 20),
     "skip": (0, 1, 2),
     "backwards": (0, 1),

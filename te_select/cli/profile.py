@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
 from dataclasses import asdict
-from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,14 +29,14 @@ Rounds = Annotated[
 def profile_command(
     dry_run: DryRun = False,
     force: Force = False,
-    rounds: Rounds = 10,
+    rounds: Rounds = 9,
     as_json: JsonFlag = False,
 ) -> None:
     """Measure this machine's profile, and keep it in a file.
 
     Libraries decide by the profile from how many bytes on stores go past the cache, for how many
     bytes another thread pays, and whether to look at cond first. The built-in profile of a machine
-    that te-select does not know is only reasoned. Measuring takes half a minute. Libraries read the
+    that te-select does not know is only reasoned. Measuring takes 8 seconds. Libraries read the
     file when they are loaded. TE_SELECT_PROFILE overrides it, and te-select env shows what is in
     effect. Remove the file to go back to the built-in profile.
 
@@ -47,8 +45,7 @@ def profile_command(
 
     Example: te-select profile --dry-run
     """
-    from te_select.runtime.artifact import atomic  # noqa: PLC0415 - kept off --help
-    from te_select.timing.cores import BUSY, busy_cores  # noqa: PLC0415
+    from te_select.timing.cores import BUSY, busy_cores  # noqa: PLC0415 - kept off --help
 
     (path_of_module,) = (kind.profile for kind in kinds.KINDS.values() if kind.profile)
     profile: Any = kinds.load(path_of_module)
@@ -60,9 +57,8 @@ def profile_command(
             "there is no folder for the user's configuration; expected HOME or XDG_CONFIG_HOME to "
             "be an absolute path, or --dry-run"
         )
-    path = Path(current.file)
     if not dry_run:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        Path(current.file).parent.mkdir(parents=True, exist_ok=True)
     busy = busy_cores()
     if busy > BUSY and not force:
         raise SelectError(
@@ -72,11 +68,7 @@ def profile_command(
     with progress("measuring") as step:
         measured = profile.measure(current, step, rounds)
     if not dry_run:
-        about = (
-            f"measured by te-select {metadata.version('te-select')} profile on "
-            f"{datetime.date.today().isoformat()}, {busy:.1f} cores busy"
-        )
-        atomic.replace(path, profile.text_of(measured, about).encode())
+        profile.keep(measured, current, busy)
     document = {
         "file": None if dry_run else current.file,
         "busy_cores": round(busy, 2),
@@ -91,10 +83,10 @@ def profile_command(
     if as_json:
         print_json(document)
     else:
-        _print(document, measured.doubts, disturbed=busy > BUSY)
+        _print(document, measured, disturbed=busy > BUSY)
 
 
-def _print(document: dict[str, Any], doubts: list[str], disturbed: bool) -> None:
+def _print(document: dict[str, Any], found: Any, disturbed: bool) -> None:
     print_table(
         ("choice", "threads", "bytes", "times as fast as without"),
         [
@@ -111,7 +103,7 @@ def _print(document: dict[str, Any], doubts: list[str], disturbed: bool) -> None
     measured = document["measured"]
     changes = {key: f"{old:,} -> {measured[key]:,}" for key, old in document["before"].items()}
     print_fields(changes, "  ")
-    for doubt in doubts:
+    for doubt in found.doubts:
         print(f"{doubt}; try --rounds {2 * document['rounds']}")
     print("nothing was kept" if document["file"] is None else f"kept in {document['file']}")
     if disturbed:
@@ -119,5 +111,4 @@ def _print(document: dict[str, Any], doubts: list[str], disturbed: bool) -> None
             f"other programs used {document['busy_cores']:.1f} cores meanwhile, so that these "
             "values may be wrong; remove the file to go back"
         )
-    values = ",".join(f"{key}={value}" for key, value in measured.items())
-    print(f"for other machines like this one: TE_SELECT_PROFILE={values}")
+    print(f"for other machines like this one: TE_SELECT_PROFILE={','.join(found.pairs)}")

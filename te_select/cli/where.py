@@ -60,8 +60,11 @@ def build_command(
         )
     start = time.perf_counter()
     from te_select.numpy_where.kernels import building  # noqa: PLC0415 - imports tvm
+    from te_select.timing.cpu.profile import measure_if_reasoned  # noqa: PLC0415
 
     imported = time.perf_counter()
+    if output is None and not as_json and (line := measure_if_reasoned()):
+        print(line)
     with progress("building", lines=not as_json) as step:
         path = building.build(output, target, step)
     end = time.perf_counter()

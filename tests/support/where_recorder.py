@@ -30,6 +30,7 @@ _PROFILE = {
     "stream_per_l3": 0,
     "fill_per_thread": NEVER,
     "fill_per_l3": 0,
+    "fill_reads": 50,
     "bytes_per_thread": NEVER,
     "skip": 0,
     "backwards": 0,

@@ -60,7 +60,7 @@ def _profile() -> dict[str, Any]:
         return {"origin": None}
     described: dict[str, Any] = {"origin": found.origin, **found.machine, **found.decisions}
     described |= {**found.in_effect, "threads": found.machine["threads"]}
-    described["file"] = found.file or None
+    described |= {"file": found.file or None, **found.advice}
     problems = [each for each in (found.problem, problem_of_threads()) if each]
     return described | ({"problem": "; ".join(problems)} if problems else {})
 

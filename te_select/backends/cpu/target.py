@@ -22,6 +22,7 @@ from te_select.runtime.call.cpu import features
 from te_select.schedules.cpu import isa
 from te_select.schedules.cpu.isa import ISAS, X86_64, Isa
 
+_OF_LEVELS = frozenset(name for level in X86_64.levels for name in level.features)
 FIELDS = (
     *("kind", "mcpu", "mattr", "mtriple", "mabi", "num-cores", "keys", "tag"),
     # TVM adds these to targets of aarch64, and computes them anew each time.
@@ -63,14 +64,26 @@ class CpuTarget(ResolvedTarget):
 
     @property
     def model(self) -> str:
-        """LLVM's name of the CPU; empty for a level, which many CPUs have."""
+        """LLVM's name of the CPU, or its traits; empty for a level, which many CPUs have."""
         cpu = str(self.tvm.attrs.get("mcpu", ""))
-        return "" if cpu in (*LEVELS, self.isa.cpu) else cpu
+        return "" if cpu in (*LEVELS, self.isa.cpu) else self._traits or cpu
 
     @property
     def records(self) -> str:
         """The name under which tuning records know it."""
+        if self._traits:
+            return self._traits
         return self.name.replace(":", "-") if self.name.startswith(self.isa.name) else self.name
+
+    @property
+    def _traits(self) -> str:
+        """The level and the features beyond it; empty if the CPU's name implies its features."""
+        added = {f"+{feature}" for feature in self.isa.features}
+        if self.isa is not X86_64 or added.isdisjoint(self.tvm.attrs.get("mattr", ())):
+            return ""
+        present = isa.features_of(self.tvm)
+        beyond = [name for name in X86_64.features if name in present and name not in _OF_LEVELS]
+        return "-".join((isa.level_of(self.tvm).name, *beyond))
 
 
 def takes(text: str) -> bool:
@@ -288,7 +301,10 @@ def _isa_of(name: str) -> Isa:
 
 
 def _native() -> CpuTarget:
-    """Resolve this CPU, less the features that its name implies but a hypervisor hides."""
+    """Resolve this CPU by its name, with the features that it shows.
+
+    A hypervisor may hide some, or show the number of another model.
+    """
     machine, own = platform.machine(), _isa_of("native")
     if own.machine != machine:
         raise TargetError(f"target 'native' is {machine} here; expected one of {', '.join(ISAS)}")
@@ -298,26 +314,26 @@ def _native() -> CpuTarget:
     cpu = str(codegen.llvm_get_system_cpu())
     if own is not X86_64 and cpu not in _cpus(own):
         cpu = own.cpu
-    hidden = _hidden(own, _of_cpu(own, cpu).tvm)
-    if hidden:
-        fields = {"kind": "llvm", "mcpu": cpu, "mattr": hidden}
+    mattr = _differences(own, _of_cpu(own, cpu).tvm)
+    if mattr:
+        fields = {"kind": "llvm", "mcpu": cpu, "mattr": mattr}
         if own is not X86_64:
             fields["mtriple"] = own.triple
         return from_fields(fields, Target(fields))
     return _of_cpu(own, cpu)
 
 
-def _hidden(own: Isa, named: Target) -> list[str]:
-    """The ``mattr`` that switches off features which the name implies but this CPU lacks."""
-    implied = list(map(str, codegen.llvm_get_cpu_features(named)))
+def _differences(own: Isa, named: Target) -> list[str]:
+    """The ``mattr`` that makes of the features of a CPU's name those that this CPU shows."""
+    implied = isa.features_of(named) & set(own.features)
     if own is X86_64:
         present = tvm_ffi.get_global_func("tvm.codegen.llvm.GetHostCPUFeatures")()
-        shows = {feature for feature in implied if present.get(feature, False)}
+        shows = {feature for feature in own.features if present.get(feature, False)}
+        added = shows - implied if named.attrs["mcpu"] not in LEVELS else set()
     else:  # LLVM detects only some features of other CPUs
         shows = {name for name, spelt in own.features.items() if spelt in features.features()}
-    return [
-        f"-{feature}" for feature in implied if feature in own.features and feature not in shows
-    ]
+        added = set()
+    return [f"-{name}" for name in sorted(implied - shows)] + [f"+{name}" for name in sorted(added)]
 
 
 @functools.cache

@@ -226,7 +226,7 @@ def _build(part: str) -> bytes:
 def _built(what: str, parts: list[str]) -> bytes:
     """Build parts. A thread's stack may be too small for TVM, so a thread of its own does it."""
     with (
-        notices.shown(f"te_select.where: building {what}, once ..."),
+        notices.shown(f"te_select.where: building {what}, once ...", _advice),
         broken_torch_explained(),
     ):
         if threading.current_thread() is threading.main_thread():
@@ -238,6 +238,12 @@ def _built(what: str, parts: list[str]) -> bytes:
             finally:
                 threading.stack_size(before)
             return built.result()
+
+
+def _advice() -> dict[str, str]:
+    from te_select.backends.cpu.profile import of_this_machine  # noqa: PLC0415 - for builds only
+
+    return of_this_machine().advice
 
 
 def _build_here(parts: list[str]) -> bytes:

@@ -1,41 +1,65 @@
-"""Measures the profile of this machine, in under 30 seconds.
+"""Measures the profile of this machine, in some 8 seconds.
 
-Every decision is measured with kernels of the default schedule that differ only in one knob and
-take turns. A threshold is the size that loses the least over all sizes that were tried. If the
-current threshold loses nothing, it stays. The thresholds of stores past the cache are measured
-twice, because they move with what the neighbours of a virtual machine do. If they differ, they are
-unsure, and the current ones stay.
+Copies of one library take turns. They differ in one decision, which ``TE_SELECT_PROFILE`` has told
+them. A threshold stays if the sizes next to it do not speak against it; else it is found by
+bisection. The thresholds of stores past the cache are measured twice, because they move with what
+the neighbours of a virtual machine do. If they differ, they are unsure, and the current ones stay.
 """
 
 from __future__ import annotations
 
+import bisect
+import datetime
+import functools
 import math
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from importlib import metadata
+from pathlib import Path
 from typing import Any
+
+import tvm_ffi
 
 import te_select
 from te_select.backends.cpu.profile import of_this_machine
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
-from te_select.runtime.call.cpu.profile import NEVER, Profile, from_bytes
+from te_select.runtime.artifact import atomic, scratch
+from te_select.runtime.call.cpu.profile import LOCATOR, NEVER, Profile, from_bytes
+from te_select.timing.cores import BUSY, busy_cores
 from te_select.timing.operands import Mask, Operands, make_operands, placed
 from te_select.timing.rounds import take_turns
 
-__all__ = ["Comparison", "Measured", "measure", "of_this_machine", "text_of"]
+__all__ = ["Comparison", "Measured", "keep", "measure", "measure_if_reasoned", "of_this_machine"]
 
-ROUNDS = 10
-UNSURE = 1.5  # thresholds that differ by more; the sizes that are tried are a factor of 2 apart
+ROUNDS = 9
+UNSURE = 1.5  # thresholds that differ by more
 MEGABYTE = 1 << 20
 SIZES = tuple(MEGABYTE << k for k in range(7))  # bytes of output, to 64 MB
 THREAD_SIZES = tuple(1 << k for k in range(15, 23))  # bytes moved, 32 KB to 4 MB
 BYTES_AN_ELEMENT = 13  # of float32: 4 each for then, else and out, and 1 for cond
 CLEAR = 1.03  # times as fast; less is noise
+STAYS = 1.05  # times as fast; a threshold for which less is lost next to it stays
 AHEAD = 64  # bytes; a vector's store
 STEPS = 5  # steps of a measurement, for its progress
-_SERIAL, _PARALLEL = 0, 1 << 16  # bytes per thread
+FEW_READS, ROWS_READ, SOME_READS = 50, 100, 150  # bytes for 100 of output
+FLAT = Workload(("n",), ("n",), ("n",))
+FILL = Workload(("n",), (), (), auto_broadcast="multidirectional")
+ROWS = Workload(("n", 1), ("n", 48), (1, 48))  # one side is read
+MASK = Workload((1, 1 << 20), (4, 1 << 20), ())  # cond is read again
+COMPARED = {
+    "one thread": (FLAT, BYTES_AN_ELEMENT, "past the cache"),
+    "stream": (FLAT, BYTES_AN_ELEMENT, "past the cache"),
+    "fill": (FILL, 4, "past the cache, where little is read"),
+    "rows": (ROWS, 4, "past the cache, where one side is read"),
+}
+"""By threshold: its workload, the bytes for each element that it counts, and words for it."""
+PAST = ("stream_per_thread", "stream_per_l3", "fill_per_thread", "fill_per_l3")
+_SERIAL, _PARALLEL = {"bytes_per_thread": NEVER}, {"bytes_per_thread": 1 << 16}
 Call = Callable[[], Any]
+Ways = Sequence[Mapping[str, int]]
+VARIABLE = "TE_SELECT_PROFILE"
 
 
 @dataclass(frozen=True)
@@ -71,8 +95,8 @@ class Measured:
     comparisons
         The measurements behind them.
     unsure
-        Thresholds, in bytes, that differed between the halves of the rounds, by ``"stream"`` or
-        ``"fill"``; of all threads, or of one.
+        Thresholds, in bytes, that differed between the halves of the rounds, by ``"stream"``,
+        ``"fill"`` or ``"rows"``; of all threads, or of one.
     """
 
     decisions: Mapping[str, int]
@@ -80,12 +104,18 @@ class Measured:
     unsure: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     @property
+    def pairs(self) -> list[str]:
+        """The decisions as ``KEY=NUMBER``; without one that libraries of 0.2 would refuse."""
+        of_0_2 = [pair for pair in self.decisions.items() if pair != ("fill_reads", FEW_READS)]
+        return [f"{key}={value}" for key, value in of_0_2]
+
+    @property
     def doubts(self) -> list[str]:
         """What is unsure, in words, one line for each."""
-        what = {"stream": "moved", "fill": "of output"}
         lines = []
         for name, firsts in self.unsure.items():
-            one, other = (from_bytes(first, what[name]) for first in firsts)
+            what = "moved" if name == "stream" else "of output"
+            one, other = (from_bytes(first, what) for first in firsts)
             by = f"{one} by half of the rounds, {other} by the others"
             lines.append(f"{name} is unsure and stays: {by}")
         return lines
@@ -113,197 +143,238 @@ def measure(
         The profile, and the measurements behind it.
     """
     threads = int(current.machine["threads"])
-    caches = -(-threads // int(current.machine["threads_per_l3"]))
-    decisions: dict[str, int] = {}
-    seen: list[Comparison] = []
-    bench = _Bench(rounds)
-    unsure: dict[str, tuple[int, int]] = {}
-    halves: dict[str, list[tuple[int, int]]] = {"stream": [], "fill": []}  # by one thread, by all
+    decisions = dict(current.decisions)
+    now = {
+        "one thread": first_bytes(current, "stream", 1),
+        "stream": first_bytes(current, "stream", threads),
+        "fill": first_bytes(current, "fill", threads),
+    }
+    is_late = decisions["fill_reads"] > ROWS_READ
+    now["rows"] = now["fill"] if is_late else now["stream"] // 2
+    bench = _Bench(threads, rounds)
+    halves = []
     for half in range(2):
         step(half, STEPS)
-        for name, found in halves.items():
-            rows = bench.streaming(name, threads)
-            found.append((_first(rows, 1), _first(rows, threads)))
-            seen += rows
-    for name, found in halves.items():
-        keys = (f"{name}_per_thread", f"{name}_per_l3")
-        pairs = list(zip(*found, strict=True))
-        differ = [pair for pair in pairs if max(pair) > UNSURE * min(pair)]
-        if differ:
-            unsure[name] = differ[-1]
-            decisions |= {key: current.decisions[key] for key in keys}
-        else:
-            one, several = (round(math.sqrt(a * b)) for a, b in pairs)
-            decisions |= dict(zip(keys, shares(one, several, threads, caches), strict=True))
+        halves.append([bench.past_the_cache(name, first) for name, first in now.items()])
+    pairs = dict(zip(now, zip(*halves, strict=True), strict=True))
+    unsure = {name: pair for name, pair in pairs.items() if max(pair) > UNSURE * min(pair)}
+    found = {name: round(math.sqrt(math.prod(pair))) for name, pair in pairs.items()}
+    if "one thread" in unsure:
+        unsure["stream"] = unsure.pop("one thread")
+    found |= {name: now[name] for name in unsure}
+    if "rows" not in unsure:
+        is_late = 2 * found["rows"] > UNSURE * found["stream"]
+        decisions["fill_reads"] = SOME_READS if is_late else FEW_READS
+    fill = max(found["fill"], found["rows"]) if is_late else found["fill"]
+    alone, several = found["one thread"], found["stream"]
+    if "stream" not in unsure and (alone, several) != (now["one thread"], now["stream"]):
+        decisions |= shares("stream", alone, several, current.machine)
+    if fill != now["fill"]:
+        decisions |= shares("fill", fill // threads, fill, current.machine)
     step(2, STEPS)
-    decisions["bytes_per_thread"] = current.decisions["bytes_per_thread"]
     if threads > 1:
-        rows = bench.second_thread()
-        seen += rows
-        decisions["bytes_per_thread"] = threshold([(r.bytes, r.ratio / CLEAR) for r in rows]) // 2
+        begun = 2 * decisions["bytes_per_thread"]
+        decisions["bytes_per_thread"] = crossover(bench.second_thread, THREAD_SIZES, begun) // 2
     step(3, STEPS)
     *random, blocks = bench.skipping()
-    decisions["skip"] = 2 if min(row.ratio for row in random) > 1 / CLEAR else 0
-    if not decisions["skip"] and blocks.ratio > CLEAR:
+    decisions["skip"] = 2 if min(random) > 1 / CLEAR else 0
+    if not decisions["skip"] and blocks > CLEAR:
         decisions["skip"] = 1
     step(4, STEPS)
     walk = bench.backwards()
-    decisions["backwards"] = current.decisions["backwards"]
-    if not 1 / CLEAR < walk.ratio < CLEAR:
-        decisions["backwards"] = int(walk.ratio > 1)
-    seen += [*random, blocks, walk]
+    if not 1 / CLEAR < walk < CLEAR:
+        decisions["backwards"] = int(walk > 1)
     step(STEPS, STEPS)
-    return Measured(decisions, tuple(seen), unsure)
+    return Measured(decisions, tuple(bench.seen), unsure)
 
 
-def _first(rows: Sequence[Comparison], threads: int) -> int:
-    return threshold([(row.bytes, row.ratio) for row in rows if row.threads == threads])
+def measure_if_reasoned() -> str:
+    """Measure and keep the profile if it is only reasoned, and the machine is idle.
+
+    Libraries that are loaded from then on use it.
+
+    Returns
+    -------
+    str
+        What was done, or why nothing was, in one line; empty if the profile is a measured one.
+    """
+    current = of_this_machine()
+    if not current.advice:
+        return ""
+    busy = busy_cores()
+    if not current.file:
+        return "the profile was not measured: there is no folder for the user's configuration"
+    if busy > BUSY:
+        return f"the profile was not measured: other programs use {busy:.1f} cores"
+    keep(measure(current), current, busy)
+    return f"the profile was only reasoned; it was measured, and is kept in {current.file}"
 
 
-def threshold(ratios: Sequence[tuple[int, float]]) -> int:
-    """Choose the size from which on the second of two ways is used.
+def keep(measured: Measured, current: Profile, busy: float) -> None:
+    """Write the user's file, which libraries read; ``busy`` is how many cores others used."""
+    version, day = metadata.version("te-select"), datetime.date.today().isoformat()
+    about = f"measured by te-select {version} profile on {day}, {busy:.1f} cores busy"
+    path = Path(current.file)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    atomic.replace(path, "".join(f"{line}\n" for line in (f"# {about}", *measured.pairs)).encode())
+
+
+def first_bytes(current: Profile, name: str, threads: int) -> int:
+    """The bytes from which on calls on so many threads store past the cache."""
+    caches = _caches(current.machine, threads)
+    each, per_l3 = (current.decisions[f"{name}_per_{what}"] for what in ("thread", "l3"))
+    most = NEVER if each >= NEVER else int(current.machine["l3"]) * caches * 5 // 4
+    return min(NEVER, min(each * threads, most) + per_l3 * caches)
+
+
+def _caches(machine: Mapping[str, str | int], threads: int) -> int:
+    return -(-threads // int(machine["threads_per_l3"]))
+
+
+def crossover(ratio: Callable[[int], float], sizes: Sequence[int], current: int) -> int:
+    """Find the size from which on the second of two ways is the faster one.
 
     Parameters
     ----------
-    ratios
-        Sizes in bytes, in growing order, each with how many times as fast the second way is.
+    ratio
+        Measures how many times as fast the second way is at a size.
+    sizes
+        The sizes that may be tried, in bytes, in growing order.
+    current
+        The size that is used so far. It stays unless the next size below it or one of the next two
+        from it on is clearly against it.
 
     Returns
     -------
     int
-        Bytes, half-way between two sizes on a logarithmic scale; `NEVER` for never. It is not less
-        than the least size: what is faster below that was not measured.
+        Bytes, between two sizes where the logarithm of the ratio is 0; `NEVER` for never. It is not
+        less than the least size: what is faster below that was not measured.
     """
-    middles = (round(math.sqrt(a * b)) for (a, _), (b, _) in pairwise(ratios))
-    between = [ratios[0][0], *middles, NEVER]
+    ratio = functools.cache(ratio)
+    first = bisect.bisect_left(sizes, current)
+    low, high = -1, len(sizes)
+    if first > 0 and ratio(sizes[first - 1]) > STAYS:
+        high = first - 1
+    else:
+        against = [k for k in range(first, high)[:2] if ratio(sizes[k]) < 1 / STAYS]
+        if not against:
+            return current
+        low = against[-1]
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if ratio(sizes[middle]) >= 1 else (middle, high)
+    if high == len(sizes):
+        return NEVER
+    if low < 0:
+        return sizes[0]
+    slow, fast = math.log(ratio(sizes[low])), math.log(ratio(sizes[high]))
+    return round(sizes[low] * math.pow(sizes[high] / sizes[low], slow / (slow - fast)))
 
-    def lost(first: int) -> float:
-        """By the logarithm, over all sizes; of equal choices, the one in the middle of the list."""
-        return sum(
-            max(0.0, -math.log(ratio) if size >= first else math.log(ratio))
-            for size, ratio in ratios
-        )
 
-    return min(between, key=lost)
-
-
-def shares(one: int, several: int, threads: int, caches: int) -> tuple[int, int]:
-    """Divide thresholds for one thread and for several into shares of threads and of caches.
+def shares(name: str, one: int, several: int, machine: Mapping[str, str | int]) -> dict[str, int]:
+    """Divide thresholds for one thread and for all into shares of threads and of caches.
 
     A threshold is ``per_thread * threads + per_l3 * caches``. No share is negative: if one would
-    be, only the threshold of several threads is used.
+    be, only the threshold of all threads is used.
     """
+    threads = int(machine["threads"])
+    caches = _caches(machine, threads)
+    per_thread, per_l3 = 0, several // caches
     if several >= NEVER:
-        return NEVER, 0
-    if one >= NEVER or threads == caches:
-        return 0, several // caches
-    per_thread = (several - one * caches) // (threads - caches)
-    if per_thread < 0:
-        return 0, several // caches
-    per_l3 = one - per_thread
-    return (several // threads, 0) if per_l3 < 0 else (per_thread, per_l3)
+        per_thread, per_l3 = NEVER, 0
+    elif one < NEVER and threads > caches and several >= one * caches:
+        per_thread = (several - one * caches) // (threads - caches)
+        per_l3 = one - per_thread
+        if per_l3 < 0:
+            per_thread, per_l3 = several // threads, 0
+    return {f"{name}_per_thread": per_thread, f"{name}_per_l3": per_l3}
 
 
 class _Bench:
-    def __init__(self, rounds: int) -> None:
+    """Copies of a library that decide as they are told, and what was seen of them so far."""
+
+    def __init__(self, threads: int, rounds: int) -> None:
+        self.threads = threads
         self.rounds = rounds
+        self.seen: list[Comparison] = []
+        self.copy = functools.cache(self._copy)
+        with scratch.folder() as folder:
+            path = folder / "kernels.so"
+            te_select.export([FLAT, FILL, ROWS, MASK], path, tuning_logs=False)
+            self._image = path.read_bytes()
 
-    def kernel(self, workload: Workload, **knobs: int) -> te_select.Kernel:
-        """A kernel of the default config with some knobs changed."""
-        return te_select.compile(workload, tuning_logs=False, config=knobs)
+    def _copy(self, text: str) -> tvm_ffi.Module:
+        """A copy of the library, for which ``TE_SELECT_PROFILE`` is a text."""
+        with scratch.folder() as folder:
+            path = folder / "copy.so"
+            path.write_bytes(self._image)
+            module = tvm_ffi.load_module(str(path))
+        before = os.environ.get(VARIABLE)
+        os.environ[VARIABLE] = text
+        try:
+            module[LOCATOR]()  # its first use, at which it reads the variable
+        finally:
+            del os.environ[VARIABLE]
+            os.environ |= {} if before is None else {VARIABLE: before}
+        return module
 
-    def streaming(self, name: str, threads: int) -> list[Comparison]:
-        """Compare stores past the cache, on one thread and on all, by half of the rounds."""
-        side = ("n",) if name == "stream" else ()
-        workload = Workload(("n",), side, side, auto_broadcast="multidirectional")
-        what = {"stream": "past the cache", "fill": "past the cache, where little is read"}[name]
-        moved = 1 if name == "fill" else BYTES_AN_ELEMENT / 4
-        rows = []
-        for count, grain in sorted({1: _SERIAL, threads: _PARALLEL}.items()):
-            kernels = [
-                self.kernel(workload, stream_from=first, bytes_per_thread=grain) for first in (0, 1)
-            ]
-            for size in SIZES:  # by itself: larger arrays would take it out of the caches
-                operands = make_operands(workload.bind({"n": size // 4}), Mask())
-                turns = -(-self.rounds // 2)
-                rows.append(_compared(what, count, round(size * moved), operands, kernels, turns))
-        return rows
+    def call(self, workload: Workload, operands: Operands, decisions: Mapping[str, int]) -> Call:
+        """The kernel of a workload on operands, by some decisions."""
+        kernel = self.copy(",".join(f"{key}={value}" for key, value in decisions.items()))
+        four = (operands.cond, operands.then, operands.else_, operands.out)
+        return functools.partial(kernel[workload.name], *map(tvm_ffi.from_dlpack, four))
 
-    def second_thread(self) -> list[Comparison]:
+    def compared(
+        self, seen: tuple[str, int, int], kernel: tuple[Workload, Operands], ways: Ways, rounds: int
+    ) -> float:
+        """How many times as fast the second of two ways is; ``seen`` begins its Comparison."""
+        calls = {str(k): self.call(*kernel, way) for k, way in enumerate(ways)}
+        one, two = take_turns(calls, rounds).values()
+        self.seen.append(Comparison(*seen, two.ratio(one)))
+        return self.seen[-1].ratio
+
+    def past_the_cache(self, name: str, current: int) -> int:
+        """The bytes from which on stores past the cache are faster, by half of the rounds."""
+        workload, per_element, what = COMPARED[name]
+        threads = 1 if name == "one thread" else self.threads
+        grain = _SERIAL if threads == 1 else _PARALLEL
+        ways = [grain | dict.fromkeys(PAST, first) for first in (NEVER, 0)]
+
+        def ratio(size: int) -> float:
+            count = size // per_element // (48 if workload is ROWS else 1)
+            operands = make_operands(workload.bind({"n": count}), Mask())
+            seen = (what, threads, size)
+            return self.compared(seen, (workload, operands), ways, -(-self.rounds // 2))
+
+        return crossover(ratio, [size * per_element // 4 for size in SIZES], current)
+
+    def second_thread(self, moved: int) -> float:
         """Compare one thread with two."""
-        rows = []
-        for moved in THREAD_SIZES:
-            size = moved // BYTES_AN_ELEMENT // 64 * 64
-            workload = _flat(size)
-            operands = make_operands(workload, Mask())
-            grain = access_pattern(workload).bytes_moved() // 2
-            kernels = [
-                self.kernel(workload, stream_from=0, bytes_per_thread=each) for each in (0, grain)
-            ]
-            rows.append(_compared("a second thread", 2, moved, operands, kernels, self.rounds))
-        return rows
+        workload = FLAT.bind({"n": moved // BYTES_AN_ELEMENT // 64 * 64})
+        ways = [_SERIAL, {"bytes_per_thread": access_pattern(workload).bytes_moved() // 2}]
+        kernel = FLAT, make_operands(workload, Mask())
+        return self.compared(("a second thread", 2, moved), kernel, ways, self.rounds)
 
-    def skipping(self) -> list[Comparison]:
+    def skipping(self) -> list[float]:
         """Compare without and with a look at cond: random masks, then one in long blocks."""
-        side = 1024
-        cases = {
-            "random": (_flat(1 << 20), Mask()),
-            "random, beyond the caches": (_flat(1 << 24), Mask()),
-            "random, read again": (Workload((1, 1, side, side), (1, 4, side, side), ()), Mask()),
-            "in blocks": (_flat(1 << 22), Mask(block=1 << 14)),
-        }
-        calls = {}
-        for name, (workload, mask) in cases.items():
-            operands = make_operands(workload, mask)
-            for skip in (0, 1):
-                kernel = self.kernel(workload, skip=skip, bytes_per_thread=_PARALLEL)
-                calls[f"{name} {skip}"] = call(kernel, operands)
-        timed = take_turns(calls, 2 * self.rounds)
-        return [
-            Comparison(
-                f"a look at cond, {name}",
-                0,
-                access_pattern(workload).bytes_moved(),
-                timed[f"{name} 1"].ratio(timed[f"{name} 0"]),
-            )
-            for name, (workload, _) in cases.items()
-        ]
+        ways = [_PARALLEL | {"skip": skip} for skip in (0, 2)]
+        ratios = []
+        for name, workload, count, mask in (
+            ("random", FLAT, 1 << 20, Mask()),
+            ("random, beyond the caches", FLAT, 1 << 23, Mask()),
+            ("random, read again", MASK, 1 << 20, Mask()),
+            ("in blocks", FLAT, 1 << 22, Mask(block=1 << 14)),
+        ):
+            bound = workload.bind({"n": count})
+            seen = (f"a look at cond, {name}", 0, access_pattern(bound).bytes_moved())
+            kernel = workload, make_operands(bound, mask)
+            ratios.append(self.compared(seen, kernel, ways, self.rounds))
+        return ratios
 
-    def backwards(self) -> Comparison:
+    def backwards(self) -> float:
         """Compare forwards with backwards; by the low address bits, out is just ahead of inputs."""
-        workload = _flat(1 << 16)
-        operands = placed(make_operands(workload, Mask()), AHEAD)
-        kernels = [self.kernel(workload, backwards=walk, bytes_per_thread=0) for walk in (0, 1)]
-        moved = access_pattern(workload).bytes_moved()
-        what = "backwards, out lying just ahead"
-        return _compared(what, 1, moved, operands, kernels, 2 * self.rounds)
-
-
-def call(kernel: te_select.Kernel, operands: Operands) -> Call:
-    """The kernel on one set of operands."""
-    four = (operands.cond, operands.then, operands.else_, operands.out)
-    return lambda: kernel(*four[:3], out=four[3])
-
-
-def _flat(elements: int) -> Workload:
-    return Workload((elements,), (elements,), (elements,))
-
-
-def _compared(
-    what: str,
-    threads: int,
-    size: int,
-    operands: Operands,
-    kernels: Sequence[te_select.Kernel],
-    rounds: int,
-) -> Comparison:
-    """Let two kernels take turns on the same operands."""
-    calls = {str(k): call(kernel, operands) for k, kernel in enumerate(kernels, 1)}
-    one, two = take_turns(calls, rounds).values()
-    return Comparison(what, threads, size, two.ratio(one))
-
-
-def text_of(measured: Measured, about: str) -> str:
-    """The text of the user's file, which libraries read."""
-    lines = [f"# {about}", *(f"{key} = {value}" for key, value in measured.decisions.items())]
-    return "".join(f"{line}\n" for line in lines)
+        workload = FLAT.bind({"n": 1 << 16})
+        kernel = FLAT, placed(make_operands(workload, Mask()), AHEAD)
+        ways = [_SERIAL | {"backwards": walk} for walk in (0, 1)]
+        seen = ("backwards, out lying just ahead", 1, access_pattern(workload).bytes_moved())
+        return self.compared(seen, kernel, ways, 2 * self.rounds)

@@ -2,37 +2,62 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from te_select.backends.cpu.profile import of_this_machine
-from te_select.runtime.call.cpu.profile import DECISIONS, NEVER, Profile
+from te_select.runtime.call.cpu.profile import ADVICE, DECISIONS, NEVER, Profile
 from te_select.timing.cpu import profile as module
 from te_select.timing.cpu.profile import (
-    Comparison,
+    BYTES_AN_ELEMENT,
     Measured,
+    crossover,
+    first_bytes,
+    keep,
     measure,
+    measure_if_reasoned,
     shares,
-    text_of,
-    threshold,
 )
 from te_select.timing.rounds import Timing
 
 MB = 1 << 20
+SIZES = [MB << k for k in range(7)]
+FLAT_NOISE = (0.98, 1.02, 0.99, 1.01, 1.03, 0.97, 1.0)
+
+
+def past(first):
+    """The ratios of a machine on which the second way is faster from a size in MB on."""
+    return tuple(0.8 if size < first * MB else 1.25 for size in SIZES)
 
 
 @pytest.mark.parametrize(
-    ("ratios", "first"),
+    ("ratios", "current", "found", "most"),
     [
-        ((0.5, 0.8, 1.5, 1.2), 2 * MB * 2**0.5),
-        ((1.1, 1.5, 1.5, 1.2), MB),
-        ((0.5, 0.8, 0.9, 0.9), NEVER),
-        ((0.5, 1.01, 0.9, 1.5), 4 * MB * 2**0.5),  # 1.01 is no gain, and a loss follows
-        ((0.5, 1.3, 0.99, 1.5), MB * 2**0.5),
+        (past(4), 3 * MB, 3 * MB, 3),  # nothing is against it
+        (past(4), 4 * MB, 4 * MB, 3),
+        (FLAT_NOISE, 12 * MB, 12 * MB, 3),
+        (past(4), 100 * MB, 2 * MB * 2**0.5, 4),
+        (past(4), MB, 2 * MB * 2**0.5, 4),
+        (past(64), 3 * MB, 32 * MB * 2**0.5, 5),
+        ((0.5, 1.1, 0.87, 0.86, 0.86, 0.86, 1.65), 1.5 * MB, 40 * MB, 6),
+        (past(1), 20 * MB, MB, 5),
+        (past(1), 0, 0, 3),
+        (past(128), 5 * MB, NEVER, 5),
+        (past(128), 500 * MB, 500 * MB, 1),  # no size was tried that is as large
+        (past(128), NEVER, NEVER, 1),
+        ((0.9, 0.95, 1.0, 1.3, 1.3, 1.3, 1.3), 60 * MB, 4 * MB, 5),
     ],
 )
-def test_threshold_loses_the_least(ratios, first):
-    sizes = [MB << k for k in range(len(ratios))]
-    assert threshold(list(zip(sizes, ratios, strict=True))) == pytest.approx(first)
+def test_threshold_is_found_with_few_sizes(ratios, current, found, most):
+    asked = []
+
+    def ratio(size):
+        asked.append(size)
+        return ratios[SIZES.index(size)]
+
+    assert crossover(ratio, SIZES, current) == pytest.approx(found, rel=0.1)
+    assert len(asked) == len(set(asked)) <= most
 
 
 @pytest.mark.parametrize(
@@ -51,66 +76,91 @@ def test_threshold_loses_the_least(ratios, first):
     ],
 )
 def test_thresholds_are_divided_among_threads_and_caches(one, several, threads, caches, found):
-    assert shares(one, several, threads, caches) == found
+    machine = {"threads": threads, "threads_per_l3": -(-threads // caches)}
+    per_thread, per_l3 = found
+    expected = {"stream_per_thread": per_thread, "stream_per_l3": per_l3}
+    assert shares("stream", one, several, machine) == expected
 
 
-def test_measured_decisions_are_such_as_a_library_takes(monkeypatch, tmp_path):
-    """At sizes so small that the figures mean nothing."""
-    monkeypatch.setattr(module, "SIZES", (1 << 12,))
+@pytest.fixture
+def home(monkeypatch, tmp_path):
+    """A home of its own, two threads, and sizes so small that the figures mean nothing."""
+    monkeypatch.setattr(module, "SIZES", (1 << 12, 1 << 13))
     monkeypatch.setattr(module, "THREAD_SIZES", (1 << 12,))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.setenv("TE_SELECT_NUM_THREADS", "2")
+    monkeypatch.delenv("TE_SELECT_PROFILE", raising=False)
+
+
+def test_measured_decisions_are_such_as_a_library_takes(home, monkeypatch):
+    monkeypatch.setenv("TE_SELECT_PROFILE", "stream_per_thread=4096,stream_per_l3=0")
     steps = []
     found = measure(of_this_machine(), lambda *step: steps.append(step), 2)
+    assert of_this_machine().origin == "TE_SELECT_PROFILE"  # as it was before
+    monkeypatch.delenv("TE_SELECT_PROFILE")
     assert steps == [(k, module.STEPS) for k in range(module.STEPS + 1)]
     assert set(found.decisions) == set(DECISIONS)
     assert all(each.ratio > 0 for each in found.comparisons)
     assert {each.threads for each in found.comparisons} == {0, 1, 2}
-    path = tmp_path / of_this_machine().file
-    path.parent.mkdir(parents=True)
-    path.write_text(text_of(found, "a test"))
+    keep(found, of_this_machine(), 0.1)
     taken = of_this_machine()
-    assert (taken.origin, taken.problem) == ("measured by the user", "")
+    assert (taken.origin, taken.problem, taken.advice) == ("measured by the user", "", {})
     assert taken.decisions == found.decisions
 
 
+def test_first_bytes_are_no_more_than_the_caches_hold():
+    decisions = dict.fromkeys(DECISIONS, 0) | {"stream_per_thread": 6 * MB, "stream_per_l3": MB}
+    decisions["fill_per_thread"] = NEVER
+    machine = {"threads": 4, "threads_per_l3": 2, "l3": 8 * MB}
+    current = Profile(machine, "", decisions, "", "", False)
+    assert [first_bytes(current, "stream", threads) for threads in (1, 2, 4)] == [
+        *(7 * MB, 11 * MB, 22 * MB),
+    ]
+    assert first_bytes(current, "fill", 2) == NEVER
+
+
 class Ratios:
-    """A bench that measures what the test says."""
+    """A bench that measures what the test says: by name, the MB from which on it is faster."""
 
-    def __init__(self, random=1.0, blocks=1.0, walk=1.0, second=(0.5, 2.0), stream=()):
+    def __init__(self, random=1.0, blocks=1.0, walk=1.0, second=0.0, halves=()):
         self.random, self.blocks, self.walk, self.second = random, blocks, walk, second
-        self.halves = iter(stream)
+        self.halves, self.half, self.seen = halves, -1, []
 
-    def streaming(self, name, threads):
-        ratios = {1: (0.5,), threads: (0.5,)}
-        if name == "stream":
-            ratios = next(self.halves, ratios)
-        return [
-            Comparison("", count, MB << k, ratio)
-            for count, each in ratios.items()
-            for k, ratio in enumerate(each)
-        ]
+    def past_the_cache(self, name, current):
+        self.half += name == "one thread"
+        return self.halves[self.half].get(name, current) if self.halves else current
 
-    def second_thread(self):
-        return [Comparison("", 2, MB << k, ratio) for k, ratio in enumerate(self.second)]
+    def second_thread(self, moved):
+        return 2.0 if moved > self.second else 0.5
 
     def skipping(self):
-        return [Comparison("", 0, MB, ratio) for ratio in (1.0, self.random, 2.0, self.blocks)]
+        return [1.0, self.random, 2.0, self.blocks]
 
     def backwards(self):
-        return Comparison("", 1, MB, self.walk)
+        return self.walk
 
 
 @pytest.fixture
 def decided(monkeypatch):
     """The decisions that follow from ratios, on a machine with two threads."""
-    decisions = dict.fromkeys(DECISIONS, 0) | {"bytes_per_thread": 1 << 18, "backwards": 1}
-    current = Profile({"threads": 2, "threads_per_l3": 2}, "", decisions, "", "", False)
+    decisions = {
+        "stream_per_thread": 2 * MB,
+        "stream_per_l3": MB,
+        "fill_per_thread": 8 * MB,
+        "fill_per_l3": 0,
+        "fill_reads": 50,
+        "bytes_per_thread": 1 << 18,
+        "skip": 0,
+        "backwards": 1,
+    }
+    machine = {"threads": 2, "threads_per_l3": 2, "l3": 300 * MB}
+    current = Profile(machine, "", decisions, "", "", False)
 
     def decide(**ratios):
-        monkeypatch.setattr(module, "_Bench", lambda _rounds: Ratios(**ratios))
+        monkeypatch.setattr(module, "_Bench", lambda _threads, _rounds: Ratios(**ratios))
         found = measure(current)
-        return found.decisions | {"unsure": found.unsure}
+        changed = found.decisions.items() - decisions.items()
+        return found.decisions | {"unsure": found.unsure, "changed": dict(changed)}
 
     return decide
 
@@ -128,83 +178,141 @@ def test_walk_backwards_stays_unless_it_clearly_wins_or_loses(decided, walk, bac
     assert decided(walk=walk)["backwards"] == backwards
 
 
-def test_threshold_of_the_second_thread_is_shared_by_two(decided):
-    assert decided(second=(0.5, 2.0))["bytes_per_thread"] == pytest.approx(MB * 2**0.5 / 2, abs=1)
-    assert decided(second=(2.0, 2.0))["bytes_per_thread"] == MB / 2
-    assert decided(second=(1.02, 2.0))["bytes_per_thread"] > MB / 2  # 1.02 is noise
+@pytest.mark.parametrize(
+    ("second", "threshold"),
+    [(400_000, 1 << 18), (MB, MB * 2**0.5 / 2), (0, 1 << 14), (8 * MB, NEVER // 2)],
+)
+def test_threshold_of_the_second_thread_is_shared_by_two(decided, second, threshold):
+    assert decided(second=second)["bytes_per_thread"] == pytest.approx(threshold, rel=0.01)
 
 
-EARLY, LATE, NEVER_FASTER = (0.5, 1.2, 1.2, 1.2), (0.5, 0.7, 1.2, 1.2), (0.5, 0.5, 0.5, 0.5)
+def test_profile_stays_where_nothing_is_against_it(decided):
+    found = decided(second=400_000, random=0.9)
+    assert (found["changed"], found["unsure"]) == ({}, {})
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "unsure"),
+    ("first", "second", "changed", "unsure"),
     [
-        ({1: EARLY, 2: LATE}, {1: EARLY, 2: LATE}, None),
-        ({1: EARLY, 2: EARLY}, {1: EARLY, 2: LATE}, (2**0.5, 2**1.5)),
-        ({1: LATE, 2: LATE}, {1: EARLY, 2: LATE}, (2**1.5, 2**0.5)),
-        ({1: EARLY, 2: LATE}, {1: EARLY, 2: NEVER_FASTER}, (2**1.5, NEVER / MB)),
-        ({1: NEVER_FASTER, 2: NEVER_FASTER},) * 2 + (None,),
+        (
+            {"one thread": 4 * MB, "stream": 9 * MB},
+            {"one thread": 4 * MB, "stream": 4 * MB},
+            {},
+            {"stream": (9 * MB, 4 * MB)},
+        ),
+        (
+            {"one thread": 4 * MB, "stream": 6 * MB},
+            {"one thread": 4 * MB, "stream": 6 * MB},
+            {"stream_per_l3": 2 * MB},
+            {},
+        ),
+        ({"fill": 20 * MB}, {"fill": 20 * MB}, {"fill_per_thread": 10 * MB}, {}),
+        ({"fill": 20 * MB}, {"fill": NEVER}, {}, {"fill": (20 * MB, NEVER)}),
+        ({"fill": NEVER}, {"fill": NEVER}, {"fill_per_thread": NEVER}, {}),
+        # Calls that read one side: late ones are counted by their output, as fills are.
+        (
+            {"rows": 46 * MB},
+            {"rows": 46 * MB},
+            {"fill_reads": 150, "fill_per_thread": 23 * MB},
+            {},
+        ),
+        ({"rows": 10 * MB}, {"rows": 10 * MB}, {"fill_reads": 150}, {}),
+        ({"rows": 3 * MB}, {"rows": 3 * MB}, {}, {}),
+        ({"rows": 46 * MB}, {"rows": 3 * MB}, {}, {"rows": (46 * MB, 3 * MB)}),
     ],
 )
-def test_threshold_that_differs_between_the_halves_stays(decided, first, second, unsure):
-    found = decided(stream=(first, second))
-    kept = (found["stream_per_thread"], found["stream_per_l3"])
-    assert "fill" not in found["unsure"]
-    if unsure:
-        assert found["unsure"]["stream"] == pytest.approx([size * MB for size in unsure])
-        assert kept == (0, 0)
-    else:
-        assert not found["unsure"] and kept != (0, 0)
+def test_threshold_that_differs_between_the_halves_stays(decided, first, second, changed, unsure):
+    found = decided(second=400_000, random=0.9, halves=(first, second))
+    assert (found["changed"], found["unsure"]) == (changed, unsure)
 
 
 @pytest.fixture
-def bench(monkeypatch):
-    """A bench whose kernels are their knobs; what the second way takes is half of the first."""
-    made = module._Bench(2)
-    monkeypatch.setattr(made, "kernel", lambda _workload, **knobs: knobs)
-    monkeypatch.setattr(module, "call", lambda kernel, operands: (kernel, operands))
-    calls = {}
+def bench(monkeypatch, home):
+    """A bench whose second way takes half of the time of the first."""
+    made = module._Bench(2, 2)
+    calls = []
+
+    def call(workload, operands, decisions):
+        calls.append((workload, operands, decisions))
+        return len(calls)
 
     def take(contestants, _rounds):
-        calls.update(contestants)
-        fast = {"stream_from": 1, "skip": 1, "backwards": 1}
-        return {
-            name: Timing((1.0 if knobs.items() & fast.items() else 2.0,))
-            for name, (knobs, _) in contestants.items()
-        }
+        return {name: Timing((2.0 / (1 + int(name)),)) for name in contestants}
 
+    monkeypatch.setattr(made, "call", call)
     monkeypatch.setattr(module, "take_turns", take)
     return made, calls
 
 
-@pytest.mark.parametrize(("name", "side", "moved"), [("stream", True, 13 / 4), ("fill", False, 1)])
-def test_stores_past_the_cache_are_compared_at_bytes_or_out(bench, monkeypatch, name, side, moved):
-    monkeypatch.setattr(module, "SIZES", (1 << 12, 1 << 13))
-    rows = bench[0].streaming(name, 2)
-    assert [(row.threads, row.bytes, row.ratio) for row in rows] == [
-        (threads, moved * size, 2.0) for threads in (1, 2) for size in (4096, 8192)
+@pytest.mark.parametrize(
+    ("name", "moved", "side"),
+    [("stream", BYTES_AN_ELEMENT / 4, (1024,)), ("fill", 1, ()), ("rows", 1, (21, 48))],
+)
+def test_stores_past_the_cache_are_compared_at_bytes_or_out(bench, name, moved, side):
+    made, calls = bench
+    assert made.past_the_cache(name, 1 << 40) == 4096 * moved
+    assert [(row.threads, row.bytes, row.ratio) for row in made.seen] == [
+        (2, moved * size, 2.0) for size in (8192, 4096)
     ]
-    for knobs, operands in bench[1].values():
-        assert operands.then.shape == ((2048,) if side else ())
-        assert knobs["bytes_per_thread"] == module._PARALLEL
+    (_, operands, plain), (_, _, streams) = calls[2:]
+    assert operands.then.shape == side
+    assert plain.keys() == streams.keys()
+    assert {key for key in plain if plain[key] != streams[key]} == set(module.PAST)
 
 
 def test_other_choices_have_the_second_way_as_numerator(bench):
-    others = [*bench[0].skipping(), bench[0].backwards()]
-    assert [each.ratio for each in others] == [2.0] * 5
+    made, calls = bench
+    assert [*made.skipping(), made.backwards()] == [2.0] * 5
+    for (*_, first), (*_, second) in zip(calls[::2], calls[1::2], strict=True):
+        (key,) = {key for key in first if first[key] != second[key]}
+        assert (key, first[key], bool(second[key])) in (("skip", 0, True), ("backwards", 0, True))
 
 
-def test_second_thread_is_compared_where_a_call_has_just_two(bench, monkeypatch):
-    monkeypatch.setattr(module, "THREAD_SIZES", (1 << 15,))
-    rows = bench[0].second_thread()
-    assert [row.bytes for row in rows] == [1 << 15]
-    for name, (knobs, operands) in bench[1].items():
+def test_second_thread_is_compared_where_a_call_has_just_two(bench):
+    made, calls = bench
+    assert made.second_thread(1 << 15) == 2.0
+    for threads, (_, operands, decisions) in enumerate(calls, 1):
         four = (operands.cond, operands.then, operands.else_, operands.out)
-        moved, grain = sum(each.nbytes for each in four), knobs["bytes_per_thread"]
-        assert (moved // grain if grain else 1) == int(name.split()[0])
+        moved, grain = sum(each.nbytes for each in four), decisions["bytes_per_thread"]
+        assert max(1, moved // grain) == threads
 
 
-def test_file_says_what_it_is():
-    text = text_of(Measured(dict.fromkeys(DECISIONS, 1), ()), "measured on a Tuesday")
-    assert text.splitlines()[:2] == ["# measured on a Tuesday", "stream_per_thread = 1"]
+@pytest.mark.parametrize(
+    ("origin", "file", "busy", "said"),
+    [
+        ("measured: znver5", "file", 0.0, ""),
+        ("measured by the user", "file", 0.0, ""),
+        ("reasoned: amd", "", 0.0, "was not measured: there is no folder"),
+        ("reasoned: amd", "file", 1.5, "was not measured: other programs use 1.5 cores"),
+        ("reasoned: amd", "file", 0.0, "is kept in "),
+    ],
+)
+def test_profile_is_measured_if_it_is_only_reasoned(
+    monkeypatch, tmp_path, origin, file, busy, said
+):
+    path = str(tmp_path / file) if file else ""
+    current = Profile({}, origin, {}, path, "", False)
+    monkeypatch.setattr(module, "of_this_machine", lambda: current)
+    monkeypatch.setattr(module, "busy_cores", lambda: busy)
+    monkeypatch.setattr(module, "measure", lambda _: Measured(dict.fromkeys(DECISIONS, 1), ()))
+    line = measure_if_reasoned()
+    assert said in line and bool(said) == bool(line)
+    assert "\n" not in line
+    assert (tmp_path / "file").exists() == ("is kept" in said)
+    assert current.advice == ({"advice": ADVICE} if "reasoned" in origin else {})
+
+
+def test_file_says_what_it_is(tmp_path):
+    path = tmp_path / "folder" / "file"
+    current = Profile({}, "", {}, str(path), "", False)
+    keep(Measured(dict.fromkeys(DECISIONS, 1), ()), current, 0.25)
+    first, second = Path(path).read_text(encoding="utf-8").splitlines()[:2]
+    assert first.startswith("# measured by te-select ") and first.endswith(", 0.2 cores busy")
+    assert second == "stream_per_thread=1"
+    assert "fill_reads=1\n" in Path(path).read_text(encoding="utf-8")
+
+
+def test_key_that_0_2_does_not_know_is_left_out_where_it_says_nothing_new():
+    some, few = ({"skip": 1, "fill_reads": reads} for reads in (150, 50))
+    assert Measured(some, ()).pairs == ["skip=1", "fill_reads=150"]
+    assert Measured(few, ()).pairs == ["skip=1"]

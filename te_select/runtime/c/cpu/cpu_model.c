@@ -47,6 +47,11 @@ static void detect(te_select_machine* machine) {
   if (family == 15) family += a >> 20 & 255;
   machine->family = (int32_t)family;
   machine->model = (int32_t)model;
+  if (most >= 7) {
+    __cpuid_count(7, 0, a, b, c, d);
+    machine->has_avx512 = b >> 16 & 1;
+    machine->has_amx = d >> 24 & 1;
+  }
   __cpuid(0x80000000, a, b, c, d);
   if (!strcmp(machine->vendor, "AuthenticAMD") || !strcmp(machine->vendor, "HygonGenuine")) {
     if (a >= 0x8000001D) read_caches(machine, 0x8000001D);
@@ -58,7 +63,7 @@ static void detect(te_select_machine* machine) {
 static void detect(te_select_machine* machine) { te_select_detect_by_sysfs(machine); }
 #endif
 
-/* Replaces impossible sizes: a hypervisor may hide caches, or show those of another machine-> */
+/* Replaces impossible sizes: a hypervisor may hide caches, or show those of another machine. */
 static void make_plausible(te_select_machine* machine) {
   if (machine->l2 < 64 * KB || machine->l2 > 256 * MB) machine->l2 = MB;
   if (machine->l3 < MB || machine->l3 > 2048 * MB) machine->l3 = 32 * MB;

@@ -59,9 +59,7 @@ te_select_manner te_select_decide(const te_select_machine* machine, const te_sel
   }
   int streams = knobs->stream_from > 0 && out >= knobs->stream_from;
   if (knobs->stream_from == TE_SELECT_BY_MACHINE) {
-    /* Of a call that reads less than half as much as it writes, the inputs do not displace the output
-     * from the last-level cache, so plain stores are the faster ones up to larger outputs. */
-    int is_fill = 2 * (moved - out) < out;
+    int is_fill = (__int128)100 * (moved - out) < (__int128)by_machine->fill_reads * out;
     streams = (is_fill ? out : moved) >= te_select_streams_from(machine, is_fill, how.threads);
   }
   if (streams) how.flags |= TE_SELECT_STREAM;

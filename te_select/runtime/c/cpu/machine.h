@@ -13,11 +13,13 @@ enum { TE_SELECT_SKIP_NEVER, TE_SELECT_SKIP_IN_RUNS, TE_SELECT_SKIP_ALWAYS };
 
 /* Stores go past the cache in calls that move at least this many bytes: stream_per_thread for each
  * thread, but no more than 5/4 of the last-level caches that these threads have, plus stream_per_l3
- * for each of these caches. Calls that read less than half as much as they write are compared by the
- * bytes of out with the second pair. */
+ * for each of these caches. Calls that read less than fill_reads bytes for each 100 that they write
+ * are compared by the bytes of out with the second pair: their inputs do not displace the output from
+ * the last-level cache, so plain stores are the faster ones up to larger outputs. */
 typedef struct {
   int64_t stream_per_thread, stream_per_l3;
   int64_t fill_per_thread, fill_per_l3;
+  int64_t fill_reads;
   int64_t bytes_per_thread; /* bytes moved for which one more thread pays */
   int64_t skip;             /* TE_SELECT_SKIP_... */
   int64_t backwards;        /* whether spans walk backwards if out lies just ahead of an input */
@@ -26,6 +28,7 @@ typedef struct {
 typedef struct {
   char vendor[16]; /* as CPUID spells it, or "arm-" and a number; empty if it is not known */
   int32_t family, model;
+  int has_avx512, has_amx; /* whether CPUID shows them, whatever the system lets programs use */
   int64_t l2, l3;         /* bytes of the second-level cache of a core, and of a last-level cache */
   int32_t threads_per_l3; /* how many share a last-level cache */
   int32_t max_threads;    /* of a call; see te_select_count_threads */

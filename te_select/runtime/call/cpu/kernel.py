@@ -213,7 +213,7 @@ class CpuKernel(Kernel):
         profile = Profile.of_library(function)
         if profile.is_refused:
             raise ArgumentError(f"{profile.problem}; expected {EXPECTED}")
-        return profile.in_effect
+        return profile.in_effect | profile.advice
 
     def plan(self) -> dict[str, int | bool]:
         """See `Kernel.plan`. Nothing is known if dims have names."""

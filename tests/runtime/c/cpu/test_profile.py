@@ -17,6 +17,7 @@ from tests.support import c_half
 from tests.support.runtime_standin import build
 
 KB, MB = 1 << 10, 1 << 20
+LATE = f"fill_per_thread={NEVER},fill_reads="
 OTHER = "x86-64" if platform.machine() == "x86_64" else "generic"  # that no table has
 EMERALD_RAPIDS = (b"GenuineIntel", 6, 0xCF, 2 * MB, 300 * MB, 128)
 ZEN_4 = (b"AuthenticAMD", 25, 17, MB, 32 * MB, 2)
@@ -54,6 +55,11 @@ def pretend(library, machine):
     return Profile.parse(library.pretend(*machine).decode())
 
 
+def fills(library, out, threads):
+    """Whether a call that reads a byte for each four of output stores past the cache."""
+    return library.streams(0, out, 1, threads)
+
+
 def test_this_machine_is_described(library):
     found = Profile.parse(library.find().decode())
     assert found.machine["l2"] >= 64 * KB
@@ -66,14 +72,14 @@ def test_this_machine_is_described(library):
 
 def test_mesh_server_stores_past_the_cache_beyond_its_l2(library):
     found = pretend(library, EMERALD_RAPIDS)
-    assert found.origin == "measured: emeraldrapids"
+    assert found.origin == "reasoned: mesh"
     assert (found.decisions["skip"], found.decisions["backwards"]) == (2, 1)
     for threads, first in ((1, 2 * MB), (2, 4 * MB), (32, 64 * MB)):
         more = first + MB
         assert not library.streams(first, 0, 0, threads)
         assert library.streams(more, 0, 0, threads)
-    assert not library.streams(300 * MB, 15 * MB, 1, 2)
-    assert library.streams(0, 16 * MB, 1, 2)
+    assert not fills(library, 15 * MB, 2)
+    assert fills(library, 16 * MB, 2)
 
 
 def test_zen_4_stores_past_the_cache_beyond_its_share_of_the_l3(library):
@@ -85,8 +91,8 @@ def test_zen_4_stores_past_the_cache_beyond_its_share_of_the_l3(library):
         size = round(32 * MB * first)
         assert not library.streams(size - 100, 0, 0, threads)
         assert library.streams(size + 100, 0, 0, threads)
-    assert library.streams(0, 36 * MB, 1, 2)
-    assert not library.streams(1 << 40, 35 * MB, 1, 2)
+    assert fills(library, 36 * MB, 2)
+    assert not fills(library, 35 * MB, 2)
 
 
 ZEN_3 = (b"AuthenticAMD", 25, 1, 512 * KB, 32 * MB, 16)
@@ -111,8 +117,8 @@ def test_cache_is_counted_for_each_thread(library, machine, origin, stream, fill
         assert not library.streams(size - 100, 0, 0, threads)
         assert library.streams(size + 100, 0, 0, threads)
         size = round(32 * MB * min(fill * threads, 1.25))
-        assert not library.streams(1 << 40, size - 100, 1, threads)
-        assert library.streams(0, size + 100, 1, threads)
+        assert not fills(library, size - 100, threads)
+        assert fills(library, size + 100, threads)
 
 
 def test_zen_5_stores_past_the_cache_earlier_on_one_thread(library):
@@ -126,14 +132,14 @@ def test_zen_5_stores_past_the_cache_earlier_on_one_thread(library):
         assert library.streams(size + 100, 0, 0, threads)
     for threads, first in ((1, 0.7), (2, 1.25), (8, 1.25)):
         size = round(32 * MB * first)
-        assert not library.streams(1 << 40, size - 100, 1, threads)
-        assert library.streams(1 << 40, size + 100, 1, threads)
+        assert not fills(library, size - 100, threads)
+        assert fills(library, size + 100, threads)
 
 
 @pytest.mark.parametrize(
     ("machine", "origin"),
     [
-        ((b"GenuineIntel", 6, 0x8F, 2 * MB, 105 * MB, 96), "reasoned: sapphirerapids"),
+        ((b"GenuineIntel", 6, 0x8F, 2 * MB, 105 * MB, 96), "reasoned: mesh"),
         ((b"GenuineIntel", 6, 0x97, 1280 * KB, 30 * MB, 24), "reasoned: intel"),
         ((b"AuthenticAMD", 26, 0x24, MB, 32 * MB, 16), "reasoned: amd"),
         ((b"HygonGenuine", 24, 1, 512 * KB, 8 * MB, 8), f"reasoned: {OTHER}"),
@@ -168,7 +174,7 @@ def test_large_cache_of_a_whole_package_is_taken_as_it_is(library):
 
 
 def test_sums_of_thresholds_do_not_wrap_around(library, monkeypatch):
-    largest = ",".join(f"{key}={NEVER}" for key in DECISIONS[:4])
+    largest = ",".join(f"{key}={NEVER}" for key in DECISIONS[:5])
     monkeypatch.setenv("TE_SELECT_PROFILE", largest)
     pretend(library, (b"AuthenticAMD", 25, 17, MB, 32 * MB, 1))
     assert not library.streams((1 << 63) - 1, 0, 0, 2**31 - 1)
@@ -234,7 +240,7 @@ def test_damaged_file_of_the_user_is_left_out_whole_and_named(library, home, tex
     path.parent.mkdir(parents=True)
     path.write_text(text)
     found = pretend(library, EMERALD_RAPIDS)
-    assert found.origin == "measured: emeraldrapids"
+    assert found.origin == "reasoned: mesh"
     assert found.decisions == table
     assert found.problem.startswith(f"{path} is left out: ")
     assert problem in found.problem
@@ -253,7 +259,7 @@ def test_pipe_or_endless_file_in_its_place_is_left_out(library, home):
 
 def test_folder_in_the_place_of_the_file_is_passed_over(library, home):
     (home / "te-select" / "machines" / f"GenuineIntel-6-207-{300 * MB // KB}").mkdir(parents=True)
-    assert pretend(library, EMERALD_RAPIDS).origin == "measured: emeraldrapids"
+    assert pretend(library, EMERALD_RAPIDS).origin == "reasoned: mesh"
 
 
 @pytest.mark.parametrize("base", ["", "relative", "x" * 5000])
@@ -272,6 +278,16 @@ def test_environment_overrides_the_file(library, home, monkeypatch):
     assert found.origin == "TE_SELECT_PROFILE"
     decisions = found.decisions
     assert (decisions["skip"], decisions["backwards"], decisions["fill_per_l3"]) == (1, 0, 9)
+
+
+@pytest.mark.parametrize(("reads", "past"), [(50, True), (100, True), (101, False), (0, True)])
+def test_calls_that_read_little_are_compared_by_their_output(
+    home, monkeypatch, tmp_path, reads, past
+):
+    monkeypatch.setenv("TE_SELECT_PROFILE", f"stream_per_thread=0,stream_per_l3=0,{LATE}{reads}")
+    mask = Workload((1, 1 << 15), (64 + reads, 1 << 15), ())  # reads 100.4 to 100.2 %
+    kernel = te_select.load(build([mask], tmp_path / "library.so"))
+    assert kernel.plan()["stores_past_the_cache"] == past
 
 
 @pytest.fixture(scope="module")
@@ -339,3 +355,9 @@ def test_nothing_is_said_of_it_for_a_library_of_0_2(library):
     text = "\n".join(line for line in lines if "s_past_the_cache" not in line)
     whole, old = (Profile.parse(each).in_effect for each in ("\n".join(lines), text))
     assert whole.keys() - old.keys() == {"stores_past_the_cache", "fills_past_the_cache"}
+
+
+def test_library_of_0_2_compares_by_output_what_reads_less_than_half_of_it(library):
+    text = library.find().decode().replace("fill_reads = 50\n", "")
+    assert "fill_reads" not in text
+    assert Profile.parse(text).decisions["fill_reads"] == 50
