@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 from collections.abc import Callable, Iterator, Mapping
 
 _silent = False
-_advised = False
 
 
 def silence() -> None:
@@ -22,7 +22,6 @@ def shown(line: str, told: Callable[[], Mapping[str, str]] = dict) -> Iterator[N
 
     If then ``told`` has an ``"advice"``, it is shown once in a process.
     """
-    global _advised  # noqa: PLW0603 - for the process
     if _silent or sys.stderr is None or not sys.stderr.isatty():
         yield
         return
@@ -33,6 +32,10 @@ def shown(line: str, told: Callable[[], Mapping[str, str]] = dict) -> Iterator[N
     finally:
         sys.stderr.write("\r" + " " * len(line) + "\r")
         sys.stderr.flush()
-    if not _advised and (advice := told().get("advice")):
-        _advised = True
-        sys.stderr.write(f"te_select: {advice}\n")
+    if advice := told().get("advice"):
+        _advise(advice)
+
+
+@functools.cache
+def _advise(advice: str) -> None:
+    sys.stderr.write(f"te_select: {advice}\n")

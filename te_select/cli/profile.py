@@ -87,18 +87,11 @@ def profile_command(
 
 
 def _print(document: dict[str, Any], found: Any, disturbed: bool) -> None:
-    print_table(
-        ("choice", "threads", "bytes", "times as fast as without"),
-        [
-            (
-                each["decision"],
-                str(each["threads"] or "all"),
-                f"{each['bytes']:,}",
-                f"{each['ratio']:.2f}",
-            )
-            for each in document["comparisons"]
-        ],
-    )
+    rows = [
+        (each.decision, str(each.threads or "all"), f"{each.bytes:,}", f"{each.ratio:.2f}")
+        for each in found.comparisons
+    ]
+    print_table(("choice", "threads", "bytes", "times as fast as without"), rows)
     print(f"\nin effect so far ({document['origin']}), and measured")
     measured = document["measured"]
     changes = {key: f"{old:,} -> {measured[key]:,}" for key, old in document["before"].items()}

@@ -15,6 +15,7 @@ from te_select.errors import ArtifactError
 from te_select.numpy_where.kernels import building, key
 from te_select.operator import family
 from te_select.runtime.artifact import cache
+from te_select.timing.cpu import profile
 from tests.support.cli import run, run_json
 from tests.support.machines import on_x86_64
 
@@ -25,6 +26,7 @@ LEVELS = ["x86-64-v2", "x86-64-v3"]
 
 @pytest.fixture(autouse=True)
 def a_small_family(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(profile, "measure_if_reasoned", lambda: "the profile was measured")
     monkeypatch.setattr(family, "parts", lambda: PARTS)
     monkeypatch.setenv(cache.FOLDER, str(tmp_path / "cache"))
 
@@ -40,6 +42,11 @@ def test_build_fills_the_cache_and_clear_empties_it(tmp_path: Path) -> None:
     assert path.name in run("cache", "info").stdout
     assert run_json("cache", "clear")["removed"] == len(sizes)
     assert not path.exists()
+
+
+def test_build_for_this_machine_measures_a_profile_that_is_only_reasoned(tmp_path: Path) -> None:
+    assert "the profile was measured\n" in run("where", "build").stdout
+    assert "was measured" not in run("where", "build", "-o", tmp_path / "where.so").stdout
 
 
 @pytest.mark.parametrize("damage", [False, True])

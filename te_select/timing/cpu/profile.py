@@ -31,7 +31,7 @@ from te_select.timing.cores import BUSY, busy_cores
 from te_select.timing.operands import Mask, Operands, make_operands, placed
 from te_select.timing.rounds import take_turns
 
-__all__ = ["Comparison", "Measured", "keep", "measure", "measure_if_reasoned", "of_this_machine"]
+__all__ = ["Bench", "Measured", "keep", "measure", "measure_if_reasoned", "of_this_machine"]
 
 ROUNDS = 9
 UNSURE = 1.5  # thresholds that differ by more
@@ -151,7 +151,7 @@ def measure(
     }
     is_late = decisions["fill_reads"] > ROWS_READ
     now["rows"] = now["fill"] if is_late else now["stream"] // 2
-    bench = _Bench(threads, rounds)
+    bench = Bench(threads, rounds)
     halves = []
     for half in range(2):
         step(half, STEPS)
@@ -290,7 +290,7 @@ def shares(name: str, one: int, several: int, machine: Mapping[str, str | int]) 
     return {f"{name}_per_thread": per_thread, f"{name}_per_l3": per_l3}
 
 
-class _Bench:
+class Bench:
     """Copies of a library that decide as they are told, and what was seen of them so far."""
 
     def __init__(self, threads: int, rounds: int) -> None:

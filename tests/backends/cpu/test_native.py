@@ -64,3 +64,25 @@ def test_arm_that_shows_no_features_has_the_baseline(machine, cpuinfo):
 def test_flags_of_x86_are_not_those_of_arm(machine):
     machine("x86_64", "x86-64", "flags\t: sse2 avx2\nFeatures\t: asimd\n")
     assert features.features() == {"sse2", "avx2"}
+
+
+def test_cpu_with_the_number_of_another_model_has_the_features_that_it_shows(machine, monkeypatch):
+    """A hypervisor shows the number of Rocket Lake, which has no AVX512-FP16."""
+    shown = {"avx512vbmi", "avx512vbmi2", "avx512vpopcntdq", "avx512bitalg", "avx512fp16", "gfni"}
+    shown |= {name for level in cpu_target.X86_64.levels for name in level.features}
+    present = dict.fromkeys(shown, True)
+    monkeypatch.setattr(cpu_target.tvm_ffi, "get_global_func", lambda _name: lambda: present)
+    machine("x86_64", "rocketlake", "flags : sse2\n")
+    native = resolve("native")
+    assert (native.tvm.attrs["mcpu"], list(native.tvm.attrs["mattr"])) == (
+        "rocketlake",
+        ["+avx512fp16"],
+    )
+    assert "avx512_fp16" in native.cpu_features
+    beyond = "avx512vbmi-avx512vbmi2-avx512vpopcntdq-avx512bitalg-avx512fp16-gfni"
+    assert native.records == native.model == f"x86-64-v4-{beyond}"
+    del present["avx512fp16"]
+    assert (resolve("native").name, resolve("native").model) == ("rocketlake", "rocketlake")
+    del present["gfni"]  # hidden, which is no contradiction
+    assert resolve("native").model == "rocketlake"
+    assert list(resolve("native").tvm.attrs["mattr"]) == ["-gfni"]

@@ -157,7 +157,7 @@ def decided(monkeypatch):
     current = Profile(machine, "", decisions, "", "", False)
 
     def decide(**ratios):
-        monkeypatch.setattr(module, "_Bench", lambda _threads, _rounds: Ratios(**ratios))
+        monkeypatch.setattr(module, "Bench", lambda _threads, _rounds: Ratios(**ratios))
         found = measure(current)
         changed = found.decisions.items() - decisions.items()
         return found.decisions | {"unsure": found.unsure, "changed": dict(changed)}
@@ -229,7 +229,7 @@ def test_threshold_that_differs_between_the_halves_stays(decided, first, second,
 @pytest.fixture
 def bench(monkeypatch, home):
     """A bench whose second way takes half of the time of the first."""
-    made = module._Bench(2, 2)
+    made = module.Bench(2, 2)
     calls = []
 
     def call(workload, operands, decisions):

@@ -18,8 +18,7 @@ enum { TE_SELECT_SKIP_NEVER, TE_SELECT_SKIP_IN_RUNS, TE_SELECT_SKIP_ALWAYS };
  * the last-level cache, so plain stores are the faster ones up to larger outputs. */
 typedef struct {
   int64_t stream_per_thread, stream_per_l3;
-  int64_t fill_per_thread, fill_per_l3;
-  int64_t fill_reads;
+  int64_t fill_per_thread, fill_per_l3, fill_reads;
   int64_t bytes_per_thread; /* bytes moved for which one more thread pays */
   int64_t skip;             /* TE_SELECT_SKIP_... */
   int64_t backwards;        /* whether spans walk backwards if out lies just ahead of an input */

@@ -72,6 +72,15 @@ def test_calls_at_once_do_not_mix(pool):
         assert not any(wrong)
 
 
+def test_many_more_threads_than_cores_do_every_task_once(pool):
+    """Helpers of 64 threads, most of which have no core, beside calls that come meanwhile."""
+    with ThreadPoolExecutor(3) as callers:
+        wrong = callers.map(
+            lambda k: pool.try_once(64 + k % 200, 64, k % 3, k % 2, 2000), range(200)
+        )
+        assert not any(wrong)
+
+
 def test_task_that_runs_tasks_does_those_itself(pool):
     for _ in range(20):
         assert pool.try_once(64, 3, 0, 1, 0) == 0
