@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import ctypes
-import functools
+import itertools
 import math
-import os
 import statistics
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Any
-from unittest import mock
 
 import te_select
-from te_select.backends.c_compiler import open_library
 from te_select.bench.stage import calls_of
 from te_select.bench.suite import DEFAULT
-from te_select.runtime import c
-from te_select.runtime.call.cpu.profile import Profile
-from te_select.timing import roof
 from te_select.timing.cores import threads
-from te_select.timing.cpu.profile import Bench, Measured, measure, of_this_machine
+from te_select.timing.cpu.profile import PAST, Bench, measure, of_this_machine
 from te_select.timing.operands import Mask, make_operands
 from te_select.timing.rounds import PAUSE, Timing, take_turns
 
@@ -31,12 +22,8 @@ MEGABYTES = (1, 2, 4, 8, 12, 16, 24, 32, 64)  # of output
 LOW = 0.95  # share of the fastest; at most three may be lower, and none below 0.9
 BLOCKS = (64, 512, 4096, 1 << 16)
 MASKED = te_select.Workload((1 << 22,), (1 << 22,), (1 << 22,))
-DRIVER = Path(__file__).parents[1] / "tests" / "support" / "c" / "profile_test.c"
-OTHERS = (  # by vendor, family and model
-    *((b"GenuineIntel", 6, 0xCF), (b"GenuineIntel", 6, 0x97), (b"AuthenticAMD", 27, 1)),
-    *((b"AuthenticAMD", 25, 1), (b"AuthenticAMD", 25, 17), (b"AuthenticAMD", 26, 2)),
-)
 Call = Callable[[], Any]
+Timings = Mapping[str, Timing]
 
 
 def _patterns(elements: int) -> dict[str, te_select.Workload]:
@@ -59,68 +46,47 @@ def _rows(elements: int, length: int) -> te_select.Workload:
 
 
 def machine() -> None:
-    """Compare what profiles choose with the fastest of plain stores, stores past the cache and C.
+    """Compare what profiles choose, plain stores or those past the cache, with the faster one.
 
-    The profiles are that of the machine's traits, a measured one, and those of other machines.
+    The profiles are the one in effect, a measured one, and the rules of other machines.
     """
-    profiles = _profiles()
-    deciders = Bench(threads(), ROUNDS)
-    shares: dict[str, list[float]] = {name: [] for name in profiles}
-    print(f"{'MB of output':56}{''.join(f'{size:6d}' for size in MEGABYTES)}")
-    for count in sorted({1, threads()}):
-        for pattern in _patterns(16):
-            rows: dict[str, list[float]] = {name: [] for name in profiles}
-            for size in MEGABYTES:
-                workload = _patterns(size * MEGABYTE // 4)[pattern]
-                timed = _ways(workload, pattern == "contiguous", count)
-                for name, text in profiles.items():
-                    chosen = timed[_chosen(deciders.copy(text), workload, count)]
-                    rows[name].append(min(1.0, *map(chosen.ratio, timed.values())))
-            for name, row in rows.items():
-                shares[name] += row
-                cells = "".join(f"{share:6.2f}" for share in row)
-                print(f"{f'{pattern}, {count} threads, {name}':56}{cells}", flush=True)
-    for name, found in shares.items():
-        mean, low = statistics.geometric_mean(found), sum(share < LOW for share in found)
-        print(f"{name:20} geometric mean {mean:.3f}, below {LOW}: {low}, least {min(found):.3f}")
+    bench = Bench(threads(), ROUNDS)
+    deciders = {name: bench.copy(text) for name, text in _profiles().items()}
+    shares: dict[str, list[float]] = {name: [] for name in deciders}
+    print(f"{'MB of output':48}{''.join(f'{size:6d}' for size in MEGABYTES)}")
+    for count, pattern in itertools.product(sorted({1, threads()}), _patterns(16)):
+        timed = [_timed(pattern, size, count) for size in MEGABYTES]
+        for name, decider in deciders.items():
+            row = [_share(_chosen(decider, workload, count), each) for workload, each in timed]
+            shares[name] += row
+            cells = "".join(f"{share:6.2f}" for share in row)
+            print(f"{f'{pattern}, {count} threads, {name}':48}{cells}", flush=True)
+    for name, row in shares.items():
+        mean, low = statistics.geometric_mean(row), sum(share < LOW for share in row)
+        print(f"{name:12}geometric mean {mean:.3f}, below {LOW}: {low}, least {min(row):.3f}")
 
 
 def _profiles() -> dict[str, str]:
     """Profiles as TE_SELECT_PROFILE takes them, by their names."""
-    driver = open_library(
-        [DRIVER, *(c.FOLDER / "cpu" / f"{name}.c" for name in ("profile", "processors", "sysfs"))],
-        *(f"-I{folder}" for folder in (c.FOLDER, c.FOLDER / "cpu")),
-    )
-    driver.find.restype = driver.pretend.restype = ctypes.c_char_p
     here = of_this_machine()
-    found = {"measured": ",".join(measure(here).pairs)}
-    with tempfile.TemporaryDirectory() as empty, mock.patch.dict(os.environ):
-        os.environ["XDG_CONFIG_HOME"] = empty  # without the user's file
-        os.environ.pop("TE_SELECT_PROFILE", None)
-        texts = [driver.find()]
-        sizes = [int(here.machine[key]) for key in ("l2", "l3", "threads_per_l3")]
-        for vendor, family, model in OTHERS:
-            l2, l3 = map(ctypes.c_int64, sizes[:2])
-            texts.append(driver.pretend(vendor, family, model, l2, l3, sizes[2]))
-    for text in texts:
-        profile = Profile.parse(text.decode())
-        pairs = Measured(profile.decisions, ()).pairs
-        found.setdefault(profile.origin.partition(",")[0], ",".join(pairs))
+    l2, l3 = int(here.machine["l2"]), int(here.machine["l3"])
+    found = {"in effect": "", "measured": ",".join(measure(here).pairs)}
+    rules = {"znver3": (417, 328), "znver4": (600, 550), "znver5": (600, 700), "amd": (500, 400)}
+    sizes = {
+        name: (l3 * each // 1000, 0, l3 * fill // 1000) for name, (each, fill) in rules.items()
+    }
+    sizes["mesh"] = (l2, l2 * 2 // 5, 4 * l2)
+    for name, firsts in sizes.items():
+        found[name] = ",".join(map("{}={}".format, PAST, (*firsts, 0)))
     return found
 
 
-def _ways(workload: te_select.Workload, with_c: bool, count: int) -> dict[str, Timing]:
-    """Times of plain stores and of those past the cache; of contiguous data also those of C."""
+def _timed(pattern: str, megabytes: int, count: int) -> tuple[te_select.Workload, Timings]:
+    """Times of both kinds of stores."""
+    workload = _patterns(megabytes * MEGABYTE // 4)[pattern]
     one = {"bytes_per_thread": 0} if count == 1 else {}
     ways = {"plain": one | {"stream_from": 0}, "past the cache": one | {"stream_from": 1}}
-    calls = _calls(workload, ways, Mask())
-    if with_c:
-        elements = math.prod(map(int, workload.out_shape))
-        memory = [roof.probe_memory("select", elements)]
-        for stream in (0, 1):
-            run = roof.runner("select", memory, elements, stream, count)
-            calls[f"C {stream}"] = functools.partial(run, 1)
-    return take_turns(calls, ROUNDS, PAUSE)
+    return workload, take_turns(_calls(workload, ways, Mask()), ROUNDS, PAUSE)
 
 
 def _chosen(decider: Any, workload: te_select.Workload, count: int) -> str:
@@ -140,7 +106,7 @@ def skips() -> None:
     shares = {}
     for name, workload, mask in cases:
         ways = {"default": {}, "no look": {"skip": 0}, "a look": {"skip": 1}}
-        shares[name] = _share(take_turns(_calls(workload, ways, mask), ROUNDS))
+        shares[name] = _share("default", take_turns(_calls(workload, ways, mask), ROUNDS))
     for name, share in sorted(shares.items(), key=lambda each: each[1])[:8]:
         print(f"{name:36}{share:7.3f}   (0.97)")
 
@@ -157,9 +123,6 @@ def _calls(
     return {way: calls_of(kernel, [operands])[0] for way, kernel in kernels.items()}
 
 
-def _share(timed: Mapping[str, Timing]) -> float:
-    """The default's speed as a share of the fastest."""
-    others: Sequence[float] = [
-        timed["default"].ratio(timing) for way, timing in timed.items() if way != "default"
-    ]
-    return min(1.0, *others) if others else math.nan
+def _share(chosen: str, timed: Timings) -> float:
+    """The speed of one way as a share of the fastest."""
+    return min(timed[chosen].ratio(timing) for timing in timed.values())

@@ -45,7 +45,7 @@ def test_advice_is_shown_once_after_the_work(monkeypatch):
 
 
 @pytest.mark.parametrize("origin", ["reasoned: mesh", "measured: znver5"])
-def test_terminal_is_told_to_measure_a_profile_that_is_only_reasoned(origin, monkeypatch):
+def test_terminal_is_told_to_measure_a_reasoned_profile(origin, monkeypatch):
     import te_select.backends.cpu.profile as of_cpu
     from te_select.runtime.call.cpu.profile import ADVICE, Profile
 

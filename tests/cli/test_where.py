@@ -44,7 +44,7 @@ def test_build_fills_the_cache_and_clear_empties_it(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-def test_build_for_this_machine_measures_a_profile_that_is_only_reasoned(tmp_path: Path) -> None:
+def test_build_for_this_machine_measures_a_reasoned_profile(tmp_path: Path) -> None:
     assert "the profile was measured\n" in run("where", "build").stdout
     assert "was measured" not in run("where", "build", "-o", tmp_path / "where.so").stdout
 

@@ -66,7 +66,7 @@ def test_flags_of_x86_are_not_those_of_arm(machine):
     assert features.features() == {"sse2", "avx2"}
 
 
-def test_cpu_with_the_number_of_another_model_has_the_features_that_it_shows(machine, monkeypatch):
+def test_cpu_that_hides_its_number_has_the_features_it_shows(machine, monkeypatch):
     """A hypervisor shows the number of Rocket Lake, which has no AVX512-FP16."""
     shown = {"avx512vbmi", "avx512vbmi2", "avx512vpopcntdq", "avx512bitalg", "avx512fp16", "gfni"}
     shown |= {name for level in cpu_target.X86_64.levels for name in level.features}

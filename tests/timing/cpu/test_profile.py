@@ -312,7 +312,7 @@ def test_file_says_what_it_is(tmp_path):
     assert "fill_reads=1\n" in Path(path).read_text(encoding="utf-8")
 
 
-def test_key_that_0_2_does_not_know_is_left_out_where_it_says_nothing_new():
+def test_key_that_0_2_does_not_know_is_left_out_if_usual():
     some, few = ({"skip": 1, "fill_reads": reads} for reads in (150, 50))
     assert Measured(some, ()).pairs == ["skip=1", "fill_reads=150"]
     assert Measured(few, ()).pairs == ["skip=1"]

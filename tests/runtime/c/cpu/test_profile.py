@@ -355,7 +355,7 @@ def test_nothing_is_said_of_it_for_a_library_of_0_2(library):
     assert whole.keys() - old.keys() == {"stores_past_the_cache", "fills_past_the_cache"}
 
 
-def test_library_of_0_2_compares_by_output_what_reads_less_than_half_of_it(library):
+def test_library_of_0_2_has_the_usual_fill_reads(library):
     text = library.find().decode().replace("fill_reads = 50\n", "")
     assert "fill_reads" not in text
     assert Profile.parse(text).decisions["fill_reads"] == 50
