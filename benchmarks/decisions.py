@@ -12,7 +12,7 @@ import te_select
 from te_select.bench.stage import calls_of
 from te_select.bench.suite import DEFAULT
 from te_select.timing.cores import threads
-from te_select.timing.cpu.profile import PAST, Bench, measure, of_this_machine
+from te_select.timing.cpu.profile import Bench, measure, of_this_machine
 from te_select.timing.operands import Mask, make_operands
 from te_select.timing.rounds import PAUSE, Timing, take_turns
 
@@ -22,6 +22,7 @@ MEGABYTES = (1, 2, 4, 8, 12, 16, 24, 32, 64)  # of output
 LOW = 0.95  # share of the fastest; at most three may be lower, and none below 0.9
 BLOCKS = (64, 512, 4096, 1 << 16)
 MASKED = te_select.Workload((1 << 22,), (1 << 22,), (1 << 22,))
+_PAST = "stream_per_thread={},stream_per_l3={},fill_per_thread={},fill_per_l3=0"
 Call = Callable[[], Any]
 Timings = Mapping[str, Timing]
 
@@ -53,31 +54,28 @@ def machine() -> None:
     bench = Bench(threads(), ROUNDS)
     deciders = {name: bench.copy(text) for name, text in _profiles().items()}
     shares: dict[str, list[float]] = {name: [] for name in deciders}
-    print(f"{'MB of output':48}{''.join(f'{size:6d}' for size in MEGABYTES)}")
+    print(f"{'MB of output':48}", *(f"{size:5d}" for size in MEGABYTES))
     for count, pattern in itertools.product(sorted({1, threads()}), _patterns(16)):
         timed = [_timed(pattern, size, count) for size in MEGABYTES]
         for name, decider in deciders.items():
             row = [_share(_chosen(decider, workload, count), each) for workload, each in timed]
             shares[name] += row
-            cells = "".join(f"{share:6.2f}" for share in row)
-            print(f"{f'{pattern}, {count} threads, {name}':48}{cells}", flush=True)
+            title = f"{pattern}, {count} threads, {name}"
+            print(f"{title:48}", *(f"{share:5.2f}" for share in row), flush=True)
     for name, row in shares.items():
-        mean, low = statistics.geometric_mean(row), sum(share < LOW for share in row)
-        print(f"{name:12}geometric mean {mean:.3f}, below {LOW}: {low}, least {min(row):.3f}")
+        low = f"below {LOW}: {sum(share < LOW for share in row)}, least {min(row):.3f}"
+        print(f"{name:12}geometric mean {statistics.geometric_mean(row):.3f}, {low}")
 
 
 def _profiles() -> dict[str, str]:
     """Profiles as TE_SELECT_PROFILE takes them, by their names."""
     here = of_this_machine()
     l2, l3 = int(here.machine["l2"]), int(here.machine["l3"])
-    found = {"in effect": "", "measured": ",".join(measure(here).pairs)}
-    rules = {"znver3": (417, 328), "znver4": (600, 550), "znver5": (600, 700), "amd": (500, 400)}
-    sizes = {
-        name: (l3 * each // 1000, 0, l3 * fill // 1000) for name, (each, fill) in rules.items()
-    }
-    sizes["mesh"] = (l2, l2 * 2 // 5, 4 * l2)
-    for name, firsts in sizes.items():
-        found[name] = ",".join(map("{}={}".format, PAST, (*firsts, 0)))
+    mesh = _PAST.format(l2, l2 * 2 // 5, 4 * l2)
+    found = {"in effect": "", "measured": ",".join(measure(here).pairs), "mesh": mesh}
+    for name, *parts in (("zen3", 417, 328), ("zen4", 600, 550), ("zen5", 600, 700)):
+        each, fill = (l3 * part // 1000 for part in parts)
+        found[name] = _PAST.format(each, 0, fill)
     return found
 
 
@@ -93,9 +91,8 @@ def _chosen(decider: Any, workload: te_select.Workload, count: int) -> str:
     """What a copy of a library decides."""
     shapes = (workload.cond_shape, workload.then_shape, workload.else_shape, workload.out_shape)
     cond, *others = (math.prod(map(int, shape)) for shape in shapes)
-    grain = 0 if count == 1 else -1
     sizes = (cond, *(4 * elements for elements in others), others[-1])
-    plan = decider["te_select_plan"](*sizes, grain, -1, -1, -1, 1)
+    plan = decider["te_select_plan"](*sizes, 0 if count == 1 else -1, -1, -1, -1, 1)
     return "past the cache" if plan & 2 else "plain"
 
 

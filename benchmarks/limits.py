@@ -22,7 +22,6 @@ import tvm_ffi
 import decisions
 import te_select
 from te_select.bench.contest import name_dims
-from te_select.bench.peers import choose_peers
 from te_select.bench.stage import calls_of
 from te_select.bench.suite import DEFAULT
 from te_select.operator.access import access_pattern
@@ -194,21 +193,12 @@ def small() -> None:
     operands = make_operands(workload, HALF)
     four = (operands.cond, operands.then, operands.else_, operands.out)
     calls: dict[str, Call] = {
-        "nothing": lambda: None,
         "exported function, tvm-ffi tensors": call(kernel, operands),
         "kernel, tvm-ffi tensors": functools.partial(kernel, *map(tvm_ffi.from_dlpack, four)),
         "kernel, NumPy arrays, out=": functools.partial(kernel, *four),
         "numpy.where": functools.partial(np.where, *four[:3]),
     }
-    for peer in choose_peers("torch"):
-        if peer.available() is None:
-            import torch  # noqa: PLC0415 - only where it is installed
-
-            tensors = [torch.from_numpy(array) for array in four]
-            calls["kernel, torch tensors, out="] = functools.partial(kernel, *tensors)
-            calls["torch.where(out=)"] = functools.partial(
-                torch.where, *tensors[:3], out=tensors[3]
-            )
+    calls |= _torch(operands)
     for name, timing in take_turns(calls, 2 * ROUNDS).items():
         show(f"1024 float32, {name}, us", timing.median * 1e6, "")
 
@@ -270,17 +260,8 @@ def _plot(rates: dict[str, list[tuple[float, float]]], path: Path) -> None:
 SECTIONS: dict[str, Callable[[], None]] = {
     section.__name__: section
     for section in (
-        handwritten,
-        decisions.machine,
-        skipping,
-        decisions.skips,
-        widths,
-        awkward,
-        placement,
-        named,
-        levels,
-        small,
-        sizes,
+        *(handwritten, decisions.machine, skipping, decisions.skips, widths, awkward, placement),
+        *(named, levels, small, sizes),
     )
 }
 
