@@ -145,9 +145,9 @@ def measure(
     threads = int(current.machine["threads"])
     decisions = dict(current.decisions)
     now = {
-        "one thread": first_bytes(current, "stream", 1),
-        "stream": first_bytes(current, "stream", threads),
-        "fill": first_bytes(current, "fill", threads),
+        "one thread": min(NEVER, decisions["stream_per_thread"] + decisions["stream_per_l3"]),
+        "stream": current.past_the_cache["stores_past_the_cache"],
+        "fill": current.past_the_cache["fills_past_the_cache"],
     }
     is_late = decisions["fill_reads"] > ROWS_READ
     now["rows"] = now["fill"] if is_late else now["stream"] // 2
@@ -219,18 +219,6 @@ def keep(measured: Measured, current: Profile, busy: float) -> None:
     atomic.replace(path, "".join(f"{line}\n" for line in (f"# {about}", *measured.pairs)).encode())
 
 
-def first_bytes(current: Profile, name: str, threads: int) -> int:
-    """The bytes from which on calls on so many threads store past the cache."""
-    caches = _caches(current.machine, threads)
-    each, per_l3 = (current.decisions[f"{name}_per_{what}"] for what in ("thread", "l3"))
-    most = NEVER if each >= NEVER else int(current.machine["l3"]) * caches * 5 // 4
-    return min(NEVER, min(each * threads, most) + per_l3 * caches)
-
-
-def _caches(machine: Mapping[str, str | int], threads: int) -> int:
-    return -(-threads // int(machine["threads_per_l3"]))
-
-
 def crossover(ratio: Callable[[int], float], sizes: Sequence[int], current: int) -> int:
     """Find the size from which on the second of two ways is the faster one.
 
@@ -278,7 +266,7 @@ def shares(name: str, one: int, several: int, machine: Mapping[str, str | int]) 
     be, only the threshold of all threads is used.
     """
     threads = int(machine["threads"])
-    caches = _caches(machine, threads)
+    caches = -(-threads // int(machine["threads_per_l3"]))
     per_thread, per_l3 = 0, several // caches
     if several >= NEVER:
         per_thread, per_l3 = NEVER, 0

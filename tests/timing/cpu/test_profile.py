@@ -13,7 +13,6 @@ from te_select.timing.cpu.profile import (
     BYTES_AN_ELEMENT,
     Measured,
     crossover,
-    first_bytes,
     keep,
     measure,
     measure_if_reasoned,
@@ -108,17 +107,6 @@ def test_measured_decisions_are_such_as_a_library_takes(home, monkeypatch):
     assert taken.decisions == found.decisions
 
 
-def test_first_bytes_are_no_more_than_the_caches_hold():
-    decisions = dict.fromkeys(DECISIONS, 0) | {"stream_per_thread": 6 * MB, "stream_per_l3": MB}
-    decisions["fill_per_thread"] = NEVER
-    machine = {"threads": 4, "threads_per_l3": 2, "l3": 8 * MB}
-    current = Profile(machine, "", decisions, "", "", False)
-    assert [first_bytes(current, "stream", threads) for threads in (1, 2, 4)] == [
-        *(7 * MB, 11 * MB, 22 * MB),
-    ]
-    assert first_bytes(current, "fill", 2) == NEVER
-
-
 class Ratios:
     """A bench that measures what the test says: by name, the MB from which on it is faster."""
 
@@ -153,8 +141,9 @@ def decided(monkeypatch):
         "skip": 0,
         "backwards": 1,
     }
-    machine = {"threads": 2, "threads_per_l3": 2, "l3": 300 * MB}
-    current = Profile(machine, "", decisions, "", "", False)
+    machine = {"threads": 2, "threads_per_l3": 2}
+    past = {"stores_past_the_cache": 5 * MB, "fills_past_the_cache": 16 * MB}
+    current = Profile(machine, "", decisions, "", "", False, past)
 
     def decide(**ratios):
         monkeypatch.setattr(module, "Bench", lambda _threads, _rounds: Ratios(**ratios))
