@@ -1,5 +1,5 @@
-/* Decides by the machine: first by a table of measured and reasoned profiles, then by the file
- * of the user's own measurements, then by TE_SELECT_PROFILE. The last one that says something
+/* Decides by the machine: first by a table of models and rules for traits, then by the file of the
+ * user's own measurements, then by TE_SELECT_PROFILE. The last one that says something
  * counts. */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -74,15 +74,15 @@ static const struct profile {
 /* The largest cache of a group of cores is one of 96 MB. More is a package's, which hypervisors show. */
 #define MOST_L3 (128 * MB)
 
-/* Servers of Intel, from Skylake on. A hypervisor may show the number of another model, and hide
- * features. So any one of these will do: AMX, a cache that only servers have, or AVX-512 beside an L2
- * that no other Intel with AVX-512 has (512 KB and less; Tiger Lake has 1.25 MB, and an L3 of 24 MB).
- * The number counts where the L2 is not smaller than those of all servers. */
+/* Servers of Intel, from Skylake on. */
 static int is_server_by_number(const te_select_machine* m) {
   static const uint8_t models[] = {0x55, 0x6a, 0x6c, 0x8f, 0xad, 0xae, 0xaf, 0xcf, 0xdd};
   return m->family == 6 && memchr(models, m->model, sizeof(models)) != NULL;
 }
 
+/* A hypervisor may show the number of another model, and hide features. So any one of these will do:
+ * AMX, an L3 that only servers have, or AVX-512 beside an L2 that no other Intel with AVX-512 has. Those
+ * have 512 KB or less, but Tiger Lake has 1.25 MB, and an L3 of 24 MB. No server has less than 1 MB. */
 static int is_mesh(const te_select_machine* m) {
   if (m->has_amx || m->l3 >= 64 * MB) return 1;
   if (m->l2 < MB) return 0;
