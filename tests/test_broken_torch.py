@@ -1,11 +1,11 @@
 """A torch that is installed and broken: what te_select says, as tvm-ffi imports it."""
 
 import os
-import subprocess
 import sys
 
 import pytest
 
+from tests.support.programs import ended
 from tests.support.where_calls import ROOT
 
 BROKEN = {
@@ -22,13 +22,7 @@ def run(request, tmp_path):
     environment = {**os.environ, "PYTHONPATH": paths, "TE_SELECT_CACHE_DIR": str(tmp_path / "c")}
 
     def called(*command):
-        return subprocess.run(
-            [sys.executable, *command],
-            capture_output=True,
-            text=True,
-            check=False,
-            env=environment,
-        )
+        return ended(sys.executable, *command, env=environment)
 
     return called
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.programs import ended
+
 CI = Path(__file__).parents[1] / ".ci"
 SKIPPED, WEIGHT = CI / "skipped.py", CI / "weight.py"
 SUITE = """
@@ -34,14 +36,8 @@ def test_of_a_skipped_module():
 
 
 def run(folder: Path, *words: str, **variables: str) -> str:
-    done = subprocess.run(
-        [sys.executable, *words],
-        cwd=folder,
-        env={"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **variables},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    disabled = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    done = ended(sys.executable, *words, cwd=folder, env=disabled, **variables)
     return done.stdout + done.stderr
 
 

@@ -3,8 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 import warnings
 
 import numpy as np
@@ -16,6 +14,7 @@ from te_select.backends import build_key
 from te_select.errors import ArgumentError, ToolchainError, TuningError
 from te_select.records import folders
 from te_select.runtime.artifact import cache
+from tests.support.programs import python
 from tests.support.where_calls import path_of_python
 
 W = te_select.Workload((4, 1), (4, 8), ())
@@ -78,15 +77,8 @@ def test_another_process_finds_it_and_needs_no_tvm(folder, tmp_path):
     assert selects(te_select.compile(W))
     own = f"te_select-{W.name}_"  # beside it may lie the host half
     (entry,) = (each for each in cache.entries() if each.path.name.startswith(own))
-    done = subprocess.run(
-        [sys.executable, "-c", AGAIN, tmp_path / "exported.so"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHONPATH": path_of_python()},
-    )
-    assert done.returncode == 0, done.stderr
-    has_tvm, out, path, origin, lines, same = json.loads(done.stdout)
+    said = python(AGAIN, tmp_path / "exported.so", PYTHONPATH=path_of_python())
+    has_tvm, out, path, origin, lines, same = json.loads(said)
     assert (has_tvm, out, same) == (False, EXPECTED.tolist(), True)
     assert (path, origin) == (str(entry.path), te_select.compile(W).origin)
     assert lines > 20
@@ -321,12 +313,5 @@ def test_user_without_a_home_has_a_temporary_cache(tmp_path):
     """As with a user id that has no entry in the list of users, and no HOME."""
     unset = ("HOME", "XDG_CACHE_HOME", cache.FOLDER)
     known = {name: value for name, value in os.environ.items() if name not in unset}
-    done = subprocess.run(
-        [sys.executable, "-c", NO_HOME],
-        env={**known, "TMPDIR": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith(f"{tmp_path}/te-select-{os.getuid()}/te-select/te_select-")
+    said = python(NO_HOME, env=known, TMPDIR=str(tmp_path))
+    assert said.startswith(f"{tmp_path}/te-select-{os.getuid()}/te-select/te_select-")

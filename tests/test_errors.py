@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import te_select
+from tests.support.programs import ended
 
 
 def test_warning_points_at_the_line_that_called_te_select(tmp_path: Path) -> None:
@@ -20,10 +21,7 @@ def test_warning_points_at_the_line_that_called_te_select(tmp_path: Path) -> Non
         "te_select.compile(w, tuning_logs=False)\n"
     )
     (tmp_path / "file").touch()
-    environment = {**os.environ, "TE_SELECT_CACHE_DIR": str(tmp_path / "file")}
-    done = subprocess.run(
-        [sys.executable, script], env=environment, capture_output=True, text=True, check=True
-    )
+    done = ended(sys.executable, script, TE_SELECT_CACHE_DIR=str(tmp_path / "file"))
     first = done.stderr.splitlines()[0]
     assert first.startswith(f"{script}:4: RuntimeWarning: te_select cannot keep what it has built")
     assert "set TE_SELECT_CACHE_DIR to a folder" in first

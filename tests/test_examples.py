@@ -14,6 +14,7 @@ import pytest
 import te_select
 from tests.support import c_half
 from tests.support.ort_models import library as where_in_c
+from tests.support.programs import ended
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
@@ -142,8 +143,7 @@ def test_cpp_program_runs_a_model_with_our_where(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("script", ["torch/attention.py"])
 def test_script_without_its_files_says_how_it_is_called(script: str) -> None:
-    command, env = (sys.executable, EXAMPLES / script), without_pythonpath()
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+    done = ended(sys.executable, EXAMPLES / script, env=without_pythonpath())
     assert done.returncode == 1
     assert f"python examples/{script} " in done.stderr or "pip install" in done.stderr
     assert "Traceback" not in done.stderr

@@ -1,7 +1,6 @@
 """Forks while another thread compiles, each case in a process of its own: never a hang."""
 
 import inspect
-import subprocess
 import sys
 import textwrap
 
@@ -10,6 +9,7 @@ import pytest
 import te_select
 import te_select.compiler
 from te_select import forks
+from tests.support.programs import ended
 
 HELPERS = """
     import os, signal, sys, threading, time
@@ -52,10 +52,7 @@ HELPERS = """
 
 def run(script, *words, ignored=False):
     code = textwrap.dedent(HELPERS) + textwrap.dedent(script)
-    done = subprocess.run(
-        [sys.executable, "-c", code, *map(str, words)],
-        capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip
+    done = ended(sys.executable, "-c", code, *words, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     assert ignored or "ignored" not in done.stderr, done.stderr
     return done.stdout

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.support.programs import python
 
 ROOT = Path(__file__).parents[1]
 OPTIONAL = (
@@ -51,12 +50,5 @@ for package in sys.argv[1:]:
 
 @pytest.mark.slow
 def test_modules_are_imported_without_each_package() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", IMPORT_ALL, *OPTIONAL],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},  # without what hides torch
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.stdout.splitlines() == [f"without {package}" for package in OPTIONAL], done.stderr
+    said = python(IMPORT_ALL, *OPTIONAL, cwd=ROOT, PYTHONPATH=str(ROOT))  # torch is not hidden
+    assert said.splitlines() == [f"without {package}" for package in OPTIONAL]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.support.programs import ended
 
 ROOT = Path(__file__).resolve().parent.parent
 MINOR = f"{sys.version_info[0]}.{sys.version_info[1]}"
@@ -26,14 +27,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def python(folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, *words],
-        cwd=folder,
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return ended(sys.executable, *words, cwd=folder, **variables)
 
 
 @pytest.mark.slow

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +20,7 @@ from te_select.tuning.search import candidates
 from te_select.verify.numpy_calls import with_numpy
 from te_select.verify.verify import verify_kernel
 from tests.support.cli import run
+from tests.support.programs import python
 from tests.support.toy_kind import TOY
 
 ROOT = Path(__file__).parents[1]
@@ -187,7 +187,7 @@ def test_table_of_kinds_imports_nothing_of_ours_and_no_tvm() -> None:
         "import sys; import te_select.kinds; "
         "assert not [m for m in sys.modules if m.split('.')[0] in ('tvm', 'tvm_ffi', 'numpy')]"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    python(code)
 
 
 @pytest.mark.parametrize("path", sorted(dotted_paths()))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
+
+from tests.support.programs import output
 
 ROOT = Path(__file__).resolve().parent.parent
 pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="no make")
@@ -15,7 +16,7 @@ pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="no make")
 
 def make(*words: str) -> str:
     command = ["make", "-C", str(ROOT), "--no-print-directory", *words]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return output(*command)
 
 
 def test_help_lists_every_target() -> None:

@@ -18,6 +18,7 @@ from filelock import FileLock
 from packaging.requirements import Requirement
 
 import te_select
+from tests.support.programs import ended
 
 pytestmark = [
     pytest.mark.slow,
@@ -145,14 +146,7 @@ def lend(python, *names):
 
 def run(*words, **variables):
     """Run a program that has no home and finds no other program."""
-    return subprocess.run(
-        list(map(str, words)),
-        capture_output=True,
-        text=True,
-        check=False,
-        env={"PATH": "", "HOME": "/dev/null", **variables},
-        cwd="/",
-    )
+    return ended(*words, cwd="/", env={"PATH": "", "HOME": "/dev/null"}, **variables)
 
 
 def code(text):

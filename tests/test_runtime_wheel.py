@@ -16,6 +16,7 @@ import pytest
 
 from te_select.errors import ToolchainError
 from te_select.levels import TRIPLES, machine_of
+from tests.support.programs import ended, output
 
 ROOT = Path(__file__).resolve().parent.parent
 HERE = platform.machine()
@@ -138,7 +139,7 @@ def test_wheel_that_no_compiler_can_build_is_not_begun(builds, monkeypatch):
 
 def planned(*words):
     command = ["make", "-C", str(ROOT), f"BIN={Path(sys.executable).parent}", "--dry-run", *words]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return output(*command)
 
 
 @needs_make
@@ -151,14 +152,8 @@ def test_wheel_for_arm_has_kernels_for_every_arm_cpu():
 @pytest.mark.parametrize("words", [("FOLDER", "true"), ("FOLDER",), ()])
 def test_emulated_arm_says_what_it_needs(words, tmp_path):
     """It is not begun: nothing is on the path."""
-    done = subprocess.run(
-        [shutil.which("bash"), ROOT / "release/arm64.sh", *words],
-        cwd=tmp_path,
-        env={"PATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    shell, script = shutil.which("bash"), ROOT / "release/arm64.sh"
+    done = ended(shell, script, *words, cwd=tmp_path, env={"PATH": str(tmp_path)})
     assert done.returncode == (1 if words[1:] else 2)
     assert re.search("apt install qemu-user-static mmdebstrap|run as root|usage: ", done.stderr)
     assert not list(tmp_path.iterdir())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -12,6 +11,7 @@ import pytest
 
 from te_select import variables
 from tests.support.cli import run, run_json
+from tests.support.programs import ended
 
 ROOT = Path(__file__).resolve().parent.parent
 NAMES = re.compile(r"\bTE_SELECT_[A-Z_]*[A-Z]\b")
@@ -72,13 +72,7 @@ def test_known_variables_are_not_complained_of(
 
 def python(code: str) -> subprocess.CompletedProcess[str]:
     """Run Python with a misspelt variable."""
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "TE_SELECT_NUM_THREAD": "2"},
-    )
+    return ended(sys.executable, "-c", code, TE_SELECT_NUM_THREAD="2")
 
 
 def test_first_use_warns_once_at_the_users_line() -> None:

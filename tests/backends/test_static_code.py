@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -21,6 +20,7 @@ from te_select.runtime.artifact.manifest import c_name
 from tests.support import c_programs
 from tests.support.machines import SEVERAL
 from tests.support.onednn_graph import OPEN, select
+from tests.support.programs import output, python
 
 SHARED = Workload((4, 1), (4, 8), ())
 ONE = Workload((4,), (4,), (4,), "int32")
@@ -64,10 +64,8 @@ def folder(tmp_path_factory):
 def linked(folder, out, *files):
     compiler = shutil.which("gcc") or shutil.which("cc")
     words = [compiler, "-Wall", "-Werror", "main.c", *files, "-pthread", "-ldl", "-o", out]
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    done = subprocess.run([folder / out], capture_output=True, text=True, check=False, cwd=folder)
-    assert (done.returncode, done.stdout) == (0, "1 6 7 4\n")
+    output(*words, cwd=folder)
+    assert output(folder / out, cwd=folder) == "1 6 7 4\n"
 
 
 @pytest.mark.parametrize("files", [("one.a", "two.a"), ("two.a", "one.a"), ("two.a", "./one.so")])
@@ -97,21 +95,14 @@ def test_objects_of_tvm_in_one_program_keep_their_launcher(tmp_path, config):
 
 
 def test_only_the_functions_of_the_header_can_be_called(folder):
-    listed = subprocess.run(
-        ["nm", "-g", folder / "two.a"], capture_output=True, text=True, check=True
-    ).stdout
+    listed = output("nm", "-g", folder / "two.a")
     defined = {line.split()[2] for line in listed.splitlines() if len(line.split()) == 3}
     assert defined == {c_name(TWO), c_name(SHARED), *static_code.SHARED}
 
 
 def test_an_object_has_the_functions_of_tvm_ffi_alone(tmp_path):
     te_select.export([ONE, TWO], tmp_path / "one.so", static="object")
-    listed = subprocess.run(
-        ["nm", "-g", "--defined-only", tmp_path / "one.o"],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    listed = output("nm", "-g", "--defined-only", tmp_path / "one.o")
     kinds = {line.split()[2]: line.split()[1] for line in listed.splitlines()}
     functions = {f"__tvm_ffi_{work.name}": "W" for work in (ONE, TWO)}
     assert kinds == functions | {"te_select_pool_v5": "u"}
@@ -136,17 +127,14 @@ def test_plug_in_with_threads_stays_when_it_is_closed(tmp_path, ending):
     te_select.export([TWO], tmp_path / "two.so", static="object" if ending == ".o" else True)
     compiler = shutil.which("gcc") or shutil.which("cc")
     whole = ["-Wl,--whole-archive", f"two{ending}", "-Wl,--no-whole-archive"]
-    subprocess.run([compiler, "-shared", *whole, "-o", "plug.so"], cwd=tmp_path, check=True)
-    script = """if True:
+    output(compiler, "-shared", *whole, "-o", "plug.so", cwd=tmp_path)
+    script = """
         import ctypes, _ctypes
         plug = ctypes.CDLL("./plug.so")
         _ctypes.dlclose(plug._handle)
         print("plug.so" in open("/proc/self/maps").read())
     """
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
+    assert python(script, cwd=tmp_path) == "True\n"
 
 
 def test_second_plug_in_stays_while_its_helpers_wait(tmp_path):
@@ -265,10 +253,5 @@ def test_header_declares_what_serves_dispatched_nodes(tmp_path, monkeypatch, wit
     for file in ("./model.so", "model.a"):
         linked(tmp_path, f"by-{file.strip('./')}", file)
     te_select.export(nodes, tmp_path / "other.so", static="object")
-    listed = subprocess.run(
-        ["nm", "-g", "--defined-only", tmp_path / "other.o"],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    listed = output("nm", "-g", "--defined-only", tmp_path / "other.o")
     assert set(static_code.ANY_SHAPES) < set(listed.split())

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import te_select
+from tests.support import programs
 from tests.support.cli import FLAGS, run, run_json
 from tests.support.libraries import edit_fields
 
@@ -226,7 +227,7 @@ def test_interrupt_during_imports_is_the_usual_exit_code() -> None:
         "sys.meta_path.insert(0, Finder())\n"
         "te_select.cli.main()"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = programs.ended(sys.executable, "-c", code)
     assert (done.returncode, done.stderr) == (130, INTERRUPTED)
 
 
@@ -306,11 +307,10 @@ def test_public_name_that_lacks_its_package_is_our_error() -> None:
         "assert not type(missing).__name__.startswith('_')\n"
         "print(missing)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     expected = (
         "te_select.export needs te_select.compiler, which is not installed; install te-select"
     )
-    assert done.stdout == f"{expected}\n"
+    assert programs.python(code) == f"{expected}\n"
 
 
 def test_warning_is_one_line(tmp_path: Path) -> None:
@@ -318,10 +318,8 @@ def test_warning_is_one_line(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "database_tuning_record.json").write_text("torn\n")
     words = [*FLAGS, "--tuning-logs", tmp_path / "logs", "-o", tmp_path / "x.so"]
-    done = subprocess.run(
-        [sys.executable, "-c", "from te_select.cli import main; main()", "compile", *words],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    main = "from te_select.cli import main; main()"
+    done = programs.ended(sys.executable, "-c", main, "compile", *words)
     assert done.returncode == 1
     assert all(line.startswith("te-select: ") for line in done.stderr.splitlines()), done.stderr
     assert "te-select: warning: " in done.stderr
@@ -332,14 +330,7 @@ def test_shell_starts_without_the_packages_that_build() -> None:
     missing = "bench", "compiler", "frontends", "schedules", "timing", "tuning"
     hidden = {f"te_select.{name}": None for name in missing}
     script = f"import sys; sys.modules.update({hidden!r}); from te_select.cli import main; main()"
-    found = subprocess.run(
-        [sys.executable, "-c", script, "inspect", "--help"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert found.returncode == 0, found.stderr
-    assert "--model" in found.stdout
+    assert "--model" in programs.python(script, "inspect", "--help")
 
 
 def test_help_of_the_runtime_lists_its_own_verbs() -> None:
@@ -347,8 +338,7 @@ def test_help_of_the_runtime_lists_its_own_verbs() -> None:
     script = f"import sys; sys.modules.update({hidden!r}); from te_select.cli import main; main()"
 
     def shown(*words: str) -> str:
-        command = [sys.executable, "-c", script, *words]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = programs.ended(sys.executable, "-c", script, *words)
         return done.stdout + done.stderr
 
     listed = re.findall(r"^  ([a-z]+)  ", shown("--help"), re.MULTILINE)
@@ -359,6 +349,5 @@ def test_help_of_the_runtime_lists_its_own_verbs() -> None:
 
 
 def test_python_runs_the_package_as_the_command_line() -> None:
-    words = [sys.executable, "-m", "te_select", "--version"]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
-    assert done.stdout == f"te-select {te_select.__version__}\n"
+    said = programs.output(sys.executable, "-m", "te_select", "--version")
+    assert said == f"te-select {te_select.__version__}\n"

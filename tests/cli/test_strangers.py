@@ -19,6 +19,7 @@ from te_select.runtime.artifact import cache, embedded, stored
 from te_select.runtime.artifact.manifest import Manifest
 from te_select.runtime.call.cpu import features
 from tests.support.cli import run, run_json
+from tests.support.programs import ended
 from tests.support.tuning_records import flat, make
 
 WORKLOAD = te_select.Workload((4, 1), (4, 5), ())
@@ -148,7 +149,7 @@ def test_what_loads_runs_the_code(tmp_path: Path, manifest: Manifest, what: str)
     code = (
         f"import sys, te_select; from tests.support import cli; path = sys.argv[1]; {LOADING[what]}"
     )
-    subprocess.run([sys.executable, "-c", code, path], check=False, capture_output=True)
+    ended(sys.executable, "-c", code, path)
     assert (tmp_path / "ran").exists()
 
 

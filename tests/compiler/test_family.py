@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import subprocess
-import sys
 import textwrap
 
 import pytest
@@ -18,6 +16,7 @@ from te_select.records import folders, log, lookup, metaschedule, store
 from te_select.tuning.measuring import build_worker
 from te_select.tuning.measuring.candidate import Candidate
 from tests.support.machines import on_x86_64
+from tests.support.programs import python
 
 V3 = resolve("x86-64-v3")
 RUNS = "w4 n:cte"
@@ -56,11 +55,7 @@ def library(tmp_path_factory):
 def test_dispatched_node_needs_the_library_and_no_compiler(library, tmp_path):
     code = textwrap.dedent(WHERE).format(path=str(library), dtype="complex128")
     environment = {"TE_SELECT_CACHE_DIR": str(tmp_path), "PATH": "", "CC": "none"}
-    run = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment
-    )
-    assert run.returncode == 0, run.stderr
-    assert "Stats(calls=3" in run.stdout
+    assert "Stats(calls=3" in python(code, env=environment)
     assert not list(tmp_path.iterdir())
 
 
@@ -81,8 +76,7 @@ def test_workload_that_is_one_of_the_family_has_one_kernel(tmp_path):
     path = te_select.export([workload, node("complex128")], tmp_path / "both.so")
     library = te_select.load(path)
     assert len(library) == 7
-    code = textwrap.dedent(WHERE).format(path=str(path), dtype="complex128")
-    subprocess.run([sys.executable, "-c", code], check=True)
+    python(textwrap.dedent(WHERE).format(path=path, dtype="complex128"))
 
 
 def test_node_of_an_unknown_type_needs_the_kernels_of_all_types():

@@ -1,8 +1,5 @@
 """What the extension asks of kernels and of Python, written down by stand-ins for both."""
 
-import os
-import subprocess
-import sys
 import textwrap
 
 import numpy as np
@@ -12,6 +9,7 @@ import te_select
 from te_select.numpy_where import numpy_rules
 from tests.support import c_half
 from tests.support.documents import ROOT
+from tests.support.programs import python
 
 ODD = np.array([1, "a"], object)
 F4, C = np.ones(2, "f4"), np.array([True, False])
@@ -55,15 +53,7 @@ def stand_in(tmp_path_factory):
 
 def run(stand_in, code, **environment):
     code = textwrap.dedent(HEAD) + textwrap.dedent(code)
-    done = subprocess.run(
-        [sys.executable, "-c", code, stand_in],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ROOT,
-        env={**os.environ, **environment},
-    )
-    assert done.returncode == 0, done.stderr
+    python(code, stand_in, cwd=ROOT, **environment)
 
 
 def test_interpreters_lock_is_given_away_from_8192_elements(stand_in):

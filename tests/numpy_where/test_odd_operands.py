@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import textwrap
 import warnings
 
 import numpy as np
@@ -12,6 +9,7 @@ import pytest
 
 import te_select
 from te_select.numpy_where.kernels import library
+from tests.support.programs import python
 from tests.support.where_calls import difference, exported, outcome
 
 GENERIC = """
@@ -33,9 +31,7 @@ GENERIC = """
 
 
 def test_dates_of_generic_units_are_what_numpy_makes_of_them():
-    code = textwrap.dedent(GENERIC)
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stderr
+    python(GENERIC)
 
 
 def test_signalling_nan_is_converted_without_a_word():

@@ -1,15 +1,11 @@
 """te_select.where for JAX arrays is jax.numpy.where, whatever the other operands are."""
 
-import os
-import subprocess
-import sys
-import textwrap
-
 import numpy as np
 import pytest
 
 import te_select
 from te_select.errors import ArgumentError
+from tests.support.programs import python
 from tests.support.where_calls import path_of_python
 
 jax = pytest.importorskip("jax")
@@ -90,20 +86,9 @@ SWEEP = """
 
 @pytest.mark.slow
 def test_types_places_and_errors_are_those_of_jax():
-    run = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(SWEEP)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={
-            **os.environ,
-            "PYTHONPATH": path_of_python(),
-            "JAX_PLATFORMS": "cpu",
-            "XLA_FLAGS": "--xla_force_host_platform_device_count=2",
-        },
-    )
-    assert run.returncode == 0, run.stderr
-    results, errors = map(int, run.stdout.split())
+    devices = "--xla_force_host_platform_device_count=2"
+    how = {"PYTHONPATH": path_of_python(), "JAX_PLATFORMS": "cpu", "XLA_FLAGS": devices}
+    results, errors = map(int, python(SWEEP, **how).split())
     assert results > 40 and errors > 20
 
 

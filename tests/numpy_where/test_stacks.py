@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import textwrap
-
 import pytest
 
+from tests.support.programs import python
 from tests.support.where_calls import ROOT
 
 CALLS = """
@@ -66,11 +62,4 @@ def test_every_call_works_in_a_thread_with_a_small_stack(way, tmp_path):
     shown = {"PYTHONPATH": str(ROOT)} if way == "torch" else {}  # it is hidden from children
     if way == "by the extension":
         shown["TE_SELECT_CACHE_DIR"] = str(tmp_path)  # so that it builds them
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(CALLS), way, str(32 << 10)],
-        env={**os.environ, "TE_SELECT_NUM_THREADS": "2", **shown},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
+    assert python(CALLS, way, str(32 << 10), TE_SELECT_NUM_THREADS="2", **shown) == "0\n"

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from contextlib import nullcontext
 
 import pytest
@@ -12,6 +9,7 @@ import pytest
 import te_select
 from te_select.numpy_where.kernels import library
 from te_select.operator import family
+from tests.support.programs import python
 from tests.support.where_calls import ROOT
 
 torch = pytest.importorskip("torch")
@@ -89,18 +87,11 @@ print(asked, te_select.where.stats())
 
 
 def test_calls_are_counted_and_a_kernel_of_rows_is_fetched():
-    done = subprocess.run(
-        [sys.executable, "-c", ROWS_OF_THREE],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},  # without what hides torch
-    )
+    said = python(ROWS_OF_THREE, PYTHONPATH=str(ROOT))  # without what hides torch
     number = 5 * 8 + 2 * 27 + 10  # after all runs: width 4, rows[10]; cond and y move along m only
     kernels = {"w4 m:cte x n:t": 40 * 120_000}
     stats = f"calls=40, elements=4800000, large_calls=40, left={{}}, kernels={kernels}"
-    expected = f"[{number}] Stats({stats})\n"
-    assert done.stdout == expected, done.stderr
+    assert said == f"[{number}] Stats({stats})\n"
 
 
 def test_tensors_without_the_exchange_api_are_left_to_torch(monkeypatch):

@@ -1,14 +1,10 @@
 """The C half: threads, rows and tiles; and it touches no byte beside the operands."""
 
-import os
-import subprocess
-import sys
-import textwrap
-
 import numpy as np
 import pytest
 
 import te_select
+from tests.support.programs import python
 
 where = te_select.where
 WIDTHS = ("u1", "u2", "u4", "u8", "c16", "V12", "S3")
@@ -118,14 +114,7 @@ GUARDED = """
 
 
 def test_no_byte_beside_the_operands_is_touched():
-    run = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(GUARDED)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert run.stdout.startswith("done"), run.stderr
+    assert python(GUARDED, timeout=120).startswith("done")
 
 
 def test_threads_call_at_once():
@@ -158,14 +147,7 @@ def test_large_call_has_a_second_thread():
             te_select.where(cond, x[: len(cond)], x[: len(cond)])
             print(helpers())
         """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        env={**os.environ, "TE_SELECT_NUM_THREADS": "2"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.split() == ["0", "1", "1"]
+    assert python(code, TE_SELECT_NUM_THREADS="2").split() == ["0", "1", "1"]
 
 
 def test_masks_in_runs_are_selected_if_cond_is_tested_first():
@@ -189,8 +171,4 @@ def test_masks_in_runs_are_selected_if_cond_is_tested_first():
                 for given in ((mask, x, y), (mask, x, 3), (mask, y[..., :1], x)):
                     assert np.array_equal(te_select.where(*given), np.where(*given))
         """
-    subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        env={**os.environ, "TE_SELECT_PROFILE": "skip=1,bytes_per_thread=4096"},
-        check=True,
-    )
+    python(code, TE_SELECT_PROFILE="skip=1,bytes_per_thread=4096")

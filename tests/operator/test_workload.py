@@ -7,8 +7,6 @@ import itertools
 import json
 import pickle
 import re
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -20,6 +18,7 @@ from te_select.errors import BroadcastError, DTypeError, SelectError
 from te_select.operator.broadcast import RULES
 from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.operator.workload import Workload
+from tests.support.programs import python
 
 DIMS = st.integers(0, 5) | st.sampled_from(["n", "m", "x", "n_x2", "c1", "e"])
 
@@ -86,8 +85,7 @@ def test_name_is_the_same_in_another_process() -> None:
         "from te_select.operator.workload import Workload; "
         "print(Workload(('batch', 3), ('batch', 3), (1,)).name)"
     )
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert out.stdout.strip() == Workload(("batch", 3), ("batch", 3), (1,)).name
+    assert python(code).strip() == Workload(("batch", 3), ("batch", 3), (1,)).name
 
 
 @given(workloads())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import subprocess
-import sys
 import tempfile
 import textwrap
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from tvm_ffi import libinfo
 
 from te_select.backends.programs import c_compiler
 from te_select.runtime import c
+from tests.support.programs import python
 
 RUNTIME = c.FOLDER
 DRIVERS = Path(__file__).parent / "c"
@@ -82,11 +82,4 @@ def run(path: Path, *code: str, before: str = "") -> None:
     ``before`` runs before the library is loaded.
     """
     whole = before + _POOL + "".join(map(textwrap.dedent, code))
-    done = subprocess.run(
-        [sys.executable, "-c", whole, str(path)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    python(whole, path, timeout=120)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import te_select
 from te_select import Workload
 from te_select.backends.programs import c_compiler
 from te_select.runtime.artifact.manifest import c_name
+from tests.support import programs
 
 SOURCES = Path(__file__).parent / "c"
 _STRICT = ("-std=gnu11", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror")
@@ -53,14 +53,5 @@ def export(folder: Path, workload: Workload, config: Mapping[str, Any] | None = 
 
 def output(program: Path, *arguments: str | Path, **environment: str) -> str:
     """What a program prints, which must neither hang nor crash."""
-    done = subprocess.run(
-        [str(program), *map(str, arguments)],
-        env={**os.environ, "TE_SELECT_NUM_THREADS": "2", **environment},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        cwd=program.parent,
-    )
-    assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)
-    return done.stdout
+    how = {"TE_SELECT_NUM_THREADS": "2"} | environment
+    return programs.output(program, *arguments, cwd=program.parent, timeout=60, **how)

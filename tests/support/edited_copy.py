@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
+
+from tests.support import programs
 
 ROOT = Path(__file__).parents[2]
 
@@ -23,13 +22,4 @@ def run_with(edits: Mapping[str, tuple[str, str]], folder: Path, code: str) -> s
         text = path.read_text()
         assert text.count(before) == 1, (name, before)
         path.write_text(text.replace(before, new + before))
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | {"PYTHONPATH": str(folder)},
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return programs.python(code, cwd=folder, PYTHONPATH=str(folder))

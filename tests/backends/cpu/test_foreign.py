@@ -22,6 +22,7 @@ from te_select.runtime.artifact.manifest import c_name, manifest_path
 from te_select.schedules.cpu.isa import ISAS
 from te_select.verify.verify import verify_kernel
 from tests.support import foreign
+from tests.support.programs import output
 
 pytestmark = pytest.mark.slow
 
@@ -139,8 +140,8 @@ def test_c_program_calls_a_library_by_its_header(tmp_path, target, ending):
 
 def test_library_needs_only_the_c_library(library):
     _, path = library
-    listed = subprocess.run(["readelf", "-dW", path], capture_output=True, text=True, check=True)
-    needed = re.findall(r"NEEDED.*\[(\S+)\]", listed.stdout)
+    listed = output("readelf", "-dW", path)
+    needed = re.findall(r"NEEDED.*\[(\S+)\]", listed)
     own = {"libc.so.6", "libpthread.so.0", "libdl.so.2"}  # older C libraries have three files
     assert {name for name in needed if not name.startswith("ld-linux-")} <= own
 

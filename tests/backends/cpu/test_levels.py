@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -26,6 +25,7 @@ from te_select.runtime.call.cpu.kernel import CpuKernel
 from te_select.schedules.cpu import isa
 from tests.support import cli
 from tests.support.machines import on_x86_64
+from tests.support.programs import ended, python
 from tests.support.runtime_standin import build, manifest
 
 pytestmark = on_x86_64
@@ -50,14 +50,7 @@ def at_level(path, level):
         "import json, sys, te_select; k = te_select.load(sys.argv[1]); "
         "print(json.dumps({n: [v.level, v.config['vector_bytes']] for n, v in k.items()}))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, path],
-        env={**os.environ, "TE_SELECT_LEVEL": level},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done
+    return ended(sys.executable, "-c", code, path, TE_SELECT_LEVEL=level)
 
 
 def test_library_takes_the_best_level_that_this_cpu_runs(library):
@@ -70,10 +63,7 @@ def test_library_takes_the_best_level_that_this_cpu_runs(library):
 @pytest.mark.parametrize("level", HERE)
 def test_every_level_computes_what_numpy_does(library, level):
     words = ["verify", library, "--level", level, "--json"]
-    command = [sys.executable, "-c", "from te_select.cli import main; main()", *words]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr + done.stdout
-    document = json.loads(done.stdout)
+    document = json.loads(python("from te_select.cli import main; main()", *words))
     assert document["passed"] and document["level"] == level
     assert {result["kernel"] for result in document["results"]} == {w.name for w in WORKLOADS}
     assert all(result["command"].endswith(f"--level {level}") for result in document["results"])
@@ -265,8 +255,7 @@ def program(tmp_path_factory):
 
 
 def emulated(cpu, *command):
-    words = [EMULATOR, "-cpu", cpu, *map(str, command)]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    done = ended(EMULATOR, "-cpu", cpu, *command)
     # qemu prints the features of a CPU that it cannot emulate, and runs without them.
     errors = [line for line in done.stderr.splitlines() if "TCG doesn't support" not in line]
     return done.returncode, done.stdout, "\n".join(errors)

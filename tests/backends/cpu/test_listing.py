@@ -5,13 +5,13 @@ from __future__ import annotations
 import platform
 import re
 import shutil
-import subprocess
 
 import pytest
 
 from te_select import Workload, compiler
 from te_select.backends.cpu.listing import without_notes
 from te_select.backends.targets import resolve
+from tests.support.programs import output
 
 SOURCE = """\
 \t.file\t"TVMMod"
@@ -64,6 +64,4 @@ def test_listing_of_a_kernel_is_assembled_to_the_same_code(target, tmp_path):
     if shutil.which(assembler) is None:
         pytest.skip(f"no {assembler}")
     (tmp_path / "kernel.s").write_text(text)
-    command = [assembler, "kernel.s", "-o", "kernel.o"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    output(assembler, "kernel.s", "-o", "kernel.o", cwd=tmp_path)

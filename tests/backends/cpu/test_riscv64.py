@@ -20,6 +20,7 @@ from te_select.schedules.cpu.isa import RISCV64
 from te_select.verify.verify import verify_kernel
 from tests.backends.cpu.test_foreign import WORKLOADS, compiled_for, innermost_loops
 from tests.support import foreign
+from tests.support.programs import output
 
 SCALAR, VECTORS = "riscv64", "riscv64:rva23"
 BOTH = f"{SCALAR},{VECTORS}"
@@ -155,8 +156,7 @@ def built(folder, text, *options):
 def test_library_takes_the_level_of_the_cpu(both, tmp_path, length, forced, said):
     program = built(tmp_path, LEVEL_CALLER, "-ldl")
     words = [*emulated(length), "-E", f"TE_SELECT_LEVEL={forced}", program, both]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
-    assert said in done.stdout
+    assert said in output(*words)
 
 
 @pytest.mark.slow
@@ -203,9 +203,7 @@ int main(void) {
 def test_vectors_are_found_by_hwprobe_else_by_the_auxv(tmp_path):
     """By neither, if the system has switched them off."""
     program = built(tmp_path, DETECTION)
-    words = [*emulated(128), program]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
-    assert done.stdout == "00011011 0 10"
+    assert output(*emulated(128), program) == "00011011 0 10"
 
 
 @pytest.mark.slow
@@ -213,8 +211,7 @@ def test_longer_registers_than_were_tried_are_not_used(tmp_path):
     text = (FOLDER / "cpu/cpu_features.c").read_text()
     limited = text.replace("LONGEST = 128", "LONGEST = 15")  # what 128 bits have, less one
     program = built(tmp_path, DETECTION.replace('#include "cpu_features.c"', limited))
-    done = subprocess.run([*emulated(128), program], capture_output=True, text=True, check=True)
-    assert limited != text and done.stdout == "00000000 0 00"
+    assert limited != text and output(*emulated(128), program) == "00000000 0 00"
 
 
 BRANCH = re.compile(r"(?:b\w+|j)\s.*?(\.LBB\w+)$")

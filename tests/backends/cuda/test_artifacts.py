@@ -5,10 +5,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import json
-import os
-import subprocess
-import sys
-import textwrap
 
 import numpy as np
 import pytest
@@ -26,6 +22,7 @@ from te_select.verify.on_device import OnDevice
 from te_select.verify.verify import verify_kernel
 from tests.support import cli, cuda_emulation
 from tests.support.cuda_standin import fake_driver
+from tests.support.programs import output, python
 
 WORKLOADS = (
     Workload((4099,), (4099,), (4099,)),
@@ -142,16 +139,10 @@ def test_library_needs_no_tvm_no_compiler_and_no_driver(library):
         maps = open("/proc/self/maps").read()
         print(len(library), "libcuda" in maps, "libtvm_compiler" in maps, "nvrtc" in maps)
     """
-    run = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PATH": "/nonexistent", "CC": ""},
-    )
-    assert run.stdout.strip() == f"{len(WORKLOADS)} False False False", run.stderr
-    needed = subprocess.run(["ldd", str(library)], capture_output=True, text=True, check=True)
-    assert "libcud" not in needed.stdout and "libgomp" not in needed.stdout
+    said = python(script, PATH="/nonexistent", CC="")
+    assert said == f"{len(WORKLOADS)} False False False\n"
+    needed = output("ldd", library)
+    assert "libcud" not in needed and "libgomp" not in needed
 
 
 def test_same_workloads_give_the_same_bytes(tmp_path):

@@ -4,17 +4,15 @@ import ctypes
 import dataclasses
 import gzip
 import json
-import os
 import platform
 import shutil
-import subprocess
-import sys
 import textwrap
 import threading
 
 import pytest
 
 from te_select.runtime.artifact import cache, stored
+from tests.support.programs import python
 from tests.support.where_calls import path_of_python
 
 FROM_A_FILE = {"calls": 3, "tvm": False, "tvm_ffi": False, "warnings": []}
@@ -44,17 +42,8 @@ NO_BUILD = """
 
 def use(folder, before="", **environment):
     code = textwrap.dedent(USE).format(before=textwrap.dedent(before))
-    run = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-        env=os.environ
-        | {"TE_SELECT_CACHE_DIR": str(folder), "PYTHONPATH": path_of_python(), **environment},
-    )
-    assert run.returncode == 0, run.stderr
-    return json.loads(run.stdout)
+    where = {"TE_SELECT_CACHE_DIR": str(folder), "PYTHONPATH": path_of_python()}
+    return json.loads(python(code, **where | environment))
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import shutil
-import subprocess
 
 import pytest
 
@@ -15,6 +14,7 @@ from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.operator.workload import Workload
 from te_select.runtime.artifact import header
 from te_select.runtime.artifact.manifest import NodeRecord, c_name, parse
+from tests.support.programs import output
 from tests.support.runtime_standin import manifest
 
 COMPILERS = {
@@ -79,9 +79,7 @@ def check(language, source, folder):
         pytest.skip(f"{command[0]} is not installed")
     file = folder / "main"
     file.write_text(source)
-    words = [*command, *STRICT, f"-I{folder}", str(file)]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    output(*command, *STRICT, f"-I{folder}", file)
 
 
 @pytest.mark.parametrize("language", COMPILERS)
@@ -179,9 +177,7 @@ def test_other_names_call_the_same_function(language, tmp_path):
     command = COMPILERS[language]
     if shutil.which(command[0]) is None:
         pytest.skip(f"needs {command[0]}")
-    options = (*STRICT, "-Wno-address")
-    done = subprocess.run([*command, *options, source], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    output(*command, *STRICT, "-Wno-address", source)
 
 
 @pytest.mark.parametrize("name", ["select_x", "1st", "a b", "x\n#error", "", "\u00e4", 3])

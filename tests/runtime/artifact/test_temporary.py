@@ -6,7 +6,6 @@ import errno
 import fcntl
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pytest
 
 from te_select.runtime.artifact import atomic, temporary
 from tests.support.machines import OTHER_USER, needs_users
+from tests.support.programs import ended
 
 LEFT = f"{temporary.HIDDEN}{'0' * 16}"
 
@@ -40,8 +40,7 @@ made, _ = temporary.make(Path(sys.argv[1]), _create, temporary.VISIBLE)
 (made / "kernels.o").touch()
 os.kill(os.getpid(), signal.SIGKILL)
 """
-    done = subprocess.run([sys.executable, "-c", code, str(folder)], check=False)
-    assert done.returncode == -signal.SIGKILL
+    assert ended(sys.executable, "-c", code, folder).returncode == -signal.SIGKILL
 
 
 def test_what_a_killed_process_has_left_is_removed(tmp_path: Path) -> None:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import textwrap
-
 import numpy as np
 import pytest
 import tvm_ffi
@@ -13,6 +9,7 @@ import tvm_ffi
 from te_select.errors import ArgumentError
 from te_select.operator.workload import Workload
 from tests.support.hand_made import CUDA, HandMade, call
+from tests.support.programs import python
 from tests.support.runtime_standin import kernel
 
 SAME = Workload((3, 4), (3, 4), (3, 4), "float32")
@@ -203,10 +200,6 @@ def test_message_is_cut_where_its_room_ends():
         except ValueError as error:
             print(len(str(error)), str(error)[:70])
     """
-    run = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False
-    )
-    assert run.returncode == 0, run.stderr
-    length, _, start = run.stdout.strip().partition(" ")
+    length, _, start = python(code).strip().partition(" ")
     assert int(length) == 1023
     assert start.startswith(f"{Workload((3,), (3,), (3,)).name}: then has shape [{2**62},")

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
-import os
-import subprocess
-import sys
-import textwrap
 import threading
 
 import numpy as np
@@ -16,6 +12,7 @@ import pytest
 from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.operator.workload import Workload
 from te_select.runtime.artifact.manifest import c_name
+from tests.support.programs import python
 from tests.support.runtime_standin import build, manifest
 
 OK, INVALID, CANNOT_RUN = 0, 1, 2
@@ -198,11 +195,4 @@ def test_environment_that_is_refused_is_a_status_too(path, name, value, message)
         at = [ctypes.c_void_p(ctypes.addressof(data) + 48 * k) for k in range(3)]
         print(library[{c_name(SAME)!r}](cond, *at), library.te_select_error().decode())
     """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        env={**os.environ, name: value},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.startswith(f"1 {SAME.name}: {message}")
+    assert python(code, **{name: value}).startswith(f"1 {SAME.name}: {message}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sysconfig
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from te_select.backends.cuda import link as cuda_link
 from te_select.backends.programs import c_compiler
 from te_select.runtime.artifact.manifest import c_name
 from tests.support.c_half import RUNTIME, WARNINGS
+from tests.support.programs import output
 
 PACKAGE = RUNTIME.parent
 WORKLOADS = [Workload(("n", 3), ("n", 3), ()), Workload((), (4,), (4,), "complex128")]
@@ -31,8 +31,7 @@ def compile_strictly(folder, *sources):
         *(f"-isystem{path}" for path in outside),
         *map(str, sources),
     )
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    output(*command, cwd=folder)
 
 
 @pytest.mark.slow

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +13,7 @@ from te_select import Workload
 from te_select.errors import ArtifactError
 from te_select.runtime.artifact import scratch, stored
 from te_select.runtime.call import image, loading
+from tests.support.programs import python
 from tests.support.runtime_standin import build
 
 W = Workload((8,), (8,), (8,), "float32")
@@ -35,17 +33,8 @@ def swapped(tmp_path_factory):
 
 
 def alone(code, *args, **environment):
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code), *map(str, args)],
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(__file__).parents[3])}
-        | environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
+    paths = {"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(__file__).parents[3])}
+    return python(code, *args, env=paths, **environment).splitlines()
 
 
 LOADING = """

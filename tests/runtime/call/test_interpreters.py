@@ -1,12 +1,11 @@
 """The extension in interpreters of Python: the main one alone, and without the lock."""
 
 import importlib.util
-import subprocess
 import sys
 import sysconfig
-import textwrap
 
 from te_select.runtime.call import _extension as extension
+from tests.support.programs import python
 
 IN_ANOTHER = """
     import sys, textwrap
@@ -40,14 +39,7 @@ IN_ANOTHER = """
 
 
 def test_only_the_main_interpreter_has_it_whoever_is_first():
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(IN_ANOTHER), extension.__file__],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
+    lines = python(IN_ANOTHER, extension.__file__).splitlines()
     assert len(lines) == 2
     assert all(line.startswith("ImportError:") and "interpreter" in line for line in lines), lines
 

@@ -20,6 +20,7 @@ from te_select.runtime.call import image, loading
 from te_select.runtime.call.cpu import features
 from te_select.runtime.call.loading import Library
 from tests.support.libraries import edit_fields, without_manifest
+from tests.support.programs import output
 from tests.support.runtime_standin import build, manifest
 from tests.support.runtime_standin import entry as entry_of
 
@@ -86,9 +87,7 @@ def test_same_input_gives_the_same_bytes(built, tmp_path):
 
 
 def test_only_tvm_ffi_functions_are_exported(built):
-    symbols = subprocess.run(
-        ["nm", "-D", "--defined-only", built], capture_output=True, text=True, check=True
-    ).stdout.split()[2::3]
+    symbols = output("nm", "-D", "--defined-only", built).split()[2::3]
     names = [
         W.name,
         f"{W.name}__bits",

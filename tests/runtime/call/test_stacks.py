@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sysconfig
 
 import numpy as np
@@ -15,6 +14,7 @@ from te_select.backends.programs import c_compiler
 from te_select.runtime.artifact.manifest import c_name
 from tests.support import c_programs
 from tests.support.c_half import RUNTIME
+from tests.support.programs import output
 
 SOURCES = sorted(str(path.relative_to(RUNTIME)) for path in RUNTIME.rglob("*.c"))
 FOLDERS = (RUNTIME, RUNTIME / "cpu", RUNTIME / "cuda", RUNTIME / "extension")
@@ -31,8 +31,7 @@ def test_no_frame_is_larger_than_8_kb(tmp_path, source):
         *(f"-I{path}" for path in includes),
         *("-c", str(RUNTIME / source), "-o", str(tmp_path / "object.o")),
     )
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    output(*command)
 
 
 def test_kernel_is_loaded_and_called_on_a_small_stack(tmp_path):

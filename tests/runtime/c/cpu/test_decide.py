@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from te_select import Workload
 from te_select.runtime.call import loading
 from tests.support import c_half
 from tests.support.machines import needs_forks, needs_limits
+from tests.support.programs import python
 from tests.support.runtime_standin import build
 
 ROOT = Path(__file__).parents[4]
@@ -26,16 +25,7 @@ PATHS = {
 
 def run_alone(code, *args, **environment):
     """Run code in a process that must not hang or crash."""
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code), *map(str, args)],
-        env={**PATHS, "TE_SELECT_NUM_THREADS": "4", **environment},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return python(code, *args, env=PATHS, **{"TE_SELECT_NUM_THREADS": "4"} | environment)
 
 
 PARALLEL = """

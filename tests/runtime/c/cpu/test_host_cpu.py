@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import textwrap
-
 import numpy as np
 import pytest
 
 from te_select.backends.cpu.link import Level
 from tests.support import cpu_probe
 from tests.support.machines import needs_fences
+from tests.support.programs import python
 
 THREADS = 4
 
@@ -119,15 +115,7 @@ def test_every_helper_orders_its_stores_too(tmp_path):
                 break
         print(fences)
     """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        env={**os.environ, "TE_SELECT_NUM_THREADS": str(THREADS)},
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=True,
-    )
-    assert done.stdout == f"{THREADS}\n"
+    assert python(code, TE_SELECT_NUM_THREADS=str(THREADS)) == f"{THREADS}\n"
 
 
 @pytest.mark.parametrize(

@@ -5,15 +5,13 @@ from __future__ import annotations
 import ctypes
 import faulthandler
 import os
-import subprocess
-import sys
-import textwrap
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from tests.support import c_half
+from tests.support.programs import python
 
 ROOT = Path(__file__).parents[4]
 SOURCES = ["cpu/pool.c", "cpu/pool_backoff.c"]
@@ -40,17 +38,7 @@ def pool(path):
 
 def alone(path, code, timeout=60, **environment):
     """Run code in a process that must neither hang nor crash."""
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code), str(path)],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env={**os.environ, **environment},
-        timeout=timeout,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return python(code, path, cwd=ROOT, timeout=timeout, **environment)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 7, 64, 10_000])

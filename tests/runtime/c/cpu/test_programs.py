@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 
 import pytest
 
 from te_select import Workload
 from tests.support import c_programs
+from tests.support.programs import ended
 
 N = Workload(("n",), ("n",), ("n",))
 
@@ -62,7 +62,7 @@ def test_only_the_first_call_opens_files_and_none_loads(kernel, library):
 def test_loading_opens_no_file_but_libraries(kernel):
     program = kernel.compile("open_plug_in.c", "opener_alone")
     command = ("strace", "-f", "-e", "trace=open,openat", str(program), "./mask.so")
-    done = subprocess.run(command, cwd=kernel.folder, capture_output=True, text=True, check=True)
+    done = ended(*command, cwd=kernel.folder)
     opened = [line.split('"')[1] for line in done.stderr.splitlines() if '"' in line]
     after = opened[opened.index("./mask.so") + 1 :]
     assert [path for path in after if ".so" not in path] == []

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,6 +11,7 @@ import pytest
 import te_select
 from tests.support.machines import on_x86_64
 from tests.support.plain_c_caller import SHAPE
+from tests.support.programs import output
 from tests.support.runtime_standin import build
 
 CALLER = Path(__file__).parents[3] / "support/plain_c_caller.py"
@@ -20,15 +19,8 @@ WORKLOAD = te_select.Workload(SHAPE, SHAPE, SHAPE)
 
 
 def run(*paths):
-    done = subprocess.run(
-        [sys.executable, CALLER, WORKLOAD.name, *paths],
-        env={**os.environ, "TE_SELECT_NUM_THREADS": "3"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert (done.returncode, done.stdout) == (0, "every call was right\n"), done.stderr
+    said = output(sys.executable, CALLER, WORKLOAD.name, *paths, TE_SELECT_NUM_THREADS="3")
+    assert said == "every call was right\n"
 
 
 @pytest.fixture(scope="module")

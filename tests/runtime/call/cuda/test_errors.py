@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import textwrap
-
 import numpy as np
 import pytest
 import tvm_ffi
@@ -28,6 +23,7 @@ from tests.support.cuda_standin import (
     running,
 )
 from tests.support.libraries import edit_inside
+from tests.support.programs import python
 
 W = Workload(SHAPE, SHAPE, SHAPE)
 
@@ -240,17 +236,9 @@ def test_library_loads_without_a_driver_and_its_call_says_so(tmp_path):
     """
     if cuda_standin.real_driver() and not cuda_standin.fake_library.cache_info().currsize:
         pytest.skip("a real NVIDIA driver is installed")
-    run = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=dict(os.environ),
-    )
-    lines = run.stdout.splitlines()
-    assert len(lines) == 2, run.stderr
-    assert "no NVIDIA driver" in lines[0] and "libcuda.so.1" in lines[0]
-    assert "cannot be allocated: there is no NVIDIA driver" in lines[1]
+    without, unallocated = python(script).splitlines()
+    assert "no NVIDIA driver" in without and "libcuda.so.1" in without
+    assert "cannot be allocated: there is no NVIDIA driver" in unallocated
 
 
 def test_manifest_says_what_the_library_needs(tmp_path):
