@@ -24,13 +24,10 @@ AROUND_VECTORS = (0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 
 
 
 def check(kernel: te_select.Kernel, workload: Workload, seed: int = 0) -> None:
-    rng = np.random.default_rng(seed)
-    cond = s.random_cond(rng, workload.cond_shape)
-    then = s.random_bits(rng, workload.then_shape, workload.dtype)
-    else_ = s.random_bits(rng, workload.else_shape, workload.dtype)
-    out = kernel(cond, then, else_)
+    operands = s.operands(np.random.default_rng(seed), workload)
+    out = kernel(*operands)
     assert out.shape == workload.out_shape
-    assert np.array_equal(s.as_bytes(out), s.expected(workload, cond, then, else_))
+    assert np.array_equal(s.as_bytes(out), s.expected(workload, *operands))
 
 
 @settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -43,11 +40,7 @@ def check(kernel: te_select.Kernel, workload: Workload, seed: int = 0) -> None:
 def test_any_workload_in_any_layout_equals_numpy(workload, seed, layouts, out_layout):
     rng = np.random.default_rng(seed)
     kernel = te_select.compile(workload)
-    operands = [
-        s.random_cond(rng, workload.cond_shape),
-        s.random_bits(rng, workload.then_shape, workload.dtype),
-        s.random_bits(rng, workload.else_shape, workload.dtype),
-    ]
+    operands = s.operands(rng, workload)
     want = s.expected(workload, *operands)
     laid_out = [s.strided(a, how) for a, how in zip(operands, layouts, strict=True)]
     if out_layout == "new":
@@ -191,39 +184,11 @@ def test_many_rows_beyond_32_bits_of_output():
 def test_output_in_place_of_a_branch(side, n):
     rng = np.random.default_rng(n)
     kernel = te_select.compile(Workload(["n"], ["n"], ["n"]))
-    cond = s.random_cond(rng, (n,))
-    branches = {name: s.random_bits(rng, (n,), "float32") for name in ("then", "else_")}
-    want = s.expected(kernel.workload.bind({"n": n}), cond, **branches)
-    out = kernel(cond, **branches, out=branches[side])
-    assert out is branches[side]
-    assert np.array_equal(s.as_bytes(out), want)
-
-
-@pytest.mark.parametrize("shift", [-3, 0, 3])
-def test_output_over_cond_gives_the_right_result(shift):
-    rng = np.random.default_rng(1)
-    n = 1000
-    kernel = te_select.compile(Workload((n,), (n,), (n,), "bool"))
-    memory = s.random_cond(rng, (n + 10,))
-    cond, out = memory[5 : 5 + n], memory[5 + shift : 5 + shift + n]
-    then, else_ = (s.random_bits(rng, (n,), "bool") for _ in range(2))
-    want = s.expected(kernel.workload, cond, then, else_)
-    assert kernel(cond, then, else_, out=out) is out
-    assert np.array_equal(s.as_bytes(out), want)
-
-
-@pytest.mark.parametrize("shift", [-16, -1, 1, 5, 16])
-@pytest.mark.parametrize("side", ["then", "else_"])
-def test_partly_overlapping_output_gives_the_right_result(shift, side):
-    rng = np.random.default_rng(2)
-    n = 5000
-    kernel = te_select.compile(Workload((n,), (n,), (n,)))
-    memory = s.random_bits(rng, (n + 40,), "float32")
-    over, out = memory[20 : 20 + n], memory[20 + shift : 20 + shift + n]
-    cond, other = s.random_cond(rng, (n,)), s.random_bits(rng, (n,), "float32")
-    sides = (over, other) if side == "then" else (other, over)
-    want = s.expected(kernel.workload, cond, *sides)
-    assert kernel(cond, *sides, out=out) is out
+    bound = kernel.workload.bind({"n": n})
+    operands = s.operands(rng, bound)
+    want = s.expected(bound, *operands)
+    out = operands[("then", "else_").index(side) + 1]
+    assert kernel(*operands, out=out) is out
     assert np.array_equal(s.as_bytes(out), want)
 
 
@@ -253,8 +218,7 @@ def test_bytes_around_the_output_stay():
         memory = np.full(rows * 3 + 64, np.float32(1.5))
         out = memory[32 : 32 + rows * 3].reshape(rows, 3)
         workload = kernel.workload.bind({"r": rows})
-        cond = s.random_cond(rng, workload.cond_shape)
-        then, else_ = (s.random_bits(rng, (rows, 3), "float32") for _ in range(2))
-        kernel(cond, then, else_, out=out)
-        assert np.array_equal(s.as_bytes(out), s.expected(workload, cond, then, else_))
+        operands = s.operands(rng, workload)
+        kernel(*operands, out=out)
+        assert np.array_equal(s.as_bytes(out), s.expected(workload, *operands))
         assert (memory[:32] == 1.5).all() and (memory[32 + rows * 3 :] == 1.5).all()

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tvm_ffi import libinfo
+
 import te_select
 from te_select import Workload
+from te_select.backends.cpu import link
 from te_select.backends.programs import c_compiler
 from te_select.runtime.artifact.manifest import c_name
 from tests.support import programs
+from tests.support.c_half import RUNTIME
 
 SOURCES = Path(__file__).parent / "c"
 _STRICT = ("-std=gnu11", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror")
@@ -40,8 +43,7 @@ class Exported:
             *(*c_compiler(), *_STRICT, "-include", "mask.h", f"-DSELECT={c_name(self.workload)}"),
             *(str(SOURCES / source), *more, "-pthread", "-ldl", "-o", str(path)),
         )
-        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+        programs.output(*command, cwd=self.folder)
         return path
 
 
@@ -49,6 +51,19 @@ def export(folder: Path, workload: Workload, config: Mapping[str, Any] | None = 
     """Compile a kernel by TVM."""
     te_select.export([workload], folder / "mask.so", config=config, static=True)
     return Exported(folder, workload)
+
+
+def sanitized(source: str, program: Path, sanitizers: str) -> Path:
+    """A program of the folder ``c`` with where(), under sanitizers."""
+    command = (
+        *(*c_compiler(), "-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror"),
+        *(f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all"),
+        *(f"-I{path}" for path in (RUNTIME, RUNTIME / "cpu", *libinfo.include_paths())),
+        *(SOURCES / source, *(RUNTIME / name for name in link.FAMILY.sources)),
+        *("-pthread", "-ldl", "-o", program),
+    )
+    programs.output(*command)
+    return program
 
 
 def output(program: Path, *arguments: str | Path, **environment: str) -> str:

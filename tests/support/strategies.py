@@ -83,6 +83,13 @@ def random_cond(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
     return values.view(np.bool_).reshape(shape)
 
 
+def operands(rng: np.random.Generator, workload: Workload) -> tuple[np.ndarray, ...]:
+    """Random cond, then and else_ of a workload without names."""
+    sides = (workload.then_shape, workload.else_shape)
+    then, else_ = (random_bits(rng, shape, workload.dtype) for shape in sides)
+    return random_cond(rng, workload.cond_shape), then, else_
+
+
 def laid_over(workload: Workload, operand: str, shape: tuple[int, ...]) -> tuple[int, ...]:
     """The shape of an operand with the unit axes that NumPy's own broadcasting needs.
 

@@ -15,11 +15,7 @@ from tests.support import strategies as s
 @given(s.workloads(), st.integers(0, 2**32 - 1))
 def test_operands_are_placed_as_the_rule_says(workload, seed):
     rng = np.random.default_rng(seed)
-    operands = (
-        s.random_cond(rng, workload.cond_shape),
-        s.random_bits(rng, workload.then_shape, workload.dtype),
-        s.random_bits(rng, workload.else_shape, workload.dtype),
-    )
+    operands = s.operands(rng, workload)
     want = s.expected(workload, *operands)
     views = placed(workload, *operands)
     assert all(view.shape == workload.out_shape for view in views)

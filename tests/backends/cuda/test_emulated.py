@@ -21,6 +21,9 @@ from tests.support.cuda_emulation import WIDTHS, Emulated, lowered
 AROUND_VECTORS = (0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 255, 257, 1023, 4097, 8195)
 
 
+NONE = (0, 0, 0, 0)
+
+
 def emulate(workloads: list[Workload], folder, **knobs) -> tuple[Emulated, dict[str, Workload]]:
     symbols = {f"kernel_{k}": workload for k, workload in enumerate(workloads)}
     functions = [lowered(workload, symbol, **knobs) for symbol, workload in symbols.items()]
@@ -37,17 +40,12 @@ def placed(array: np.ndarray, offset: int) -> np.ndarray:
     return moved
 
 
-def check(emulated, symbol, workload, sizes=None, *, seed=0, offsets=(0, 0, 0, 0), **how):
+def check(emulated, symbol, workload, sizes=None, *, seed=0, offsets=NONE, **how):
     """Run one kernel; an offset is an operand's distance from a 64-byte boundary, in elements."""
     bound = workload.bind(sizes) if sizes else workload
     rng = np.random.default_rng(seed)
-    cond = how.pop("cond", None)
-    operands = [
-        s.random_cond(rng, bound.cond_shape) if cond is None else cond,
-        s.random_bits(rng, bound.then_shape, bound.dtype),
-        s.random_bits(rng, bound.else_shape, bound.dtype),
-        s.random_bits(rng, bound.out_shape, bound.dtype),
-    ]
+    cond, *sides = s.operands(rng, bound)
+    operands = [how.pop("cond", cond), *sides, s.random_bits(rng, bound.out_shape, bound.dtype)]
     operands = [placed(a, offset) for a, offset in zip(operands, offsets, strict=True)]
     want = s.expected(bound, *operands[:3])
     emulated.run(symbol, workload, sizes or {}, operands, **how)
@@ -67,12 +65,8 @@ def test_element_type_by_every_access_pattern_of_two_loops(dtype, tmp_path):
     unique = {str(access_pattern(workload)): workload for workload in workloads}
     emulated, symbols = emulate(list(unique.values()), tmp_path)
     for symbol, workload in symbols.items():
-        check(emulated, symbol, workload)
-        check(emulated, symbol, workload, offsets=(1, 0, 0, 0))
-        check(emulated, symbol, workload, offsets=(0, 1, 0, 0))
-        check(emulated, symbol, workload, offsets=(0, 0, 1, 0))
-        check(emulated, symbol, workload, offsets=(1, 1, 1, 1))
-        check(emulated, symbol, workload, offsets=(3, 0, 5, 7))
+        for offsets in (NONE, (1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (1, 1, 1, 1), (3, 0, 5, 7)):
+            check(emulated, symbol, workload, offsets=offsets)
 
 
 @pytest.mark.slow
@@ -321,14 +315,11 @@ def test_output_in_place_of_a_branch(side, tmp_path):
     workload = Workload(["n"], ["n"], ["n"])
     emulated, _ = emulate([workload], tmp_path, vectors=2)
     for n in (5, 1000, 20_001):
-        rng = np.random.default_rng(n)
-        branches = {name: s.random_bits(rng, (n,), "float32") for name in ("then", "else_")}
-        cond = s.random_cond(rng, (n,))
-        want = s.expected(workload.bind({"n": n}), cond, *branches.values())
-        out = branches[side]
-        others = [a for a in branches.values() if a is not out]
-        order = [out, *others] if side == "then" else [*others, out]
-        emulated.run("kernel_0", workload, {"n": n}, [cond, *order, out])
+        bound = workload.bind({"n": n})
+        operands = s.operands(np.random.default_rng(n), bound)
+        want = s.expected(bound, *operands)
+        out = operands[("then", "else_").index(side) + 1]
+        emulated.run("kernel_0", workload, {"n": n}, [*operands, out])
         assert np.array_equal(s.as_bytes(out), want)
 
 
@@ -337,11 +328,9 @@ def test_side_that_a_row_or_a_block_does_not_select_is_not_read(tmp_path):
     blocks = Workload((64, 512), (64, 512), (64, 512))
     emulated, _ = emulate([rows, blocks], tmp_path)
     for symbol, workload in (("kernel_0", rows), ("kernel_1", blocks)):
-        for value, unread in ((True, "else_"), (False, "then")):
+        for value, read, unread in ((True, "then", "else_"), (False, "else_", "then")):
             check(emulated, symbol, workload, cond=np.full(workload.cond_shape, value))
-            other = "then" if unread == "else_" else "else_"
-            assert emulated.loaded[unread] == 0
-            assert emulated.loaded[other] == 64 * 512 * 4
+            assert (emulated.loaded[read], emulated.loaded[unread]) == (64 * 512 * 4, 0)
 
 
 def test_what_is_used_once_is_the_first_to_leave_the_caches(tmp_path):

@@ -23,6 +23,7 @@ MANIFEST = Manifest(
     {"te_select": "1", "llvm": "20"},
 )
 DIGEST = "5" * 64
+KERNEL = MANIFEST.to_json(DIGEST)["kernels"][0]
 TEXTS = ("place", "name", "op", "status", "reason")
 SERVED = {"symbol": "select_gone"}
 
@@ -36,7 +37,7 @@ def test_what_was_written_is_read_back():
     assert MANIFEST.kind.name == "cpu"
 
 
-@pytest.mark.parametrize("form", [1, 3, "2", None, True])
+@pytest.mark.parametrize("form", [1, 3, "2", None, True, 2.0])
 def test_manifest_of_another_format_is_refused(form):
     with pytest.raises(ArtifactError, match=rf"has format {form!r}; this te_select reads format 2"):
         parse(changed(format=form), "x.json")
@@ -53,11 +54,21 @@ def test_manifest_of_another_format_is_refused(form):
             {"target": {**MANIFEST.target, "cpu_features": "x"}},
             "cpu_features is 'x', expected a list",
         ),
+        ({"target": {**MANIFEST.target, "cpu_features": [1]}}, "cpu_features holds 1"),
+        ({"target": {**MANIFEST.target, "cpu_features": ["a\nb"]}}, "strings of one line"),
+        ({"target": {**MANIFEST.target, "archs": 5}}, "archs is 5, expected a list"),
+        ({"target": {**MANIFEST.target, "archs": [1]}}, "archs holds 1"),
+        ({"target": {**MANIFEST.target, "kind": []}}, r"kind is \[\], expected a str"),
         ({"sha256": 3}, "sha256 is 3, expected a str"),
         ({"target": {"kind": "cpu", "cpu_features": []}}, "name is None, expected a str"),
         ({"versions": {"llvm": 20}}, "versions holds 20"),
         ({"versions": []}, r"versions is \[\], expected a dict"),
+        ({"kernels": []}, "kernels is empty"),
+        ({"kernels": "x"}, "kernels is 'x', expected a list"),
         ({"kernels": [3]}, "kernel 3 is not an object"),
+        ({"kernels": [KERNEL] * 2}, "two kernels have one symbol"),
+        ({"kernels": [KERNEL | {"symbol": "other"}]}, "'other' is not the name of its workload"),
+        ({"kernels": [KERNEL | {"workload": KERNEL["workload"] | {"shape": 1}}]}, ""),
         ({"nodes": [3]}, "node 3 is not an object"),
         ({"nodes": [{"place": "graph#1"}]}, "name is None, expected a str"),
         (

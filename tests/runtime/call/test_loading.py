@@ -6,7 +6,6 @@ import os
 import platform
 import subprocess
 import tempfile
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,15 +18,13 @@ from te_select.runtime.artifact import embedded, stored
 from te_select.runtime.call import image, loading
 from te_select.runtime.call.cpu import features
 from te_select.runtime.call.loading import Library
-from tests.support.libraries import edit_fields, without_manifest
+from tests.support.libraries import without_manifest
 from tests.support.programs import output
 from tests.support.runtime_standin import build, manifest
 from tests.support.runtime_standin import entry as entry_of
 
 W = Workload((8,), (8,), (8,), "float32")
-HAS = min(features.features())
 LEVELS = [link.Level("x86-64", ())]
-TARGET = {"name": "x", "kind": "cpu", "architecture": platform.machine(), "cpu_features": []}
 ARGS = np.array([1, 0] * 4, bool), np.ones(8, "f4"), np.zeros(8, "f4")
 
 
@@ -39,13 +36,6 @@ def built(tmp_path_factory):
 @pytest.fixture
 def copied(built, tmp_path):
     return stored.write(stored.read(built), tmp_path / "new" / "folder" / "mask.so")
-
-
-@pytest.fixture
-def roomy(tmp_path):
-    """A library whose manifest may become longer."""
-    described = replace(manifest([W]), versions={"room": "x" * 9999})
-    return build([W], tmp_path / "roomy.so", described=described)
 
 
 def test_loaded_kernel_says_what_it_is(copied):
@@ -126,53 +116,14 @@ def test_kernel_is_exported_after_its_file_is_gone(copied, tmp_path):
     assert (loading.load(k.export(tmp_path / "saved.so"))(*ARGS) == ARGS[0]).all()
 
 
-@pytest.mark.parametrize(
-    ("fields", "text"),
-    [
-        ({"format": 1}, "has format 1; this te_select reads format 2: export it again"),
-        ({"format": True}, "has format True"),
-        ({"format": 2.0}, "has format 2.0"),
-        ({"kernels": []}, "kernels is empty"),
-        ({"kernels": [{"symbol": "x"}]}, "workload is None, expected a dict"),
-        ({"kernels": "x"}, "kernels is 'x', expected a list"),
-        ({"target": {**TARGET, "cpu_features": [1]}}, "cpu_features holds 1"),
-        ({"target": {**TARGET, "cpu_features": ["a\nb"]}}, "strings of one line"),
-        ({"target": {**TARGET, "archs": 5}}, "archs is 5, expected a list"),
-        ({"target": {**TARGET, "archs": [1]}}, "archs holds 1"),
-        ({"target": {**TARGET, "kind": []}}, r"kind is \[\], expected a str"),
-        (
-            {"target": {**TARGET, "name": "moon", "cpu_features": [HAS, "cheese"]}},
-            "compiled for moon and this CPU lacks cheese; compile it for a target",
-        ),
-    ],
-)
-def test_bad_manifest_is_explained(roomy, fields, text):
-    edit_fields(roomy, lambda found: found.update(fields))
-    with pytest.raises(ArtifactError, match=text) as caught:
-        loading.load(roomy)
-    assert "\n" not in str(caught.value)
+def test_library_for_a_cpu_with_other_features_is_refused(tmp_path):
+    described = manifest([W], [min(features.features()), "cheese"])
+    path = build([W], tmp_path / "moon.so", described=described)
+    with pytest.raises(ArtifactError, match="compiled for x86-64 and this CPU lacks cheese; comp"):
+        loading.load(path)
 
 
-@pytest.mark.parametrize(
-    ("change", "text"),
-    [
-        (lambda found: found.update(symbol="other"), "'other' is not the name of its workload"),
-        (lambda found: found["workload"].update(shape=1), "is not a manifest"),
-    ],
-)
-def test_symbol_of_another_workload_is_refused(roomy, change, text):
-    edit_fields(roomy, lambda found: change(found["kernels"][0]))
-    with pytest.raises(ArtifactError, match=text):
-        loading.load(roomy)
-
-
-def test_two_kernels_of_one_symbol_are_refused(roomy):
-    edit_fields(roomy, lambda found: found.update(kernels=found["kernels"] * 2))
-    with pytest.raises(ArtifactError, match="two kernels have one symbol"):
-        loading.load(roomy)
-
-
-@pytest.mark.parametrize("path", [None, 5, b"x.so", "a\0.so", "\ud800.so"])
+@pytest.mark.parametrize("path", [None, 5, b"x.so", "a\0.so", "\ud800.so", "a\udc80b.so"])
 def test_what_is_no_path_is_refused(built, path):
     for call in (loading.load, loading.load(built).export):
         with pytest.raises(
@@ -181,15 +132,6 @@ def test_what_is_no_path_is_refused(built, path):
             call(path)
     with pytest.raises(ArtifactError):
         stored.write(stored.read(built), path)
-
-
-def test_name_too_long_for_its_manifest_is_refused(built, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ArtifactError, match="cannot be written: File name too long"):
-        loading.load(built).export("a" * 252 + ".so")
-    assert not list(tmp_path.iterdir())
-    with pytest.raises(ArtifactError, match="cannot be read: File name too long"):
-        loading.load("a" * 253 + ".so")
 
 
 def test_pipe_is_refused_and_not_read(copied):
@@ -241,21 +183,6 @@ def test_function_that_the_library_lacks(tmp_path):
     path = build([W], tmp_path / "lacks.so", described=manifest([other]))
     with pytest.raises(ArtifactError, match=f"has no function {other.name}"):
         loading.load(path)
-
-
-@pytest.mark.parametrize(
-    ("spoil", "said"),
-    [
-        (lambda b: b[:1000], "was cut"),
-        (lambda b: b[:-1], "the SHA-256 differs.*: it was cut"),
-        (lambda b: b"", "is empty"),
-        (lambda b: b[:9000] + bytes([b[9000] ^ 1]) + b[9001:], "the SHA-256 differs"),
-    ],
-)
-def test_damaged_library_is_refused(copied, spoil, said):
-    copied.write_bytes(spoil(copied.read_bytes()))
-    with pytest.raises(ArtifactError, match=said):
-        loading.load(copied)
 
 
 def test_library_that_the_system_cannot_load(built, tmp_path):

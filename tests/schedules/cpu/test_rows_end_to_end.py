@@ -74,15 +74,13 @@ def test_every_way_to_move_at_every_alignment_of_out(dtype, inner, end_to_end, t
     rng = np.random.default_rng(inner)
     for workload, rows in itertools.product(workloads, ROWS):
         static = workload.bind({"r": rows})
-        cond = s.random_cond(rng, static.cond_shape)
-        then = s.random_bits(rng, static.then_shape, dtype)
-        else_ = s.random_bits(rng, static.else_shape, dtype)
-        want = s.expected(static, cond, then, else_)
+        operands = s.operands(rng, static)
+        want = s.expected(static, *operands)
         shift = int(rng.integers(0, 64))
-        shift -= shift % then.itemsize if rng.integers(0, 4) else 0
+        shift -= shift % operands[1].itemsize if rng.integers(0, 4) else 0
         memory = np.full(want.size + 128, 0x5A, np.uint8)
-        out = memory[shift : shift + want.size].view(then.dtype).reshape(static.out_shape)
-        library[workload.name](cond, then, else_, out=out)
+        out = memory[shift : shift + want.size].view(operands[1].dtype).reshape(static.out_shape)
+        library[workload.name](*operands, out=out)
         assert np.array_equal(s.as_bytes(out), want), (str(workload), rows, shift)
         beyond = np.concatenate([memory[:shift], memory[shift + want.size :]])
         assert (beyond == 0x5A).all(), (str(workload), rows, shift)
@@ -99,11 +97,10 @@ def test_in_place_of_a_side(vector_bytes, side, end_to_end, monkeypatch):
     )
     workload = Workload((301, 1), (301, 63), (301, 63))
     assert are_end_to_end(workload)
-    rng = np.random.default_rng(vector_bytes)
-    cond = s.random_cond(rng, workload.cond_shape)
-    sides = {name: s.random_bits(rng, workload.out_shape, "float32") for name in ("then", "else_")}
-    want = s.expected(workload, cond, **sides)
-    out = compiler.compile(workload, tuning_logs=False)(cond, **sides, out=sides[side])
+    operands = s.operands(np.random.default_rng(vector_bytes), workload)
+    want = s.expected(workload, *operands)
+    out = operands[("then", "else_").index(side) + 1]
+    compiler.compile(workload, tuning_logs=False)(*operands, out=out)
     assert np.array_equal(s.as_bytes(out), want)
 
 
@@ -115,11 +112,7 @@ def test_lines_are_asked_for_if_sides_take_turns(cond, else_, asks, end_to_end):
     workload = Workload(cond, (40, 255), else_)
     kernel = compiler.compile(workload, tuning_logs=False)
     assert ("te_select_prefetch" in kernel.source("tir")) == asks
-    rng = np.random.default_rng(0)
-    operands = [
-        s.random_cond(rng, cond),
-        *(s.random_bits(rng, shape, "float32") for shape in ((40, 255), else_)),
-    ]
+    operands = s.operands(np.random.default_rng(0), workload)
     assert np.array_equal(s.as_bytes(kernel(*operands)), s.expected(workload, *operands))
 
 
@@ -128,11 +121,8 @@ def test_rows_of_any_named_length_past_the_cache(end_to_end):
     rng = np.random.default_rng(0)
     for columns, rows in itertools.product((*range(1, 34), 63, 64, 255, 256), ROWS):
         static = kernel.workload.bind({"r": rows, "c": columns})
-        cond = s.random_cond(rng, static.cond_shape)
-        then = s.random_bits(rng, static.then_shape, "float32")
-        else_ = s.random_bits(rng, static.else_shape, "float32")
-        out = kernel(cond, then, else_)
-        assert np.array_equal(s.as_bytes(out), s.expected(static, cond, then, else_))
+        operands = s.operands(rng, static)
+        assert np.array_equal(s.as_bytes(kernel(*operands)), s.expected(static, *operands))
 
 
 @on_x86_64

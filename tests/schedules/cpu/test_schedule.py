@@ -154,14 +154,10 @@ def test_every_config_of_the_space_selects_the_same_bits(shapes, dtype, monkeypa
         config = dataclasses.replace(drawn, stream_from=min(1, abs(drawn.stream_from)))
         distinct.setdefault(cpu.dedup_key(pattern, config), config)
     rng = np.random.default_rng(0)
-    cond = s.random_cond(rng, workload.cond_shape)
-    cond.reshape(-1)[: cond.size // 3] = True
-    cond.reshape(-1)[cond.size // 2 : cond.size // 2 + cond.size // 4] = False
-    operands = [
-        cond,
-        s.random_bits(rng, workload.then_shape, dtype),
-        s.random_bits(rng, workload.else_shape, dtype),
-    ]
+    operands = s.operands(rng, workload)
+    cond = operands[0].reshape(-1)
+    cond[: cond.size // 3] = True
+    cond[cond.size // 2 : cond.size // 2 + cond.size // 4] = False
     want = s.expected(workload, *operands)
     chosen = [
         config
@@ -198,11 +194,7 @@ def test_rows_of_any_named_length_select_the_same_bits(shapes, dtype):
     for length in [*range(34), 127, 128, 300]:
         sizes = {"n": int(rng.integers(1, 200)), "c": length}
         static = kernel.workload.bind(sizes)
-        operands = [
-            s.random_cond(rng, static.cond_shape),
-            s.random_bits(rng, static.then_shape, dtype),
-            s.random_bits(rng, static.else_shape, dtype),
-        ]
+        operands = s.operands(rng, static)
         assert np.array_equal(s.as_bytes(kernel(*operands)), s.expected(static, *operands)), sizes
 
 

@@ -59,15 +59,15 @@ def test_every_alignment_of_out(dtype, inners, past_the_cache, tmp_path):
     width = np.dtype(dtype).itemsize
     for workload, rows in itertools.product(workloads, ROWS):
         static = workload.bind({"r": rows})
-        cond = s.random_cond(rng, static.cond_shape)
-        then = s.random_bits(rng, static.then_shape, dtype)
-        else_ = s.random_bits(rng, static.else_shape, dtype)
-        want = s.expected(static, cond, then, else_)
+        operands = s.operands(rng, static)
+        want = s.expected(static, *operands)
         for shift in (*range(0, LINE, max(width, 4)), 1, 35):
             memory = np.full(want.size + 3 * LINE, 0x5A, np.uint8)
             start = -memory.ctypes.data % LINE + shift
-            out = memory[start : start + want.size].view(then.dtype).reshape(static.out_shape)
-            library[workload.name](cond, then, else_, out=out)
+            out = (
+                memory[start : start + want.size].view(operands[1].dtype).reshape(static.out_shape)
+            )
+            library[workload.name](*operands, out=out)
             assert np.array_equal(s.as_bytes(out), want), (str(workload), rows, shift)
             beyond = np.concatenate([memory[:start], memory[start + want.size :]])
             assert (beyond == 0x5A).all(), (str(workload), rows, shift)
