@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,17 +11,23 @@ import te_select
 from tests.support.programs import ended
 
 
+def warned(folder: Path, text: str, *options: str) -> str:
+    """What a script says first, in a process of its own, where the cache cannot be written."""
+    script = folder / "caller.py"
+    script.write_text(text)
+    (folder / "file").touch()
+    done = ended(sys.executable, *options, script, TE_SELECT_CACHE_DIR=str(folder / "file"))
+    assert done.returncode == 0, done.stderr
+    return done.stderr.splitlines()[0].removeprefix(f"{script}:")
+
+
 def test_warning_points_at_the_line_that_called_te_select(tmp_path: Path) -> None:
-    """In a process of its own: that the cache cannot be written is said once in a process."""
-    script = tmp_path / "caller.py"
-    script.write_text(
+    first = warned(
+        tmp_path,
         "import te_select\nw = te_select.Workload((4,), (4,), ())\n\n"
-        "te_select.compile(w, tuning_logs=False)\n"
+        "te_select.compile(w, tuning_logs=False)\n",
     )
-    (tmp_path / "file").touch()
-    done = ended(sys.executable, script, TE_SELECT_CACHE_DIR=str(tmp_path / "file"))
-    first = done.stderr.splitlines()[0]
-    assert first.startswith(f"{script}:4: RuntimeWarning: te_select cannot keep what it has built")
+    assert first.startswith("4: RuntimeWarning: te_select cannot keep what it has built")
     assert "set TE_SELECT_CACHE_DIR to a folder" in first
 
 
@@ -41,19 +45,11 @@ def test_a_removed_name_says_what_to_use_instead(name: str, instead: str) -> Non
     assert name not in dir(te_select) and not hasattr(te_select, name)
 
 
-def test_warning_made_an_error_is_shown_and_the_call_goes_on(
-    tmp_path: Path,
-) -> None:
-    script = tmp_path / "caller.py"
-    script.write_text(
+def test_warning_made_an_error_is_shown_and_the_call_goes_on(tmp_path: Path) -> None:
+    text = (
         "import numpy as np, te_select\ncond, x = np.arange(6) % 2 == 0, np.arange(6.0)\n"
         "assert (te_select.where(cond, x, 0) == np.where(cond, x, 0)).all()\n"
         "assert te_select.where.stats().calls == 1\n"
     )
-    (tmp_path / "file").touch()
-    environment = {**os.environ, "TE_SELECT_CACHE_DIR": str(tmp_path / "file")}
-    command = [sys.executable, "-W", "error", script]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    expected = f"{script}:3: RuntimeWarning: te_select cannot keep what it has built"
-    assert done.stderr.startswith(expected)
+    expected = "3: RuntimeWarning: te_select cannot keep what it has built"
+    assert warned(tmp_path, text, "-W", "error").startswith(expected)

@@ -72,7 +72,9 @@ def test_known_variables_are_not_complained_of(
 
 def python(code: str) -> subprocess.CompletedProcess[str]:
     """Run Python with a misspelt variable."""
-    return ended(sys.executable, "-c", code, TE_SELECT_NUM_THREAD="2")
+    done = ended(sys.executable, "-c", code, TE_SELECT_NUM_THREAD="2")
+    assert done.returncode == 0, done.stderr
+    return done
 
 
 def test_first_use_warns_once_at_the_users_line() -> None:

@@ -85,6 +85,20 @@ def test_json_target_with_attributes_keeps_them_in_its_name():
         [],
         '{"tag": "arm/rasp3b"}',
         '{"kind": "llvm", "mattr": [["+avx2"]]}',
+        {"kind": "llvm", "mattr": 3},
+        {"kind": "llvm", "mattr": "+avx2"},
+        {"kind": "llvm", "mcpu": ["x"]},
+        {"kind": "llvm", "num-cores": "many"},
+        {"kind": ["llvm"]},
+        {"mcpu": "x86-64"},
+        {"kind": "cuda", "arch": 3},
+        {3: 4},
+        # LLVM would end the process at these.
+        {"kind": "llvm", "mtriple": "garbage"},
+        {"kind": "llvm", "mtriple": "x86_64-pc-windows-msvc"},
+        {"kind": "llvm", "mattr": ["-64bit"]},
+        {"kind": "llvm", "mattr": ["+nope"]},
+        {"kind": "llvm", "mattr": ["avx2"]},
     ],
 )
 def test_unknown_target_is_an_error_that_lists_what_is_known(wrong):
@@ -113,11 +127,6 @@ def test_target_of_many_machines_is_no_model(target, model):
     assert resolve(target).model == model
 
 
-def test_misspelt_cpu_gets_a_suggestion():
-    with pytest.raises(TargetError, match=r"did you mean.*znver5"):
-        resolve("znver55")
-
-
 @pytest.mark.parametrize(
     ("text", "meant"),
     [
@@ -128,6 +137,7 @@ def test_misspelt_cpu_gets_a_suggestion():
         ("riscv64gc", "riscv64"),
         ("rva23u64", "riscv64:rva23"),
         ("ZNVER5", "znver5"),
+        ("znver55", "znver5"),
     ],
 )
 def test_other_names_of_what_is_known_are_suggested(text, meant):
@@ -175,21 +185,6 @@ def test_llvm_is_of_the_instruction_set_of_this_machine(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "fields",
-    [
-        {"mtriple": "garbage"},
-        {"mtriple": "x86_64-pc-windows-msvc"},
-        {"mattr": ["-64bit"]},
-        {"mattr": ["+nope"]},
-        {"mattr": ["avx2"]},
-    ],
-)
-def test_what_would_end_the_process_inside_llvm_is_refused(fields):
-    with pytest.raises(TargetError, match="expected"):
-        resolve({"kind": "llvm", **fields})
-
-
-@pytest.mark.parametrize(
     ("name", "archs"),
     [
         ("cuda:sm_80", ("sm_80",)),
@@ -220,24 +215,6 @@ def test_cuda_without_a_gpu_says_what_to_do():
 def test_cuda_with_a_gpu_that_is_not_supported_names_it():
     with fake_driver(3), pytest.raises(TargetError, match=r"Fake GPU here, of .* sm_03; expected"):
         resolve("cuda")
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"kind": "llvm", "mattr": 3},
-        {"kind": "llvm", "mattr": "+avx2"},
-        {"kind": "llvm", "mcpu": ["x"]},
-        {"kind": "llvm", "num-cores": "many"},
-        {"kind": ["llvm"]},
-        {"mcpu": "x86-64"},
-        {"kind": "cuda", "arch": 3},
-        {3: 4},
-    ],
-)
-def test_fields_of_the_wrong_type_are_refused(fields):
-    with pytest.raises(TargetError):
-        resolve(fields)
 
 
 def test_fields_are_checked_before_tvm_sees_them(monkeypatch):

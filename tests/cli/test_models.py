@@ -174,17 +174,25 @@ def test_inspect_says_the_same_as_json(graph):
     assert (last["status"], last["then_shape"], last["symbol"]) == ("dispatched", None, None)
 
 
-def test_size_that_the_file_writes_as_arithmetic_is_a_name(tmp_path):
-    pytest.importorskip("onnx")
-    from onnx import helper
+@pytest.fixture
+def onnx_file(tmp_path):
+    """Writes a model of one node, whose inputs are names, element types and shapes."""
+    helper = pytest.importorskip("onnx").helper
+    from tests.support import models
 
-    from tests.support.models import model
-    from tests.support.models import tensor as onnx_tensor
+    def written(op, operands, inputs, **options):
+        path = tmp_path / "model.onnx"
+        nodes = [helper.make_node(op, list(operands), ["out"])]
+        tensors = [models.tensor(*each) for each in inputs]
+        path.write_bytes(models.model(nodes, tensors, **options).SerializeToString())
+        return path
 
-    where = helper.make_node("Where", ["c", "x", "x"], ["out"])
-    inputs = [onnx_tensor("c", "bool", ["past + new"]), onnx_tensor("x", "int8", ["past + new"])]
-    path = tmp_path / "model.onnx"
-    path.write_bytes(model([where], inputs).SerializeToString())
+    return written
+
+
+def test_size_that_the_file_writes_as_arithmetic_is_a_name(onnx_file):
+    shape = ["past + new"]
+    path = onnx_file("Where", "cxx", [("c", "bool", shape), ("x", "int8", shape)])
     found = run_json("inspect", "--model", path, "--size", "past_new=7")
     assert found["nodes"][0]["bytes_per_call"] == 7 + 3 * 7
     assert found["nodes"][0]["dims"] == {"past_new": "past + new"}
@@ -192,33 +200,16 @@ def test_size_that_the_file_writes_as_arithmetic_is_a_name(tmp_path):
     assert missing in run("inspect", "--model", path).stdout
 
 
-def test_sizes_for_some_dims_of_a_workload_only_are_refused(tmp_path):
-    pytest.importorskip("onnx")
-    from onnx import helper
-
-    from tests.support.models import model
-    from tests.support.models import tensor as onnx_tensor
-
-    where = helper.make_node("Where", ["c", "x", "x"], ["out"])
-    inputs = [onnx_tensor("c", "bool", ["batch", "n"]), onnx_tensor("x", "int8", ["batch", "n"])]
-    path = tmp_path / "model.onnx"
-    path.write_bytes(model([where], inputs).SerializeToString())
+def test_sizes_for_some_dims_of_a_workload_only_are_refused(onnx_file, tmp_path):
+    shape = ["batch", "n"]
+    path = onnx_file("Where", "cxx", [("c", "bool", shape), ("x", "int8", shape)])
     result = run("tune", "--model", path, "--size", "n=999999999999", "--tuning-logs", tmp_path)
     assert result.exit_code == 2
     assert "expected --size for batch as well, or for none" in result.stderr
 
 
-def test_expand_looks_into_operators(tmp_path):
-    pytest.importorskip("onnx")
-    from onnx import helper
-
-    from tests.support.models import model
-    from tests.support.models import tensor as onnx_tensor
-
-    path = tmp_path / "model.onnx"
-    shrink = helper.make_node("Shrink", ["x"], ["y"])
-    inputs = [onnx_tensor("x", "float32", [4])]
-    path.write_bytes(model([shrink], inputs, opsets={"": 18}).SerializeToString())
+def test_expand_looks_into_operators(onnx_file):
+    path = onnx_file("Shrink", "x", [("x", "float32", [4])], opsets={"": 18})
     assert run("inspect", "--model", path).exit_code == 1
     assert "graph/0:Shrink#12" in run("inspect", "--model", path, "--expand").stdout
 

@@ -51,15 +51,17 @@ def stand_in(tmp_path_factory):
     return c_half.build(folder, "where_stand_in.c", [], "-ldl")
 
 
-def run(stand_in, code, **environment):
-    code = textwrap.dedent(HEAD) + textwrap.dedent(code)
-    python(code, stand_in, cwd=ROOT, **environment)
+@pytest.fixture
+def run(stand_in):
+    def alone(code, **environment):
+        code = textwrap.dedent(HEAD) + textwrap.dedent(code)
+        python(code, stand_in, cwd=ROOT, **environment)
+
+    return alone
 
 
-def test_interpreters_lock_is_given_away_from_8192_elements(stand_in):
-    run(
-        stand_in,
-        """
+def test_interpreters_lock_is_given_away_from_8192_elements(run):
+    run("""
         extension.install(address("library"))
         entry = extension.entry(ctypes.cast(half.function, ctypes.c_void_p).value)
         for size in (1, 8191, 8192, 100_000):
@@ -69,14 +71,12 @@ def test_interpreters_lock_is_given_away_from_8192_elements(stand_in):
             assert [(n.elements, n.has_lock) for n in notes()] == 2 * [(size, size < 8192)]
             assert entry(cond, x, x, x)
             assert [(n.width, n.has_lock) for n in notes()] == [(4, size < 8192)]
-        """,
-    )
+    """)
 
 
-def test_tensors_of_8192_elements_are_selected_without_gil(stand_in):
+def test_tensors_of_8192_elements_are_selected_without_gil(run):
     pytest.importorskip("torch")
     run(
-        stand_in,
         """
         import torch
         function = ctypes.cast(half.function, ctypes.c_void_p).value
@@ -90,9 +90,8 @@ def test_tensors_of_8192_elements_are_selected_without_gil(stand_in):
     )
 
 
-def test_kernels_are_fetched_when_a_width_is_missing(stand_in):
+def test_kernels_are_fetched_when_a_width_is_missing(run):
     run(
-        stand_in,
         """
         assert where(cond, x, 2.0).tolist() == [1] * 8  # there is no library
         assert (fetched, left) == ([4], ["no kernel"])
@@ -107,14 +106,12 @@ def test_kernels_are_fetched_when_a_width_is_missing(stand_in):
         can_fetch = False
         where(cond, x, 2.0)
         assert (len(notes()), fetched, left) == (1, [4, 4, 4], 3 * ["no kernel"])
-        """,
+    """
     )
 
 
-def test_call_that_kernels_refuse_is_left_and_not_counted(stand_in):
-    run(
-        stand_in,
-        """
+def test_call_that_kernels_refuse_is_left_and_not_counted(run):
+    run("""
         extension.install(address("library"))
         for answer.value in (REFUSED, FAILED):
             left.clear()
@@ -132,14 +129,11 @@ def test_call_that_kernels_refuse_is_left_and_not_counted(stand_in):
         answer.value = 0
         where(cond, x, 2.0)
         assert extension.counts()[:3] == (1, 8, 0)
-        """,
-    )
+    """)
 
 
-def test_kernel_of_rows_is_asked_for_once(stand_in):
-    run(
-        stand_in,
-        """
+def test_kernel_of_rows_is_asked_for_once(run):
+    run("""
         extension.install(address("library"))
         size = 1 << 20
         cond, x, out = np.ones(size, bool), np.ones(size, "u1"), np.ones(size, "u1")
@@ -150,14 +144,11 @@ def test_kernel_of_rows_is_asked_for_once(stand_in):
                 where(cond, x, x, out=out)
                 asked_for.append(list(rows))
         assert asked_for == 3 * [[]] + 9 * [[5]] + 6 * [[5, 7]]
-        """,
-    )
+    """)
 
 
-def test_elements_are_counted_by_the_kernel_that_a_call_names(stand_in):
-    run(
-        stand_in,
-        """
+def test_elements_are_counted_by_the_kernel_that_a_call_names(run):
+    run("""
         extension.install(address("library"))
         for answer.value in (0, 23, 174, MISSING + 174, 175, 255, REFUSED):
             where(cond, x, 2.0)
@@ -165,14 +156,11 @@ def test_elements_are_counted_by_the_kernel_that_a_call_names(stand_in):
         assert len(counts) == 175
         assert {n: count for n, count in enumerate(counts) if count} == {0: 8, 23: 8, 174: 16}
         assert extension.counts()[:2] == (6, 48)
-        """,
-    )
+    """)
 
 
-def test_strides_of_out_are_passed(stand_in):
-    run(
-        stand_in,
-        """
+def test_strides_of_out_are_passed(run):
+    run("""
         extension.install(address("library"))
         x = np.ones((6, 8), np.float32)
         wide, column = np.ones((6, 16), np.float32)[:, ::2], np.ones((6, 1), bool)
@@ -181,8 +169,7 @@ def test_strides_of_out_are_passed(stand_in):
         where(column, x, 1.0, out=x[::-1])
         assert [tuple(n.out_strides) for n in notes()] == [(4, 24), (64, 8)]
         assert left == ["out"]  # it overlaps x
-        """,
-    )
+    """)
 
 
 @pytest.mark.parametrize("size, in_python", [(16_384, 0), (16_385, 1)])

@@ -29,6 +29,9 @@ CONSTRUCTORS = {
     "openvino": Workload.openvino_select,
     "onednn": Workload.onednn_select,
 }
+ONE_OF = "expected one of"
+WITH_PDPD = f"{ONE_OF} none, numpy, pdpd"
+MODE = "auto_broadcast"
 SHAPES = st.lists(st.sampled_from([1, 2, 3]), max_size=3).map(tuple)
 
 
@@ -63,42 +66,27 @@ def test_flag_constructor_and_table_make_one_workload(
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("op", "options", "message"),
     [
-        (
-            lambda: Workload.onednn_select((3,), (3,), (3,), "int8"),
-            "oneDNN Graph Select does not take int8; expected one of float32, float16, bfloat16",
-        ),
-        (
-            lambda: Workload.openvino_select((3,), (3,), (3,), "complex64"),
-            "OpenVINO Select-1 does not take complex64; it has no complex types",
-        ),
-        (
-            lambda: Workload.onnx_where((3,), (3,), (3,), "bfloat16", 15),
-            "Where of opset 15 does not take bfloat16; opset 16 does",
-        ),
-        (
-            lambda: Workload.onnx_where((3,), (3,), (3,), "float8_e5m2", 9),
-            "ONNX Where does not take float8_e5m2; it has no float8 types",
-        ),
-        (
-            lambda: Workload.onnx_where((3,), (3,), (3,), opset=8),
-            "opset 8 has no Where; expected 9 or above",
-        ),
-        (
-            lambda: Workload.onednn_select((3,), (3,), (3,), auto_broadcast="pdpd"),
-            "oneDNN Graph Select has no auto_broadcast 'pdpd'; expected one of none, numpy",
-        ),
-        (
-            lambda: Workload.openvino_select((3,), (3,), (3,), auto_broadcast=["none"]),  # type: ignore[arg-type]
-            "OpenVINO Select-1 has no auto_broadcast ['none']; expected one of none, numpy, pdpd",
-        ),
+        ("onednn", {"dtype": "int8"}, f"does not take int8; {ONE_OF} float32, float16, bfloat16"),
+        ("onednn", {MODE: "pdpd"}, f"has no auto_broadcast 'pdpd'; {ONE_OF} none, numpy"),
+        ("openvino", {"dtype": "complex64"}, "does not take complex64; it has no complex types"),
+        ("openvino", {"dtype": "complex128"}, "does not take complex128; it has no complex types"),
+        ("openvino", {MODE: ["none"]}, f"has no auto_broadcast ['none']; {WITH_PDPD}"),
+        ("openvino", {MODE: RULES[-1]}, f"has no auto_broadcast 'multidirectional'; {WITH_PDPD}"),
+        ("onnx", {"dtype": "bfloat16", "opset": 15}, "does not take bfloat16; opset 16 does"),
+        ("onnx", {"dtype": "float8_e5m2"}, "does not take float8_e5m2; it has no float8 types"),
+        ("onnx", {"dtype": "float8_e4m3fn"}, "does not take float8_e4m3fn; it has no float8 types"),
+        ("onnx", {"opset": 8}, "opset 8 has no Where; expected 9 or above"),
     ],
 )
-def test_refusal_names_system_value_and_what_is_accepted(make: Any, message: str) -> None:
+def test_refusal_names_system_value_and_what_is_accepted(op: str, options: Any, message: str):
+    named = {"onednn": "oneDNN Graph Select ", "openvino": "OpenVINO Select-1 "}
+    of_onnx = {15: "Where of opset 15 ", 8: ""}
     with pytest.raises((BroadcastError, DTypeError)) as error:
-        make()
-    assert str(error.value) == message
+        CONSTRUCTORS[op]((3,), (3,), (3,), **options)
+    name = named.get(op) or of_onnx.get(options.get("opset"), "ONNX Where ")
+    assert str(error.value) == f"{name}{message}"
 
 
 @pytest.mark.parametrize(

@@ -204,21 +204,6 @@ def standin(folder, levels):
     return folder / "levels.so", workload.name, arguments
 
 
-@pytest.mark.parametrize(
-    ("levels", "said"),
-    [
-        ([("moon", ("cheese",))], "was compiled for moon, and this CPU lacks cheese"),
-        ([("a", ("cheese",)), ("b", ("cheese", "x"))], "compiled for a, and this CPU lacks cheese"),
-    ],
-)
-def test_cpu_without_the_features_gets_a_message_at_the_call(tmp_path, levels, said):
-    path, name, arguments = standin(tmp_path, levels)
-    select = tvm_ffi.load_module(str(path)).get_function(name)
-    with pytest.raises(RuntimeError, match=said):
-        select(*arguments)
-    assert (arguments[3] == 7).all()
-
-
 def test_level_that_lacks_a_feature_is_passed_over(tmp_path):
     path, name, arguments = standin(tmp_path, [("low", ()), ("mid", ()), ("best", ("cheese",))])
     module = tvm_ffi.load_module(str(path))

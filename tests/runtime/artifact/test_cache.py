@@ -8,8 +8,6 @@ from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
-from te_select import Workload
-from te_select.backends import build_key
 from te_select.runtime.artifact import cache
 
 
@@ -148,16 +146,6 @@ def test_files_of_others_are_never_counted_nor_removed(folder, tmp_path, monkeyp
     assert cache.entries() == []
     assert {path.name for path in folder.iterdir()} == before
     assert precious.read_bytes() == b"precious"
-
-
-def test_entries_of_the_longest_names_are_kept():
-    """Such as those of six named dims of 52 characters."""
-    dims = tuple(letter * 52 for letter in "abcdef")
-    workload = Workload(dims, dims, dims)
-    name = cache.name_of(workload.name, build_key.digest())
-    assert len(name) > 240
-    cache.write(name, b"code")
-    assert [entry.path.name for entry in cache.entries()] == [name]
 
 
 def test_warning_of_a_bad_cache_names_caller_and_variable(folder, monkeypatch):

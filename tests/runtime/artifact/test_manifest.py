@@ -24,6 +24,7 @@ MANIFEST = Manifest(
 )
 DIGEST = "5" * 64
 KERNEL = MANIFEST.to_json(DIGEST)["kernels"][0]
+PART = ("name", "version", "part", "license")
 TEXTS = ("place", "name", "op", "status", "reason")
 SERVED = {"symbol": "select_gone"}
 
@@ -69,6 +70,9 @@ def test_manifest_of_another_format_is_refused(form):
         ({"kernels": [KERNEL] * 2}, "two kernels have one symbol"),
         ({"kernels": [KERNEL | {"symbol": "other"}]}, "'other' is not the name of its workload"),
         ({"kernels": [KERNEL | {"workload": KERNEL["workload"] | {"shape": 1}}]}, ""),
+        ({"components": ["GCC"]}, "component"),
+        ({"components": [{"name": "GCC"}]}, "component"),
+        ({"components": [dict.fromkeys(PART, "x") | {"name": "a\nb"}]}, "component"),
         ({"nodes": [3]}, "node 3 is not an object"),
         ({"nodes": [{"place": "graph#1"}]}, "name is None, expected a str"),
         (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import itertools
 import os
 import signal
@@ -291,24 +290,6 @@ def test_forked_child_leaves_its_parents_folder_alone() -> None:
         assert folder.exists()
     assert not folder.exists()
     scratch.remove(folder)
-
-
-def test_new_folder_taken_for_an_old_one_is_made_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Another process may look between making and locking."""
-    made: list[Path] = []
-
-    def taken_at_once(handle: int, operation: int) -> None:
-        made.append(Path(f"/proc/self/fd/{handle}").readlink())
-        if len(made) == 1:
-            made[0].rmdir()
-
-    monkeypatch.setattr(scratch.temporary, "clear", lambda folder: None)
-    monkeypatch.setattr(fcntl, "flock", taken_at_once)
-    with scratch.folder(room=0) as folder:
-        assert folder == made[1]
-        assert folder.is_dir()
 
 
 def test_no_descriptor_is_left_open() -> None:

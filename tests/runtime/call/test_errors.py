@@ -61,21 +61,16 @@ def test_wrong_operand_is_named(change, error, text):
         assert out.tobytes() == before
 
 
-def test_read_only_and_broadcast_out_are_refused():
-    out = np.zeros((3, 4), "f4")
-    out.flags.writeable = False
-    with pytest.raises(ArgumentError, match="out is a ndarray that cannot be written"):
-        kernel(SAME)(COND, THEN, ELSE, out=out)
-    shared = np.lib.stride_tricks.as_strided(np.zeros(4, "f4"), (3, 4), (0, 4))
-    with pytest.raises(ArgumentError, match="its elements share memory"):
-        kernel(SAME)(COND, THEN, ELSE, out=shared)
-    assert not out.any()
-    assert not shared.any()
-
-
 @pytest.mark.parametrize(
     ("strides", "shared"),
-    [((4, 4), True), ((8, 4), True), ((-4, 8), True), ((16, 4), False), ((-4, 12), False)],
+    [
+        ((0, 4), True),
+        ((4, 4), True),
+        ((8, 4), True),
+        ((-4, 8), True),
+        ((16, 4), False),
+        ((-4, 12), False),
+    ],
 )
 def test_out_whose_elements_overlap_is_refused(strides, shared):
     memory = np.zeros(64, "f4")
@@ -86,6 +81,14 @@ def test_out_whose_elements_overlap_is_refused(strides, shared):
         assert not memory.any()
     else:
         assert (kernel(SAME)(COND, THEN, ELSE, out=out) == 1).all()
+
+
+def test_read_only_out_is_refused():
+    out = np.zeros((3, 4), "f4")
+    out.flags.writeable = False
+    with pytest.raises(ArgumentError, match="out is a ndarray that cannot be written"):
+        kernel(SAME)(COND, THEN, ELSE, out=out)
+    assert not out.any()
 
 
 def test_torch_out_whose_elements_overlap_is_refused():
@@ -116,16 +119,6 @@ def test_sizes_beyond_memory_are_refused():
         k(np.ones((1, 1), bool), far, far.T)
 
 
-def test_jax_array_is_refused_as_out():
-    jnp = pytest.importorskip("jax.numpy")
-    out = jnp.zeros((3, 4))
-    with pytest.raises(ArgumentError, match="JAX array, which is immutable"):
-        kernel(SAME)(COND, THEN, ELSE, out=out)
-    with pytest.raises(ArgumentError, match="JAX array, which is immutable"):
-        kernel(SAME)(*(jnp.asarray(x) for x in (COND, THEN, ELSE)), out=out)
-    assert not out.any()
-
-
 def test_jax_tracer_is_refused():
     jax = pytest.importorskip("jax")
     for transform in (jax.jit, jax.vmap):
@@ -136,10 +129,7 @@ def test_jax_tracer_is_refused():
 def test_torch_tensors_that_are_refused():
     torch = pytest.importorskip("torch")
     cond, then, else_ = (torch.from_numpy(x) for x in (COND, THEN, ELSE))
-    out = torch.zeros(3, 4, requires_grad=True)
     k = kernel(SAME)
-    with pytest.raises(ArgumentError, match="out is a Tensor that cannot be written"):
-        k(cond, then, else_, out=out)
     with pytest.raises(DTypeError, match="cond has element type uint8"):
         k(cond.to(torch.uint8), then, else_)
     with pytest.raises(ArgumentError, match="on meta"):
@@ -199,11 +189,6 @@ def test_equal_names_with_unequal_sizes():
     with pytest.raises(ArgumentError, match=r"out has shape \[3,4\]; expected \[n,n\] with n = 3"):
         k(np.ones(3, bool), np.ones(3, "f4"), np.ones((3, 3), "f4"), out=np.ones((3, 4), "f4"))
     assert (out == 7).all()
-
-
-def test_failing_task_is_an_error():
-    with pytest.raises(RuntimeError, match="the kernel failed"):
-        kernel(SAME, 1, 1)(COND, THEN, ELSE)
 
 
 @pytest.mark.parametrize(

@@ -146,13 +146,6 @@ def test_pipe_is_refused_and_not_read(copied):
             kernel.export(copied) if path != copied else loading.load(copied)
 
 
-def test_folder_in_the_place_of_the_manifest(built, tmp_path):
-    (tmp_path / "x.json").mkdir()
-    with pytest.raises(ArtifactError, match=r"x\.json cannot be written: it is a folder"):
-        loading.load(built).export(tmp_path / "x.so")
-    assert [path.name for path in tmp_path.iterdir()] == ["x.json"]
-
-
 def test_file_beyond_memory_is_named(tmp_path):
     path = tmp_path / "huge.so"
     with path.open("wb") as file:

@@ -40,6 +40,14 @@ def home(tmp_path, monkeypatch):
 
 
 @pytest.fixture
+def file(home):
+    """The place of the user's own file for an Emerald Rapids, in a folder that is there."""
+    path = home / "te-select" / "machines" / f"GenuineIntel-6-207-{300 * MB // KB}"
+    path.parent.mkdir(parents=True)
+    return path
+
+
+@pytest.fixture
 def library(built, home, tmp_path):
     loaded = c_half.copied(built, tmp_path)
     loaded.pretend.restype = loaded.find.restype = ctypes.c_char_p
@@ -197,13 +205,11 @@ def test_bytes_are_said_in_the_largest_whole_unit(size, said):
     assert profile.in_effect["fills_past_the_cache"] == "never"
 
 
-def test_file_of_the_user_replaces_what_it_names(library, home):
+def test_file_of_the_user_replaces_what_it_names(library, file):
     before = pretend(library, EMERALD_RAPIDS)
-    path = home / "te-select" / "machines" / f"GenuineIntel-6-207-{300 * MB // KB}"
-    assert before.file == str(path)
-    path.parent.mkdir(parents=True)
+    assert before.file == str(file)
     lines = "skip = 0\r\nstream_per_l3=77\nfill_per_l3 =78\nfill_per_thread= \t79\n"
-    path.write_text(f"# measured\n\n  {lines}")
+    file.write_text(f"# measured\n\n  {lines}")
     after = pretend(library, EMERALD_RAPIDS)
     assert after.origin == "measured by the user"
     assert after.decisions == before.decisions | {
@@ -234,31 +240,27 @@ def test_file_of_the_user_replaces_what_it_names(library, home):
     ],
     ids=range(13),
 )
-def test_damaged_file_of_the_user_is_left_out_whole_and_named(library, home, text, problem):
+def test_damaged_file_of_the_user_is_left_out_whole_and_named(library, file, text, problem):
     table = pretend(library, EMERALD_RAPIDS).decisions
-    path = home / "te-select" / "machines" / f"GenuineIntel-6-207-{300 * MB // KB}"
-    path.parent.mkdir(parents=True)
-    path.write_text(text)
+    file.write_text(text)
     found = pretend(library, EMERALD_RAPIDS)
     assert found.origin == "reasoned: mesh"
     assert found.decisions == table
-    assert found.problem.startswith(f"{path} is left out: ")
+    assert found.problem.startswith(f"{file} is left out: ")
     assert problem in found.problem
     assert not found.is_refused
 
 
-def test_pipe_or_endless_file_in_its_place_is_left_out(library, home):
-    path = home / "te-select" / "machines" / f"GenuineIntel-6-207-{300 * MB // KB}"
-    path.parent.mkdir(parents=True)
-    os.mkfifo(path)
+def test_pipe_or_endless_file_in_its_place_is_left_out(library, file):
+    os.mkfifo(file)
     assert "it is no regular file" in pretend(library, EMERALD_RAPIDS).problem
-    path.unlink()
-    path.symlink_to("/dev/zero")
+    file.unlink()
+    file.symlink_to("/dev/zero")
     assert "it is no regular file" in pretend(library, EMERALD_RAPIDS).problem
 
 
-def test_folder_in_the_place_of_the_file_is_passed_over(library, home):
-    (home / "te-select" / "machines" / f"GenuineIntel-6-207-{300 * MB // KB}").mkdir(parents=True)
+def test_folder_in_the_place_of_the_file_is_passed_over(library, file):
+    file.mkdir()
     assert pretend(library, EMERALD_RAPIDS).origin == "reasoned: mesh"
 
 
@@ -269,10 +271,8 @@ def test_without_a_home_there_is_no_file(library, monkeypatch, base):
     assert pretend(library, EMERALD_RAPIDS).file == ""
 
 
-def test_environment_overrides_the_file(library, home, monkeypatch):
-    path = home / "te-select" / "machines" / f"GenuineIntel-6-207-{300 * MB // KB}"
-    path.parent.mkdir(parents=True)
-    path.write_text("skip = 0\nbackwards = 0\n")
+def test_environment_overrides_the_file(library, file, monkeypatch):
+    file.write_text("skip = 0\nbackwards = 0\n")
     monkeypatch.setenv("TE_SELECT_PROFILE", " skip = 1 ,fill_per_l3=9")
     found = pretend(library, EMERALD_RAPIDS)
     assert found.origin == "TE_SELECT_PROFILE"

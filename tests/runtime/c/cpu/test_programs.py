@@ -63,6 +63,7 @@ def test_loading_opens_no_file_but_libraries(kernel):
     program = kernel.compile("open_plug_in.c", "opener_alone")
     command = ("strace", "-f", "-e", "trace=open,openat", str(program), "./mask.so")
     done = ended(*command, cwd=kernel.folder)
+    assert done.returncode == 0, done.stderr
     opened = [line.split('"')[1] for line in done.stderr.splitlines() if '"' in line]
     after = opened[opened.index("./mask.so") + 1 :]
     assert [path for path in after if ".so" not in path] == []
