@@ -9,15 +9,7 @@ import pytest
 from te_select.backends.cpu.profile import of_this_machine
 from te_select.runtime.call.cpu.profile import ADVICE, DECISIONS, NEVER, Profile
 from te_select.timing.cpu import profile as module
-from te_select.timing.cpu.profile import (
-    BYTES_AN_ELEMENT,
-    Measured,
-    crossover,
-    keep,
-    measure,
-    measure_if_reasoned,
-    shares,
-)
+from te_select.timing.cpu.profile import Measured, crossover, keep, measure, measure_if_reasoned
 from te_select.timing.rounds import Timing
 
 MB = 1 << 20
@@ -78,7 +70,7 @@ def test_thresholds_are_divided_among_threads_and_caches(one, several, threads, 
     machine = {"threads": threads, "threads_per_l3": -(-threads // caches)}
     per_thread, per_l3 = found
     expected = {"stream_per_thread": per_thread, "stream_per_l3": per_l3}
-    assert shares("stream", one, several, machine) == expected
+    assert module.shares("stream", one, several, machine) == expected
 
 
 @pytest.fixture
@@ -131,16 +123,8 @@ class Ratios:
 @pytest.fixture
 def decided(monkeypatch):
     """The decisions that follow from ratios, on a machine with two threads."""
-    decisions = {
-        "stream_per_thread": 2 * MB,
-        "stream_per_l3": MB,
-        "fill_per_thread": 8 * MB,
-        "fill_per_l3": 0,
-        "fill_reads": 50,
-        "bytes_per_thread": 1 << 18,
-        "skip": 0,
-        "backwards": 1,
-    }
+    figures = (2 * MB, MB, 8 * MB, 0, 50, 1 << 18, 0, 1)
+    decisions = dict(zip(DECISIONS, figures, strict=True))
     machine = {"threads": 2, "threads_per_l3": 2}
     past = {"stores_past_the_cache": 5 * MB, "fills_past_the_cache": 16 * MB}
     current = Profile(machine, "", decisions, "", "", False, past)
@@ -181,37 +165,23 @@ def test_profile_stays_where_nothing_is_against_it(decided):
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "changed", "unsure"),
+    ("halves", "changed", "unsure"),
     [
-        (
-            {"one thread": 4 * MB, "stream": 9 * MB},
-            {"one thread": 4 * MB, "stream": 4 * MB},
-            {},
-            {"stream": (9 * MB, 4 * MB)},
-        ),
-        (
-            {"one thread": 4 * MB, "stream": 6 * MB},
-            {"one thread": 4 * MB, "stream": 6 * MB},
-            {"stream_per_l3": 2 * MB},
-            {},
-        ),
-        ({"fill": 20 * MB}, {"fill": 20 * MB}, {"fill_per_thread": 10 * MB}, {}),
-        ({"fill": 20 * MB}, {"fill": NEVER}, {}, {"fill": (20 * MB, NEVER)}),
-        ({"fill": NEVER}, {"fill": NEVER}, {"fill_per_thread": NEVER}, {}),
+        (({"stream": 9 * MB}, {"stream": 4 * MB}), {}, {"stream": (9 * MB, 4 * MB)}),
+        (({"one thread": 9 * MB}, {"one thread": MB}), {}, {"stream": (9 * MB, MB)}),
+        (({"one thread": 4 * MB, "stream": 6 * MB},) * 2, {"stream_per_l3": 2 * MB}, {}),
+        (({"fill": 20 * MB},) * 2, {"fill_per_thread": 10 * MB}, {}),
+        (({"fill": 20 * MB}, {"fill": NEVER}), {}, {"fill": (20 * MB, NEVER)}),
+        (({"fill": NEVER},) * 2, {"fill_per_thread": NEVER}, {}),
         # Calls that read one side: late ones are counted by their output, as fills are.
-        (
-            {"rows": 46 * MB},
-            {"rows": 46 * MB},
-            {"fill_reads": 150, "fill_per_thread": 23 * MB},
-            {},
-        ),
-        ({"rows": 10 * MB}, {"rows": 10 * MB}, {"fill_reads": 150}, {}),
-        ({"rows": 3 * MB}, {"rows": 3 * MB}, {}, {}),
-        ({"rows": 46 * MB}, {"rows": 3 * MB}, {}, {"rows": (46 * MB, 3 * MB)}),
+        (({"rows": 46 * MB},) * 2, {"fill_reads": 150, "fill_per_thread": 23 * MB}, {}),
+        (({"rows": 10 * MB},) * 2, {"fill_reads": 150}, {}),
+        (({"rows": 3 * MB},) * 2, {}, {}),
+        (({"rows": 46 * MB}, {"rows": 3 * MB}), {}, {"rows": (46 * MB, 3 * MB)}),
     ],
 )
-def test_threshold_that_differs_between_the_halves_stays(decided, first, second, changed, unsure):
-    found = decided(second=400_000, random=0.9, halves=(first, second))
+def test_threshold_that_differs_between_the_halves_stays(decided, halves, changed, unsure):
+    found = decided(second=400_000, random=0.9, halves=halves)
     assert (found["changed"], found["unsure"]) == (changed, unsure)
 
 
@@ -235,7 +205,7 @@ def bench(monkeypatch, home):
 
 @pytest.mark.parametrize(
     ("name", "moved", "side"),
-    [("stream", BYTES_AN_ELEMENT / 4, (1024,)), ("fill", 1, ()), ("rows", 1, (21, 48))],
+    [("stream", module.BYTES_AN_ELEMENT / 4, (1024,)), ("fill", 1, ()), ("rows", 1, (21, 48))],
 )
 def test_stores_past_the_cache_are_compared_at_bytes_or_out(bench, name, moved, side):
     made, calls = bench
