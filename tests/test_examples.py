@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import te_select
 from tests.support import c_half
 from tests.support.ort_models import library as where_in_c
 from tests.support.programs import ended
+from tests.support.programs import output as run
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
@@ -30,13 +30,6 @@ def test_no_folder_beside_a_script_is_taken_for_a_package():
         assert not [
             path for path in script.parent.iterdir() if path.is_dir() and path.name != "__pycache__"
         ]
-
-
-def run(*command: str | Path, env: dict[str, str] | None = None) -> str:
-    """Standard output of a command that must succeed."""
-    result = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
-    assert result.returncode == 0, result.stdout + result.stderr
-    return result.stdout
 
 
 def without_pythonpath() -> dict[str, str]:

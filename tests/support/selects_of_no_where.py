@@ -1,161 +1,67 @@
 """Functions of TIR with a Select that is no Where: the dlight rule leaves them to TVM."""
 
-from tvm.script import tirx as T
+import tvm
 
-
+_RUN = """
+# from tvm.script import tirx as T
 @T.prim_func(private=True, s_tir=True)
-def by_sign(
-    x: T.Buffer((512,), "float32"), y: T.Buffer((512,), "float32"), out: T.Buffer((512,), "float32")
-):
-    for i in range(512):
-        with T.sblock("T_where"):
-            k = T.axis.spatial(512, i)
-            out[k] = T.Select(T.float32(0) < x[k], x[k], y[k])
-
-
-@T.prim_func(private=True, s_tir=True)
-def transposed(
-    c: T.Buffer((16, 16), "bool"),
-    x: T.Buffer((16, 16), "float32"),
-    out: T.Buffer((16, 16), "float32"),
-):
-    for i, j in T.grid(16, 16):
-        with T.sblock("T_where"):
-            k, m = T.axis.remap("SS", [i, j])
-            out[k, m] = T.Select(c[m, k], x[k, m], x[k, m])
-
-
-@T.prim_func(private=True, s_tir=True)
-def reversed_out(
+def where(
     c: T.Buffer((512,), "bool"), x: T.Buffer((512,), "float32"), out: T.Buffer((512,), "float32")
 ):
     for i in range(512):
         with T.sblock("T_where"):
             k = T.axis.spatial(512, i)
-            out[511 - k] = T.Select(c[k], x[k], x[k])
-
-
-@T.prim_func(private=True, s_tir=True)
-def of_a_part(
-    c: T.Buffer((512,), "bool"), x: T.Buffer((600,), "float32"), out: T.Buffer((512,), "float32")
-):
-    for i in range(512):
-        with T.sblock("T_where"):
-            k = T.axis.spatial(512, i)
             out[k] = T.Select(c[k], x[k], x[k])
-
-
+"""
+_ROWS = """
+# from tvm.script import tirx as T
 @T.prim_func(private=True, s_tir=True)
-def of_a_range(
-    c: T.Buffer((512,), "bool"), x: T.Buffer((512,), "float32"), out: T.Buffer((512,), "float32")
-):
-    for i in T.serial(1, 512):
-        with T.sblock("T_where"):
-            k = T.axis.spatial(512, i)
-            out[k] = T.Select(c[k], x[k], x[k])
-
-
-@T.prim_func(private=True, s_tir=True)
-def half(
-    c: T.Buffer((512,), "bool"), x: T.Buffer((512,), "float32"), out: T.Buffer((512,), "float32")
-):
-    for i in range(256):
-        with T.sblock("T_where"):
-            k = T.axis.spatial(512, i)
-            out[k] = T.Select(c[k], x[k], x[k])
-
-
-@T.prim_func(private=True, s_tir=True)
-def guarded(
-    c: T.Buffer((512,), "bool"), x: T.Buffer((512,), "float32"), out: T.Buffer((512,), "float32")
-):
-    for i in range(512):
-        with T.sblock("T_where"):
-            k = T.axis.spatial(512, i)
-            T.where(i < 300)
-            out[k] = T.Select(c[k], x[k], x[k])
-
-
-@T.prim_func(private=True, s_tir=True)
-def of_a_larger_out(
-    c: T.Buffer((64,), "bool"), x: T.Buffer((64,), "float32"), out: T.Buffer((32, 64), "float32")
-):
-    for i, j in T.grid(32, 64):
-        with T.sblock("T_where"):
-            k, m = T.axis.remap("SS", [i, j])
-            out[k, m] = T.Select(c[m], x[m], x[m])
-
-
-@T.prim_func(private=True, s_tir=True)
-def of_wider_rows(
-    c: T.Buffer((32, 1), "bool"), x: T.Buffer((1, 1), "float32"), out: T.Buffer((32, 64), "float32")
-):
-    for i, j in T.grid(32, 64):
-        with T.sblock("T_where"):
-            k, m = T.axis.remap("SS", [i, j])
-            out[k, m] = T.Select(c[k, 0], x[0, 0], x[0, 0])
-
-
-@T.prim_func(private=True, s_tir=True)
-def with_gaps(
+def where(
     c: T.Buffer((64, 64), "bool"),
-    x: T.Buffer((64, 64), "float32", strides=(128, 1)),
+    x: T.Buffer((64, 64), "float32"),
     out: T.Buffer((64, 64), "float32"),
 ):
     for i, j in T.grid(64, 64):
         with T.sblock("T_where"):
             k, m = T.axis.remap("SS", [i, j])
             out[k, m] = T.Select(c[k, m], x[k, m], x[k, m])
+"""
+_STORE = "out[k] = T.Select"
 
 
-@T.prim_func(private=True, s_tir=True)
-def into_gaps(
-    c: T.Buffer((64, 64), "bool"),
-    x: T.Buffer((64, 64), "float32"),
-    out: T.Buffer((64, 64), "float32", strides=(128, 1)),
-):
-    for i, j in T.grid(64, 64):
-        with T.sblock("T_where"):
-            k, m = T.axis.remap("SS", [i, j])
-            out[k, m] = T.Select(c[k, m], x[k, m], x[k, m])
+def _before(line: str) -> tuple[str, str]:
+    return _STORE, f"{line}\n            {_STORE}"
 
 
-@T.prim_func(private=True, s_tir=True)
-def with_a_start(
-    c: T.Buffer((512,), "bool"), x: T.Buffer((512,), "float32"), out: T.Buffer((512,), "float32")
-):
-    for i in range(512):
-        with T.sblock("T_where"):
-            k = T.axis.spatial(512, i)
-            with T.init():
-                out[k] = T.float32(3)
-            out[k] = T.Select(c[k], x[k], x[k])
+_CHANGES = {
+    "by sign": (('c: T.Buffer((512,), "bool")', 'y: T.Buffer((512,), "float32")'),
+                ("c[k], x[k], x[k]", "T.float32(0) < x[k], x[k], y[k]")),
+    "reversed out": ((_STORE, "out[511 - k] = T.Select"),),
+    "of a part": (("x: T.Buffer((512,)", "x: T.Buffer((600,)"),),
+    "of a range": (("range(512)", "T.serial(1, 512)"),),
+    "half": (("range(512)", "range(256)"),),
+    "guarded": (_before("T.where(i < 300)"),),
+    "with a start": (_before("with T.init():\n                out[k] = T.float32(3)"),),
+    "of out": (('x: T.Buffer((512,), "float32"), ', ""), ("x[k], x[k]", "out[k], out[k]")),
+    "one after the other": (("spatial", "reduce"),),
+    "of a view": (_before("T.match_buffer(x[k : k + 1], (1,), offset_factor=1)"),),
+    "transposed": (("c[k, m]", "c[m, k]"),),
+    "of a larger out": (("c: T.Buffer((64, 64)", "c: T.Buffer((64,)"), ("c[k, m]", "c[m]"),
+                        ("x: T.Buffer((64, 64)", "x: T.Buffer((64,)"), ("x[k, m]", "x[m]")),
+    "of wider rows": (("c: T.Buffer((64, 64)", "c: T.Buffer((64, 1)"), ("c[k, m]", "c[k, 0]"),
+                      ("x: T.Buffer((64, 64)", "x: T.Buffer((1, 1)"), ("x[k, m]", "x[0, 0]")),
+    "with gaps": (('"float32"),\n    out', '"float32", strides=(128, 1)),\n    out'),),
+    "into gaps": (('"float32"),\n)', '"float32", strides=(128, 1)),\n)'),),
+}  # fmt: skip
 
 
-@T.prim_func(private=True, s_tir=True)
-def of_out(c: T.Buffer((512,), "bool"), out: T.Buffer((512,), "float32")):
-    for i in range(512):
-        with T.sblock("T_where"):
-            k = T.axis.spatial(512, i)
-            out[k] = T.Select(c[k], out[k], out[k])
+def _changed(changes: tuple[tuple[str, str], ...]) -> tvm.tirx.PrimFunc:
+    text = _RUN if changes[0][0] in _RUN else _ROWS
+    for right, wrong in changes:
+        assert right in text, right
+        text = text.replace(right, wrong)
+    return tvm.script.from_source(text)
 
 
-@T.prim_func(private=True, s_tir=True)
-def one_after_the_other(
-    c: T.Buffer((512,), "bool"), x: T.Buffer((512,), "float32"), out: T.Buffer((512,), "float32")
-):
-    for i in range(512):
-        with T.sblock("T_where"):
-            k = T.axis.reduce(512, i)
-            out[k] = T.Select(c[k], x[k], x[k])
-
-
-@T.prim_func(private=True, s_tir=True)
-def of_a_view(
-    c: T.Buffer((512,), "bool"), x: T.Buffer((512,), "float32"), out: T.Buffer((512,), "float32")
-):
-    for i in range(512):
-        with T.sblock("T_where"):
-            k = T.axis.spatial(512, i)
-            T.match_buffer(x[k : k + 1], (1,), offset_factor=1)
-            out[k] = T.Select(c[k], x[k], x[k])
+WHERES = [tvm.script.from_source(text) for text in (_RUN, _ROWS)]
+OTHERS = {name: _changed(changes) for name, changes in _CHANGES.items()}

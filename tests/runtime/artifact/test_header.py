@@ -73,13 +73,13 @@ LIBRARIES["kernels beside any shapes"] = dataclasses.replace(
 LIBRARIES["hostile names"] = of_model(*((name, f"graph#{name}", 1) for name in ["", *HOSTILE]))
 
 
-def check(language, source, folder):
+def check(language, source, folder, *more):
     command = COMPILERS[language]
     if shutil.which(command[0]) is None:
         pytest.skip(f"{command[0]} is not installed")
     file = folder / "main"
     file.write_text(source)
-    output(*command, *STRICT, f"-I{folder}", file)
+    output(*command, *STRICT, *more, f"-I{folder}", file)
 
 
 @pytest.mark.parametrize("language", COMPILERS)
@@ -170,14 +170,10 @@ def test_other_names_call_the_same_function(language, tmp_path):
         dataclasses.replace(record, names=(f"own{i}", f"_Other{i}"))
         for i, record in enumerate(library.kernels)
     ]
-    text = header.text(dataclasses.replace(library, kernels=tuple(records)))
+    text = header.text(dataclasses.replace(library, kernels=tuple(records))).decode()
     call = "te_own0((const uint8_t*)0, (const float*)0, (const float*)0, (float*)0)"
-    source = tmp_path / "use.c"
-    source.write_bytes(text + f"int use(void) {{ return {call} || te__Other1 == 0; }}\n".encode())
-    command = COMPILERS[language]
-    if shutil.which(command[0]) is None:
-        pytest.skip(f"needs {command[0]}")
-    output(*command, *STRICT, "-Wno-address", source)
+    use = f"int use(void) {{ return {call} || te__Other1 == 0; }}\n"
+    check(language, text + use, tmp_path, "-Wno-address")
 
 
 @pytest.mark.parametrize("name", ["select_x", "1st", "a b", "x\n#error", "", "\u00e4", 3])

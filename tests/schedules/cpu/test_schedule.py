@@ -73,13 +73,6 @@ def test_span_is_chosen_by_the_innermost_access_pattern(shapes, moves):
     assert symbol.startswith(f"te_select_span_w4_{moves}_v64_")
 
 
-@pytest.mark.parametrize(
-    ("target", "width"), [("x86-64", 16), ("x86-64-v3", 32), ("x86-64-v4", 64)]
-)
-def test_widest_registers_are_known_by_target(target, width):
-    assert isa.level_of(resolve(target).tvm).register_bytes == width
-
-
 def test_register_of_64_bytes_needs_both_features():
     rows = [({"avx512bw", "avx512vl", "avx2"}, 64), ({"avx512bw", "avx2"}, 32), ({"avx"}, 16)]
     for features, width in rows:
@@ -292,18 +285,6 @@ def test_config_of_one_thread_needs_no_function_for_small_calls():
     default = cpu.default_config(access_pattern(workload), V3.tvm)
     config = dataclasses.asdict(dataclasses.replace(default, bytes_per_thread=0))
     assert len(lower_kernel(schedule(workload, V3, config=config), "kernel")) == 1
-
-
-def test_skipping_is_the_default_if_memory_limits_and_it_pays():
-    def default(*shapes):
-        return schedule(Workload(*shapes, auto_broadcast="multidirectional"), V3).config.skip
-
-    big = (1 << 22,)
-    assert default(big, big, big)
-    assert default(big, big, ())
-    assert not default(big, (), ())
-    assert not default((), big, big)
-    assert not default((1024,), (1024,), (1024,))
 
 
 @pytest.mark.parametrize(

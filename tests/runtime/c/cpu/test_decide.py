@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -92,26 +91,14 @@ def test_libraries_of_a_forked_child_run_serially(parallel, tmp_path):
     assert run_alone(code, parallel, path, tmp_path / "made.so").split() == ["3"]
 
 
-@pytest.mark.parametrize(("value", "extra"), [("1", "0"), ("2", "1"), ("4", "3")])
-def test_thread_count_is_read_from_the_environment(parallel, value, extra):
-    out = run_alone(PARALLEL, parallel, TE_SELECT_NUM_THREADS=value)
+@pytest.mark.parametrize(
+    ("wish", "openmp", "extra"),
+    [("1", "9", "0"), ("2", "", "1"), ("4", "x", "3"), ("", "3", "2"), ("", "2,8", "1")],
+)
+def test_thread_count_is_read_from_the_environment(parallel, wish, openmp, extra):
+    """A list for OpenMP has one count for each level of nesting, and the first one counts."""
+    out = run_alone(PARALLEL, parallel, TE_SELECT_NUM_THREADS=wish, OMP_NUM_THREADS=openmp)
     assert out.split() == [extra]
-
-
-@pytest.mark.parametrize(("openmp", "extra"), [("3", "2"), ("2,8", "1"), ("5", "4")])
-def test_empty_thread_count_leaves_it_to_that_of_openmp(parallel, openmp, extra):
-    """A list has one count for each level of nesting, and the first one counts."""
-    out = run_alone(PARALLEL, parallel, TE_SELECT_NUM_THREADS="", OMP_NUM_THREADS=openmp)
-    assert out.split() == [extra]
-
-
-@pytest.mark.parametrize("openmp", ["", "x", "0", "-1", "9" * 40 + "x"])
-def test_openmp_thread_count_that_is_no_number_is_ignored(parallel, openmp):
-    """Then the number of processors counts; this process has one."""
-    one = "import os\nos.sched_setaffinity(0, [min(os.sched_getaffinity(0))])\n"
-    code = one + textwrap.dedent(PARALLEL)
-    out = run_alone(code, parallel, TE_SELECT_NUM_THREADS="", OMP_NUM_THREADS=openmp)
-    assert out.split() == ["0"]
 
 
 REFUSED = """

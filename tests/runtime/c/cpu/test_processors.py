@@ -136,9 +136,14 @@ def test_damaged_lists_of_groups_are_ignored(quota, process):
 
 @pytest.mark.parametrize(
     ("text", "threads"),
-    [("6", 6), ("6,2", 6), ("0" * 30 + "7", 7), ("0" * 31 + "7", 0), ("9" * 40, 0), (",2", 0)],
+    [
+        *(("6", 6), ("6,2", 6), ("0" * 30 + "7", 7), ("0" * 31 + "7", 0), ("9" * 40, 0)),
+        *((text, 0) for text in (",2", "", "x", "0", "-1", "9" * 40 + "x")),
+    ],
 )
-def test_wish_for_openmp_has_31_digits_at_most(built, tmp_path, monkeypatch, text, threads):
+def test_wish_for_openmp_is_a_number_of_31_digits_at_most(
+    built, tmp_path, monkeypatch, text, threads
+):
     monkeypatch.delenv("TE_SELECT_NUM_THREADS", raising=False)
     monkeypatch.setenv("OMP_NUM_THREADS", text)
     assert c_half.copied(built, tmp_path).wish() == threads

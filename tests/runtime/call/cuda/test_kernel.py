@@ -23,16 +23,14 @@ from tests.support.cuda_standin import (
     read,
     running,
 )
+from tests.support.operands import bits_of, expected
 
 W = Workload(SHAPE, SHAPE, SHAPE)
 
 
-def expected(cond, then, else_):
-    words = f"V{then.dtype.itemsize}"
-    shape = np.broadcast_shapes(cond.shape, then.shape, else_.shape)
-    out = np.broadcast_to(else_.view(words), shape).copy()
-    np.copyto(out, np.broadcast_to(then.view(words), shape), where=cond)
-    return out.tobytes()
+def selected(*arrays):
+    """The bytes of NumPy's result."""
+    return bits_of(expected(*arrays))
 
 
 def launched(fake):
@@ -48,7 +46,7 @@ def test_every_element_type_is_handed_to_the_kernel_and_back(dtype):
         inputs = [on_device(arrays[0], "bool"), *(on_device(a, dtype) for a in arrays[1:])]
         out = empty_on_device(workload)
         assert k(*inputs, out=out) is out
-        assert read(out).tobytes() == expected(*arrays)
+        assert read(out).tobytes() == selected(*arrays)
 
 
 def test_launch_has_the_calls_grid_pointers_and_stream():
@@ -93,11 +91,11 @@ def test_tensors_that_hand_over_versioned_dlpack_are_taken():
         tensors = [tvm_ffi.from_dlpack(on_device(array)) for array in (cond, then, else_)]
         out = empty_on_device(W)
         k(*tensors, out=out)
-        assert read(out).tobytes() == expected(cond, then, else_)
+        assert read(out).tobytes() == selected(cond, then, else_)
         out = empty_on_device(W)
         target = tvm_ffi.from_dlpack(out)
         assert k(*tensors, out=target) is target
-        assert read(out).tobytes() == expected(cond, then, else_)
+        assert read(out).tobytes() == selected(cond, then, else_)
         assert isinstance(k(*tensors), tvm_ffi.Tensor)
 
 
@@ -117,7 +115,7 @@ def test_scalars_of_rank_0_go_with_the_launch(dtype):
     with running(workload) as fake:
         k = cuda_standin.kernel(workload)
         inputs = (on_device(cond), on_device(then, dtype))
-        want = expected(cond, then, np.array(value, then.dtype))
+        want = selected(cond, then, np.array(value, then.dtype))
         for scalar in (value, np.array(value, then.dtype), np.array(value, then.dtype)[()]):
             out = empty_on_device(workload)
             k(*inputs, scalar, out=out)
@@ -174,7 +172,7 @@ def test_in_place_is_taken_and_partial_overlap_refused():
         cond, then, else_ = data()
         inputs = [on_device(array) for array in (cond, then, else_)]
         k(*inputs, out=inputs[1])
-        assert read(inputs[1]).tobytes() == expected(cond, then, else_)
+        assert read(inputs[1]).tobytes() == selected(cond, then, else_)
         memory = on_device(np.zeros(20, "f4"))
         shifted = DeviceArray(memory.memory, W.element, SHAPE, 4)
         inside = DeviceArray(memory.memory, W.element, SHAPE)
@@ -193,7 +191,7 @@ def test_output_right_beside_an_input_does_not_overlap_it(first, second):
         moved, out = (DeviceArray(memory, W.element, SHAPE, at[name]) for name in ("then", "out"))
         moved.write(then)
         cuda_standin.kernel(W)(on_device(cond), moved, on_device(else_), out=out)
-        assert read(out).tobytes() == expected(cond, then, else_)
+        assert read(out).tobytes() == selected(cond, then, else_)
 
 
 def test_empty_output_overlaps_nothing():
@@ -230,7 +228,7 @@ def test_sixteen_byte_elements_need_eight_byte_alignment_only():
         cuda_standin.kernel(workload)(
             on_device(cond), moved, on_device(else_, "complex128"), out=out
         )
-        assert read(out).tobytes() == expected(cond, then, else_)
+        assert read(out).tobytes() == selected(cond, then, else_)
 
 
 def test_each_device_loads_its_code_once_also_from_many_threads():
