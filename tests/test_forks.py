@@ -249,7 +249,7 @@ def test_interrupt_during_compiling_leaves_nobody_waiting():
             sys.settrace(None)
             assert compiles(), number
         print(number)
-        """),
+        """)
     )
     assert int(said) > 5
 

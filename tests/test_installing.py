@@ -42,11 +42,7 @@ def test_without_a_compiler_one_line_names_the_wheel(clone: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    "use",
-    [
-        "te_select.where(True, 1, 2)",
-        "te_select.compile(te_select.Workload((4,), (4,), ()))",
-    ],
+    "use", ["te_select.where(True, 1, 2)", "te_select.compile(te_select.Workload((4,), (4,), ()))"]
 )
 def test_python_in_a_clone_says_that_nothing_is_built_there(clone: Path, use: str) -> None:
     done = python(clone, "-c", f"import te_select\n{use}", PYTHONPATH="")

@@ -128,16 +128,10 @@ FOREIGN = {  # the same words, as other libraries' names of devices and packages
 }
 
 OF_ONE_KIND = {  # what there is for one kind only
-    (
-        "te_select/backends/build_key.py",
-        "import of cpu",
-    ): "the cache of where() is for this CPU",
+    ("te_select/backends/build_key.py", "import of cpu"): "the cache of where() is for this CPU",
     ("te_select/dlight/rule.py", "import of cpu"): "CUDA's spans are no TIR",
     ("te_select/dlight/spans.py", "import of cpu"): "as above",
-    (
-        "te_select/numpy_where/kernels/library.py",
-        "import of cpu",
-    ): "where() has kernels for CPUs",
+    ("te_select/numpy_where/kernels/library.py", "import of cpu"): "where() has kernels for CPUs",
 }
 
 

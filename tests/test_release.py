@@ -20,10 +20,7 @@ from packaging.requirements import Requirement
 import te_select
 from tests.support.programs import ended
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(shutil.which("make") is None, reason="no make"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("make") is None, reason="no make")]
 ROOT = Path(__file__).resolve().parent.parent
 LEVEL = "x86-64-v2"
 NEEDED = ("apache-tvm-ffi", "numpy")

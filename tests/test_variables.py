@@ -62,9 +62,7 @@ def test_unknown_variable_is_named_with_the_one_that_is_meant(
     assert line.startswith(f"the variable {name!r} is not known; {said}")
 
 
-def test_known_variables_are_not_complained_of(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_known_variables_are_not_complained_of(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in (*variables.KNOWN, *variables.OF_TESTS, "TE_SELECTED", "OMP_NUM_THREADS"):
         monkeypatch.setenv(name, "1")
     assert variables.unknown() == []

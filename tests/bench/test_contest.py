@@ -9,14 +9,7 @@ import numpy as np
 import pytest
 
 import te_select
-from te_select.bench.contest import (
-    CLOSE,
-    DUEL_ROUNDS,
-    Contest,
-    decided,
-    in_turns,
-    name_dims,
-)
+from te_select.bench.contest import CLOSE, DUEL_ROUNDS, Contest, decided, in_turns, name_dims
 from te_select.bench.options import Options
 from te_select.bench.peers import Call, UnsupportedError
 from te_select.bench.row import NAMED, OURS

@@ -80,9 +80,7 @@ def test_named_dims_and_cold_caches_are_measured_too(cold: bool) -> None:
     assert (row.cache == "hot") != cold
 
 
-def test_probe_is_timed_by_the_run_with_its_own_bytes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_probe_is_timed_by_the_run_with_its_own_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     def probe(size: int, repeats: int) -> Probe:
         return Probe(lambda: None, repeats, size, "plain stores", 1.0)
 

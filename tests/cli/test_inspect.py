@@ -44,13 +44,7 @@ def test_inspect_for_cuda_says_that_there_is_no_driver(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("level", "shown"),
-    [
-        ("te", "T."),
-        ("tir", "T."),
-        ("scheduled", "T."),
-        ("llvm", "define"),
-        ("asm", "ret"),
-    ],
+    [("te", "T."), ("tir", "T."), ("scheduled", "T."), ("llvm", "define"), ("asm", "ret")],
 )
 def test_inspect_shows_every_source(level: str, shown: str, one: Path) -> None:
     from_library = run("inspect", one, "--source", level)

@@ -16,13 +16,7 @@ from tests.support.machines import LEVEL, on_x86_64
 from tests.support.programs import python
 
 W = Workload((64, 1), (64, 5), (5,))
-TYPICAL = {
-    "te": "then_b",
-    "tir": "T.Ramp(",
-    "scheduled": "sblock",
-    "llvm": "define",
-    "asm": "ret",
-}
+TYPICAL = {"te": "then_b", "tir": "T.Ramp(", "scheduled": "sblock", "llvm": "define", "asm": "ret"}
 
 
 def test_importing_the_package_imports_neither_tvm_nor_tvm_ffi():
@@ -179,12 +173,7 @@ def test_damaged_config_of_a_manifest_is_explained(change, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "shapes",
-    [
-        [("n", 0), ("n", 0), ()],
-        [("a", 0), (0,), ("a", 0)],
-        [("n", 1), (1, 0), ("n", 0)],
-    ],
+    "shapes", [[("n", 0), ("n", 0), ()], [("a", 0), (0,), ("a", 0)], [("n", 1), (1, 0), ("n", 0)]]
 )
 def test_named_and_zero_extents_together_give_an_empty_output(shapes):
     kernel = te_select.compile(Workload(*shapes, auto_broadcast="multidirectional"))

@@ -164,11 +164,7 @@ def test_cond_alone_widens_under_multidirectional_only(cond: Shape) -> None:
 
 @pytest.mark.parametrize(
     ("shapes", "wider"),
-    [
-        (((5,), (1,), ()), "[5]"),
-        (((2, 3), (3,), ()), "[2,3]"),
-        (((2, 1), (3,), (1,)), "[2,3]"),
-    ],
+    [(((5,), (1,), ()), "[5]"), (((2, 3), (3,), ()), "[2,3]"), (((2, 1), (3,), (1,)), "[2,3]")],
 )
 def test_cond_that_would_widen_is_told_of_the_rule_that_lets_it(shapes: Any, wider: str) -> None:
     with pytest.raises(BroadcastError, match="'multidirectional', NumPy's own rule") as refused:

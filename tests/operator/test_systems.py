@@ -14,13 +14,7 @@ from te_select.errors import BroadcastError, DTypeError, SelectError
 from te_select.operator import systems
 from te_select.operator.broadcast import RULES
 from te_select.operator.dtypes import ELEMENT_TYPES
-from te_select.operator.systems import (
-    OPS,
-    SYSTEMS,
-    TYPE_NAMES,
-    onnx_where,
-    system,
-)
+from te_select.operator.systems import OPS, SYSTEMS, TYPE_NAMES, onnx_where, system
 from te_select.operator.workload import Workload
 from tests.support.onednn_graph import only, select
 

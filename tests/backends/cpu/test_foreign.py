@@ -48,8 +48,7 @@ WORKLOADS = [
     Workload((8, 1, 1, 33), (8, 12, 33, 33), ()),
 ]
 has_gcc = pytest.mark.skipif(
-    shutil.which("aarch64-linux-gnu-gcc") is None,
-    reason="aarch64-linux-gnu-gcc is not installed",
+    shutil.which("aarch64-linux-gnu-gcc") is None, reason="aarch64-linux-gnu-gcc is not installed"
 )
 
 
@@ -259,8 +258,7 @@ def test_wrong_name_is_one_clear_line(target, said):
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["aarch64", "aarch64:neoverse-v2", "aarch64:apple-m4", "riscv64", "riscv64:rva23"],
+    "name", ["aarch64", "aarch64:neoverse-v2", "aarch64:apple-m4", "riscv64", "riscv64:rva23"]
 )
 def test_target_is_made_from_its_name_and_a_records_json(name):
     target = resolve(name)

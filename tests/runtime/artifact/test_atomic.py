@@ -58,11 +58,7 @@ def test_file_in_the_place_of_a_folder_is_named(tmp_path: Path) -> None:
             atomic.replace(path, b"")
 
 
-FAULTS = {
-    "fsync": errno.EIO,
-    "write": errno.ENOSPC,
-    "close": errno.EDQUOT,
-}
+FAULTS = {"fsync": errno.EIO, "write": errno.ENOSPC, "close": errno.EDQUOT}
 
 
 @pytest.mark.parametrize("fault", FAULTS)

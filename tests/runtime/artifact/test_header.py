@@ -17,10 +17,7 @@ from te_select.runtime.artifact.manifest import NodeRecord, c_name, parse
 from tests.support.programs import output
 from tests.support.runtime_standin import manifest
 
-COMPILERS = {
-    "C11": ("gcc", "-std=c11", "-x", "c"),
-    "C++17": ("g++", "-std=c++17", "-x", "c++"),
-}
+COMPILERS = {"C11": ("gcc", "-std=c11", "-x", "c"), "C++17": ("g++", "-std=c++17", "-x", "c++")}
 STRICT = ("-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only")
 RULES = [
     Workload((), (), ()),

@@ -8,12 +8,7 @@ import pytest
 
 from te_select.errors import ArtifactError
 from te_select.operator.workload import Workload
-from te_select.runtime.artifact.manifest import (
-    KernelRecord,
-    Manifest,
-    is_manifest,
-    parse,
-)
+from te_select.runtime.artifact.manifest import KernelRecord, Manifest, is_manifest, parse
 
 W = Workload((8, "n"), (8, "n"), (), "bfloat16")
 RECORD = KernelRecord(W, {"lanes": 8, "rows": True}, "tuned:znver5/w2_8cte", "it was tuned")

@@ -140,10 +140,7 @@ def test_no_file_appears_before_all_are_written(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("flag", "module", "function"),
-    [
-        ("--csv", "te_select.bench.report", "write_csv"),
-        ("--plot", "te_select.bench.plot", "plot"),
-    ],
+    [("--csv", "te_select.bench.report", "write_csv"), ("--plot", "te_select.bench.plot", "plot")],
 )
 def test_results_without_room_leave_no_file(
     tmp_path: Path, flag: str, module: str, function: str

@@ -9,10 +9,7 @@ from te_select.backends.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.schedules.cpu import defaults, isa
 from te_select.schedules.cpu.config import BY_MACHINE, LEAST_STREAMED_BYTES
-from te_select.schedules.cpu.defaults import (
-    LEAST_PARALLEL_BYTES,
-    default_config,
-)
+from te_select.schedules.cpu.defaults import LEAST_PARALLEL_BYTES, default_config
 
 V3 = resolve("x86-64-v3").tvm
 N = 1 << 20

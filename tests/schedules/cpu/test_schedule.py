@@ -177,10 +177,7 @@ NAMED = list(
 )
 
 
-@pytest.mark.parametrize(
-    ("shapes", "dtype"),
-    the_others_slow(NAMED, [*NAMED[::5], NAMED[2]]),
-)
+@pytest.mark.parametrize(("shapes", "dtype"), the_others_slow(NAMED, [*NAMED[::5], NAMED[2]]))
 def test_rows_of_any_named_length_select_the_same_bits(shapes, dtype):
     kernel = compiler.compile(Workload(*shapes, dtype, "multidirectional"))
     rng = np.random.default_rng(1)

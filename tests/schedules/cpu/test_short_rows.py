@@ -48,10 +48,7 @@ def test_every_alignment_of_out(dtype, inners, past_the_cache, tmp_path):
     workloads = [
         Workload(*shapes, dtype, "multidirectional")
         for inner in inners
-        for shapes in (
-            [("r", 1), ("r", inner), (inner,)],
-            [("r", inner), ("r", inner), ("r", 1)],
-        )
+        for shapes in ([("r", 1), ("r", inner), (inner,)], [("r", inner), ("r", inner), ("r", 1)])
     ]
     assert all(span_of(w).streaming and span_of(w).inner > 1 for w in workloads)
     library = te_select.load(te_select.export(workloads, tmp_path / "rows.so"))

@@ -21,10 +21,7 @@ def places(tmp_path_factory):
 @pytest.fixture(scope="module")
 def built(places):
     folder, groups, of_process = places
-    options = (
-        f'-DTE_SELECT_CGROUPS="{groups}"',
-        f'-DTE_SELECT_CGROUPS_OF_PROCESS="{of_process}"',
-    )
+    options = (f'-DTE_SELECT_CGROUPS="{groups}"', f'-DTE_SELECT_CGROUPS_OF_PROCESS="{of_process}"')
     return c_half.build(folder, "processors_test.c", ["cpu/sysfs.c"], *options)
 
 
@@ -120,10 +117,7 @@ def test_files_of_groups_are_closed(quota):
 
 
 def test_only_the_group_of_cpu_counts(quota):
-    files = {
-        "cpuset/x/cpu.cfs_quota_us": "100000\n",
-        "cpuset/x/cpu.cfs_period_us": "100000\n",
-    }
+    files = {"cpuset/x/cpu.cfs_quota_us": "100000\n", "cpuset/x/cpu.cfs_period_us": "100000\n"}
     assert quota("2:cpuset:/x\n", files) == 0
 
 
