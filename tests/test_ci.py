@@ -1,7 +1,5 @@
 """The second round of .ci/run, and the budget of lines of code."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Warnings of te_select, where they point; and what names say that are gone."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Test modules are imported where a package of others is missing; what needs it is skipped."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

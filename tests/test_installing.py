@@ -1,7 +1,5 @@
 """An installation from the sources: without a compiler, and Python that is started beside them."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Whole kernels against NumPy, bit for bit."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The table of kinds: a made-up kind works everywhere, and no other module names a kind."""
 
-from __future__ import annotations
-
 import ast
 import json
 import sys

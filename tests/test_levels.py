@@ -1,7 +1,5 @@
 """A level of x86-64 is one row, from which everything follows that names levels."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

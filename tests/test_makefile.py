@@ -1,7 +1,5 @@
 """The Makefile's help, and what the demo installs."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The two distributions: each is made from its sdist, and works where it is installed."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import os
 import shutil

@@ -1,7 +1,5 @@
 """How the wheel of the runtime is built for another machine: the compiler, the names, the tag."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import platform

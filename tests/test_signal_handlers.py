@@ -1,7 +1,5 @@
 """Exceptions of signal handlers pass through te-select, from every line, unchanged."""
 
-from __future__ import annotations
-
 import ast
 import builtins
 import gc

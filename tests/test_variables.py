@@ -1,7 +1,5 @@
 """The variables of the environment: all are known, and others are warned of."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Which C compiler links libraries for another instruction set."""
 
-from __future__ import annotations
-
 import pytest
 
 from te_select.backends import cross_compiler

@@ -1,7 +1,5 @@
 """What other programs say."""
 
-from __future__ import annotations
-
 import pytest
 
 from te_select.backends import build_key, c_compiler, kept, programs

@@ -1,7 +1,5 @@
 """A leaf that is not exactly a Select is refused by every lowering, and never misread."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Static libraries and objects: which names they have, and several of them in one program."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The contestants of a row: which are ranked, and which meet again."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The peers: each gives NumPy's result, or says why it cannot."""
 
-from __future__ import annotations
-
 import logging
 import os
 import sys

@@ -1,7 +1,5 @@
 """What the plot of the bench shows: each figure where its axis says."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

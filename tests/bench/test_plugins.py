@@ -1,7 +1,5 @@
 """Peers that other packages register."""
 
-from __future__ import annotations
-
 import json
 import textwrap
 

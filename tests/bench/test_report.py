@@ -1,7 +1,5 @@
 """What the reports of the bench say: each figure, in its unit."""
 
-from __future__ import annotations
-
 import csv
 import io
 import shlex

@@ -1,7 +1,5 @@
 """The figures that follow from the times of a row."""
 
-from __future__ import annotations
-
 import pytest
 
 from te_select.bench.row import COPY, NAMED, OURS, SELECT

@@ -1,7 +1,5 @@
 """Tests of the bench: peers, what a run ranks, and what its reports say."""
 
-from __future__ import annotations
-
 import csv
 import json
 import shlex

@@ -1,7 +1,5 @@
 """The suite of the bench."""
 
-from __future__ import annotations
-
 import pytest
 
 from te_select.bench.suite import BASELINES, DEFAULT, choose

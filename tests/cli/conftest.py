@@ -1,7 +1,5 @@
 """Libraries that the verbs are tried on, and tuning without measuring."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

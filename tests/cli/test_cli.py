@@ -1,7 +1,5 @@
 """Tests of the command line: what it prints, and its exit codes."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

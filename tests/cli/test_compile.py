@@ -1,7 +1,5 @@
 """``te-select compile``: the libraries it writes, and what it prints about them."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import shutil

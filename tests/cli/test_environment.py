@@ -1,7 +1,5 @@
 """The parts of the report of a machine."""
 
-from __future__ import annotations
-
 import platform
 from pathlib import Path
 

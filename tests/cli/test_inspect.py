@@ -1,7 +1,5 @@
 """``te-select inspect``: what it shows of a library and of a workload."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of --model: what the verbs do with the nodes of a model file."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import pickle

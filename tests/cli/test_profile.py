@@ -1,7 +1,5 @@
 """``te-select profile``, and where the profile is shown."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

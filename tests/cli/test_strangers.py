@@ -1,7 +1,5 @@
 """Files of strangers: only what says that it loads a library runs the library's code."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

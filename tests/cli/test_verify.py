@@ -1,7 +1,5 @@
 """``te-select verify``: libraries that pass, and those that fail."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``te-select where`` and ``te-select cache``."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import re

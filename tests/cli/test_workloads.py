@@ -1,7 +1,5 @@
 """Shapes as they are written on the command line."""
 
-from __future__ import annotations
-
 import pytest
 
 from te_select.cli.workloads import parse_shape

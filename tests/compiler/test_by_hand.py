@@ -1,7 +1,5 @@
 """Knobs that a caller sets by hand."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

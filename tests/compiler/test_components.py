@@ -1,7 +1,5 @@
 """What a manifest says of the software that a library is made of and by."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 

@@ -1,7 +1,5 @@
 """The family in the library of a model, for nodes that only the call decides; and by records."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import textwrap

@@ -1,7 +1,5 @@
 """An export for several instruction sets: a library for each, and how programs find theirs."""
 
-from __future__ import annotations
-
 import json
 import platform
 import subprocess

@@ -1,7 +1,5 @@
 """Reads corpus files: every case becomes one run per element type, layout and set of shapes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ A dim is an int, -1 (unknown), ``[lo, hi]`` (where -1 means open), or a symbol. 
 dims, ``{"rank": n}``, or None if even the rank is unknown.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Runs corpus cases: all workloads are compiled into one library, then called."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, NamedTuple

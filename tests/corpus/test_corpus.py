@@ -3,8 +3,6 @@
 With ``TE_SELECT_CORPUS`` set, the whole corpus in that folder runs too.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The operands of corpus cases: literal lists, NumPy expressions, random bits, and views."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The types of tensors that the extension calls the family's function with."""
 
-from __future__ import annotations
-
 import ctypes
 import struct
 

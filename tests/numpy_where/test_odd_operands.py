@@ -1,7 +1,5 @@
 """Operands that NumPy's own conversion does not survive, or speaks of; numbers in tvm-ffi calls."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

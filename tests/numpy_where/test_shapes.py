@@ -1,7 +1,5 @@
 """The shape to which others broadcast is NumPy's."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

@@ -1,7 +1,5 @@
 """where() in threads with small stacks, in which NumPy's works."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.programs import python

@@ -1,7 +1,5 @@
 """The family's function, called with torch tensors by the extension."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 
 import pytest

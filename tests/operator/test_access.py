@@ -1,7 +1,5 @@
 """The access pattern: merged loops, which operands move, bytes moved."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from typing import Any

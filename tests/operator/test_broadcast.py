@@ -1,7 +1,5 @@
 """The four broadcast rules, against NumPy and the corners of the specifications."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

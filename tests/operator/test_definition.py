@@ -1,7 +1,5 @@
 """The definition: its structure, and its values when compiled without any schedule."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Element types: their names, and what is refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import ml_dtypes

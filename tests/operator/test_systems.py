@@ -1,7 +1,5 @@
 """The table of systems: rules, element types, type names; there is no other such table."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

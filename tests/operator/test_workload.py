@@ -1,7 +1,5 @@
 """Workloads: the systems they come from, their names, and their JSON form."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import json

@@ -1,7 +1,5 @@
 """The library of a model: one file that runs with TVM's runtime alone, on every level it is for."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

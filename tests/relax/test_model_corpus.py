@@ -1,7 +1,5 @@
 """The wheres of the reference corpus of ONNX files: replaced, or left with a reason; the bits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import tvm

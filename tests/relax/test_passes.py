@@ -1,7 +1,5 @@
 """The passes: which wheres they replace, why others are left, and that the bits stay the same."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import tvm

@@ -1,7 +1,5 @@
 """Which functions of TIR are a where, which calls are replaced, and which functions stay."""
 
-from __future__ import annotations
-
 import pytest
 import tvm_ffi
 from tvm import relax

@@ -1,7 +1,5 @@
 """The target of a model's kernels follows TVM's."""
 
-from __future__ import annotations
-
 import platform
 
 import pytest

@@ -1,7 +1,5 @@
 """Made-up rows of the bench."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Compiles files of the C half, with a driver, to a library that a test calls."""
 
-from __future__ import annotations
-
 import ctypes
 import subprocess
 import tempfile

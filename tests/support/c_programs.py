@@ -1,7 +1,5 @@
 """Programs in C, of the folder ``c``, that call a kernel by its plain function."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Runs the command line inside the test's process."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A clock that only calls move, instead of the module ``time``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 

@@ -1,7 +1,5 @@
 """A kernel that computes nothing and reports the arguments of the host half."""
 
-from __future__ import annotations
-
 import ctypes
 import itertools
 import os

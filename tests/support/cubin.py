@@ -1,7 +1,5 @@
 """What a cubin says about its kernels: registers, and bytes of local memory."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Stand-ins for CuPy and JAX, on the stand-in for the driver: only what a call needs."""
 
-from __future__ import annotations
-
 import contextlib
 import sys
 from types import SimpleNamespace

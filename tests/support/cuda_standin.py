@@ -1,7 +1,5 @@
 """A stand-in for the NVIDIA driver, and kernels in plain C that it runs instead of CUDA's."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import functools

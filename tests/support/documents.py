@@ -17,8 +17,6 @@ A comment in front of a block says if and how it is run; readers do not see it:
     fragment in C or C++; ``BLOCK`` in it is where.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

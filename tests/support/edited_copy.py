@@ -1,7 +1,5 @@
 """A copy of te_select in which files are edited, as a walk of CONTRIBUTING.md says."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A fresh clone, a fresh home, and a shell in them."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

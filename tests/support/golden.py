@@ -4,8 +4,6 @@
 that made them differ.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

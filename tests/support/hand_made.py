@@ -1,7 +1,5 @@
 """Tensors of our own, passed on by DLPack as no real library would do it."""
 
-from __future__ import annotations
-
 import ctypes
 from typing import Any
 

@@ -1,7 +1,5 @@
 """JSON and XML as a stranger may write them: well formed, and wrong in every field."""
 
-from __future__ import annotations
-
 import copy
 import json
 import random

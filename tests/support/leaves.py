@@ -1,7 +1,5 @@
 """Scheduled functions whose leaf is almost a Select."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

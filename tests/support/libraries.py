@@ -1,7 +1,5 @@
 """Makes libraries with an edited manifest."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

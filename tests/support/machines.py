@@ -1,7 +1,5 @@
 """Targets for tests that run what they build, and marks of what some machines lack."""
 
-from __future__ import annotations
-
 import os
 import platform
 import resource

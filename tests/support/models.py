@@ -1,7 +1,5 @@
 """Small model files, and the reference corpus of model files with its index."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 Packages that are not installed are left out. The protocols have small classes of their own here.
 """
 
-from __future__ import annotations
-
 import array
 import importlib
 import math

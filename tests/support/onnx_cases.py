@@ -1,7 +1,5 @@
 """The node tests of the onnx package: small models with inputs and expected outputs."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass

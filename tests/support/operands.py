@@ -1,7 +1,5 @@
 """Operands of random bits, and what NumPy selects from them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from te_select.operator.dtypes import numpy_dtype

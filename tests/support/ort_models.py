@@ -1,7 +1,5 @@
 """Models with Where for ONNX Runtime, and a library of kernels in C that is built in a second."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

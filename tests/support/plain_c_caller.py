@@ -4,8 +4,6 @@ Run as a program: ``plain_c_caller.py NAME LIBRARY...`` calls the function of ev
 it while its threads wait, sleeps, and does so again.
 """
 
-from __future__ import annotations
-
 import _ctypes
 import ctypes
 import sys

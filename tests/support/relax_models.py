@@ -1,7 +1,5 @@
 """Small Relax modules with wheres, and their results."""
 
-from __future__ import annotations
-
 import ml_dtypes
 import numpy as np
 import tvm

@@ -6,8 +6,6 @@ Blocks without a mark are run, and those with one of the marks given. Python blo
 names, as in one session. The lines of the blocks that were run are written to ``ran.json``.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import shlex

@@ -1,7 +1,5 @@
 """Kernels in plain C instead of TVM's, so that the runtime half is tested alone."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import platform

@@ -1,7 +1,5 @@
 """Hypothesis strategies: workloads of every rule, and operands laid out in awkward ways."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Functions of TIR: spans alone, and statements compiled for this CPU and called from Python."""
 
-from __future__ import annotations
-
 import ctypes
 import re
 import subprocess

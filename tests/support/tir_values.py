@@ -1,7 +1,5 @@
 """Asks a scheduled function where it reads and writes, by computing its own indices."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from random import Random
 from typing import Any

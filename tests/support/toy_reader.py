@@ -1,7 +1,5 @@
 """A reader of a made-up format: each line of a file is the length of a Select's operands."""
 
-from __future__ import annotations
-
 from typing import BinaryIO
 
 from te_select.errors import ModelError

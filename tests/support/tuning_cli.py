@@ -1,7 +1,5 @@
 """Tunes by the command line; the test has replaced the measurer by a fake one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Records for tests, made as a session makes them, and edits of their files by hand."""
 
-from __future__ import annotations
-
 import base64
 import dataclasses
 import json

@@ -1,7 +1,5 @@
 """Random calls of where(), and whether two of them came to the same."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from collections.abc import Callable, Iterable, Sequence

@@ -1,7 +1,5 @@
 """The C half of where() with kernels, a pool and memory that write down what is asked of them."""
 
-from __future__ import annotations
-
 import ctypes
 from pathlib import Path
 from typing import Any, NamedTuple

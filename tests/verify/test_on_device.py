@@ -1,7 +1,5 @@
 """Kernels for CUDA devices that are checked with NumPy arrays, on a stand-in for the driver."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

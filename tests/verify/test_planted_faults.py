@@ -1,7 +1,5 @@
 """Faults of one expression, planted in kernels: `verify` finds each of them."""
 
-from __future__ import annotations
-
 import ctypes
 import re
 from collections.abc import Iterator

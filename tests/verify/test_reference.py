@@ -1,7 +1,5 @@
 """What NumPy selects, against the rules written down a second time."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

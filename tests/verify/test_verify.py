@@ -1,7 +1,5 @@
 """Tests of the checks of kernels against NumPy: a wrong kernel must be found."""
 
-from __future__ import annotations
-
 import ctypes
 import math
 import time

@@ -1,7 +1,5 @@
 """Libraries for other instruction sets: cross-linked here, and called under an emulator."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import re

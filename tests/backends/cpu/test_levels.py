@@ -1,7 +1,5 @@
 """Libraries of several levels: the one that a CPU runs, and the message if it runs none."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

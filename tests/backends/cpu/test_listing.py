@@ -1,7 +1,5 @@
 """Assembly as `Kernel.source` shows it: the code, without what is for debuggers."""
 
-from __future__ import annotations
-
 import platform
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The lowered function: what each task of a call does."""
 
-from __future__ import annotations
-
 import ctypes
 import subprocess
 

@@ -1,7 +1,5 @@
 """What the build of a library for CPUs passes on: configs and required features."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -1,7 +1,5 @@
 """What ``native`` stands for on a machine that is not this one."""
 
-from __future__ import annotations
-
 import platform
 
 import pytest

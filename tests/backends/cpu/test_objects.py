@@ -1,7 +1,5 @@
 """Object files that several processes make."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """RVV: code for it, its detection, and the level of a library, for vectors of several lengths."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 

@@ -1,7 +1,5 @@
 """From a workload to a library for CUDA devices, run on a stand-in for the driver."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import json

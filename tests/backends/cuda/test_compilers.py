@@ -1,7 +1,5 @@
 """Which CUDA compiler is used, and what is asked of it; none need be installed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """CUDA kernels on the CPU against NumPy, bit for bit, with every access checked."""
 
-from __future__ import annotations
-
 import ctypes
 import dataclasses
 import itertools

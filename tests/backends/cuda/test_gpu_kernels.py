@@ -1,7 +1,5 @@
 """Kernels on a real CUDA device: ``pytest -m gpu``. Skipped if there is none."""
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The emitted C reads where the scheduled definition reads, in every access pattern."""
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Iterator
 from itertools import product

@@ -1,7 +1,5 @@
 """CUDA kernels compiled for each arch, read from their machine code. Needs no GPU."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import re

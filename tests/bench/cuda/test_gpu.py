@@ -1,7 +1,5 @@
 """The bench on a real CUDA device: its peers and its graphs. Skipped if there is none."""
 
-from __future__ import annotations
-
 import pytest
 import tvm_ffi
 

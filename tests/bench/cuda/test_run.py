@@ -1,7 +1,5 @@
 """The bench for CUDA devices, on a stand-in for the driver: what it calls, ranks and reports."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

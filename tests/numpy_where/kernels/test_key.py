@@ -1,7 +1,5 @@
 """The names of entries in the cache: they change with the records of the family, and only those."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

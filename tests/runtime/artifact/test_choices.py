@@ -1,7 +1,5 @@
 """The choices of a kernel's levels, in full and in short."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

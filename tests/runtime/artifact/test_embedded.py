@@ -1,7 +1,5 @@
 """The note of a library among those of others, in ELF files made by hand."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

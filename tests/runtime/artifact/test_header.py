@@ -1,7 +1,5 @@
 """The C header of a library: what compilers say of it, and what it says of a kernel."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Manifests: what is read back, and what is refused."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

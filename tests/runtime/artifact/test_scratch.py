@@ -1,7 +1,5 @@
 """Errors if there is no room on the disk, and folders that killed processes leave behind."""
 
-from __future__ import annotations
-
 import errno
 import itertools
 import os

@@ -1,7 +1,5 @@
 """Artifacts on the disk stay whole while others write, read, kill or edit."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

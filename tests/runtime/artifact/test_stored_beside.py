@@ -1,7 +1,5 @@
 """The header and the static library beside a library: whole, replaced only where they are ours."""
 
-from __future__ import annotations
-
 import dataclasses
 import stat
 

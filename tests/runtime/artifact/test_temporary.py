@@ -1,7 +1,5 @@
 """Temporary files and folders: those of killed processes go, and nothing else does."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

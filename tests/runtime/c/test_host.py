@@ -1,7 +1,5 @@
 """The exported functions as C++ programs call them: what they check, before anything is written."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import tvm_ffi

@@ -1,7 +1,5 @@
 """The plain C functions: what they check, and what they say. Called through ctypes, as C would."""
 
-from __future__ import annotations
-
 import ctypes
 import dataclasses
 import threading

@@ -1,7 +1,5 @@
 """The C half and the stubs that are written for it: no compiler warns of any of it."""
 
-from __future__ import annotations
-
 import sysconfig
 from pathlib import Path
 

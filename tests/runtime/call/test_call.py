@@ -1,7 +1,5 @@
 """Calls that give a result: every kind of operand, against NumPy bit for bit."""
 
-from __future__ import annotations
-
 import threading
 
 import numpy as np

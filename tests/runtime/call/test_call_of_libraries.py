@@ -1,7 +1,5 @@
 """Calls with tensors of torch, JAX and tvm-ffi, against NumPy bit for bit."""
 
-from __future__ import annotations
-
 import ml_dtypes
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """Reading tensors that other libraries pass on by DLPack."""
 
-from __future__ import annotations
-
 import weakref
 
 import numpy as np

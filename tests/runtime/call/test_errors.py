@@ -1,7 +1,5 @@
 """Calls that are refused: they raise a SelectError, and nothing is written."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Images: loaded from the bytes that were checked, one for each content."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A library that was built for a model: its kernels by the names and places of the nodes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Linking, exporting and loading: whole files or clear errors."""
 
-from __future__ import annotations
-
 import os
 import platform
 import subprocess

@@ -1,7 +1,5 @@
 """Capsules that lie, and tensors that may not be written, are refused before anything is read."""
 
-from __future__ import annotations
-
 import ctypes
 
 import numpy as np

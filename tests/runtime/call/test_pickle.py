@@ -1,7 +1,5 @@
 """Kernels and libraries are pickled and copied as the bytes of their artifacts."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import subprocess

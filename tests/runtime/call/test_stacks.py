@@ -1,7 +1,5 @@
 """Threads with small stacks: no function of the C half needs much of one."""
 
-from __future__ import annotations
-
 import os
 import sysconfig
 

@@ -1,7 +1,5 @@
 """Which way a span walks, by where its output lies to its inputs: the written code, as it runs."""
 
-from __future__ import annotations
-
 import ctypes
 
 import pytest

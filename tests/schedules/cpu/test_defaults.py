@@ -1,7 +1,5 @@
 """The default choices of the CPU schedule, and the sizes at which they change."""
 
-from __future__ import annotations
-
 import pytest
 
 from te_select import Workload

@@ -3,8 +3,6 @@
 Each file in ``golden/`` shows one pattern.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Spans whose output is one of their sides: every element is read before it is overwritten."""
 
-from __future__ import annotations
-
 import ctypes
 import mmap
 

@@ -1,7 +1,5 @@
 """Which runs may be stored past the cache, read from the code that LLVM makes of whole kernels."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

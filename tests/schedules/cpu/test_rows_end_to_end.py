@@ -1,7 +1,5 @@
 """Rows that are walked end to end, against NumPy, bit for bit."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 

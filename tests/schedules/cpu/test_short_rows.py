@@ -1,7 +1,5 @@
 """Short rows that share vectors, stored past the cache, against NumPy, bit for bit."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 

@@ -4,8 +4,6 @@ Each file in ``golden/`` shows one pattern. The templates that every kernel call
 they are ``schedules/cuda/span.cuh``. The definitions are those of the CPU's golden files.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

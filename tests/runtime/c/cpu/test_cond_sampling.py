@@ -1,7 +1,5 @@
 """Whether spans look at cond first: decided by a few places of it."""
 
-from __future__ import annotations
-
 import ctypes
 import mmap
 import random

@@ -1,7 +1,5 @@
 """Machines are detected from CPUID leaves, laid out as in the manuals of Intel and AMD."""
 
-from __future__ import annotations
-
 import ctypes
 import platform
 

@@ -1,7 +1,5 @@
 """Threads of parallel kernels: how many are started, and by which processes."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a kernel tells the host half, by its access pattern and its config."""
 
-from __future__ import annotations
-
 import pytest
 
 from te_select import Workload

@@ -1,7 +1,5 @@
 """What a call gives a kernel: pointers, sizes, flags and threads."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The pool: every task is done once, and no call waits for a thread that has not come."""
 
-from __future__ import annotations
-
 import ctypes
 import faulthandler
 import os

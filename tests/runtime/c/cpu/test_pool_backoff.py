@@ -1,7 +1,5 @@
 """When calls run alone because the cores have other work, and when they have helpers again."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 

@@ -1,7 +1,5 @@
 """When the pool lets a thread take others' tasks. The clock is made up by the test."""
 
-from __future__ import annotations
-
 import ctypes
 import platform
 import threading

@@ -1,7 +1,5 @@
 """Calls of where() on the threads of a caller's pool."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

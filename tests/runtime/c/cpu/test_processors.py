@@ -1,7 +1,5 @@
 """How many threads a call may use: by the user's number, the affinity and a container's quota."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

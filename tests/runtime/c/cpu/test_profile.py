@@ -1,7 +1,5 @@
 """Profiles: by the machine, by the user's file, by the environment; and their description."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import platform

@@ -1,7 +1,5 @@
 """Kernels that TVM compiled, in programs in C: their threads, OpenMP's and the loader's lock."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

@@ -1,7 +1,5 @@
 """What a library reads about a CPU from files."""
 
-from __future__ import annotations
-
 import ctypes
 import itertools
 import subprocess

@@ -1,7 +1,5 @@
 """Libraries that are opened and closed: many of them, and while their threads wait or work."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What where() decides for a call: which kernels do it, in which pieces, on how many threads."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

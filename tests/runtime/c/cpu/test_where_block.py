@@ -1,7 +1,5 @@
 """Copies of operands that no kernel can read: all elements, in the order of memory."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

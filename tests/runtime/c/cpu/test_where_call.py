@@ -1,7 +1,5 @@
 """The shape and the strides of a call follow from those of its operands, as in NumPy."""
 
-from __future__ import annotations
-
 import ctypes
 import random
 

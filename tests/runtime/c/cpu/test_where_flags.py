@@ -1,7 +1,5 @@
 """Which flags where() gives its kernels, by the profile and the operands."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

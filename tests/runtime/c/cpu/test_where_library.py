@@ -1,7 +1,5 @@
 """The exported functions of a library of where(), called through tvm-ffi."""
 
-from __future__ import annotations
-
 import ctypes
 from concurrent.futures import ThreadPoolExecutor
 

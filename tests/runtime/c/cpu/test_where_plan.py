@@ -1,7 +1,5 @@
 """The bounds of rows by which where() and the schedules of the CPU decide are the same."""
 
-from __future__ import annotations
-
 import ctypes
 
 from te_select.levels import SHORT_ROW_BYTES

@@ -1,7 +1,5 @@
 """The memory that where() takes for tiles, and for rows of one value."""
 
-from __future__ import annotations
-
 import ctypes
 
 import numpy as np

@@ -1,7 +1,5 @@
 """where() of tensors under sanitizers, where a pointer may be null because nothing is there."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support import c_programs

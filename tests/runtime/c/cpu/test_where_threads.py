@@ -1,7 +1,5 @@
 """where() under sanitizers, called from 64 threads at once, while kernels are added."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support import c_programs

@@ -1,7 +1,5 @@
 """Arrays of a device as DLPack capsules: who keeps their memory."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 

@@ -1,7 +1,5 @@
 """Calls of CUDA kernels that fail, on a stand-in for the driver."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import tvm_ffi

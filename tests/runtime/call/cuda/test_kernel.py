@@ -1,7 +1,5 @@
 """Calls of CUDA kernels on a stand-in for the driver: the launch and the result."""
 
-from __future__ import annotations
-
 import threading
 
 import numpy as np

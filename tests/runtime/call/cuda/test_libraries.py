@@ -1,7 +1,5 @@
 """Tensors of torch, CuPy and JAX in calls of CUDA kernels, without a GPU."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

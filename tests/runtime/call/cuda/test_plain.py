@@ -1,7 +1,5 @@
 """The plain C functions of kernels for CUDA, on a stand-in for the driver."""
 
-from __future__ import annotations
-
 import ctypes
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Writes a loop nest in C, and links it; see `te_select.backends`."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path

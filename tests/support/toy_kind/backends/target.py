@@ -1,7 +1,5 @@
 """The one target ``toy``; see `te_select.backends.targets`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

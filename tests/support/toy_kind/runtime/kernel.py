@@ -1,7 +1,5 @@
 """The toy's kernels take NumPy arrays."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from typing import Any
