@@ -15,6 +15,9 @@ static int nothing(int task, int tasks, void* data) {
 int call(int threads) { return te_select_parallel(nothing, 0, 64, threads); }
 int at_hand(int wanted) { return te_select_threads_at_hand(wanted, TE_SELECT_MOST_THREADS); }
 
+/* As after so many jobs that their count begins anew after the next. */
+void wrap(void) { te_select_pool_v5->generation = UINT32_MAX; }
+
 /* As after a stall. Helpers come back by their answer alone, not because enough time has passed. */
 void stall(void) {
   te_select_pool* p = te_select_pool_v5;

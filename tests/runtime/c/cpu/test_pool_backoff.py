@@ -232,6 +232,19 @@ def test_helpers_answer_and_stop_nobody_until_then(answering):
     c_half.run(answering, HELPERS, code)
 
 
+def test_helpers_come_when_the_count_of_jobs_begins_anew(answering):
+    code = """
+        for k in range(5):
+            pool.wrap()
+            assert pool.call(3) == 0
+            pool.wrap()
+            pool.stall()
+            alone_until_helpers_answer()
+            assert pool.at_hand(3) == 3
+    """
+    c_half.run(answering, HELPERS, code)
+
+
 def test_policy_that_a_program_chose_is_kept(answering):
     """Threads inherit it from the thread that starts them."""
     code = """
