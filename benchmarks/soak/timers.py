@@ -30,7 +30,7 @@ _ELEMENTS = 64
 _LONGEST = 100e-6  # seconds until the timer raises; a call takes 1 to 30 us
 _LONGEST_OF_FILES = 5e-3  # where files are read or written
 _CALLS = 100_000  # the timer raises long before
-_OF_FILES = ("compile", "compile with records", "export", "load", "pickle")
+_OF_FILES = ("compile", "compile with records", "export", "load", "pickle", "read_model")
 Raised = type[BaseException]
 Call = tuple[Callable[[], Any], Callable[[], None]]  # a call, and a check of what it has written
 
@@ -195,12 +195,15 @@ def _calls(seed: int) -> dict[str, Call]:
     path = Path(tempfile.mkdtemp()) / "kernel.so"
     kernel.export(path)
     workload = te_select.Workload(shape, shape, shape)
+    model = path.with_suffix(".json")
+    model.write_text('{"graph": [{"kind": "Add", "attrs": {"axis": {"value": 1}}}]}')
     of_files: dict[str, Callable[[], Any]] = {
         "compile": lambda: te_select.compile(workload, tuning_logs=False),
         "compile with records": lambda: te_select.compile(workload),
         "export": lambda: kernel.export(path),
         "load": lambda: te_select.load(path),
         "pickle": lambda: pickle.loads(pickle.dumps(kernel)),
+        "read_model": lambda: te_select.read_model(model),
     }
     calls |= {name: (of_files[name], lambda: None) for name in _OF_FILES}
     with contextlib.suppress(ImportError):
