@@ -195,7 +195,7 @@ def _calls(seed: int) -> dict[str, Call]:
     path = Path(tempfile.mkdtemp()) / "kernel.so"
     kernel.export(path)
     workload = te_select.Workload(shape, shape, shape)
-    model = path.with_suffix(".json")
+    model = path.with_name("model.json")
     model.write_text('{"graph": [{"kind": "Add", "attrs": {"axis": {"value": 1}}}]}')
     of_files: dict[str, Callable[[], Any]] = {
         "compile": lambda: te_select.compile(workload, tuning_logs=False),
