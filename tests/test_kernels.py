@@ -11,7 +11,7 @@ import te_select
 from te_select import Workload
 from te_select.operator.dtypes import ELEMENT_TYPES
 from tests.support import strategies as s
-from tests.support.cases import the_others_slow
+from tests.support.cases import short_rows, the_others_slow
 from tests.support.machines import on_x86_64
 from tests.support.programs import python
 
@@ -72,20 +72,8 @@ def test_element_type_by_every_access_pattern_of_two_loops(dtype, tmp_path):
 
 @pytest.mark.parametrize("inner", the_others_slow([2, 3, 4, 5, 6, 7, 12, 31, 33, 63, 100], [3, 7]))
 def test_short_rows_of_named_and_literal_count(inner, tmp_path):
-    shapes = [
-        (["r", 1], ["r", inner], ["r", inner]),
-        (["r", 1], ["r", inner], [inner]),
-        (["r", inner], ["r", 1], [inner]),
-        ([inner], ["r", 1], ["r", inner]),
-        (["r", 1], [inner], []),
-    ]
-    named = [
-        Workload(*each, dtype, "multidirectional")
-        for each in shapes
-        for dtype in ("uint8", "float32", "float64")
-    ]
+    named, literal = short_rows(inner, ("uint8", "float32", "float64"))
     sizes = (0, 1, 3, 8, 15, 16, 17, 64, 65, 200)
-    literal = [w.bind({"r": rows}) for w in named for rows in (7, 65)]
     library = te_select.load(te_select.export([*named, *literal], tmp_path / "rows.so"))
     for workload in literal:
         check(library[workload.name], workload)

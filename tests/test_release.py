@@ -16,7 +16,7 @@ from filelock import FileLock
 from packaging.requirements import Requirement
 
 import te_select
-from tests.support.programs import ended
+from tests.support.programs import ended, output
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("make") is None, reason="no make")]
 ROOT = Path(__file__).resolve().parent.parent
@@ -82,16 +82,8 @@ def made(tmp_path_factory, worker_id):
 def make_wheels(folder):
     programs = Path(sys.executable).parent
     work = folder.with_name("work")
-    words = (
-        f"LEVELS={LEVEL}",
-        f"DIST={work}/dist",
-        f"WORK={work}",
-        f"BIN={programs}",
-        f"BUILT={folder.parent}",
-    )
-    made = subprocess.run(
-        ["make", "-C", str(ROOT), "wheel", *words], capture_output=True, text=True, check=False
-    )
+    places = (f"DIST={work}/dist", f"WORK={work}", f"BIN={programs}", f"BUILT={folder.parent}")
+    made = ended("make", "-C", ROOT, "wheel", f"LEVELS={LEVEL}", *places, timeout=900)
     if "Could not find a version" in made.stderr + made.stdout:
         pytest.skip("no package index can be reached")
     assert made.returncode == 0, made.stdout[-2000:] + made.stderr[-2000:]
@@ -123,8 +115,7 @@ def environment(folder, made, *names):
 def packages(python):
     """The folder of the packages of an environment."""
     where = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    found = subprocess.run([python, "-c", where], capture_output=True, text=True, check=True)
-    return Path(found.stdout.strip())
+    return Path(output(python, "-c", where).strip())
 
 
 def lend(python, *names):

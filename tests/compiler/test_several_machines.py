@@ -19,6 +19,7 @@ from te_select.runtime.artifact.manifest import c_name
 from te_select.runtime.call.cpu import features
 from te_select.schedules.cpu.isa import ISAS
 from tests.support import cli, foreign
+from tests.support.programs import output
 
 LEVELS = "x86-64-v2,x86-64-v3"
 TARGET = f"{LEVELS},aarch64"
@@ -241,6 +242,4 @@ def test_c_program_finds_its_library_by_uname(path, tmp_path, isa):
     program = tmp_path / "main"
     options = ["-std=gnu11", "-Wall", "-Werror", tmp_path / "main.c", "-o", program, "-ldl"]
     subprocess.run([*compiler_for(ISAS[isa].triple), *options], check=True)
-    words = [*emulator, program, path.parent]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (0, f"{ISAS[isa].machine} 1 -1 3")
+    assert output(*emulator, program, path.parent) == f"{ISAS[isa].machine} 1 -1 3"

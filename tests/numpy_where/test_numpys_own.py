@@ -3,7 +3,6 @@
 import importlib.util
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from te_select.verify.reference import placed
 from tests.corpus.cases import read
 from tests.corpus.run import workload_of
 from tests.corpus.values import operands
+from tests.support.programs import output
 from tests.support.where_calls import difference, outcome, path_of_python
 
 
@@ -23,23 +23,17 @@ def test_numpys_own_tests_pass(tmp_path):
     spec = importlib.util.find_spec("numpy._core.tests.test_multiarray")
     if spec is None or importlib.util.find_spec("hypothesis") is None:
         pytest.skip("NumPy is installed without its tests")
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider"),
-            *("-c", "/dev/null", "--rootdir", tmp_path, "-p", "tests.support.numpy_where_replaced"),
-            *("-k", "TestWhere", spec.origin),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
+    said = output(
+        *(sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider"),
+        *("-c", "/dev/null", "--rootdir", tmp_path, "-p", "tests.support.numpy_where_replaced"),
+        *("-k", "TestWhere", spec.origin),
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": path_of_python()},
+        PYTHONPATH=path_of_python(),
     )
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
-    passed = re.search(r"(\d+) passed", done.stdout)
-    calls = re.search(r"te_select.where: (\d+) calls", done.stdout)
-    assert passed and calls and int(passed[1]) >= 10, done.stdout
-    assert int(calls[1]) > 100, done.stdout
+    passed = re.search(r"(\d+) passed", said)
+    calls = re.search(r"te_select.where: (\d+) calls", said)
+    assert passed and calls and int(passed[1]) >= 10, said
+    assert int(calls[1]) > 100, said
 
 
 def arrays(run, random):

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from te_select import Workload
+
 
 def the_others_slow(cases: Iterable[Any], first: Container[Any]) -> list[Any]:
     """Parameters, of which only the first ones are for every run; a tuple is several."""
@@ -15,3 +17,16 @@ def the_others_slow(cases: Iterable[Any], first: Container[Any]) -> list[Any]:
         )
         for case in cases
     ]
+
+
+def short_rows(inner: int, dtypes: Iterable[str]) -> tuple[list[Workload], list[Workload]]:
+    """Rows of some elements that move in every way: any number of rows, and 7 and 65 of them."""
+    shapes = (
+        (["r", 1], ["r", inner], ["r", inner]),
+        (["r", 1], ["r", inner], [inner]),
+        (["r", inner], ["r", 1], [inner]),
+        ([inner], ["r", 1], ["r", inner]),
+        (["r", 1], [inner], []),
+    )
+    named = [Workload(*each, dtype, "multidirectional") for each in shapes for dtype in dtypes]
+    return named, [w.bind({"r": rows}) for w in named for rows in (7, 65)]

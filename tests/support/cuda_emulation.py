@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tvm import s_tir
+from tvm import s_tir, tirx
 
 from te_select import Workload
 from te_select.backends.cuda.lowering import CudaFunction, lower, translation_unit
@@ -133,10 +133,16 @@ class Emulated:
             self.streamed[name] = emulator.te_select_emulator_streamed(k)
 
 
-def lowered(workload: Workload, symbol: str = "kernel", **knobs) -> CudaFunction:
-    """Schedule a workload with the default config, but for these knobs, and lower it."""
+def scheduled(workload: Workload, **knobs) -> tirx.PrimFunc:
+    """Schedule a workload with the default config, but for these knobs."""
     pattern = access_pattern(workload)
     config = dataclasses.replace(cuda.default_config(pattern, None), **knobs).checked(pattern)
     sch = s_tir.Schedule(definition(workload))
     cuda.apply(sch, pattern, None, config)
-    return lower(sch.mod["main"], symbol, workload.dim_names, pattern)
+    return sch.mod["main"]
+
+
+def lowered(workload: Workload, symbol: str = "kernel", **knobs) -> CudaFunction:
+    """Schedule a workload, and lower it."""
+    func = scheduled(workload, **knobs)
+    return lower(func, symbol, workload.dim_names, access_pattern(workload))

@@ -19,10 +19,11 @@ from te_select.backends.cuda.lowering import CudaFunction
 from te_select.backends.programs import c_compiler
 from te_select.operator.dtypes import ELEMENT_TYPES, numpy_dtype
 from te_select.operator.workload import Workload
-from te_select.runtime.artifact.manifest import KernelRecord, Manifest
+from te_select.runtime.artifact.manifest import KernelRecord, Manifest, c_name
 from te_select.runtime.call import loading
 from te_select.runtime.call.cuda.device_array import DeviceArray
 from te_select.runtime.call.cuda.kernel import CudaKernel
+from tests.support.operands import SHAPE, mask, random
 from tests.support.runtime_standin import c_source
 
 SOURCE = Path(__file__).with_name("fake_cuda.c")
@@ -111,6 +112,7 @@ def build(
     archs: Sequence[str] = ARCHS,
     blocks: str = "7",
     functions: Sequence[CudaFunction] = (),
+    plain: bool = False,
 ) -> Path:
     """Link and describe a library whose machine code is a line of text."""
     cubins = {arch: f"cubin {arch}".encode() for arch in archs}
@@ -121,7 +123,10 @@ def build(
         link.CudaEntry(w, f"te_select_kernel_{i}", THREADS, blocks) for i, w in enumerate(workloads)
     ]
     manifest = Manifest(
-        tuple(KernelRecord(w, {"threads": THREADS}) for w in workloads),
+        tuple(
+            KernelRecord(w, {"threads": THREADS}, c_function=c_name(w) if plain else "")
+            for w in workloads
+        ),
         {
             "name": f"cuda:{','.join(archs)}",
             "kind": "cuda",
@@ -134,21 +139,14 @@ def build(
     return path
 
 
-@functools.cache
-def kernel(workload: Workload, archs: Sequence[str] = ARCHS, blocks: str = "7") -> CudaKernel:
-    """A loaded kernel; each is built once per process."""
-    loaded = loading.load(
-        build([workload], folder() / f"{next(_numbers)}.so", archs=archs, blocks=blocks)
-    )
-    assert isinstance(loaded, CudaKernel)
-    return loaded
-
-
 def fresh_kernel(workload: Workload, **how: Any) -> CudaKernel:
     """A kernel of a library of its own, which no device has seen."""
     loaded = loading.load(build([workload], folder() / f"{next(_numbers)}.so", **how))
     assert isinstance(loaded, CudaKernel)
     return loaded
+
+
+kernel = functools.cache(fresh_kernel)
 
 
 @functools.cache
@@ -211,14 +209,6 @@ class Strided:
         return capsule
 
 
-SHAPE = (3, 5)
-
-
 def data(dtype="float32", shape=SHAPE):
-    rng = np.random.default_rng(3)
-    dtype = numpy_dtype(dtype)
-    sides = [rng.integers(0, 256, (*shape, dtype.itemsize), np.uint8) for _ in range(2)]
-    if dtype == np.bool_:
-        sides = [side & 1 for side in sides]
-    cond = rng.integers(0, 2, shape).astype(bool)
-    return cond, *(side.view(dtype).reshape(shape) for side in sides)
+    """Random cond, then and else_."""
+    return mask(shape), random(shape, dtype, 1), random(shape, dtype, 2)

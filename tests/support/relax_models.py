@@ -1,13 +1,12 @@
 """Small Relax modules with wheres, and their results."""
 
-import ml_dtypes
 import numpy as np
 import tvm
 from tvm import relax, tirx
 
 from te_select.backends.targets import resolve
-from te_select.operator.dtypes import ELEMENT_TYPES
 from tests.support.machines import LEVEL
+from tests.support.operands import mask, random
 
 TARGET = resolve(LEVEL).tvm
 
@@ -47,7 +46,6 @@ def where_module(cond, then, else_, dtype="float32", build=relax.op.where):
 
 def operands(cond, then, else_, dtype="float32", seed=0):
     """NumPy arrays of random bits for `where_module`."""
-    rng = np.random.default_rng(seed)
     names = {}
 
     def size(given):
@@ -58,13 +56,8 @@ def operands(cond, then, else_, dtype="float32", seed=0):
         return SIZES[name] * factor
 
     shapes = [[size(each) for each in shape] for shape in (cond, then, else_)]
-    made = [np.asarray(rng.random(shapes[0]) < 0.5)]
-    width = ELEMENT_TYPES[dtype].width
-    of = getattr(ml_dtypes, dtype) if dtype.startswith(("bf", "float8")) else np.dtype(dtype)
-    for shape in shapes[1:]:
-        bits = rng.integers(0, 2 if dtype == "bool" else 256, (*shape, width), dtype=np.uint8)
-        made.append(bits.view(of).reshape(shape))
-    return [*made, np.zeros(tuple(names.values()), bool)]
+    sides = (random(shape, dtype, seed + k) for k, shape in enumerate(shapes[1:], 1))
+    return [mask(shapes[0], seed), *sides, np.zeros(tuple(names.values()), bool)]
 
 
 def run(mod, target, arrays):

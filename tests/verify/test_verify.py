@@ -83,16 +83,10 @@ def test_one_wrong_element_is_found_with_its_index_and_bits() -> None:
     )
 
 
-def test_a_float_copy_that_quiets_nans_is_found() -> None:
+@pytest.mark.parametrize(("is_changed", "to"), [(np.isnan, np.nan), (lambda out: out == 0, 0)])
+def test_a_quieted_nan_or_a_lost_negative_zero_is_found(is_changed: Any, to: float) -> None:
     def spoil(_cond: Any, _then: Any, _else: Any, out: Any) -> None:
-        out[np.isnan(out)] = np.nan
-
-    assert "special" in failed(NumPyKernel(SMALL, spoil))
-
-
-def test_a_lost_negative_zero_is_found() -> None:
-    def spoil(_cond: Any, _then: Any, _else: Any, out: Any) -> None:
-        out[out == 0] = 0
+        out[is_changed(out)] = to
 
     assert "special" in failed(NumPyKernel(SMALL, spoil))
 

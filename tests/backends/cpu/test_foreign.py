@@ -130,9 +130,7 @@ def test_c_program_calls_a_library_by_its_header(tmp_path, target, ending):
     library = (tmp_path / "mask").with_suffix(ending)
     options = [library, f"-Wl,-rpath,{tmp_path}", "-pthread", "-ldl", "-o", tmp_path / "main"]
     subprocess.run([*compiler, "-Wall", "-Werror", tmp_path / "main.c", *options], check=True)
-    words = [*command, "-cpu", TARGETS[target], tmp_path / "main"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (0, "1 2 -1 -1 5 6 "), done.stderr
+    assert output(*command, "-cpu", TARGETS[target], tmp_path / "main") == "1 2 -1 -1 5 6 "
 
 
 def test_library_needs_only_the_c_library(library):

@@ -14,6 +14,7 @@ from te_select.backends.cuda import lowering
 from te_select.operator.access import access_pattern
 from te_select.schedules.cuda import schedule as cuda
 from tests.support import strategies as s
+from tests.support.cases import short_rows
 from tests.support.cuda_emulation import WIDTHS, Emulated, lowered
 
 AROUND_VECTORS = (0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 255, 257, 1023, 4097, 8195)
@@ -113,17 +114,7 @@ OFFSETS = (  # whole vectors at each address, then one operand that is not align
     ],
 )
 def test_short_rows_of_named_and_literal_count(inner, tmp_path):
-    named = [
-        Workload(*each, dtype, "multidirectional")
-        for each in (
-            (["r", 1], ["r", inner], ["r", inner]),
-            (["r", 1], ["r", inner], [inner]),
-            (["r", inner], ["r", 1], [inner]),
-            ([inner], ["r", 1], ["r", inner]),
-        )
-        for dtype in ("uint8", "float32", "complex128")
-    ]
-    literal = [w.bind({"r": rows}) for w in named for rows in (7, 65)]
+    named, literal = short_rows(inner, ("uint8", "float32", "complex128"))
     emulated, symbols = emulate([*named, *literal], tmp_path)
     for symbol, workload in symbols.items():
         for rows in (0, 1, 3, 16, 65, 200) if workload.dim_names else (None,):

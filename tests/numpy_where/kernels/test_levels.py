@@ -1,9 +1,7 @@
 """A family for several levels: each CPU runs the best of those that it can run."""
 
 import json
-import os
 import shutil
-import subprocess
 import sys
 
 import pytest
@@ -16,6 +14,7 @@ from te_select.operator import family
 from te_select.runtime.call.cpu import features
 from tests.support.cases import the_others_slow
 from tests.support.machines import on_x86_64
+from tests.support.programs import output
 from tests.support.where_calls import path_of_python
 
 pytestmark = on_x86_64
@@ -57,21 +56,14 @@ def used(path, *emulator, level=""):
 
     Nothing can be built there: the cache is a file.
     """
-    done = subprocess.run(
-        [*emulator, sys.executable, "-c", USE, path],
-        env={
-            **os.environ,
-            "OPENBLAS_CORETYPE": "",  # NumPy's BLAS is to ask the emulated CPU, too
-            "TE_SELECT_LEVEL": level,
-            "TE_SELECT_CACHE_DIR": "/dev/null",
-            "PYTHONPATH": path_of_python(),
-        },
-        capture_output=True,
-        text=True,
-        check=False,
+    said = output(
+        *(*emulator, sys.executable, "-c", USE, path),
+        OPENBLAS_CORETYPE="",  # NumPy's BLAS is to ask the emulated CPU, too
+        TE_SELECT_LEVEL=level,
+        TE_SELECT_CACHE_DIR="/dev/null",
+        PYTHONPATH=path_of_python(),
     )
-    assert done.returncode == 0, done.stderr
-    number, calls, has_tvm = json.loads(done.stdout)
+    number, calls, has_tvm = json.loads(said)
     return LEVELS[number], calls, has_tvm
 
 

@@ -12,26 +12,22 @@ from te_select.runtime.artifact.manifest import c_name
 from tests.support.runtime_standin import build
 
 W = Workload((8,), (8,), (8,), "float32")
-OTHER = Workload((8,), (8,), (8,), "int32")
 AR = b"!<arch>\n" + b"/".ljust(48) + b"4".ljust(10) + b"`\n" + b"\0" * 4
 ARCHIVE = AR + b"te_select.o/ " + bytes(100)
 
 
 @pytest.fixture(scope="module")
-def pair(tmp_path_factory):
-    """Two libraries that differ in their results and in their sizes."""
-    folder = tmp_path_factory.mktemp("pair")
-    many = [OTHER, *(Workload((n,), (n,), (n,), "int32") for n in range(9, 40))]
-    return build([W], folder / "one.so"), build(many, folder / "two.so")
+def plain(tmp_path_factory):
+    """A library without plain C functions."""
+    return stored.read(build([W], tmp_path_factory.mktemp("plain") / "one.so"))
 
 
 @pytest.fixture
-def with_c(pair):
+def with_c(plain):
     """A library with plain C functions, and a static library of the same build."""
-    library = stored.read(pair[0])
-    kernel = dataclasses.replace(library.manifest.kernels[0], c_function=c_name(W))
-    manifest = dataclasses.replace(library.manifest, kernels=(kernel,))
-    return dataclasses.replace(library, manifest=manifest, static={".a": ARCHIVE})
+    kernel = dataclasses.replace(plain.manifest.kernels[0], c_function=c_name(W))
+    manifest = dataclasses.replace(plain.manifest, kernels=(kernel,))
+    return dataclasses.replace(plain, manifest=manifest, static={".a": ARCHIVE})
 
 
 def listed(folder):
@@ -46,13 +42,13 @@ def test_header_and_static_library_lie_beside_the_library(with_c, tmp_path):
     assert not path.with_suffix(".h").stat().st_mode & stat.S_IXUSR
 
 
-def test_those_of_an_earlier_export_are_replaced_or_removed(with_c, pair, tmp_path):
+def test_those_of_an_earlier_export_are_replaced_or_removed(with_c, plain, tmp_path):
     path = stored.write(with_c, tmp_path / "mask.so")
     stored.write(dataclasses.replace(with_c, static={".a": ARCHIVE + b"new"}), path)
     assert path.with_suffix(".a").read_bytes() == ARCHIVE + b"new"
     stored.write(dataclasses.replace(with_c, static={}), path)
     assert listed(tmp_path) == ["mask.h", "mask.json", "mask.so"]
-    stored.write(stored.read(pair[0]), path)  # as an older te-select has built it
+    stored.write(plain, path)  # as an older te-select has built it
     assert listed(tmp_path) == ["mask.json", "mask.so"]
 
 
@@ -85,11 +81,11 @@ def test_folder_of_such_a_name_is_refused(with_c, tmp_path, ending):
     assert listed(tmp_path) == [f"mask{ending}"]
 
 
-def test_file_that_is_not_written_stays_where_it_is_no_ones(pair, tmp_path):
+def test_file_that_is_not_written_stays_where_it_is_no_ones(plain, tmp_path):
     """The library has no plain functions, and the header and the archive are the user's."""
     for ending in (".h", ".a"):
         (tmp_path / f"mask{ending}").write_text("mine")
-    stored.write(stored.read(pair[0]), tmp_path / "mask.so")
+    stored.write(plain, tmp_path / "mask.so")
     assert listed(tmp_path) == ["mask.a", "mask.h", "mask.json", "mask.so"]
     assert (tmp_path / "mask.a").read_text() == "mine"
 

@@ -1,6 +1,6 @@
 """Calls that give a result: every kind of operand, against NumPy bit for bit."""
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -163,19 +163,11 @@ def test_named_dims_take_any_size():
 def test_eight_threads_call_one_parallel_kernel():
     shape = (64, 64)
     k = kernel(same("float32", shape), 1)
-    failed = []
 
-    def work(seed):
-        then, else_ = random(shape, "float32", seed), random(shape, "float32", seed + 100)
-        cond = mask(shape, seed)
-        wanted = bits_of(expected(cond, then, else_))
-        for _ in range(50):
-            if bits_of(k(cond, then, else_)) != wanted:
-                failed.append(seed)
+    def is_right(seed):
+        given = mask(shape, seed), *(random(shape, "float32", seed + more) for more in (0, 100))
+        wanted = bits_of(expected(*given))
+        return all(bits_of(k(*given)) == wanted for _ in range(50))
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failed
+    with ThreadPoolExecutor(8) as callers:
+        assert all(callers.map(is_right, range(8)))

@@ -58,15 +58,6 @@ def test_torch_pending_conjugation_and_negation_are_resolved():
         kernel(same("float32", (4,)))(cond, x, torch.ones(4), out=out)
 
 
-def test_torch_inputs_with_gradient_are_read_under_no_grad():
-    torch = pytest.importorskip("torch")
-    x = torch.nn.Parameter(torch.ones(4))
-    with torch.no_grad():
-        out = kernel(same("float32", (4,)))(torch.zeros(4, dtype=torch.bool), torch.zeros(4), x)
-    assert torch.equal(out, torch.ones(4))
-    assert not out.requires_grad
-
-
 @pytest.mark.parametrize("dtype", ["bool", "float32", "bfloat16", "float8_e5m2", "complex64"])
 def test_jax_arrays(dtype):
     jnp = pytest.importorskip("jax.numpy")

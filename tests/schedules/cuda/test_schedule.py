@@ -4,27 +4,19 @@ import dataclasses
 
 import pytest
 import tvm_ffi
-from tvm import s_tir, tirx
+from tvm import tirx
 
 from te_select import Workload
-from te_select.backends.cuda.lowering import lower, translation_unit
+from te_select.backends.cuda.lowering import translation_unit
 from te_select.errors import SelectError
 from te_select.operator.access import STAYS, access_pattern
-from te_select.operator.definition import definition
 from te_select.schedules.annotations import ANNOTATION
 from te_select.schedules.cuda import schedule as cuda
 from te_select.schedules.cuda import span as spans
 from te_select.schedules.cuda.span import Span
+from tests.support.cuda_emulation import lowered, scheduled
 
 BIG = 1 << 25
-
-
-def scheduled(workload, **knobs):
-    pattern = access_pattern(workload)
-    config = dataclasses.replace(cuda.default_config(pattern, None), **knobs).checked(pattern)
-    sch = s_tir.Schedule(definition(workload))
-    cuda.apply(sch, pattern, None, config)
-    return sch.mod["main"]
 
 
 def loops_of(func):
@@ -35,11 +27,6 @@ def loops_of(func):
 
 def tag(loop):
     return None if loop.thread_binding is None else loop.thread_binding.thread_tag
-
-
-def lowered(workload, symbol="kernel", **knobs):
-    func = scheduled(workload, **knobs)
-    return lower(func, symbol, workload.dim_names, access_pattern(workload))
 
 
 def span_symbol(workload):

@@ -42,24 +42,23 @@ PARALLEL = """
 """
 
 
+SHAPE = (64, 64)
+SQUARE = Workload(SHAPE, SHAPE, SHAPE)
+
+
 @pytest.fixture(scope="module")
 def parallel(tmp_path_factory):
-    shape = (64, 64)
-    path = tmp_path_factory.mktemp("parallel") / "mask.so"
-    return build([Workload(shape, shape, shape, "float32")], path, bytes_per_thread=1024)
+    return build([SQUARE], tmp_path_factory.mktemp("parallel") / "mask.so", bytes_per_thread=1024)
 
 
 def test_parallel_kernel_survives_a_fork(parallel):
-    code = (
-        PARALLEL
-        + """
+    code = f"""{PARALLEL}
     child = os.fork()
     if child == 0:
         os._exit(0 if (k(cond, then, else_) == cond).all() else 1)
     assert os.waitpid(child, 0)[1] == 0
     assert (k(cond, then, else_) == cond).all()
     """
-    )
     assert run_alone(code, parallel).split() == ["3"]
 
 
@@ -67,9 +66,7 @@ def test_parallel_kernel_survives_a_fork(parallel):
 def test_libraries_of_a_forked_child_run_serially(parallel, tmp_path):
     other = Workload((64, 64), (64, 64), (64, 64), "uint8")
     path = build([other], tmp_path / "other.so", bytes_per_thread=1024)
-    code = (
-        PARALLEL
-        + """
+    code = f"""{PARALLEL}
     child = os.fork()
     if child == 0:
         import signal
@@ -85,7 +82,6 @@ def test_libraries_of_a_forked_child_run_serially(parallel, tmp_path):
         os._exit(0 if right else 1)
     assert os.waitpid(child, 0)[1] == 0
     """
-    )
     assert run_alone(code, parallel, path, tmp_path / "made.so").split() == ["3"]
 
 
@@ -139,8 +135,7 @@ MOST_THREADS = 256  # as in processors.h
 
 
 def test_huge_thread_count_starts_no_more_than_256_threads(tmp_path):
-    shape = (64, 64)
-    path = build([Workload(shape, shape, shape)], tmp_path / "library.so", bytes_per_thread=1)
+    path = build([SQUARE], tmp_path / "library.so", bytes_per_thread=1)
     extra = run_alone(PARALLEL, path, TE_SELECT_NUM_THREADS="9" * 30)
     assert int(extra) == MOST_THREADS - 1
 
@@ -148,8 +143,7 @@ def test_huge_thread_count_starts_no_more_than_256_threads(tmp_path):
 @needs_limits
 def test_work_is_done_whole_by_fewer_threads_than_asked(tmp_path):
     """The system refuses threads if there is no memory for their stacks."""
-    shape = (64, 64)
-    path = build([Workload(shape, shape, shape)], tmp_path / "library.so", bytes_per_thread=1)
+    path = build([SQUARE], tmp_path / "library.so", bytes_per_thread=1)
     limit = """
     import resource
     with open("/proc/self/statm") as statm:
@@ -162,9 +156,7 @@ def test_work_is_done_whole_by_fewer_threads_than_asked(tmp_path):
 
 
 def test_bytes_decide_how_many_threads_are_worth_it(tmp_path):
-    shape = (64, 64)
-    path = tmp_path / "mask.so"
-    build([Workload(shape, shape, shape, "float32")], path, bytes_per_thread=20000)
+    path = build([SQUARE], tmp_path / "mask.so", bytes_per_thread=20000)
     assert run_alone(PARALLEL, path).split() == ["1"]
 
 

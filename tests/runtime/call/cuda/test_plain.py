@@ -5,10 +5,8 @@ import ctypes
 import numpy as np
 import pytest
 
-from te_select.backends.cuda import link
-from te_select.backends.cuda.compilers import CudaBinary
 from te_select.operator.workload import Workload
-from te_select.runtime.artifact.manifest import KernelRecord, Manifest, c_name
+from te_select.runtime.artifact.manifest import c_name
 from tests.support import cuda_standin
 from tests.support.cuda_standin import fake_driver, on_device, read, running
 
@@ -16,23 +14,12 @@ OK, INVALID, CANNOT_RUN = 0, 1, 2
 W = Workload(("n", 4), ("n", 4), ())
 
 
-def build(workload, folder):
-    """A library that no device has seen."""
-    archs = cuda_standin.ARCHS
-    target = {"name": "cuda", "kind": "cuda", "archs": list(archs), "cpu_features": []}
-    record = KernelRecord(workload, {}, c_function=c_name(workload))
-    entry = link.CudaEntry(workload, "te_select_kernel_0", cuda_standin.THREADS, "7")
-    binary = CudaBinary({arch: b"cubin" for arch in archs}, "ptx")
-    path = folder / "lib.so"
-    link.link(binary, [entry], Manifest((record,), target, {}), path)
-    library = ctypes.CDLL(str(path))
-    library.te_select_error.restype = ctypes.c_char_p
-    return library
-
-
 @pytest.fixture
 def library(tmp_path):
-    return build(W, tmp_path)
+    """A library that no device has seen."""
+    opened = ctypes.CDLL(str(cuda_standin.build([W], tmp_path / "lib.so", plain=True)))
+    opened.te_select_error.restype = ctypes.c_char_p
+    return opened
 
 
 def call(library, workload, *operands, sizes=(), stream=0):
