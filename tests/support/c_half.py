@@ -73,11 +73,11 @@ def copied(path: Path, folder: Path) -> ctypes.CDLL:
     return ctypes.CDLL(str(copy))
 
 
-def run(path: Path, *code: str, before: str = "") -> None:
+def run(path: Path, *code: str, before: str = "", timeout: float = 120, **variables: str) -> None:
     """Run code in a process that must neither hang nor crash.
 
     It finds the library as ``pool``, and the ids of the pool's threads by ``helpers(count)``.
     ``before`` runs before the library is loaded.
     """
     whole = before + _POOL + "".join(map(textwrap.dedent, code))
-    python(whole, path, timeout=120)
+    python(whole, path, timeout=timeout, **variables)

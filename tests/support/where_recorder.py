@@ -9,7 +9,7 @@ import numpy as np
 from te_select.schedules.cpu.flags import FLAGS
 from tests.support import c_half
 
-_HALF = (
+HALF = (
     "decide",
     "pool_of_caller",
     "where",
@@ -97,7 +97,7 @@ class Asked(NamedTuple):
 
 def build(folder: Path) -> Path:
     """Compile the library."""
-    half = [f"cpu/{name}.c" for name in _HALF]
+    half = [f"cpu/{name}.c" for name in HALF]
     recorded = ("-include", str(c_half.DRIVERS / "where_recorder.h"))
     return c_half.build(folder, "where_recorder.c", half, *recorded)
 

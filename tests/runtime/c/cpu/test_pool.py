@@ -4,14 +4,11 @@ import ctypes
 import faulthandler
 import os
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
 from tests.support import c_half
-from tests.support.programs import python
 
-ROOT = Path(__file__).parents[4]
 SOURCES = ["cpu/pool.c", "cpu/pool_backoff.c"]
 OWN = ("-Wl,-Bsymbolic",)  # its pthread_create comes before that of libc
 
@@ -32,11 +29,6 @@ def path(tmp_path_factory):
 @pytest.fixture(scope="module")
 def pool(path):
     return ctypes.CDLL(str(path))
-
-
-def alone(path, code, timeout=60, **environment):
-    """Run code in a process that must neither hang nor crash."""
-    return python(code, path, cwd=ROOT, timeout=timeout, **environment)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 7, 64, 10_000])
@@ -87,31 +79,25 @@ def test_sleeping_helper_is_woken(pool):
 def test_helper_that_never_starts_is_not_waited_for(tmp_path):
     never = c_half.build(tmp_path, "pool_test.c", SOURCES, "-DNO_THREAD_EVER_RUNS", *OWN)
     code = """
-        import ctypes, sys
-        pool = ctypes.CDLL(sys.argv[1])
         for k in range(200):
             assert pool.try_once(50, 4, 0, 0, 0) == 0
     """
-    alone(never, code)
+    c_half.run(never, code)
 
 
 def test_refused_threads_are_not_taken_for_late_ones(tmp_path):
     """Otherwise calls would run alone for a while, as if the cores had other work."""
     none = c_half.build(tmp_path, "pool_test.c", SOURCES, "-DNO_THREAD_CAN_BE_MADE", *OWN)
     code = """
-        import ctypes, sys
-        pool = ctypes.CDLL(sys.argv[1])
         for k in range(20):
             assert pool.at_hand(4) == 4
             assert pool.try_once(64, 4, 0, 0, 0) == 0
     """
-    alone(none, code, TE_SELECT_NUM_THREADS="4")
+    c_half.run(none, code, TE_SELECT_NUM_THREADS="4")
 
 
 def test_forked_child_runs_alone_and_its_parent_goes_on(path):
     code = """
-        import ctypes, os, sys
-        pool = ctypes.CDLL(sys.argv[1])
         for k in range(20):
             assert pool.try_once(64, 4, 0, 0, 100) == 0
             child = os.fork()
@@ -122,28 +108,24 @@ def test_forked_child_runs_alone_and_its_parent_goes_on(path):
                 os._exit(not right)
             assert os.waitpid(child, 0)[1] == 0
     """
-    alone(path, code)
+    c_half.run(path, code)
 
 
 def test_child_forked_before_the_first_call_runs_alone_too(path):
     code = """
-        import ctypes, os, sys
-        pool = ctypes.CDLL(sys.argv[1])
         child = os.fork()
         if not child:
             os._exit(pool.at_hand(4) != 1 or pool.takers(4) != 1)
         assert os.waitpid(child, 0)[1] == 0
         assert pool.at_hand(4) == 4
     """
-    alone(path, code)
+    c_half.run(path, code)
 
 
 def test_library_that_a_forked_child_loads_runs_alone_too(path, tmp_path):
     copy = tmp_path / "copy.so"
     copy.write_bytes(path.read_bytes())
     code = f"""
-        import ctypes, os, sys
-        pool = ctypes.CDLL(sys.argv[1])
         assert pool.try_once(64, 4, 0, 0, 100) == 0
         child = os.fork()
         if not child:
@@ -151,13 +133,12 @@ def test_library_that_a_forked_child_loads_runs_alone_too(path, tmp_path):
             os._exit(other.at_hand(4) != 1 or other.try_once(64, 4, 0, 0, 0))
         assert os.waitpid(child, 0)[1] == 0
     """
-    alone(path, code)
+    c_half.run(path, code)
 
 
 def test_fork_while_others_call_leaves_a_child_that_works(path):
     code = """
-        import ctypes, os, sys, threading
-        pool = ctypes.CDLL(sys.argv[1])
+        import threading
         stop = []
         def call():
             while not stop:
@@ -174,14 +155,13 @@ def test_fork_while_others_call_leaves_a_child_that_works(path):
         for thread in threads:
             thread.join()
     """
-    alone(path, code)
+    c_half.run(path, code)
 
 
 def test_signals_go_to_the_threads_of_the_program(path):
     """Python runs handlers in its main thread, and a helper must not receive the signal instead."""
     code = """
-        import ctypes, os, signal, sys
-        pool = ctypes.CDLL(sys.argv[1])
+        import signal
         seen = []
         signal.signal(signal.SIGALRM, lambda *_: seen.append(1))
         signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
@@ -194,7 +174,7 @@ def test_signals_go_to_the_threads_of_the_program(path):
                 blocked = int(status.split("SigBlk:\\t")[1].split()[0], 16)
                 assert blocked >> (signal.SIGALRM - 1) & 1
     """
-    alone(path, code)
+    c_half.run(path, code)
 
 
 def test_two_libraries_share_one_pool(path, tmp_path):
@@ -202,23 +182,20 @@ def test_two_libraries_share_one_pool(path, tmp_path):
     copy = tmp_path / "copy.so"
     copy.write_bytes(path.read_bytes())
     code = f"""
-        import ctypes, os, sys
-        first, second = ctypes.CDLL(sys.argv[1]), ctypes.CDLL({str(copy)!r})
+        second = ctypes.CDLL({str(copy)!r})
         before = len(os.listdir("/proc/self/task"))
         for k in range(50):
-            assert first.try_once(64, 3, 0, 0, 100) == second.try_once(64, 3, 0, 0, 100) == 0
+            assert pool.try_once(64, 3, 0, 0, 100) == second.try_once(64, 3, 0, 0, 100) == 0
         assert len(os.listdir("/proc/self/task")) == before + 2
     """
-    alone(path, code)
+    c_half.run(path, code)
 
 
 def test_process_ends_though_helpers_sleep(path):
     code = """
-        import ctypes, sys
-        pool = ctypes.CDLL(sys.argv[1])
         assert pool.try_once(64, 8, 0, 0, 0) == 0
     """
-    alone(path, code, timeout=20)
+    c_half.run(path, code, timeout=20)
 
 
 AFFINITY = """

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.support import c_half
-from tests.support.where_recorder import bits, mask, operands
+from tests.support.where_recorder import HALF, bits, mask, operands
 
 KB = 1 << 10
 FAILED = -3
@@ -64,18 +64,8 @@ def test_memory_is_given_back_if_a_kernel_fails(alone):
 
 
 def test_tasks_of_a_thread_have_one_room_which_is_in_its_cache(tmp_path):
-    sources = (
-        "where_block",
-        "where_plan",
-        "cond_sampling",
-        "cpu_model",
-        "decide",
-        "profile",
-        "pool",
-        "pool_backoff",
-        "pool_of_caller",
-    )
-    files = [f"cpu/{name}.c" for name in (*sources, "processors", "sysfs", "where_call")]
+    names = {*HALF, "pool", "pool_backoff", "where_call"} - {"where"}  # which the driver includes
+    files = [f"cpu/{name}.c" for name in sorted(names)]
     room_of = ctypes.CDLL(str(c_half.build(tmp_path, "where_rooms_test.c", files))).room_of
     assert [room_of(task, 8, 4) for task in range(8)] == [0, 0, 1, 1, 2, 2, 3, 3]
     assert [room_of(task, 3, 3) for task in range(3)] == [0, 1, 2]
