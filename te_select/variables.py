@@ -11,6 +11,7 @@ from te_select.errors import warn
 KNOWN = (
     "TE_SELECT_CACHE_DIR",
     "TE_SELECT_CACHE_SIZE",
+    "TE_SELECT_CAPTURE",
     "TE_SELECT_KEEP_MEMORY",
     "TE_SELECT_LEVEL",
     "TE_SELECT_NUM_THREADS",

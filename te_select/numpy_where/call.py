@@ -16,6 +16,7 @@ from te_select.numpy_where.kernels import library
 from te_select.numpy_where.numpy_rules import left, numpy_fallback, pieces
 from te_select.numpy_where.tensor_libraries import by_type
 from te_select.operator import family
+from te_select.runtime.call import capture
 from te_select.runtime.call.extension import extension
 
 _DOC = """Select element by element: ``out[i] = x[i] if cond[i] else y[i]``, as numpy.where does.
@@ -67,7 +68,7 @@ class Stats:
     kernels
         How many elements went to each kernel, by its name, such as ``"w4 n:cte"``. A kernel of rows
         also counts those that went row by row before it was there. Calls that copied tiles, or that
-        repeated one element, are left out. ``te-select tune --where`` takes them as JSON.
+        repeated one element, are left out.
     """
 
     calls: int
@@ -151,3 +152,6 @@ for _name, _value in (
     ("explain", explain),
 ):
     setattr(where, _name, _value)
+
+if capture.is_on():
+    capture.of_where(where, extension.sample_by, lambda: extension.counts()[-1], family.by_name)

@@ -6,6 +6,22 @@
 enum { KERNELS = TE_SELECT_WIDTHS * (TE_SELECT_RUNS + TE_SELECT_ROWS) };
 static const int64_t WORTH_LOADING = 1 << 22; /* elements that a kernel of rows would have served */
 
+PyObject* te_select_sampler;
+
+int te_select_is_sampled(void) {
+  static uint32_t state = 1, unsampled = 1; /* the intervals are random: programs have periods */
+  if (--unsampled) return 0;
+  state ^= state << 13, state ^= state >> 17, state ^= state << 5;
+  unsampled = 2 + state % 125;
+  return 1;
+}
+
+PyObject* te_select_sample_by(PyObject* self, PyObject* function) {
+  (void)self;
+  Py_XSETREF(te_select_sampler, Py_NewRef(function));
+  Py_RETURN_NONE;
+}
+
 static PyObject* fetch_missing_kernel;
 static long long calls, all_elements, large_calls;
 static long long elements_of[KERNELS];

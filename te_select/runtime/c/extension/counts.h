@@ -15,6 +15,15 @@ static inline long long te_select_add(long long* to, long long n) {
 #endif
 }
 
+/* What one of some 64 calls goes to, which calls again; NULL if nothing is captured. */
+extern PyObject* te_select_sampler;
+
+/* Whether this call is one of these; the next one never is. */
+int te_select_is_sampled(void);
+
+/* A method of the module: sets the sampler. */
+PyObject* te_select_sample_by(PyObject* self, PyObject* function);
+
 /* Sets the function of Python that fetches a kernel of rows, by its number. */
 void te_select_fetch_missing_kernel_by(PyObject* function);
 

@@ -188,6 +188,9 @@ static PyObject* where_call(PyObject* self, PyObject* const* args, size_t flagge
   Py_ssize_t count = PyVectorcall_NARGS(flagged), named = names ? PyTuple_GET_SIZE(names) : 0;
   PyObject *out = NULL, *result = NULL;
   te_select_verdict found = TE_SELECT_FALLBACK_ARGUMENTS;
+  if (te_select_sampler && te_select_is_sampled()) {
+    return PyObject_Vectorcall(te_select_sampler, args, (size_t)count, names);
+  }
   if (count == TE_SELECT_INPUTS &&
       (!named ||
        (named == 1 && !PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "out")))) {
@@ -278,6 +281,7 @@ static PyMethodDef methods[] = {
     {"plan", (PyCFunction)(void (*)(void))plan, METH_FASTCALL,
      "Why a call of cond, x, y and out is left, its kernel, threads, stores past the cache, "
      "tiles."},
+    {"sample_by", te_select_sample_by, METH_O, "Let a function time one of some 64 calls."},
     {"entry", te_select_make_entry, METH_O,
      "Make the call of a kernel with NumPy arrays, by the address of its function."},
     {"take_tensors", te_select_take_tensors, METH_O,

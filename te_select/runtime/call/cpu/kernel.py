@@ -16,7 +16,7 @@ import tvm_ffi
 from te_select.errors import ArgumentError, ArtifactError, SelectError, caught
 from te_select.operator.access import access_pattern
 from te_select.operator.broadcast import shown
-from te_select.runtime.call import jax_memory, operands, outputs, raised
+from te_select.runtime.call import capture, jax_memory, operands, outputs, raised
 from te_select.runtime.call.cpu import features
 from te_select.runtime.call.cpu.decisions import Decisions
 from te_select.runtime.call.cpu.profile import EXPECTED, Profile, problem_of_threads
@@ -302,3 +302,7 @@ def _compact(
             direct = False  # only then and else may be out itself, and cond comes first
         views.append(view)
     return views, direct
+
+
+if capture.is_on():
+    CpuKernel.__call__ = capture.of_kernels(CpuKernel.__call__)  # type: ignore[method-assign]

@@ -1,0 +1,154 @@
+"""What a program asks for, for tuning: captured if ``TE_SELECT_CAPTURE`` names a file.
+
+Every call is counted. One of some 64 is timed, and its cond is looked at: how much of it is true,
+and in how many runs of one value. When the program ends, what was seen is added to the file, which
+several processes and runs may share::
+
+    {"kernels": {workload as JSON: {...}}, "where": {name of a kernel of where(): {...}}}
+
+Each has ``calls`` (of kernels) or ``elements`` (of where), estimated ``seconds``, and of the
+sampled conds ``conds`` (elements), ``true`` and ``runs``; kernels with names have the least and the
+largest of each in ``sizes``.
+"""
+
+from __future__ import annotations
+
+import atexit
+import fcntl
+import json
+import os
+import random
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from te_select.errors import caught
+
+VARIABLE = "TE_SELECT_CAPTURE"
+EVERY = 64  # calls; a look at cond takes as long as some calls of 1,000 elements
+LOOKED_AT = 1 << 20  # elements of cond
+Seen = dict[str, Any]
+_kernels: dict[str, Seen] = {}
+_where: dict[str, Seen] = {}
+_intervals = random.Random(0)  # programs have periods
+
+
+def is_on() -> bool:
+    """Whether anything is captured."""
+    return bool(os.environ.get(VARIABLE))
+
+
+def of_kernels(call: Callable[..., Any]) -> Callable[..., Any]:
+    """A kernel's ``__call__`` that counts as well."""
+
+    def captured(self: Any, cond: Any, then: Any, else_: Any, out: Any = None) -> Any:
+        seen = self.__dict__.get("_seen") or _begun(self)
+        seen["calls"] += 1
+        seen["next"] -= 1
+        if seen["next"]:
+            return call(self, cond, then, else_, out)
+        seen["next"] = _intervals.randrange(1, 2 * EVERY)
+        begin = time.perf_counter()
+        result = call(self, cond, then, else_, out)
+        _note(seen, time.perf_counter() - begin, cond, 1)
+        shapes = (self.workload.cond_shape, self.workload.then_shape, self.workload.else_shape)
+        for shape, array in zip(shapes, (cond, then, else_), strict=True):
+            for dim, size in zip(shape, np.shape(array), strict=False):
+                if isinstance(dim, str):
+                    least, most = seen["sizes"].get(dim, (size, size))
+                    seen["sizes"][dim] = [min(least, size), max(most, size)]
+        return result
+
+    return captured
+
+
+def of_where(
+    where: Any,
+    sample_by: Callable[[Any], None],
+    counts: Callable[[], bytes],
+    by_name: Callable[[list[int]], dict[str, int]],
+) -> None:
+    """Sample the calls of `te_select.where`.
+
+    ``counts`` tells the elements of each kernel so far, as int64s, and ``by_name`` names them.
+    """
+    of_number: dict[int, Seen] = defaultdict(lambda: {"sampled": 0})
+
+    def sample(*args: Any, **options: Any) -> Any:
+        before = np.frombuffer(counts(), np.int64)
+        begin = time.perf_counter()
+        result = where(*args, **options)
+        seconds = time.perf_counter() - begin
+        new = np.frombuffer(counts(), np.int64) - before
+        numbers = np.flatnonzero(new)
+        if numbers.size == 1:  # else other threads have called meanwhile, or NumPy was asked
+            _note(of_number[int(numbers[0])], seconds, args[0], int(new[numbers[0]]))
+        return result
+
+    def finish() -> None:
+        every = np.frombuffer(counts(), np.int64)
+        for number in np.flatnonzero(every):
+            alone = [int(n) if k == number else 0 for k, n in enumerate(every)]
+            ((name, elements),) = by_name(alone).items()
+            _where[name] = of_number[int(number)] | {"elements": elements}
+
+    sample_by(sample)
+    _at_exit()
+    atexit.register(finish)  # runs before what was registered earlier
+
+
+def _begun(kernel: Any) -> Seen:
+    key = json.dumps(kernel.workload.to_json(), sort_keys=True)
+    new = {"calls": 0, "sampled": 0, "next": 1, "sizes": {}}
+    seen: Seen = _kernels.setdefault(key, new)
+    kernel.__dict__["_seen"] = seen
+    _at_exit()
+    return seen
+
+
+def _note(seen: Seen, seconds: float, cond: Any, units: int) -> None:
+    """Add a sample, which took ``seconds`` for so many calls or elements."""
+    seen["looks"] = seen.get("looks", 0) + 1
+    if seen["looks"] > 1:  # the first call loads, or even builds
+        seen["sampled"] += units
+        seen["spent"] = seen.get("spent", 0.0) + seconds
+    try:
+        flat = np.asarray(cond).reshape(-1)[:LOOKED_AT] != 0
+    except caught(Exception):  # of another device, or of a library of its own
+        return
+    found = {"conds": flat.size, "true": int(flat.sum())}
+    found["runs"] = int(np.count_nonzero(flat[1:] != flat[:-1])) + bool(flat.size)
+    for name, count in found.items():
+        seen[name] = seen.get(name, 0) + count
+
+
+def _at_exit() -> None:
+    if not vars(_at_exit).setdefault("done", False):
+        vars(_at_exit)["done"] = True
+        atexit.register(_write)
+
+
+def _write() -> None:
+    """Add what was seen to the file."""
+    path = Path(os.environ[VARIABLE])
+    with path.open("a+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        text = file.read()
+        whole = json.loads(text) if text else {"kernels": {}, "where": {}}
+        for name, own, units in (("kernels", _kernels, "calls"), ("where", _where, "elements")):
+            for key, seen in own.items():
+                told = whole[name].setdefault(key, {"sizes": {}})
+                share = seen[units] / seen["sampled"] if seen["sampled"] else 0.0
+                new = {units: seen[units], "seconds": seen.get("spent", 0.0) * share}
+                new |= {each: seen.get(each, 0) for each in ("conds", "true", "runs")}
+                told |= {each: told.get(each, 0) + value for each, value in new.items()}
+                for dim, (least, most) in seen.get("sizes", {}).items():
+                    before = told["sizes"].get(dim, (least, most))
+                    told["sizes"][dim] = [min(least, before[0]), max(most, before[1])]
+        file.truncate(0)
+        file.write(json.dumps(whole, indent=1))

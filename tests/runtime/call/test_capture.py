@@ -1,0 +1,81 @@
+"""What a program asks for is written when it ends, and adds up."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import te_select
+from te_select import Workload
+
+KERNEL, NAMED = Workload((64, 1), (64, 500), ()), Workload(("n",), ("n",), ("n",), "int16")
+PROGRAM = """
+    import sys
+    import numpy as np
+    import te_select
+
+    rng = np.random.default_rng(0)
+    library = te_select.load(sys.argv[1])
+    fixed, named = library[sys.argv[2]], library[sys.argv[3]]
+    rows, x = rng.random((64, 1)) < 0.3, np.ones((64, 500), np.float32)
+    for _ in range(900):
+        fixed(rows, x, np.float32(0))
+    for n in (100, 2000):
+        cond = np.repeat(rng.random(n // 10) < 0.5, 10)
+        for _ in range(300):
+            named(cond, np.ones(n, np.int16), np.ones(n, np.int16))
+    cond, x = rng.random(1024) < 0.9, np.ones(1024, np.float32)
+    for _ in range(int(sys.argv[4])):
+        te_select.where(cond, x, 0.0)
+        te_select.where(cond, x, x)
+"""
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Any:
+    library = te_select.export([KERNEL, NAMED], tmp_path / "lib.so", tuning_logs=False)
+    words = [str(library), KERNEL.name, NAMED.name]
+
+    def once(wheres: int) -> dict[str, Any]:
+        variables = {**os.environ, "TE_SELECT_CAPTURE": str(tmp_path / "seen.json")}
+        command = [sys.executable, "-c", textwrap.dedent(PROGRAM), *words, str(wheres)]
+        subprocess.run(command, check=True, env=variables)
+        found: dict[str, Any] = json.loads((tmp_path / "seen.json").read_text())
+        return found
+
+    return once
+
+
+def key(workload: Workload) -> str:
+    return json.dumps(workload.to_json(), sort_keys=True)
+
+
+def test_calls_are_counted_and_conds_are_sampled(run: Any) -> None:
+    seen = run(0)["kernels"]
+    assert {each: seen[each]["calls"] for each in seen} == {key(KERNEL): 900, key(NAMED): 600}
+    fixed, named = seen[key(KERNEL)], seen[key(NAMED)]
+    assert fixed["true"] / fixed["conds"] == pytest.approx(0.3, abs=0.15)
+    assert named["sizes"] == {"n": [100, 2000]}
+    assert named["conds"] / named["runs"] > 10
+    assert fixed["seconds"] > 0 and named["seconds"] > 0
+
+
+def test_kernels_of_where_are_counted_and_runs_add_up(run: Any, family: Path) -> None:
+    seen = run(2000)["where"]
+    assert {name: each["elements"] for name, each in seen.items()} == {
+        "w4 n:ct": 2000 * 1024,
+        "w4 n:cte": 2000 * 1024,
+    }
+    for each in seen.values():
+        assert each["true"] / each["conds"] == pytest.approx(0.9, abs=0.05)
+        assert each["seconds"] > 0
+    again = run(1000)
+    assert {each["elements"] for each in again["where"].values()} == {3000 * 1024}
+    assert again["kernels"][key(KERNEL)]["calls"] == 1800
