@@ -81,3 +81,12 @@ def space(default: Any, pattern: AccessPattern, target: Any) -> Mapping[str, Seq
         name: list(each.tried(pattern, default, target) if each.tried else each.values)
         for name, each in of(default).items()
     }
+
+
+def effect(config: Any, leads_to: Mapping[str, object]) -> tuple[object, ...]:
+    """What tells a config apart: for each knob what it leads to, by default its value.
+
+    So configs that differ in a new knob, of which a schedule says nothing else, are never taken for
+    one. A schedule of any kind makes its ``dedup_key`` by this.
+    """
+    return tuple(leads_to.get(name, value) for name, value in vars(config).items())

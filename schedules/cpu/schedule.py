@@ -35,7 +35,7 @@ from te_select.schedules import leaf as notes
 from te_select.schedules.cpu import isa
 from te_select.schedules.cpu.config import (
     BY_MACHINE,
-    NUMBERS,
+    NUMBERS,  # noqa: F401 - of the seam
     OF_MACHINE,
     Config,
     long_from,
@@ -53,8 +53,6 @@ FUSED_LOOPS = 4
 # with 256, [2^21,3] took 1.2 times as long (Emerald Rapids, float32). On one thread pieces only
 # cost: [33333,3] of float16 took 1.25 times as long with them (Zen 5).
 NAMED_ROWS = 512
-# `dedup_key` tells values of these knobs apart by what they lead to, and of others by themselves.
-_TOLD_BY_EFFECT = frozenset((*OF_MACHINE, *NUMBERS, "vector_bytes", "unroll", "rows"))
 ENOUGH_TASKS = 256  # so many keep the cores of a large machine equally busy
 
 config_from = partial(notes.config_from, Config)
@@ -164,19 +162,17 @@ def dedup_key(
     cut = _is_cut(pattern, config)
     tasks = cut or len(pattern.loops) > (2 if config.rows else 1)
     most = threads(pattern, config.bytes_per_thread) if tasks else 0
-    others = (value for name, value in vars(config).items() if name not in _TOLD_BY_EFFECT)
-    pieces = (
-        *others,
-        config.piece if cut else None,
-        most if most == BY_MACHINE else min(most, cpus or most),
-    )
-    return (
-        span.symbol,
-        stream,
-        int(config.skip) if span.skipping else None,
-        int(config.backwards),
-        *pieces,
-    )
+    leads_to = {
+        "vector_bytes": span.symbol,
+        "unroll": None,
+        "rows": None,
+        "piece": config.piece if cut else None,
+        "bytes_per_thread": most if most == BY_MACHINE else min(most, cpus or most),
+        "stream_from": stream,
+        "skip": int(config.skip) if span.skipping else None,
+        "backwards": int(config.backwards),
+    }
+    return knobs.effect(config, leads_to)
 
 
 def span_of(pattern: AccessPattern, config: Config) -> Span:

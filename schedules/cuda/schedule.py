@@ -149,7 +149,8 @@ def dedup_key(
     """Tell configs apart by the span and the grid that they lead to; CPUs make no difference."""
     span = span_of(pattern, config)
     tiles = -(-(pattern.elements or 0) // (config.threads * config.vectors * span.lanes))
-    return (span.symbol, config.threads, config.vectors, _cap(config.max_blocks, tiles))
+    most = _cap(config.max_blocks, tiles)
+    return knobs.effect(config, {"stream": span.symbol, "skip": None, "max_blocks": most})
 
 
 def record_group(target: Target) -> str | None:

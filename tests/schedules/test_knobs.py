@@ -1,5 +1,8 @@
 """A knob is declared once; checks, the space, records, configs by hand and the page follow."""
 
+from __future__ import annotations
+
+import dataclasses
 import inspect
 import json
 import re
@@ -13,6 +16,7 @@ from te_select.schedules import knobs
 from te_select.schedules.cpu import schedule as cpu
 from te_select.schedules.cuda import schedule as cuda
 from te_select.schedules.knobs import knob
+from te_select.tuning.space import Space
 from tests.support.edited_copy import ROOT, run_with
 from tests.support.machines import on_x86_64
 
@@ -25,7 +29,7 @@ from te_select.backends import schedule_of
 from te_select.backends.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.cli.console import parse_knobs
-from te_select.tuning.search import candidates
+from te_select.tuning.space import Space
 assert te_select.__file__.startswith(str(pathlib.Path.cwd()))
 w = Workload((64,), (64,), (64,))
 rules = schedule_of("cpu")
@@ -45,7 +49,7 @@ print(json.dumps({
     "refusal": refusal,
     "trace": rules.config_of(one.func).toy,
     "older record": rules.config_from(known).toy,
-    "tried": sorted({config.toy for config in candidates(w, v3)}),
+    "tried": sorted({config.toy for config in Space(w, v3).configs}),
 }))
 """
 
@@ -63,6 +67,24 @@ def test_knob_of_one_line_is_checked_tried_kept_and_set_by_hand(tmp_path):
         "older record": 0,
         "tried": [0, 3, 5],
     }
+
+
+@pytest.mark.parametrize(
+    ("rules", "target"), [(cpu, "x86-64-v3"), (cuda, "cuda:sm_90")], ids=["cpu", "cuda"]
+)
+def test_new_knob_makes_configs_of_its_own_in_every_kind(rules, target, monkeypatch):
+    """Nothing but its declaration says that it has an effect."""
+    toy = dataclasses.field(default=0, metadata=knob((0, 3, 5), default=0).metadata)
+    larger = dataclasses.make_dataclass(
+        "Larger", [("toy", int, toy)], bases=(rules.Config,), frozen=True
+    )
+    default_config = rules.default_config
+    monkeypatch.setattr(rules, "Config", larger)
+    monkeypatch.setattr(
+        rules, "default_config", lambda *given: larger(**vars(default_config(*given)))
+    )
+    configs = Space(Workload((64,), (64,), (64,)), resolve(target)).configs
+    assert {config.toy for config in configs} == {0, 3, 5}
 
 
 @pytest.mark.parametrize(
