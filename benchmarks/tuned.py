@@ -25,11 +25,11 @@ from te_select.bench.peers import Call, MetaSchedule, UnsupportedError
 from te_select.bench.stage import calls_of, difference
 from te_select.bench.suite import DEFAULT, Entry
 from te_select.operator.access import access_pattern
-from te_select.records import log
+from te_select.records import folders, log
 from te_select.timing.operands import Mask, Operands, make_operands
 from te_select.timing.roof import bandwidth
 from te_select.timing.rounds import take_turns
-from te_select.tuning.record import TRIALS
+from te_select.tuning.options import TRIALS
 
 ROUNDS = 25
 LEAST = 0.98  # a smaller ratio must be seen twice
@@ -120,7 +120,7 @@ def against_default(
 def against_tvm(entries: Sequence[Entry], logs: Path) -> None:
     """Print how many times as fast as the best of TVM's own space each workload's kernel is."""
     ratios = []
-    folder = logs / log.folder_name(resolve("native").records)
+    folder = logs / folders.of_target(resolve("native").records)
     for entry in entries:
         workload = entry.workload
         record = log.read(folder).best(access_pattern(workload).key)

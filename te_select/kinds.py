@@ -54,7 +54,7 @@ class Kind:
     roof
         The function that measures the machine's bandwidth.
     place
-        Where the tuner checks and times its kernels, a `te_select.tuning.measuring.place.Place`.
+        The class of where the tuner checks and times kernels (`te_select.tuning.measuring.on_cpu`).
     environment
         The function that describes this machine for ``te-select env``, as sections of JSON types.
         It imports neither tvm nor tvm_ffi.

@@ -148,7 +148,7 @@ def test_everything_that_is_asked_for_is_in_the_key(logs):
 
 @pytest.mark.parametrize(
     "name",
-    ["database_tuning_record.json", "database_workload.json", "sessions.json", ".pending.json"],
+    ["database_tuning_record.json", "database_workload.json", "sessions.json"],
 )
 def test_a_change_of_records_is_another_key(logs, name):
     before = entry(tuning_logs=logs)

@@ -14,7 +14,7 @@ import te_select
 from te_select import Workload, kinds
 from te_select.backends.targets import resolve
 from te_select.cli.environment import environment
-from te_select.tuning.search import candidates
+from te_select.tuning.space import Space
 from te_select.verify.numpy_calls import with_numpy
 from te_select.verify.verify import verify_kernel
 from tests.support.cli import run
@@ -90,7 +90,7 @@ def test_made_up_kind_is_resolved_listed_and_searched() -> None:
         te_select.TargetError, match=r"expected native.*cuda.*toy.*did you mean toy"
     ):
         resolve("tox")
-    configs = candidates(PATTERNS[0], resolve("toy"))
+    configs = Space(PATTERNS[0], resolve("toy")).configs
     assert sorted(config.unroll for config in configs) == [1, 4]
 
 

@@ -23,9 +23,8 @@ from soak.damaged_bytes import damaged
 from soak.found import Found
 from te_select.errors import TuningError
 from te_select.records import log
-from te_select.records.entry import Entry
-from te_select.records.folders import SHIPPED
-from te_select.records.snapshot import RECORDS, SESSIONS, WORKLOADS
+from te_select.records.folders import RECORDS, SESSIONS, SHIPPED, WORKLOADS, of_targets
+from te_select.records.log import Entry
 from tests.support import hostile
 
 _RECORDS_KEPT = 12
@@ -48,7 +47,7 @@ def attack(seed: int, found: Found, damages: int = 60) -> None:
 
 def _copy_logs(logs: Path) -> Path:
     """Copy some of the shipped records and their workloads to new logs."""
-    source = log.target_folders(SHIPPED)[0]
+    source = of_targets(SHIPPED)[0]
     folder = logs / source.name
     folder.mkdir(parents=True)
     workloads = (source / WORKLOADS).read_text().splitlines()
@@ -65,7 +64,7 @@ def _copy_logs(logs: Path) -> Path:
 
 def _damage(rng: random.Random, logs: Path, found: Found, compiles: bool) -> None:
     """Damage one of the files of a log, or exchange its lines; read it, and restore it."""
-    folder = log.target_folders(logs)[0]
+    folder = of_targets(logs)[0]
     known = [_identity(entry) for entry in log.read(folder).entries]
     name = rng.choice(_FILES)
     before = (folder / name).read_bytes()

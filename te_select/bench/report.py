@@ -16,9 +16,9 @@ from te_select import kinds
 from te_select.bench.options import Options
 from te_select.bench.row import NAMED, OURS, Row, label_of
 from te_select.bench.suite import DEFAULT
+from te_select.records.doubt import BUSY
 from te_select.runtime.artifact import packages
 from te_select.runtime.artifact.atomic import write_output
-from te_select.timing.cores import BUSY
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -5,8 +5,12 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from te_select.operator.workload import Workload
+
+if TYPE_CHECKING:
+    from te_select.timing.operands import Mask
 
 
 @dataclass(frozen=True)
@@ -21,14 +25,17 @@ class Entry:
         The workload; in a suite, of int dims only.
     why
         One line: who uses it, or what it shows.
-    ranges
-        For tuning: the sizes of named dims, each a name with the least and the largest size.
+    ranges, mask, of_where
+        For tuning: the sizes of named dims, each a name with the least and the largest size; the
+        cond that was seen; and whether it stands for a kernel of `te_select.where`.
     """
 
     name: str
     workload: Workload
     why: str
     ranges: tuple[tuple[str, int, int], ...] = ()
+    mask: Mask | None = None
+    of_where: bool = False
 
 
 BASELINES = (

@@ -26,11 +26,13 @@ from te_select.cli.workloads import WorkloadsFlags, gather
 from te_select.operator.broadcast import printable
 
 if TYPE_CHECKING:
-    from te_select.records.entry import Entry
+    from te_select.records.log import Entry
 
 Targets = Annotated[str, typer.Option(help="A glob: only these targets.")]
 Only = Annotated[str, typer.Option(help="A glob: only records with these names.")]
-Written = Annotated[Path, typer.Option("--tuning-logs", help="The folder to change.")]
+Written = Annotated[
+    Path | None, typer.Option("--tuning-logs", help="The folder to change; default: your own.")
+]
 Read = Annotated[
     Path | None,
     typer.Option("--tuning-logs", help="The folder to read; default: your own and the shipped."),
@@ -60,7 +62,7 @@ def list_command(
 
     Example: te-select logs list --tuning-logs tuning_logs --only "w4_*"
     """
-    from te_select.records.fit import misfit  # noqa: PLC0415 - imports tvm
+    from te_select.records.doubt import misfit  # noqa: PLC0415 - imports tvm
     from te_select.records.manage import contents  # noqa: PLC0415 - imports tvm
 
     of_folder = {folder: list(contents(folder, target, only)) for folder in _folders(logs)}
@@ -146,7 +148,7 @@ def export_command(
 @logs_app.command("import")
 def import_command(
     source: From,
-    logs: Written,
+    logs: Written = None,
     target: Targets = "*",
     only: Only = "*",
     as_json: JsonFlag = False,
@@ -155,22 +157,23 @@ def import_command(
 
     Each is replayed first. A record that does not fit its workload, or of another TVM, is refused.
 
-    Example: te-select logs import build/logs --tuning-logs tuning_logs
+    Example: te-select logs import build/logs
     """
     check_folder("the source", str(source))
-    _merge(source, logs, target, only, as_json)
+    _merge(source, logs or _own(), target, only, as_json)
 
 
 @logs_app.command("prune")
-def prune_command(logs: Written, target: Targets = "*", as_json: JsonFlag = False) -> None:
+def prune_command(logs: Written = None, target: Targets = "*", as_json: JsonFlag = False) -> None:
     """Drop records that no compilation uses; set damaged lines aside.
 
     Example: te-select logs prune --tuning-logs tuning_logs
     """
-    check_folder("--tuning-logs", str(logs))
+    if logs is not None:
+        check_folder("--tuning-logs", str(logs))
     from te_select.records.manage import prune  # noqa: PLC0415 - imports tvm
 
-    gone = prune(logs, target)
+    gone = prune(logs or _own(), target)
     if as_json:
         print_json({"dropped": gone})
     else:
@@ -237,6 +240,12 @@ def _microseconds(seconds: float) -> float:
     return float(f"{seconds * 1e6:.4g}")
 
 
+def _own() -> Path:
+    from te_select.records.folders import user_folder  # noqa: PLC0415 - only where it is needed
+
+    return user_folder()
+
+
 def _folders(logs: Path | None) -> list[Path]:
     if logs is not None:
         check_folder("--tuning-logs", str(logs))
@@ -253,7 +262,7 @@ def _merge(
 
     merged = merge(source, destination, target, only, better=better)
     if as_json:
-        print_json(vars(merged))
+        print_json(merged._asdict())
     else:
         print(
             f"{len(merged.taken)} records copied to {destination}, {len(merged.kept)} there were "

@@ -45,7 +45,8 @@ def profile_command(
 
     Example: te-select profile --dry-run
     """
-    from te_select.timing.cores import BUSY, busy_cores  # noqa: PLC0415 - kept off --help
+    from te_select.records.doubt import BUSY  # noqa: PLC0415 - kept off --help
+    from te_select.timing.cores import busy_cores  # noqa: PLC0415 - as above
 
     (path_of_module,) = (kind.profile for kind in kinds.KINDS.values() if kind.profile)
     profile: Any = kinds.load(path_of_module)

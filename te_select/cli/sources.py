@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -28,7 +31,7 @@ from te_select.operator.workload import Workload
 if TYPE_CHECKING:
     from te_select.bench.suite import Entry
 
-_COUNTS = 'JSON of te_select.where.stats().kernels, such as {"w4 n:cte": 1024}'
+_CAPTURED = "what a program wrote that ran with TE_SELECT_CAPTURE"
 
 
 @dataclass(frozen=True)
@@ -70,12 +73,13 @@ def entries_of(
     of_bench: bool,
     library: Path | None = None,
     where: str | None = None,
+    captured: Path | None = None,
 ) -> list[Entry]:
     """The workloads of the one source that is given.
 
     Parameters
     ----------
-    flags, suite, model, library, where
+    flags, suite, model, library, where, captured
         The sources.
     of_bench
         Whether every dim must have a size, and the default suite is measured if none is given.
@@ -88,9 +92,9 @@ def entries_of(
     from te_select.bench.suite import Entry  # noqa: PLC0415 - kept off --help
 
     of_suite = suite != SuiteFlags()
-    others = sum(source is not None for source in (model.model, library, where))
+    others = sum(source is not None for source in (model.model, library, where, captured))
     if bool(flags.given) + of_suite + others > 1:
-        last = "and --model" if of_bench else "--model, --where and --library"
+        last = "and --model" if of_bench else "--model, --where, --captured and --library"
         raise UsageError(
             f"more than one of workload flags, --suite or --only, {last} is given; expected one"
         )
@@ -103,8 +107,10 @@ def entries_of(
         no_sizes(model.size, model.expand)
     if of_suite or (of_bench and not flags.given):
         return suite.entries()
+    if captured is not None:
+        return [entry for _, entry in sorted(_captured(captured), key=lambda each: -each[0])]
     if where is not None:
-        listed = _of_family(where)
+        return [Entry(where, _typical(where), "given", of_where=True)]
     else:
         listed = gather_named(flags.given) if library is None else _kernels(library)
     ranges = parse_ranges(model.size, {dim for _, each in listed for dim in each.dim_names})
@@ -117,14 +123,31 @@ def _kernels(library: Path) -> list[tuple[str, Workload]]:
     return [(kernel["symbol"], Workload.from_json(kernel["workload"])) for kernel in kernels]
 
 
-def _of_family(given: str) -> list[tuple[str, Workload]]:
-    """The kernels of `te_select.where` that a file counts, most elements first; or one by name."""
+def _typical(name: str) -> Workload:
+    """The workload at which a kernel of `te_select.where` is tuned."""
     known = family.kernels()
-    counts = {given: 1} if given in known else read_json("--where", Path(given), _COUNTS)
-    odd = counts
-    if isinstance(counts, dict) and counts:
-        odd = {key: n for key, n in counts.items() if key not in known or type(n) is not int}
-    if odd or not counts:
-        raise UsageError(f"--where {given} holds {shown(odd)}; expected {_COUNTS}")
-    names = sorted(counts, key=counts.__getitem__, reverse=True)
-    return [(name, family.typical(known[name])) for name in names]
+    if name not in known:
+        raise UsageError(f"--where {name!r} is no kernel; expected one, such as 'w4 n:cte'")
+    return family.typical(known[name])
+
+
+def _captured(path: Path) -> Iterator[tuple[float, Entry]]:
+    """What a program asked for, with the seconds that it took and the conds that were seen."""
+    from te_select.bench.suite import Entry  # noqa: PLC0415 - kept off --help
+    from te_select.timing.operands import Mask  # noqa: PLC0415
+
+    whole = read_json("--captured", path, _CAPTURED)
+    try:
+        for group in ("kernels", "where"):
+            for key, seen in whole[group].items():
+                of_where = group == "where"
+                workload = _typical(key) if of_where else Workload.from_json(json.loads(key))
+                share = seen["true"] / max(1, seen["conds"])
+                # In blocks of b, of which a share p is true, a value ends after b / 2p(1-p).
+                block = 2 * share * (1 - share) * seen["conds"] / max(1, seen["runs"])
+                mask = Mask(5.0 * round(20 * share), 1 << round(math.log2(max(1, block))))
+                sizes = tuple((name, *bounds) for name, bounds in seen["sizes"].items())
+                name = key if of_where else workload.name
+                yield seen["seconds"], Entry(name, workload, "captured", sizes, mask, of_where)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise UsageError(f"--captured {path} holds {shown(whole)}; expected {_CAPTURED}") from error

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
@@ -20,6 +21,7 @@ from te_select.cli.console import (
     JsonFlag,
     UsageError,
     print_json,
+    print_line,
 )
 from te_select.cli.flags import with_groups
 from te_select.cli.models import ModelFlags
@@ -27,46 +29,72 @@ from te_select.cli.paths import check_plot
 from te_select.cli.sources import SuiteFlags, entries_of
 from te_select.cli.workloads import WorkloadsFlags
 from te_select.errors import SelectError, TuningError
-from te_select.records.folders import FAMILY, user_folder
-from te_select.records.snapshot import RECORDS
+from te_select.records.folders import FAMILY, RECORDS, user_folder
 
 if TYPE_CHECKING:
     from te_select.bench.suite import Entry
-    from te_select.tuning.display import Display
-    from te_select.tuning.record import Options, Outcome, Record
+    from te_select.tuning.agenda import Outcome
+    from te_select.tuning.options import Options
+    from te_select.tuning.record import Record
+    from te_select.tuning.show import Display
 
-LibraryFile = Annotated[Path | None, typer.Option(help="Tune all workloads of a library.")]
-WhereFile = Annotated[
-    str | None, typer.Option(help="Tune te_select.where: a JSON of its stats().kernels, or a name.")
-]
-Logs = Annotated[
-    Path | None,
-    typer.Option(
-        "--tuning-logs", help="The folder to write; default: your own, which compile reads."
-    ),
-]
-Targets = Annotated[
-    str, typer.Option("--target", help="As for compile; a list of CPUs to tune for each of them.")
-]
-Runner = Annotated[
-    str,
-    typer.Option(help="local, or rpc://HOST:PORT/KEY for a fleet; {target} in it is the target."),
-]
-Every = Annotated[
-    bool, typer.Option("--all", help="Tune workloads whose default is near the roof, too.")
-]
-Minutes = Annotated[
-    float | None, typer.Option(min=0.0, help="The most that the session takes, shared by all.")
-]
-Plot = Annotated[
-    Path | None, typer.Option(help="Draw what each knob was worth, by matplotlib: PNG, SVG or PDF.")
-]
+
+@dataclass(frozen=True)
+class OtherFlags:
+    """The flags of workloads that are neither given one by one nor in a model."""
+
+    PANEL: ClassVar[str] = "Which workloads"
+    library: Annotated[Path | None, typer.Option(help="Tune all workloads of a library.")] = None
+    captured: Annotated[
+        Path | None, typer.Option(help="Tune what a program with TE_SELECT_CAPTURE asked for.")
+    ] = None
+    where: Annotated[
+        str | None, typer.Option(help='Tune a kernel of te_select.where, such as "w4 n:cte".')
+    ] = None
+    again: Annotated[
+        bool,
+        typer.Option("--again", help="Take over records of other versions that still win."),
+    ] = False
+
+
+@dataclass(frozen=True)
+class PlaceFlags:
+    """The flags of where workloads are measured, and where the records go."""
+
+    PANEL: ClassVar[str] = "Where"
+    target: Annotated[
+        str, typer.Option(help="As for compile; a list of CPUs to tune for each of them.")
+    ] = "native"
+    runner: Annotated[
+        str,
+        typer.Option(
+            help="local, or rpc://HOST:PORT/KEY for a fleet; {target} in it is the target."
+        ),
+    ] = "local"
+    tuning_logs: Annotated[
+        Path | None,
+        typer.Option(help="The folder to write; default: your own, which compile reads."),
+    ] = None
+
+
+@dataclass(frozen=True)
+class ChoiceFlags:
+    """The flags of what is tuned, and for how long."""
+
+    PANEL: ClassVar[str] = "How long"
+    every: Annotated[
+        bool, typer.Option("--all", help="Tune workloads whose default is near the roof, too.")
+    ] = False
+    minutes: Annotated[
+        float | None, typer.Option(min=0.0, help="The most that the session takes, shared by all.")
+    ] = None
 
 
 @dataclass(frozen=True)
 class TrialFlags:
     """The flags of how configs are tried, which `Options` takes."""
 
+    PANEL: ClassVar[str] = "Trials"
     trials: Annotated[int, typer.Option(min=1, help="Configs to measure per workload.")] = 64
     timeout: Annotated[
         float, typer.Option(min=0.1, max=86400, help="Seconds that a config may take.")
@@ -81,6 +109,9 @@ class TrialFlags:
     force: Annotated[
         bool, typer.Option("--force", help="Tune workloads that have a record, too.")
     ] = False
+    patient: Annotated[
+        bool, typer.Option("--patient", help="Go on when nothing untried promises 1 %.")
+    ] = False
     keep_trials: Annotated[
         bool, typer.Option("--keep-trials", help="Keep every trial beside the records.")
     ] = False
@@ -93,19 +124,21 @@ class TrialFlags:
     ] = ""
 
 
+Plot = Annotated[
+    Path | None,
+    typer.Option(help="Draw the trials, and what each knob is worth: PNG, SVG or PDF."),
+]
+
+
 @with_groups
-def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
+def tune_command(  # noqa: PLR0913, PLR0917 - one for each group
     flags: WorkloadsFlags,
     suite: SuiteFlags,
     model: ModelFlags,
+    other: OtherFlags,
+    place: PlaceFlags,
+    choice: ChoiceFlags,
     how: TrialFlags,
-    library: LibraryFile = None,
-    where: WhereFile = None,
-    target: Targets = "native",
-    tuning_logs: Logs = None,
-    runner: Runner = "local",
-    every: Every = False,
-    minutes: Minutes = None,
     plot: Plot = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -124,24 +157,22 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
     Example: te-select tune --target znver4,znver5 --runner "rpc://tracker:9190/{target}" --suite
     default
 
-    Example: te-select tune --where seen.json
+    Example: te-select tune --again
     """
-    wanted = entries_of(flags, suite, model, of_bench=False, library=library, where=where)
+    wanted = _wanted(flags, suite, model, other)
 
-    from te_select.tuning.display import Display, interruption  # noqa: PLC0415 - imports rich
-    from te_select.tuning.record import Options  # noqa: PLC0415
+    from te_select.tuning.options import Options  # noqa: PLC0415 - kept off --help
+    from te_select.tuning.show import Display, interruption  # noqa: PLC0415 - imports rich
 
-    targets = _targets(target, runner)
+    targets = _targets(place.target, place.runner)
     check_plot(plot)
     options = Options(**vars(how))
-    logs = tuning_logs or user_folder()
-    place = logs if where is None else logs / FAMILY
+    logs = place.tuning_logs or user_folder()
     outcomes: list[Outcome] = []
     display = Display(len(wanted) * len(targets), quiet=as_json)
     interrupted, end = False, None
-    seconds = math.inf if minutes is None else 60 * minutes
     try:
-        _tune_all(wanted, targets, logs, options, display, outcomes, where, every, seconds)
+        _tune_all(wanted, targets, logs, options, display, outcomes, other, choice)
     except KeyboardInterrupt:
         interrupted = True
     except SelectError as error:
@@ -149,10 +180,10 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
             raise
         end = error
     if as_json:
-        print_json(_document(outcomes, place, interrupted, end))
+        print_json(_document(outcomes, logs, interrupted, end))
     else:
         rest = interruption(outcomes, display.workloads, display.progress) if interrupted else ""
-        _print(outcomes, place, rest, where, is_own=tuning_logs is None)
+        _print(outcomes, wanted, logs, rest, is_own=place.tuning_logs is None)
     if plot is not None:
         _draw(plot, outcomes, quiet=as_json)
     if end is not None and not as_json:
@@ -161,6 +192,18 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one per flag
         raise typer.Exit(INTERRUPTED)
     if end is not None or any(outcome.error for outcome in outcomes):
         raise typer.Exit(FAILED)
+
+
+def _wanted(
+    flags: WorkloadsFlags, suite: SuiteFlags, model: ModelFlags, other: OtherFlags
+) -> list[Entry]:
+    """The workloads that the flags name; none for those of old records."""
+    if not other.again:
+        given = {name: value for name, value in vars(other).items() if name != "again"}
+        return entries_of(flags, suite, model, of_bench=False, **given)
+    if flags.given or suite != SuiteFlags() or model.model or other != OtherFlags(again=True):
+        raise UsageError("--again is for the records that are there; leave the workloads out")
+    return []
 
 
 def _targets(text: str, runner: str) -> list[tuple[str, str]]:
@@ -182,54 +225,56 @@ def _targets(text: str, runner: str) -> list[tuple[str, str]]:
 
 
 def _draw(path: Path, outcomes: Sequence[Outcome], *, quiet: bool) -> None:
-    from te_select.tuning import worth  # noqa: PLC0415 - kept off --help
+    from te_select.tuning import show  # noqa: PLC0415 - kept off --help
 
-    knobs = {outcome.name: outcome.knobs for outcome in outcomes if outcome.knobs}
-    if knobs:
-        worth.plot(path, knobs)
+    drawn = [outcome for outcome in outcomes if outcome.knobs]
+    if drawn:
+        show.plot(path, drawn)
     if not quiet:
         nothing = "nothing to draw: no workload is done, or its trials were not kept"
-        print(f"written: {path}" if knobs else nothing)
+        print(f"written: {path}" if drawn else nothing)
 
 
 def _print(
-    outcomes: Sequence[Outcome], logs: Path, rest: str, where: str | None, *, is_own: bool
+    outcomes: Sequence[Outcome], wanted: Sequence[Entry], logs: Path, rest: str, *, is_own: bool
 ) -> None:
-    """Print what was found, the file that holds the records, and what is left to do."""
-    from te_select.tuning.display import print_knobs, print_outcomes  # noqa: PLC0415 - imports rich
+    """Print what was found, the folder that holds the records, and what is left to do."""
+    from te_select.tuning.show import report, report_of_knobs  # noqa: PLC0415 - imports rich
 
-    if outcomes:
-        print_outcomes(outcomes)
+    for line in report(outcomes) if outcomes else ():
+        print_line(line)
     if len(outcomes) == 1 and outcomes[0].knobs:
-        print_knobs(outcomes[0].knobs)
+        for line in report_of_knobs(outcomes[0].knobs):
+            print(line)
     records = [outcome.record for outcome in outcomes if outcome.record is not None]
     unsure = [record for record in records if record.unsure]
     if len(records) > len(unsure):
         flag = "" if is_own else f" --tuning-logs {shlex.quote(str(logs))}"
-        print(f"recorded in {logs / records[0].name.partition('/')[0] / RECORDS}")
-        if where is None:
+        folder = records[0].name.partition("/")[0]
+        if any(not entry.of_where for entry in wanted) or not wanted:
+            print(f"recorded in {logs / folder / RECORDS}")
             print(f"te-select compile{flag} ... -o LIBRARY uses them")
-        elif is_own:
-            print("te-select where build uses them")
+        if any(entry.of_where for entry in wanted):
+            print(f"recorded in {logs / FAMILY / folder / RECORDS}")
+            print("te-select where build uses them" if is_own else "", end="\n" * is_own)
     if unsure:
         print(
-            f"{len(unsure)} of {len(records)} not used, and no earlier record replaced: unsure "
-            f"because {unsure[0].unsure}\nthe same command tries them again"
+            f"{len(unsure)} of {len(records)} records are unreliable and will not be used; earlier "
+            "records are kept\nthe same command tries them again"
         )
     if rest:
         print(rest)
 
 
-def _tune_all(  # noqa: PLR0913, PLR0917
+def _tune_all(
     wanted: Sequence[Entry],
     targets: Sequence[tuple[str, str]],
     logs: Path,
     options: Options,
     display: Display,
     outcomes: list[Outcome],
-    where: str | None,
-    every: bool,
-    seconds: float,
+    other: OtherFlags,
+    choice: ChoiceFlags,
 ) -> None:
     from te_select.tuning.runners import LOCAL, open_measurer  # noqa: PLC0415 - kept off --help
 
@@ -239,27 +284,29 @@ def _tune_all(  # noqa: PLR0913, PLR0917
             measurer = stack.enter_context(open_measurer(LOCAL, options.jobs, options.timeout))
             measurer.launch()  # its processes import TVM while this one does
         with without_torch():
-            from te_select.tuning.agenda import Agenda, Job  # noqa: PLC0415 - imports tvm
+            from te_select.tuning.again import take_over  # noqa: PLC0415 - imports tvm
+            from te_select.tuning.agenda import Agenda, Job  # noqa: PLC0415 - as above
             from te_select.tuning.family import FamilySession  # noqa: PLC0415 - as above
             from te_select.tuning.session import Session  # noqa: PLC0415 - as above
-        opened = Session if where is None else FamilySession
-        sessions = [
-            stack.enter_context(opened(target, logs, runner, options, measurer))
-            for target, runner in targets
-        ]
-        stack.enter_context(display)
-        several = len(sessions) > 1
-        jobs = [
-            Job(
-                f"{entry.name} on {session.folder.name}" if several else entry.name,
-                session,
-                session.task(entry.workload, entry.ranges),
+        kinds_of = {entry.of_where for entry in wanted} or {False}
+        sessions = {
+            (of_where, target): stack.enter_context(
+                (FamilySession if of_where else Session)(target, logs, runner, options, measurer)
             )
-            for entry in wanted
-            for session in sessions
-        ]
-        agenda = Agenda(jobs, every=every, seconds=seconds)
-        for outcome in agenda.run(lambda job: display.begin(job.name, job.roof), display):
+            for of_where in kinds_of
+            for target, runner in targets
+        }
+        stack.enter_context(display)
+        jobs = []
+        for entry, (target, _) in itertools.product(wanted, targets):
+            session = sessions[entry.of_where, target]
+            name = f"{entry.name} on {session.folder.name}" if len(targets) > 1 else entry.name
+            jobs.append(Job(name, session, session.task(entry.workload, entry.ranges, entry.mask)))
+        seconds = math.inf if choice.minutes is None else 60 * choice.minutes
+        agenda = Agenda(jobs, every=choice.every, seconds=seconds)
+        old = sessions.values() if other.again else ()
+        found = [take_over(session, display.begin, display) for session in old]
+        for outcome in itertools.chain(agenda.run(display.begin, display), *found):
             outcomes.append(outcome)
             display.end(outcome)
 

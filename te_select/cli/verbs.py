@@ -13,6 +13,7 @@ from te_select.cli.cache import cache_app
 from te_select.cli.compile import compile_command
 from te_select.cli.console import Group
 from te_select.cli.environment import env_command
+from te_select.cli.flags import GroupedCommand
 from te_select.cli.inspect import inspect_command
 from te_select.cli.logs import logs_app
 from te_select.cli.onnxruntime import onnxruntime_app
@@ -41,7 +42,7 @@ for _name, _command in (
     ("tune", tune_command),
     ("profile", profile_command),
 ):
-    app.command(_name, hidden=_hides and _name not in _OF_RUNTIME)(_command)
+    app.command(_name, cls=GroupedCommand, hidden=_hides and _name not in _OF_RUNTIME)(_command)
 for _name, _verbs in (
     ("logs", logs_app),
     ("where", where_app),

@@ -6,6 +6,7 @@ A folder of logs has one folder for each target. The first two files are MetaSch
     <logs>/<target>/database_tuning_record.json    the best config of each, one per line
     <logs>/<target>/sessions.json                  for each, what was tried, where and by whom
 
-`log` reads them without tvm, `store` writes them, `metaschedule` makes the lines, `lookup` finds
-the record for a workload.
+`folders` says where they lie. `log` reads them without tvm, `store` writes them. `doubt` decides
+what is unsure, what may replace what, and what may be used. `metaschedule` makes records, and has
+MetaSchedule replay them. `lookup` finds the record for a workload. `manage` works on whole folders.
 """

@@ -1,12 +1,14 @@
-"""Where records lie if no folder is given."""
+"""Where records lie, and what their files are called."""
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from te_select.errors import suppress
-from te_select.records import snapshot
+from te_select.errors import ArtifactError, TuningError, caught, suppress
+from te_select.operator.broadcast import shown
 from te_select.runtime.artifact import files, user_folders
 
 SHIPPED = Path(__file__).parents[1] / "tuning_logs"
@@ -16,7 +18,12 @@ FAMILY = "where"
 
 They are apart because a kernel of the family is no kernel of the sizes that it was measured at.
 """
-_FILES = (*snapshot.FILES, snapshot.PENDING)
+WORKLOADS, RECORDS = "database_workload.json", "database_tuning_record.json"
+SESSIONS = "sessions.json"
+FILES = (WORKLOADS, SESSIONS, RECORDS)
+"""The files of a target in the order in which they are written: none names a line that is not there
+yet. They are read in the other order."""
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}")
 
 
 def user_folder() -> Path:
@@ -38,6 +45,39 @@ def default_folders(within: str = "") -> list[Path]:
     return [folder for root in roots if files.is_folder(folder := root.joinpath(within))]
 
 
+def of_target(target: str) -> str:
+    """The folder of a target's records: the target's name in records, or a hash if that is JSON."""
+    if _PLAIN_NAME.fullmatch(target):
+        return target
+    return f"target-{hashlib.sha256(target.encode()).hexdigest()[:10]}"
+
+
+def of_targets(logs: Path) -> list[Path]:
+    """The folders in ``logs`` that hold records, sorted.
+
+    Raises
+    ------
+    TuningError
+        If there is no such folder, or it cannot be read.
+    """
+    try:
+        return sorted({path.parent for path in logs.glob(f"*/{RECORDS}")})
+    except caught(OSError) as error:
+        raise TuningError(f"{logs} cannot be read: {error.strerror or error}") from error
+
+
+def check(logs: Path) -> None:
+    """Raise TuningError if ``logs`` is not a folder."""
+    try:
+        if logs.is_dir():
+            return
+        problem = "is not a folder" if logs.exists() else "is missing"
+    except caught(OSError, ValueError) as error:  # a name too long, or with a null character
+        raise TuningError(f"tuning_logs {shown(str(logs))} is no path: {error}") from error
+    else:
+        raise TuningError(f"{logs} {problem}; expected a folder that te-select tune has written")
+
+
 def contents(given: Iterable[Path]) -> list[str | bytes]:
     """All that the logs in some folders say, to make a digest of it.
 
@@ -49,7 +89,23 @@ def contents(given: Iterable[Path]) -> list[str | bytes]:
     found: list[str | bytes] = []
     for folder in given:
         found.append("folder")
-        of_targets = [each.joinpath(name) for each in folder.iterdir() for name in _FILES]
+        of_targets = [each.joinpath(name) for each in folder.iterdir() for name in FILES]
         for path in sorted(filter(files.is_there, of_targets)):
             found += [path.relative_to(folder).as_posix(), files.read(path)]
     return found
+
+
+def read(path: Path) -> bytes:
+    """The bytes of a file of records or trials; none if it is missing.
+
+    Raises
+    ------
+    TuningError
+        If it cannot be read, or is not a regular file (reading a pipe would wait).
+    """
+    try:
+        return files.read(path, "a tuning log")
+    except caught(ArtifactError) as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            return b""
+        raise TuningError(str(error)) from error

@@ -12,7 +12,7 @@ A record is near if all of these hold:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -23,10 +23,8 @@ from te_select.errors import TuningError, caught, warn
 from te_select.operator.access import access_pattern
 from te_select.operator.broadcast import shown
 from te_select.operator.workload import Workload
-from te_select.records import log, snapshot
-from te_select.records.entry import Entry
-from te_select.records.fit import is_of, is_of_model, misfit, record_group
-from te_select.records.folders import default_folders
+from te_select.records import doubt, folders, log
+from te_select.records.log import Entry
 from te_select.records.origin import (
     DEFAULT,
     NEAREST,
@@ -103,32 +101,41 @@ def find(
     """
     if logs is False:
         return Found(None, DEFAULT, NOT_ASKED)
-    folders = default_folders(within) if logs is None else [_given(logs)]
-    own = log.folder_name(target.records)
-    others = (each.name for root in folders for each in log.target_folders(root))
-    names = dict.fromkeys([own, *others])
-    usable = 0
+    roots = folders.default_folders(within) if logs is None else [_given(logs)]
     unsure = ""
-    for name in names:
-        must = name == own and logs is not None
-        entries = [
-            (number, entry)
-            for number, root in enumerate(folders)
-            for entry in _usable(root / name, must=must)
-        ]
-        usable += len(entries)
-        for entry, found in _near(workload, target, entries, name, exact=name == own):
-            if not entry.unsure:
-                return replace(found, why=found.why + unsure)
-            unsure = unsure or (
-                f"; the record {name}/{entry.key} is unsure, so it is not used: {entry.unsure}"
-            )
-    if logs is not None and not usable:
-        raise TuningError(
-            f"{folders[0]} holds no record that this te_select can use; expected "
-            f"TARGET/{snapshot.RECORDS}, as te-select tune writes it"
+    for name, entry, found in _near(workload, target, roots, must=logs is not None):
+        if not entry.unsure:
+            return replace(found, why=found.why + unsure)
+        unsure = unsure or (
+            f"; the record {name}/{entry.key} is unsure, so it is not used: {entry.unsure}"
         )
     return Found(None, DEFAULT, OF_SCHEDULE + unsure if unsure else NONE_NEAR)
+
+
+def _near(
+    workload: Workload, target: ResolvedTarget, roots: Sequence[Path], *, must: bool
+) -> Iterator[tuple[str, Entry, Found]]:
+    """The records that are near, with their folders and what each would give, the nearest first.
+
+    If none is usable, ``must`` makes that an error.
+    """
+    own = folders.of_target(target.records)
+    others = (each.name for root in roots for each in folders.of_targets(root))
+    usable = 0
+    for name in dict.fromkeys([own, *others]):
+        entries = [
+            (number, entry)
+            for number, root in enumerate(roots)
+            for entry in _usable(root / name, must=must and name == own)
+        ]
+        usable += len(entries)
+        for entry, found in _ranked(workload, target, entries, name, exact=name == own):
+            yield name, entry, found
+    if must and not usable:
+        raise TuningError(
+            f"{roots[0]} holds no record that this te_select can use; expected "
+            f"TARGET/{folders.RECORDS}, as te-select tune writes it"
+        )
 
 
 def _given(logs: str | Path) -> Path:
@@ -138,7 +145,7 @@ def _given(logs: str | Path) -> Path:
         raise TuningError(
             f"tuning_logs {shown(logs)} is no path; expected a folder, None or False"
         ) from error
-    log.check_folder(folder)
+    folders.check(folder)
     return folder
 
 
@@ -152,21 +159,21 @@ def _usable(place: Path, must: bool) -> list[Entry]:
         warn(str(error))
         return []
     found.warn()
-    judged = [(entry, misfit(entry)) for entry in found.entries]
+    judged = [(entry, doubt.misfit(entry)) for entry in found.entries]
     odd = [f"{entry.key}: {problem}" for entry, problem in judged if problem is not None]
     if odd:
         warn(f"{place}: {len(odd)} of {len(judged)} records are left out ({odd[0]}): tune again")
     return [entry for entry, problem in judged if problem is None]
 
 
-def _near(
+def _ranked(
     workload: Workload,
     target: ResolvedTarget,
     entries: list[tuple[int, Entry]],
     place: str,
     exact: bool,
 ) -> Iterator[tuple[Entry, Found]]:
-    """The records that are near, with what each would give, the nearest first."""
+    """The records of a folder that are near, the nearest first."""
     pattern = access_pattern(workload)
     elements = access_pattern(representative(workload)).elements
     schedule = schedule_of(target.kind)
@@ -178,7 +185,7 @@ def _near(
         ranged = bool(entry.sized_names)
         if ranged and entry.sized_names != names:
             continue
-        if factor is not None and factor <= NEAR and record_group(entry) == group:
+        if factor is not None and factor <= NEAR and _group(entry) == group:
             apart = abs(math.log((entry.pattern.elements or 1) / (elements or 1)))
             ranked.append((factor, not ranged, apart, root, entry.seconds, entry))
     for factor, *_, entry in sorted(ranked, key=lambda each: each[:5]):
@@ -192,9 +199,25 @@ def _near(
             config = schedule.config_from(entry.knobs).checked(pattern)
         except caught(ValueError):  # the config's kind of rows does not exist for this workload
             continue
-        if not is_of_model(entry, target):
+        measured = doubt.resolved(entry.target)
+        if not target.model or measured is None or measured.model != target.model:
             config = schedule.without_machine_knobs(pattern, target.tvm, config)
         origin = f"{TUNED if own else NEAREST}{place}/{entry.key}"
         by_hand = "edited by hand since it was tuned"
         found = by_hand if entry.edited else outcome(entry.seconds, entry.session)
         yield entry, Found(config, origin, explain(place, workload, None if own else factor, found))
+
+
+def is_of(entry: Entry, target: ResolvedTarget) -> bool:
+    """Whether a record is of a target.
+
+    The folder's name is not enough: for a target in JSON it is ten digits of a digest.
+    """
+    own = doubt.resolved(entry.target)
+    return own is not None and str(own.tvm) == str(target.tvm)
+
+
+def _group(entry: Entry) -> tuple[str, object] | None:
+    """The kind of machine of a record and its group within the kind; None if it has none."""
+    own = doubt.resolved(entry.target)
+    return None if own is None else (own.kind, schedule_of(own.kind).record_group(own.tvm))

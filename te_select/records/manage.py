@@ -4,56 +4,38 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from te_select.errors import TuningError
-from te_select.records import log, metaschedule, snapshot, store
-from te_select.records.entry import Entry
-from te_select.records.fit import misfit
+from te_select.records import doubt, folders, log, metaschedule, store
+from te_select.records.log import Entry
 
 
-@dataclass(frozen=True)
-class Listed:
-    """A target's logs, or why they cannot be read.
-
-    Parameters
-    ----------
-    target
-        The name of the folder.
-    entries
-        Its records.
-    complaints
-        One line for each damaged line or file.
-    """
+class Listed(NamedTuple):
+    """The records of a target's folder, and a line for each damaged line or file."""
 
     target: str
     entries: tuple[Entry, ...]
     complaints: tuple[str, ...]
 
 
+class Merged(NamedTuple):
+    """The names of records that were copied, of those that were kept, and why others were not."""
+
+    taken: tuple[str, ...]
+    kept: tuple[str, ...]
+    refused: tuple[str, ...]
+
+
 def contents(logs: Path, target: str = "*", only: str = "*") -> Iterator[Listed]:
-    """Read all logs of a folder, damaged ones too.
+    """Read all records of a folder of logs, of damaged ones as well.
 
-    Parameters
-    ----------
-    logs
-        The folder.
-    target, only
-        Globs over the names of targets and records.
-
-    Yields
-    ------
-    Listed
-        Target by target.
-
-    Raises
-    ------
-    TuningError
-        If there is no such folder.
+    ``target`` and ``only`` are globs over the names of targets and records. Raises TuningError if
+    there is no such folder.
     """
-    log.check_folder(logs)
-    for folder in log.target_folders(logs):
+    folders.check(logs)
+    for folder in folders.of_targets(logs):
         if not fnmatch.fnmatchcase(folder.name, target):
             continue
         try:
@@ -63,23 +45,6 @@ def contents(logs: Path, target: str = "*", only: str = "*") -> Iterator[Listed]
             continue
         chosen = [entry for entry in found.entries if fnmatch.fnmatchcase(entry.key, only)]
         yield Listed(folder.name, tuple(chosen), tuple(found.complaints()))
-
-
-@dataclass(frozen=True)
-class Merged:
-    """What became of the records of another folder.
-
-    Parameters
-    ----------
-    taken, kept
-        Names of the records that were copied, and of the faster ones that were kept.
-    refused
-        The reason for every record or line that cannot be used.
-    """
-
-    taken: tuple[str, ...]
-    kept: tuple[str, ...]
-    refused: tuple[str, ...]
 
 
 def merge(
@@ -98,11 +63,6 @@ def merge(
     better
         Whether to leave out records that are unsure, or no better than the default config.
 
-    Returns
-    -------
-    Merged
-        What became of each record.
-
     Raises
     ------
     TuningError
@@ -111,24 +71,24 @@ def merge(
     taken: list[str] = []
     kept: list[str] = []
     refused: list[str] = []
-    for listed in contents(source, target, only):
-        refused += listed.complaints
+    for name, entries, complaints in contents(source, target, only):
+        refused += complaints
         fastest: dict[object, Entry] = {}
-        for entry in listed.entries:
+        for entry in sorted(entries, key=lambda each: each.seconds):
             if better and not _beats_default(entry):
                 continue
             if (problem := _problem(entry)) is not None:
-                refused.append(f"{listed.target}/{entry.key}: {problem}")
-            elif entry.name not in fastest or entry.seconds < fastest[entry.name].seconds:
-                fastest[entry.name] = entry
-        if fastest:
-            put = store.put(destination / listed.target, [*fastest.values()], _is_better)
-            taken += [f"{listed.target}/{entry.key}" for entry in put]
-            kept += [f"{listed.target}/{e.key}" for e in fastest.values() if e not in put]
+                refused.append(f"{name}/{entry.key}: {problem}")
+            else:
+                fastest.setdefault(entry.name, entry)
+        ordered = [entry for entry in entries if fastest.get(entry.name) is entry]
+        put = store.put(destination / name, ordered, doubt.is_better) if ordered else []
+        for entry in ordered:
+            (taken if entry in put else kept).append(f"{name}/{entry.key}")
     if not taken and not kept and not refused and not better:
         raise TuningError(
             f"{source} holds no record of target {target!r} and name {only!r}; expected "
-            f"TARGET/{snapshot.RECORDS} with records that match"
+            f"TARGET/{folders.RECORDS} with records that match"
         )
     return Merged(tuple(taken), tuple(kept), tuple(refused))
 
@@ -136,14 +96,8 @@ def merge(
 def prune(logs: Path, target: str = "*") -> list[str]:
     """Drop records that no compilation uses: slower ones of a pattern, unsure and unusable ones.
 
-    Damaged lines are moved to ``damaged.txt`` in their folder.
-
-    Parameters
-    ----------
-    logs
-        The folder.
-    target
-        A glob over the names of targets.
+    Damaged lines are moved to ``damaged.txt`` in their folder. ``target`` is a glob over the names
+    of targets.
 
     Returns
     -------
@@ -157,29 +111,15 @@ def prune(logs: Path, target: str = "*") -> list[str]:
         If there is no such folder, or it cannot be written.
     """
     gone: list[str] = []
-    for listed in contents(logs, target):
-        gone += listed.complaints
-        problems = [
-            (entry, f"it is unsure: {entry.unsure}" if entry.unsure else _problem(entry))
-            for entry in listed.entries
-        ]
-        useless = [entry for entry, problem in problems if problem is not None]
-        gone += [f"{listed.target}/{entry.key}: {why}" for entry, why in problems if why]
-        if not listed.entries:
-            continue
-        dropped = store.drop(logs / listed.target, useless)
+    for name, entries, complaints in contents(logs, target):
+        gone += complaints
+        told = [(e, f"it is unsure: {e.unsure}" if e.unsure else _problem(e)) for e in entries]
+        useless = [entry for entry, why in told if why]
+        gone += [f"{name}/{entry.key}: {why}" for entry, why in told if why]
+        dropped = store.drop(logs / name, useless) if entries else []
         if slower := [entry for entry in dropped if entry not in useless]:
-            gone.append(f"{listed.target}: {len(slower)} slower records")
+            gone.append(f"{name}: {len(slower)} slower records")
     return gone
-
-
-def _is_better(new: Entry, old: Entry) -> bool:
-    """Whether a record may replace another: it is faster, or the other cannot be used."""
-    if new.tvm != old.tvm:
-        return True
-    if bool(new.unsure) != bool(old.unsure):
-        return not new.unsure
-    return new.seconds < old.seconds
 
 
 def _beats_default(entry: Entry) -> bool:
@@ -189,4 +129,4 @@ def _beats_default(entry: Entry) -> bool:
 
 def _problem(entry: Entry) -> str | None:
     """Why a record cannot be used here; None if it can."""
-    return misfit(entry) or metaschedule.problem(entry)
+    return doubt.misfit(entry) or (metaschedule.problem(entry) if entry.body else None)

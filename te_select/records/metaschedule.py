@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections.abc import Mapping
@@ -19,8 +20,9 @@ from te_select.errors import TuningError, caught
 from te_select.operator.access import access_pattern
 from te_select.operator.definition import definition
 from te_select.operator.workload import Workload
-from te_select.records import log, snapshot
-from te_select.records.entry import Entry, digest
+from te_select.records import log
+from te_select.records.folders import RECORDS, WORKLOADS
+from te_select.records.log import Entry
 from te_select.runtime.artifact import scratch
 
 _PATIENCE = 60  # seconds; replaying a record takes some ms
@@ -52,7 +54,8 @@ def entry(
     Returns
     -------
     Entry
-        The record. Its trace is that of the schedule that ships.
+        The record. Its trace is that of the schedule that ships. One that is unsure has no trace,
+        so that TVM never replays it.
     """
     pattern = access_pattern(workload)
     mod = IRModule({"main": definition(workload)})
@@ -67,7 +70,12 @@ def entry(
             ms.database.TuningRecord(sch.trace, committed, [seconds], target.tvm, arguments)
         )
         (written,) = log.read(folder).entries
-    said = {"record": written.key, **session, "digest": digest(written.body)}
+    said = {"record": written.key, **session}
+    if said.get("unsure"):
+        said |= {"config": dict(written.knobs), "seconds": seconds}
+        said |= {"target": written.target, "tvm": written.tvm}
+        return replace(written, workload="", body="", session=said)
+    said |= {"digest": log.digest(written.body), "workload_hash": json.loads(written.workload)[0]}
     return replace(written, session=said)
 
 
@@ -121,8 +129,8 @@ def replay(record: Entry, folder: Path) -> s_tir.Schedule:
     TuningError
         If the trace does not fit the workload.
     """
-    (folder / snapshot.WORKLOADS).write_text(f"{record.workload}\n")
-    (folder / snapshot.RECORDS).write_text(f"[0,{record.body}]\n")
+    (folder / WORKLOADS).write_text(f"{record.workload}\n")
+    (folder / RECORDS).write_text(f"[0,{record.body}]\n")
     try:
         database = ms.database.JSONDatabase(work_dir=str(folder))
         (loaded,) = database.get_all_tuning_records()

@@ -1,9 +1,8 @@
-"""Writes logs: under a lock, all files of a target together or none.
+"""Writes records, under a lock: the files of a target one after another, each whole or not at all.
 
-The files belong together, because records name their workloads by line number. So all texts first
-go into one pending file, which appears whole (`te_select.records.snapshot`). If a write was cut
-short, the next writer finishes it. A process that is killed at any moment leaves either the old
-logs or the new ones.
+A record's workload and session are on the disk before the record, and those of the records that it
+replaces go with the next write. So a process that is killed at any moment leaves the old records or
+the new ones, and lines of workloads or sessions that no record names, which are harmless.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ from pathlib import Path
 from filelock import FileLock
 
 from te_select.errors import ArtifactError, TuningError, caught
-from te_select.records import log, snapshot
-from te_select.records.entry import Entry
-from te_select.records.snapshot import Damage, Snapshot
+from te_select.records import doubt, folders, log
+from te_select.records.folders import FILES, RECORDS, SESSIONS, WORKLOADS
+from te_select.records.log import Damage, Entry
 from te_select.runtime.artifact import atomic
 
 LOCK, ASIDE = ".lock", "damaged.txt"
@@ -51,19 +50,19 @@ def locked(folder: Path, name: str = LOCK) -> Iterator[None]:
 def put(
     folder: Path,
     entries: Sequence[Entry],
-    wanted: Callable[[Entry, Entry], bool] = lambda new, old: True,
+    wanted: Callable[[Entry, Entry], bool] = doubt.may_replace,
 ) -> list[Entry]:
-    """Put records into a target's logs; each replaces those of its name (`Entry.name`).
+    """Put records into a target's folder; each replaces those of its name (`Entry.name`).
 
     Parameters
     ----------
     folder
         The folder of the target; made if it is missing.
     entries
-        The records, one for each access pattern.
+        The records, one for each name.
     wanted
         ``wanted(new, old)``: whether the new record may replace the old one. It is asked about
-        every old record of the access pattern.
+        every old record of the name.
 
     Returns
     -------
@@ -75,9 +74,7 @@ def put(
     TuningError
         If the folder cannot be written, or holds files that are not logs.
     """
-    with locked(folder):
-        taken = snapshot.take(folder)
-        found = log.parse(folder, taken)
+    with _opened(folder) as found:
         new = {
             entry.name: entry
             for entry in entries
@@ -86,21 +83,14 @@ def put(
         lines: dict[object, Entry] = {
             old.name if old.name in new else number: old for number, old in enumerate(found.entries)
         }
-        _write(folder, taken, [*(lines | new).values()], found)
+        _write(folder, found, [*(lines | new).values()])
     return [*new.values()]
 
 
 def drop(folder: Path, useless: Sequence[Entry]) -> list[Entry]:
-    """Drop records, and of the rest keep only the fastest of each access pattern.
+    """Drop records, and of the rest keep only the fastest of each name.
 
     Damaged lines are set aside. Records that others have put since the caller looked are kept.
-
-    Parameters
-    ----------
-    folder
-        The folder of the target.
-    useless
-        The records to drop.
 
     Returns
     -------
@@ -112,47 +102,50 @@ def drop(folder: Path, useless: Sequence[Entry]) -> list[Entry]:
     TuningError
         If the folder cannot be written, or holds files that are not logs.
     """
-    with locked(folder):
-        taken = snapshot.take(folder)
-        found = log.parse(folder, taken)
-        fastest: dict[object, int] = {}
-        for i, entry in sorted(enumerate(found.entries), key=lambda each: each[1].seconds):
+    with _opened(folder) as found:
+        fastest: dict[object, Entry] = {}
+        for entry in sorted(found.entries, key=lambda each: each.seconds):
             if entry not in useless:
-                fastest.setdefault(entry.name, i)
-        kept = sorted(fastest.values())
+                fastest.setdefault(entry.name, entry)
+        kept = [entry for entry in found.entries if fastest.get(entry.name) is entry]
         if len(kept) < len(found.entries) or found.damaged:
-            _write(folder, taken, [found.entries[i] for i in kept], found)
-    return [entry for i, entry in enumerate(found.entries) if i not in kept]
+            _write(folder, found, kept)
+    return [entry for entry in found.entries if not any(entry is each for each in kept)]
 
 
-def _write(folder: Path, taken: Snapshot, entries: Sequence[Entry], found: log.Log) -> None:
-    """Replace the logs by these records, and set aside the lines that are left out."""
-    if left_out := (*found.damaged, *found.unused):
-        _set_aside(folder, left_out)
-    workloads = {line: i for i, line in enumerate(dict.fromkeys(e.workload for e in entries))}
-    records = [f"[{workloads[entry.workload]},{entry.body}]" for entry in entries]
-    sessions = dict.fromkeys(json.dumps(dict(e.session)) for e in entries if e.session)
-    texts = {
-        name: "".join(f"{line}\n" for line in lines)
-        for name, lines in (
-            (snapshot.WORKLOADS, list(workloads)),
-            (snapshot.RECORDS, records),
-            (snapshot.SESSIONS, list(sessions)),
-        )
+@contextlib.contextmanager
+def _opened(folder: Path) -> Iterator[log.Log]:
+    """What a folder holds, which nobody else writes meanwhile."""
+    with locked(folder):
+        yield log.parse(folder, {name: folders.read(folder / name) for name in FILES})
+
+
+def _write(folder: Path, found: log.Log, entries: Sequence[Entry]) -> None:
+    """Replace the records by these, and set aside the lines that are damaged."""
+    if found.damaged:
+        _set_aside(folder, found.damaged)
+    replayed = [entry for entry in entries if entry.body]
+    workloads = list(dict.fromkeys((*found.workloads, *(entry.workload for entry in replayed))))
+    number = {line: i for i, line in enumerate(workloads)}
+    # Until the records are replaced, the old ones need their sessions.
+    told = [entry for entry in found.entries if entry.body] + [*entries]
+    sessions = dict.fromkeys(json.dumps(dict(entry.session)) for entry in told if entry.session)
+    lines = {
+        WORKLOADS: workloads,
+        SESSIONS: [*sessions],
+        RECORDS: [f"[{number[entry.workload]},{entry.body}]" for entry in replayed],
     }
     try:
-        atomic.replace(folder / snapshot.PENDING, snapshot.pending(texts, taken.digests))
-        for name, text in texts.items():
-            atomic.replace(folder / name, text.encode())
-        (folder / snapshot.PENDING).unlink()
-    except caught(ArtifactError, OSError) as error:
+        for name in FILES:
+            atomic.replace(folder / name, "".join(f"{line}\n" for line in lines[name]).encode())
+    except caught(ArtifactError) as error:
         raise TuningError(f"{folder} cannot be written: {error}") from error
 
 
 def _set_aside(folder: Path, lines: Sequence[Damage]) -> None:
     """Keep the lines that are left out: somebody may be able to repair them."""
     path = folder / ASIDE
-    before = snapshot.contents(path) or b""
+    before = folders.read(path)
     there = set(before.split(b"\n"))
     new = [
         f"{each.file} line {each.line}: {each.reason}\n{each.text}\n".encode()
@@ -161,5 +154,5 @@ def _set_aside(folder: Path, lines: Sequence[Damage]) -> None:
     ]
     try:
         atomic.replace(path, before + b"".join(new))
-    except ArtifactError as error:
+    except caught(ArtifactError) as error:
         raise TuningError(str(error)) from error

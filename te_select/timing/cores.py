@@ -10,7 +10,6 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 LIMITS = ("TE_SELECT_NUM_THREADS", "OMP_NUM_THREADS")  # of threads; the first that is set counts
-BUSY = 0.3  # cores; another process on one of two cores made kernels up to 30 times slower
 
 
 def threads() -> int:

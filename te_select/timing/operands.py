@@ -74,11 +74,7 @@ class Mask:
         if (
             not isinstance(found, np.ndarray)
             or found.dtype != np.bool_
-            or count
-            not in (
-                None,
-                found.size,
-            )
+            or count not in (None, found.size)
         ):
             held = f"{found.size} {found.dtype}" if isinstance(found, np.ndarray) else "an archive"
             number = "" if count is None else f"{count} "

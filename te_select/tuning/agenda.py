@@ -1,7 +1,9 @@
 """A session of many workloads: what each may gain is measured first, and the most is tuned first.
 
-A workload whose default config is near the roof of the machine is passed over. If the session has a
-limit of time, each workload may take an equal share of what is left when its turn comes.
+A workload whose default config is near the roof of the machine is passed over, if that holds when
+both are measured once more, while no other program uses the cores. If the session has a limit of
+time, a third of it may go into these looks, and each workload may take an equal share of what is
+left when its turn comes.
 """
 
 from __future__ import annotations
@@ -13,13 +15,61 @@ from dataclasses import dataclass, replace
 
 from te_select import kinds
 from te_select.operator.access import access_pattern
-from te_select.tuning.record import Observer, Outcome, Record, UntunableError
+from te_select.records import doubt
+from te_select.tuning.journal import Knob
+from te_select.tuning.record import Record
 from te_select.tuning.runners import LOCAL
 from te_select.tuning.session import Session
 from te_select.tuning.task import Task
+from te_select.tuning.trials import Observer, UntunableError
 
 NEAR_ROOF = 0.97  # of the roof; a config must gain 1 % twice to win, and a probe varies by 2 %
+BEYOND_ROOF = 4 / 3  # of the roof; no kernel moves so much more than a probe, so one time is wrong
+LOOKING = 1 / 3  # of a session's time
 OUT_OF_TIME = "the time was over; the same command goes on with it"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a workload.
+
+    Parameters
+    ----------
+    name
+        The workload.
+    record
+        Its record; None if it has none.
+    error
+        Why it has none, if that is a failure.
+    fresh
+        Whether it was tuned now, rather than before.
+    roof_bytes_per_second
+        What a probe moved; None if it was not measured.
+    resumed
+        How many of its trials an earlier run had measured.
+    default_seconds
+        What a call took before the search; None if it was not measured.
+    passed_over
+        Why it has no record, if that is no failure.
+    ended_early
+        Whether the search ended because nothing untried was predicted to be faster.
+    knobs
+        What each knob was worth, the most first; empty if the trials were not kept.
+    seconds
+        The seconds of each trial in turn, the default's first; None for a failure.
+    """
+
+    name: str
+    record: Record | None = None
+    error: str | None = None
+    fresh: bool = True
+    roof_bytes_per_second: float | None = None
+    resumed: int = 0
+    default_seconds: float | None = None
+    passed_over: str = ""
+    ended_early: bool = False
+    knobs: Sequence[Knob] = ()
+    seconds: Sequence[float | None] = ()
 
 
 @dataclass(frozen=True)
@@ -56,15 +106,27 @@ class Job:
         return access_pattern(self.task.points[-1]).bytes_needed(mask.density / 100, block)
 
     @property
+    def share(self) -> float:
+        """What the default reaches of the roof; 0 if that is not known."""
+        return self.moved / self.seconds / self.roof if self.seconds and self.roof else 0.0
+
+    @property
     def to_gain(self) -> float:
         """Seconds of a call beyond those that the roof needs."""
-        return (self.seconds or 0.0) - (self.moved / self.roof if self.roof else 0.0)
+        return (self.seconds or 0.0) * (1 - self.share)
 
-    def outcome(self, record: Record | None = None) -> Outcome:
-        """What became of it."""
-        return Outcome(
-            self.name, record, roof_bytes_per_second=self.roof, default_seconds=self.seconds
-        )
+    def outcome(self) -> Outcome:
+        """What is known of it so far."""
+        return Outcome(self.name, roof_bytes_per_second=self.roof, default_seconds=self.seconds)
+
+    def looked_at(self, observe: Observer) -> Job:
+        """The job with the times of the default and of the roof; of several the better ones."""
+        seconds, roof = self.session.look(self.task, observe), None
+        if self.session.runner == LOCAL and not self.task.ranges:
+            roof = roof_of(self.session.target.kind, self.needed)
+        if roof is not None:
+            roof = max(roof * self.moved / self.needed, self.roof or 0.0)
+        return replace(self, seconds=min(seconds, self.seconds or seconds), roof=roof)
 
 
 def roof_of(kind: str, moved: int) -> float | None:
@@ -89,7 +151,8 @@ class Agenda:
     def __init__(self, jobs: Sequence[Job], *, every: bool, seconds: float = math.inf) -> None:
         self._jobs = jobs
         self._every = every
-        self._until = time.monotonic() + seconds
+        self._begun = time.monotonic()
+        self._seconds = seconds
 
     def run(self, begin: Callable[[Job], None], observe: Observer) -> Iterator[Outcome]:
         """Do the jobs.
@@ -108,7 +171,10 @@ class Agenda:
         """
         waiting: list[Job] = []
         for job in self._jobs:
-            found = self._look(job, begin, observe)
+            try:
+                found = self._look(job, begin, observe)
+            except UntunableError as error:
+                found = replace(job.outcome(), error=str(error))
             if isinstance(found, Outcome):
                 yield found
             else:
@@ -116,42 +182,54 @@ class Agenda:
         waiting.sort(key=lambda job: -job.to_gain)
         for number, job in enumerate(waiting):
             begin(job)
-            yield self._tune(job, observe, len(waiting) - number)
+            try:
+                yield self._tune(job, observe, len(waiting) - number)
+            except UntunableError as error:
+                yield replace(job.outcome(), error=str(error))
+
+    def _left(self, share: float = 1.0) -> float:
+        """Seconds that are left of a share of the time."""
+        return self._begun + share * self._seconds - time.monotonic()
 
     def _look(self, job: Job, begin: Callable[[Job], None], observe: Observer) -> Job | Outcome:
         """Measure what there is to gain; the outcome if that is all."""
         session = job.session
         if not session.options.force and (record := session.find(job.task)):
-            return replace(job.outcome(record), fresh=False, knobs=session.kept_knobs(job.task))
-        if time.monotonic() > self._until:
-            return replace(job.outcome(), passed_over=OUT_OF_TIME)
-        begin(job)
-        try:
-            seconds = session.look(job.task, observe)
-        except UntunableError as error:
-            return replace(job.outcome(), error=str(error))
-        has_roof = session.runner == LOCAL and not job.task.ranges
-        roof = roof_of(session.target.kind, job.needed) if has_roof else None
-        if roof is not None:
-            roof *= job.moved / job.needed
-        job = replace(job, seconds=seconds, roof=roof)
-        share = job.moved / seconds / roof if roof else 0.0
-        begun = session.last_run is not None and session.last_run.has_begun
-        if share < NEAR_ROOF or self._every or begun:
+            knobs = session.kept_knobs(job.task)
+            return replace(job.outcome(), record=record, fresh=False, knobs=knobs)
+        if self._left(LOOKING) < 0:
             return job
-        why = f"the default reaches {share:.0%} of the roof; --all tunes it"
+        begin(job)
+        job = job.looked_at(observe)
+        begun = session.last_run is not None and session.last_run.has_begun
+        if job.share < NEAR_ROOF or self._every or begun:
+            return job
+        watch = session.measurer.watch()
+        job = job.looked_at(observe)
+        why = f"the default reaches {job.share:.0%} of the roof"
+        if doubts := doubt.reasons(watch.others(), 0.0):
+            why = f"unsure: {why}, but {doubts}"
+        elif job.share > BEYOND_ROOF:
+            why = f"unsure: {why}, which no kernel can"
+        elif job.share >= NEAR_ROOF:
+            why = f"{why}; --all tunes it"
+        else:
+            return job
         return replace(job.outcome(), passed_over=why)
 
-    def _tune(self, job: Job, observe: Observer, left: int) -> Outcome:
+    def _tune(self, job: Job, observe: Observer, jobs_left: int) -> Outcome:
         """Tune one of the jobs that are left, in its share of the time."""
-        now = time.monotonic()
-        if now > self._until:
+        if self._left() < 0:
             return replace(job.outcome(), passed_over=OUT_OF_TIME)
-        try:
-            record = job.session.tune(job.task, observe, now + (self._until - now) / left)
-        except UntunableError as error:
-            return replace(job.outcome(), error=str(error))
-        run = job.session.last_run
+        until = time.monotonic() + self._left() / jobs_left
+        record, run = job.session.tune(job.task, observe, until), job.session.last_run
         if run is None:  # another session has tuned it meanwhile
-            return replace(job.outcome(record), fresh=False)
-        return replace(job.outcome(record), resumed=run.resumed, knobs=run.knobs)
+            return replace(job.outcome(), record=record, fresh=False)
+        return replace(
+            job.outcome(),
+            record=record,
+            resumed=run.resumed,
+            ended_early=run.ended_early,
+            knobs=run.knobs,
+            seconds=run.seconds,
+        )

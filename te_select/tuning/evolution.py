@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import random
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,24 +20,78 @@ from tvm import IRModule, s_tir
 from tvm.ir.utils import derived_object
 from tvm.s_tir import meta_schedule as ms
 from tvm.s_tir.meta_schedule.logging import get_logging_func
-from tvm.s_tir.meta_schedule.mutator import PyMutator
 
 from te_select import forks
-from te_select.backends import limits, schedule_of
-from te_select.backends.targets import ResolvedTarget
+from te_select.backends import limits
 from te_select.errors import ArgumentError
-from te_select.operator.access import access_pattern
 from te_select.operator.definition import definition
-from te_select.operator.workload import Workload
-from te_select.tuning.prediction import SecondsOf, Worth
+from te_select.tuning.space import Space, Worth
 
 BATCH = 16  # configs proposed at a time; evolution learns between batches
 POPULATION = 32  # configs; 64 took 1 s a batch, 32 half of it, and the best are among them (Zen 3)
 _GENERATIONS = 2
 _SHARE_MEASURED = 0.5  # of a population; the rest is sampled anew
 
-Batches: TypeAlias = Iterator[list[Any]]
-"""Proposes configs; the times of a batch are known before the next is asked for."""
+
+class Evolution:
+    """MetaSchedule's evolutionary search, with numbers to mutate and a design per structure.
+
+    Its cost model is `Worth`. TVM's own models look at features of loops, but two configs differ
+    mostly inside the span.
+    """
+
+    def __init__(self, space: Space, worth: Worth, trials: int, seed: int) -> None:
+        self._config_of = space.schedule.config_of
+        self._target = space.target.tvm
+        mod = IRModule({"main": definition(space.workload)})
+        self._database = ms.database.MemoryDatabase()
+        self._workload = self._database.commit_workload(mod)
+        self._proposed: list[tuple[Any, Any]] = []
+        design = ms.space_generator.ScheduleFn(
+            lambda sch: sch,  # not called: the designs are made here
+            sch_rules=[],
+            postprocs=[],
+            mutator_probs={_mutator(seed): 1.0},
+        )
+        strategy = ms.search_strategy.EvolutionarySearch(
+            population_size=POPULATION,
+            init_measured_ratio=_SHARE_MEASURED,
+            init_min_unmeasured=POPULATION // 2,
+            genetic_num_iters=_GENERATIONS,
+        )
+        self._context = _context(mod, self._target, design, strategy, seed)
+        self._context.pre_tuning(
+            max_trials=trials,
+            num_trials_per_iter=BATCH,
+            design_spaces=_designs(s_tir.Schedule(mod, seed=seed + 1), space, worth),
+            database=self._database,
+            cost_model=_cost_model(self._config_of, worth),
+        )
+
+    def propose(self) -> list[Any]:
+        """The next configs, of which some may be known."""
+        with forks.no_fork_during(), _interrupt_afterwards():
+            found = list(self._context.generate_measure_candidates() or [])
+            self._proposed = [(each, self._config_of(each.sch)) for each in found]
+        return [config for _, config in self._proposed]
+
+    def tell(self, time_of: Callable[[Any], float | None]) -> None:
+        """Tell the times of what was proposed and measured; infinite for a failure."""
+        told = [(each, time_of(config)) for each, config in self._proposed]
+        timed = [(each, seconds) for each, seconds in told if seconds is not None]
+        results = []
+        for each, seconds in timed:
+            ran = seconds < math.inf
+            reason = None if ran else "failed"
+            results.append(ms.runner.RunnerResult([seconds] if ran else None, reason))
+            if ran:
+                record = ms.database.TuningRecord(
+                    each.sch.trace, self._workload, [seconds], self._target, each.args_info
+                )
+                self._database.commit_tuning_record(record)
+        if timed:
+            with _interrupt_afterwards():
+                self._context.notify_runner_results([each for each, _ in timed], results)
 
 
 @contextlib.contextmanager
@@ -56,133 +111,35 @@ def _interrupt_afterwards() -> Iterator[None]:
         signal.raise_signal(signal.SIGINT)
 
 
-class Evolution:
-    """MetaSchedule's evolutionary search, with numbers to mutate and a design per structure.
+def _designs(sch: s_tir.Schedule, space: Space, worth: Worth) -> list[s_tir.Schedule]:
+    """One schedule for each of the best structures, with random variables for its numbers.
 
-    Its cost model is `Worth`. TVM's own models look at features of loops, but two configs differ
-    mostly inside the span.
+    A structure is left out if TVM cannot fuse loops as large as these. A design takes 4 ms, and a
+    batch proposes no more of them.
     """
-
-    def __init__(
-        self,
-        workload: Workload,
-        target: ResolvedTarget,
-        every: Sequence[Any],
-        worth: Worth,
-        trials: int,
-        seed: int,
-        cpus: int | None,
-    ) -> None:
-        self._schedule = schedule_of(target.kind)
-        self._target = target.tvm
-        self._sized = workload
-        self._pattern = access_pattern(workload)
-        self._every = sorted(every, key=worth.predict)
-        self._trials, self._cpus = trials, cpus
-        mod = IRModule({"main": definition(workload)})
-        space = self._schedule.space(self._pattern, target.tvm)
-        numbers = {name: list(space[name]) for name in self._schedule.NUMBERS}
-        self._database = ms.database.MemoryDatabase()
-        self._workload = self._database.commit_workload(mod)
-        self._context = _context(
-            mod,
-            self._target,
-            ms.space_generator.ScheduleFn(
-                lambda sch: sch,  # not called: the designs are made here
-                sch_rules=[],
-                postprocs=[],
-                mutator_probs={_mutator(seed): 1.0},
-            ),
-            ms.search_strategy.EvolutionarySearch(
-                population_size=POPULATION,
-                init_measured_ratio=_SHARE_MEASURED,
-                init_min_unmeasured=POPULATION // 2,
-                genetic_num_iters=_GENERATIONS,
-            ),
-            seed,
-        )
-        self._context.pre_tuning(
-            max_trials=trials,
-            num_trials_per_iter=BATCH,
-            design_spaces=self._designs(s_tir.Schedule(mod, seed=seed + 1), numbers),
-            database=self._database,
-            cost_model=_cost_model(self._schedule.config_of, worth),
-        )
-
-    def batches(self, measured: Mapping[Any, float | None], seconds_of: SecondsOf) -> Batches:
-        """Propose what evolution proposes, then the best predicted while trials are left.
-
-        ``measured`` has the configs that were measured before, which count as trials.
-        """
-        known = {self._dedup_key(config): seconds for config, seconds in measured.items()}
-        proposed: list[tuple[Any, tuple[object, ...]]] = []
-        batch: dict[tuple[object, ...], Any] = {}
-        left = self._trials - len(known)
-        while batch or proposed or left:
-            if batch:
-                yield list(batch.values())
-                known |= {key: seconds_of(config) for key, config in batch.items()}
-            left = self._trials - len(known)
-            with forks.no_fork_during(), _interrupt_afterwards():
-                if proposed:
-                    self._notify([(each, known[key]) for each, key in proposed if key in known])
-                found = list(self._context.generate_measure_candidates() or []) if left else []
-                configs = [self._schedule.config_of(each.sch) for each in found]
-            configs = configs or self._every
-            keys = [self._dedup_key(config) for config in configs]
-            proposed = list(zip(found, keys, strict=False))  # none of those that are predicted
-            new = zip(keys, configs, strict=True)
-            batch = dict(islice(((k, c) for k, c in dict(new).items() if k not in known), left))
-
-    def _notify(self, timed: Sequence[tuple[Any, float | None]]) -> None:
-        """Tell evolution the times of what it has proposed."""
-        results = []
-        for each, time in timed:
-            seconds = None if time is None else [time]
-            error = "failed" if time is None else None
-            results.append(ms.runner.RunnerResult(seconds, error))
-            if seconds is not None:
-                self._database.commit_tuning_record(
-                    ms.database.TuningRecord(
-                        each.sch.trace, self._workload, seconds, self._target, each.args_info
-                    )
-                )
-        self._context.notify_runner_results([each for each, _ in timed], results)
-
-    def _dedup_key(self, config: Any) -> tuple[object, ...]:
-        key: tuple[object, ...] = self._schedule.dedup_key(self._pattern, config, self._cpus)
-        return key
-
-    def _designs(self, sch: s_tir.Schedule, numbers: dict[str, list[int]]) -> list[s_tir.Schedule]:
-        """One schedule for each of the best structures, with random variables for its numbers.
-
-        A structure is left out if TVM cannot fuse loops as large as these. A design takes 4 ms,
-        and a batch proposes no more of them.
-        """
-        fixed: dict[str, Any] = dict.fromkeys(numbers, 1)
-        structures = dict.fromkeys(replace(config, **fixed) for config in self._every)
-        designs = []
-        for structure in islice(structures, BATCH):
-            design = sch.copy()
-            drawn: dict[str, Any] = {
-                name: design.sample_categorical(values, [1.0 / len(values)] * len(values))
-                for name, values in numbers.items()
-            }
-            with contextlib.suppress(ArgumentError):
-                self._apply(design, replace(structure, **drawn))
-                designs.append(design)
-        return designs
-
-    def _apply(self, sch: s_tir.Schedule, config: Any) -> None:
-        with limits.tvm_errors_as_ours(self._sized):
-            self._schedule.apply(sch, self._pattern, self._target, config)
+    numbers = {name: list(space.values[name]) for name in space.schedule.NUMBERS}
+    fixed: dict[str, Any] = dict.fromkeys(numbers, 1)
+    ranked = sorted(space.configs, key=worth.predict)
+    structures = dict.fromkeys(replace(config, **fixed) for config in ranked)
+    designs = []
+    for structure in islice(structures, BATCH):
+        design = sch.copy()
+        drawn: dict[str, Any] = {
+            name: design.sample_categorical(values, [1.0 / len(values)] * len(values))
+            for name, values in numbers.items()
+        }
+        with contextlib.suppress(ArgumentError), limits.tvm_errors_as_ours(space.workload):
+            chosen = replace(structure, **drawn)
+            space.schedule.apply(design, space.pattern, space.target.tvm, chosen)
+            designs.append(design)
+    return designs
 
 
 def _mutator(seed: int) -> Any:
     """A mutator that draws one number anew; MetaSchedule's own do not change plain choices."""
 
     @derived_object
-    class RedrawNumber(PyMutator):  # type: ignore[misc]  # TVM is untyped
+    class RedrawNumber(ms.mutator.PyMutator):  # type: ignore[misc]  # TVM is untyped
         def __init__(self) -> None:
             super().__init__()
             self.random = random.Random(seed)
@@ -202,7 +159,7 @@ def _mutator(seed: int) -> Any:
     return RedrawNumber()
 
 
-def _cost_model(config_of: Callable[[Any], Any], worth: Worth) -> Any:
+def _cost_model(config_of: Any, worth: Worth) -> Any:
     """A cost model that ranks configs by what their knobs are worth."""
 
     @derived_object

@@ -10,10 +10,11 @@ from te_select.operator import family
 from te_select.operator.workload import Workload
 from te_select.records.folders import FAMILY
 from te_select.records.sizes import Ranges
-from te_select.tuning.evolution import Batches
+from te_select.timing.operands import Mask
 from te_select.tuning.measuring import Candidate
-from te_select.tuning.search import candidates
+from te_select.tuning.search import Batches
 from te_select.tuning.session import Session
+from te_select.tuning.space import Space
 from te_select.tuning.task import Task
 from te_select.tuning.trials import Run
 
@@ -36,9 +37,9 @@ class FamilySession(Session):
 
     within = FAMILY
 
-    def task(self, workload: Workload, ranges: Ranges = ()) -> FamilyTask:
+    def task(self, workload: Workload, ranges: Ranges = (), mask: Mask | None = None) -> FamilyTask:
         """What to tune: a typical workload of the family."""
-        return FamilyTask(**vars(super().task(workload, ranges)))
+        return FamilyTask(**vars(super().task(workload, ranges, mask)))
 
     def _default(self, task: Task) -> Any:
         return config_of(_member(task.workload), self.target, {})
@@ -46,9 +47,9 @@ class FamilySession(Session):
     def _source(self, task: Task) -> dict[str, Any]:
         return {"where": _kernel(task.workload)}
 
-    def _search(self, _run: Run, task: Task, cpus: int | None) -> tuple[int, Batches]:
+    def _search(self, _run: Run, task: Task) -> tuple[int, Batches]:
         """All of the few configs, as far as there are trials."""
-        every, member = candidates(task.workload, self.target, cpus), _member(task.workload)
+        every, member = Space(task.workload, self.target).configs, _member(task.workload)
         alike = (asdict(config) for config in every if config.rows == every[0].rows)
         configs = [config_of(member, self.target, knobs) for knobs in alike]
         tried = list(dict.fromkeys([self._default(task), *configs]))[: self.options.trials]

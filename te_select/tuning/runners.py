@@ -7,7 +7,7 @@ import re
 from te_select.errors import TuningError
 from te_select.tuning.measuring.local import LocalMeasurer
 from te_select.tuning.measuring.measurer import Measurer
-from te_select.tuning.record import TIMEOUT
+from te_select.tuning.options import TIMEOUT
 
 LOCAL = "local"
 _RPC = re.compile(r"rpc://(?P<host>\[[0-9a-fA-F:]+\]|[^/:\s]+):(?P<port>\d{1,5})/(?P<key>[^/:\s]+)")

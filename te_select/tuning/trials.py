@@ -1,7 +1,8 @@
 """The trials of one workload, and which config wins.
 
-The default config is trial 0. The search proposes the others. Then the fastest few and the default
-take turns. The best of them must win twice to replace the default, so that noise alone does not.
+The default config is trial 0, and is measured anew by every session. The search proposes the
+others. Then the fastest few, the config of the record that is there, and the default take turns.
+The best of them must win twice to replace the default, so that noise alone does not.
 """
 
 from __future__ import annotations
@@ -10,24 +11,79 @@ import itertools
 import math
 import statistics
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from te_select.timing.cores import BUSY
+from te_select.errors import TuningError
+from te_select.operator.workload import Workload
 from te_select.timing.rounds import Timing
-from te_select.tuning.journal import Journal, Trial, config_key
+from te_select.tuning.journal import Journal, Knob, Trial, config_key, knobs_of
 from te_select.tuning.measuring import Measurement, Measurer
-from te_select.tuning.record import Observer, Progress, UntunableError
+from te_select.tuning.search import GAIN
 from te_select.tuning.task import Task
-from te_select.tuning.worth import Knob, knobs_of
 
 FINALISTS = 4
 LOST = 1.1  # times the default's time, in its trial: such a config would lose the finals
 FIRST_ROUNDS = 5  # whoever is not ahead after these has lost
 ROUNDS, DUEL_ROUNDS = 15, 25
-SPREAD = 0.5  # the middle half of the rounds, as a share of their median
-GAIN = 1.01  # in three of four turns; a kernel compared with itself won so in 1 of 144 pairs
+
+
+class UntunableError(TuningError):
+    """A workload that cannot be tuned; the session may go on with others."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A session's progress with a workload.
+
+    Parameters
+    ----------
+    workload
+        The workload that is measured, with int dims.
+    done, total
+        Trials that were measured, and all trials.
+    failed, failure
+        How many of them failed, and why the first failed.
+    default
+        Median seconds of a call of the default; None before its trial.
+    seconds
+        The seconds of each trial in turn; None for a failure.
+    phase
+        ``"trials"`` or ``"finalists"``.
+    resumed
+        How many of the trials an earlier run had measured.
+    """
+
+    workload: Workload
+    total: int = 0
+    seconds: Sequence[float | None] = ()
+    failure: str | None = None
+    phase: str = "trials"
+    resumed: int = 0
+
+    @property
+    def done(self) -> int:
+        """How many trials were measured."""
+        return len(self.seconds)
+
+    @property
+    def failed(self) -> int:
+        """How many of them failed."""
+        return sum(each is None for each in self.seconds)
+
+    @property
+    def default(self) -> float | None:
+        """The default's seconds; None before its trial."""
+        return self.seconds[0] if self.seconds else None
+
+    @property
+    def best(self) -> float | None:
+        """The least seconds so far."""
+        return min((each for each in self.seconds if each is not None), default=None)
+
+
+Observer = Callable[[Progress], None]
 
 
 @dataclass(frozen=True)
@@ -50,28 +106,10 @@ class Final:
     default_seconds: float
     spread: float
 
-    def doubt(self, busy: float) -> str:
-        """Say why it cannot be trusted.
-
-        Parameters
-        ----------
-        busy
-            How many cores other programs used meanwhile, beyond those to spare.
-
-        Returns
-        -------
-        str
-            The reasons, in one line; empty if there is none.
-        """
-        reasons = []
-        if busy > BUSY:
-            reasons.append(f"other programs used {busy:.2f} cores meanwhile")
-        if self.spread > SPREAD:
-            reasons.append(f"the rounds lay {self.spread:.0%} apart")
-        if reasons and self.config != self.default:
-            seemed = self.default_seconds / self.seconds
-            reasons.append(f"a config that seemed {seemed:.2f} times as fast is not recorded")
-        return "; ".join(reasons)
+    @property
+    def gain(self) -> float:
+        """How many times as fast as the default the winner is; 1 if the default won."""
+        return 1.0 if self.config == self.default else self.default_seconds / self.seconds
 
     def without_winner(self) -> Final:
         """As if the default had won."""
@@ -111,6 +149,7 @@ class Run:
         self._known = journal.read()
         self._trials: list[tuple[Any, Trial]] = []
         self._progress = Progress(task.points[-1])
+        self.has_begun = len(self._known) > 1  # more than the default was measured before
 
     @property
     def resumed(self) -> int:
@@ -118,41 +157,89 @@ class Run:
         return self._progress.resumed
 
     @property
-    def has_begun(self) -> bool:
-        """Whether more than the default was measured, in this session or an earlier one."""
-        return len(self._known) > 1
-
-    @property
     def knobs(self) -> list[Knob]:
         """What each knob was worth."""
         return knobs_of([trial for _, trial in self._trials])
 
+    @property
+    def seconds(self) -> Sequence[float | None]:
+        """The seconds of each trial in turn; None for a failure."""
+        return self._progress.seconds
+
+    @property
+    def ended_early(self) -> bool:
+        """Whether the search ended though there was time for more trials."""
+        return self._progress.done < self._progress.total and not self._is_late()
+
     def seconds_of(self, config: Any) -> float | None:
         """The median seconds of a config that was measured; None if it failed."""
-        return self._trial(config).seconds
+        trial = self._known.get(config_key(asdict(config)))
+        return None if trial is None else trial.seconds
+
+    def look(self, default: Any) -> float:
+        """Measure the default, which is trial 0.
+
+        If its time is another than an earlier session's, that session's trials are of a moment in
+        which the machine was busy, or is so now; they are forgotten.
+        """
+        before = self.seconds_of(default)
+        for trial in self._measure([default]):
+            if trial.seconds is None:
+                raise UntunableError(
+                    f"{self._task.workload.name}: the default config failed: {trial.failure}"
+                )
+            moved = max(trial.seconds / (before or trial.seconds), (before or 0) / trial.seconds)
+            if moved > LOST:
+                self._journal.close()
+                self._journal.append(trial)
+                self._known = {config_key(trial.config): trial}
+            return trial.seconds
+        raise AssertionError("a measurement for each candidate")
 
     def trials(self, total: int, batches: Iterable[list[Any]]) -> list[Trial]:
         """Measure the configs that a search proposes, unless an earlier session has done so."""
         self._progress = replace(self._progress, total=total)
         for batch in batches:
-            new = [config for config in batch if config_key(asdict(config)) not in self._known]
-            known = [self._trial(config) for config in batch if config not in new]
-            before = sum(config_key(trial.config) not in self._journal.own for trial in known)
-            self._progress = replace(self._progress, resumed=self.resumed + before)
-            for trial in self._measure(new):
-                known.append(trial)
-                self._show(known)
-            done = [config for config in batch if config_key(asdict(config)) in self._known]
-            self._trials += [(config, self._trial(config)) for config in done]
-            if self._trials[0][1].seconds is None:
-                raise UntunableError(
-                    f"{self._task.workload.name}: the default config failed: "
-                    f"{self._trials[0][1].failure}"
-                )
+            keys = [config_key(asdict(config)) for config in batch]
+            if not self._trials and keys[0] not in self._journal.own:
+                self.look(batch[0])
+            before = [key for key in keys if key in self._known]
+            taken_over = sum(key not in self._journal.own for key in before)
+            self._progress = replace(self._progress, resumed=self.resumed + taken_over)
+            done = [self._known[key] for key in before]
+            for trial in self._measure(
+                [each for each, key in zip(batch, keys, strict=True) if key not in self._known]
+            ):
+                done.append(trial)
+                self._show(done)
+            pairs = zip(batch, map(self._known.get, keys), strict=True)
+            self._trials += [(config, trial) for config, trial in pairs if trial is not None]
             self._show()
             if self._is_late():
                 break
         return [trial for _, trial in self._trials]
+
+    def finals(self, incumbents: Iterable[Any] = ()) -> Final:
+        """Compare the fastest configs, and those of records that are there, with the default."""
+        self._progress = replace(self._progress, phase="finalists")
+        self._observe(self._progress)
+        default, of_default = self._trials[0]
+        most = LOST * (of_default.seconds or math.inf)
+        timed = [(trial.seconds, i) for i, (_, trial) in enumerate(self._trials) if trial.seconds]
+        hopeful = [self._trials[i][0] for seconds, i in sorted(timed) if i and seconds < most]
+        contest = self._turns(default, [*hopeful[:FINALISTS], *incumbents], FIRST_ROUNDS)
+        ahead = [each for each in contest if contest[each].ratio(contest[default]) > GAIN]
+        if ahead:
+            contest = self._turns(default, ahead, ROUNDS)
+        ratios = {each: timing.ratio(contest[default]) for each, timing in contest.items()}
+        others = (each for each in contest if each != default)
+        best = max(others, key=lambda each: ratios[each], default=default)
+        if wins(contest[best], contest[default]):
+            duel = self._turns(default, [best], DUEL_ROUNDS)
+            if best in duel:
+                final = _final(duel, best, default)
+                return final if wins(duel[best], duel[default]) else final.without_winner()
+        return _final(contest, best, default).without_winner()
 
     def _is_late(self) -> bool:
         """Whether the time is over; the default is measured in any case."""
@@ -171,81 +258,50 @@ class Run:
                 if self._is_late():
                     return
 
-    def finals(self) -> Final:
-        """Compare the fastest configs with the default, in turns."""
-        self._progress = replace(self._progress, phase="finalists")
-        self._observe(self._progress)
-        default, of_default = self._trials[0]
-        most = LOST * (of_default.seconds or math.inf)
-        timed = [(trial.seconds, i) for i, (_, trial) in enumerate(self._trials) if trial.seconds]
-        hopeful = [self._trials[i][0] for seconds, i in sorted(timed) if i and seconds < most]
-        fastest = hopeful[:FINALISTS]
-        contest = self._against(default, fastest, FIRST_ROUNDS)
-        ahead = [each for each in contest if contest[each].ratio(contest[default]) > GAIN]
-        if ahead:
-            contest = self._against(default, ahead, ROUNDS)
-        ratios = {each: contest[each].ratio(contest[default]) for each in contest}
-        others = (each for each in contest if each != default)
-        best = max(others, key=lambda each: ratios[each], default=default)
-        final = _final(contest, best, default)
-        if not wins(contest[best], contest[default]):
-            return final.without_winner()
-        second = self._turns([default, best], DUEL_ROUNDS)
-        if set(second) != {default, best}:
-            return final.without_winner()
-        final = _final(second, best, default)
-        return final if wins(second[best], second[default]) else final.without_winner()
-
-    def _against(self, default: Any, configs: Sequence[Any], rounds: int) -> dict[Any, Timing]:
-        """Times of the default and of the configs that did not fail."""
-        found = self._turns([default, *configs], rounds)
+    def _turns(self, default: Any, others: Iterable[Any], rounds: int) -> dict[Any, Timing]:
+        """Times of the default and of those of the configs that did not fail, in turns."""
+        configs = list(dict.fromkeys([default, *others]))
+        by_size = zip(*map(self._task.candidates, configs), strict=True)
+        measured = [self._measurer.interleave(each, rounds) for each in by_size]
+        times = zip(configs, zip(*measured, strict=True), strict=True)
+        joined = {config: _joined([part.seconds for part in parts]) for config, parts in times}
+        found = {config: timing for config, timing in joined.items() if timing is not None}
         if default not in found:
             raise UntunableError(
                 f"{self._task.workload.name}: the default config failed in the finals"
             )
         return found
 
-    def _turns(self, configs: Sequence[Any], rounds: int) -> dict[Any, Timing]:
-        """Times of the configs that did not fail."""
-        if not configs:
-            return {}
-        by_size = zip(*map(self._task.candidates, configs), strict=True)
-        measured = [self._measurer.interleave(each, rounds) for each in by_size]
-        times = zip(configs, zip(*measured, strict=True), strict=True)
-        joined = {config: _joined([part.seconds for part in parts]) for config, parts in times}
-        return {config: timing for config, timing in joined.items() if timing is not None}
-
-    def _trial(self, config: Any) -> Trial:
-        return self._known[config_key(asdict(config))]
-
     def _keep(self, parts: Sequence[Measurement]) -> Trial:
         """Put a config's measurements, one for each size, into the journal."""
         failure = next((part.failure for part in parts if part.seconds is None), None)
-        medians = [(Timing(part.seconds).median,) for part in parts if part.seconds is not None]
-        timing = _joined(medians) if len(medians) == len(parts) else None
+        medians = [(Timing(part.seconds).median,) if part.seconds else None for part in parts]
+        timing = _joined(medians)
         seconds = None if timing is None else timing.median
         trial = Trial(dict(parts[0].candidate.config), seconds, failure)
-        if not self._trials and seconds is None:
-            raise UntunableError(
-                f"{self._task.workload.name}: the default config failed: {failure}"
-            )
         self._journal.append(trial)
         self._known[config_key(trial.config)] = trial
         return trial
 
     def _show(self, batch: Sequence[Trial] = ()) -> None:
         """Show the progress, with the trials of a batch that is not complete."""
-        trials = [trial for _, trial in self._trials] + list(batch)
-        failures = [trial.failure for trial in trials if trial.seconds is None]
-        self._progress = replace(
-            self._progress,
-            done=len(trials),
-            default=trials[0].seconds,
-            best=min((t.seconds for t in trials if t.seconds is not None), default=None),
-            failed=len(failures),
-            failure=failures[0] if failures else None,
-        )
+        trials = [*(trial for _, trial in self._trials), *batch]
+        failures = (trial.failure for trial in trials if trial.seconds is None)
+        seconds = [trial.seconds for trial in trials]
+        self._progress = replace(self._progress, seconds=seconds, failure=next(failures, None))
         self._observe(self._progress)
+
+
+def wins(timing: Timing, default: Timing) -> bool:
+    """Whether a config is faster than the default by `GAIN` in three of four turns, and at best.
+
+    A kernel compared with itself won so in 1 of 144 pairs. If other programs use the cores, a
+    config that runs on more cores loses most turns, but not its best one: hence the second
+    condition.
+    """
+    usual = timing.ratios(default).quantile(0.25)
+    best = default.quantile(0) / timing.quantile(0)
+    return min(usual, best) > GAIN
 
 
 def _joined(sizes: Sequence[tuple[float, ...] | None]) -> Timing | None:
@@ -261,14 +317,3 @@ def _joined(sizes: Sequence[tuple[float, ...] | None]) -> Timing | None:
 def _final(timed: dict[Any, Timing], best: Any, default: Any) -> Final:
     mine, its = timed[best], timed[default]
     return Final(best, mine.median, default, its.median, mine.ratios(its).spread)
-
-
-def wins(timing: Timing, default: Timing) -> bool:
-    """Whether a config is faster than the default by `GAIN` in three of four turns, and at best.
-
-    If other programs use the cores, a config that runs on more cores loses most turns, but not its
-    best one. Hence the second condition.
-    """
-    usual = timing.ratios(default).quantile(0.25)
-    best = default.quantile(0) / timing.quantile(0)
-    return min(usual, best) > GAIN

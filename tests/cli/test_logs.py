@@ -11,6 +11,7 @@ import pytest
 import te_select
 from te_select import Workload
 from te_select.records import log
+from te_select.timing import cores
 from tests.support.cli import run, run_json
 from tests.support.machines import on_x86_64
 from tests.support.tuning_cli import FLAGS, ON, TARGET, tuned
@@ -100,7 +101,7 @@ def test_missing_folder_exits_2_with_one_line(args: list[str]) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["import", "a"], "Missing option '--tuning-logs'"),
+        (["import", "a"], "'a' is no folder; expected one"),
         (["best"], "no workload is given"),
         (["best", *FLAGS, "--target", "foo"], "target 'foo' is not known"),
         (["drop"], "expected one of list, best, export, import, prune"),
@@ -116,3 +117,26 @@ def test_logs_best_without_records_is_the_default() -> None:
     (found,) = run_json("logs", "best", *FLAGS, "--tuning-logs", "none")
     assert found["origin"] == "default"
     assert "records were not to be used" in found["why"]
+
+
+def test_json_says_why_a_record_is_unsure(
+    tmp_path: Path, fake: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cores.Watch, "others", lambda _: 1.25)
+    tuned(tmp_path, fake)
+    (row,) = run_json("logs", "list", "--tuning-logs", tmp_path)["records"]
+    assert row["gain"] == "unsure"
+    assert row["unsure"].startswith("other programs used 1.25 cores meanwhile")
+
+
+def test_import_and_prune_change_ones_own_folder_by_default(
+    tmp_path: Path, fake: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
+    tuned(tmp_path / "theirs", fake)
+    own = tmp_path / "home" / "te-select" / "tuning_logs"
+    assert f"1 records copied to {own}," in run("logs", "import", tmp_path / "theirs").stdout
+    with (own / TARGET / log.RECORDS).open("a") as file:
+        file.write("torn")
+    (gone,) = run_json("logs", "prune")["dropped"]
+    assert str(own) in gone

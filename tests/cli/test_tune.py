@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,14 @@ from te_select.backends.targets import resolve
 from te_select.cli import tune as tune_module
 from te_select.cli.verbs import app
 from te_select.operator import family
-from te_select.records import log
+from te_select.records import log, store
 from te_select.timing import cores
-from te_select.tuning.search import candidates
+from te_select.tuning import agenda
 from tests.support.cli import run, run_json
 from tests.support.machines import on_x86_64
 from tests.support.tuning_cli import FLAGS, ON, TARGET, tuned
 from tests.support.tuning_fakes import BIG, FEW, SMALL, FakeMeasurer, by_unroll, flat
+from tests.support.tuning_records import of_another_tvm
 
 V4 = resolve(TARGET)
 
@@ -34,10 +36,7 @@ def test_tune_says_where_others_used_the_cores(
     fake()
     result = run("tune", *FLAGS, *ON, "--trials", "80", "--tuning-logs", tmp_path)
     assert "unsure: other programs used 1.25 cores meanwhile; a config that" in result.stdout
-    said = (
-        "1 of 1 not used, and no earlier record replaced: unsure because other programs used 1.25 "
-        "cores meanwhile;"
-    )
+    said = "1 of 1 records are unreliable and will not be used; earlier records are kept\n"
     assert said in result.stdout
     assert "\nthe same command tries them again\n" in result.stdout
     assert "\nrecorded in" not in result.stdout
@@ -53,6 +52,7 @@ def test_tune_prints_what_it_found_and_records_it(tmp_path: Path, fake: Any) -> 
     fake()
     result = run("tune", *FLAGS, *ON, "--trials", "80", "--tuning-logs", tmp_path)
     assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("1 of 1 workloads faster than the default: 2.00x at most\n")
     assert "select_float32_numpy_c1024_t1024_e1024" in result.stdout
     assert "2.00x" in result.stdout
     assert f"recorded in {tmp_path / TARGET / log.RECORDS}\n" in result.stdout
@@ -81,7 +81,7 @@ def test_record_of_a_default_that_won_says_so_everywhere(tmp_path: Path, fake: A
     fake(flat)
     logs = [*ON, "--tuning-logs", tmp_path]
     assert "the default won" in run("tune", *FLAGS, "--trials", "80", *logs).stdout
-    won = f"the default was the best of {len(candidates(SMALL, V4))} configs"
+    won = "the default was the best of "
     assert won in run("logs", "best", *FLAGS, *logs).stdout
     assert won in run("compile", *FLAGS, *logs, "-o", tmp_path / "mask.so").stdout
     assert won in run("inspect", tmp_path / "mask.so").stdout
@@ -165,8 +165,11 @@ def test_each_target_has_records_of_its_own(tmp_path: Path, fake: Any) -> None:
     }
 
 
-def test_what_is_near_the_roof_is_passed_over_and_exits_0(tmp_path: Path, fake: Any) -> None:
+def test_what_is_near_the_roof_is_passed_over_and_exits_0(
+    tmp_path: Path, fake: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fake()
+    monkeypatch.setattr(agenda, "roof_of", lambda *_: 1.6e12)
     args = ["tune", "--workload", json.dumps(BIG.to_json()), *ON, "--tuning-logs", tmp_path]
     result = run(*args)
     assert result.exit_code == 0, result.output
@@ -190,8 +193,8 @@ def test_time_that_is_over_leaves_the_rest_to_the_next_run(tmp_path: Path, fake:
 def test_knobs_are_told_and_drawn(tmp_path: Path, fake: Any) -> None:
     fake()
     args = ["tune", *FLAGS, *ON, "--tuning-logs", tmp_path, "--plot", tmp_path / "knobs.svg"]
-    result = run(*args, "--trials", "80", "--keep-trials")
-    assert "best without" in result.stdout
+    result = run(*args, "--trials", "80", "--keep-trials", "--patient")
+    assert "default -> other" in result.stdout
     assert f"written: {tmp_path / 'knobs.svg'}" in result.stdout
     assert (tmp_path / "knobs.svg").stat().st_size > 1000
     (tmp_path / "knobs.svg").unlink()
@@ -219,7 +222,17 @@ def test_ranges_of_sizes_are_those_of_the_names(tmp_path: Path, fake: Any) -> No
 
 OF_WORKLOADS = {
     *("--cond", "--then", "--else", "--dtype", "--op", "--auto-broadcast", "--axis", "--workloads"),
-    *("--suite", "--only", "--library", "--model", "--size", "--expand", "--where"),
+    *(
+        "--suite",
+        "--only",
+        "--library",
+        "--model",
+        "--size",
+        "--expand",
+        "--where",
+        "--captured",
+        "--again",
+    ),
     *("--all", "--minutes", "--plot"),
 }
 """Flags for which the command of a record has ``--workload``, or nothing: it is of one workload."""
@@ -237,6 +250,7 @@ def test_recorded_command_has_every_flag_that_was_given(tmp_path: Path, fake: An
         "--jobs": ("3",),
         "--seed": ("5",),
         "--force": (),
+        "--patient": (),
         "--keep-trials": (),
         "--density": ("12.5",),
         "--block": ("64",),
@@ -311,11 +325,20 @@ def test_untunable_workload_exits_1_and_others_are_tuned(tmp_path: Path, fake: A
 
 def test_interrupt_keeps_what_was_measured_and_exits_130(tmp_path: Path, fake: Any) -> None:
     fake(stop_after=20)
-    args = ["tune", "--workload", json.dumps(BIG.to_json()), *ON, "--trials", "40", "--all"]
+    args = [
+        "tune",
+        "--workload",
+        json.dumps(BIG.to_json()),
+        *ON,
+        "--trials",
+        "40",
+        "--all",
+        "--patient",
+    ]
     result = run(*args, "--tuning-logs", tmp_path, "--json")
     assert result.exit_code == 130
     assert json.loads(result.stdout)["interrupted"] is True
-    fake(stop_after=5)
+    fake(stop_after=6)
     text = run(*args, "--tuning-logs", tmp_path)
     assert text.exit_code == 130
     assert "interrupted: 0 of 1 workloads have a record, and 25 of 40 trials" in text.stdout
@@ -323,8 +346,8 @@ def test_interrupt_keeps_what_was_measured_and_exits_130(tmp_path: Path, fake: A
     measurer = fake()
     last = run(*args, "--tuning-logs", tmp_path)
     assert last.exit_code == 0
-    assert len(measurer.measured) == 15
-    assert "25 trials taken over from an earlier run" in last.stdout
+    assert len(measurer.measured) == 16  # the default is measured anew
+    assert "24 trials taken over from an earlier run" in last.stdout
 
 
 def test_interrupt_before_the_first_trial_says_so_too(tmp_path: Path, fake: Any) -> None:
@@ -385,8 +408,11 @@ def test_broken_measuring_prints_what_was_tuned_and_exits_1(
         (["--library", "/proc"], "/proc does not end in .so"),
         ([*FLAGS, "--suite", "default"], "--library is given; expected one"),
         (["--suite", "all"], "expected one of default, baselines"),
-        (["--where", "w4 n:te", "--library", "a.so"], "--where and --library is given; expected"),
-        (["--where", "w4 n:te", "--size", "n=4"], "--size n names no dim"),
+        (
+            ["--where", "w4 n:te", "--library", "a.so"],
+            "--captured and --library is given; expected",
+        ),
+        (["--where", "w4 n:no"], "'w4 n:no' is no kernel; expected one, such as 'w4 n:cte'"),
         (["--only", "nothing"], "matches no workload"),
         ([], "no workload is given"),
         ([*FLAGS, "--library", "a.so"], "--library is given; expected one"),
@@ -418,53 +444,66 @@ def test_folder_in_the_place_of_a_library_exits_2(tmp_path: Path) -> None:
     assert "x.so is a folder; expected a library" in result.stderr
 
 
-def test_kernels_of_where_are_tuned_by_the_elements_they_served(
+def seen(seconds: float, share: float, length: int, **sizes: list[int]) -> dict[str, Any]:
+    """What a capture says of one kernel: its seconds, and conds with runs of a length."""
+    conds = {"conds": 1000 * length, "true": round(1000 * length * share)}
+    return {"seconds": seconds, **conds, "runs": 1000, "sizes": sizes}
+
+
+def test_what_a_program_asked_for_is_tuned_with_its_conds(
     tmp_path: Path, fake: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen = tmp_path / "seen.json"
-    seen.write_text('{"w4 n:ct": 7, "w2 n:cte": 900, "w4 m:ct x n:cte": 0, "w8 n:te": 31}')
-    given = ["--where", seen, *ON, "--trials", "2"]
+    named = Workload(("n",), ("n",), ("n",))
+    whole = {
+        "kernels": {
+            json.dumps(SMALL.to_json()): seen(2.0, 0.9, 64),
+            json.dumps(named.to_json()): seen(9.0, 0.5, 1, n=[10, 1000]),
+        },
+        "where": {"w4 n:ct": seen(4.0, 0.5, 1)},
+    }
+    (tmp_path / "seen.json").write_text(json.dumps(whole))
     measurer = fake()
-    document = run_json("tune", *given, "--tuning-logs", tmp_path / "logs")
-    names = {"w2 n:cte", "w8 n:te", "w4 n:ct", "w4 m:ct x n:cte"}
-    assert {each["name"] for each in document["workloads"]} == names
-    assert {each.workload for each in measurer.measured} == {family.kernels()[n] for n in names}
-    assert all(each.of_family for each in measurer.measured)
-    assert document["tuning_logs"] == str(tmp_path / "logs" / "where")
+    given = ["--captured", tmp_path / "seen.json", *ON, "--trials", "2"]
+    document = run_json("tune", *given, "--all", "--tuning-logs", tmp_path / "logs")
+    found = {each["name"]: each["record"] for each in document["workloads"]}
+    assert set(found) == {named.name, "w4 n:ct", SMALL.name}
+    assert found[named.name]["sizes"] == "n=10:1000"
+    assert found[SMALL.name]["cond"] == "90 % true, in blocks of 16"
+    assert {each.workload for each in measurer.measured if each.of_family} == {
+        family.kernels()["w4 n:ct"]
+    }
     listed = run_json("logs", "list", "--tuning-logs", tmp_path / "logs" / "where")["records"]
-    assert len(listed) == 4
+    assert len(listed) == 1
     fake()
     shown = run("tune", *given, "--tuning-logs", tmp_path / "logs").stdout
     assert f"recorded in {tmp_path / 'logs' / 'where' / TARGET / log.RECORDS}\n" in shown
-    assert "te-select compile" not in shown
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     shown = run("tune", "--where", "w4 n:ct", *ON, "--trials", "2").stdout
     assert shown.endswith("te-select where build uses them\n")
+    assert "te-select compile" not in shown
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[1]", "holds [1]; expected JSON of te_select.where.stats().kernels"),
-        ("{}", "holds {}; expected JSON of te_select.where.stats().kernels"),
-        ('"w4 n:cte"', "holds 'w4 n:cte'; expected JSON"),
-        ('{"w4 n:cte": 1, "w9 n:cte": 1}', "holds {'w9 n:cte': 1}; expected JSON"),
-        ('{"w4 n:cte": 1.5}', "holds {'w4 n:cte': 1.5}; expected JSON"),
-        ('{"w4 n:cte": true}', "holds {'w4 n:cte': True}; expected JSON"),
+        ("[1]", "holds [1]; expected what a program wrote"),
+        ("{}", "holds {}; expected what a program wrote"),
+        ('{"kernels": {}, "where": {"w9 n:cte": {}}}', "'w9 n:cte' is no kernel"),
+        ('{"kernels": {"{}": {}}, "where": {}}', "expected what a program wrote"),
         ("w4", "is not JSON"),
         (b"\xff", "is not text"),
-        (None, "seen.json is missing; expected JSON of te_select.where.stats().kernels"),
+        (None, "seen.json is missing; expected what a program wrote"),
     ],
 )
-def test_file_that_counts_no_kernels_exits_2(
+def test_file_that_is_no_capture_exits_2(
     tmp_path: Path, text: str | bytes | None, said: str
 ) -> None:
-    seen = tmp_path / "seen.json"
+    file = tmp_path / "seen.json"
     if text is not None:
-        seen.write_bytes(text if isinstance(text, bytes) else text.encode())
-    result = run("tune", "--where", seen, "--tuning-logs", tmp_path / "logs")
+        file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    result = run("tune", "--captured", file, "--tuning-logs", tmp_path / "logs")
     assert result.exit_code == 2, result.output
-    assert f"--where {seen}" in result.stderr and said in result.stderr
+    assert said in result.stderr
     assert result.stderr.count("\n") == 1
     assert not (tmp_path / "logs").exists()
 
@@ -496,3 +535,37 @@ def test_compile_and_inspect_say_which_record_and_why(tmp_path: Path, fake: Any)
     assert "this access pattern was tuned for x86-64-v4" in result.stdout
     without = run_json("inspect", *FLAGS, *ON, "--tuning-logs", "none")
     assert without["kernels"][0]["origin"] == "default"
+
+
+def test_old_records_that_still_win_are_taken_over(tmp_path: Path, fake: Any) -> None:
+    items = [json.dumps(w.to_json()) for w in (SMALL, Workload((4096,), (4096,), (4096,)))]
+    args = ["tune", "--workload", items[0], "--workload", items[1], *ON]
+    fake()
+    run(*args, "--trials", "80", "--tuning-logs", tmp_path)
+    tuned = sorted(log.read(tmp_path / TARGET).entries, key=lambda entry: entry.key)
+    old = [of_another_tvm(entry) for entry in tuned]
+    store.drop(tmp_path / TARGET, log.read(tmp_path / TARGET).entries)
+    gone = replace(old[1], body=old[1].body.replace("knob.unroll", "knob.unrolled"))
+    store.put(tmp_path / TARGET, [old[0], gone])
+    again = ["tune", "--again", *ON, "--tuning-logs", tmp_path, "--json"]
+    fake(flat)
+    first, second = json.loads(run(*again).stdout)["workloads"]
+    assert first["record"] is None and "not taken over" in first["passed_over"]
+    assert "the knobs differ in " in second["error"]
+    measurer = fake()
+    result = run(*again)
+    assert result.exit_code == 1  # of the one whose knob is gone
+    first, second = json.loads(result.stdout)["workloads"]
+    assert first["record"]["config"]["unroll"] == 8
+    assert len(measurer.measured) == 2  # the default, and the old winner
+    taken = {entry.key: entry.tvm for entry in log.read(tmp_path / TARGET).entries}
+    assert taken["w4_1024cte"] != "0.1" and taken["w4_4096cte"].startswith("0.1")
+    text = run("tune", "--again", *FLAGS, *ON, "--tuning-logs", tmp_path)
+    assert text.exit_code == 2 and "leave the workloads out" in text.stderr
+
+
+def test_help_lists_the_options_by_groups() -> None:
+    text = run("tune", "--help").stdout
+    heads = [line for line in text.splitlines() if line.endswith(":") and line[0] != " "]
+    assert heads == ["Which workloads:", "Where:", "How long:", "Trials:", "Options:"]
+    assert text.index("Trials:") < text.index("--patient") < text.index("Options:")

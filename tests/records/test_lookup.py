@@ -15,7 +15,7 @@ from te_select import Workload
 from te_select.backends.targets import resolve
 from te_select.compiler import schedule
 from te_select.operator.access import access_pattern
-from te_select.records import folders, log, lookup, metaschedule, store
+from te_select.records import folders, log, metaschedule, store
 from te_select.records.lookup import find
 from te_select.records.origin import NOT_ASKED
 from te_select.records.sizes import representative
@@ -85,7 +85,7 @@ def test_record_in_a_folder_of_its_digest_is_its_targets(tmp_path, monkeypatch):
     """Targets in JSON have folders that are named by ten digits."""
     add(tmp_path, flat(20_000))
     (tmp_path / V4.name).rename(tmp_path / "target-0123456789")
-    monkeypatch.setattr(log, "folder_name", lambda target: "target-0123456789")
+    monkeypatch.setattr(folders, "of_target", lambda target: "target-0123456789")
     other = resolve({"kind": "llvm", "mcpu": "x86-64-v4", "mattr": ["-avx512vbmi"]})
     assert origin(flat(20_000), tmp_path, V4) == "tuned:target-0123456789/w4_20000cte"
     assert origin(flat(20_000), tmp_path, other) == "nearest:target-0123456789/w4_20000cte"
@@ -135,7 +135,7 @@ def test_named_size_takes_the_closest_record(tmp_path, times):
 
 def test_named_size_takes_the_closest_record_of_both_folders(tmp_path, monkeypatch):
     roots = [tmp_path / "own", tmp_path / "shipped"]
-    monkeypatch.setattr(lookup, "default_folders", lambda _: roots)
+    monkeypatch.setattr(folders, "default_folders", lambda _: roots)
     named = Workload(("n",), ("n",), ("n",))
     size = access_pattern(representative(named)).elements
     add(roots[0], flat(size // 8))
@@ -189,7 +189,7 @@ def test_unsure_record_that_is_farther_is_not_told_of(tmp_path):
 
 
 def test_no_record_is_looked_for_if_none_is_to_be_used(tmp_path, monkeypatch):
-    monkeypatch.setattr(lookup, "default_folders", lambda: [tmp_path])
+    monkeypatch.setattr(folders, "default_folders", lambda: [tmp_path])
     add(tmp_path, flat(20_000))
     assert find(flat(20_000), V4, False).why == NOT_ASKED
 

@@ -13,14 +13,14 @@ import te_select
 from te_select.compiler import schedule
 from te_select.records import metaschedule, store
 from te_select.schedules.cpu import schedule as cpu
-from te_select.tuning.search import candidates
+from te_select.tuning.space import Space
 from tests.support.tuning_fakes import BIG, FEW, ROWS, SMALL
 from tests.support.tuning_records import V4, make
 
 
 @pytest.mark.parametrize("workload", [FEW, SMALL, ROWS, BIG], ids=str)
 def test_record_rebuilds_exactly_the_function_that_was_measured(workload, tmp_path):
-    configs = candidates(workload, V4)
+    configs = Space(workload, V4).configs
     for config in random.Random(0).sample(configs, min(6, len(configs))):
         entry = make(workload, config=config)
         replayed = metaschedule.replay(entry, tmp_path).mod["main"]

@@ -49,6 +49,10 @@ class FakeMeasurer:
         self.rounds.append(rounds)
         return [self._measurement(candidate, rounds) for candidate in candidates]
 
+    @property
+    def machine(self) -> str:
+        return "a CPU"
+
     def watch(self) -> Watch:
         return Watch(list)  # tests say what it says
 

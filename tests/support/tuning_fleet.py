@@ -9,7 +9,7 @@ import sys
 import time
 
 from te_select import TuningError
-from te_select.tuning.fleet.tracker import Tracker
+from te_select.tuning.fleet import tracker
 
 HOST = "127.0.0.1"
 KEY = "kind"
@@ -34,8 +34,8 @@ class Fleet:
         (folder / "torch.py").write_text("raise ImportError")
         # Each takes the first port that is free, and says which; few others begin at the same one.
         first = random.randrange(10_000, 30_000)
-        tracker = self._start("-c", TRACKER, str(first), stdout=subprocess.PIPE)
-        self.port = int(tracker.stdout.readline())
+        process = self._start("-c", TRACKER, str(first), stdout=subprocess.PIPE)
+        self.port = int(process.stdout.readline())
         server = ["-m", "tvm.exec.rpc_server", "--host", HOST, "--silent", "--key", KEY]
         server += ["--tracker", f"{HOST}:{self.port}"]
         for k in range(1, servers + 1):
@@ -49,7 +49,7 @@ class Fleet:
 
     def registered(self):
         try:
-            return Tracker((HOST, self.port), KEY).servers()
+            return tracker.servers((HOST, self.port), KEY)
         except TuningError:
             return 0
 

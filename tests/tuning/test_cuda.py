@@ -17,7 +17,7 @@ from te_select.bench.suite import DEFAULT
 from te_select.compiler import schedule
 from te_select.errors import TuningError
 from te_select.operator.access import access_pattern
-from te_select.records import log, manage, metaschedule, store
+from te_select.records import doubt, folders, log, manage, metaschedule, store
 from te_select.records.lookup import find
 from te_select.records.sizes import representative
 from te_select.schedules.cpu import schedule as cpu
@@ -25,13 +25,12 @@ from te_select.schedules.cuda import schedule as cuda
 from te_select.timing.cuda import clocks
 from te_select.timing.cuda.roof import SETS, sets_for
 from te_select.tuning import session as session_module
-from te_select.tuning import trials
 from te_select.tuning.measuring import local
 from te_select.tuning.measuring.on_cuda import Cuda
-from te_select.tuning.measuring.place import place_of
 from te_select.tuning.measuring.problem import Problem
-from te_select.tuning.record import UntunableError
-from te_select.tuning.search import candidates, open_search
+from te_select.tuning.search import search
+from te_select.tuning.space import Space
+from te_select.tuning.trials import UntunableError
 from tests.support import cli, cuda_standin
 from tests.support.cuda_standin import fake_driver, running
 from tests.support.tuning_fakes import BIG, FEW, ROWS, FakeMeasurer
@@ -70,7 +69,7 @@ def origin(workload, logs, target=SM90):
 
 @pytest.mark.parametrize("entry", DEFAULT, ids=lambda entry: entry.name)
 def test_default_comes_first_and_no_two_candidates_do_the_same(entry):
-    pattern, configs = access_pattern(entry.workload), candidates(entry.workload, SM90)
+    pattern, configs = access_pattern(entry.workload), Space(entry.workload, SM90).configs
     assert configs[0] == cuda.default_config(pattern, SM90.tvm)
     assert len({cuda.dedup_key(pattern, each) for each in configs}) == len(configs)
 
@@ -94,8 +93,8 @@ def test_configs_make_one_kernel_where_their_effect_is_one(workload):
 
 
 def test_every_trial_of_a_large_space_is_another_config():
-    assert len(candidates(BIG, SM90)) > 40
-    _, batches = open_search(BIG, SM90, 40, 0, lambda each: 1e-3 / each.vectors)
+    assert len(Space(BIG, SM90).configs) > 40
+    batches = search(Space(BIG, SM90), 40, lambda each: 1e-3 / each.vectors, patient=True)
     tried = list(itertools.chain.from_iterable(batches))
     assert tried[0] == config(BIG)
     assert len({cuda.dedup_key(access_pattern(BIG), each) for each in tried}) == len(tried) == 40
@@ -107,7 +106,7 @@ def test_every_trial_of_a_large_space_is_another_config():
 
 @pytest.mark.parametrize("workload", [FEW, ROWS, BIG, flat(4099, "complex128")], ids=str)
 def test_record_rebuilds_exactly_the_function_that_was_measured(workload, tmp_path):
-    for each in random.Random(0).sample(candidates(workload, SM90), 5):
+    for each in random.Random(0).sample(Space(workload, SM90).configs, 5):
         entry = metaschedule.entry(workload, SM90, each, 1e-3, {})
         replayed = metaschedule.replay(entry, tmp_path).mod["main"]
         measured = schedule(workload, SM90, config=dataclasses.asdict(each)).func
@@ -126,7 +125,7 @@ def test_record_rebuilds_exactly_the_function_that_was_measured(workload, tmp_pa
     ],
 )
 def test_records_of_several_archs_use_the_newest_ones_folder(target, name):
-    assert log.folder_name(resolve(target).records) == name
+    assert folders.of_target(resolve(target).records) == name
 
 
 def test_record_is_found_exactly_then_nearest_then_elsewhere(tmp_path):
@@ -203,7 +202,7 @@ def fake_measurer(monkeypatch):
 def test_session_records_the_fastest_and_the_device(tmp_path, monkeypatch):
     fake_measurer(monkeypatch)
     with fake_driver(90):
-        found = te_select.tune(SMALL, TARGET, tuning_logs=tmp_path, trials=60)
+        found = te_select.tune(SMALL, TARGET, tuning_logs=tmp_path, trials=60, patient=True)
     assert found.config["vectors"] == 8
     assert found.name == f"{FOLDER}/{record(SMALL).key}"
     (entry,) = log.read(tmp_path / FOLDER).entries
@@ -252,7 +251,7 @@ def workers(monkeypatch):
     )
     monkeypatch.setattr(local, "RUN_WORKER", "tests.support.tuning_cuda_runner")
     monkeypatch.setattr(clocks, "SHORTEST_SAMPLE", 1e-5)
-    monkeypatch.setattr(trials, "SPREAD", math.inf)  # these times are those of a busy machine
+    monkeypatch.setattr(doubt, "SPREAD", math.inf)  # these times are those of a busy machine
     with fake_driver(90):
         yield
 
@@ -283,8 +282,7 @@ def test_every_element_type_is_checked_and_timed_on_device(dtype, monkeypatch):
     workload = Workload((5, 1), (5, 33), (33,), dtype)
     with running(workload):
         kernel = cuda_standin.kernel(workload)
-        place = place_of(kernel, Problem(workload))
-        assert isinstance(place, Cuda)
+        place = Cuda(Problem(workload))
         assert place.check(kernel) == ""
         assert min(place.time(kernel)) > 0
         turns = place.take_turns({"a": kernel, "b": kernel}, 3)

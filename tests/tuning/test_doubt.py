@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 
 import pytest
 
 import te_select
 from te_select.backends.targets import resolve
 from te_select.operator.access import access_pattern
-from te_select.records import log, lookup, manage
+from te_select.records import doubt, log, lookup, manage
 from te_select.schedules.cpu import schedule as cpu
 from te_select.timing import cores
 from te_select.timing.rounds import Timing
 from te_select.tuning import session as module
 from te_select.tuning.journal import FOLDER, KEPT
-from te_select.tuning.trials import Final
 from tests.support.tuning_fakes import SMALL, FakeMeasurer, flat
 
 TARGET = "x86-64-v4"
@@ -30,6 +30,7 @@ def run(tmp_path, monkeypatch):
         tune.measurer = measurer or FakeMeasurer()
         monkeypatch.setattr(module, "open_measurer", lambda *_: tune.measurer)
         monkeypatch.setattr(cores.Watch, "others", lambda _: busy)
+        options = {"patient": True, **options}
         return te_select.tune(SMALL, TARGET, tuning_logs=tmp_path, trials=80, **options)
 
     return tune
@@ -119,7 +120,7 @@ def test_drift_that_all_contestants_share_is_no_spread(run):
     ],
 )
 def test_reasons_for_doubt(spread, busy, said):
-    assert Final("d", 1.0, "d", 1.0, spread).doubt(busy) == said
+    assert doubt.reasons(busy, spread) == said
 
 
 def test_spread_is_the_middle_half_of_the_rounds():
@@ -153,8 +154,5 @@ def test_trials_are_kept_where_that_is_asked_for(run, tmp_path, keep):
     assert kept.exists() == keep
     assert not (tmp_path / TARGET / FOLDER / kept.name).exists()
     if keep:
-        assert len(kept.read_text().splitlines()) == record.trials
-        run(keep_trials=True, force=True)  # the same times: as after a kill at this moment
-        assert len(kept.read_text().splitlines()) == record.trials
-        run(keep_trials=True, force=True, measurer=FakeMeasurer(flat))
-        assert len(kept.read_text().splitlines()) > record.trials
+        configs = {str(json.loads(line)["config"]) for line in kept.read_text().splitlines()}
+        assert len(configs) == record.trials

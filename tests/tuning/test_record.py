@@ -32,7 +32,7 @@ def entries() -> list[Entry]:
 
 @pytest.fixture
 def folder(entries: list[Entry], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    read = log.Log(tmp_path / "x86-64-v4", tuple(entries), (), ())
+    read = log.Log(tmp_path / "x86-64-v4", tuple(entries))
     monkeypatch.setattr(log, "read", lambda _folder: read)
     return read.folder
 
@@ -60,5 +60,5 @@ def test_record_that_says_nothing_of_its_session_is_none(
     entries: list[Entry], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bare = replace(entries[1], session={})
-    monkeypatch.setattr(log, "read", lambda _folder: log.Log(folder, (bare,), (), ()))
+    monkeypatch.setattr(log, "read", lambda _folder: log.Log(folder, (bare,)))
     assert recorded(folder, SMALL, bare.tvm) is None

@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import math
+import signal
 
 import pytest
 
@@ -17,9 +18,10 @@ from te_select.schedules.annotations import ANNOTATION
 from te_select.schedules.cpu import isa
 from te_select.schedules.cpu import schedule as cpu
 from te_select.schedules.cpu.config import BY_MACHINE, GRAINS, OF_MACHINE
+from te_select.tuning import evolution
 from te_select.tuning.evolution import BATCH, Evolution
-from te_select.tuning.prediction import Worth, changes, one_by_one, pairs_of_machine
-from te_select.tuning.search import candidates, open_search
+from te_select.tuning.search import search
+from te_select.tuning.space import Space, Worth, changes, one_by_one, pairs_of_machine
 from tests.support.cases import the_others_slow
 from tests.support.tuning_fakes import BIG, FEW, ROWS
 
@@ -28,11 +30,12 @@ V4_BYTES = isa.level_of(V4.tvm).register_bytes
 TRIALS = 32 + BATCH  # the default, those that differ in one knob, and evolved ones
 
 
-def proposed(workload, trials, seed, seconds):
-    """All configs that a search proposes if these are their times."""
-    total, batches = open_search(workload, V4, trials, seed, seconds)
+def proposed(workload, trials, seed, seconds, target=V4, cpus=None, named=None, known=()):
+    """All configs that a patient search proposes if these are their times."""
+    space = Space(workload, target, cpus, named)
+    batches = search(space, trials, seconds, known, seed, patient=True, evolves=named is None)
     configs = list(itertools.chain.from_iterable(batches))
-    assert len(configs) <= total
+    assert len(configs) <= trials
     return configs
 
 
@@ -48,7 +51,7 @@ def effects(workload, configs):
     "entry", the_others_slow(DEFAULT, DEFAULT[::3]), ids=lambda entry: entry.name
 )
 def test_default_comes_first_and_no_two_candidates_do_the_same(entry):
-    configs = candidates(entry.workload, V4)
+    configs = Space(entry.workload, V4).configs
     assert configs[0] == cpu.default_config(access_pattern(entry.workload), V4.tvm)
     found = effects(entry.workload, configs)
     assert len(set(found)) == len(found)
@@ -58,7 +61,7 @@ def test_default_comes_first_and_no_two_candidates_do_the_same(entry):
 def test_what_is_left_out_does_the_same_as_a_candidate(workload):
     pattern = access_pattern(workload)
     space = cpu.space(pattern, V4.tvm)
-    kept = set(effects(workload, candidates(workload, MODEL)))
+    kept = set(effects(workload, Space(workload, MODEL).configs))
     for values in itertools.product(*space.values()):
         assert cpu.dedup_key(pattern, cpu.Config(**dict(zip(space, values, strict=True)))) in kept
 
@@ -67,9 +70,9 @@ def test_what_is_left_out_does_the_same_as_a_candidate(workload):
 def test_level_leaves_to_the_machine_what_it_decides(workload):
     """Many models of machine run a level's code; a model's own code is for that model only."""
     default = dataclasses.asdict(cpu.default_config(access_pattern(workload), V4.tvm))
-    for config in candidates(workload, V4):
+    for config in Space(workload, V4).configs:
         assert all(getattr(config, knob) == default[knob] for knob in OF_MACHINE)
-    tried = candidates(workload, MODEL)
+    tried = Space(workload, MODEL).configs
     assert any(c.stream_from != default["stream_from"] for c in tried) == (workload != FEW)
 
 
@@ -101,28 +104,48 @@ def test_configs_of_one_effect_make_one_function(workload):
 
 def test_thread_counts_are_tried_as_far_as_there_are_cpus():
     def grains(cpus):
-        return {config.bytes_per_thread for config in candidates(BIG, MODEL, cpus)}
+        return {config.bytes_per_thread for config in Space(BIG, MODEL, cpus).configs}
 
     moved = access_pattern(BIG).bytes_moved()
     assert grains(2) == {0, BY_MACHINE, min(GRAINS)}
     assert {min(64, moved // grain) for grain in grains(64) - {0, BY_MACHINE}} == {64, 24}
     assert grains(None) == {0, BY_MACHINE, *GRAINS}
-    small = candidates(Workload((16_384,), (16_384,), ()), MODEL, 64)
+    small = Space(Workload((16_384,), (16_384,), ()), MODEL, 64).configs
     assert {config.bytes_per_thread for config in small} == {0, 1 << 16}
 
 
 def test_short_rows_are_tried_each_for_itself_too():
-    assert {config.rows for config in candidates(ROWS, V4)} == {True, False}
-    assert {config.rows for config in candidates(BIG, V4)} == {False}
+    assert {config.rows for config in Space(ROWS, V4).configs} == {True, False}
+    assert {config.rows for config in Space(BIG, V4).configs} == {False}
 
 
-def test_small_space_is_enumerated_whole(monkeypatch):
-    every = candidates(FEW, V4)
-    monkeypatch.setattr(Evolution, "batches", lambda *_: pytest.fail("nothing is left to it"))
+def test_small_space_is_tried_whole(monkeypatch):
+    every = Space(FEW, V4).configs
     assert proposed(FEW, len(every) - 1, 0, by_piece) == every[:-1]
-    for trials in (len(every), 64):
-        total, batches = open_search(FEW, V4, trials, 0, by_piece)
-        assert (total, list(batches)) == (len(every), [every[:1], every[1:]])
+    monkeypatch.setattr(Evolution, "propose", lambda *_: pytest.fail("nothing is left to it"))
+    assert set(proposed(FEW, 64, 0, by_piece)) == set(every)
+
+
+def test_search_ends_when_nothing_untried_promises_a_percent():
+    every = Space(BIG, V4).configs
+    first = 1 + len(one_by_one(every))
+
+    def tried(seconds, patient=False):
+        batches = search(Space(BIG, V4), 64, seconds, patient=patient)
+        return list(itertools.chain.from_iterable(batches))
+
+    assert len(tried(lambda _: 1e-3)) == first < len(tried(lambda _: 1e-3, patient=True)) == 64
+    both = tried(lambda c: 1e-3 * (0.9 if c.unroll == 8 else 1) * (0.9 if c.piece == 4096 else 1))
+    assert first < len(both) < 64
+    assert any(c.unroll == 8 and c.piece == 4096 for c in both[first:])
+
+
+def test_configs_of_records_come_after_the_default_and_once():
+    every = Space(BIG, MODEL).configs
+    known = [every[-1], dataclasses.replace(every[0], piece=every[0].piece * 3)]
+    configs = proposed(BIG, 64, 0, by_piece, MODEL, known=known)
+    assert configs[:3] == [every[0], *known]
+    assert len(set(effects(BIG, configs))) == len(configs) == 64
 
 
 @pytest.mark.parametrize("trials", [2, 3, 8])
@@ -135,24 +158,26 @@ def test_no_more_configs_are_proposed_than_there_are_trials(trials):
 def test_evolution_is_told_each_proposal_with_its_own_time(monkeypatch):
     told, times = {}, {}
 
-    def notify(_, timed):
-        configs = [cpu.config_of(each.sch) for each, _ in timed]
-        told.update(zip(effects(BIG, configs), [seconds for _, seconds in timed], strict=True))
-        assert timed
+    tell = Evolution.tell
+
+    def watched(self, time_of):
+        configs = [config for _, config in self._proposed]
+        told.update(zip(effects(BIG, configs), map(time_of, configs), strict=True))
+        tell(self, time_of)
 
     def seconds_of(config):
         return times.setdefault(effects(BIG, [config])[0], 1e-3 + len(times) * 1e-6)
 
-    monkeypatch.setattr(Evolution, "_notify", notify)
+    monkeypatch.setattr(Evolution, "tell", watched)
     configs = proposed(BIG, TRIALS, 0, seconds_of)
-    first = [configs[0], *one_by_one(candidates(BIG, V4))]
-    assert told.keys() | effects(BIG, first) == times.keys()
-    assert told.items() <= times.items()
+    first = [configs[0], *one_by_one(Space(BIG, V4).configs)]
+    assert times.keys() - effects(BIG, first) <= told.keys()
+    assert all(seconds in (None, times.get(key)) for key, seconds in told.items())
 
 
 def test_configs_that_differ_in_one_knob_come_after_the_default():
     """A value of each knob, then the next; so few trials have tried every knob."""
-    every = candidates(BIG, MODEL)
+    every = Space(BIG, MODEL).configs
     changed = [changes(config, every[0]) for config in one_by_one(every)]
     assert all(len(each) == 1 for each in changed)
     knobs = [name for each in changed for name in each]
@@ -164,7 +189,7 @@ def test_configs_that_differ_in_one_knob_come_after_the_default():
         assert {value for knob, value in tried if knob == name} == (
             set(space[name]) - {getattr(every[0], name)}
         )
-    assert proposed(BIG, 6, 0, by_piece)[1:] == one_by_one(candidates(BIG, V4))[:5]
+    assert proposed(BIG, 6, 0, by_piece)[1:] == one_by_one(Space(BIG, V4).configs)[:5]
 
 
 def test_knobs_that_gain_by_themselves_are_tried_together():
@@ -175,14 +200,14 @@ def test_knobs_that_gain_by_themselves_are_tried_together():
         return 1e-3 * 0.8 ** sum(gains)
 
     configs = proposed(BIG, TRIALS, 0, seconds_of)
-    single = len(one_by_one(candidates(BIG, V4)))
+    single = len(one_by_one(Space(BIG, V4).configs))
     best = min(map(seconds_of, configs[: single + 1 + BATCH // 2]))
     assert best == pytest.approx(1e-3 * 0.8**3)
 
 
 def test_pairs_of_what_the_machine_decides_are_tried_early():
     """As by a false profile: a second thread and plain stores gain together, and not alone."""
-    every = candidates(BIG, MODEL, 2)
+    every = Space(BIG, MODEL, 2).configs
     pairs = pairs_of_machine(every)
     assert all(set(changes(each, every[0])) <= set(OF_MACHINE) for each in pairs)
     assert len(pairs) == len(set(pairs)) > 4
@@ -191,8 +216,7 @@ def test_pairs_of_what_the_machine_decides_are_tried_early():
         both = config.bytes_per_thread == min(GRAINS) and config.stream_from == 0
         return 5e-4 if both else 1e-3
 
-    _, batches = open_search(BIG, MODEL, 64, 0, seconds_of, 2)
-    configs = list(itertools.chain.from_iterable(batches))
+    configs = proposed(BIG, 64, 0, seconds_of, MODEL, 2)
     found = [seconds_of(config) < 1e-3 for config in configs]
     assert any(found[: 1 + len(one_by_one(every)) + len(pairs)])
     assert sum(found) > 10  # the evolved ones build on it
@@ -200,7 +224,7 @@ def test_pairs_of_what_the_machine_decides_are_tried_early():
 
 
 def test_worth_of_configs_is_the_product_of_their_knobs():
-    every = candidates(BIG, MODEL)
+    every = Space(BIG, MODEL).configs
     default = every[0]
     times = {"unroll": {8: 0.5, 1: 0.99, 2: 2.0}, "skip": {0: None}}
 
@@ -222,7 +246,7 @@ def test_worth_of_configs_is_the_product_of_their_knobs():
 
 def test_every_trial_of_a_large_space_is_another_config():
     configs = proposed(BIG, TRIALS, 0, by_piece)
-    assert configs[0] == candidates(BIG, V4)[0]
+    assert configs[0] == Space(BIG, V4).configs[0]
     assert len(set(effects(BIG, configs))) == len(configs) == TRIALS
 
 
@@ -239,7 +263,7 @@ def test_search_goes_on_where_configs_fail():
 
 def test_space_that_is_barely_larger_than_the_trials_is_used_up():
     workload = Workload((), (17,), (17,))
-    every = candidates(workload, V4)
+    every = Space(workload, V4).configs
     assert len(every) > 10
     configs = proposed(workload, len(every) - 1, 0, by_piece)
     assert len(set(effects(workload, configs))) == len(every) - 1
@@ -251,7 +275,7 @@ def test_interrupt_in_a_callback_of_tvm_stays_an_interrupt(monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Evolution, "_designs", interrupted)
+    monkeypatch.setattr(evolution, "_designs", interrupted)
     with pytest.raises(KeyboardInterrupt):
         proposed(BIG, TRIALS, 0, by_piece)
 
@@ -259,13 +283,22 @@ def test_interrupt_in_a_callback_of_tvm_stays_an_interrupt(monkeypatch):
 def test_configs_for_ranges_fit_the_function_with_names():
     """Its default has rows that a workload of the largest sizes has not."""
     named, largest = Workload(("b", 1), ("b", "n"), ()), Workload((64, 1), (64, 4096), ())
-    every = candidates(largest, MODEL, 2, named)
+    every = Space(largest, MODEL, 2, named).configs
     pattern = access_pattern(named)
     assert every[0] == cpu.default_config(pattern, MODEL.tvm)
-    assert every[0].rows and not candidates(largest, MODEL, 2)[0].rows
+    assert every[0].rows and not Space(largest, MODEL, 2).configs[0].rows
     assert all(config.checked(pattern) for config in every)
     assert {config.rows for config in every} == {True, False}
-    total, batches = open_search(largest, MODEL, 40, 0, by_piece, 2, named)
-    configs = list(itertools.chain.from_iterable(batches))
-    assert total == len(configs) == len(set(configs)) == 40
+    configs = proposed(largest, 40, 0, by_piece, MODEL, 2, named)
+    assert len(configs) == len(set(configs)) == 40
     assert configs[0] == every[0]
+
+
+def test_interrupt_in_the_midst_of_tvm_comes_afterwards():
+    """Threads of TVM would make a RuntimeError without a text of it."""
+    seen = []
+    with pytest.raises(KeyboardInterrupt), evolution._interrupt_afterwards():
+        signal.raise_signal(signal.SIGINT)
+        seen.append("the end of it")
+    assert seen == ["the end of it"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

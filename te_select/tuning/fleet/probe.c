@@ -137,22 +137,28 @@ FUNCTION(compare) {
   return 0;
 }
 
-/* cpu_flags(): the features of the first CPU from /proc/cpuinfo; empty if they are not there. */
-FUNCTION(cpu_flags) {
+/* The value of the first field of /proc/cpuinfo that has one of two names; empty if there is none. */
+static int cpu_field(const char* name, const char* other, TVMFFIAny* result) {
   static char line[16384];
-  TVMFFIByteArray flags = {"", 0};
+  TVMFFIByteArray value = {"", 0};
   FILE* file = fopen("/proc/cpuinfo", "r");
   while (file && fgets(line, sizeof(line), file)) {
     char* colon = strchr(line, ':');
-    if (colon && (!strncmp(line, "flags", 5) || !strncmp(line, "Features", 8))) {
-      flags.data = colon + 1;
-      flags.size = strlen(colon + 1);
+    if (colon && (!strncmp(line, name, strlen(name)) || !strncmp(line, other, strlen(other)))) {
+      value.data = colon + 1;
+      value.size = strlen(colon + 1);
       break;
     }
   }
   if (file) fclose(file);
-  return TVMFFIStringFromByteArray(&flags, result);
+  return TVMFFIStringFromByteArray(&value, result);
 }
+
+/* cpu_flags(): the features of the first CPU. */
+FUNCTION(cpu_flags) { return cpu_field("flags", "Features", result); }
+
+/* cpu_model(): what the first CPU is called. */
+FUNCTION(cpu_model) { return cpu_field("model name", "CPU part", result); }
 
 /* CPU seconds of all programs on the CPUs that this process may use; -1 if the system has no count. */
 static double used(const cpu_set_t* mine, size_t size) {

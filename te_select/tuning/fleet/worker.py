@@ -6,7 +6,6 @@ It is a process of its own, because a call over RPC never ends if the other side
 from __future__ import annotations
 
 import functools
-import gc
 import itertools
 import math
 import time
@@ -25,6 +24,7 @@ from te_select.timing.operands import Mask
 from te_select.timing.rounds import SHORTEST_SAMPLE as SHORTEST_TURN
 from te_select.timing.rounds import WARM_UP
 from te_select.timing.samples import SHORTEST_SAMPLE, enough
+from te_select.tuning.fleet.tracker import Address, free_server
 from te_select.tuning.measuring.problem import Problem
 from te_select.tuning.measuring.serve import reason
 from te_select.verify.guarded import FILL
@@ -47,15 +47,12 @@ def _guarded(handler: Handler) -> Handler:
     def handle(self: Worker, *arguments: Any) -> dict[str, Any]:
         try:
             return handler(self, *arguments)
+        except SelectError as error:
+            return _failure(error)
         except Exception as error:  # tvm's many kinds
-            answer = _failure(error)
-        try:
-            self._probe["watch"](0)
-        except Exception:
             if time.monotonic() < self._ends:
-                return {"lost": answer["failure"]}
+                return {"lost": reason(error)}
             return {"failure": f"the run took longer than {arguments[-1]:g} s", "tainted": True}
-        return answer
 
     return handle
 
@@ -68,33 +65,31 @@ class Worker:
         self._session: Any = None
         self._probe: Any = None
         self._features: frozenset[str] = frozenset()
-        self._workload: Workload | None = None
+        self._shape: tuple[int, ...] = ()
         self._inputs: dict[str, Any] = {}
         self._ends = math.inf  # when the server ends the run, of the monotonic clock
 
-    def connect(self, host: str, port: int, match: str, probe: Path) -> dict[str, Any]:
-        """Open the session on the server that the tracker has chosen."""
-        session = rpc.connect(host, port, match)
-        session.upload(str(probe), "probe.so")
-        self._probe = session.load_module("probe.so")
-        self._probe["watch_client"](port)
-        self._probe["watch"](0)
-        self._features = frozenset(str(self._probe["cpu_flags"]()).split())
+    def connect(self, address: Address, key: str, probe: Path) -> dict[str, Any]:
+        """Wait for a free server, and open the session on it."""
+        host, port, match = free_server(address, key)
+        try:
+            session = rpc.connect(host, port, match)
+            session.upload(str(probe), "probe.so")
+            self._probe = session.load_module("probe.so")
+            self._probe["watch_client"](port)
+            self._probe["watch"](0)
+            self._features = frozenset(str(self._probe["cpu_flags"]()).split())
+            machine = str(self._probe["cpu_model"]()).strip()
+        except Exception as error:  # tvm's many kinds
+            raise TuningError(f"{host}:{port} cannot be reached: {reason(error)}") from error
         self._session = session
-        return {}
-
-    def disconnect(self) -> dict[str, Any]:
-        """Close the session, which gives the server back."""
-        self._inputs = {}
-        self._probe = self._session = None
-        gc.collect()  # the connection ends with the last object that refers to it
-        return {}
+        return {"machine": machine}
 
     @_guarded
     def prepare(self, workload: Workload, mask: Mask) -> dict[str, Any]:
         """Send the operands of a workload, and NumPy's result."""
         self._inputs, self._ends = {}, math.inf
-        self._workload = workload
+        self._shape = tuple(int(dim) for dim in workload.out_shape) or (1,)
         problem = Problem(workload, mask)
         arrays = {
             "cond": problem.cond.view(np.uint8),
@@ -160,17 +155,11 @@ class Worker:
         module[symbol](given["checked_cond"], given["then"], given["else_"], given["out"])
         at = int(self._probe["compare"](given["out"], given["expected"]))
         if at >= 0:
-            raise WrongBitsError(
-                f"computed wrong bits: {self._place(at)} is not what NumPy selects"
-            )
+            workload = manifest.kernels[0].workload
+            index = np.unravel_index(at // workload.element.width, self._shape)
+            place = ",".join(str(int(i)) for i in index)
+            raise WrongBitsError(f"computed wrong bits: out[{place}] is not what NumPy selects")
         return module, symbol
-
-    def _place(self, byte: int) -> str:
-        """The element of out to which a byte belongs."""
-        assert self._workload is not None
-        shape = tuple(int(dim) for dim in self._workload.out_shape)
-        index = np.unravel_index(byte // self._workload.element.width, shape) if shape else ()
-        return f"out[{','.join(str(int(i)) for i in index)}]"
 
     def _timer(self, checked: tuple[Any, str]) -> Callable[[int, int], list[float]]:
         """A function ``(calls per sample, samples)`` that returns seconds per call, by sample."""

@@ -10,7 +10,7 @@ from te_select.timing.cores import Watch, here
 from te_select.timing.operands import Mask
 from te_select.tuning.measuring.candidate import Built, Measurement
 from te_select.tuning.measuring.measurer import Measurer
-from te_select.tuning.measuring.problem import memory_needed
+from te_select.tuning.measuring.problem import memory_needed, refusal
 from te_select.tuning.measuring.process import Worker, WorkerError
 
 RUN_WORKER = "te_select.tuning.measuring.run_worker"
@@ -46,12 +46,14 @@ class RunWorker(Worker):
         dict
             ``"results"``, one for each library, or ``"failure"`` if none could be run.
         """
-        self.start()
         problem = built[0].candidate.problem
+        if refused := refusal(problem[0]):
+            return {"failure": refused}
+        self.start()
         if self.prepared != (self.generation, problem):
             self.prepared = None
-            answer = self.request(prepare_seconds(problem[0]), "prepare", *problem)
-            if answer:
+            seconds = PREPARE_SECONDS + memory_needed(problem[0]) / PREPARE_BYTES_PER_SECOND
+            if answer := self.request(seconds, "prepare", *problem):
                 return answer
             self.prepared = self.generation, problem
         paths = [one.path for one in built]
@@ -73,7 +75,7 @@ class LocalMeasurer(Measurer):
 
     def close(self) -> None:
         """End the workers and remove their files."""
-        self._worker.stop()
+        self._worker.kill()
         super().close()
 
     def watch(self) -> Watch:
@@ -83,31 +85,19 @@ class LocalMeasurer(Measurer):
     def _run(self, jobs: Sequence[Sequence[Built]], rounds: int | None) -> Iterator[Measurement]:
         for built in jobs:
             if self._libraries + len(built) > RECYCLE_AFTER:
-                self._stop()
+                self._replace()
             self._libraries += len(built)
             try:
                 answer = self._worker.measure(built, rounds, self.timeout * len(built))
             except WorkerError as error:
                 answer = {"failure": f"the run {error}"}
-            if not is_clean(answer):
-                self._stop()  # a wrong candidate may have written anywhere
+            if any("failure" in each for each in (answer, *answer.get("results", ()))):
+                self._replace()  # a wrong candidate may have written anywhere
             yield from each_measured(built, answer)
 
-    def _stop(self) -> None:
-        self._worker.stop()
+    def _replace(self) -> None:
+        self._worker.kill()
         self._libraries = 0
-
-
-def prepare_seconds(workload: Workload) -> float:
-    """Seconds after which a worker that makes operands is ended."""
-    if workload.dim_names:
-        return PREPARE_SECONDS  # the worker will refuse it
-    return PREPARE_SECONDS + memory_needed(workload) / PREPARE_BYTES_PER_SECOND
-
-
-def is_clean(answer: dict[str, Any]) -> bool:
-    """Whether an answer tells of no failure."""
-    return not any("failure" in each for each in (answer, *answer.get("results", ())))
 
 
 def each_measured(built: Sequence[Built], answer: dict[str, Any]) -> list[Measurement]:

@@ -12,8 +12,6 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import islice
 from pathlib import Path
 
-from te_select.errors import ArgumentError
-from te_select.operator.broadcast import shown
 from te_select.runtime.artifact import scratch
 from te_select.timing.cores import Watch
 from te_select.tuning.measuring.candidate import Built, Candidate, Measurement
@@ -21,8 +19,6 @@ from te_select.tuning.measuring.process import Worker, WorkerError
 
 BUILD_WORKER = "te_select.tuning.measuring.build_worker"
 MOST_JOBS = 16  # build workers by default; each takes 0.4 GB
-LARGEST_JOBS = 1024  # as many as fit into a machine of 512 GB
-LONGEST_TIMEOUT = 24 * 60 * 60  # seconds
 BATCH = 4  # candidates per build worker that are built before any is run
 
 
@@ -37,21 +33,11 @@ class Measurer(ABC):
         Candidates to build at once; None for one per CPU that this process may use.
     timeout
         Seconds that a candidate may take to be built, and again to be checked and timed.
-
-    Raises
-    ------
-    ArgumentError
-        If ``jobs`` or ``timeout`` is not positive, too large, or not a number.
     """
 
+    machine = ""  # of a fleet, its CPUs in words
+
     def __init__(self, jobs: int | None, timeout: float) -> None:
-        if jobs is not None and (type(jobs) is not int or not 1 <= jobs <= LARGEST_JOBS):
-            raise ArgumentError(f"jobs is {shown(jobs)}; expected an int of 1 to {LARGEST_JOBS}")
-        if type(timeout) not in (int, float) or not 0 < timeout <= LONGEST_TIMEOUT:
-            raise ArgumentError(
-                f"timeout is {shown(timeout)}; expected a number of seconds above 0 and at most "
-                f"{LONGEST_TIMEOUT}"
-            )
         self.jobs = jobs or min(len(os.sched_getaffinity(0)), MOST_JOBS)
         self.timeout = timeout
         self.folder = scratch.make(room=0)
@@ -112,19 +98,9 @@ class Measurer(ABC):
 
         Raises
         ------
-        ArgumentError
-            If the workloads differ, or ``rounds`` is not positive.
         TuningError
             As for `measure`.
         """
-        if type(rounds) is not int or rounds < 1:
-            raise ArgumentError(f"rounds is {shown(rounds)}; expected an int of at least 1")
-        workloads = dict.fromkeys(candidate.problem[0] for candidate in candidates)
-        if len(workloads) > 1:
-            named = ", ".join(workload.name for workload in workloads)
-            raise ArgumentError(
-                f"the candidates are of {len(workloads)} workloads ({named}); expected one"
-            )
         usable, failed = self._built(candidates)
         turns = iter(list(self._run([usable], rounds)) if usable else ())
         return [failed.get(k) or next(turns) for k in range(len(candidates))]

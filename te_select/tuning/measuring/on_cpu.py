@@ -1,4 +1,8 @@
-"""The place of CPU kernels: the memory of this process."""
+"""The place of CPU kernels: the memory of this process.
+
+A place is a device that holds a workload's operands. Its class takes a `Problem` and has ``check``,
+``time`` and ``take_turns``; `te_select.kinds` names that of each kind.
+"""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from te_select.verify.reference import Array, bits, first_difference, ints, plac
 
 SEED = 0
 _MEMINFO = Path("/proc/meminfo")
-_CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
+_OWN_GROUPS, _GROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
 _GIB = 1 << 30
 
 _libc = ctypes.CDLL(None)
@@ -45,15 +45,10 @@ class Problem:
     Raises
     ------
     TuningError
-        If it has named dims, its operands do not fit into memory, or the mask is none for it.
+        If the mask is none for it.
     """
 
     def __init__(self, workload: Workload, mask: Mask = USUAL) -> None:
-        if workload.dim_names:
-            raise TuningError(
-                f"{workload} has the named dims {', '.join(workload.dim_names)}; expected ints"
-            )
-        _check_memory(workload)
         self.workload = workload
         operands = Operands(workload, SEED)
         operands.special_values(special_bits(workload.dtype).size ** 2)
@@ -103,37 +98,41 @@ class Problem:
 def memory_needed(workload: Workload) -> int:
     """Bytes of a workload's operands: cond and out twice, and then and else."""
     width = workload.element.width
-    cond, then, else_, out = (
-        math.prod(ints(shape))
-        for shape in (
-            workload.cond_shape,
-            workload.then_shape,
-            workload.else_shape,
-            workload.out_shape,
-        )
-    )
+    inputs = (workload.cond_shape, workload.then_shape, workload.else_shape)
+    shapes = (*inputs, workload.out_shape)
+    cond, then, else_, out = (math.prod(ints(shape)) for shape in shapes)
     return 2 * cond + width * (then + else_ + 2 * out)
 
 
+def refusal(workload: Workload) -> str:
+    """Why a workload's operands cannot be made, in one line; empty if they can."""
+    if workload.dim_names:
+        return f"{workload} has the named dims {', '.join(workload.dim_names)}; expected ints"
+    needed, available = memory_needed(workload), memory_available()
+    if needed <= available:
+        return ""
+    return (
+        f"the operands take {needed / _GIB:.1f} GiB, and {available / _GIB:.1f} GiB of memory "
+        "are available; expected a smaller workload"
+    )
+
+
 def memory_available() -> int:
-    """Bytes of memory that this process may still take, according to the system."""
+    """Bytes of memory that this process may still take, by the system and all of its cgroups."""
     limits = [1 << 62]
     with contextlib.suppress(OSError, ValueError):
         for line in _MEMINFO.read_text().splitlines():
             if line.startswith("MemAvailable:"):
                 limits.append(int(line.split()[1]) << 10)
-    with contextlib.suppress(OSError, ValueError):  # the text is "max" if there is no limit
-        limits.append(int(_CGROUP_LIMIT.read_text()))
+    own = ""
+    with contextlib.suppress(OSError):  # version 2 has one line, "0::/group/of/groups"
+        groups = (line.partition("::")[2] for line in _OWN_GROUPS.read_text().splitlines())
+        own = next(filter(None, groups), "")
+    group = _GROUPS / own.strip("/")
+    for folder in (group, *group.parents):
+        with contextlib.suppress(OSError, ValueError):  # the text is "max" if there is no limit
+            limits.append(int((folder / "memory.max").read_text()))
     return min(limits)
-
-
-def _check_memory(workload: Workload) -> None:
-    needed, available = memory_needed(workload), memory_available()
-    if needed > available:
-        raise TuningError(
-            f"the operands take {needed / _GIB:.1f} GiB, and {available / _GIB:.1f} GiB of memory "
-            "are available; expected a smaller workload"
-        )
 
 
 def _checked(random: np.random.Generator, count: int) -> Bytes:

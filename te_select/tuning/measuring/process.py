@@ -1,4 +1,9 @@
-"""The measurer's side of a worker: it starts a process, asks it, and replaces it when it dies."""
+"""A process that answers requests: it is asked, and replaced when it dies, hangs or is ended.
+
+The processes are those of `subprocess` and talk through a `multiprocessing.Pipe`. They are no
+`multiprocessing.Process`: that would run a caller's script a second time, and import modules from
+the current folder.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +11,6 @@ import contextlib
 import multiprocessing
 import os
 import signal
-import socket
-import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -15,20 +18,16 @@ from typing import Any
 
 from te_select.errors import TuningError
 
+LONGEST = 24 * 60 * 60.0  # seconds that an answer may take; `poll` takes no more than 24 days
 STARTUP_SECONDS = 120.0  # importing tvm took 2 s, and 20 s from a cold disk
-EXIT_SECONDS = 2.0  # a worker that waits for a request ends at once
-STALL_SECONDS = 5  # within an answer, which comes as a whole
+EXIT_SECONDS = 2.0  # a process that has closed its connection ends at once
 GRACE_SECONDS = 5.0  # how much later a worker ends itself if its parent does not
 _LONGEST_REASON = 400  # characters; enough for a path and two shapes
 _SERVE = "te_select.tuning.measuring.serve"
 
 
 class WorkerError(Exception):
-    """A worker that died during a request; the message is the reason, in one line."""
-
-
-class WorkerTimeoutError(WorkerError):
-    """A worker that did not answer in time."""
+    """A worker that died during a request, or did not answer in time; the message says which."""
 
 
 class Worker:
@@ -66,25 +65,19 @@ class Worker:
         name, arguments
             The method of the worker, and what it takes.
 
-        Returns
-        -------
-        dict
-            The answer.
-
         Raises
         ------
-        WorkerTimeoutError
-            If there is no answer in time; the worker has been ended.
         WorkerError
-            If the worker died.
+            If the worker died, or gave no answer in time; then it has been ended.
         TuningError
             If no worker can be started, or it has no room for temporary files.
         """
-        process = self.start()
+        seconds = min(seconds, LONGEST)
+        self.start()
         try:
             with contextlib.suppress(OSError):  # the answer will say why it died
                 self._connection.send((name, arguments, seconds + GRACE_SECONDS))
-            answer = self._answer(process, seconds)
+            answer = self._answer(seconds)
         except BaseException:  # Ctrl-C too: the next request would read the answer to this one
             self.kill()
             raise
@@ -92,33 +85,21 @@ class Worker:
             raise TuningError(f"measuring cannot go on: {answer['fatal']}")
         return answer
 
-    def is_running(self) -> bool:
-        """Whether there is a process."""
-        return self._process is not None and self._process.poll() is None
-
-    def start(self) -> subprocess.Popen[bytes]:
-        """Start the process unless it runs, and wait until it is ready.
-
-        Raises
-        ------
-        TuningError
-            If it cannot be started.
-        """
-        process = self.launch()
-        if not self._is_ready:
-            try:
-                self._answer(process, STARTUP_SECONDS)
-            except WorkerError as error:
-                self.kill()
-                raise TuningError(f"a worker ({self.module}) cannot be started: {error}") from error
-            except BaseException:
-                self.kill()
+    def start(self) -> None:
+        """Start the process unless it runs, and wait until it is ready; raises as `launch`."""
+        self.launch()
+        if self._is_ready:
+            return
+        try:
+            self._answer(STARTUP_SECONDS)
+        except BaseException as error:
+            self.kill()
+            if not isinstance(error, WorkerError):
                 raise
-            self.generation += 1
-            self._is_ready = True
-        return process
+            raise TuningError(f"a worker ({self.module}) cannot be started: {error}") from error
+        self._is_ready = True
 
-    def launch(self) -> subprocess.Popen[bytes]:
+    def launch(self) -> None:
         """Begin to start the process, unless it runs; a process that has died is replaced.
 
         Raises
@@ -126,50 +107,44 @@ class Worker:
         TuningError
             If it cannot be started.
         """
-        if self._process is not None and self.is_running():
-            return self._process
+        if self.is_running():
+            return
         self.kill()
         self._is_ready = False
+        self.generation += 1
         paths = [str(Path(entry).resolve()) for entry in sys.path]
         variables = {"PYTHONPATH": os.pathsep.join(paths), "TMPDIR": str(self.folder)}
         self._connection, theirs = multiprocessing.Pipe()
-        with socket.socket(fileno=os.dup(self._connection.fileno())) as end:
-            # An answer that stops in its middle would be waited for.
-            limit = struct.pack("ll", STALL_SECONDS, 0)
-            end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
-        handle = theirs.fileno()
+        command = [
+            sys.executable,
+            "-m",
+            _SERVE,
+            str(self.folder),
+            str(theirs.fileno()),
+            self.module,
+        ]
         try:
             with theirs, self._errors.open("wb") as errors:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-m", _SERVE, str(self.folder), str(handle), self.module],
+                    command,
                     stdin=subprocess.DEVNULL,
                     stdout=errors,
                     stderr=errors,
-                    pass_fds=[handle],
+                    pass_fds=[theirs.fileno()],
                     cwd=self.folder,  # python -m looks for modules in the current folder
                     env={**os.environ, **variables},
                     start_new_session=True,
                 )
         except OSError as error:
-            self.kill()
             raise TuningError(f"a worker ({self.module}) cannot be started: {error}") from error
-        except BaseException:
-            self.kill()
-            raise
-        return self._process
 
-    def stop(self) -> None:
-        """Ask the process to end; end it by force if it does not."""
-        if self._process is not None:
-            with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-                self._connection.send(None)
-                self._process.wait(EXIT_SECONDS)
-        self.kill()
+    def is_running(self) -> bool:
+        """Whether there is a process."""
+        return self._process is not None and self._process.poll() is None
 
     def interrupt(self) -> None:
         """Make the request that another thread waits for fail."""
-        process = self._process
-        if process is not None:
+        if (process := self._process) is not None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
 
@@ -181,20 +156,19 @@ class Worker:
             process.wait()
             self._connection.close()
 
-    def _answer(self, process: subprocess.Popen[bytes], seconds: float) -> dict[str, Any]:
-        answer: dict[str, Any] = {}
+    def _answer(self, seconds: float) -> dict[str, Any]:
         try:
-            if in_time := self._connection.poll(seconds):
-                answer = self._connection.recv()
+            if self._connection.poll(seconds):
+                answer: dict[str, Any] = self._connection.recv()
+                return answer
         except Exception as error:  # a worker that has died, or that a candidate has damaged
-            raise WorkerError(self._cause_of_death(process)) from error
-        if not in_time:
-            raise WorkerTimeoutError(f"took longer than {seconds:g} s")
-        return answer
+            raise WorkerError(self._cause_of_death()) from error
+        raise WorkerError(f"took longer than {seconds:g} s")
 
-    def _cause_of_death(self, process: subprocess.Popen[bytes]) -> str:
+    def _cause_of_death(self) -> str:
+        assert self._process is not None
         try:
-            code = process.wait(EXIT_SECONDS)
+            code = self._process.wait(EXIT_SECONDS)
         except subprocess.TimeoutExpired:
             return "gave no answer that can be read"
         if code >= 0:

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from te_select import kinds
 from te_select.errors import ArtifactError, TuningError
 from te_select.operator.workload import Workload
 from te_select.runtime.artifact.scratch import NoRoomError
 from te_select.runtime.call import loading
 from te_select.runtime.call.kernel import Kernel
 from te_select.timing.operands import Mask
-from te_select.tuning.measuring.place import Place, place_of
 from te_select.tuning.measuring.problem import Problem
 from te_select.tuning.measuring.serve import reason
 
@@ -22,7 +22,7 @@ class Worker:
 
     def __init__(self) -> None:
         self._problem: Problem | None = None
-        self._place: Place | None = None
+        self._place: Any = None  # where kernels are checked and timed, of the kind's own class
 
     def prepare(self, workload: Workload, mask: Mask) -> dict[str, Any]:
         """Make the operands of a workload; those of the workload before are released first."""
@@ -49,13 +49,13 @@ class Worker:
                 results[int(name)] = {"seconds": place.time(kernel)}
         return {"results": results}
 
-    def _checked(self, path: Path) -> tuple[Kernel, Place]:
+    def _checked(self, path: Path) -> tuple[Kernel, Any]:
         """A kernel that computes the right bits, and the place that checked it."""
         kernel = loading.load(path)
         assert isinstance(kernel, Kernel)
         assert self._problem is not None
         if self._place is None:
-            self._place = place_of(kernel, self._problem)
+            self._place = kinds.load(kinds.kind(kernel.kind).place)(self._problem)
         if failure := self._place.check(kernel):
             raise TuningError(failure)
         return kernel, self._place

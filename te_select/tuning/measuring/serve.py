@@ -25,20 +25,10 @@ from te_select.tuning.measuring.process import one_line
 
 
 def serve(folder: str, connection: Connection, module: str) -> None:
-    """Answer requests until one is None, or the measurer is dead.
+    """Answer requests until the connection is closed; then the measurer is dead, or has ended us.
 
     If a method raises, the answer is ``{"failure": reason}``. If there is no room for temporary
-    files, which no candidate can help, it is ``{"fatal": reason}``. If the connection is closed
-    before a None, the measurer is dead: its folder is removed, and this process ends at once.
-
-    Parameters
-    ----------
-    folder
-        The measurer's folder.
-    connection
-        Carries requests, which are the name of a method, its arguments, and seconds.
-    module
-        The worker's module.
+    files, which no candidate can help, it is ``{"fatal": reason}``.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Workers pass only NumPy arrays. With torch, importing tvm_ffi took three times as long.
@@ -48,8 +38,8 @@ def serve(folder: str, connection: Connection, module: str) -> None:
         watcher.start()
         try:
             connection.send({})
-            while (request := connection.recv()) is not None:
-                name, arguments, seconds = request
+            while True:
+                name, arguments, seconds = connection.recv()
                 # The signal ends native code that holds the interpreter lock and never returns.
                 signal.setitimer(signal.ITIMER_REAL, math.ceil(seconds))
                 answer = _answer(worker, name, arguments)

@@ -6,7 +6,7 @@ import pytest
 
 from te_select.numpy_where.kernels import key
 from te_select.records import folders
-from te_select.records.snapshot import RECORDS
+from te_select.records.folders import RECORDS
 
 
 @pytest.fixture

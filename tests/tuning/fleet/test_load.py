@@ -15,7 +15,6 @@ from te_select.timing.cores import LIMITS, Load
 from te_select.tuning.fleet import measurer as fleet
 from te_select.tuning.fleet import worker
 from te_select.tuning.measuring.candidate import Built
-from te_select.tuning.measuring.jobs import Job
 from tests.support.tuning_candidates import candidate
 
 
@@ -81,20 +80,23 @@ class Idle:
     def measure(self, *_job: object) -> dict[str, Any]:
         return next(self._answers)
 
+    def kill(self) -> None:
+        pass
+
 
 def test_watch_on_a_fleet_says_what_the_busiest_server_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.undo()  # the fixture that counts all cores as idle
     measurer = object.__new__(fleet.FleetMeasurer)
-    measurer._servers = [fleet.Server(tmp_path, tmp_path / "probe.so") for _ in range(2)]
-    job = Job([Built(candidate(), Path("a.so"))])
+    measurer._servers = [fleet.Server(tmp_path) for _ in range(2)]
+    job = [Built(candidate(), Path("a.so"))]
 
     def run(server: int, load: Load) -> None:
         answers = {"seconds": [1.0], "load": list(load)}, {"failure": "it crashed"}
         measurer._servers[server].worker = Idle(*answers)  # type: ignore[assignment]
         for _ in answers:
-            measurer._servers[server].run(job, limit=9)
+            measurer._servers[server].run(job, None, 9)
 
     run(0, Load(1, 8, 1))  # before the watch
     watch = measurer.watch()

@@ -2,7 +2,6 @@ import contextlib
 import os
 import socket
 import threading
-from pathlib import Path
 
 import pytest
 
@@ -10,10 +9,8 @@ import te_select
 from te_select import Workload
 from te_select.tuning.fleet import measurer as fleet
 from te_select.tuning.fleet import tracker
-from te_select.tuning.measuring.candidate import Built
-from te_select.tuning.measuring.jobs import Job, Jobs
 from te_select.tuning.runners import open_measurer
-from tests.support.tuning_candidates import BAD_BUILDER, W, candidate
+from tests.support.tuning_candidates import BAD_BUILDER, candidate
 from tests.support.tuning_fleet import HOST, KEY, Fleet
 
 pytestmark = pytest.mark.slow
@@ -68,6 +65,7 @@ def test_server_says_how_busy_it_was(one, monkeypatch):
         (server,) = measurer._servers
         assert 0 < server.load.own < server.load.seconds * len(os.sched_getaffinity(0))
         assert watch.others() == server.load.others()
+        assert measurer.machine == server.machine != ""
 
 
 @pytest.mark.parametrize("grace", [fleet.GRACE_SECONDS, 0.0])
@@ -134,78 +132,3 @@ def test_what_is_no_tracker_is_an_error(answer, monkeypatch):
         with pytest.raises(te_select.TuningError, match="does not answer"):
             open_measurer(f"rpc://{HOST}:{server.getsockname()[1]}/{KEY}")
         thread.join()
-
-
-def test_client_is_not_ended_while_it_connects(tmp_path):
-    """The server would end, too. After the connection, the probe prevents that."""
-    server = fleet.Server(tmp_path, tmp_path / "probe.so")
-    connecting, go, done = threading.Event(), threading.Event(), []
-
-    class SlowWorker:
-        generation = 1
-
-        def start(self):
-            pass
-
-        def request(self, _seconds, name, *_arguments):
-            connecting.set()
-            go.wait()
-            done.append(name)
-            return {}
-
-        def interrupt(self):
-            done.append("interrupt")
-
-    class FreeServer:
-        def request(self, _wanted):
-            return HOST, 1, "match"
-
-    server.worker = SlowWorker()
-    server.interrupt()
-    assert done == []  # nothing runs
-    connect = threading.Thread(target=server.connect, args=(FreeServer(), lambda: True))
-    connect.start()
-    connecting.wait()
-    end = threading.Thread(target=server.interrupt)
-    end.start()
-    end.join(0.2)
-    go.set()
-    connect.join()
-    end.join()
-    assert done == ["connect", "interrupt"]
-    assert server.is_connected
-
-
-def job():
-    return Job([Built(candidate(W), Path("a.so"))])
-
-
-def test_job_is_handed_back_once_and_blamed_the_second_time():
-    jobs = Jobs([job()])
-    first = jobs.take()
-    jobs.lost(first, "power")
-    assert jobs.take() is first
-    jobs.lost(first, "power again")
-    ((done, answer),) = jobs.answers(lambda: True, patience=60)
-    assert done is first
-    assert answer["failure"].endswith("power again")
-    assert jobs.take() is None
-    assert jobs.take() is None
-
-
-def test_error_of_a_thread_ends_the_run():
-    jobs = Jobs([job()])
-    jobs.failed(OSError("no space left"))
-    with pytest.raises(OSError, match="no space"):
-        list(jobs.answers(lambda: True, patience=60))
-    assert jobs.over.is_set()
-
-
-def test_answers_end_with_an_error_where_no_server_comes():
-    jobs = Jobs([job(), job()])
-    jobs.done(jobs.take(), {"seconds": [1.0]})
-    jobs.reason = "it went"
-    answers = jobs.answers(lambda: False, patience=0.1)
-    assert next(answers)[1] == {"seconds": [1.0]}
-    with pytest.raises(te_select.TuningError, match=r"0\.1 s: it went"):
-        next(answers)

@@ -137,14 +137,6 @@ def test_turns_of_candidates_that_crash_are_failures(bad_measurer):
     assert again.seconds
 
 
-def test_turns_are_of_one_workload_and_at_least_one(measurer):
-    with pytest.raises(te_select.ArgumentError, match="2 workloads"):
-        measurer.interleave([candidate(), candidate(OTHER)], 2)
-    with pytest.raises(te_select.ArgumentError, match="rounds is 0"):
-        measurer.interleave([candidate()], 0)
-    assert measurer.interleave([], 1) == []
-
-
 def test_measuring_may_be_abandoned_and_begun_again(measurer):
     first = measurer.measure(candidate(unroll=unroll) for unroll in (1, 2, 4, 8))
     assert next(first).seconds
@@ -203,9 +195,9 @@ def test_run_worker_is_replaced_after_some_libraries(measurer, monkeypatch):
 
 def test_worker_that_died_between_two_candidates_is_replaced(measurer):
     list(measurer.measure([candidate()]))
-    worker = measurer._worker.start()
-    worker.kill()
-    worker.wait()
+    measurer._worker.start()
+    os.killpg(measurer._worker._process.pid, signal.SIGKILL)
+    measurer._worker._process.wait()
     (found,) = measurer.measure([candidate()])
     assert found.seconds
 
@@ -233,22 +225,6 @@ def test_worker_that_cannot_be_started_is_an_error(monkeypatch):
 def test_unknown_runner_is_refused(runner):
     with pytest.raises(te_select.TuningError, match="expected local or rpc://HOST:PORT/KEY"):
         open_measurer(runner)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("jobs", 0),
-        ("jobs", "two"),
-        ("jobs", 1025),
-        ("timeout", 0),
-        ("timeout", float("nan")),
-        ("timeout", float("inf")),
-    ],
-)
-def test_jobs_and_timeout_are_positive(name, value):
-    with pytest.raises(te_select.ArgumentError, match=f"{name} is {value!r}"):
-        open_measurer(**{name: value})
 
 
 def test_measuring_imports_no_tvm_but_in_the_build_worker():

@@ -108,22 +108,28 @@ def test_operands_that_a_candidate_changed_are_found():
     assert made.check(greedy) == "changed its operands"
 
 
-def test_memory_is_asked_for_before_it_is_taken(monkeypatch):
+def test_what_does_not_fit_is_refused_before_it_is_made(monkeypatch):
     assert memory_needed(W) == 2 * 64 + 4 * (64 * 500 + 1 + 2 * 64 * 500)
     monkeypatch.setattr(problem, "memory_available", lambda: memory_needed(W) - 1)
-    with pytest.raises(te_select.TuningError, match="GiB"):
-        Problem(W)
+    assert "GiB of memory are available" in problem.refusal(W)
     monkeypatch.setattr(problem, "memory_available", lambda: memory_needed(W))
-    assert Problem(W)
+    assert problem.refusal(W) == ""
+    assert "named dims n; expected ints" in problem.refusal(Workload(("n",), ("n",), ("n",)))
 
 
-def test_memory_is_what_the_system_or_the_group_still_gives(tmp_path, monkeypatch):
-    info, limit = tmp_path / "meminfo", tmp_path / "memory.max"
+def test_memory_is_what_the_system_or_a_group_still_gives(tmp_path, monkeypatch):
+    """The groups around the process's own limit it as well."""
+    info, own, groups = tmp_path / "meminfo", tmp_path / "cgroup", tmp_path / "groups"
     monkeypatch.setattr(problem, "_MEMINFO", info)
-    monkeypatch.setattr(problem, "_CGROUP_LIMIT", limit)
+    monkeypatch.setattr(problem, "_OWN_GROUPS", own)
+    monkeypatch.setattr(problem, "_GROUPS", groups)
     assert problem.memory_available() >= 1 << 60
+    (groups / "outer/inner").mkdir(parents=True)
+    own.write_text("0::/outer/inner\n")
     info.write_text("MemTotal: 9 kB\nMemAvailable:    2048 kB\n")
-    limit.write_text("max\n")
+    (groups / "outer/inner/memory.max").write_text("max\n")
     assert problem.memory_available() == 2048 << 10
-    limit.write_text("4096\n")
+    (groups / "outer/memory.max").write_text("8192\n")
+    assert problem.memory_available() == 8192
+    (groups / "outer/inner/memory.max").write_text("4096\n")
     assert problem.memory_available() == 4096

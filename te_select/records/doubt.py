@@ -1,0 +1,90 @@
+"""What makes an outcome unsure, what may replace what, and what may be used.
+
+An outcome that is unsure is told of, but nothing compiles with it, it replaces no record that is
+sure, and the next session tunes its workload again.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from typing import TYPE_CHECKING
+
+from te_select.backends import schedule_of
+from te_select.errors import TargetError, caught
+from te_select.records.log import Entry
+
+if TYPE_CHECKING:
+    from te_select.backends.targets import ResolvedTarget
+
+BUSY = 0.3  # cores; another process on one of two cores made kernels up to 30 times slower
+SPREAD = 0.5  # the middle half of the rounds, as a share of their median
+
+
+def reasons(busy: float, spread: float, gain: float = 1.0) -> str:
+    """Say why an outcome cannot be trusted.
+
+    Parameters
+    ----------
+    busy
+        How many cores other programs used meanwhile, beyond those to spare.
+    spread
+        How far the rounds of the last comparison lay apart, as `Timing.spread` says.
+    gain
+        How many times as fast as the default the best config seemed; 1 if the default won.
+
+    Returns
+    -------
+    str
+        The reasons, in one line; empty if there is none.
+    """
+    found = []
+    if busy > BUSY:
+        found.append(f"other programs used {busy:.2f} cores meanwhile")
+    if spread > SPREAD:
+        found.append(f"the rounds lay {spread:.0%} apart")
+    if found and gain != 1:
+        found.append(f"a config that seemed {gain:.2f} times as fast is not recorded")
+    return "; ".join(found)
+
+
+def may_replace(new: Entry, old: Entry) -> bool:
+    """Whether a session's outcome may replace a record: the two were compared, in turns."""
+    return not new.unsure or bool(old.unsure)
+
+
+def is_better(new: Entry, old: Entry) -> bool:
+    """Whether a record of elsewhere, which was not compared, may replace another."""
+    if new.tvm != old.tvm:
+        return True
+    if bool(new.unsure) != bool(old.unsure):
+        return not new.unsure
+    return new.seconds < old.seconds
+
+
+def misfit(entry: Entry) -> str | None:
+    """Why this te_select cannot use a record, or None if it can."""
+    import tvm  # noqa: PLC0415 - some ask for a threshold only
+
+    if entry.tvm != tvm.__version__:
+        return f"it is of TVM {entry.tvm}, this is {tvm.__version__}"
+    if entry.kind is None:
+        return f"its target {entry.target} is of no kind of machine that te_select knows"
+    if resolved(entry.target) is None:
+        return f"its target {entry.target} is none that te_select takes"
+    try:
+        schedule_of(entry.kind).config_from(entry.knobs).checked(entry.pattern)
+    except caught(ValueError) as error:
+        return f"its config does not fit the schedule: {error}"
+    return None
+
+
+@functools.cache
+def resolved(target: str) -> ResolvedTarget | None:
+    """A record's target; None if it is not valid: some make TVM or LLVM end the process."""
+    from te_select.backends.targets import resolve  # noqa: PLC0415 - imports tvm
+
+    try:
+        return resolve(json.loads(target))
+    except caught(TargetError):
+        return None

@@ -1,0 +1,202 @@
+"""What a session shows: its progress on a terminal, the report at the end, and a picture."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import MofNCompleteColumn
+from rich.progress import Progress as Bar
+
+from te_select.operator.access import access_pattern
+
+if TYPE_CHECKING:
+    from te_select.tuning.agenda import Job, Outcome
+    from te_select.tuning.journal import Knob
+    from te_select.tuning.trials import Progress
+
+_NAME, _WIDTH = 30, 80  # columns of the report: of a workload's name, and of all
+
+
+class Display(Bar):
+    """A progress bar on stderr, or a line for each workload if stderr is not a terminal.
+
+    It is drawn only when a trial ends, so that a kernel that is timed has the machine to itself.
+
+    Parameters
+    ----------
+    workloads
+        How many there are.
+    quiet
+        Whether to say nothing if stderr is not a terminal.
+    """
+
+    def __init__(self, workloads: int, *, quiet: bool = False) -> None:
+        self.workloads, self._quiet, self._done, self._name = workloads, quiet, 0, ""
+        self.progress: Progress | None = None  # of the workload that is being tuned
+        console = Console(stderr=True, quiet=not sys.stderr.isatty())
+        columns = (*Bar.get_default_columns(), MofNCompleteColumn())
+        super().__init__(*columns, console=console, auto_refresh=False, transient=True)
+        self._bar = self.add_task("")
+
+    def begin(self, job: Job) -> None:
+        """Begin with a workload: its default is measured, or it is tuned."""
+        self.progress, self._name = None, f"{self._done + 1}/{self.workloads} {job.name}"
+        self.reset(self._bar, description=self._name)
+
+    def end(self, outcome: Outcome) -> None:
+        """Count a workload that is done."""
+        self._done += 1
+        self.progress = None
+        if self.console.quiet and not self._quiet and self.workloads > 1:
+            told = "; ".join(filter(None, (_gain(outcome), *_notes(outcome))))
+            line = f"{self._done}/{self.workloads} {outcome.name}: {told}"
+            print(line, file=sys.stderr, flush=True)
+
+    def __call__(self, progress: Progress) -> None:
+        """Show the session's progress."""
+        self.progress = progress
+        self.update(
+            self._bar,
+            description=f"{self._name}: {told(progress)}",
+            completed=progress.done,
+            total=progress.total,
+            refresh=True,
+        )
+
+
+def told(progress: Progress) -> str:
+    """A workload's progress in words."""
+    parts = [f"default {duration(progress.default)}", f"best {duration(progress.best)}"]
+    if progress.default and progress.best:
+        parts[-1] += f" ({progress.default / progress.best:.2f}x)"
+    if progress.resumed:
+        parts.append(f"{_many(progress.resumed, 'trial')} taken over")
+    if progress.failed:
+        parts.append(f"{progress.failed} failed, the first: {progress.failure}")
+    return "; ".join([*parts, *(["finals"] if progress.phase == "finalists" else [])])
+
+
+def report(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """The lines of a session's report: first what was gained, then a line for each workload."""
+    faster = [each for each in outcomes if each.record and not each.record.default_won]
+    gains = [each.record.default_seconds / each.record.seconds for each in faster if each.record]
+    first = f"{len(gains)} of {len(outcomes)} workloads faster than the default"
+    yield f"{first}: {max(gains):.2f}x at most" if gains else first
+    heads = f"{'default':>9} {'tuned':>9} {'gain':>7} {'of roof':>7} {'trials':>6}"
+    yield f"{'workload':{_NAME}} {heads}"
+    for outcome in outcomes:
+        record, roof, name = outcome.record, outcome.roof_bytes_per_second, outcome.name
+        if len(name) > _NAME:
+            yield name
+            name = ""
+        default, share, trials = outcome.default_seconds, "-", "-"
+        if record:
+            default, trials = record.default_seconds, str(record.trials)
+            moved = access_pattern(record.workload).bytes_moved()
+            share = f"{moved / record.seconds / roof:.0%}" if roof else "-"
+        cells = f"{duration(default):>9} {duration(record.seconds if record else None):>9}"
+        yield f"{name:{_NAME}} {cells} {_gain(outcome) or '-':>7} {share:>7} {trials:>6}"
+        for note in _notes(outcome):
+            yield from textwrap.wrap(note, _WIDTH, initial_indent="  ", subsequent_indent="    ")
+
+
+def report_of_knobs(knobs: Sequence[Knob]) -> Iterator[str]:
+    """The lines of what the knobs were worth for a workload."""
+    yield f"{'knob':18} {'default -> other':>24} {'without':>9} {'with':>9} {'gain':>7}"
+    for knob in knobs:
+        change = f"{knob.default} -> {knob.value}"
+        seconds = f"{duration(knob.seconds_without):>9} {duration(knob.seconds):>9}"
+        yield f"{knob.name:18} {change:>24} {seconds} {knob.gain:>6.2f}x"
+
+
+def plot(path: Path, outcomes: Sequence[Outcome]) -> None:
+    """Draw how each workload's best time fell with the trials, and what each knob was worth.
+
+    Parameters
+    ----------
+    path
+        The picture to write; its suffix decides the format.
+    outcomes
+        The workloads whose knobs are known.
+    """
+    from matplotlib.figure import Figure  # noqa: PLC0415 - takes a second
+
+    names = list(dict.fromkeys(knob.name for each in outcomes for knob in each.knobs))
+    size = (6 + 1.3 * len(names), max(4, 2.2 + 0.55 * len(outcomes)))
+    figure = Figure(figsize=size, layout="constrained")
+    trials, worth = figure.subplots(1, 2, width_ratios=(5, 1.3 * max(1, len(names))))
+    trials.axhline(1, color="gray", linewidth=0.8)
+    trials.set(title="Best so far", xlabel="trials", ylabel="1 = the default's time")
+    worth.set(title="What each knob is worth (1 = the default's value; hatched: unsure)")
+    for row, outcome in enumerate(outcomes):
+        if outcome.seconds and outcome.seconds[0]:
+            timed = (math.inf if each is None else each for each in outcome.seconds)
+            best = [outcome.seconds[0] / each for each in itertools.accumulate(timed, min)]
+            trials.step(range(1, len(best) + 1), best, where="post", label=outcome.name)
+        unsure = bool(outcome.record and outcome.record.unsure)
+        for knob in outcome.knobs:
+            column, color = names.index(knob.name), "C2" if knob.gain > 1 else "C3"
+            look = {"alpha": min(1.0, abs(math.log(knob.gain)) + 0.1), "facecolor": color}
+            look = {"facecolor": "none", "hatch": "//"} if unsure else look
+            worth.bar(column, 1, 1, row - 0.5, edgecolor="lightgray", **look)
+            text = f"{knob.default} -> {knob.value}:\n{knob.gain:.2f}"
+            worth.text(column, row, text, ha="center", va="center", fontsize=9)
+    if trials.get_legend_handles_labels()[0]:
+        trials.legend(fontsize=8)
+    worth.set_xticks(range(len(names)), names, rotation=20, ha="right", fontsize=9)
+    labels = [outcome.name for outcome in outcomes]
+    worth.set_yticks(range(len(outcomes)), labels, parse_math=False, fontsize=9)
+    worth.margins(0)
+    worth.invert_yaxis()
+    figure.savefig(path)
+
+
+def interruption(outcomes: Sequence[Outcome], workloads: int, progress: Progress | None) -> str:
+    """Say what an interrupted session leaves, and how to go on, in one line.
+
+    ``progress`` is that of the unfinished workload; None if it had no trial yet.
+    """
+    done = sum(outcome.record is not None for outcome in outcomes)
+    kept = f"{done} of {workloads} workloads have a record"
+    if progress is not None and progress.done:
+        kept += f", and {progress.done} of {progress.total} trials of {progress.workload} are kept"
+    return f"interrupted: {kept}; the same command goes on from there"
+
+
+def duration(seconds: float | None) -> str:
+    """Seconds with three digits, in the unit that fits."""
+    if seconds is None:
+        return "-"
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds * 1e9:.3g} ns"
+
+
+def _gain(outcome: Outcome) -> str:
+    record = outcome.record
+    return f"{record.default_seconds / record.seconds:.2f}x" if record else ""
+
+
+def _notes(outcome: Outcome) -> list[str]:
+    notes = [f"failed: {outcome.error}" if outcome.error else outcome.passed_over]
+    if (record := outcome.record) is not None:
+        won = "the default won" if record.default_won else ""
+        notes += ["" if outcome.fresh else "tuned before", won]
+        notes[-1] = f"unsure: {record.unsure}" if record.unsure else won
+    if outcome.resumed:
+        notes.append(f"{_many(outcome.resumed, 'trial')} taken over from an earlier run")
+    if outcome.ended_early:
+        notes.append("ended early: nothing untried is predicted to be 1 % faster")
+    return [note for note in notes if note]
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"

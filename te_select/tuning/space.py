@@ -1,0 +1,171 @@
+"""The configs of a workload, told apart by what they lead to; and what knobs are worth together."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from te_select.backends import schedule_of
+from te_select.backends.targets import ResolvedTarget
+from te_select.errors import TuningError
+from te_select.operator.access import access_pattern
+from te_select.operator.workload import Workload
+from te_select.records import folders, log
+from te_select.records.origin import ratio
+from te_select.schedules import knobs
+
+WARM = 3  # configs of records near by that are tried first
+_NOISE = 0.98  # of the default's time; a knob that seems to gain less counts as no gain
+SecondsOf: TypeAlias = Callable[[Any], float | None]
+"""The seconds of a config that was proposed; None if it failed."""
+
+
+class Space:
+    """The configs of a workload that differ in effect, the default first.
+
+    Of those that have the same effect it holds the one that differs from the default in the fewest
+    knobs.
+
+    Parameters
+    ----------
+    workload
+        A workload of int dims.
+    target
+        The target. If it is not a single model of machine, the knobs that the machine decides are
+        left to the machine.
+    cpus
+        How many CPUs run the configs; None if that is not known.
+    built
+        The workload that is built, if its dims have names; ``workload`` has their largest sizes.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        target: ResolvedTarget,
+        cpus: int | None = None,
+        built: Workload | None = None,
+    ) -> None:
+        self.workload, self.target, self.cpus = workload, target, cpus
+        self.pattern, self._named = access_pattern(workload), access_pattern(built or workload)
+        self.schedule = schedule_of(target.kind)
+        default = self.schedule.default_config(self._named, target.tvm)
+        self.values = {
+            name: tuple(dict.fromkeys((*values, getattr(default, name))))
+            for name, values in self.schedule.space(self.pattern, target.tvm).items()
+        }
+        listed = (
+            self.schedule.Config(**dict(zip(self.values, values, strict=True)))
+            for values in itertools.product(*self.values.values())
+        )
+        self._by_effect: dict[tuple[object, ...], Any] = {}
+        for config in (default, *sorted(listed, key=lambda each: len(changes(each, default)))):
+            if self._may_be_tried(config):
+                self._by_effect.setdefault(self.effect(config), config)
+        self.configs = list(self._by_effect.values())
+
+    def effect(self, config: Any) -> tuple[object, ...]:
+        """What a config leads to, equal for configs that are one kernel."""
+        found: tuple[object, ...] = self.schedule.dedup_key(self.pattern, config, self.cpus)
+        return found
+
+    def known(self, logs: Iterable[Path]) -> list[Any]:
+        """The configs of the records that lie nearest in size, of any target and any version."""
+        ranked: list[tuple[float, int, Any]] = []
+        for folder in itertools.chain.from_iterable(map(folders.of_targets, logs)):
+            try:
+                entries = log.read(folder).entries
+            except TuningError:  # a compilation says so
+                continue
+            for entry in entries:
+                apart = ratio(self.pattern, entry.pattern)
+                if apart is None or entry.unsure or entry.kind != self.target.kind:
+                    continue
+                try:
+                    config = self.schedule.config_from(entry.knobs)
+                except ValueError:  # its knobs are of another te_select
+                    continue
+                if self._may_be_tried(config):
+                    ranked.append((apart, len(ranked), config))
+        nearest = (self._by_effect.get(self.effect(c), c) for *_, c in sorted(ranked)[:WARM])
+        return [config for config in dict.fromkeys(nearest) if config != self.configs[0]]
+
+    def _may_be_tried(self, config: Any) -> bool:
+        """Whether the schedule can follow it, and it leaves to machines what they decide.
+
+        Many machines run code for a level: one machine's choice does not hold for the others.
+        """
+        try:
+            config.checked(self._named)
+        except ValueError:
+            return False
+        if self.target.model:
+            return True
+        shared = self.schedule.without_machine_knobs(self._named, self.target.tvm, config)
+        return bool(shared == config)
+
+
+def changes(config: Any, default: Any) -> dict[str, Any]:
+    """The knobs in which a config differs from the default, with its values."""
+    theirs = vars(default)
+    return {name: value for name, value in vars(config).items() if value != theirs[name]}
+
+
+def one_by_one(every: Sequence[Any]) -> list[Any]:
+    """The configs that differ from the first in one knob: a value of each knob, then the next."""
+    by_knob: dict[str, list[Any]] = {}
+    for config in every[1:]:
+        first, *others = changes(config, every[0])
+        if not others:
+            by_knob.setdefault(first, []).append(config)
+    turns = itertools.zip_longest(*by_knob.values())
+    return [config for turn in turns for config in turn if config is not None]
+
+
+def pairs_of_machine(every: Sequence[Any]) -> list[Any]:
+    """The configs that differ from the first in two knobs which the machine decides by default.
+
+    A second thread and plain stores gain together what neither gains alone, in caches.
+    """
+    decided = {name for name, knob in knobs.of(every[0]).items() if knob.of_machine}
+    changed = ((config, changes(config, every[0]).keys()) for config in every)
+    return [config for config, names in changed if len(names) == 2 and names <= decided]  # noqa: PLR2004
+
+
+class Worth:
+    """What the values of the knobs are worth, by the configs that differ from the default in one.
+
+    Parameters
+    ----------
+    every
+        The configs, the default first.
+    seconds_of
+        The seconds of those that were measured.
+    """
+
+    def __init__(self, every: Sequence[Any], seconds_of: SecondsOf) -> None:
+        self._default = every[0]
+        best = seconds_of(self._default)
+        self._factors: dict[frozenset[tuple[str, Any]], float] = {}
+        for config in (*one_by_one(every), *pairs_of_machine(every)):
+            change = frozenset(changes(config, self._default).items())
+            seconds = seconds_of(config)
+            factor = math.inf if seconds is None or best is None else seconds / best
+            self._factors[change] = 1.0 if _NOISE < factor < 1 else factor
+
+    def predict(self, config: Any) -> float:
+        """Its time over the default's, if the knobs did not depend on each other.
+
+        A value that was not measured counts as the default's.
+        """
+        left = frozenset(changes(config, self._default).items())
+        factor = 1.0
+        for size in (2, 1):  # what two knobs are worth together says more than each alone
+            for pair in map(frozenset, itertools.combinations(sorted(left), size)):
+                if pair <= left and pair in self._factors:
+                    factor *= self._factors[pair]
+                    left -= pair
+        return factor
