@@ -178,12 +178,20 @@ class Session:
             if unsure := doubt.reasons(busy, final.spread, final.gain):
                 final = final.without_winner()
             failed = sum(trial.seconds is None for trial in trials)
-            name = f"{self.folder.name}/{access_pattern(task.sized).key}"
-            times = final.seconds, final.default_seconds, len(trials), failed
-            said_of = name, task.sized, busy, final.spread, unsure
-            conditions = {"cond": "", "sizes": ""} | task.conditions
-            told = conditions["cond"], conditions["sizes"]
-            record = Record(asdict(final.config), *times, *said_of, *told)
+            record = Record(
+                asdict(final.config),
+                final.seconds,
+                final.default_seconds,
+                len(trials),
+                failed,
+                f"{self.folder.name}/{access_pattern(task.sized).key}",
+                task.sized,
+                busy,
+                final.spread,
+                unsure,
+                task.conditions.get("cond", ""),
+                task.conditions.get("sizes", ""),
+            )
             if not only or final.gain > 1:
                 self._write(record, task)
             journal.close(keep=self.options.keep_trials)

@@ -25,9 +25,10 @@ import te_select
 from te_select.backends.cpu.profile import of_this_machine
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
+from te_select.records.doubt import BUSY
 from te_select.runtime.artifact import atomic, scratch
 from te_select.runtime.call.cpu.profile import LOCATOR, NEVER, Profile, from_bytes
-from te_select.timing.cores import BUSY, busy_cores
+from te_select.timing.cores import busy_cores
 from te_select.timing.operands import Mask, Operands, make_operands, placed
 from te_select.timing.rounds import take_turns
 
