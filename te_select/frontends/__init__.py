@@ -60,9 +60,8 @@ def read_model(path: str | os.PathLike[str], *, expand: bool = False) -> list[Mo
             found = _format_of(path, file)
             if os.fstat(file.fileno()).st_size > found.largest:
                 raise ModelError(f"the file is larger than {found.largest >> 20} MiB")
-            nodes = found.read(file, expand=expand)
             model = ModelFile(printable(path.name), _digest(file))
-            return [replace(node, model=model) for node in nodes]
+            return [replace(node, model=model) for node in found.read(file, expand=expand)]
     except caught(OSError) as error:
         raise ModelError(f"{path} cannot be read: {error.strerror or error}") from error
     except caught(MemoryError) as error:
@@ -72,10 +71,10 @@ def read_model(path: str | os.PathLike[str], *, expand: bool = False) -> list[Mo
 
 
 def _digest(file: BinaryIO) -> str:
-    file.seek(0)
     found = hashlib.sha256()
     for block in iter(lambda: file.read(_BLOCK), b""):
         found.update(block)
+    file.seek(0)
     return found.hexdigest()
 
 
