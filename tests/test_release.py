@@ -135,6 +135,13 @@ def run(*words, **variables):
     return ended(*words, cwd="/", env={"PATH": "", "HOME": "/dev/null"}, **variables)
 
 
+def well(*words, **variables):
+    """What such a program prints, which must not fail."""
+    done = run(*words, **variables)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
 def code(text):
     return textwrap.dedent(text)
 
@@ -158,8 +165,7 @@ def runtime(made, tmp_path_factory):
 
 def test_where_of_the_wheels_needs_no_compiler(installed, runtime, tmp_path):
     for python in (installed, runtime):
-        done = run(python, "-c", code(WHERE), TE_SELECT_CACHE_DIR=str(tmp_path / "cache"))
-        assert done.returncode == 0, done.stderr
+        well(python, "-c", code(WHERE), TE_SELECT_CACHE_DIR=str(tmp_path / "cache"))
 
 
 def test_wheels_compile_verify_and_show_their_version(installed, tmp_path):
@@ -167,9 +173,8 @@ def test_wheels_compile_verify_and_show_their_version(installed, tmp_path):
     shapes = ("--cond", "4,1", "--then", "4,5", "--else", "")
     path = tmp_path / "mask.so"
     for words in (("compile", *shapes, "-o", path), ("verify", path), ("logs", "list")):
-        done = run(shell, *words, PATH=os.environ["PATH"], HOME=str(tmp_path))
-        assert done.returncode == 0, done.stderr
-    assert run(shell, "--version").stdout == f"te-select {te_select.__version__}\n"
+        well(shell, *words, PATH=os.environ["PATH"], HOME=str(tmp_path))
+    assert well(shell, "--version") == f"te-select {te_select.__version__}\n"
 
 
 def test_runtime_verifies_beside_numpy_and_tvm_ffi_alone(runtime, library, tmp_path):
@@ -177,8 +182,7 @@ def test_runtime_verifies_beside_numpy_and_tvm_ffi_alone(runtime, library, tmp_p
         runtime, "-W", "error", "-c", code(RUNTIME), library, TE_SELECT_CACHE_DIR=str(tmp_path)
     )
     assert (done.returncode, done.stderr) == (0, "")
-    checked = run(runtime, "-m", "pip", "check")
-    assert checked.returncode == 0, checked.stdout
+    well(runtime, "-m", "pip", "check")
 
 
 def test_runtime_says_in_one_line_that_typer_is_missing(runtime, library):
@@ -193,8 +197,7 @@ def test_runtime_verifies_and_inspects_in_a_shell(made, library, tmp_path):
     lend(python, *NEEDED, "ml_dtypes", "rich", "typer")
     shell = python.with_name("te-select")
     for words in (("verify", library), ("inspect", library), ("env",)):
-        done = run(shell, *words)
-        assert done.returncode == 0, done.stderr
+        well(shell, *words)
     missing = (
         ("compile", "--cond", "4", "--then", "4", "--else", "4", "-o", tmp_path / "x.so"),
         ("inspect", library, "--source", "asm"),
@@ -220,19 +223,18 @@ def test_either_can_be_removed_and_put_back(made, library, tmp_path):
     python = environment(tmp_path / "both", made, "te_select", "te_select_runtime")
     lend(python, *NEEDED)
     pip = (python, "-m", "pip")
-    assert run(*pip, "uninstall", "--yes", "te-select").returncode == 0
-    done = run(python, "-c", code(RUNTIME), library, TE_SELECT_CACHE_DIR=str(tmp_path))
-    assert done.returncode == 0, done.stderr
+    well(*pip, "uninstall", "--yes", "te-select")
+    well(python, "-c", code(RUNTIME), library, TE_SELECT_CACHE_DIR=str(tmp_path))
 
     builder = wheel_of(made, "te_select")
-    assert run(*pip, "install", "--no-deps", builder).returncode == 0
-    assert run(*pip, "uninstall", "--yes", "te-select-runtime").returncode == 0
+    well(*pip, "install", "--no-deps", builder)
+    well(*pip, "uninstall", "--yes", "te-select-runtime")
     assert (packages(python) / "te_select/compiler/__init__.py").exists()
     expected = f"te-select {te_select.__version__} requires te-select-runtime, which is not"
     assert expected in run(*pip, "check").stdout
     wheel = wheel_of(made, "te_select_runtime")
-    assert run(*pip, "install", "--no-deps", wheel).returncode == 0
-    assert run(python, "-c", "import te_select; te_select.load").returncode == 0
+    well(*pip, "install", "--no-deps", wheel)
+    well(python, "-c", "import te_select; te_select.load")
 
 
 def test_wheels_share_no_file_and_lose_none(made):
@@ -263,7 +265,6 @@ def test_sdists_have_sources_and_no_machine_code(made, name, present):
 def test_sdist_of_the_runtime_builds_where_it_is_unpacked(made, tmp_path):
     (sdist,) = made.glob("te_select_runtime-*.tar.gz")
     words = ("-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", tmp_path)
-    done = run(sys.executable, *words, sdist, PATH=os.environ["PATH"], HOME=str(tmp_path))
-    assert done.returncode == 0, done.stderr
+    well(sys.executable, *words, sdist, PATH=os.environ["PATH"], HOME=str(tmp_path))
     (wheel,) = tmp_path.glob("*.whl")
     assert any("_extension" in name for name in zipfile.ZipFile(wheel).namelist())

@@ -10,16 +10,8 @@ from te_select.schedules.cpu.flags import FLAGS
 from tests.support import c_half
 
 HALF = (
-    "decide",
-    "pool_of_caller",
-    "where",
-    "where_block",
-    "where_plan",
-    "cond_sampling",
-    "cpu_model",
-    "processors",
-    "profile",
-    "sysfs",
+    *("decide", "pool_of_caller", "where", "where_block", "where_plan"),
+    *("cond_sampling", "cpu_model", "processors", "profile", "sysfs"),
 )
 NEVER = 1 << 60
 # Of a profile by which no call has threads or flags.

@@ -16,64 +16,60 @@ COND, THEN, ELSE = data()
 WANT = np.where(COND, THEN, ELSE)
 
 
-def test_cupy_arrays_are_handed_over_for_the_launchs_stream(monkeypatch):
+@pytest.fixture
+def fake(monkeypatch):
     cuda_libraries.install(monkeypatch)
-    with running(W) as fake:
-        arrays = [CupyArray(array) for array in (COND, THEN, ELSE)]
-        out = cuda_standin.kernel(W)(*arrays)
-        assert fake.fake_last().contents.stream == STREAM
-        assert type(out) is CupyArray and out.values.tobytes() == WANT.tobytes()
-        assert all(array.streams == [STREAM] for array in (*arrays, out))
-        assert fake.fake_waits() == 0
+    with running(W) as library:
+        yield library
 
 
-def test_default_stream_of_cupy_is_none_to_dlpack(monkeypatch):
+def test_cupy_arrays_are_handed_over_for_the_launchs_stream(fake):
+    arrays = [CupyArray(array) for array in (COND, THEN, ELSE)]
+    out = cuda_standin.kernel(W)(*arrays)
+    assert fake.fake_last().contents.stream == STREAM
+    assert type(out) is CupyArray and out.values.tobytes() == WANT.tobytes()
+    assert all(array.streams == [STREAM] for array in (*arrays, out))
+    assert fake.fake_waits() == 0
+
+
+def test_default_stream_of_cupy_is_none_to_dlpack(fake, monkeypatch):
     cuda_libraries.install(monkeypatch, stream=0)
-    with running(W) as fake:
-        arrays = [CupyArray(array) for array in (COND, THEN, ELSE)]
-        cuda_standin.kernel(W)(*arrays)
-        assert fake.fake_last().contents.stream is None
-        assert all(array.streams == [None] for array in arrays)
+    arrays = [CupyArray(array) for array in (COND, THEN, ELSE)]
+    cuda_standin.kernel(W)(*arrays)
+    assert fake.fake_last().contents.stream is None
+    assert all(array.streams == [None] for array in arrays)
 
 
-def test_strided_cupy_arrays_are_copied_and_written(monkeypatch):
-    cuda_libraries.install(monkeypatch)
-    with running(W):
-        k = cuda_standin.kernel(W)
-        cond, else_ = CupyArray(COND), CupyArray(ELSE)
-        assert k(cond, CupyArray(THEN, step=2), else_).values.tobytes() == WANT.tobytes()
-        out = CupyArray(np.zeros(SHAPE, "f4"), step=3)
-        assert k(cond, CupyArray(THEN), else_, out=out) is out
-        assert np.array_equal(out.values, WANT)
+def test_strided_cupy_arrays_are_copied_and_written(fake):
+    k = cuda_standin.kernel(W)
+    cond, else_ = CupyArray(COND), CupyArray(ELSE)
+    assert k(cond, CupyArray(THEN, step=2), else_).values.tobytes() == WANT.tobytes()
+    out = CupyArray(np.zeros(SHAPE, "f4"), step=3)
+    assert k(cond, CupyArray(THEN), else_, out=out) is out
+    assert np.array_equal(out.values, WANT)
 
 
-def test_jax_arrays_are_waited_for_and_the_result_is_complete(monkeypatch):
-    cuda_libraries.install(monkeypatch)
-    with running(W) as fake:
-        arrays = [JaxArray(array) for array in (COND, THEN, ELSE)]
-        out = cuda_standin.kernel(W)(*arrays)
-        assert isinstance(out, JaxArray) and out.values.tobytes() == WANT.tobytes()
-        assert all(array.waited == 1 for array in (*arrays, out))
-        assert fake.fake_waits() == 1
-        with pytest.raises(ArgumentError, match="immutable"):
-            cuda_standin.kernel(W)(*arrays, out=arrays[1])
+def test_jax_arrays_are_waited_for_and_the_result_is_complete(fake):
+    arrays = [JaxArray(array) for array in (COND, THEN, ELSE)]
+    out = cuda_standin.kernel(W)(*arrays)
+    assert isinstance(out, JaxArray) and out.values.tobytes() == WANT.tobytes()
+    assert all(array.waited == 1 for array in (*arrays, out))
+    assert fake.fake_waits() == 1
+    with pytest.raises(ArgumentError, match="immutable"):
+        cuda_standin.kernel(W)(*arrays, out=arrays[1])
 
 
-def test_jax_inputs_may_be_dropped_after_a_call(monkeypatch):
-    cuda_libraries.install(monkeypatch)
-    with running(W) as fake:
-        out = empty_on_device(W)
-        cuda_standin.kernel(W)(*(JaxArray(array) for array in (COND, THEN, ELSE)), out=out)
-        assert fake.fake_waits() == 1
-        assert read(out).tobytes() == WANT.tobytes()
+def test_jax_inputs_may_be_dropped_after_a_call(fake):
+    out = empty_on_device(W)
+    cuda_standin.kernel(W)(*(JaxArray(array) for array in (COND, THEN, ELSE)), out=out)
+    assert fake.fake_waits() == 1
+    assert read(out).tobytes() == WANT.tobytes()
 
 
-def test_two_libraries_in_one_call_are_waited_for(monkeypatch):
-    cuda_libraries.install(monkeypatch)
-    with running(W) as fake:
-        out = cuda_standin.kernel(W)(CupyArray(COND), JaxArray(THEN), CupyArray(ELSE))
-        assert isinstance(out, JaxArray) and out.values.tobytes() == WANT.tobytes()
-        assert fake.fake_waits() == 2
+def test_two_libraries_in_one_call_are_waited_for(fake):
+    out = cuda_standin.kernel(W)(CupyArray(COND), JaxArray(THEN), CupyArray(ELSE))
+    assert isinstance(out, JaxArray) and out.values.tobytes() == WANT.tobytes()
+    assert fake.fake_waits() == 2
 
 
 @pytest.mark.parametrize("dtype", sorted(ELEMENT_TYPES))
