@@ -74,7 +74,7 @@ def test_workload_that_is_one_of_the_family_has_one_kernel(tmp_path):
     path = te_select.export([workload, node("complex128")], tmp_path / "both.so")
     library = te_select.load(path)
     assert len(library) == 7
-    python(textwrap.dedent(WHERE).format(path=path, dtype="complex128"))
+    python(textwrap.dedent(WHERE).format(path=str(path), dtype="complex128"))
 
 
 def test_node_of_an_unknown_type_needs_the_kernels_of_all_types():
