@@ -75,6 +75,13 @@ class PlaceFlags:
         Path | None,
         typer.Option(help="The folder to write; default: your own, which compile reads."),
     ] = None
+    profile: Annotated[
+        bool,
+        typer.Option(
+            "--profile/--no-profile",
+            help="Measure the machine's profile first, if it is only reasoned.",
+        ),
+    ] = True
 
 
 @dataclass(frozen=True)
@@ -168,6 +175,11 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one for each group
     check_plot(plot)
     options = Options(**vars(how))
     logs = place.tuning_logs or user_folder()
+    if place.profile and not as_json and ("native", "local") in targets:
+        from te_select.tuning.runners import measure_profile  # noqa: PLC0415 - kept off --help
+
+        if line := measure_profile():
+            print(line)
     outcomes: list[Outcome] = []
     display = Display(len(wanted) * len(targets), quiet=as_json)
     interrupted, end = False, None

@@ -60,10 +60,10 @@ def build_command(
         )
     start = time.perf_counter()
     from te_select.numpy_where.kernels import building  # noqa: PLC0415 - imports tvm
-    from te_select.timing.cpu.profile import measure_if_reasoned  # noqa: PLC0415
+    from te_select.tuning.runners import measure_profile  # noqa: PLC0415
 
     imported = time.perf_counter()
-    if output is None and not as_json and (line := measure_if_reasoned()):
+    if output is None and not as_json and (line := measure_profile()):
         print(line)
     with progress("building", lines=not as_json) as step:
         path = building.build(output, target, step)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from te_select import kinds
 from te_select.errors import TuningError
 from te_select.tuning.measuring.local import LocalMeasurer
 from te_select.tuning.measuring.measurer import Measurer
@@ -47,6 +48,16 @@ def open_measurer(
     from te_select.tuning.fleet.measurer import FleetMeasurer  # noqa: PLC0415 - imports tvm
 
     return FleetMeasurer(*place, jobs, timeout)
+
+
+def measure_profile() -> str:
+    """Measure the profile of this machine, if it is only reasoned; says what was done, or why not.
+
+    What a kernel's default config is worth depends on it, so it comes before anything is tuned.
+    """
+    (module,) = (kind.profile for kind in kinds.KINDS.values() if kind.profile)
+    said: str = kinds.load(module).measure_if_reasoned()
+    return said
 
 
 def parse_runner(runner: str) -> tuple[tuple[str, int], str] | None:

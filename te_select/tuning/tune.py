@@ -13,6 +13,7 @@ from te_select.operator.workload import Workload
 from te_select.records.sizes import Ranges
 from te_select.tuning.options import TRIALS, Options
 from te_select.tuning.record import Record
+from te_select.tuning.runners import LOCAL, measure_profile
 from te_select.tuning.session import Session
 from te_select.tuning.trials import Observer
 
@@ -23,7 +24,8 @@ def tune(
     *,
     trials: int = TRIALS,
     tuning_logs: str | Path | None = None,
-    runner: str = "local",
+    runner: str = LOCAL,
+    profile: bool = False,
     sizes: Mapping[str, tuple[int, int]] | None = None,
     observe: Observer | None = None,
     **options: Any,
@@ -45,6 +47,9 @@ def tune(
         The folder to write, made if it is missing; None for the user's own, which `compile` reads.
     runner
         ``"local"``, or ``"rpc://HOST:PORT/KEY"`` for machines behind a TVM RPC tracker.
+    profile
+        Measure the profile of this machine first, if it is only reasoned, and keep it in the user's
+        configuration.
     sizes
         The least and the largest size of each named dim. Configs are timed at both and between, and
         the best on average is recorded.
@@ -69,6 +74,8 @@ def tune(
         If an argument is out of range.
     """
     ranges = _ranges(sizes or {})
+    if profile and runner == LOCAL:
+        measure_profile()
     with Session(target, tuning_logs, runner, Options(trials, **options)) as session:
         return session.tune(session.task(workload, ranges), observe or (lambda progress: None))
 

@@ -35,6 +35,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Callable[..., FakeMeasurer]:
         for module in (session, runners):
             monkeypatch.setattr(module, "open_measurer", lambda *_: measurer)
         monkeypatch.setattr(agenda, "roof_of", lambda *_: 1e11)
+        monkeypatch.setattr(runners, "measure_profile", lambda: "")
         return measurer
 
     return use

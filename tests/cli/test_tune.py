@@ -19,7 +19,7 @@ from te_select.cli.verbs import app
 from te_select.operator import family
 from te_select.records import log, store
 from te_select.timing import cores
-from te_select.tuning import agenda
+from te_select.tuning import agenda, runners, tune
 from tests.support.cli import run, run_json
 from tests.support.machines import on_x86_64
 from tests.support.tuning_cli import FLAGS, ON, TARGET, tuned
@@ -233,7 +233,7 @@ OF_WORKLOADS = {
         "--captured",
         "--again",
     ),
-    *("--all", "--minutes", "--plot"),
+    *("--all", "--minutes", "--plot", "--profile"),
 }
 """Flags for which the command of a record has ``--workload``, or nothing: it is of one workload."""
 
@@ -569,3 +569,33 @@ def test_help_lists_the_options_by_groups() -> None:
     heads = [line for line in text.splitlines() if line.endswith(":") and line[0] != " "]
     assert heads == ["Which workloads:", "Where:", "How long:", "Trials:", "Options:"]
     assert text.index("Trials:") < text.index("--patient") < text.index("Options:")
+
+
+@pytest.mark.parametrize(
+    ("flags", "asked"),
+    [
+        ([], True),
+        (["--no-profile"], False),
+        (["--json"], False),
+        (["--target", "x86-64-v3"], False),
+        (["--runner", "rpc://tracker:9190/kind"], False),
+    ],
+)
+def test_profile_of_this_machine_is_measured_first(
+    tmp_path: Path, fake: Any, monkeypatch: pytest.MonkeyPatch, flags: list[str], asked: bool
+) -> None:
+    fake()
+    monkeypatch.setattr(runners, "measure_profile", lambda: "the profile was measured")
+    result = run("tune", *FLAGS, "--trials", "1", "--tuning-logs", tmp_path, *flags)
+    assert result.stdout.startswith("the profile was measured\n") is asked
+
+
+def test_function_measures_the_profile_if_asked(
+    tmp_path: Path, fake: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+    fake()
+    monkeypatch.setattr(tune, "measure_profile", lambda: asked.append(True))
+    te_select.tune(SMALL, TARGET, trials=1, tuning_logs=tmp_path)
+    te_select.tune(SMALL, TARGET, trials=1, tuning_logs=tmp_path, profile=True, force=True)
+    assert asked == [True]
