@@ -21,6 +21,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -303,9 +304,13 @@ void te_select_run_serially(void) {
 }
 
 /* Helpers wait in the code of the library that has started them. If a program closes it, the dynamic
- * linker keeps the first library that defines the variable above, but none of those after it. */
+ * linker keeps the first library that defines the variable above, but none of those after it. A
+ * program, whose name is empty, is never closed. By the name that the linker has, no file is opened. */
 __attribute__((constructor)) static void stay_loaded_and_watch_forks(void) {
   Dl_info own;
-  if (dladdr((void*)take, &own)) dlopen(own.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+  struct link_map* map;
+  if (dladdr1((void*)take, &own, (void**)&map, RTLD_DL_LINKMAP) && *map->l_name) {
+    dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+  }
   pthread_atfork(NULL, NULL, te_select_run_serially);
 }
