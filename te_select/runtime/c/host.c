@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "plain.h"
 
@@ -12,42 +13,33 @@ static const char* const operand_names[TE_SELECT_OPERANDS] = {"cond", "then", "e
 
 /* ---- messages ------------------------------------------------------------------------------- */
 
-void te_select_append(te_select_message* m, const char* format, ...) {
-  if (m->mode == TE_SELECT_TRY) return;
+enum { MESSAGE_BYTES = 1024 };
+
+__attribute__((format(printf, 2, 3), cold)) static void append(char* text, const char* format,
+                                                               ...) {
   va_list args;
   va_start(args, format);
-  int n = vsnprintf(m->text + m->used, sizeof(m->text) - m->used, format, args);
+  size_t used = strlen(text);
+  vsnprintf(text + used, MESSAGE_BYTES - used, format, args);
   va_end(args);
-  if (n > 0) m->used += (size_t)n;
-  if (m->used >= sizeof(m->text)) m->used = sizeof(m->text) - 1;
 }
 
-static void append_dims(te_select_message* m, int32_t ndim, const int64_t* dims,
-                        const char* const* names) {
-  te_select_append(m, "[");
+__attribute__((cold)) static void append_dims(char* text, int32_t ndim, const int64_t* dims,
+                                              const char* const* names) {
+  append(text, "[");
   for (int32_t i = 0; i < ndim; ++i) {
-    if (i) te_select_append(m, ",");
+    if (i) append(text, ",");
     if (i == TE_SELECT_MAX_DIMS) {
-      te_select_append(m, "...");
+      append(text, "...");
       break;
     }
     if (names && dims[i] < 0) {
-      te_select_append(m, "%s", names[-(dims[i] + 1)]);
+      append(text, "%s", names[-(dims[i] + 1)]);
     } else {
-      te_select_append(m, "%lld", (long long)dims[i]);
+      append(text, "%lld", (long long)dims[i]);
     }
   }
-  te_select_append(m, "]");
-}
-
-te_select_message te_select_begin(const te_select_kernel* kernel, te_select_mode mode,
-                                  int operand) {
-  te_select_message m;
-  m.mode = mode == TE_SELECT_TRY ? TE_SELECT_STRICT : mode;
-  m.used = 0;
-  te_select_append(&m, "%s: ", kernel->name);
-  if (operand >= 0) te_select_append(&m, "%s ", operand_names[operand]);
-  return m;
+  append(text, "]");
 }
 
 void* te_select_tvm_ffi(const char* name) {
@@ -61,37 +53,71 @@ void* te_select_tvm_ffi(const char* name) {
 /* The loader binds it with this library, unless tvm-ffi is loaded later. */
 #pragma weak TVMFFIErrorSetRaisedFromCStr
 
-int te_select_fail(const char* kind, const te_select_message* m) {
-  if (m->mode == TE_SELECT_TRY) return -1;
-  if (m->mode == TE_SELECT_PLAIN) {
-    te_select_keep_error(kind, m->text);
+int te_select_fail(const te_select_request* r, int operand, const char* kind, const char* format,
+                   ...) {
+  if (r->mode == TE_SELECT_TRY) return -1;
+  char text[MESSAGE_BYTES] = "";
+  if (r->kernel) append(text, "%s: ", r->kernel->name);
+  if (operand >= 0) append(text, "%s ", operand_names[operand]);
+  va_list args;
+  va_start(args, format);
+  size_t used = strlen(text);
+  vsnprintf(text + used, sizeof(text) - used, format, args);
+  va_end(args);
+  if (r->mode == TE_SELECT_PLAIN) {
+    te_select_keep_error(kind, text);
     return -1;
   }
   __typeof__(&TVMFFIErrorSetRaisedFromCStr) set_raised = TVMFFIErrorSetRaisedFromCStr;
   if (!set_raised) {
     set_raised = (__typeof__(set_raised))te_select_tvm_ffi("TVMFFIErrorSetRaisedFromCStr");
   }
-  if (set_raised) set_raised(kind, m->text);
+  if (set_raised) set_raised(kind, text);
   return -1;
-}
-
-/* A call, and how its arguments are taken. */
-typedef struct {
-  const te_select_kernel* kernel;
-  te_select_mode mode;
-} request;
-
-static te_select_message begin(const request* r, int operand) {
-  if (r->mode != TE_SELECT_TRY) return te_select_begin(r->kernel, r->mode, operand);
-  te_select_message m;
-  m.mode = TE_SELECT_TRY;
-  return m;
 }
 
 /* ---- checks: 0, or -1 with an error raised -------------------------------------------------- */
 
-static int check_shape(const request* r, int operand, const DLTensor* t, int pair, int64_t* sizes,
-                       int64_t* count) {
+/* `first_wrong`: the first axis that is another than expected. */
+__attribute__((cold, noinline)) static int refuse_shape(const te_select_request* r, int operand,
+                                                        const DLTensor* t, int pair,
+                                                        int32_t first_wrong, const int64_t* sizes) {
+  const te_select_shape* expected = &r->kernel->shapes[operand];
+  const char* const* names = r->kernel->names;
+  char given[MESSAGE_BYTES] = "", wanted[MESSAGE_BYTES] = "";
+  if (r->mode == TE_SELECT_TRY) return -1; /* nobody will read it */
+  append_dims(given, t->ndim, t->shape, NULL);
+  append_dims(wanted, expected->ndim, expected->dims, names);
+  if (pair) append(wanted, " and a last axis of 2");
+  if (t->ndim == expected->ndim + pair && first_wrong < expected->ndim) {
+    int64_t want = expected->dims[first_wrong];
+    if (want < 0 && t->shape[first_wrong] >= 0) {
+      append(wanted, " with %s = %lld as in an earlier argument or axis", names[-(want + 1)],
+             (long long)sizes[-(want + 1)]);
+    }
+  }
+  return te_select_fail(r, operand, "ValueError", "has shape %s; expected %s", given, wanted);
+}
+
+/* `strides`: NULL if there are too many elements. */
+__attribute__((cold, noinline)) static int refuse_memory(const te_select_request* r, int operand,
+                                                         const DLTensor* t,
+                                                         const int64_t* strides) {
+  char shape[MESSAGE_BYTES] = "", given[MESSAGE_BYTES] = "";
+  if (r->mode == TE_SELECT_TRY) return -1;
+  append_dims(shape, t->ndim, t->shape, NULL);
+  if (!strides) {
+    return te_select_fail(r, operand, "ValueError",
+                          "has too many elements: shape %s; fewer than 2^57 are supported", shape);
+  }
+  append_dims(given, t->ndim, strides, NULL);
+  return te_select_fail(r, operand, "ValueError",
+                        "has strides %s for shape %s; expected compact row-major memory", given,
+                        shape);
+}
+
+static int check_shape(const te_select_request* r, int operand, const DLTensor* t, int pair,
+                       int64_t* sizes, int64_t* count) {
   const te_select_shape* expected = &r->kernel->shapes[operand];
   int32_t ndim = expected->ndim;
   int64_t n = 1;
@@ -109,68 +135,48 @@ static int check_shape(const request* r, int operand, const DLTensor* t, int pai
     if (extent == 0) {
       empty = 1;
     } else if (__builtin_mul_overflow(n, extent, &n) || n > INT64_MAX / 64) {
-      te_select_message m = begin(r, operand);
-      te_select_append(&m, "has too many elements: shape ");
-      append_dims(&m, t->ndim, t->shape, NULL);
-      te_select_append(&m, "; fewer than 2^57 are supported");
-      return te_select_fail("ValueError", &m);
+      return refuse_memory(r, operand, t, NULL);
     }
   }
   *count = empty ? 0 : n;
   return 0;
 
-mismatch:;
-  te_select_message m = begin(r, operand);
-  te_select_append(&m, "has shape ");
-  append_dims(&m, t->ndim, t->shape, NULL);
-  te_select_append(&m, "; expected ");
-  append_dims(&m, ndim, expected->dims, r->kernel->names);
-  if (pair) te_select_append(&m, " and a last axis of 2");
-  if (t->ndim == ndim + pair && i < ndim && expected->dims[i] < 0 && t->shape[i] >= 0) {
-    int64_t name = -(expected->dims[i] + 1);
-    te_select_append(&m, " with %s = %lld as in an earlier argument or axis",
-                     r->kernel->names[name], (long long)sizes[name]);
-  }
-  return te_select_fail("ValueError", &m);
+mismatch:
+  return refuse_shape(r, operand, t, pair, i, sizes);
 }
 
-static int check_dtype(const request* r, int operand, DLDataType got, int* pair) {
+static int check_dtype(const te_select_request* r, int operand, DLDataType got, int* pair) {
   uint8_t code = operand == TE_SELECT_COND ? (uint8_t)kDLBool : r->kernel->code;
   uint8_t bits = operand == TE_SELECT_COND ? 8 : r->kernel->bits;
   int as_bits = r->mode == TE_SELECT_BITS;
   *pair = as_bits && bits == 128 && got.bits == 64;
   if (got.lanes == 1 && (got.bits == bits || *pair) && (as_bits || got.code == code)) return 0;
-  te_select_message m = begin(r, operand);
-  te_select_append(&m, "has DLPack type code %d, %d bits, %d lanes; expected ", got.code, got.bits,
-                   got.lanes);
   if (as_bits) {
-    te_select_append(&m, "one lane of %d bits", bits);
-  } else {
-    te_select_append(&m, "code %d, %d bits, 1 lane", code, bits);
+    return te_select_fail(
+        r, operand, "TypeError",
+        "has DLPack type code %d, %d bits, %d lanes; expected one lane of %d bits", got.code,
+        got.bits, got.lanes, bits);
   }
-  if (operand == TE_SELECT_COND && !as_bits) te_select_append(&m, " (boolean: pass cond != 0)");
-  return te_select_fail("TypeError", &m);
+  return te_select_fail(
+      r, operand, "TypeError",
+      "has DLPack type code %d, %d bits, %d lanes; expected code %d, %d bits, 1 lane%s", got.code,
+      got.bits, got.lanes, code, bits,
+      operand == TE_SELECT_COND ? " (boolean: pass cond != 0)" : "");
 }
 
-static int check_compact(const request* r, int operand, const DLTensor* t) {
+static int check_compact(const te_select_request* r, int operand, const DLTensor* t) {
   if (!t->strides) return 0;
   int64_t stride = 1;
   for (int32_t i = t->ndim - 1; i >= 0; --i) {
-    if (t->shape[i] != 1 && t->strides[i] != stride) {
-      te_select_message m = begin(r, operand);
-      te_select_append(&m, "has strides ");
-      append_dims(&m, t->ndim, t->strides, NULL);
-      te_select_append(&m, " for shape ");
-      append_dims(&m, t->ndim, t->shape, NULL);
-      te_select_append(&m, "; expected compact row-major memory");
-      return te_select_fail("ValueError", &m);
-    }
+    if (t->shape[i] != 1 && t->strides[i] != stride)
+      return refuse_memory(r, operand, t, t->strides);
     stride *= t->shape[i];
   }
   return 0;
 }
 
-static int check_device(const request* r, int operand, const DLTensor* t, int32_t* number) {
+static int check_device(const te_select_request* r, int operand, const DLTensor* t,
+                        int32_t* number) {
   DLDeviceType type = t->device.device_type;
   const te_select_device* device = r->kernel->device;
   if (device && (type == device->types[0] || type == device->types[1])) {
@@ -181,40 +187,36 @@ static int check_device(const request* r, int operand, const DLTensor* t, int32_
   int on_cpu = type == kDLCPU || type == kDLCUDAHost || type == kDLROCMHost;
   int is_value = operand != TE_SELECT_OUT && r->kernel->shapes[operand].ndim == 0;
   if (on_cpu && (!device || is_value)) return 0;
-  te_select_message m = begin(r, operand);
-  te_select_append(&m, "is on DLPack device (%d,%d); expected memory of %s", (int)type,
-                   (int)t->device.device_id, device ? device->name : "the CPU");
-  return te_select_fail("ValueError", &m);
+  return te_select_fail(r, operand, "ValueError",
+                        "is on DLPack device (%d,%d); expected memory of %s", (int)type,
+                        (int)t->device.device_id, device ? device->name : "the CPU");
 }
 
 /* In C, a pointer to elements must be aligned as they are, of a complex number as its two parts. The
  * kernels could do without. */
-static int check_alignment(const request* r, int operand, uint64_t address) {
+static int check_alignment(const te_select_request* r, int operand, uint64_t address) {
   int width = operand == TE_SELECT_COND ? 1 : r->kernel->bits / 8;
   if (operand != TE_SELECT_COND && r->kernel->code == kDLComplex) width /= 2;
   if (!(address % (uint64_t)width)) return 0;
-  te_select_message m = begin(r, operand);
-  te_select_append(&m, "begins at 0x%llx; expected an address divisible by %d",
-                   (unsigned long long)address, width);
-  return te_select_fail("ValueError", &m);
+  return te_select_fail(r, operand, "ValueError",
+                        "begins at 0x%llx; expected an address divisible by %d",
+                        (unsigned long long)address, width);
 }
 
-static int check_operand(const request* r, int operand, const TVMFFIAny* arg, int64_t* sizes,
-                         te_select_memory* memory) {
+static int check_operand(const te_select_request* r, int operand, const TVMFFIAny* arg,
+                         int64_t* sizes, te_select_memory* memory) {
   const DLTensor* t = te_select_tensor_of(arg);
   if (!t) {
-    te_select_message m = begin(r, operand);
-    te_select_append(
-        &m, "is not a tensor (tvm-ffi type index %d); expected a DLTensor* or an ffi::Tensor",
+    return te_select_fail(
+        r, operand, "TypeError",
+        "is not a tensor (tvm-ffi type index %d); expected a DLTensor* or an ffi::Tensor",
         arg->type_index);
-    return te_select_fail("TypeError", &m);
   }
   if (check_device(r, operand, t, &memory->device)) return -1;
   if (t->ndim < 0 || t->ndim > TE_SELECT_MAX_DIMS + 1 || (t->ndim > 0 && !t->shape)) {
-    te_select_message m = begin(r, operand);
-    te_select_append(&m, "has %d dims%s; expected %d", t->ndim,
-                     t->shape ? "" : " and a null shape pointer", r->kernel->shapes[operand].ndim);
-    return te_select_fail("ValueError", &m);
+    return te_select_fail(r, operand, "ValueError", "has %d dims%s; expected %d", t->ndim,
+                          t->shape ? "" : " and a null shape pointer",
+                          r->kernel->shapes[operand].ndim);
   }
   int pair;
   if (check_dtype(r, operand, t->dtype, &pair)) return -1;
@@ -223,17 +225,15 @@ static int check_operand(const request* r, int operand, const TVMFFIAny* arg, in
   memory->data = NULL;
   if (!memory->count) return 0;
   if (!t->data) {
-    te_select_message m = begin(r, operand);
-    te_select_append(&m, "has a null data pointer; expected %lld bytes", (long long)memory->bytes);
-    return te_select_fail("ValueError", &m);
+    return te_select_fail(r, operand, "ValueError", "has a null data pointer; expected %lld bytes",
+                          (long long)memory->bytes);
   }
   uint64_t first, end;
   if (__builtin_add_overflow((uint64_t)(uintptr_t)t->data, t->byte_offset, &first) ||
       __builtin_add_overflow(first, (uint64_t)memory->bytes, &end)) {
-    te_select_message m = begin(r, operand);
-    te_select_append(&m, "has byte_offset %llu, which leads out of the address space",
-                     (unsigned long long)t->byte_offset);
-    return te_select_fail("ValueError", &m);
+    return te_select_fail(r, operand, "ValueError",
+                          "has byte_offset %llu, which leads out of the address space",
+                          (unsigned long long)t->byte_offset);
   }
   memory->data = (char*)(uintptr_t)first;
   if (r->mode == TE_SELECT_PLAIN && check_alignment(r, operand, first)) return -1;
@@ -243,26 +243,24 @@ static int check_operand(const request* r, int operand, const TVMFFIAny* arg, in
 /* out may be then or else itself: an output element is written after the same bytes were read, and
  * a kernel that selects an element twice finds the value that it chose before. out may not be cond.
  * An input with out's element count has out's shape, up to axes of 1. */
-static int check_overlap(const request* r, int operand, const te_select_memory* in,
+static int check_overlap(const te_select_request* r, int operand, const te_select_memory* in,
                          const te_select_memory* out) {
   uintptr_t a = (uintptr_t)in->data, b = (uintptr_t)out->data; /* neither reaches past the end */
   if (a + (uint64_t)in->bytes <= b || b + (uint64_t)out->bytes <= a || !in->bytes) return 0;
   if (a == b && in->count == out->count && operand != TE_SELECT_COND) return 0;
-  te_select_message m = begin(r, TE_SELECT_OUT);
-  te_select_append(&m, "overlaps %s; expected memory of its own, or exactly that of then or else_",
-                   operand_names[operand]);
-  return te_select_fail("ValueError", &m);
+  return te_select_fail(r, TE_SELECT_OUT, "ValueError",
+                        "overlaps %s; expected memory of its own, or exactly that of then or else_",
+                        operand_names[operand]);
 }
 
 int te_select_check(const te_select_kernel* kernel, const TVMFFIAny* args, int32_t num_args,
                     TVMFFIAny* result, te_select_mode mode, int64_t* sizes,
                     te_select_memory* operands) {
-  const request r = {kernel, mode};
+  const te_select_request r = {kernel, mode};
   *result = (TVMFFIAny){.type_index = kTVMFFINone};
   if (num_args != TE_SELECT_OPERANDS) {
-    te_select_message m = begin(&r, -1);
-    te_select_append(&m, "got %d arguments; expected 4: cond, then, else_, out", num_args);
-    return te_select_fail("TypeError", &m);
+    return te_select_fail(&r, -1, "TypeError",
+                          "got %d arguments; expected 4: cond, then, else_, out", num_args);
   }
   for (int32_t i = 0; i < kernel->num_names; ++i) sizes[i] = -1;
   for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {

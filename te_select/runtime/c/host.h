@@ -77,24 +77,23 @@ static inline const DLTensor* te_select_tensor_of(const TVMFFIAny* arg) {
 /* The text of the library's manifest, in its ELF note. */
 extern const char te_select_manifest_text[] __attribute__((visibility("hidden")));
 
-/* ---- messages: cold, so that the code of refusals lies apart from that of calls ----------------- */
-
+/* A call, and how its arguments are taken. */
 typedef struct {
-  te_select_mode mode; /* of TE_SELECT_TRY, nobody will read it */
-  char text[1024];
-  size_t used;
-} te_select_message;
+  const te_select_kernel* kernel; /* NULL: messages do not begin with "kernel: " */
+  te_select_mode mode;
+} te_select_request;
 
-void te_select_append(te_select_message* m, const char* format, ...)
-    __attribute__((format(printf, 2, 3), cold));
+/* A call whose arguments were taken: from then on errors are raised in TE_SELECT_TRY, too. */
+static inline te_select_request te_select_taken(const te_select_kernel* kernel,
+                                                te_select_mode mode) {
+  return (te_select_request){kernel, mode == TE_SELECT_TRY ? TE_SELECT_STRICT : mode};
+}
 
-/* Begins a message with "kernel: ", or with "kernel: operand " for an operand >= 0. It is of what is
- * no refusal of arguments, and so is raised in TE_SELECT_TRY, too. */
-te_select_message te_select_begin(const te_select_kernel* kernel, te_select_mode mode, int operand);
-
-/* Raises an error of a Python kind such as "ValueError", or keeps it in a call of a plain function;
- * returns -1. */
-int te_select_fail(const char* kind, const te_select_message* m) __attribute__((cold));
+/* Raises an error of a Python kind such as "ValueError", or keeps it in a call of a plain function,
+ * or does nothing if it is TE_SELECT_TRY; returns -1. The message is about an operand if that is not
+ * negative. It is cold, so that the code of refusals lies apart from that of calls. */
+int te_select_fail(const te_select_request* r, int operand, const char* kind, const char* format,
+                   ...) __attribute__((format(printf, 4, 5), cold));
 
 /* A function of tvm-ffi if the process has it; the library runs without it, too. */
 void* te_select_tvm_ffi(const char* name);

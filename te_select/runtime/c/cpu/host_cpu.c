@@ -39,15 +39,11 @@ TE_SELECT_EXPORT(te_select_run_serially) {
   return 0;
 }
 
-static int refuse(const te_select_findings* here, te_select_message m) {
-  te_select_append(&m, "%s", here->refusal);
-  return te_select_fail(here->refused, &m);
-}
-
 /* The number of the level in use; 0 is the lowest. */
 TE_SELECT_EXPORT(te_select_level) {
   const te_select_findings* here = te_select_here();
-  if (here->level < 0) return refuse(here, (te_select_message){.mode = TE_SELECT_STRICT});
+  const te_select_request nameless = {NULL, TE_SELECT_STRICT};
+  if (here->level < 0) return te_select_fail(&nameless, -1, here->refused, "%s", here->refusal);
   te_select_return_int(result, here->level);
   return 0;
 }
@@ -75,7 +71,8 @@ int te_select_call(const te_select_cpu_kernel* kernel, const TVMFFIAny* args, in
   if (found < 0) return te_select_refused(mode);
   if (!found) return 0;
   const te_select_findings* here = te_select_here();
-  if (here->refused) return refuse(here, te_select_begin(&kernel->common, mode, -1));
+  const te_select_request r = te_select_taken(&kernel->common, mode);
+  if (here->refused) return te_select_fail(&r, -1, here->refused, "%s", here->refusal);
   const te_select_version* version = &kernel->versions[here->level];
   int64_t bytes[TE_SELECT_OPERANDS];
   void* data[TE_SELECT_OPERANDS];
@@ -97,12 +94,7 @@ int te_select_call(const te_select_cpu_kernel* kernel, const TVMFFIAny* args, in
     failed = kernel->run(version->code, data, sizes, how.flags, 0, 1);
   }
   if (how.flags & TE_SELECT_STREAM) te_select_fence();
-  if (failed) {
-    te_select_message m = te_select_begin(&kernel->common, mode, -1);
-    te_select_append(&m, "the kernel failed");
-    return te_select_fail("RuntimeError", &m);
-  }
-  return 0;
+  return failed ? te_select_fail(&r, -1, "RuntimeError", "the kernel failed") : 0;
 }
 
 int te_select_call_plain(const te_select_cpu_kernel* kernel, void* const* data,

@@ -75,12 +75,8 @@ TE_SELECT_EXPORT(te_select_where_library) {
   return 0;
 }
 
-__attribute__((cold)) static int refuse(const char* kind, const char* format, const char* name) {
-  te_select_message m = {.mode = TE_SELECT_STRICT};
-  te_select_append(&m, format, name);
-  return te_select_fail(kind, &m);
-}
-
+static const te_select_kernel any_shapes = {.name = "where"};
+static const te_select_request where = {&any_shapes, TE_SELECT_STRICT};
 static const char* const names[] = {"cond", "x", "y", "out"};
 
 static const int64_t MOST_BYTES = INT64_C(1) << 56; /* products with strides stay an int64 */
@@ -89,16 +85,16 @@ static int check(const DLTensor* t, int operand, DLDataType type) {
   const char* name = names[operand];
   DLDeviceType device = t->device.device_type;
   if (device != kDLCPU && device != kDLCUDAHost && device != kDLROCMHost) {
-    return refuse("ValueError", "where: %s is not in memory of the CPU", name);
+    return te_select_fail(&where, -1, "ValueError", "%s is not in memory of the CPU", name);
   }
   if (t->ndim < 0 || t->ndim > TE_SELECT_WHERE_RANK || (t->ndim && !t->shape)) {
-    return refuse("ValueError", "where: %s has more than 64 dims", name);
+    return te_select_fail(&where, -1, "ValueError", "%s has more than 64 dims", name);
   }
   int fits = operand == TE_SELECT_COND ? t->dtype.bits == 8 && t->dtype.code == kDLBool
                                        : t->dtype.bits == type.bits && t->dtype.code == type.code;
   if (!fits || t->dtype.lanes != 1 || t->dtype.bits % 8 || !t->dtype.bits || t->dtype.bits > 128) {
-    return refuse("TypeError", "where: %s has another element type than out, or cond is no boolean",
-                  name);
+    return te_select_fail(&where, -1, "TypeError",
+                          "%s has another element type than out, or cond is no boolean", name);
   }
   return 0;
 }
@@ -109,7 +105,8 @@ static int measure(const DLTensor* t, int operand, int64_t* strides) {
   int is_empty = 0;
   for (int32_t i = t->ndim - 1; i >= 0; --i) {
     int64_t dim = t->shape[i];
-    if (dim < 0) return refuse("ValueError", "where: %s has a negative dim", names[operand]);
+    if (dim < 0)
+      return te_select_fail(&where, -1, "ValueError", "%s has a negative dim", names[operand]);
     is_empty |= dim == 0;
     strides[i] = 0;
     if (dim < 2) continue;
@@ -118,10 +115,12 @@ static int measure(const DLTensor* t, int operand, int64_t* strides) {
         __builtin_mul_overflow(strides[i], dim, &reach) || reach > MOST_BYTES ||
         reach < -MOST_BYTES || __builtin_mul_overflow(compact, dim, &compact) ||
         compact > MOST_BYTES) {
-      return refuse("ValueError", "where: %s has more elements than any memory", names[operand]);
+      return te_select_fail(&where, -1, "ValueError", "%s has more elements than any memory",
+                            names[operand]);
     }
   }
-  if (!t->data && !is_empty) return refuse("ValueError", "where: %s has no memory", names[operand]);
+  if (!t->data && !is_empty)
+    return te_select_fail(&where, -1, "ValueError", "%s has no memory", names[operand]);
   return 0;
 }
 
@@ -156,10 +155,10 @@ __attribute__((cold, noinline)) static int refuse_shapes(const te_select_view* v
   te_select_join(&call, (te_select_view[TE_SELECT_INPUTS]){views[TE_SELECT_OUT]});
   for (int i = 0; i < TE_SELECT_INPUTS; ++i) {
     if (te_select_broadcast(&call, i, views[i].ndim, views[i].shape, NULL)) continue;
-    return refuse("ValueError", "where: %s does not broadcast to out", names[i]);
+    return te_select_fail(&where, -1, "ValueError", "%s does not broadcast to out", names[i]);
   }
-  return refuse("ValueError", "where: %s is larger than what the inputs broadcast to",
-                names[TE_SELECT_OUT]);
+  return te_select_fail(&where, -1, "ValueError", "%s is larger than what the inputs broadcast to",
+                        names[TE_SELECT_OUT]);
 }
 
 /* Selects: the arguments are cond, x, y and out, of any shapes that broadcast to the shape of out.
@@ -168,10 +167,11 @@ __attribute__((cold, noinline)) static int refuse_shapes(const te_select_view* v
 TE_SELECT_EXPORT(te_select_where) {
   te_select_return_int(result, 0);
   if (num_args != TE_SELECT_OPERANDS) {
-    return refuse("TypeError", "where: expected cond, x, y, %s", names[TE_SELECT_OUT]);
+    return te_select_fail(&where, -1, "TypeError", "expected cond, x, y, %s", names[TE_SELECT_OUT]);
   }
   const DLTensor* out = te_select_tensor_of(&args[TE_SELECT_OUT]);
-  if (!out) return refuse("TypeError", "where: %s is not a tensor", names[TE_SELECT_OUT]);
+  if (!out)
+    return te_select_fail(&where, -1, "TypeError", "%s is not a tensor", names[TE_SELECT_OUT]);
   te_select_where_call call;
   call.width = out->dtype.bits / 8;
   char elements[TE_SELECT_INPUTS][16];
@@ -187,8 +187,8 @@ TE_SELECT_EXPORT(te_select_where) {
     } else if (i != TE_SELECT_COND && to_element(&args[i], out->dtype, elements[i])) {
       call.data[i] = elements[i];
     } else {
-      return refuse("TypeError", "where: %s is no tensor, and no number that out's type holds",
-                    names[i]);
+      return te_select_fail(&where, -1, "TypeError",
+                            "%s is no tensor, and no number that out's type holds", names[i]);
     }
   }
   if (te_select_join(&call, views) < 0 || !te_select_join_out(&call, &views[TE_SELECT_OUT])) {
@@ -197,8 +197,8 @@ TE_SELECT_EXPORT(te_select_where) {
   int is_unsound = te_select_where_overlaps(&call);
   int32_t outcome = is_unsound ? TE_SELECT_WHERE_UNSOUND : call_any(&call, NULL);
   if (outcome < TE_SELECT_WHERE_NO_KERNEL) {
-    return refuse(is_unsound ? "ValueError" : "RuntimeError", "where: %s",
-                  te_select_where_why(outcome));
+    return te_select_fail(&where, -1, is_unsound ? "ValueError" : "RuntimeError", "%s",
+                          te_select_where_why(outcome));
   }
   te_select_return_int(result, outcome);
   return 0;

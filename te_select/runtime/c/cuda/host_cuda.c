@@ -73,45 +73,40 @@ typedef struct { _Alignas(16) unsigned char bytes[TE_SELECT_OUT][16]; } scalars;
 
 /* ---- errors --------------------------------------------------------------------------------- */
 
-static int fail_driver(const te_select_message* begun, result code, const char* what) {
-  te_select_message m = *begun;
-  const char *name = NULL, *text = NULL;
+static int fail_driver(const te_select_request* r, int operand, result code, const char* what) {
+  const char *name = NULL, *text = NULL, *hint = "";
   driver.error_name(code, &name);
   driver.error_string(code, &text);
-  te_select_append(&m, "%s: CUDA error %d, %s: %s", what, code, name ? name : "unknown",
-                   text ? text : "unknown");
   if (code == NOT_INITIALIZED) {
-    te_select_append(&m, " (a forked child cannot use CUDA after its parent has: spawn it)");
+    hint = " (a forked child cannot use CUDA after its parent has: spawn it)";
+  } else if (code == STREAM_CAPTURE_UNSUPPORTED) {
+    hint = " (the first call on a device loads code: call once before the capture)";
   }
-  if (code == STREAM_CAPTURE_UNSUPPORTED) {
-    te_select_append(&m, " (the first call on a device loads code: call once before the capture)");
-  }
-  return te_select_fail("RuntimeError", &m);
+  return te_select_fail(r, operand, "RuntimeError", "%s: CUDA error %d, %s: %s%s", what, code,
+                        name ? name : "unknown", text ? text : "unknown", hint);
 }
 
 /* ---- devices: what is called with the lock held --------------------------------------------- */
 
-static int start_driver(const te_select_message* begun) {
+static int start_driver(const te_select_request* r) {
   if (driver.ready) return 0;
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!library) {
-    te_select_message m = *begun;
-    te_select_append(&m, "there is no NVIDIA driver (%s); install it to run kernels for CUDA",
-                     dlerror());
-    return te_select_fail("RuntimeError", &m);
+    return te_select_fail(r, -1, "RuntimeError",
+                          "there is no NVIDIA driver (%s); install it to run kernels for CUDA",
+                          dlerror());
   }
   for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); ++i) {
     void* found = dlsym(library, symbols[i].name);
     if (!found) {
-      te_select_message m = *begun;
-      te_select_append(&m, "libcuda.so.1 has no %s; a newer NVIDIA driver is needed",
-                       symbols[i].name);
-      return te_select_fail("RuntimeError", &m);
+      return te_select_fail(r, -1, "RuntimeError",
+                            "libcuda.so.1 has no %s; a newer NVIDIA driver is needed",
+                            symbols[i].name);
     }
     memcpy(symbols[i].slot, &found, sizeof(found));
   }
   result code = driver.init(0);
-  if (code) return fail_driver(begun, code, "the driver does not start");
+  if (code) return fail_driver(r, -1, code, "the driver does not start");
   driver.ready = 1;
   return 0;
 }
@@ -130,114 +125,107 @@ static const void* choose_image(const te_select_cuda_library* library, int arch)
   return arch >= library->ptx_arch ? library->ptx : NULL;
 }
 
-static int fail_arch(const te_select_message* begun, const te_select_cuda_library* library,
-                     int device, int arch) {
-  te_select_message m = *begun;
-  te_select_append(&m,
-                   "holds code for %s and PTX of sm_%d, and CUDA device %d is sm_%d; compile it "
-                   "for cuda:sm_%d",
-                   library->archs, library->ptx_arch, device, arch, arch);
-  return te_select_fail("RuntimeError", &m);
+static int fail_arch(const te_select_request* r, const te_select_cuda_library* library, int device,
+                     int arch) {
+  return te_select_fail(
+      r, -1, "RuntimeError",
+      "holds code for %s and PTX of sm_%d, and CUDA device %d is sm_%d; compile it "
+      "for cuda:sm_%d",
+      library->archs, library->ptx_arch, device, arch, arch);
 }
 
-static int load_module(const te_select_message* begun, te_select_cuda_library* library, int device,
+static int load_module(const te_select_request* r, te_select_cuda_library* library, int device,
                        int handle) {
   int major = 0, minor = 0;
   result code = driver.device_attribute(&major, CAPABILITY_MAJOR, handle);
   if (!code) code = driver.device_attribute(&minor, CAPABILITY_MINOR, handle);
-  if (code) return fail_driver(begun, code, "the architecture of the device is not known");
+  if (code) return fail_driver(r, -1, code, "the architecture of the device is not known");
   int arch = 10 * major + minor;
   const void* image = choose_image(library, arch);
-  if (!image) return fail_arch(begun, library, device, arch);
+  if (!image) return fail_arch(r, library, device, arch);
   code = driver.load_module(&library->modules[device], image);
-  if (code == NO_BINARY_FOR_GPU) return fail_arch(begun, library, device, arch);
+  if (code == NO_BINARY_FOR_GPU) return fail_arch(r, library, device, arch);
   if (code == UNSUPPORTED_PTX_VERSION || code == INVALID_IMAGE) {
-    te_select_message m = *begun;
-    te_select_append(&m, "the driver is older than the compiler that built the library; update it");
-    return fail_driver(&m, code, ", or compile with an older CUDA");
+    return fail_driver(r, -1, code,
+                       "the driver is older than the compiler that built the library; update it, "
+                       "or compile with an older CUDA");
   }
-  return code ? fail_driver(begun, code, "the code cannot be loaded to the device") : 0;
+  return code ? fail_driver(r, -1, code, "the code cannot be loaded to the device") : 0;
 }
 
 /* Finds the primary context of a device, which all libraries share; kept until the process ends. */
-static int retain_context(const te_select_message* begun, te_select_cuda_library* library,
-                          int device, int* handle) {
+static int retain_context(const te_select_request* r, te_select_cuda_library* library, int device,
+                          int* handle) {
   int count = 0;
   result code = driver.device_count(&count);
-  if (code) return fail_driver(begun, code, "the devices cannot be counted");
+  if (code) return fail_driver(r, -1, code, "the devices cannot be counted");
   if (device >= count) {
-    te_select_message m = *begun;
-    te_select_append(&m, "the operands are on CUDA device %d; there are %d", device, count);
-    return te_select_fail("ValueError", &m);
+    return te_select_fail(r, -1, "ValueError", "the operands are on CUDA device %d; there are %d",
+                          device, count);
   }
   code = driver.device_get(handle, device);
   if (!code && !library->contexts[device]) {
     code = driver.primary_context(&library->contexts[device], *handle);
   }
-  return code ? fail_driver(begun, code, "the device cannot be used") : 0;
+  return code ? fail_driver(r, -1, code, "the device cannot be used") : 0;
 }
 
 /* Loads a kernel's code if it is not loaded yet. Modules stay loaded, because a graph or a queued
  * launch may need them after the library is gone. */
-static int load_kernel(const te_select_message* begun, const te_select_cuda_kernel* kernel,
-                       int device, int handle) {
+static int load_kernel(const te_select_request* r, const te_select_cuda_kernel* kernel, int device,
+                       int handle) {
   te_select_cuda_library* library = kernel->library;
   if (kernel->functions[device]) return 0; /* loaded while this thread waited for the lock */
-  if (!library->modules[device] && load_module(begun, library, device, handle)) return -1;
+  if (!library->modules[device] && load_module(r, library, device, handle)) return -1;
   void* function = NULL;
   result code = driver.get_function(&function, library->modules[device], kernel->symbol);
-  if (code) return fail_driver(begun, code, "the library does not hold the kernel");
+  if (code) return fail_driver(r, -1, code, "the library does not hold the kernel");
   __atomic_store_n(&kernel->functions[device], function, __ATOMIC_RELEASE);
   return 0;
 }
 
-static int prepare_device(const te_select_message* begun, const te_select_cuda_kernel* kernel,
+static int prepare_device(const te_select_request* r, const te_select_cuda_kernel* kernel,
                           int device) {
   int handle = 0;
-  if (start_driver(begun) || retain_context(begun, kernel->library, device, &handle)) return -1;
+  if (start_driver(r) || retain_context(r, kernel->library, device, &handle)) return -1;
   result code = driver.push_context(kernel->library->contexts[device]);
-  if (code) return fail_driver(begun, code, "the device cannot be used");
-  int failed = load_kernel(begun, kernel, device, handle);
+  if (code) return fail_driver(r, -1, code, "the device cannot be used");
+  int failed = load_kernel(r, kernel, device, handle);
   void* popped;
   driver.pop_context(&popped);
   return failed;
 }
 
-static int prepare(const te_select_cuda_kernel* kernel, te_select_mode mode, int device) {
+static int prepare(const te_select_request* r, const te_select_cuda_kernel* kernel, int device) {
   int known = device >= 0 && device < TE_SELECT_MAX_DEVICES;
   if (known && __atomic_load_n(&kernel->functions[device], __ATOMIC_ACQUIRE)) return 0;
-  te_select_message begun = te_select_begin(&kernel->common, mode, -1);
   if (!known) {
-    te_select_append(&begun, "the operands are on CUDA device %d; at most %d devices are supported",
-                     device, TE_SELECT_MAX_DEVICES);
-    return te_select_fail("ValueError", &begun);
+    return te_select_fail(r, -1, "ValueError",
+                          "the operands are on CUDA device %d; at most %d devices are supported",
+                          device, TE_SELECT_MAX_DEVICES);
   }
   pthread_mutex_lock(&lock);
-  int failed = prepare_device(&begun, kernel, device);
+  int failed = prepare_device(r, kernel, device);
   pthread_mutex_unlock(&lock);
   return failed;
 }
 
 /* ---- the call ------------------------------------------------------------------------------- */
 
-static int check_devices(const te_select_cuda_kernel* kernel, te_select_mode mode,
-                         const te_select_memory* operands) {
+static int check_devices(const te_select_request* r, const te_select_memory* operands) {
   int device = operands[TE_SELECT_OUT].device;
-  int width = kernel->common.bits / 8;
+  int width = r->kernel->bits / 8;
   uintptr_t aligned = (uintptr_t)(width < LARGEST_ALIGNMENT ? width : LARGEST_ALIGNMENT);
   for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
     if (operands[i].device == TE_SELECT_HOST) continue;
     if (operands[i].device != device) {
-      te_select_message m = te_select_begin(&kernel->common, mode, i);
-      te_select_append(&m, "is on CUDA device %d and out on %d; expected one device",
-                       operands[i].device, device);
-      return te_select_fail("ValueError", &m);
+      return te_select_fail(r, i, "ValueError",
+                            "is on CUDA device %d and out on %d; expected one device",
+                            operands[i].device, device);
     }
     if (i != TE_SELECT_COND && (uintptr_t)operands[i].data % aligned) {
-      te_select_message m = te_select_begin(&kernel->common, mode, i);
-      te_select_append(&m, "begins at %p; expected an address divisible by %d",
-                       (void*)operands[i].data, (int)aligned);
-      return te_select_fail("ValueError", &m);
+      return te_select_fail(r, i, "ValueError", "begins at %p; expected an address divisible by %d",
+                            (void*)operands[i].data, (int)aligned);
     }
   }
   return 0;
@@ -252,7 +240,7 @@ static void* current_stream(int device) {
   return get ? get(kDLCUDA, device) : NULL;
 }
 
-static int launch(const te_select_cuda_kernel* kernel, te_select_mode mode,
+static int launch(const te_select_request* r, const te_select_cuda_kernel* kernel,
                   te_select_memory* operands, int64_t* sizes, void* const* stream) {
   int64_t blocks = kernel->blocks(sizes);
   if (!blocks) return 0;
@@ -280,9 +268,7 @@ static int launch(const te_select_cuda_kernel* kernel, te_select_mode mode,
                          0, stream ? *stream : current_stream(device), parameters, NULL);
     if (pushed) driver.pop_context(&current);
   }
-  if (!code) return 0;
-  te_select_message m = te_select_begin(&kernel->common, mode, -1);
-  return fail_driver(&m, code, "the kernel cannot be launched");
+  return code ? fail_driver(r, -1, code, "the kernel cannot be launched") : 0;
 }
 
 /* Runs a kernel on a stream; NULL for the one that tvm-ffi knows. */
@@ -293,10 +279,9 @@ static int call(const te_select_cuda_kernel* kernel, const TVMFFIAny* args, int3
   int found = te_select_check(&kernel->common, args, num_args, out, mode, sizes, operands);
   if (found < 0) return te_select_refused(mode);
   if (!found) return 0;
-  if (check_devices(kernel, mode, operands) ||
-      prepare(kernel, mode, operands[TE_SELECT_OUT].device))
-    return -1;
-  return launch(kernel, mode, operands, sizes, stream);
+  const te_select_request r = te_select_taken(&kernel->common, mode);
+  if (check_devices(&r, operands) || prepare(&r, kernel, operands[TE_SELECT_OUT].device)) return -1;
+  return launch(&r, kernel, operands, sizes, stream);
 }
 
 int te_select_call_cuda(const te_select_cuda_kernel* kernel, const TVMFFIAny* args,
@@ -306,25 +291,20 @@ int te_select_call_cuda(const te_select_cuda_kernel* kernel, const TVMFFIAny* ar
 
 /* ---- the plain C functions ------------------------------------------------------------------ */
 
-static int start_for_plain(const te_select_cuda_kernel* kernel) {
+static int start_for_plain(const te_select_request* r) {
   pthread_mutex_lock(&lock);
-  int failed = 0;
-  if (!driver.ready) {
-    te_select_message begun = te_select_begin(&kernel->common, TE_SELECT_PLAIN, -1);
-    failed = start_driver(&begun);
-  }
+  int failed = start_driver(r);
   pthread_mutex_unlock(&lock);
   return failed;
 }
 
 /* Where memory is: on a device, or on the CPU if the driver does not know it. */
-static int find_device(const te_select_cuda_kernel* kernel, int operand, const void* memory,
+static int find_device(const te_select_request* r, int operand, const void* memory,
                        DLDevice* device) {
   int ordinal = 0;
   result code = driver.pointer_attribute(&ordinal, DEVICE_ORDINAL, (uintptr_t)memory);
   if (code && code != INVALID_VALUE) {
-    te_select_message m = te_select_begin(&kernel->common, TE_SELECT_PLAIN, operand);
-    return fail_driver(&m, code, "is memory of which the driver cannot tell the device");
+    return fail_driver(r, operand, code, "is memory of which the driver cannot tell the device");
   }
   *device = code ? (DLDevice){kDLCPU, 0} : (DLDevice){kDLCUDA, ordinal};
   return 0;
@@ -332,11 +312,12 @@ static int find_device(const te_select_cuda_kernel* kernel, int operand, const v
 
 int te_select_call_plain_cuda(const te_select_cuda_kernel* kernel, void* const* data,
                               const int64_t* sizes, void* stream) {
+  const te_select_request r = {&kernel->common, TE_SELECT_PLAIN};
   DLDevice devices[TE_SELECT_OPERANDS];
   for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
     devices[i] = (DLDevice){kDLCUDA, 0};
     if (!data[i]) continue; /* refused later, unless it has no element */
-    if (start_for_plain(kernel) || find_device(kernel, i, data[i], &devices[i])) {
+    if (start_for_plain(&r) || find_device(&r, i, data[i], &devices[i])) {
       return te_select_status_of(-1);
     }
   }
