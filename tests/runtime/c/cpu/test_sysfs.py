@@ -26,6 +26,8 @@ class Machine(ctypes.Structure):
         ("vendor", ctypes.c_char * 16),
         ("family", ctypes.c_int32),
         ("model", ctypes.c_int32),
+        ("has_avx512", ctypes.c_int32),
+        ("has_amx", ctypes.c_int32),
         ("l2", ctypes.c_int64),
         ("l3", ctypes.c_int64),
         ("threads_per_l3", ctypes.c_int32),
