@@ -47,8 +47,8 @@ const char* te_select_find_machine(te_select_machine* machine);
  * te_select_decisions. A fill is compared by its output. */
 __int128 te_select_streams_from(const te_select_machine* machine, int is_fill, int32_t threads);
 
-/* Reads the first line of a file; 0 if there is none. */
-int te_select_read_line(const char* path, char* line, int size);
+/* Reads the first line of a file of a folder; 0 if there is none. */
+int te_select_read_line(char* line, int size, const char* folder, const char* name);
 
 /* Copies what a user wrote into a message, which must be UTF-8. */
 static inline void te_select_quote(char* to, size_t size, const char* text) {

@@ -10,22 +10,16 @@
 #define TE_SELECT_CPU0 "/sys/devices/system/cpu/cpu0"
 #endif
 
-enum { PATH_BYTES = 512, LINE_BYTES = 1024, MOST_CACHES = 16 };
+enum { PATH_BYTES = 1 << 12, LINE_BYTES = 1024, MOST_CACHES = 16 };
 
-int te_select_read_line(const char* path, char* line, int size) {
-  FILE* file = fopen(path, "re");
+int te_select_read_line(char* line, int size, const char* folder, const char* name) {
+  char path[PATH_BYTES];
+  int length = snprintf(path, sizeof(path), "%s/%s", folder, name);
+  FILE* file = length < (int)sizeof(path) ? fopen(path, "re") : NULL;
   if (!file) return 0;
   int found = fgets(line, size, file) != NULL;
   fclose(file);
   return found;
-}
-
-static int read_line(char* line, const char* folder, const char* name) {
-  char path[PATH_BYTES];
-  if (snprintf(path, sizeof(path), "%s/%s/%s", TE_SELECT_CPU0, folder, name) >= (int)sizeof(path)) {
-    return 0;
-  }
-  return te_select_read_line(path, line, LINE_BYTES);
 }
 
 /* Bytes of a size such as "1024K"; 0 for a text that is no size, or an impossible one. */
@@ -53,7 +47,9 @@ static int32_t count_list(const char* text) {
 /* MIDR_EL1 holds the numbers of the maker, the architecture and the part. */
 static void read_identification(te_select_machine* machine) {
   char line[LINE_BYTES];
-  if (!read_line(line, "regs/identification", "midr_el1")) return;
+  if (!te_select_read_line(line, sizeof(line), TE_SELECT_CPU0 "/regs/identification", "midr_el1")) {
+    return;
+  }
   unsigned long long midr = strtoull(line, NULL, 16);
   snprintf(machine->vendor, sizeof(machine->vendor), "arm-%02llx", midr >> 24 & 0xff);
   machine->family = (int32_t)(midr >> 16 & 0xf);
@@ -63,15 +59,18 @@ static void read_identification(te_select_machine* machine) {
 void te_select_detect_by_sysfs(te_select_machine* machine) {
   read_identification(machine);
   for (int i = 0; i < MOST_CACHES; ++i) {
-    char folder[32], line[LINE_BYTES];
-    snprintf(folder, sizeof(folder), "cache/index%d", i);
-    if (!read_line(line, folder, "level")) return;
+    char folder[PATH_BYTES], line[LINE_BYTES];
+    snprintf(folder, sizeof(folder), "%s/cache/index%d", TE_SELECT_CPU0, i);
+    if (!te_select_read_line(line, sizeof(line), folder, "level")) return;
     long level = strtol(line, NULL, 10);
-    if (!read_line(line, folder, "type") || !strncmp(line, "Instruction", 11)) continue;
-    if (!read_line(line, folder, "size")) continue;
+    if (!te_select_read_line(line, sizeof(line), folder, "type") ||
+        !strncmp(line, "Instruction", 11))
+      continue;
+    if (!te_select_read_line(line, sizeof(line), folder, "size")) continue;
     if (level == 2) machine->l2 = parse_size(line);
     if (level != 3) continue;
     machine->l3 = parse_size(line);
-    if (read_line(line, folder, "shared_cpu_list")) machine->threads_per_l3 = count_list(line);
+    if (te_select_read_line(line, sizeof(line), folder, "shared_cpu_list"))
+      machine->threads_per_l3 = count_list(line);
   }
 }
