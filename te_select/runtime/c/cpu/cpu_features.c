@@ -11,42 +11,26 @@
 enum { EBX, ECX, EDX };
 enum { NO_STATE = 0, YMM = 0x6, ZMM = 0xe6 }; /* registers the system must save: bits of XCR0 */
 
-typedef struct {
-  const char* name;
+/* The names of bits of a register. */
+static const struct {
   uint32_t leaf;
-  int reg, bit;
+  int reg;
   uint32_t state;
-} feature;
-
-static const feature features[] = {
-    {"pni", 1, ECX, 0, NO_STATE},
-    {"ssse3", 1, ECX, 9, NO_STATE},
-    {"fma", 1, ECX, 12, YMM},
-    {"sse4_1", 1, ECX, 19, NO_STATE},
-    {"sse4_2", 1, ECX, 20, NO_STATE},
-    {"movbe", 1, ECX, 22, NO_STATE},
-    {"popcnt", 1, ECX, 23, NO_STATE},
-    {"avx", 1, ECX, 28, YMM},
-    {"f16c", 1, ECX, 29, YMM},
-    {"bmi1", 7, EBX, 3, NO_STATE},
-    {"avx2", 7, EBX, 5, YMM},
-    {"bmi2", 7, EBX, 8, NO_STATE},
-    {"avx512f", 7, EBX, 16, ZMM},
-    {"avx512dq", 7, EBX, 17, ZMM},
-    {"avx512cd", 7, EBX, 28, ZMM},
-    {"avx512bw", 7, EBX, 30, ZMM},
-    {"avx512vl", 7, EBX, 31, ZMM},
-    {"avx512vbmi", 7, ECX, 1, ZMM},
-    {"avx512_vbmi2", 7, ECX, 6, ZMM},
-    {"gfni", 7, ECX, 8, NO_STATE},
-    {"avx512_bitalg", 7, ECX, 12, ZMM},
-    {"avx512_vpopcntdq", 7, ECX, 14, ZMM},
-    {"avx512_fp16", 7, EDX, 23, ZMM},
-    {"abm", 0x80000001, ECX, 5, NO_STATE},
-    {"sse4a", 0x80000001, ECX, 6, NO_STATE},
-    {"xop", 0x80000001, ECX, 11, YMM},
-    {"fma4", 0x80000001, ECX, 16, YMM},
-    {"tbm", 0x80000001, ECX, 21, NO_STATE},
+  const char* names[32];
+} features[] = {
+    {1, ECX, NO_STATE, {[0] = "pni", [9] = "ssse3", [19] = "sse4_1", [20] = "sse4_2"}},
+    {1, ECX, NO_STATE, {[22] = "movbe", [23] = "popcnt"}},
+    {1, ECX, YMM, {[12] = "fma", [28] = "avx", [29] = "f16c"}},
+    {7, EBX, NO_STATE, {[3] = "bmi1", [8] = "bmi2"}},
+    {7, EBX, YMM, {[5] = "avx2"}},
+    {7, EBX, ZMM, {[16] = "avx512f", [17] = "avx512dq", [28] = "avx512cd"}},
+    {7, EBX, ZMM, {[30] = "avx512bw", [31] = "avx512vl"}},
+    {7, ECX, NO_STATE, {[8] = "gfni"}},
+    {7, ECX, ZMM, {[1] = "avx512vbmi", [6] = "avx512_vbmi2", [12] = "avx512_bitalg"}},
+    {7, ECX, ZMM, {[14] = "avx512_vpopcntdq"}},
+    {7, EDX, ZMM, {[23] = "avx512_fp16"}},
+    {0x80000001, ECX, NO_STATE, {[5] = "abm", [6] = "sse4a", [21] = "tbm"}},
+    {0x80000001, ECX, YMM, {[11] = "xop", [16] = "fma4"}},
 };
 
 static uint32_t saved_state(void) {
@@ -57,13 +41,13 @@ static uint32_t saved_state(void) {
 }
 
 int te_select_cpu_has(const char* name) {
-  for (unsigned i = 0; i < sizeof(features) / sizeof(*features); ++i) {
-    const feature* f = &features[i];
-    if (strcmp(f->name, name)) continue;
-    uint32_t a, b, c, d;
-    if (!__get_cpuid_count(f->leaf, 0, &a, &b, &c, &d)) return 0;
-    if (f->state && (saved_state() & f->state) != f->state) return 0;
-    return (f->reg == EBX ? b : f->reg == ECX ? c : d) >> f->bit & 1;
+  for (unsigned i = 0; i < 32 * sizeof(features) / sizeof(*features); ++i) {
+    uint32_t a, b, c, d, leaf = features[i / 32].leaf, state = features[i / 32].state;
+    const char* here = features[i / 32].names[i % 32];
+    if (!here || strcmp(here, name)) continue;
+    if (!__get_cpuid_count(leaf, 0, &a, &b, &c, &d) || (saved_state() & state) != state) return 0;
+    int reg = features[i / 32].reg;
+    return (reg == EBX ? b : reg == ECX ? c : d) >> i % 32 & 1;
   }
   return 0;
 }
