@@ -51,6 +51,12 @@ typedef struct te_select_where_library {
   const te_select_where_kernels* kernels; /* of this library only */
 } te_select_where_library;
 
+/* Whether a whole number of so many bits holds a value. */
+static inline int te_select_holds(int bits, int is_signed, int64_t value) {
+  int64_t high = value >> (bits - 1);
+  return high == 0 || high == (is_signed ? -1 : 1);
+}
+
 /* The axes of an operand as its caller has them; all are 0 for a single value. */
 typedef struct {
   int32_t ndim;

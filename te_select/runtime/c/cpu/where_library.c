@@ -124,15 +124,6 @@ static int measure(const DLTensor* t, int operand, int64_t* strides) {
   return 0;
 }
 
-/* Whether an element of this type holds a whole number. */
-static int holds(DLDataType type, int64_t value) {
-  if (type.code == kDLBool) return value == 0 || value == 1;
-  if (type.code == kDLInt) {
-    return type.bits == 64 || (value >> (type.bits - 1)) == (value < 0 ? -1 : 0);
-  }
-  return value >= 0 && (type.bits == 64 || value >> type.bits == 0);
-}
-
 /* Writes a number as an element of out. Returns 0 if this function does not convert it. */
 static int to_element(const TVMFFIAny* arg, DLDataType type, char* element) {
   int is_float = arg->type_index == kTVMFFIFloat;
@@ -143,8 +134,12 @@ static int to_element(const TVMFFIAny* arg, DLDataType type, char* element) {
     memcpy(element, type.bits == 32 ? (void*)&narrow : (void*)&wide, type.bits / 8);
     return 1;
   }
+  int bits = type.code == kDLBool ? 1 : type.bits;
   int is_whole = type.code == kDLInt || type.code == kDLUInt || type.code == kDLBool;
-  if (is_float || !is_whole || type.bits > 64 || !holds(type, arg->v_int64)) return 0;
+  if (is_float || !is_whole || type.bits > 64 ||
+      !te_select_holds(bits, type.code == kDLInt, arg->v_int64)) {
+    return 0;
+  }
   memcpy(element, &arg->v_int64, type.bits / 8); /* little-endian: the low bytes */
   return 1;
 }

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "where.h"
+
 enum { FIRST_OF_USERS = 256, FIRST_OF_NEW_TYPES = 2048, LARGEST_ELEMENT = 16 };
 enum { SMALL = 1 << 14 }; /* elements; larger arrays are converted in pieces, by Python */
 enum { EXACT_IN_HALF = 2048 };
@@ -127,29 +129,24 @@ static te_select_verdict take_side(PyObject* value, te_select_operand* found) {
 
 /* ---- numbers ------------------------------------------------------------------------------------ */
 
-static int is_in_range(long long value, const PyArray_Descr* type) {
-  int bits = 8 * (int)PyDataType_ELSIZE(type);
-  if (PyTypeNum_ISUNSIGNED(type->type_num)) {
-    return value >= 0 && (bits == 64 || value >> bits == 0);
-  }
-  return value >> (bits - 1) == 0 || value >> (bits - 1) == -1;
-}
-
 static te_select_verdict from_long(PyObject* number, const PyArray_Descr* type, char* element) {
   int overflow;
   long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
   if (overflow) return TE_SELECT_FALLBACK_NUMBER;
   if (value == -1 && PyErr_Occurred()) return TE_SELECT_RAISED;
   int kind = type->type_num;
+  size_t size = (size_t)PyDataType_ELSIZE(type);
   if (PyTypeNum_ISINTEGER(kind)) {
-    if (!is_in_range(value, type)) return TE_SELECT_FALLBACK_NUMBER; /* NumPy raises, or wraps */
-    memcpy(element, &value, (size_t)PyDataType_ELSIZE(type));
+    if (!te_select_holds(8 * (int)size, PyTypeNum_ISSIGNED(kind), value)) {
+      return TE_SELECT_FALLBACK_NUMBER; /* NumPy raises, or wraps */
+    }
+    memcpy(element, &value, size);
   } else if (kind == NPY_FLOAT || kind == NPY_CFLOAT) {
     float parts[2] = {(float)value, 0};
-    memcpy(element, parts, (size_t)PyDataType_ELSIZE(type));
+    memcpy(element, parts, size);
   } else if (kind == NPY_DOUBLE || kind == NPY_CDOUBLE) {
     double parts[2] = {(double)value, 0};
-    memcpy(element, parts, (size_t)PyDataType_ELSIZE(type));
+    memcpy(element, parts, size);
   } else if (kind == NPY_HALF && value >= -EXACT_IN_HALF && value <= EXACT_IN_HALF) {
     return PyArray_Pack((PyArray_Descr*)type, element, number) < 0 ? TE_SELECT_RAISED
                                                                    : TE_SELECT_TAKEN;
