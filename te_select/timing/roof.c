@@ -52,24 +52,20 @@ static inline vector choose(const uint8_t* c, const float* t, const float* e) {
 static inline void fence(void) {}
 #endif
 
-/* There are no tails: a probe moves only whole vectors. */
-static void copy_part(const float* from, float* to, int64_t begin, int64_t end, int stream) {
-  if (stream) {
-    for (int64_t i = begin; i < end; i += LANES) store_past(to + i, load(from + i));
-    fence();
-  } else {
-    for (int64_t i = begin; i < end; i += LANES) store(to + i, load(from + i));
-  }
-}
-
-static void select_part(const uint8_t* c, const float* t, const float* e, float* o, int64_t begin,
-                        int64_t end, int stream) {
-  if (stream) {
+/* Moves some elements; a copy has no cond, and moves `e`. There are no tails: a probe moves only whole
+ * vectors. */
+static void move_part(const uint8_t* c, const float* t, const float* e, float* o, int64_t begin,
+                      int64_t end, int stream) {
+  if (c && stream) {
     for (int64_t i = begin; i < end; i += LANES) store_past(o + i, choose(c + i, t + i, e + i));
-    fence();
-  } else {
+  } else if (c) {
     for (int64_t i = begin; i < end; i += LANES) store(o + i, choose(c + i, t + i, e + i));
+  } else if (stream) {
+    for (int64_t i = begin; i < end; i += LANES) store_past(o + i, load(e + i));
+  } else {
+    for (int64_t i = begin; i < end; i += LANES) store(o + i, load(e + i));
   }
+  if (stream) fence();
 }
 
 static int64_t part(int64_t elements, int k, int parts) {
@@ -79,30 +75,26 @@ static int64_t part(int64_t elements, int k, int parts) {
 int64_t roof_lanes(void) { return LANES; }
 
 /* One thread does not enter OpenMP, because that costs more than moving 1 KB. */
-void roof_copy(const float* from, float* to, int64_t elements, int stream, int threads,
-               int64_t repeats) {
+static void move(const uint8_t* c, const float* t, const float* e, float* o, int64_t elements,
+                 int stream, int threads, int64_t repeats) {
   for (int64_t r = 0; r < repeats; ++r) {
     if (threads == 1) {
-      copy_part(from, to, 0, part(elements, 1, 1), stream);
+      move_part(c, t, e, o, 0, part(elements, 1, 1), stream);
     } else {
 #pragma omp parallel for num_threads(threads) schedule(static)
       for (int k = 0; k < threads; ++k)
-        copy_part(from, to, part(elements, k, threads), part(elements, k + 1, threads), stream);
+        move_part(c, t, e, o, part(elements, k, threads), part(elements, k + 1, threads), stream);
     }
     __asm__ volatile("" ::: "memory");
   }
 }
 
+void roof_copy(const float* from, float* to, int64_t elements, int stream, int threads,
+               int64_t repeats) {
+  move(NULL, NULL, from, to, elements, stream, threads, repeats);
+}
+
 void roof_select(const uint8_t* c, const float* t, const float* e, float* o, int64_t elements,
                  int stream, int threads, int64_t repeats) {
-  for (int64_t r = 0; r < repeats; ++r) {
-    if (threads == 1) {
-      select_part(c, t, e, o, 0, part(elements, 1, 1), stream);
-    } else {
-#pragma omp parallel for num_threads(threads) schedule(static)
-      for (int k = 0; k < threads; ++k)
-        select_part(c, t, e, o, part(elements, k, threads), part(elements, k + 1, threads), stream);
-    }
-    __asm__ volatile("" ::: "memory");
-  }
+  move(c, t, e, o, elements, stream, threads, repeats);
 }
